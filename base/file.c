@@ -1,0 +1,204 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------------------------------------------ reading
+ */
+
+static ons_status *map_descriptor(int descriptor, const char *path, ons_mapping *mapping) {
+    struct stat information;
+    if (fstat(descriptor, &information) != 0) return ons_status_system(errno, "cannot read '%s'", path);
+    ONS_CHECK(S_ISREG(information.st_mode), ONS_IO_ERROR, "cannot read '%s': it is %s, not a file", path,
+              S_ISDIR(information.st_mode) ? "a folder" : "a device or pipe");
+    if (information.st_size == 0) { /* cannot be mapped */
+        *mapping = (ons_mapping){(const uint8_t *)"", 0};
+        return NULL;
+    }
+    size_t size = (size_t)information.st_size;
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (bytes == MAP_FAILED) return ons_status_system(errno, "cannot map '%s'", path);
+    *mapping = (ons_mapping){bytes, size};
+    return NULL;
+}
+
+ons_status *ons_mapping_open(const char *path, ons_mapping *mapping) {
+    *mapping = (ons_mapping){NULL, 0};
+    /* Non-blocking, so that a pipe without a writer is refused instead of waited for. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return ons_status_system(errno, "cannot open '%s'", path);
+    ons_status *status = map_descriptor(descriptor, path, mapping);
+    close(descriptor);
+    return status;
+}
+
+void ons_mapping_close(ons_mapping *mapping) {
+    if (mapping->size > 0) munmap((void *)(uintptr_t)mapping->bytes, mapping->size);
+    *mapping = (ons_mapping){NULL, 0};
+}
+
+/* ------------------------------------------------------------------------------------------------------------ writing
+ */
+
+enum { BUFFER_BYTES = 256 * 1024 };
+
+struct ons_file_writer {
+    int descriptor;
+    char *path;       /* the target, links resolved */
+    char *temporary;  /* NULL: the target is written directly */
+    uint64_t written; /* handed to the system */
+    size_t buffered;
+    unsigned char buffer[BUFFER_BYTES];
+};
+
+static void free_writer(ons_file_writer *writer) {
+    if (writer == NULL) return;
+    if (writer->descriptor >= 0) close(writer->descriptor);
+    free(writer->temporary);
+    free(writer->path);
+    free(writer);
+}
+
+/* Opens a fresh file beside the target. */
+static ons_status *open_temporary(ons_file_writer *writer) {
+    static atomic_uint counter;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        free(writer->temporary);
+        writer->temporary = NULL;
+        if (asprintf(&writer->temporary, "%s.%ld-%u.tmp", writer->path, (long)getpid(), counter++) < 0) {
+            writer->temporary = NULL;
+            return ons_status_out_of_memory();
+        }
+        /* Created with the user's umask, unlike what mkstemp makes. */
+        writer->descriptor = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (writer->descriptor >= 0 || errno != EEXIST) break;
+    }
+    if (writer->descriptor < 0) {
+        ons_status *status = ons_status_system(errno, "cannot write '%s'", writer->path);
+        free(writer->temporary);
+        writer->temporary = NULL;
+        return status;
+    }
+    return NULL;
+}
+
+static ons_status *open_writer(ons_file_writer *writer, const char *path) {
+    writer->path = realpath(path, NULL); /* fails where there is no such file yet */
+    bool exists = writer->path != NULL;
+    if (!exists) writer->path = strdup(path);
+    if (writer->path == NULL) return ons_status_out_of_memory();
+    struct stat information;
+    if (!exists || stat(writer->path, &information) != 0) return open_temporary(writer);
+    ONS_CHECK(!S_ISDIR(information.st_mode), ONS_IO_ERROR, "cannot write '%s': it is a folder", path);
+    if (!S_ISREG(information.st_mode)) {
+        writer->descriptor = open(writer->path, O_WRONLY | O_CLOEXEC);
+        return writer->descriptor >= 0 ? NULL : ons_status_system(errno, "cannot write '%s'", path);
+    }
+    /* Replacing would succeed where writing is forbidden: respect a read-only file. */
+    if (access(writer->path, W_OK) != 0) return ons_status_system(errno, "cannot write '%s'", path);
+    ONS_TRY(open_temporary(writer));
+    (void)fchmod(writer->descriptor, information.st_mode & 07777);
+    return NULL;
+}
+
+ons_status *ons_file_writer_open(const char *path, ons_file_writer **result) {
+    ONS_CHECK(path != NULL && path[0] != '\0', ONS_INVALID_ARGUMENT, "a file to be written has no name");
+    ons_file_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return ons_status_out_of_memory();
+    writer->descriptor = -1;
+    ons_status *status = open_writer(writer, path);
+    if (status != NULL) {
+        free_writer(writer);
+        return status;
+    }
+    *result = writer;
+    return NULL;
+}
+
+/* Hands bytes to the system, in as many pieces as it takes. */
+static ons_status *write_through(ons_file_writer *writer, const unsigned char *bytes, size_t size) {
+    while (size > 0) {
+        ssize_t count = write(writer->descriptor, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return ons_status_system(count < 0 ? errno : ENOSPC, "cannot write '%s'", writer->path);
+        bytes += count;
+        size -= (size_t)count;
+        writer->written += (uint64_t)count;
+    }
+    return NULL;
+}
+
+static ons_status *flush(ons_file_writer *writer) {
+    size_t size = writer->buffered;
+    writer->buffered = 0;
+    return write_through(writer, writer->buffer, size);
+}
+
+ons_status *ons_file_write(ons_file_writer *writer, const void *bytes, size_t size) {
+    if (size >= BUFFER_BYTES) {
+        ONS_TRY(flush(writer));
+        return write_through(writer, bytes, size);
+    }
+    if (size > BUFFER_BYTES - writer->buffered) ONS_TRY(flush(writer));
+    if (size > 0) memcpy(writer->buffer + writer->buffered, bytes, size);
+    writer->buffered += size;
+    return NULL;
+}
+
+uint64_t ons_file_position(const ons_file_writer *writer) { return writer->written + writer->buffered; }
+
+ons_status *ons_file_sync(ons_file_writer *writer) {
+    ONS_TRY(flush(writer));
+    /* Devices and pipes cannot be synced and need not be. */
+    if (fsync(writer->descriptor) != 0 && writer->temporary != NULL)
+        return ons_status_system(errno, "cannot write '%s'", writer->path);
+    return NULL;
+}
+
+/* Makes the new name itself durable. Some file systems refuse; the file is complete in any case. */
+static void sync_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    int descriptor = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        (void)fsync(descriptor);
+        close(descriptor);
+    }
+    free(folder);
+}
+
+static ons_status *finish(ons_file_writer *writer) {
+    ONS_TRY(ons_file_sync(writer));
+    int descriptor = writer->descriptor;
+    writer->descriptor = -1;
+    if (close(descriptor) != 0 && errno != EINTR) return ons_status_system(errno, "cannot write '%s'", writer->path);
+    if (writer->temporary == NULL) return NULL;
+    if (rename(writer->temporary, writer->path) != 0)
+        return ons_status_system(errno, "cannot replace '%s'", writer->path);
+    sync_folder(writer->path);
+    return NULL;
+}
+
+ons_status *ons_file_commit(ons_file_writer *writer) {
+    ons_status *status = finish(writer);
+    if (status != NULL)
+        ons_file_discard(writer);
+    else
+        free_writer(writer);
+    return status;
+}
+
+void ons_file_discard(ons_file_writer *writer) {
+    if (writer == NULL) return;
+    if (writer->temporary != NULL) unlink(writer->temporary);
+    free_writer(writer);
+}

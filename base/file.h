@@ -1,0 +1,46 @@
+/* Files: read through a mapping, written whole or not at all.
+ *
+ * A writer puts everything into a temporary file beside the target; only ons_file_commit, after fsync, gives it its
+ * name. So the target is at any moment either what it was or complete, and a full disk or a crash leaves no half file
+ * under its name. A target that exists and is no regular file (a device, a pipe) is written directly.
+ */
+#ifndef ONSTAGE_BASE_FILE_H
+#define ONSTAGE_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* A whole file, read-only. The file must not shrink while it is mapped. */
+typedef struct ons_mapping {
+    const uint8_t *bytes; /* never NULL once open; page-aligned */
+    size_t size;
+} ons_mapping;
+
+/* Fails with the path in the message; also for what is not a regular file. */
+ons_status *ons_mapping_open(const char *path, ons_mapping *mapping);
+void ons_mapping_close(ons_mapping *mapping); /* a zeroed one is fine */
+
+typedef struct ons_file_writer ons_file_writer;
+
+/* `path` may be a symbolic link: what it points to is replaced. An existing file's permissions are kept. */
+ons_status *ons_file_writer_open(const char *path, ons_file_writer **writer);
+
+/* Buffered. After a failure the writer can only be discarded. */
+ons_status *ons_file_write(ons_file_writer *writer, const void *bytes, size_t size);
+
+/* Bytes written so far. */
+uint64_t ons_file_position(const ons_file_writer *writer);
+
+/* All bytes are on the disk, still under the temporary name: what is left to commit hardly fails. For several files
+ * that belong together. */
+ons_status *ons_file_sync(ons_file_writer *writer);
+
+/* Syncs and gives the file its name. Frees the writer, also on failure, and removes the temporary file then. */
+ons_status *ons_file_commit(ons_file_writer *writer);
+
+/* Removes the temporary file and frees the writer. NULL is fine. */
+void ons_file_discard(ons_file_writer *writer);
+
+#endif

@@ -1,0 +1,74 @@
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ons_status {
+    ons_status_code code;
+    char *message;
+};
+
+/* Used where there is not even memory for a message; never freed. */
+static ons_status out_of_memory = {ONS_OUT_OF_MEMORY, (char *)"out of host memory"};
+
+static ons_status *wrap(ons_status_code code, char *message) {
+    ons_status *status = malloc(sizeof *status);
+    if (status == NULL || message == NULL) {
+        free(status);
+        free(message);
+        return &out_of_memory;
+    }
+    *status = (ons_status){code, message};
+    return status;
+}
+
+ons_status *ons_status_new(ons_status_code code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *message = NULL;
+    if (vasprintf(&message, format, arguments) < 0) message = NULL;
+    va_end(arguments);
+    return wrap(code, message);
+}
+
+ons_status *ons_status_at(ons_status *status, const char *format, ...) {
+    if (status == NULL || status == &out_of_memory) return status;
+    va_list arguments;
+    va_start(arguments, format);
+    char *place = NULL;
+    if (vasprintf(&place, format, arguments) < 0) place = NULL;
+    va_end(arguments);
+    char *message = NULL;
+    if (place != NULL && asprintf(&message, "%s: %s", place, status->message) >= 0) {
+        free(status->message);
+        status->message = message;
+    }
+    free(place);
+    return status;
+}
+
+ons_status *ons_status_system(int error_number, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *what = NULL;
+    if (vasprintf(&what, format, arguments) < 0) what = NULL;
+    va_end(arguments);
+    char reason[128];
+    ons_status *status = ons_status_new(ONS_IO_ERROR, "%s: %s", what == NULL ? "" : what,
+                                        strerror_r(error_number, reason, sizeof reason));
+    free(what);
+    return status;
+}
+
+ons_status *ons_status_out_of_memory(void) { return &out_of_memory; }
+
+ons_status_code ons_status_get_code(const ons_status *status) { return status == NULL ? ONS_OK : status->code; }
+
+const char *ons_status_get_message(const ons_status *status) { return status == NULL ? "" : status->message; }
+
+void ons_status_free(ons_status *status) {
+    if (status == NULL || status == &out_of_memory) return;
+    free(status->message);
+    free(status);
+}

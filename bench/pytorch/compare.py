@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Compares the time of a training step, and memory, between onstage and PyTorch on this machine's CPU.
+
+    ./bazelw build //bench:step_time
+    python3 bench/pytorch/compare.py [--models NAME,...] [--rounds N] [--write]
+
+The two take turns, round by round, on the same model, data, batch, optimiser and threads; while one runs, the other
+waits for input. The ratio is the median over the rounds of the ratio of the rounds' median step times. See bench/README.md.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+STEP_TIME = ROOT / "bazel-bin" / "bench" / "step_time"
+PAUSE = 0.3  # seconds: threads that spin for the next piece of work have gone to sleep by then
+
+
+class Side:
+    """A process that trains when told to."""
+
+    def __init__(self, command):
+        self.command = [str(word) for word in command]
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.about = self._answer()
+
+    def _answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{' '.join(self.command)}: stopped, exit code {self.process.wait()}")
+        return json.loads(line)
+
+    def run(self, steps):
+        time.sleep(PAUSE)
+        self.process.stdin.write(f"run {steps}\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def peak_bytes(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) * 1024
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def steps_for(seconds, step):
+    """As many steps as fill the time, at least 3."""
+    return max(3, min(5000, int(seconds / step)))
+
+
+def variants_of(workload, channels_last):
+    """The ways to run it in PyTorch that are tried, so that the fastest is compared."""
+    attentions = [[], ["sdpa"]] if workload.is_gpt else [[]]
+    if channels_last and len(workload.shape) == 3:
+        attentions.append(["channels_last"])
+    return [a + o for a in attentions for o in ([], ["foreach"], ["fused"])]
+
+
+def fastest(name, workload, threads, options):
+    """The variant with the least median step time, and all the times."""
+    sides = {
+        " ".join(variant): Side([sys.executable, HERE / "worker.py", name, threads, *variant])
+        for variant in variants_of(workload, options.channels_last)
+    }
+    times = {}
+    for _ in range(2):  # twice, and the better one: a moment's disturbance must not decide
+        for variant, side in sides.items():
+            count = steps_for(options.seconds / 2, min(side.run(3)["seconds"]))
+            times[variant] = min(times.get(variant, float("inf")), statistics.median(side.run(count)["seconds"]))
+    for side in sides.values():
+        side.close()
+    return min(times, key=times.get), times
+
+
+def onstage_command(workload, model, folder, threads, options):
+    kind, settings = workload.optimizer
+    words = [options.step_time, model, "--input", f"x={folder / 'x.npy'}", "--target", folder / "target.npy"]
+    words += ["--batch", workload.batch, "--loss", workload.loss, "--optimizer", kind, "--threads", threads]
+    words += ["--shuffle", "false", "--steps", 10**9, "--dropout", "off"]
+    for key, value in settings.items():
+        words += ["--" + key.replace("_", "-"), value]
+    return words + list(workload.flags)
+
+
+def compare(name, workload, threads, options):
+    import numpy
+    import workloads
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        x, target = workloads.data(workload)
+        numpy.save(folder / "x.npy", x.numpy())
+        numpy.save(folder / "target.npy", target.numpy())
+        model = folder / "model.onnx"
+        workloads.export(workload, model)
+        chosen, tried = fastest(name, workload, threads, options)
+        theirs = Side([sys.executable, HERE / "worker.py", name, threads, *chosen.split()])
+        ours = Side(onstage_command(workload, model, folder, threads, options))
+        result = race(ours, theirs, options)
+        ours.close()
+        theirs.close()
+    return {
+        "model": name, "what": workload.what, "batch": workload.batch, "optimizer": workload.optimizer[0],
+        "loss": workload.loss, "pytorch_variant": chosen or "default", "pytorch_variants": tried, **result,
+    }
+
+
+def race(ours, theirs, options):
+    first = ours.run(1)["first_loss"], theirs.run(1)["first_loss"]
+    if abs(first[0] - first[1]) > 1e-4 * abs(first[1]):
+        raise SystemExit(f"not the same training: first loss {first[0]} against {first[1]}")
+    steps = steps_for(options.seconds, theirs.run(5)["seconds"][-1])
+    ours.run(5)
+    rounds = []
+    for index in range(options.rounds):
+        order = (ours, theirs) if index % 2 == 0 else (theirs, ours)
+        answers = {side: side.run(steps) for side in order}
+        rounds.append([statistics.median(answers[side]["seconds"]) for side in (ours, theirs)])
+    last = answers[theirs]
+    memory = {
+        "onstage_arena_bytes": ours.about["arena_bytes"],
+        "onstage_resident_bytes": ours.peak_bytes(),
+        "pytorch_growth_bytes": last["peak_bytes"] - last["before_bytes"],
+        "pytorch_resident_bytes": last["peak_bytes"],
+    }
+    return {
+        "first_losses": first, "steps_a_round": steps, "rounds": rounds, "onednn": ours.about["onednn"],
+        "onstage_seconds": statistics.median(r[0] for r in rounds),
+        "pytorch_seconds": statistics.median(r[1] for r in rounds),
+        "time_ratio": statistics.median(r[0] / r[1] for r in rounds),
+        "memory_ratio": memory["onstage_resident_bytes"] / memory["pytorch_growth_bytes"],
+        **memory,
+    }
+
+
+# ---------------------------------------------------------------- report
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown CPU"
+
+
+def environment(threads):
+    import torch
+
+    found = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
+    return {
+        "cpu": cpu_name(), "threads": threads, "date": datetime.date.today().isoformat(),
+        "torch": torch.__version__.partition("+")[0], "torch_onednn": found[1] if found else "none",
+        "torch_capability": torch.backends.cpu.get_cpu_capability(),
+        "command": re.sub(r" --step-time[ =]\S+", "", " ".join(["python3", "bench/pytorch/compare.py", *sys.argv[1:]])),
+    }
+
+
+HEADER = (
+    "| model | batch, optimiser | onstage ms | PyTorch ms | time ratio | onstage arena, resident MB | PyTorch MB | memory ratio |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+def row(r):
+    ms, mb = (lambda seconds: f"{1e3 * seconds:.3g}"), (lambda size: f"{size / 1e6:.1f}")
+    variant = "" if r["pytorch_variant"] == "default" else f" ({r['pytorch_variant']})"
+    return (
+        f"| {r['what']} | {r['batch']}, {r['optimizer']} | {ms(r['onstage_seconds'])} | {ms(r['pytorch_seconds'])}{variant} "
+        f"| **{r['time_ratio']:.2f}** | {mb(r['onstage_arena_bytes'])}, {mb(r['onstage_resident_bytes'])} "
+        f"| {mb(r['pytorch_growth_bytes'])} | {r['memory_ratio']:.2f} |"
+    )
+
+
+def report(about, results):
+    onednn = results[0]["onednn"] if results else "?"
+    return "\n".join([
+        "# onstage and PyTorch, training steps on the CPU", "",
+        f"{about['cpu']}, {about['threads']} threads, {about['date']}. onstage with oneDNN {onednn}; PyTorch {about['torch']} "
+        f"with oneDNN {about['torch_onednn']} ({about['torch_capability']}).",
+        f"`{about['command']}`; what is measured and how: [bench/README.md](../README.md).", "",
+        HEADER, *(row(r) for r in results), "",
+    ])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", help="names, separated by commas; default: all")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a round of either side")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--channels-last", action="store_true", help="also try this memory format in PyTorch")
+    parser.add_argument("--step-time", type=pathlib.Path, default=STEP_TIME, help="the program built by //bench:step_time")
+    parser.add_argument("--write", action="store_true", help="keep the table and the numbers in bench/results")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    if not options.step_time.exists():
+        sys.exit("build it first: ./bazelw build //bench:step_time")
+    warnings.filterwarnings("ignore")
+    sys.path.insert(0, str(HERE))
+    from workloads import WORKLOADS
+
+    names = options.models.split(",") if options.models else list(WORKLOADS)
+    unknown = set(names) - set(WORKLOADS)
+    if unknown:
+        sys.exit(f"unknown models {sorted(unknown)}; there are {', '.join(WORKLOADS)}")
+    about, results, failed = environment(options.threads), [], []
+    print(HEADER, flush=True)
+    for name in names:
+        try:
+            results.append(compare(name, WORKLOADS[name], options.threads, options))
+            print(row(results[-1]), flush=True)
+        except SystemExit as error:
+            failed.append(name)
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+    if options.write and results:
+        kind = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
+        stem = ROOT / "bench" / "results" / f"{kind}-{about['date']}"
+        stem.with_suffix(".md").write_text(report(about, results))
+        stem.with_suffix(".json").write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
+        print(f"wrote {stem.with_suffix('.md').relative_to(ROOT)} and .json")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

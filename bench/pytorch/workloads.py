@@ -1,0 +1,125 @@
+"""What is compared: networks, batches, optimisers. Each is trained on random data; speed does not depend on it."""
+
+import dataclasses
+import pathlib
+import sys
+from typing import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+import models  # noqa: E402  (the networks whose training onstage is known to reproduce)
+
+SEED = 1
+BATCHES = 4  # batches of data; they are gone through again and again
+
+
+class WideMlp(nn.Module):
+    """Three Linear layers with ReLU on [N, 784], the size usual for MNIST."""
+
+    def __init__(self, width=1024):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(784, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+ADAMW = ("adamw", dict(lr=1e-3))
+SGD = ("sgd", dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
+
+
+@dataclasses.dataclass
+class Workload:
+    what: str
+    make: Callable  # of a GPT: takes sdpa
+    shape: tuple  # of one sample; of a GPT: (tokens,)
+    batch: int
+    classes: int
+    optimizer: tuple = ADAMW
+    is_gpt: bool = False
+    loss: str = "cross_entropy"
+    dynamic: bool = False  # batch axis symbolic in the file
+    flags: tuple = ()
+    frozen: Callable = lambda name: False
+
+
+def gpt(what, batch, tokens, vocabulary=65, dynamic=False, **sizes):
+    def make(sdpa=False):
+        return models.Gpt(vocabulary=vocabulary, block=tokens, tied=True, sdpa=sdpa, **sizes)
+
+    return Workload(what, make, (tokens,), batch, vocabulary, is_gpt=True, dynamic=dynamic)
+
+
+WORKLOADS = {
+    "mlp": Workload("MLP 784-1024-1024-10", WideMlp, (784,), 128, 10),
+    "mlp_small": Workload("MLP 20-64-48-10", models.Mlp, (20,), 16, 10),
+    "lenet": Workload("LeNet-5, 28x28", models.LeNet, (1, 28, 28), 64, 10),
+    "resnet18_cifar": Workload(
+        "ResNet-18, 32x32", lambda: models.ResNet18(64, 10), (3, 32, 32), 32, 10, optimizer=SGD
+    ),
+    "resnet18_imagenet": Workload(
+        "ResNet-18, 224x224", lambda: models.ResNet18(64, 1000), (3, 224, 224), 16, 1000, optimizer=SGD
+    ),
+    "resnet18_small": Workload(
+        "ResNet-18 of width 8, 32x32", models.ResNet18, (3, 32, 32), 8, 10, optimizer=SGD
+    ),
+    "gpt_char": gpt("GPT, 4 layers of 128, tied, T = 64", 32, 64, layers=4, dim=128, heads=4),
+    "gpt_large": gpt("GPT, 6 layers of 384, tied, T = 128", 16, 128, layers=6, dim=384, heads=6),
+    "gpt_small": gpt("GPT, 2 layers of 48, tied, T = 24", 4, 24),
+    "frozen": Workload(
+        "ResNet-18, 32x32, layer4 and fc trained", lambda: models.ResNet18(64, 10), (3, 32, 32), 32, 10, optimizer=SGD,
+        flags=("--train", "layer4.*", "--train", "fc.*"), frozen=lambda name: not name.startswith(("layer4.", "fc.")),
+    ),
+    "mlp_frozen": Workload(
+        "MLP 16-40-40-24-4, partly frozen, mse", models.MlpFrozen, (16,), 16, 4, loss="mse",
+        flags=("--freeze", "encoder.*", "--train", "encoder.2.*"),
+        frozen=lambda name: name.startswith("encoder.") and not name.startswith("encoder.2."),
+    ),
+    "cnn_dynamic": Workload(
+        "CNN with BatchNorm, 16x16, dynamic batch", models.CnnDynamic, (3, 16, 16), 64, 10, dynamic=True
+    ),
+}
+
+
+def build(workload, sdpa=False):
+    """The network with the values that both sides start from."""
+    torch.manual_seed(SEED)
+    module = workload.make(sdpa=sdpa) if workload.is_gpt else workload.make()
+    return models.randomise(module, SEED).train()
+
+
+def data(workload):
+    """Inputs and targets of all batches."""
+    generator = torch.Generator().manual_seed(SEED)
+    count = BATCHES * workload.batch
+    if workload.is_gpt:
+        shape = (count, *workload.shape)
+        x = torch.randint(workload.classes, shape, generator=generator)
+        return x, torch.randint(workload.classes, shape, generator=generator)
+    x = torch.randn((count, *workload.shape), generator=generator)
+    if workload.loss == "mse":
+        return x, torch.randn((count, workload.classes), generator=generator)
+    return x, torch.randint(workload.classes, (count,), generator=generator)
+
+
+def loss_of(workload, output, target):
+    if workload.loss == "mse":
+        return F.mse_loss(output, target)
+    return F.cross_entropy(output.view(-1, output.shape[-1]), target.view(-1))
+
+
+def export(workload, path):
+    """The file as the README tells a user to make it."""
+    x, _ = data(workload)
+    axes = {"x": {0: "batch"}, "y": {0: "batch"}} if workload.dynamic else None
+    torch.onnx.export(
+        build(workload), (x[: workload.batch],), str(path), dynamo=False, opset_version=17,
+        training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+        input_names=["x"], output_names=["y"], dynamic_axes=axes,
+    )

@@ -1,0 +1,61 @@
+/* A device: two memories (its own, under a cap; the host's pool), asynchronous streams, events.
+ *
+ * Everything that runs or copies is put on a stream and runs there in order; streams run beside each other. An event
+ * marks a place in one stream that another stream, or the host, can wait for. The CPU's streams are threads, so
+ * whatever overlaps on a GPU overlaps, and is tested, on the CPU too.
+ */
+#ifndef ONSTAGE_DEVICE_DEVICE_H
+#define ONSTAGE_DEVICE_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct ons_device ons_device;
+typedef struct ons_stream ons_stream;
+typedef struct ons_event ons_event;
+
+/* Runs on the stream's thread. `native` is the stream as kernels know it (a CUDA stream; 0 on the CPU). */
+typedef void ons_task(void *argument, uintptr_t native);
+
+struct ons_device {
+    const char *name; /* "cpu" */
+
+    /* The device's memory: one block, aligned to 64 bytes, its pages really there on return. Fails where the cap
+     * (`limit_bytes` of the constructor) would be exceeded. `*address` is what kernels see. */
+    ons_status *(*allocate)(ons_device *device, int64_t bytes, void **address);
+    void (*release)(ons_device *device, void *address, int64_t bytes);
+
+    /* Host memory that copies to and from the device are fast with. */
+    ons_status *(*allocate_host)(ons_device *device, int64_t bytes, void **address);
+    void (*release_host)(ons_device *device, void *address, int64_t bytes);
+
+    /* `threads`: how many threads kernels on this stream may use; only the compute stream needs more than 1. */
+    ons_status *(*stream_new)(ons_device *device, const char *name, int threads, ons_stream **stream);
+    void (*stream_free)(ons_stream *stream); /* after what was put on it has run */
+
+    /* These never fail and never allocate; a full queue makes the caller wait. */
+    void (*launch)(ons_stream *stream, ons_task *task, void *argument);
+    void (*copy)(ons_stream *stream, void *to, const void *from, size_t bytes); /* between any two memories */
+
+    ons_status *(*event_new)(ons_device *device, ons_event **event);
+    void (*event_free)(ons_event *event);
+    void (*event_record)(ons_stream *stream, ons_event *event);
+    void (*stream_wait)(ons_stream *stream, ons_event *event); /* until the latest record is reached */
+    void (*event_synchronize)(ons_event *event);               /* the same, by the host */
+
+    void (*free)(ons_device *device);
+
+    int64_t limit_bytes; /* 0: none */
+    int64_t used_bytes;
+};
+
+/* The CPU. `limit_bytes` caps device memory (0: none). `pin`: the compute stream's threads stay each on a processor of
+ * their own, where there are as many as threads. */
+ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **device);
+
+/* Processors that this process may use. */
+int ons_cpu_count(void);
+
+#endif

@@ -1,0 +1,369 @@
+#include "engine/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+
+typedef enum option_kind {
+    KIND_TEXT,
+    KIND_PAIRS,
+    KIND_COUNT,    /* an integer ≥ 0 */
+    KIND_POSITIVE, /* an integer ≥ 1 */
+    KIND_NUMBER,
+    KIND_SWITCH,
+    KIND_TRAIN,
+    KIND_FREEZE,
+    KIND_UNTIE,
+} option_kind;
+
+typedef struct option_place {
+    option_kind kind;
+    size_t offset;
+} option_place;
+
+#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, HELP)                                                      \
+    {NAME, ARGUMENT, DEFAULT,                                                                                          \
+     HELP, GROUP,    KIND == KIND_PAIRS || KIND == KIND_TRAIN || KIND == KIND_FREEZE || KIND == KIND_UNTIE},
+static const ons_option options[] = {
+#include "engine/options.inc"
+    {.name = NULL},
+};
+#undef OPTION
+
+#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, HELP) {KIND, offsetof(ons_config, FIELD)},
+static const option_place places[] = {
+#include "engine/options.inc"
+};
+#undef OPTION
+
+const ons_option *ons_options(void) { return options; }
+
+ons_status *ons_config_new(ons_config **result) {
+    ons_arena *arena = ons_arena_new();
+    ons_config *config = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *config);
+    if (config == NULL) {
+        ons_arena_free(arena);
+        return ons_status_out_of_memory();
+    }
+    config->arena = arena;
+    config->holders = 1;
+    for (size_t i = 0; options[i].name != NULL; ++i) {
+        if (options[i].default_value == NULL) continue;
+        ons_status *status = ons_config_set(config, options[i].name, options[i].default_value);
+        if (status != NULL) {
+            ons_config_free(config);
+            return status;
+        }
+        if (places[i].kind == KIND_NUMBER) /* a default is not a choice of the user's */
+            ((ons_number *)((char *)config + places[i].offset))->given = false;
+    }
+    *result = config;
+    return NULL;
+}
+
+ons_config *ons_config_hold(const ons_config *config) {
+    ons_config *held = (ons_config *)config; /* holding changes nothing that a caller can see */
+    ++held->holders;
+    return held;
+}
+
+void ons_config_free(ons_config *config) {
+    if (config == NULL || --config->holders > 0) return;
+    ons_pairs *lists[] = {&config->inputs,  &config->val_inputs, &config->normalize,
+                          &config->outputs, &config->dims,       &config->ties};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) ons_vector_free(lists[i]);
+    ons_vector_free(&config->arrays);
+    ons_vector_free(&config->untie);
+    ons_vector_free(&config->choices);
+    ons_arena_free(config->arena);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- parsing
+ */
+
+static ons_status *parse_integer(const char *option, const char *text, int64_t least, int64_t *value) {
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    ONS_CHECK(*text != '\0' && *end == '\0' && errno == 0 && number >= least, ONS_INVALID_ARGUMENT,
+              "--%s: '%s' is not a whole number from %lld on", option, text, (long long)least);
+    *value = number;
+    return NULL;
+}
+
+static ons_status *parse_number(const char *option, const char *text, ons_number *number) {
+    char *end;
+    double value = strtod(text, &end);
+    ONS_CHECK(*text != '\0' && *end == '\0' && isfinite(value), ONS_INVALID_ARGUMENT, "--%s: '%s' is not a number",
+              option, text);
+    *number = (ons_number){true, value};
+    return NULL;
+}
+
+static ons_status *parse_switch(const char *option, const char *text, bool *value) {
+    bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
+    ONS_CHECK(yes || no, ONS_INVALID_ARGUMENT, "--%s: '%s' is neither true nor false", option, text);
+    *value = yes;
+    return NULL;
+}
+
+/* NAME=VALUE, parted at the first '='; a file alone is the value of "". */
+static ons_status *parse_pair(ons_config *config, const ons_option *option, const char *text, ons_pairs *pairs) {
+    char *copy = ons_arena_copy_text(config->arena, text);
+    if (copy == NULL) return ons_status_out_of_memory();
+    char *equals = strchr(copy, '=');
+    bool file = strstr(option->argument, "FILE") != NULL;
+    ONS_CHECK(equals != NULL || file, ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
+              option->argument);
+    ons_pair pair = {"", copy};
+    if (equals != NULL) {
+        *equals = '\0';
+        pair = (ons_pair){copy, equals + 1};
+    }
+    ONS_CHECK(pair.value[0] != '\0', ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
+              option->argument);
+    ONS_PUSH(pairs, pair);
+    return NULL;
+}
+
+static ons_status *set_option(ons_config *config, size_t index, const char *value) {
+    const ons_option *option = &options[index];
+    void *field = (char *)config + places[index].offset;
+    char *copy = ons_arena_copy_text(config->arena, value);
+    if (copy == NULL) return ons_status_out_of_memory();
+    switch (places[index].kind) {
+    case KIND_TEXT: *(const char **)field = copy; return NULL;
+    case KIND_PAIRS: return parse_pair(config, option, value, field);
+    case KIND_COUNT: return parse_integer(option->name, value, 0, field);
+    case KIND_POSITIVE: return parse_integer(option->name, value, 1, field);
+    case KIND_NUMBER: return parse_number(option->name, value, field);
+    case KIND_SWITCH: return parse_switch(option->name, value, field);
+    case KIND_TRAIN:
+    case KIND_FREEZE: ONS_PUSH(&config->choices, (ons_choice){copy, places[index].kind == KIND_TRAIN}); return NULL;
+    case KIND_UNTIE: ONS_PUSH(&config->untie, copy); return NULL;
+    }
+    return NULL;
+}
+
+ons_status *ons_config_set(ons_config *config, const char *option, const char *value) {
+    ONS_CHECK(option != NULL && value != NULL, ONS_INVALID_ARGUMENT, "an option needs a name and a value");
+    for (size_t i = 0; options[i].name != NULL; ++i)
+        if (strcmp(options[i].name, option) == 0) return set_option(config, i, value);
+    return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option --%s", option);
+}
+
+ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array) {
+    ONS_CHECK(array->rank >= 1 && array->rank <= ONS_RANK_MAX, ONS_INVALID_ARGUMENT,
+              "array '%s': rank %u is not between 1 and %d", name, array->rank, ONS_RANK_MAX);
+    ons_memory_array copy = {
+        .name = ons_arena_copy_text(config->arena, name), .validation = validation, .view = *array};
+    if (copy.name == NULL) return ons_status_out_of_memory();
+    memcpy(copy.dims, array->dims, array->rank * sizeof copy.dims[0]);
+    copy.view.dims = NULL; /* the copy's own, but vectors move */
+    ONS_PUSH(&config->arrays, copy);
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------- derived
+ * settings */
+
+ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
+    static const struct {
+        const char *name;
+        ons_role role;
+    } names[] = {
+        {"cross_entropy", ONS_ROLE_CROSS_ENTROPY},
+        {"nll", ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD},
+        {"mse", ONS_ROLE_SQUARED_ERROR},
+        {"l1", ONS_ROLE_ABSOLUTE_ERROR},
+        {"huber", ONS_ROLE_HUBER},
+        {"bce_with_logits", ONS_ROLE_BINARY_CROSS_ENTROPY},
+        {"graph", ONS_ROLE_SAMPLE_MEAN},
+    };
+    *loss = (ons_loss_options){
+        .output = config->loss_output,
+        .class_axis = config->class_axis.given ? (int64_t)config->class_axis.value : ONS_CLASS_AXIS_AUTO,
+        .ignore_index = (int64_t)config->ignore_index.value,
+        .delta = config->delta.value,
+    };
+    ONS_CHECK(config->loss != NULL, ONS_INVALID_ARGUMENT,
+              "--loss is needed: cross_entropy, nll, mse, l1, huber, bce_with_logits or graph");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
+        if (strcmp(config->loss, names[i].name) == 0) {
+            loss->role = names[i].role;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT,
+                          "--loss: '%s' is not one of cross_entropy, nll, mse, l1, huber, bce_with_logits, graph",
+                          config->loss);
+}
+
+static double number_or(const ons_number *number, double fallback) { return number->given ? number->value : fallback; }
+
+double ons_config_base_rate(const ons_config *config) {
+    bool larger = strcmp(config->optimizer, "adagrad") == 0 || strcmp(config->optimizer, "rmsprop") == 0;
+    return number_or(&config->lr, larger ? 1e-2 : 1e-3);
+}
+
+ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer) {
+    static const struct {
+        const char *name;
+        ons_role role;
+    } names[] = {
+        {"sgd", ONS_ROLE_SGD},         {"adam", ONS_ROLE_ADAM},       {"adamw", ONS_ROLE_ADAMW},
+        {"adagrad", ONS_ROLE_ADAGRAD}, {"rmsprop", ONS_ROLE_RMSPROP},
+    };
+    *optimizer = (ons_optimizer_options){.role = ONS_NO_ROLE};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
+        if (strcmp(config->optimizer, names[i].name) == 0) optimizer->role = names[i].role;
+    ONS_CHECK(optimizer->role != ONS_NO_ROLE, ONS_INVALID_ARGUMENT,
+              "--optimizer: '%s' is not one of sgd, adam, adamw, adagrad, rmsprop", config->optimizer);
+    optimizer->momentum = config->momentum.value;
+    optimizer->nesterov = config->nesterov;
+    optimizer->beta1 = config->beta1.value;
+    optimizer->beta2 = config->beta2.value;
+    optimizer->alpha = config->alpha.value;
+    optimizer->eps = number_or(&config->eps, optimizer->role == ONS_ROLE_ADAGRAD ? 1e-10 : 1e-8);
+    optimizer->weight_decay = number_or(&config->weight_decay, optimizer->role == ONS_ROLE_ADAMW ? 1e-2 : 0);
+    optimizer->clip_norm = config->clip_norm.value;
+    optimizer->want_norms = config->log_json != NULL || config->tensorboard != NULL;
+    ONS_CHECK(optimizer->momentum >= 0 && optimizer->weight_decay >= 0 && optimizer->clip_norm >= 0 &&
+                  optimizer->eps >= 0,
+              ONS_INVALID_ARGUMENT, "--momentum, --weight-decay, --clip-norm and --eps must not be negative");
+    ONS_CHECK(!config->lr.given || config->lr.value >= 0, ONS_INVALID_ARGUMENT, "--lr must not be negative");
+    ONS_CHECK(optimizer->beta1 >= 0 && optimizer->beta1 < 1 && optimizer->beta2 >= 0 && optimizer->beta2 < 1,
+              ONS_INVALID_ARGUMENT, "--beta1 and --beta2 must lie in [0, 1)");
+    ONS_CHECK(!config->nesterov || (optimizer->role == ONS_ROLE_SGD && optimizer->momentum > 0), ONS_INVALID_ARGUMENT,
+              "--nesterov needs --optimizer sgd and a --momentum above 0");
+    return NULL;
+}
+
+ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode) {
+    *mode = (ons_mode){.training = training};
+    const char *batchnorm = config->batchnorm, *dropout = config->dropout;
+    mode->batchnorm = strcmp(batchnorm, "train") == 0  ? ONS_AS_TRAINING
+                      : strcmp(batchnorm, "eval") == 0 ? ONS_AS_INFERENCE
+                                                       : ONS_AS_GRAPH;
+    ONS_CHECK(mode->batchnorm != ONS_AS_GRAPH || strcmp(batchnorm, "graph") == 0, ONS_INVALID_ARGUMENT,
+              "--batchnorm: '%s' is not one of graph, train, eval", batchnorm);
+    if (strcmp(dropout, "graph") == 0) return NULL;
+    mode->dropout = ONS_AS_INFERENCE;
+    if (strcmp(dropout, "off") == 0) return NULL;
+    ons_number ratio = {0};
+    ons_status *status = parse_number("dropout", dropout, &ratio);
+    if (status != NULL || ratio.value < 0 || ratio.value >= 1) {
+        ons_status_free(status);
+        return ons_status_new(ONS_INVALID_ARGUMENT, "--dropout: '%s' is not graph, off, or a probability in [0, 1)",
+                              dropout);
+    }
+    mode->dropout = ONS_AS_TRAINING;
+    mode->dropout_ratio = ratio.value;
+    return NULL;
+}
+
+ons_status *ons_config_memory(const ons_config *config, int64_t *bytes) {
+    static const struct {
+        const char *unit;
+        double factor;
+    } units[] = {{"", 1},         {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
+                 {"TiB", 0x1p40}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9}};
+    *bytes = 0;
+    if (config->memory == NULL) return NULL;
+    char *unit;
+    double size = strtod(config->memory, &unit);
+    while (isspace((unsigned char)*unit)) ++unit;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; ++i)
+        if (strcmp(unit, units[i].unit) == 0 && size * units[i].factor >= 1 && size * units[i].factor < 0x1p62) {
+            *bytes = (int64_t)(size * units[i].factor);
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--memory: '%s' is not a size such as 512MiB or 40GiB", config->memory);
+}
+
+ons_status *ons_config_threads(const ons_config *config, int *threads) {
+    ONS_CHECK(config->threads <= 1024, ONS_INVALID_ARGUMENT, "--threads %lld is more than 1024",
+              (long long)config->threads);
+    int64_t share = ons_cpu_count() / config->stages;
+    *threads = (int)(config->threads > 0 ? config->threads : share > 1 ? share : 1);
+    return NULL;
+}
+
+ons_status *ons_config_schedule(const ons_config *config, ons_schedule *schedule) {
+    static const char *const names[] = {"constant", "linear", "cosine"};
+    for (int i = 0; i < 3; ++i)
+        if (strcmp(config->lr_schedule, names[i]) == 0) {
+            *schedule = (ons_schedule)i;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--lr-schedule: '%s' is not one of constant, linear, cosine",
+                          config->lr_schedule);
+}
+
+ons_status *ons_config_check_supported(const ons_config *config) {
+    ONS_CHECK(config->stages == 1 && config->pipeline == NULL && config->partition == NULL && config->plan == NULL,
+              ONS_UNSUPPORTED, "this version runs one stage: leave out --stages, --pipeline, --partition and --plan");
+    ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
+              "--device: '%s' is neither cpu nor cuda", config->device);
+    ONS_CHECK(strcmp(config->precision, "fp32") == 0 || strcmp(config->precision, "bf16") == 0, ONS_INVALID_ARGUMENT,
+              "--precision: '%s' is neither fp32 nor bf16", config->precision);
+    ONS_CHECK(strcmp(config->device, "cpu") == 0, ONS_UNSUPPORTED, "--device %s: this build computes on the cpu only",
+              config->device);
+    ONS_CHECK(strcmp(config->precision, "fp32") == 0, ONS_UNSUPPORTED, "--precision %s: the cpu computes in fp32 only",
+              config->precision);
+    ONS_CHECK(strcmp(config->transport, "local") == 0, ONS_UNSUPPORTED, "--transport %s: one stage talks to nobody",
+              config->transport);
+    ONS_CHECK(strcmp(config->export_form, "same") == 0 || strcmp(config->export_form, "inference") == 0,
+              ONS_INVALID_ARGUMENT, "--export: '%s' is neither same nor inference", config->export_form);
+    ONS_CHECK(config->metric == NULL || strcmp(config->metric, "accuracy") == 0, ONS_INVALID_ARGUMENT,
+              "--metric: '%s' is not known; there is accuracy", config->metric);
+    ONS_CHECK(!config->resume || config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "--resume needs --checkpoint DIR");
+    ONS_CHECK(config->checkpoint_every == 0 || config->checkpoint != NULL, ONS_INVALID_ARGUMENT,
+              "--checkpoint-every needs --checkpoint DIR");
+    return NULL;
+}
+
+double ons_learning_rate(ons_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps) {
+    if (step <= warmup) return base * (double)step / (double)warmup;
+    double done = steps > warmup ? (double)(step - warmup) / (double)(steps - warmup) : 0;
+    switch (schedule) {
+    case ONS_SCHEDULE_LINEAR: return base * (1 - done);
+    case ONS_SCHEDULE_COSINE: return base * 0.5 * (1 + cos(M_PI * done));
+    case ONS_SCHEDULE_CONSTANT: break;
+    }
+    return base;
+}
+
+ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph) {
+    for (size_t i = 0; i < config->choices.count; ++i) {
+        const ons_choice *choice = &config->choices.items[i];
+        bool matches = false;
+        for (ons_value_id id = 0; !matches && id < graph->values.count; ++id) {
+            const ons_value *value = ons_graph_value(graph, id);
+            bool initialiser = value->producer == ONS_NONE && value->data != ONS_NO_DATA;
+            matches = initialiser && fnmatch(choice->glob, value->name, 0) == 0;
+        }
+        ONS_CHECK(matches, ONS_INVALID_ARGUMENT,
+                  "--%s '%s' matches no initialiser; `onstage inspect` shows their names",
+                  choice->train ? "train" : "freeze", choice->glob);
+    }
+    return NULL;
+}
+
+bool ons_config_trains(const ons_config *config, const char *initialiser) {
+    bool trains = config->choices.count == 0 || !config->choices.items[0].train;
+    for (size_t i = 0; i < config->choices.count; ++i)
+        if (fnmatch(config->choices.items[i].glob, initialiser, 0) == 0) trains = config->choices.items[i].train;
+    return trains;
+}
+
+bool ons_config_insists(const ons_config *config, const char *initialiser) {
+    bool insists = false;
+    for (size_t i = 0; i < config->choices.count; ++i)
+        if (fnmatch(config->choices.items[i].glob, initialiser, 0) == 0) insists = config->choices.items[i].train;
+    return insists;
+}

@@ -1,0 +1,100 @@
+/* The configuration, parsed. */
+#ifndef ONSTAGE_ENGINE_CONFIG_H
+#define ONSTAGE_ENGINE_CONFIG_H
+
+#include "base/arena.h"
+#include "base/vector.h"
+#include "graph/passes/bind.h"
+#include "graph/passes/loss.h"
+#include "graph/passes/update.h"
+
+/* NAME=VALUE */
+typedef struct ons_pair {
+    const char *name;
+    const char *value;
+} ons_pair;
+
+/* --train and --freeze, in the order given */
+typedef struct ons_choice {
+    const char *glob;
+    bool train;
+} ons_choice;
+
+typedef struct ons_memory_array {
+    const char *name;
+    bool validation;
+    ons_array_view view;
+    int64_t dims[ONS_RANK_MAX];
+} ons_memory_array;
+
+typedef struct ons_number { /* a number that may be left to a default of its context */
+    bool given;
+    double value;
+} ons_number;
+
+typedef ONS_VECTOR(ons_pair) ons_pairs;
+
+typedef enum ons_schedule { ONS_SCHEDULE_CONSTANT, ONS_SCHEDULE_LINEAR, ONS_SCHEDULE_COSINE } ons_schedule;
+
+struct ons_config {
+    ons_arena *arena;
+    int holders; /* the caller, and every trainer made from it */
+    /* data */
+    ons_pairs inputs, val_inputs, normalize, outputs;
+    ONS_VECTOR(ons_memory_array) arrays;
+    const char *target, *val_target, *tokens, *val_tokens, *rows, *val_rows;
+    int64_t seq;
+    bool shuffle;
+    /* model */
+    ons_pairs dims, ties;
+    ONS_VECTOR(const char *) untie;
+    ONS_VECTOR(ons_choice) choices;
+    int64_t batch, micro_batches;
+    const char *batchnorm, *dropout;
+    /* loss */
+    const char *loss, *loss_output, *metric;
+    ons_number class_axis, ignore_index, delta;
+    /* optimiser */
+    const char *optimizer, *lr_schedule;
+    ons_number lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip_norm;
+    bool nesterov;
+    int64_t warmup;
+    /* run */
+    int64_t steps, epochs, seed, threads, stages;
+    const char *memory, *device, *precision, *pipeline, *partition, *transport, *plan;
+    bool pin;
+    /* results */
+    const char *out, *export_form, *checkpoint;
+    int64_t checkpoint_every, val_every;
+    bool resume;
+    /* watching */
+    const char *log_json, *tensorboard, *trace;
+    bool log_grad_norms;
+};
+
+/* Keeps the configuration alive until one more ons_config_free. Not for several threads. */
+ons_config *ons_config_hold(const ons_config *config);
+
+/* Derived settings; each fails with a message that names the option. */
+ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
+ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer);
+ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode);
+ons_status *ons_config_memory(const ons_config *config, int64_t *bytes); /* 0: no cap */
+ons_status *ons_config_threads(const ons_config *config, int *threads);
+ons_status *ons_config_schedule(const ons_config *config, ons_schedule *schedule);
+double ons_config_base_rate(const ons_config *config);
+/* What this version cannot do is refused here (stages, devices, precisions). */
+ons_status *ons_config_check_supported(const ons_config *config);
+
+/* The rate of step `step` (from 1) of `steps`: rises linearly over the warm-up, then follows the schedule down to 0. */
+double ons_learning_rate(ons_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps);
+
+/* Fails where a --train or --freeze matches no initialiser of the imported graph: most likely a typing error. */
+ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph);
+
+/* Whether the globs leave the initialiser trainable. */
+bool ons_config_trains(const ons_config *config, const char *initialiser);
+/* Whether a --train names it, so that it counts as a weight though it does not look like one. */
+bool ons_config_insists(const ons_config *config, const char *initialiser);
+
+#endif

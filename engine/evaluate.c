@@ -1,0 +1,132 @@
+/* Evaluation of a model as it is in its file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/trainer.h"
+#include "runtime/npy.h"
+
+/* One --output: a file that grows batch by batch. */
+typedef struct output_file {
+    const char *path;
+    size_t index; /* of the model's output */
+    ons_npy_writer *writer;
+} output_file;
+
+typedef struct evaluation {
+    ons_model *model;
+    const ons_config *config;
+    ons_machine *machine;
+    ons_course course;
+    int64_t used; /* samples that are evaluated */
+    output_file *files;
+    size_t file_count;
+} evaluation;
+
+static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
+    ons_batching batching;
+    ONS_TRY(ons_choose_batching(e->model, e->config, &batching));
+    int64_t samples = (int64_t)ons_dataset_count(e->course.dataset);
+    o->rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
+    o->rest = batching.fixed ? 0 : samples % o->rows;
+    o->batch = (size_t)o->rows;
+    e->used = batching.fixed ? samples - samples % o->rows : samples;
+    return NULL;
+}
+
+static ons_status *prepare(evaluation *e) {
+    ONS_TRY(ons_config_check_supported(e->config));
+    int threads;
+    int64_t cap;
+    ONS_TRY(ons_config_threads(e->config, &threads));
+    ONS_TRY(ons_config_memory(e->config, &cap));
+    ons_device *device;
+    ONS_TRY(ons_cpu_device_new(cap, e->config->pin, &device));
+    ONS_TRY(ons_machine_new(device, e->model->registry, threads, &e->machine));
+    ONS_TRY(ons_open_training_data(e->model, e->config, &e->course.dataset));
+    ons_course_options options = {.model = e->model, .config = e->config, .machine = e->machine};
+    ONS_TRY(choose_rows(e, &options));
+    ONS_TRY(ons_course_build(&options, &e->course));
+    ONS_TRY(ons_check_memory_cap(e->machine, cap));
+    return ons_machine_start(e->machine);
+}
+
+static ons_status *find_output(const evaluation *e, const char *name, size_t *index) {
+    const ons_graph *graph = e->model->graph;
+    ONS_CHECK(name[0] != '\0' || graph->outputs.count == 1, ONS_INVALID_ARGUMENT,
+              "--output: the model has %zu outputs; say which one by NAME=FILE", graph->outputs.count);
+    for (size_t i = 0; i < graph->outputs.count; ++i)
+        if (name[0] == '\0' || strcmp(ons_graph_value(graph, graph->outputs.items[i])->name, name) == 0) {
+            *index = i;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--output: the model has no output named '%s'", name);
+}
+
+static ons_status *open_outputs(evaluation *e) {
+    e->files = calloc(e->config->outputs.count + 1, sizeof *e->files);
+    if (e->files == NULL) return ons_status_out_of_memory();
+    for (size_t i = 0; i < e->config->outputs.count; ++i) {
+        output_file *file = &e->files[e->file_count++];
+        file->path = e->config->outputs.items[i].value;
+        ONS_TRY(find_output(e, e->config->outputs.items[i].name, &file->index));
+        const ons_stage_graph *stage = &e->course.full;
+        ons_type type = ons_graph_value(stage->graph, stage->outputs[file->index])->type;
+        ONS_CHECK(type.shape.rank > 0 && type.shape.dims[0] == stage->rows, ONS_UNSUPPORTED,
+                  "--output %s: its first axis does not count samples", e->config->outputs.items[i].name);
+        ons_type row = {.dtype = type.dtype, .shape = ons_shape_make(type.shape.rank - 1, type.shape.dims + 1)};
+        ONS_TRY(ons_npy_writer_open(file->path, &row, (uint64_t)e->used, &file->writer));
+    }
+    return NULL;
+}
+
+static ons_status *write_batch(void *context, const ons_unit *unit, size_t first, size_t samples) {
+    evaluation *e = context;
+    const ons_stage_graph *stage = unit->program == e->course.full_unit.program ? &e->course.full : &e->course.rest;
+    for (size_t i = 0; i < e->file_count; ++i) {
+        ons_value_id output = stage->outputs[e->files[i].index];
+        ONS_TRY(ons_npy_write_rows(e->files[i].writer, ons_program_address(unit->program, output), samples));
+    }
+    return NULL;
+}
+
+/* All files or none: the first failure discards the rest. */
+static ons_status *close_outputs(evaluation *e, ons_status *status) {
+    for (size_t i = 0; i < e->file_count; ++i) {
+        if (e->files[i].writer == NULL) continue;
+        if (status == NULL)
+            status = ons_npy_writer_commit(e->files[i].writer);
+        else
+            ons_npy_writer_discard(e->files[i].writer);
+    }
+    free(e->files);
+    return status;
+}
+
+static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons_evaluation *result) {
+    ONS_TRY(prepare(e));
+    ons_status *status = open_outputs(e);
+    ons_evaluator_options options = ons_course_evaluator(&e->course, e->machine, e->config);
+    options.read = write_batch;
+    options.read_context = e;
+    options.progress = progress;
+    options.progress_context = context;
+    ons_evaluation_result found = {0};
+    int64_t start = ons_trace_now();
+    if (status == NULL) status = ons_evaluator_run(&options, &found);
+    ONS_TRY(close_outputs(e, status));
+    ONS_CHECK(e->config->metric == NULL || !isnan(found.accuracy), ONS_INVALID_ARGUMENT,
+              "--metric accuracy needs class targets: give --target and --loss cross_entropy or nll");
+    *result =
+        (ons_evaluation){(int64_t)found.samples, found.loss, found.accuracy, (double)(ons_trace_now() - start) * 1e-9};
+    return NULL;
+}
+
+ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
+                               ons_evaluation *result) {
+    evaluation e = {.model = model, .config = config};
+    ons_status *status = run(&e, progress, context, result);
+    ons_machine_free(e.machine);
+    ons_course_free(&e.course);
+    return ons_status_at(status, "%s", model->path);
+}

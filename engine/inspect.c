@@ -1,0 +1,232 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/stage_graph.h"
+#include "graph/operands.h"
+
+/* An inspection and what its texts live in. */
+typedef struct owned_inspection {
+    ons_inspection inspection; /* first: what the caller holds */
+    ons_arena *arena;
+    char *graph_text, *assumptions;
+} owned_inspection;
+
+enum { ASSUMED_DIMENSION = 64, ASSUMED_BATCH = 1 };
+
+static const char *const reasons[] = {
+    [ONS_WEIGHT] = "weight",
+    [ONS_NOT_FLOAT] = "not trained: an integer or boolean table",
+    [ONS_SCALAR] = "not trained: a single number, a constant of the computation",
+    [ONS_STATISTICS] = "not trained: running statistics",
+    [ONS_HOLDS_INFINITIES] = "not trained: holds infinities, a mask",
+    [ONS_FROM_CONSTANT_NODE] = "not trained: a constant of the graph",
+};
+
+/* "float32[batch,28]" with the file's own symbols. */
+static const char *type_text(ons_arena *arena, const ons_graph *graph, ons_value_id id) {
+    const ons_type *type = &ons_graph_value(graph, id)->type;
+    const char *const *symbols = NULL;
+    for (size_t i = 0; graph->symbols != NULL && i < graph->inputs.count; ++i)
+        if (graph->inputs.items[i] == id) symbols = graph->symbols[i];
+    char *text = ons_arena_format(arena, "%s[", ons_dtype_name(type->dtype));
+    for (uint32_t i = 0; text != NULL && i < type->shape.rank; ++i) {
+        const char *comma = i == 0 ? "" : ",";
+        if (type->shape.dims[i] >= 0)
+            text = ons_arena_format(arena, "%s%s%" PRId64, text, comma, type->shape.dims[i]);
+        else
+            text = ons_arena_format(arena, "%s%s%s", text, comma,
+                                    symbols == NULL || symbols[i] == NULL ? "?" : symbols[i]);
+    }
+    return text == NULL ? "" : ons_arena_format(arena, "%s]", text);
+}
+
+static ons_status *list_ends(owned_inspection *o, const ons_model *model, const ons_graph *bound) {
+    const ons_graph *graph = model->graph;
+    ons_tensor_info *inputs, *outputs;
+    ONS_NEW(inputs, o->arena, graph->inputs.count);
+    ONS_NEW(outputs, o->arena, graph->outputs.count);
+    for (size_t i = 0; i < graph->inputs.count; ++i) {
+        ons_value_id id = graph->inputs.items[i];
+        inputs[i] = (ons_tensor_info){ons_arena_copy_text(o->arena, ons_graph_value(graph, id)->name),
+                                      type_text(o->arena, graph, id)};
+    }
+    for (size_t i = 0; i < graph->outputs.count; ++i)
+        outputs[i] =
+            (ons_tensor_info){ons_arena_copy_text(o->arena, ons_graph_value(graph, graph->outputs.items[i])->name),
+                              type_text(o->arena, bound, bound->outputs.items[i])};
+    o->inspection.inputs = inputs;
+    o->inspection.outputs = outputs;
+    o->inspection.input_count = graph->inputs.count;
+    o->inspection.output_count = graph->outputs.count;
+    return NULL;
+}
+
+/* Weights that any float output depends on, in a way that gradients can go. */
+static ons_status *find_reached(const ons_graph *bound, bool **result) {
+    bool *any = calloc(bound->values.count + 1, sizeof *any);
+    if (any == NULL) return ons_status_out_of_memory();
+    for (size_t i = 0; i < bound->outputs.count; ++i) {
+        if (!ons_dtype_is_float(ons_graph_value(bound, bound->outputs.items[i])->type.dtype)) continue;
+        bool *reaches;
+        ons_status *status = ons_gradient_reaches(bound, bound->outputs.items[i], &reaches);
+        if (status != NULL) {
+            free(any);
+            return status;
+        }
+        for (size_t k = 0; k < bound->values.count; ++k) any[k] |= reaches[k];
+        free(reaches);
+    }
+    *result = any;
+    return NULL;
+}
+
+static ons_status *list_parameters(owned_inspection *o, const ons_model *model, const ons_config *config,
+                                   const ons_graph *bound) {
+    const ons_graph *graph = model->graph;
+    bool *reached = NULL;
+    ONS_TRY(ons_config_check_choices(config, graph));
+    ONS_TRY(find_reached(bound, &reached));
+    if (reached == NULL) return ons_status_out_of_memory();
+    ons_parameter_info *list = ons_arena_allocate(o->arena, graph->values.count + 1, sizeof *list);
+    size_t count = 0;
+    for (ons_value_id id = 0; list != NULL && id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (value->producer != ONS_NONE || value->data == ONS_NO_DATA || value->reason == ONS_FROM_CONSTANT_NODE)
+            continue;
+        ons_value_id found = ons_graph_find_value(bound, value->name);
+        bool weight = value->kind == ONS_PARAMETER, reaches = found != ONS_NONE && reached[found];
+        bool trains = ons_config_trains(config, value->name);
+        int64_t elements = ons_shape_elements(&value->type.shape);
+        list[count++] = (ons_parameter_info){
+            .name = ons_arena_copy_text(o->arena, value->name),
+            .type = type_text(o->arena, graph, id),
+            .elements = elements,
+            .trainable = weight && reaches && trains,
+            .reason = !weight    ? reasons[value->reason]
+                      : !reaches ? "not trained: no gradient reaches it"
+                      : !trains  ? "not trained: frozen by --freeze or --train"
+                                 : reasons[ONS_WEIGHT],
+        };
+        *(list[count - 1].trainable ? &o->inspection.trainable_elements : &o->inspection.frozen_elements) += elements;
+    }
+    free(reached);
+    if (list == NULL) return ons_status_out_of_memory();
+    o->inspection.parameters = list;
+    o->inspection.parameter_count = count;
+    return NULL;
+}
+
+static int by_flops(const void *left, const void *right) {
+    const ons_operator_info *a = left, *b = right;
+    if (a->forward_flops != b->forward_flops) return a->forward_flops < b->forward_flops ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static ons_status *list_operators(owned_inspection *o, const ons_graph *bound) {
+    ons_operator_info *list;
+    size_t count = 0;
+    ONS_NEW(list, o->arena, bound->nodes.count + 1);
+    for (ons_node_id id = 0; id < bound->nodes.count; ++id) {
+        ons_operands operands;
+        ONS_TRY(ons_operands_of(bound, id, o->arena, &operands));
+        double flops = operands.op->cost(&operands).flops;
+        size_t at = 0;
+        while (at < count && strcmp(list[at].name, operands.op->name) != 0) ++at;
+        if (at == count) list[count++] = (ons_operator_info){.name = operands.op->name};
+        list[at].count += 1;
+        list[at].forward_flops += flops;
+        o->inspection.forward_flops += flops;
+    }
+    qsort(list, count, sizeof list[0], by_flops);
+    o->inspection.operators = list;
+    o->inspection.operator_count = count;
+    return NULL;
+}
+
+/* How often each weight is read: more than once, and it is trained as one. */
+static ons_status *write_assumptions(owned_inspection *o, const ons_model *model, const ons_config *config,
+                                     const ons_graph *bound) {
+    size_t size;
+    FILE *out = open_memstream(&o->assumptions, &size);
+    if (out == NULL) return ons_status_out_of_memory();
+    for (size_t i = 0; i < model->graph->inputs.count && i < bound->inputs.count; ++i) {
+        const ons_value *file = ons_graph_value(model->graph, model->graph->inputs.items[i]);
+        const ons_value *here = ons_graph_value(bound, bound->inputs.items[i]);
+        for (uint32_t axis = 0; axis < file->type.shape.rank; ++axis) {
+            const char *symbol = model->graph->symbols == NULL ? NULL : model->graph->symbols[i][axis];
+            bool given = axis == 0 && config->batch > 0;
+            for (size_t k = 0; symbol != NULL && k < config->dims.count; ++k)
+                given |= strcmp(config->dims.items[k].name, symbol) == 0;
+            if (file->type.shape.dims[axis] < 0 && !given)
+                fprintf(out, "dimension %u (%s) of input '%s' is taken as %" PRId64 "%s%s%s\n", axis,
+                        symbol == NULL ? "unnamed" : symbol, file->name, here->type.shape.dims[axis],
+                        symbol == NULL ? "" : "; --dim ", symbol == NULL ? "" : symbol,
+                        symbol == NULL ? "" : "=N sets it");
+        }
+    }
+    for (ons_value_id id = 0; id < bound->values.count; ++id) {
+        const ons_value *value = ons_graph_value(bound, id);
+        uint32_t uses = 0;
+        for (size_t k = 0; value->kind == ONS_PARAMETER && k < bound->nodes.count; ++k)
+            for (uint32_t input = 0; input < bound->nodes.items[k].input_count; ++input)
+                uses += bound->nodes.items[k].inputs[input] == id;
+        if (uses > 1)
+            fprintf(out,
+                    "'%s' is used %u times and trained as one weight; --untie %s makes copies that the exporter merged "
+                    "weights of their own\n",
+                    value->name, uses, value->name);
+    }
+    return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
+}
+
+static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_config *config, ons_graph **bound) {
+    ons_model_info info;
+    ons_model_file_info(model->file, &info);
+    o->inspection.producer = ons_arena_format(o->arena, "%s %s", info.producer_name, info.producer_version);
+    o->inspection.graph_name = ons_arena_copy_text(o->arena, info.graph_name);
+    o->inspection.ir_version = info.ir_version;
+    o->inspection.opset = info.opset;
+    ons_batching batching;
+    ONS_TRY(ons_choose_batching(model, config, &batching));
+    ons_bind_options options = {.fallback = ASSUMED_DIMENSION};
+    options.batch = batching.fixed || config->batch > 0 ? batching.rows : ASSUMED_BATCH;
+    ONS_TRY(ons_config_mode(config, true, &options.mode));
+    ons_binding *bindings;
+    ONS_TRY(ons_make_bindings(model, config, NULL, options.batch, o->arena, &bindings, &options.binding_count));
+    options.bindings = bindings;
+    ONS_TRY(ons_bind(model->graph, model->registry, &options, NULL, bound));
+    ONS_TRY(list_ends(o, model, *bound));
+    ONS_TRY(list_parameters(o, model, config, *bound));
+    ONS_TRY(list_operators(o, *bound));
+    ONS_TRY(write_assumptions(o, model, config, *bound));
+    ONS_TRY(ons_graph_print(*bound, &o->graph_text));
+    o->inspection.graph_text = o->graph_text;
+    o->inspection.assumptions = o->assumptions;
+    return NULL;
+}
+
+ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **result) {
+    owned_inspection *o = calloc(1, sizeof *o);
+    if (o == NULL) return ons_status_out_of_memory();
+    o->arena = ons_arena_new();
+    ons_graph *bound = NULL;
+    ons_status *status = o->arena == NULL ? ons_status_out_of_memory() : fill(o, model, config, &bound);
+    ons_graph_free(bound);
+    if (status != NULL) {
+        ons_inspection_free(&o->inspection);
+        return ons_status_at(status, "%s", model->path);
+    }
+    *result = &o->inspection;
+    return NULL;
+}
+
+void ons_inspection_free(ons_inspection *inspection) {
+    owned_inspection *o = (owned_inspection *)inspection;
+    if (o == NULL) return;
+    free(o->graph_text);
+    free(o->assumptions);
+    ons_arena_free(o->arena);
+    free(o);
+}

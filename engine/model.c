@@ -1,0 +1,62 @@
+#include "engine/model.h"
+
+#include <stdlib.h>
+
+#include "graph/passes/classify.h"
+#include "kernels/registry.h"
+
+static bool insists(const void *config, const char *name) { return ons_config_insists(config, name); }
+
+static ons_status *import_options(const ons_config *config, ons_arena *arena, ons_import_options *options) {
+    *options = (ons_import_options){0};
+    if (config == NULL) return NULL;
+    ons_tie *ties;
+    const char **untie;
+    ONS_NEW(ties, arena, config->ties.count);
+    ONS_NEW(untie, arena, config->untie.count);
+    for (size_t i = 0; i < config->ties.count; ++i)
+        ties[i] = (ons_tie){config->ties.items[i].name, config->ties.items[i].value};
+    for (size_t i = 0; i < config->untie.count; ++i) untie[i] = config->untie.items[i];
+    *options = (ons_import_options){
+        .ties = ties, .tie_count = config->ties.count, .untie = untie, .untie_count = config->untie.count};
+    return NULL;
+}
+
+static ons_status *open_model(ons_model *m, const char *path, const ons_config *config, ons_blockers *blockers) {
+    m->arena = ons_arena_new();
+    if (m->arena == NULL) return ons_status_out_of_memory();
+    m->path = ons_arena_copy_text(m->arena, path);
+    m->registry = ons_kernels_registry();
+    ons_import_options options;
+    ONS_TRY(import_options(config, m->arena, &options));
+    ONS_TRY(ons_store_init(&m->store));
+    ONS_TRY(ons_model_file_open(path, &m->file));
+    ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
+    ons_classify_scalars(m->graph, config == NULL ? NULL : insists, config);
+    return NULL;
+}
+
+ons_status *ons_model_open(const char *path, const ons_config *config, ons_blockers *blockers, ons_model **result) {
+    ons_model *m = calloc(1, sizeof *m);
+    if (m == NULL) return ons_status_out_of_memory();
+    ons_status *status = open_model(m, path, config, blockers);
+    if (status != NULL) {
+        ons_model_free(m);
+        return status;
+    }
+    *result = m;
+    return NULL;
+}
+
+ons_status *ons_model_load(const char *path, const ons_config *config, ons_model **model) {
+    return ons_model_open(path, config, NULL, model);
+}
+
+void ons_model_free(ons_model *m) {
+    if (m == NULL) return;
+    ons_graph_free(m->graph);
+    ons_store_free(&m->store);
+    ons_model_file_close(m->file);
+    ons_arena_free(m->arena);
+    free(m);
+}

@@ -1,0 +1,218 @@
+#include "engine/stage_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/passes/fuse.h"
+#include "graph/passes/layout.h"
+
+typedef struct assembly {
+    const ons_stage_graph_options *o;
+    ons_stage_graph *r;
+    ons_value_id loss_part; /* of one micro-batch: where differentiation starts */
+} assembly;
+
+void ons_stage_graph_free(ons_stage_graph *stage) {
+    ons_graph_free(stage->graph);
+    *stage = (ons_stage_graph){0};
+}
+
+static ons_status *bind(assembly *a) {
+    const ons_stage_graph_options *o = a->o;
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    ons_bind_options options = {.batch = o->rows, .fallback = o->fallback};
+    ons_binding *bindings = NULL;
+    ons_status *status = ons_config_mode(o->config, o->training, &options.mode);
+    if (status == NULL)
+        status = ons_make_bindings(o->model, o->config, o->dataset, o->rows, arena, &bindings, &options.binding_count);
+    options.bindings = bindings;
+    if (status == NULL) status = ons_bind(o->model->graph, o->model->registry, &options, o->blockers, &a->r->graph);
+    ons_arena_free(arena);
+    return status;
+}
+
+static ons_status *note_ends(assembly *a) {
+    ons_stage_graph *r = a->r;
+    r->rows = a->o->rows;
+    r->input_count = (uint32_t)r->graph->inputs.count;
+    ONS_NEW(r->inputs, r->graph->arena, r->input_count + 2);
+    for (uint32_t i = 0; i < r->input_count; ++i) r->inputs[i] = r->graph->inputs.items[i];
+    r->output_count = (uint32_t)r->graph->outputs.count;
+    ONS_NEW(r->outputs, r->graph->arena, r->output_count + 1);
+    for (uint32_t i = 0; i < r->output_count; ++i) r->outputs[i] = r->graph->outputs.items[i];
+    return NULL;
+}
+
+static ons_type target_type(const ons_dataset *dataset, int64_t rows) {
+    ons_type sample = ons_dataset_sample_type(dataset, ons_dataset_find(dataset, ONS_TARGET_FIELD));
+    ons_type type = {.dtype = ONS_INT64, .shape = {.rank = sample.shape.rank + 1}};
+    type.shape.dims[0] = rows;
+    for (uint32_t i = 0; i < sample.shape.rank && i + 1 < ONS_RANK_MAX; ++i)
+        type.shape.dims[i + 1] = sample.shape.dims[i];
+    return type;
+}
+
+/* Sums the parts of the micro-batches. */
+static ons_status *accumulate_loss(assembly *a) {
+    ons_graph *graph = a->r->graph;
+    ons_builder b = {.graph = graph,
+                     .registry = a->o->model->registry,
+                     .phase = ONS_FORWARD,
+                     .origin = ONS_NONE,
+                     .name = "loss/sum"};
+    ons_type type = ons_builder_type(&b, a->loss_part);
+    ons_value_id sum;
+    ONS_TRY(ons_graph_add_value(graph, "loss/sum", ONS_STATE, &type, &sum));
+    a->r->loss =
+        ons_build(&b, ons_registry_role(b.registry, ONS_ROLE_ACCUMULATE), ONS_IN(sum, a->loss_part), ONS_DEFAULTS);
+    ONS_TRY(ons_builder_finish(&b));
+    ons_graph_value(graph, a->r->loss)->pair = sum;
+    ons_graph_value(graph, a->r->loss)->kind = ONS_STATE;
+    return NULL;
+}
+
+/* The file's name of an output, as the bound graph has it: passes may have replaced the value. */
+static ons_status *resolve_output(const assembly *a, const char **name) {
+    const ons_graph *imported = a->o->model->graph;
+    for (size_t i = 0; *name != NULL && i < imported->outputs.count; ++i)
+        if (strcmp(ons_graph_value(imported, imported->outputs.items[i])->name, *name) == 0) {
+            *name = ons_graph_value(a->r->graph, a->r->outputs[i])->name;
+            return NULL;
+        }
+    ONS_CHECK(*name == NULL, ONS_INVALID_ARGUMENT, "--loss-output: the model has no output named '%s'", *name);
+    return NULL;
+}
+
+static ons_status *attach_loss(assembly *a) {
+    const ons_stage_graph_options *o = a->o;
+    ons_stage_graph *r = a->r;
+    ons_loss_options loss;
+    ONS_TRY(ons_config_loss(o->config, &loss));
+    ONS_TRY(resolve_output(a, &loss.output));
+    bool target = o->dataset != NULL && ons_dataset_find(o->dataset, ONS_TARGET_FIELD) != ONS_NO_FIELD;
+    if (loss.role != ONS_ROLE_SAMPLE_MEAN) {
+        ONS_CHECK(target, ONS_INVALID_ARGUMENT, "--loss %s needs targets; give --target FILE", o->config->loss);
+        loss.target = target_type(o->dataset, o->rows);
+    }
+    ONS_TRY(ons_attach_loss(r->graph, o->model->registry, &loss, &r->target, &a->loss_part, &r->prediction));
+    if (ons_loss_counts_classes(loss.role)) /* the loss's own attribute 0, see graph/passes/loss.h */
+        r->class_axis =
+            (uint32_t)ons_graph_node(r->graph, ons_graph_value(r->graph, a->loss_part)->producer)->attributes[0].i;
+    if (r->target != ONS_NONE) r->inputs[r->input_count++] = r->target;
+    r->loss = a->loss_part;
+    return o->repeats ? accumulate_loss(a) : NULL;
+}
+
+ons_status *ons_trainable_weights(const ons_model *model, const ons_config *config, const ons_graph *bound,
+                                  const bool *reaches, ons_arena *arena, ons_value_id **weights, uint32_t *count) {
+    *count = 0;
+    ONS_TRY(ons_config_check_choices(config, model->graph));
+    ONS_NEW(*weights, arena, model->graph->values.count + 1);
+    for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(model->graph, id);
+        ons_value_id found = value->kind == ONS_PARAMETER ? ons_graph_find_value(bound, value->name) : ONS_NONE;
+        if (found != ONS_NONE && reaches[found] && ons_config_trains(config, value->name))
+            (*weights)[(*count)++] = found;
+    }
+    return NULL;
+}
+
+static ons_status *differentiate(assembly *a) {
+    const ons_stage_graph_options *o = a->o;
+    ons_graph *graph = a->r->graph;
+    bool *reaches;
+    ONS_TRY(ons_gradient_reaches(graph, a->loss_part, &reaches));
+    ons_value_id *weights = NULL;
+    uint32_t count;
+    ons_status *status = ons_trainable_weights(o->model, o->config, graph, reaches, graph->arena, &weights, &count);
+    free(reaches);
+    ONS_TRY(status);
+    ONS_CHECK(
+        count > 0, ONS_INVALID_ARGUMENT,
+        "nothing to train: no float initialiser that a gradient reaches is left; see `onstage inspect` and --train");
+    ons_parameter_gradient *gradients;
+    ONS_NEW(gradients, graph->arena, count);
+    ONS_TRY(
+        ons_differentiate(graph, o->model->registry, a->loss_part, ONS_NONE, weights, count, o->blockers, gradients));
+    ons_optimizer_options optimizer;
+    ONS_TRY(ons_config_optimizer(o->config, &optimizer));
+    return ons_attach_update(graph, o->model->registry, gradients, count, &optimizer, o->repeats, &a->r->update);
+}
+
+static ons_status *keep(assembly *a, ons_value_id value) {
+    if (value != ONS_NONE) {
+        a->r->kept[a->r->kept_count++] = value;
+        ONS_PUSH(&a->r->graph->outputs, value);
+    }
+    return NULL;
+}
+
+/* What the host reads becomes the graph's outputs, so that the rest can be pruned. */
+static ons_status *choose_outputs(assembly *a) {
+    ons_stage_graph *r = a->r;
+    r->graph->outputs.count = 0;
+    ONS_NEW(r->kept, r->graph->arena, r->update.trained_count + r->output_count + 4);
+    ONS_TRY(keep(a, r->loss));
+    if (!a->o->training) {
+        for (uint32_t i = 0; i < r->output_count; ++i) ONS_TRY(keep(a, r->outputs[i]));
+        return NULL;
+    }
+    ONS_TRY(keep(a, r->update.norm));
+    if (r->update.norm == ONS_NONE) return NULL;
+    ONS_NEW(r->squares, r->graph->arena, r->update.trained_count + 1);
+    for (uint32_t i = 0; i < r->update.trained_count; ++i) {
+        r->squares[i] = r->update.trained[i].square_sum;
+        ONS_TRY(keep(a, r->squares[i]));
+    }
+    return NULL;
+}
+
+static ons_status *lay_out(assembly *a) {
+    ons_stage_graph *r = a->r;
+    ons_arena *arena = r->graph->arena;
+    ons_value_id **follow;
+    size_t count = 0;
+    ONS_NEW(follow, arena, 8 + r->input_count + r->output_count + r->kept_count + 5 * (size_t)r->update.trained_count);
+    follow[count++] = &r->target;
+    follow[count++] = &r->loss;
+    follow[count++] = &r->update.norm;
+    for (uint32_t i = 0; i < r->input_count; ++i) follow[count++] = &r->inputs[i];
+    for (size_t i = 0; i < r->kept_count; ++i) follow[count++] = &r->kept[i];
+    for (uint32_t i = 0; !a->o->training && i < r->output_count; ++i) follow[count++] = &r->outputs[i];
+    if (!a->o->training) follow[count++] = &r->prediction;
+    for (uint32_t i = 0; i < r->update.trained_count; ++i) {
+        ons_trained *t = &r->update.trained[i];
+        follow[count++] = &t->parameter;
+        follow[count++] = &t->states[0];
+        follow[count++] = &t->states[1];
+        if (r->squares != NULL) follow[count++] = &r->squares[i];
+    }
+    return ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
+}
+
+static ons_status *assemble(assembly *a) {
+    const ons_stage_graph_options *o = a->o;
+    ONS_TRY(bind(a));
+    if (o->blockers != NULL && o->blockers->count > 0)
+        return NULL; /* the rest would only report what follows from these */
+    ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
+    ONS_TRY(note_ends(a));
+    if (o->training || o->config->loss != NULL) ONS_TRY(attach_loss(a));
+    if (o->training) ONS_TRY(differentiate(a));
+    ONS_TRY(choose_outputs(a));
+    ONS_TRY(lay_out(a));
+#ifndef NDEBUG
+    ONS_TRY(ons_graph_verify(a->r->graph));
+#endif
+    return NULL;
+}
+
+ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result) {
+    *result =
+        (ons_stage_graph){.target = ONS_NONE, .loss = ONS_NONE, .prediction = ONS_NONE, .update = {.norm = ONS_NONE}};
+    assembly a = {.o = options, .r = result};
+    ons_status *status = assemble(&a);
+    if (status != NULL) ons_stage_graph_free(result);
+    return status;
+}

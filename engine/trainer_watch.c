@@ -1,0 +1,128 @@
+/* The logs of a training run. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/trainer.h"
+
+enum { TRACE_EVENTS = 200000 };
+
+int64_t ons_resident_bytes(void) {
+    char text[128];
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0) close(file);
+    if (length <= 0) return 0;
+    text[length] = '\0';
+    const char *second = strchr(text, ' ');
+    return second == NULL ? 0 : strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+static double wall_time(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+ons_status *ons_trainer_open_logs(ons_trainer *t, bool resumed) {
+    const ons_config *c = t->config;
+    if (c->log_json != NULL)
+        ONS_TRY(resumed ? ons_log_json_resume(c->log_json, (uint64_t)t->step, &t->log)
+                        : ons_log_json_open(c->log_json, &t->log));
+    if (c->tensorboard != NULL)
+        ONS_TRY(ons_tensorboard_open(c->tensorboard, wall_time(), resumed, (uint64_t)t->step, &t->board));
+    if (c->trace != NULL) {
+        ONS_TRY(ons_trace_new(TRACE_EVENTS, &t->trace));
+        ONS_TRY(ons_trace_add_track(t->trace, 0, "cpu", "compute", &t->track));
+    }
+    return NULL;
+}
+
+/* Called by the compute thread after every node. */
+void ons_trainer_observe(void *context, ons_node_id id, int64_t start, int64_t end) {
+    static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
+    ons_trainer *t = context;
+    /* Both programs of a course have the same nodes in the same order, so the full one's names do for both. */
+    const ons_graph *graph = t->training.full.graph;
+    if (id >= graph->nodes.count) return;
+    const ons_node *node = ons_graph_node(graph, id);
+    ons_trace_event event = {
+        .name = node->name,
+        .category = phases[node->phase],
+        .begin = start,
+        .end = end,
+        .step = t->step + 1,
+        .micro_batch = -1,
+        .bytes = -1,
+        .detail = node->op->name,
+    };
+    ons_trace_record(t->track, &event);
+}
+
+static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_unit *unit) {
+    ons_json_writer *w = ons_log_json_begin(t->log, (uint64_t)r->step);
+    ons_json_put_double(w, "loss", r->loss);
+    ons_json_put_double(w, "lr", r->learning_rate);
+    ons_json_put_double(w, "samples_per_s", r->samples_per_second);
+    ons_json_put_int(w, "memory_peak_bytes", r->memory_peak_bytes);
+    ons_json_put_int(w, "resident_bytes", r->resident_bytes);
+    if (unit->norm != ONS_NONE) ons_json_put_double(w, "grad_norm", r->grad_norm);
+    if (t->config->log_grad_norms && unit->squares != NULL) {
+        const ons_stage_graph *stage = &t->training.full;
+        ons_json_begin_object(w, "grad_norms");
+        for (uint32_t i = 0; i < stage->update.trained_count; ++i)
+            ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
+                                sqrt(*(const double *)ons_program_address(unit->program, unit->squares[i])));
+        ons_json_end_object(w);
+    }
+    if (r->validated) {
+        ons_json_put_double(w, "val_loss", r->validation_loss);
+        if (!isnan(r->validation_accuracy)) ons_json_put_double(w, "val_accuracy", r->validation_accuracy);
+    }
+    return ons_log_json_end(t->log);
+}
+
+static ons_status *log_board(ons_trainer *t, const ons_step_report *r) {
+    const struct {
+        const char *tag;
+        double value;
+    } scalars[] = {
+        {"loss", r->loss},
+        {"lr", r->learning_rate},
+        {"grad_norm", r->grad_norm},
+        {"samples_per_s", r->samples_per_second},
+        {"val_loss", r->validated ? r->validation_loss : NAN},
+        {"val_accuracy", r->validated ? r->validation_accuracy : NAN},
+    };
+    double now = wall_time();
+    for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; ++i)
+        if (!isnan(scalars[i].value))
+            ONS_TRY(ons_tensorboard_scalar(t->board, scalars[i].tag, (uint64_t)r->step, now, scalars[i].value));
+    return r->step % 64 == 0 || r->validated ? ons_tensorboard_flush(t->board) : NULL;
+}
+
+ons_status *ons_trainer_log_step(ons_trainer *t, const ons_step_report *report, const ons_unit *unit) {
+    if (t->log != NULL) ONS_TRY(log_json(t, report, unit));
+    return t->board == NULL ? NULL : log_board(t, report);
+}
+
+ons_status *ons_trainer_finish(ons_trainer *t) {
+    ons_status *status = t->log == NULL ? NULL : ons_log_json_sync(t->log);
+    if (status == NULL && t->trace != NULL) status = ons_trace_write(t->trace, t->config->trace);
+    ons_status *board = ons_tensorboard_close(t->board);
+    t->board = NULL;
+    if (status != NULL) ons_status_free(board);
+    return status != NULL ? status : board;
+}
+
+void ons_trainer_close_logs(ons_trainer *t) {
+    ons_log_json_close(t->log);
+    ons_status_free(ons_tensorboard_close(t->board));
+    ons_trace_free(t->trace);
+    t->log = NULL;
+    t->board = NULL;
+    t->trace = NULL;
+}

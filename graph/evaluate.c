@@ -1,0 +1,129 @@
+#include "graph/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/operands.h"
+
+/* One case a dtype: the words of `count` elements, from and to memory. */
+#define WIDEN_CASE(DTYPE, TYPE, WORD, VALUE)                                                                           \
+    case DTYPE:                                                                                                        \
+        for (int64_t i = 0; i < count; ++i) {                                                                          \
+            TYPE element; /* tensors of a mapped file lie anywhere */                                                  \
+            memcpy(&element, (const char *)data + (size_t)i * sizeof element, sizeof element);                         \
+            ((WORD *)words)[i] = (VALUE);                                                                              \
+        }                                                                                                              \
+        break;
+#define NARROW_CASE(DTYPE, TYPE, WORD, VALUE)                                                                          \
+    case DTYPE:                                                                                                        \
+        for (int64_t i = 0; i < count; ++i) {                                                                          \
+            WORD element = ((const WORD *)words)[i];                                                                   \
+            ((TYPE *)data)[i] = (TYPE)(VALUE);                                                                         \
+        }                                                                                                              \
+        break;
+
+void ons_widen(ons_dtype dtype, const void *data, int64_t count, void *words) {
+    switch (dtype) {
+        WIDEN_CASE(ONS_FLOAT32, float, double, element)
+        WIDEN_CASE(ONS_FLOAT64, double, double, element)
+        WIDEN_CASE(ONS_FLOAT16, uint16_t, double, ons_half_to_float(element))
+        WIDEN_CASE(ONS_BFLOAT16, uint16_t, double, ons_bfloat16_to_float(element))
+        WIDEN_CASE(ONS_UINT8, uint8_t, int64_t, element)
+        WIDEN_CASE(ONS_INT8, int8_t, int64_t, element)
+        WIDEN_CASE(ONS_UINT16, uint16_t, int64_t, element)
+        WIDEN_CASE(ONS_INT16, int16_t, int64_t, element)
+        WIDEN_CASE(ONS_INT32, int32_t, int64_t, element)
+        WIDEN_CASE(ONS_INT64, int64_t, int64_t, element)
+        WIDEN_CASE(ONS_UINT32, uint32_t, int64_t, element)
+        WIDEN_CASE(ONS_UINT64, uint64_t, int64_t, (int64_t)element)
+        WIDEN_CASE(ONS_BOOL, uint8_t, int64_t, element != 0)
+    case ONS_NO_DTYPE:
+    case ONS_STRING: break;
+    }
+}
+
+void ons_narrow(ons_dtype dtype, const void *words, int64_t count, void *data) {
+    switch (dtype) {
+        NARROW_CASE(ONS_FLOAT32, float, double, element)
+        NARROW_CASE(ONS_FLOAT64, double, double, element)
+        NARROW_CASE(ONS_FLOAT16, uint16_t, double, ons_float_to_half((float)element))
+        NARROW_CASE(ONS_BFLOAT16, uint16_t, double, ons_float_to_bfloat16((float)element))
+        NARROW_CASE(ONS_UINT8, uint8_t, int64_t, element)
+        NARROW_CASE(ONS_INT8, int8_t, int64_t, element)
+        NARROW_CASE(ONS_UINT16, uint16_t, int64_t, element)
+        NARROW_CASE(ONS_INT16, int16_t, int64_t, element)
+        NARROW_CASE(ONS_INT32, int32_t, int64_t, element)
+        NARROW_CASE(ONS_INT64, int64_t, int64_t, element)
+        NARROW_CASE(ONS_UINT32, uint32_t, int64_t, element)
+        NARROW_CASE(ONS_UINT64, uint64_t, int64_t, element)
+        NARROW_CASE(ONS_BOOL, uint8_t, int64_t, element != 0)
+    case ONS_NO_DTYPE:
+    case ONS_STRING: break;
+    }
+}
+
+bool ons_can_fold(const ons_operands *o) {
+    if (o->op->reference == NULL) return false;
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (ons_has_input(o, i) && o->constants[i].data == NULL) return false;
+    return true;
+}
+
+static ons_status *allocate_words(const ons_type *type, void **words) {
+    *words = calloc((size_t)ons_shape_elements(&type->shape) + 1, 8);
+    return *words == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *load_values(const ons_graph *graph, void **words) {
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (words[id] != NULL) continue;
+        ONS_TRY(allocate_words(&value->type, &words[id]));
+        const ons_tensor *tensor = ons_store_get(graph->store, value->data);
+        if (tensor != NULL && tensor->data != NULL)
+            ons_widen(value->type.dtype, tensor->data, ons_shape_elements(&value->type.shape), words[id]);
+    }
+    return NULL;
+}
+
+static ons_status *run_node(const ons_graph *graph, ons_node_id id, const ons_step *step, ons_arena *arena,
+                            void **words) {
+    const ons_node *node = ons_graph_node(graph, id);
+    ONS_CHECK(node->op->reference != NULL, ONS_DEFECT, "node '%s': operator %s has no reference", node->name,
+              node->op->name);
+    ons_operands operands;
+    ONS_TRY(ons_operands_of(graph, id, arena, &operands));
+    const void **inputs;
+    void **outputs;
+    ONS_NEW(inputs, arena, operands.input_count + 1);
+    ONS_NEW(outputs, arena, operands.output_count + 1);
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        inputs[i] = node->inputs[i] == ONS_NONE ? NULL : words[node->inputs[i]];
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        outputs[i] = node->outputs[i] == ONS_NONE ? NULL : words[node->outputs[i]];
+    /* References may write every output: give those that nobody reads a place of their own. */
+    ons_operands all = operands;
+    ONS_NEW(all.outputs, arena, operands.output_count + 1);
+    ONS_TRY(ons_operands_infer(&all));
+    for (uint32_t i = 0; i < all.output_count; ++i) {
+        if (outputs[i] != NULL || all.outputs[i].dtype == ONS_NO_DTYPE) continue;
+        uint64_t *unread;
+        ONS_NEW(unread, arena, (size_t)ons_shape_elements(&all.outputs[i].shape) + 1);
+        outputs[i] = unread;
+    }
+    node->op->reference(&all, step, inputs, outputs);
+    return NULL;
+}
+
+ons_status *ons_evaluate(const ons_graph *graph, const ons_step *step, void **words) {
+    ONS_TRY(load_values(graph, words));
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        ons_arena *arena = ons_arena_new();
+        if (arena == NULL) return ons_status_out_of_memory();
+        ons_status *status = run_node(graph, id, step, arena, words);
+        ons_arena_free(arena);
+        ONS_TRY(status);
+    }
+    return NULL;
+}

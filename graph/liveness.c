@@ -1,0 +1,156 @@
+#include "graph/liveness.h"
+
+typedef struct finder {
+    const ons_graph *graph;
+    const ons_registry *registry;
+    const ons_sequence *sequence;
+    ons_liveness *l;
+    uint32_t *last_read; /* of each value: position of its last reader, 0 where there is none */
+    uint32_t *position;  /* of each node */
+} finder;
+
+static bool is_persistent(const ons_value *value) {
+    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
+           value->kind == ONS_BUFFER;
+}
+
+static ons_buffer_id add_buffer(finder *f, ons_buffer buffer) {
+    f->l->buffers[f->l->buffer_count] = buffer;
+    return f->l->buffer_count++;
+}
+
+/* The last position at which a value is read; what the beginning makes for the micro-batches is read until their end.
+ */
+static void find_last_reads(finder *f) {
+    const ons_sequence *s = f->sequence;
+    for (uint32_t position = 0; position < s->count; ++position) {
+        const ons_node *node = ons_graph_node(f->graph, s->nodes[position]);
+        bool repeated = position >= s->begin && position < s->end;
+        for (uint32_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] == ONS_NONE) continue;
+            uint32_t *last = &f->last_read[node->inputs[i]];
+            *last = position > *last ? position : *last;
+            ons_node_id maker = ons_graph_value(f->graph, node->inputs[i])->producer;
+            if (s->repeats && repeated && maker != ONS_NONE && f->position[maker] < s->begin && *last < s->end - 1)
+                *last = s->end - 1;
+        }
+    }
+}
+
+static void extend(ons_buffer *buffer, uint32_t position) {
+    buffer->last = position > buffer->last ? position : buffer->last;
+}
+
+/* Whether the output may take this input's place here. */
+static bool may_take(const finder *f, const ons_node *node, const ons_alias *alias, uint32_t position) {
+    if (alias->input >= node->input_count || node->inputs[alias->input] == ONS_NONE) return false;
+    ons_value_id from = node->inputs[alias->input];
+    ons_buffer_id id = f->l->buffer_of_value[from];
+    if (id == ONS_NONE) return false;
+    const ons_buffer *buffer = &f->l->buffers[id];
+    const ons_value *out = ons_graph_value(f->graph, node->outputs[alias->output]);
+    int64_t bytes = ons_registry_type_bytes(f->registry, &out->type);
+    if (buffer->persistent || buffer->last != position || buffer->bytes != bytes ||
+        ons_graph_value(f->graph, buffer->owner)->kind == ONS_INPUT)
+        return false;
+    bool elementwise = (node->op->roles.traits & ONS_TRAIT_ELEMENTWISE) != 0;
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        if (i != alias->input && node->inputs[i] != ONS_NONE && f->l->buffer_of_value[node->inputs[i]] == id &&
+            !(elementwise && node->inputs[i] == from))
+            return false;
+    /* Two outputs of one node cannot both have it. */
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        if (node->outputs[i] != ONS_NONE && f->l->buffer_of_value[node->outputs[i]] == id) return false;
+    return true;
+}
+
+/* The last read of anything that lies in the value's buffer. Filled in as values are placed: a view's readers extend
+ * it. */
+static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32_t position) {
+    f->l->buffer_of_value[id] = buffer;
+    extend(&f->l->buffers[buffer], position);
+    extend(&f->l->buffers[buffer], f->last_read[id]);
+}
+
+static void place_output(finder *f, const ons_node *node, uint32_t index, uint32_t position) {
+    ons_value_id id = node->outputs[index];
+    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
+        if (alias->output != index) continue;
+        bool forced = alias->kind == ONS_ALIAS_VIEW || alias->kind == ONS_ALIAS_STATE;
+        if (forced || may_take(f, node, alias, position)) {
+            place_value(f, id, f->l->buffer_of_value[node->inputs[alias->input]], position);
+            return;
+        }
+    }
+    ons_buffer buffer = {
+        .bytes = ons_registry_type_bytes(f->registry, &ons_graph_value(f->graph, id)->type),
+        .first = position,
+        .last = position,
+        .owner = id,
+    };
+    place_value(f, id, add_buffer(f, buffer), position);
+}
+
+/* Values that no node makes. Inputs are there from the first node of the micro-batch on. */
+static void place_sources(finder *f) {
+    for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(f->graph, id);
+        if (value->producer != ONS_NONE) continue;
+        ons_buffer buffer = {
+            .bytes = ons_registry_type_bytes(f->registry, &value->type),
+            .persistent = is_persistent(value),
+            .owner = id,
+        };
+        place_value(f, id, add_buffer(f, buffer), 0);
+    }
+}
+
+static ons_status *check_states(const finder *f) {
+    for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(f->graph, id);
+        if (value->pair == ONS_NONE || value->producer == ONS_NONE) continue;
+        ONS_CHECK(f->last_read[value->pair] <= f->position[value->producer], ONS_DEFECT,
+                  "'%s' is read after it was replaced", ons_graph_value(f->graph, value->pair)->name);
+    }
+    return NULL;
+}
+
+ons_status *ons_liveness_find(const ons_graph *graph, const ons_registry *registry, const ons_sequence *sequence,
+                              const int64_t *scratch_bytes, const ons_value_id *kept, size_t kept_count,
+                              ons_arena *arena, ons_liveness *l) {
+    finder f = {.graph = graph, .registry = registry, .sequence = sequence, .l = l};
+    *l = (ons_liveness){0};
+    ONS_NEW(l->buffers, arena, graph->values.count + graph->nodes.count + 1);
+    ONS_NEW(l->buffer_of_value, arena, graph->values.count + 1);
+    ONS_NEW(l->scratch_of_node, arena, graph->nodes.count + 1);
+    ONS_NEW(f.last_read, arena, graph->values.count + 1);
+    ONS_NEW(f.position, arena, graph->nodes.count + 1);
+    for (uint32_t i = 0; i < sequence->count; ++i) f.position[sequence->nodes[i]] = i;
+    for (size_t i = 0; i < graph->values.count; ++i) l->buffer_of_value[i] = ONS_NONE;
+    for (size_t i = 0; i < graph->nodes.count; ++i) l->scratch_of_node[i] = ONS_NONE;
+    find_last_reads(&f);
+    for (size_t i = 0; i < kept_count; ++i)
+        if (kept[i] != ONS_NONE) f.last_read[kept[i]] = sequence->count;
+    ONS_TRY(check_states(&f));
+    /* A view's readers keep its source alive: carry them back before anything takes a place. */
+    for (uint32_t position = sequence->count; position-- > 0;) {
+        const ons_node *node = ons_graph_node(graph, sequence->nodes[position]);
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
+            if (alias->kind != ONS_ALIAS_VIEW || node->outputs[alias->output] == ONS_NONE) continue;
+            uint32_t *source = &f.last_read[node->inputs[alias->input]];
+            uint32_t view = f.last_read[node->outputs[alias->output]];
+            *source = view > *source ? view : *source;
+        }
+    }
+    place_sources(&f);
+    for (uint32_t position = 0; position < sequence->count; ++position) {
+        ons_node_id id = sequence->nodes[position];
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE) place_output(&f, node, i, position);
+        if (scratch_bytes != NULL && scratch_bytes[id] > 0)
+            l->scratch_of_node[id] =
+                add_buffer(&f, (ons_buffer){scratch_bytes[id], position, position, false, ONS_NONE});
+    }
+    return NULL;
+}

@@ -1,0 +1,461 @@
+/* What an operator is to the rest of the program: one constant descriptor, written in its folder under kernels/.
+ *
+ * A descriptor is defined by ONS_DEFINE_OPERATOR, whose arguments are positional, so that none can be forgotten; what
+ * an operator does not have is spelled, with the reason (ONS_NOT_DIFFERENTIABLE, ONS_NO_CUDA_KERNEL, …).
+ */
+#ifndef ONSTAGE_GRAPH_OPERATOR_H
+#define ONSTAGE_GRAPH_OPERATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "graph/build.h"
+#include "graph/graph.h"
+
+/* ------------------------------------------------------------------------------------------------ a node's operands */
+
+/* A node as its operator sees it: used for shape inference, cost, reference and kernels alike. */
+typedef struct ons_operands {
+    const ons_operator *op;
+    const char *name;                /* of the node, for messages */
+    const ons_attribute *attributes; /* in the order of the operator's declarations, defaults filled in */
+    const ons_type *inputs;          /* dtype ONS_NO_DTYPE where left out */
+    const ons_tensor *constants;     /* contents of each input where they are known, data NULL elsewhere */
+    ons_type *outputs;               /* inference fills them in; it sets every output the operator can have */
+    uint32_t input_count;
+    uint32_t output_count;
+} ons_operands;
+
+static inline bool ons_has_input(const ons_operands *o, uint32_t index) {
+    return index < o->input_count && o->inputs[index].dtype != ONS_NO_DTYPE;
+}
+static inline bool ons_has_output(const ons_operands *o, uint32_t index) {
+    return index < o->output_count && o->outputs[index].dtype != ONS_NO_DTYPE;
+}
+static inline bool ons_has_attribute(const ons_operands *o, uint32_t index) {
+    return o->attributes[index].kind != ONS_ATTRIBUTE_ABSENT;
+}
+
+/* The integers of a known int32 or int64 input, at most ONS_INTEGERS_MAX of them. Fails with node and input named where
+ * the contents depend on data. An input left out gives a count of 0. */
+enum { ONS_INTEGERS_MAX = 64 };
+ons_status *ons_constant_integers(const ons_operands *o, uint32_t input, int64_t values[static ONS_INTEGERS_MAX],
+                                  uint32_t *count);
+
+/* ------------------------------------------------------------------------------------------------------- attributes */
+
+/* One declared attribute. `kind` ABSENT as default: no default. */
+typedef struct ons_attribute_declaration {
+    const char *name;
+    ons_attribute_kind kind;
+    bool required;
+    ons_attribute default_value;
+} ons_attribute_declaration;
+
+#define ONS_INT_ATTRIBUTE(NAME, VALUE)                                                                                 \
+    {                                                                                                                  \
+        (NAME), ONS_ATTRIBUTE_INT, false, { .kind = ONS_ATTRIBUTE_INT, .i = (VALUE) }                                  \
+    }
+#define ONS_FLOAT_ATTRIBUTE(NAME, VALUE)                                                                               \
+    {                                                                                                                  \
+        (NAME), ONS_ATTRIBUTE_FLOAT, false, { .kind = ONS_ATTRIBUTE_FLOAT, .f = (VALUE) }                              \
+    }
+#define ONS_STRING_ATTRIBUTE(NAME, VALUE)                                                                              \
+    {                                                                                                                  \
+        (NAME), ONS_ATTRIBUTE_STRING, false, { .kind = ONS_ATTRIBUTE_STRING, .s = (VALUE) }                            \
+    }
+#define ONS_OPTIONAL_ATTRIBUTE(NAME, KIND)                                                                             \
+    {                                                                                                                  \
+        (NAME), (KIND), false, { .kind = ONS_ATTRIBUTE_ABSENT }                                                        \
+    }
+#define ONS_REQUIRED_ATTRIBUTE(NAME, KIND)                                                                             \
+    {                                                                                                                  \
+        (NAME), (KIND), true, { .kind = ONS_ATTRIBUTE_ABSENT }                                                         \
+    }
+#define ONS_ATTRIBUTES(...) ((const ons_attribute_declaration[]){__VA_ARGS__, {.name = NULL}})
+#define ONS_NO_ATTRIBUTES   ((const ons_attribute_declaration[]){{.name = NULL}})
+
+/* --------------------------------------------------------------------------------------------------- shape and cost */
+
+/* Types of all outputs from types (and known contents) of the inputs. Messages name the node through o->name. */
+typedef ons_status *ons_infer_function(ons_operands *o);
+
+typedef struct ons_cost {
+    double flops; /* a multiply-add is 2 */
+    double bytes; /* read and written, if every operand is touched as often as the algorithm must */
+} ons_cost;
+typedef ons_cost ons_cost_function(const ons_operands *o);
+
+/* --------------------------------------------------------------------------------------------------------- gradient */
+
+/* Handed to a gradient rule: build nodes that make the gradients of the node's inputs. */
+typedef struct ons_gradient {
+    ons_builder *builder;
+    ons_node_id node;
+    const ons_value_id *cotangents; /* of each output; ONS_NONE where none flows */
+    const bool *wanted;             /* of each input: whether anybody needs its gradient */
+    ons_value_id *gradients;        /* of each input: set those that are wanted. A result may still have the broadcast
+                                       shape of the output: the driver sums it down to the input's. */
+    const ons_operands *operands;
+} ons_gradient;
+typedef ons_status *ons_gradient_function(ons_gradient *g);
+
+ons_value_id ons_gradient_input(const ons_gradient *g, uint32_t index);
+/* The node's output; one that the file left out (a saved mean, say) is added to the node. */
+ons_value_id ons_gradient_output(ons_gradient *g, uint32_t index);
+
+typedef struct ons_gradient_rule {
+    ons_gradient_function *build; /* NULL: not differentiable */
+    const char *why_not;
+    uint32_t differentiable; /* bit i: a gradient can reach input i; inputs from 31 on share bit 31 */
+} ons_gradient_rule;
+
+#define ONS_ALL_INPUTS       0xffffffffu
+#define ONS_INPUT_BIT(index) (1u << (index))
+#define ONS_GRADIENT_RULE(BUILD, INPUTS)                                                                               \
+    { .build = (BUILD), .differentiable = (INPUTS) }
+#define ONS_NOT_DIFFERENTIABLE(WHY)                                                                                    \
+    { .why_not = (WHY) }
+
+/* Bit i: the gradient rule reads input or output i, so it stays alive until then. */
+typedef struct ons_saved {
+    uint32_t inputs;
+    uint32_t outputs;
+} ons_saved;
+#define ONS_SAVES(INPUTS, OUTPUTS)                                                                                     \
+    { (INPUTS), (OUTPUTS) }
+#define ONS_SAVES_NOTHING                                                                                              \
+    { 0, 0 }
+
+/* ---------------------------------------------------------------------------------------------------- roles, traits */
+
+/* Operators that passes need by what they do. */
+typedef enum ons_role {
+    ONS_NO_ROLE,
+    ONS_ROLE_ADD,
+    ONS_ROLE_REDUCE_SUM,    /* inputs: data, axes; attribute 0: keepdims */
+    ONS_ROLE_RESHAPE,       /* inputs: data, shape */
+    ONS_ROLE_REORDER,       /* change of layout; attribute 0: the new layout */
+    ONS_ROLE_ACCUMULATE,    /* inputs: sum so far, summand */
+    ONS_ROLE_CROSS_ENTROPY, /* losses: see graph/passes/loss.h */
+    ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD,
+    ONS_ROLE_SQUARED_ERROR,
+    ONS_ROLE_ABSOLUTE_ERROR,
+    ONS_ROLE_HUBER,
+    ONS_ROLE_BINARY_CROSS_ENTROPY,
+    ONS_ROLE_SAMPLE_MEAN, /* a scalar of the model's own as loss, averaged over micro-batches */
+    ONS_ROLE_SQUARE_SUM,  /* Σ x² in double */
+    ONS_ROLE_CLIP_FACTOR, /* inputs: all square sums; outputs: norm, factor */
+    ONS_ROLE_SGD,         /* optimisers: see graph/passes/update.h */
+    ONS_ROLE_ADAM,
+    ONS_ROLE_ADAMW,
+    ONS_ROLE_ADAGRAD,
+    ONS_ROLE_RMSPROP,
+    ONS_ROLE_COUNT,
+} ons_role;
+
+typedef enum ons_trait {
+    ONS_TRAIT_IDENTITY = 1 << 0,     /* output 0 is input 0 */
+    ONS_TRAIT_CONSTANT = 1 << 1,     /* output known without inputs */
+    ONS_TRAIT_RANDOM = 1 << 2,       /* draws random numbers while training */
+    ONS_TRAIT_STATISTICS = 1 << 3,   /* keeps running statistics */
+    ONS_TRAIT_CONTROL_FLOW = 1 << 4, /* attribute 0 is the graph taken where input 0 is true, attribute 1 the other */
+    ONS_TRAIT_COUPLES_SAMPLES = 1 << 5, /* a sample's result depends on the others of its micro-batch */
+    ONS_TRAIT_COMMUTATIVE = 1 << 6,     /* its two inputs may change places: patterns match both ways */
+    ONS_TRAIT_ELEMENTWISE = 1 << 7,     /* output element i needs element i of operands of the same shape */
+} ons_trait;
+
+/* What an input of an operator stands for, where it is not an ordinary one. */
+typedef struct ons_operator_roles {
+    ons_role role;
+    uint32_t traits;
+    uint32_t statistics; /* bit i: input i is a running statistic: a buffer, never a weight */
+} ons_operator_roles;
+#define ONS_ROLES(ROLE, TRAITS, STATISTICS)                                                                            \
+    { (ROLE), (TRAITS), (STATISTICS) }
+#define ONS_PLAIN_OPERATOR                                                                                             \
+    { ONS_NO_ROLE, 0, 0 }
+
+/* --------------------------------------------------------------------------------------------------------- aliasing */
+
+typedef enum ons_alias_kind {
+    ONS_ALIAS_END = 0,
+    ONS_ALIAS_MAY,   /* the output may take the input's place where the input dies there and the sizes agree */
+    ONS_ALIAS_VIEW,  /* the output is the input's bytes: nothing runs */
+    ONS_ALIAS_STATE, /* the output always takes the input's place */
+} ons_alias_kind;
+
+typedef struct ons_alias {
+    ons_alias_kind kind;
+    uint32_t output;
+    uint32_t input;
+} ons_alias;
+#define ONS_ALIASES(...) ((const ons_alias[]){__VA_ARGS__, {.kind = ONS_ALIAS_END}})
+#define ONS_NO_ALIASES   ((const ons_alias[]){{.kind = ONS_ALIAS_END}})
+
+/* ----------------------------------------------------------------------------------------------------------- layout */
+
+typedef enum ons_layout_policy {
+    ONS_LAYOUT_PLAIN,   /* ONNX's order only */
+    ONS_LAYOUT_FOLLOWS, /* any one layout, the same for all operands of the output's shape; others in ONNX's order */
+    ONS_LAYOUT_CHOOSES, /* asks `choose` */
+} ons_layout_policy;
+
+typedef struct ons_layout_rule {
+    ons_layout_policy policy;
+    /* Sets the layout of every input and output; what comes in are the layouts that the inputs have now. */
+    ons_status *(*choose)(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
+} ons_layout_rule;
+#define ONS_PLAIN_LAYOUT                                                                                               \
+    { ONS_LAYOUT_PLAIN, NULL }
+#define ONS_FOLLOWS_LAYOUT                                                                                             \
+    { ONS_LAYOUT_FOLLOWS, NULL }
+#define ONS_CHOOSES_LAYOUT(CHOOSE)                                                                                     \
+    { ONS_LAYOUT_CHOOSES, (CHOOSE) }
+
+/* ------------------------------------------------------------------------------------------------ forms and versions
+ */
+
+/* A node as it stands in the file, while its operator turns an older opset's form into today's. */
+typedef struct ons_upgrade ons_upgrade;
+typedef ons_status *ons_upgrade_function(ons_upgrade *u);
+
+/* A decomposed form that this operator replaces. `form` is an expression over ONNX operators, for instance
+ *     "Mul(x, Sigmoid(x))"
+ * Lower-case words capture values (the same word, the same value); numbers match scalar constants (within 1e-4,
+ * relative); a word with '?' in front captures a scalar constant; "name=Op(…)" names an inner result so that it can be
+ * used again. Operators with ONS_TRAIT_COMMUTATIVE match either way round. A pattern matches only where no inner result
+ * is used outside of it. `replace` builds the replacement and returns its value, or ONS_NONE to decline (attributes
+ * that do not fit, say). The functions that it may use are in graph/passes/fuse.h. */
+typedef struct ons_match ons_match;
+typedef ons_value_id ons_replace_function(ons_match *match);
+typedef struct ons_pattern {
+    const char *form;
+    ons_replace_function *replace;
+} ons_pattern;
+#define ONS_PATTERNS(...) ((const ons_pattern[]){__VA_ARGS__, {.form = NULL}})
+#define ONS_NO_PATTERNS   ((const ons_pattern[]){{.form = NULL}})
+
+/* Called when a forward graph is made ready for training or inference: rewrites the node in place (BatchNormalization,
+ * Dropout). NULL: the same in both. See graph/passes/bind.h. */
+typedef struct ons_mode_change ons_mode_change;
+typedef ons_status *ons_mode_function(ons_mode_change *m);
+
+enum { ONS_VARIADIC = 0xffffffff }; /* any number of inputs or outputs */
+
+/* How a node of an exported training graph is put into inference form in the file (`--export inference`). */
+typedef struct ons_inference_form {
+    bool differs;          /* false: the node is the same in both */
+    const char *attribute; /* is taken out; NULL: none */
+    uint32_t inputs;       /* those from here on are taken out; ONS_VARIADIC: all stay */
+    uint32_t outputs;      /* likewise; nothing may read them */
+} ons_inference_form;
+#define ONS_SAME_IN_INFERENCE                                                                                          \
+    { false, NULL, ONS_VARIADIC, ONS_VARIADIC }
+#define ONS_IN_INFERENCE(ATTRIBUTE, INPUTS, OUTPUTS)                                                                   \
+    { true, (ATTRIBUTE), (INPUTS), (OUTPUTS) }
+
+typedef struct ons_forms {
+    ons_upgrade_function *upgrade;
+    const ons_pattern *patterns;
+    ons_mode_function *mode;
+    ons_inference_form inference;
+} ons_forms;
+#define ONS_FORMS(UPGRADE, PATTERNS, MODE)                                                                             \
+    { (UPGRADE), (PATTERNS), (MODE), ONS_SAME_IN_INFERENCE }
+/* INFERENCE: ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1) */
+#define ONS_FORMS_FOR_INFERENCE(UPGRADE, PATTERNS, MODE, INFERENCE)                                                    \
+    { (UPGRADE), (PATTERNS), (MODE), INFERENCE }
+#define ONS_ONE_FORM                                                                                                   \
+    { NULL, ONS_NO_PATTERNS, NULL, ONS_SAME_IN_INFERENCE }
+
+/* ---------------------------------------------------------------------------------------------------------- kernels */
+
+/* What changes from run to run. */
+typedef struct ons_step {
+    uint64_t seed;
+    uint64_t step;        /* from 1 */
+    uint32_t micro_batch; /* from 0 */
+    float learning_rate;
+    double counted_targets; /* targets of the whole step that count in the loss */
+    double sample_share;    /* samples of this micro-batch ÷ samples of the step */
+} ons_step;
+
+/* Naive, in double for floats and exact for integers: every element of every operand is one 8-byte word, a double where
+ * the dtype is a float, an int64 elsewhere (bool: 0 or 1). `inputs[i]` NULL where left out. */
+typedef void ons_reference_function(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                    void *const *outputs);
+
+/* prepare: once, when the plan is made. Chooses the implementation within `scratch_limit`, or refuses with a reason. */
+typedef struct ons_prepare {
+    const ons_operands *operands;
+    int threads;
+    int64_t scratch_limit; /* bytes; INT64_MAX: no limit */
+    ons_arena *arena;      /* for `state` */
+    uint64_t node_key;     /* keys the random numbers of this node */
+    /* results */
+    void *state;                  /* given to every run */
+    void (*destroy)(void *state); /* NULL: nothing but arena memory */
+    int64_t scratch_bytes;        /* aligned to 64 */
+    const char *implementation;   /* for inspection: "onednn:brgconv:avx512_core" */
+} ons_prepare;
+typedef ons_status *ons_prepare_function(ons_prepare *p);
+
+/* What a kernel found wrong in the data; the first fault of a step wins. */
+typedef struct ons_fault {
+    const char *problem; /* static text, NULL: none */
+    int64_t index;       /* of the element */
+    int64_t value;
+} ons_fault;
+
+typedef struct ons_launch {
+    const void *const *inputs; /* NULL where left out */
+    void *const *outputs;      /* NULL where nobody reads it: do not write */
+    void *scratch;
+    const void *state;
+    const ons_step *step;
+    ons_fault *fault;
+    uintptr_t stream; /* CUDA stream; 0 on the CPU */
+} ons_launch;
+typedef void ons_run_function(const ons_launch *launch);
+
+typedef struct ons_kernel {
+    ons_prepare_function *prepare;
+    ons_run_function *run;
+    const char *why_not;
+} ons_kernel;
+#define ONS_CPU_KERNEL(PREPARE, RUN)                                                                                   \
+    { (PREPARE), (RUN), NULL }
+#define ONS_NO_CPU_KERNEL(WHY)                                                                                         \
+    { NULL, NULL, (WHY) }
+#define ONS_NO_CUDA_KERNEL(WHY)                                                                                        \
+    { NULL, NULL, (WHY) }
+
+/* ------------------------------------------------------------------------------------------------------------ cases */
+
+enum { ONS_CASE_OPERANDS = 12, ONS_CASE_VALUES = 16, ONS_CASE_SETTINGS = 8 };
+
+/* An input of a case: random values in [low, high], or given integers or floats. */
+typedef struct ons_case_input {
+    ons_dtype dtype;
+    ons_shape shape;
+    double low, high;
+    uint32_t value_count; /* > 0: `values` in order, repeated where there are fewer than elements */
+    double values[ONS_CASE_VALUES];
+    bool constant; /* contents known when shapes are inferred (axes, shapes) */
+} ons_case_input;
+
+typedef struct ons_case_setting {
+    const char *name; /* NULL: end */
+    ons_attribute value;
+} ons_case_setting;
+
+typedef struct ons_case {
+    const char *name; /* NULL: end of the list */
+    ons_case_input inputs[ONS_CASE_OPERANDS];
+    ons_case_setting settings[ONS_CASE_SETTINGS];
+    uint32_t outputs;  /* how many are asked for; 0 means 1 */
+    double tolerance;  /* fp32 against the double reference, relative to max(1, |reference|); 0: exact */
+    double flops;      /* written by hand, checked against the cost function; < 0: not checked */
+    bool no_gradient;  /* the gradient check skips it (a kink, or an input that is not differentiable here) */
+    bool benchmark;    /* large: benchmarks run it, tests do not */
+    const char *error; /* not NULL: shape inference must fail with a message that holds this text */
+} ons_case;
+#define ONS_CASES(...) ((const ons_case[]){__VA_ARGS__, {.name = NULL}})
+
+#define ONS_DIMS(...)                                                                                                  \
+    {                                                                                                                  \
+        sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), { __VA_ARGS__ }                                            \
+    }
+/* F32(2, 3): random in [-1, 1]. F32_IN(0.1, 2, (2, 3)) chooses the range. */
+#define ONS_F32(...)                                                                                                   \
+    { .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .low = -1, .high = 1 }
+#define ONS_F32_IN(LOW, HIGH, ...)                                                                                     \
+    { .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .low = (LOW), .high = (HIGH) }
+#define ONS_F32_SCALAR(VALUE)                                                                                          \
+    { .dtype = ONS_FLOAT32, .value_count = 1, .values = {VALUE}, .constant = true }
+#define ONS_RANDOM(DTYPE, LOW, HIGH, ...)                                                                              \
+    { .dtype = (DTYPE), .shape = ONS_DIMS(__VA_ARGS__), .low = (LOW), .high = (HIGH) }
+/* Known int64 vector: ONS_I64(0, -1). */
+#define ONS_I64(...)                                                                                                   \
+    {                                                                                                                  \
+        .dtype = ONS_INT64, .shape = {1, {sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}},                        \
+        .value_count = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .values = {__VA_ARGS__}, .constant = true   \
+    }
+#define ONS_I64_SCALAR(VALUE)                                                                                          \
+    { .dtype = ONS_INT64, .value_count = 1, .values = {VALUE}, .constant = true }
+#define ONS_LEFT_OUT                                                                                                   \
+    { .dtype = ONS_NO_DTYPE }
+#define ONS_SET_INT(NAME, VALUE)                                                                                       \
+    {                                                                                                                  \
+        (NAME), { .kind = ONS_ATTRIBUTE_INT, .i = (VALUE) }                                                            \
+    }
+#define ONS_SET_FLOAT(NAME, VALUE)                                                                                     \
+    {                                                                                                                  \
+        (NAME), { .kind = ONS_ATTRIBUTE_FLOAT, .f = (VALUE) }                                                          \
+    }
+#define ONS_SET_STRING(NAME, VALUE)                                                                                    \
+    {                                                                                                                  \
+        (NAME), { .kind = ONS_ATTRIBUTE_STRING, .s = (VALUE) }                                                         \
+    }
+#define ONS_SET_INTS(NAME, ...)                                                                                        \
+    {                                                                                                                  \
+        (NAME), {                                                                                                      \
+            .kind = ONS_ATTRIBUTE_INTS, .count = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                   \
+            .ints = (const int64_t[]) {                                                                                \
+                __VA_ARGS__                                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+/* -------------------------------------------------------------------------------------------------------- descriptor
+ */
+
+typedef struct ons_opset_range {
+    const char *domain; /* "" is ONNX's own; "onstage" for operators of ours, which no file may use */
+    uint32_t first, last;
+} ons_opset_range;
+#define ONS_ONNX(FIRST, LAST)                                                                                          \
+    { "", (FIRST), (LAST) }
+#define ONS_INTERNAL                                                                                                   \
+    { "onstage", 1, 1 }
+
+typedef struct ons_arity {
+    uint32_t inputs_min, inputs_max, outputs_min, outputs_max;
+} ons_arity;
+#define ONS_ARITY(INPUTS_MIN, INPUTS_MAX, OUTPUTS_MIN, OUTPUTS_MAX)                                                    \
+    { (INPUTS_MIN), (INPUTS_MAX), (OUTPUTS_MIN), (OUTPUTS_MAX) }
+
+struct ons_operator {
+    const char *name; /* in the file and in print: "MatMul" */
+    ons_opset_range opset;
+    ons_arity arity;
+    const ons_attribute_declaration *attributes;
+    ons_infer_function *infer;
+    ons_cost_function *cost;
+    ons_gradient_rule gradient;
+    ons_saved saved;
+    ons_operator_roles roles;
+    const ons_alias *aliases;
+    ons_layout_rule layout;
+    ons_forms forms;
+    ons_reference_function *reference;
+    ons_kernel cpu;
+    ons_kernel cuda;
+    const ons_case *cases;
+};
+
+/* Defines `const ons_operator ons_op_SYMBOL`. Brace-enclosed arguments come from the macros above, which expand to
+ * initialisers with commas, hence the indirection through fields in order. */
+#define ONS_DEFINE_OPERATOR(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, GRADIENT, SAVED, ROLES, ALIASES,      \
+                            LAYOUT, FORMS, REFERENCE, CPU, CUDA, CASES)                                                \
+    const ons_operator ons_op_##SYMBOL = {NAME,  OPSET,   ARITY,  ATTRIBUTES, INFER,     COST, GRADIENT, SAVED,        \
+                                          ROLES, ALIASES, LAYOUT, FORMS,      REFERENCE, CPU,  CUDA,     CASES}
+
+#define ONS_INFER(FUNCTION)     (FUNCTION)
+#define ONS_COST(FUNCTION)      (FUNCTION)
+#define ONS_REFERENCE(FUNCTION) (FUNCTION)
+
+#endif

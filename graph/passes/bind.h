@@ -1,0 +1,61 @@
+/* From a graph as imported to one ready to run: dimensions bound to numbers, every type inferred, everything that
+ * depends on constants alone computed, constant branches taken, identities and dead nodes gone, and normalisation and
+ * dropout put into the form for training or inference. The result is a new graph over the same store. */
+#ifndef ONSTAGE_GRAPH_PASSES_BIND_H
+#define ONSTAGE_GRAPH_PASSES_BIND_H
+
+#include "graph/operator.h"
+#include "graph/registry.h"
+
+typedef enum ons_as_exported { ONS_AS_GRAPH, ONS_AS_TRAINING, ONS_AS_INFERENCE } ons_as_exported;
+
+typedef struct ons_mode {
+    bool training;             /* false: every normalisation and dropout in its inference form */
+    ons_as_exported batchnorm; /* while training */
+    ons_as_exported dropout;   /* while training; ONS_AS_TRAINING uses dropout_ratio */
+    double dropout_ratio;
+} ons_mode;
+
+/* What an operator's mode function gets: build the node's replacement with `builder` from `inputs` and set every output
+ * (ONS_NONE for those that the new form does not make), then set `replaced`; or leave it alone. */
+struct ons_mode_change {
+    ons_builder *builder;
+    const ons_operands *operands;
+    const ons_value_id *inputs;
+    ons_value_id *outputs;
+    const bool *outputs_used; /* of each output, whether anything reads it */
+    ons_mode mode;
+    bool replaced;
+};
+
+/* A dimension given by name ("--dim N=4"), or the full shape of an input ("from the arrays"). */
+typedef struct ons_binding {
+    const char *symbol; /* or NULL */
+    const char *input;  /* or NULL */
+    int64_t size;
+    ons_shape shape;
+} ons_binding;
+
+typedef struct ons_bind_options {
+    const ons_binding *bindings;
+    size_t binding_count;
+    int64_t batch;    /* samples of a micro-batch: the size of axis 0 of inputs where it is symbolic; 0: not given */
+    int64_t fallback; /* size of symbols that nothing binds; 0: they are an error */
+    ons_mode mode;
+} ons_bind_options;
+
+/* What stands in the way of binding, one entry a problem. `check` lists them all; others stop at the first. */
+typedef struct ons_blocker {
+    const char *node; /* or value */
+    const char *operator_name;
+    const char *reason;
+    const char *remedy;
+} ons_blocker;
+typedef ONS_VECTOR(ons_blocker) ons_blockers;
+
+/* `blockers` NULL: the first problem is the failure. Otherwise problems that belong to a node are appended (texts in
+ * the bound graph's arena) and binding goes on past them as far as it can; *bound is then not fit to run. */
+ons_status *ons_bind(const ons_graph *imported, const ons_registry *registry, const ons_bind_options *options,
+                     ons_blockers *blockers, ons_graph **bound);
+
+#endif

@@ -1,0 +1,27 @@
+/* Finds the decomposed forms that operators declare (ons_pattern) and replaces them; runs on a bound forward graph. */
+#ifndef ONSTAGE_GRAPH_PASSES_FUSE_H
+#define ONSTAGE_GRAPH_PASSES_FUSE_H
+
+#include "graph/operator.h"
+#include "graph/registry.h"
+
+/* Changes *graph in place. */
+ons_status *ons_fuse(ons_graph **graph, const ons_registry *registry);
+
+/* ---- for replace functions */
+
+/* The builder for the replacement; its failure, if any, ends the pass. */
+ons_builder *ons_match_builder(ons_match *match);
+
+/* A captured value, by the word in the pattern; ONS_NONE where the pattern has no such word. */
+ons_value_id ons_match_value(const ons_match *match, const char *word);
+ons_type ons_match_type(const ons_match *match, const char *word);
+
+/* The number that "?word" captured. */
+double ons_match_scalar(const ons_match *match, const char *word);
+
+/* The operands (types, attributes, constants) of an inner node that the pattern names: "m=ReduceMean(x)". The outermost
+ * node of the pattern has the name "result". */
+const ons_operands *ons_match_node(const ons_match *match, const char *name);
+
+#endif

@@ -1,0 +1,129 @@
+#include "graph/passes/layout.h"
+
+#include <stdlib.h>
+
+#include "graph/operands.h"
+#include "graph/passes/prune.h"
+
+/* A value in a layout other than its own, made once and then shared. */
+typedef struct reordered {
+    ons_value_id value;
+    ons_layout layout;
+    ons_value_id result;
+} reordered;
+
+typedef struct chooser {
+    ons_graph *graph;
+    const ons_registry *registry;
+    const ons_operator *reorder;
+    ONS_VECTOR(ons_node_id) order;
+    ONS_VECTOR(reordered) known;
+} chooser;
+
+static bool is_weight(ons_value_kind kind) {
+    return kind == ONS_PARAMETER || kind == ONS_CONSTANT || kind == ONS_BUFFER;
+}
+
+/* `value` in `layout`, as node `user` needs it: a weight is reordered once a step, not for every micro-batch. */
+static ons_status *in_layout(chooser *c, ons_value_id value, ons_layout layout, const ons_node *user,
+                             ons_value_id *result) {
+    *result = value;
+    const ons_value *v = ons_graph_value(c->graph, value);
+    if (v->type.layout == layout) return NULL;
+    for (size_t i = 0; i < c->known.count; ++i) {
+        const reordered *each = &c->known.items[i];
+        if (each->value == value && each->layout == layout) {
+            *result = each->result;
+            return NULL;
+        }
+    }
+    ONS_CHECK(c->reorder != NULL, ONS_DEFECT, "no operator changes layouts");
+    bool weight = is_weight(v->kind) && v->pair == ONS_NONE;
+    ons_builder b = {
+        .graph = c->graph,
+        .registry = c->registry,
+        .phase = user == NULL ? ONS_FORWARD : user->phase,
+        .per_step = weight || (user != NULL && user->per_step),
+        .origin = ONS_NONE,
+        .name = ons_arena_format(c->graph->arena, "%s/reorder", v->name),
+    };
+    if (weight) b.phase = ONS_FORWARD;
+    *result = ons_build(&b, c->reorder, ONS_IN(value), ONS_WITH(ONS_AT_INT(0, layout)));
+    ONS_TRY(ons_builder_finish(&b));
+    ons_graph_value(c->graph, *result)->type.layout = layout;
+    ONS_PUSH(&c->order, (ons_node_id)(c->graph->nodes.count - 1));
+    ONS_PUSH(&c->known, (reordered){value, layout, *result});
+    return NULL;
+}
+
+/* One layout for all operands of the output's shape, if the other operands are single numbers. */
+static ons_layout common_layout(const ons_operands *o) {
+    ons_layout common = ONS_LAYOUT_ONNX;
+    for (uint32_t i = 0; i < o->input_count; ++i) {
+        if (!ons_has_input(o, i)) continue;
+        if (ons_shape_equal(&o->inputs[i].shape, &o->outputs[0].shape))
+            common = common == ONS_LAYOUT_ONNX ? o->inputs[i].layout : common;
+        else if (ons_shape_elements(&o->inputs[i].shape) != 1)
+            return ONS_LAYOUT_ONNX;
+    }
+    return common;
+}
+
+static ons_status *ask(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    const ons_layout_rule *rule = &o->op->layout;
+    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
+    for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
+    if (rule->policy == ONS_LAYOUT_CHOOSES) return rule->choose(o, inputs, outputs);
+    if (rule->policy == ONS_LAYOUT_PLAIN || o->output_count == 0) return NULL;
+    ons_layout common = common_layout(o);
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (ons_has_input(o, i) && ons_shape_equal(&o->inputs[i].shape, &o->outputs[0].shape)) inputs[i] = common;
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        if (ons_has_output(o, i) && ons_shape_equal(&o->outputs[i].shape, &o->outputs[0].shape)) outputs[i] = common;
+    return NULL;
+}
+
+static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
+    ons_operands o;
+    ONS_TRY(ons_operands_of(c->graph, id, scratch, &o));
+    ons_layout *inputs, *outputs;
+    ONS_NEW(inputs, scratch, o.input_count + 1);
+    ONS_NEW(outputs, scratch, o.output_count + 1);
+    ONS_TRY(ask(&o, inputs, outputs));
+    for (uint32_t i = 0; i < o.input_count; ++i) {
+        ons_node node =
+            *ons_graph_node(c->graph, id); /* a copy: reorders move the array, not the ids that it points to */
+        if (node.inputs[i] != ONS_NONE) ONS_TRY(in_layout(c, node.inputs[i], inputs[i], &node, &node.inputs[i]));
+    }
+    const ons_node *node = ons_graph_node(c->graph, id);
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        if (node->outputs[i] != ONS_NONE) ons_graph_value(c->graph, node->outputs[i])->type.layout = outputs[i];
+    ONS_PUSH(&c->order, id);
+    return NULL;
+}
+
+static ons_status *choose_all(chooser *c) {
+    size_t nodes = c->graph->nodes.count;
+    for (ons_node_id id = 0; id < nodes; ++id) {
+        ons_arena *scratch = ons_arena_new();
+        ons_status *status = scratch == NULL ? ons_status_out_of_memory() : choose_node(c, id, scratch);
+        ons_arena_free(scratch);
+        ONS_TRY(status);
+    }
+    for (size_t i = 0; i < c->graph->outputs.count; ++i)
+        ONS_TRY(in_layout(c, c->graph->outputs.items[i], ONS_LAYOUT_ONNX, NULL, &c->graph->outputs.items[i]));
+    return NULL;
+}
+
+ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_value_id **follow,
+                               size_t follow_count) {
+    chooser c = {.graph = graph, .registry = registry, .reorder = ons_registry_role(registry, ONS_ROLE_REORDER)};
+    ons_status *status = choose_all(&c);
+    /* A followed value (a prediction that the host reads, say) is wanted in ONNX's order. */
+    for (size_t i = 0; status == NULL && i < follow_count; ++i)
+        if (*follow[i] != ONS_NONE) status = in_layout(&c, *follow[i], ONS_LAYOUT_ONNX, NULL, follow[i]);
+    if (status == NULL) status = ons_prune(graph, c.order.items, follow, follow_count);
+    ons_vector_free(&c.order);
+    ons_vector_free(&c.known);
+    return status;
+}

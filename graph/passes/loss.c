@@ -1,0 +1,79 @@
+#include "graph/passes/loss.h"
+
+#include <string.h>
+
+bool ons_loss_counts_classes(ons_role role) {
+    return role == ONS_ROLE_CROSS_ENTROPY || role == ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD;
+}
+
+static ons_status *find_output(const ons_graph *graph, const char *name, ons_value_id *output) {
+    for (size_t i = 0; i < graph->outputs.count; ++i) {
+        *output = graph->outputs.items[i];
+        const ons_value *value = ons_graph_value(graph, *output);
+        if (name == NULL ? ons_dtype_is_float(value->type.dtype) : strcmp(value->name, name) == 0) return NULL;
+    }
+    if (name == NULL) return ons_status_new(ONS_INVALID_ARGUMENT, "the model has no float output to take a loss of");
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--loss-output: the model has no output named '%s'", name);
+}
+
+/* Whether `target` is `prediction` without `axis`. */
+static bool lacks_axis(const ons_shape *prediction, const ons_shape *target, uint32_t axis) {
+    if (target->rank + 1 != prediction->rank) return false;
+    for (uint32_t i = 0; i < target->rank; ++i)
+        if (target->dims[i] != prediction->dims[i < axis ? i : i + 1]) return false;
+    return true;
+}
+
+/* The axis that the target lacks; axis 1, as torch has it, where several would do. */
+static ons_status *class_axis(const ons_type *prediction, const ons_type *target, int64_t wanted, uint32_t *axis) {
+    char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+    if (wanted != ONS_CLASS_AXIS_AUTO) {
+        ONS_CHECK(ons_axis_resolve(wanted, prediction->shape.rank, axis), ONS_INVALID_ARGUMENT,
+                  "--class-axis %lld lies outside the prediction %s", (long long)wanted,
+                  ons_type_print(prediction, left));
+        ONS_CHECK(lacks_axis(&prediction->shape, &target->shape, *axis), ONS_INVALID_DATA,
+                  "the target %s is not the prediction %s without axis %u", ons_type_print(target, right),
+                  ons_type_print(prediction, left), *axis);
+        return NULL;
+    }
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < prediction->shape.rank; ++i)
+        if (lacks_axis(&prediction->shape, &target->shape, i)) ++found, *axis = i;
+    ONS_CHECK(found > 0, ONS_INVALID_DATA,
+              "the target %s does not fit the prediction %s: it must have its shape without the axis of the classes",
+              ons_type_print(target, right), ons_type_print(prediction, left));
+    if (found > 1) *axis = 1;
+    return NULL;
+}
+
+ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,
+                            ons_value_id *target, ons_value_id *loss, ons_value_id *prediction) {
+    *target = ONS_NONE;
+    ONS_TRY(find_output(graph, options->output, prediction));
+    ons_type type = ons_graph_value(graph, *prediction)->type;
+    const ons_operator *op = ons_registry_role(registry, options->role);
+    ONS_CHECK(op != NULL, ONS_DEFECT, "no operator computes this loss");
+    ons_builder b = {.graph = graph, .registry = registry, .phase = ONS_FORWARD, .origin = ONS_NONE, .name = "loss"};
+    if (options->role == ONS_ROLE_SAMPLE_MEAN) {
+        ONS_CHECK(ons_shape_elements(&type.shape) == 1, ONS_INVALID_ARGUMENT,
+                  "--loss graph: output '%s' is not a scalar; name the right one by --loss-output",
+                  ons_graph_value(graph, *prediction)->name);
+        *loss = ons_build(&b, op, ONS_IN(*prediction), ONS_DEFAULTS);
+        return ons_builder_finish(&b);
+    }
+    bool classes = ons_loss_counts_classes(options->role);
+    ons_type wanted = classes ? options->target : ons_type_make(type.dtype, type.shape);
+    ONS_TRY(ons_graph_add_value(graph, "target", ONS_INPUT, &wanted, target));
+    ONS_PUSH(&graph->inputs, *target);
+    if (classes) {
+        uint32_t axis = 0;
+        ONS_TRY(class_axis(&type, &options->target, options->class_axis, &axis));
+        *loss = ons_build(&b, op, ONS_IN(*prediction, *target),
+                          ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, options->ignore_index)));
+    } else {
+        bool huber = options->role == ONS_ROLE_HUBER;
+        *loss = ons_build(&b, op, ONS_IN(*prediction, *target),
+                          huber ? ONS_WITH(ONS_AT_FLOAT(0, options->delta)) : ONS_DEFAULTS);
+    }
+    return ons_builder_finish(&b);
+}

@@ -1,0 +1,42 @@
+/* Losses are operators with a role; this pass attaches one to a forward graph.
+ *
+ * A loss operator has inputs (prediction, target) and output 0, a float32 scalar: this micro-batch's part of the step's
+ * loss, that is, the sum over its counted targets ÷ ons_step.counted_targets, so that the parts of all micro-batches
+ * add up to the step's mean. Further outputs are saved for backward. ONS_ROLE_SAMPLE_MEAN has one input, a scalar of
+ * the model's own, and gives it times ons_step.sample_share.
+ *
+ *   role                              attributes by position                      further outputs
+ *   ONS_ROLE_CROSS_ENTROPY            axis, ignore_index                          log of the sum of exponentials,
+ * float32 of the target's shape ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD  axis, ignore_index                          (input:
+ * log probabilities) ONS_ROLE_SQUARED_ERROR, ONS_ROLE_ABSOLUTE_ERROR, ONS_ROLE_BINARY_CROSS_ENTROPY (with logits): none
+ *   ONS_ROLE_HUBER                    delta
+ *
+ * Class targets are int64 or int32, of the prediction's shape without the class axis; others are float32 of the
+ * prediction's shape.
+ */
+#ifndef ONSTAGE_GRAPH_PASSES_LOSS_H
+#define ONSTAGE_GRAPH_PASSES_LOSS_H
+
+#include "graph/operator.h"
+#include "graph/registry.h"
+
+enum { ONS_DEFAULT_IGNORE_INDEX = -100, ONS_CLASS_AXIS_AUTO = INT32_MIN };
+
+typedef struct ons_loss_options {
+    ons_role role;
+    const char *output; /* the graph output to be judged; NULL: the first (float) one */
+    ons_type target;    /* of a micro-batch, for class targets; others have the prediction's type */
+    int64_t class_axis; /* ONS_CLASS_AXIS_AUTO: the axis that the target lacks, axis 1 where ambiguous */
+    int64_t ignore_index;
+    double delta;
+} ons_loss_options;
+
+/* Adds an input named "target" (made unique) and the loss; *target is ONS_NONE for ONS_ROLE_SAMPLE_MEAN. *prediction is
+ * the graph output that is judged. */
+ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,
+                            ons_value_id *target, ons_value_id *loss, ons_value_id *prediction);
+
+/* Whether the role's targets are class numbers, of which those equal to ignore_index do not count. */
+bool ons_loss_counts_classes(ons_role role);
+
+#endif

@@ -1,0 +1,245 @@
+/* onstage: trains models exported to ONNX, without Python. The public C interface, and the only header that a program
+ * using the library includes.
+ */
+#ifndef ONSTAGE_H
+#define ONSTAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------- failures
+ */
+
+/* What kind of failure; also the command's exit code. */
+typedef enum ons_status_code {
+    ONS_OK = 0,
+    ONS_INVALID_ARGUMENT = 1, /* an option or a call that makes no sense */
+    ONS_INVALID_MODEL = 2,    /* the file is not a valid ONNX model */
+    ONS_UNSUPPORTED = 3,      /* valid, but not something onstage can train */
+    ONS_INVALID_DATA = 4,     /* an array does not fit the model, or holds values that cannot be */
+    ONS_IO_ERROR = 5,         /* a file could not be read or written */
+    ONS_OUT_OF_MEMORY = 6,    /* the machine's memory, or the cap, is too small */
+    ONS_DIVERGED = 7,         /* the loss is no longer a number */
+    ONS_INTERRUPTED = 8,      /* stopped by the user */
+    ONS_DEFECT = 9,           /* a defect in onstage */
+} ons_status_code;
+
+/* A failure. Functions return NULL on success; otherwise the caller frees what it got. */
+typedef struct ons_status ons_status;
+
+/* ONS_OK for NULL. */
+ons_status_code ons_status_get_code(const ons_status *status);
+/* One line that says what was wrong, where, and what to do. Lives as long as the status. "" for NULL. */
+const char *ons_status_get_message(const ons_status *status);
+/* NULL is fine. */
+void ons_status_free(ons_status *status);
+
+/* ----------------------------------------------------------------------------------------------------- configuration
+ */
+
+/* Options by the names that the command has for them, without the dashes: ons_config_set(config, "batch", "32"). */
+typedef struct ons_config ons_config;
+
+ons_status *ons_config_new(ons_config **config);
+void ons_config_free(ons_config *config); /* NULL is fine */
+
+/* Sets an option, or adds to one that can be repeated ("input", "dim", "freeze", …). Switches take "true" or "false".
+ * Fails where there is no such option or the value does not fit. `value` is copied. */
+ons_status *ons_config_set(ons_config *config, const char *option, const char *value);
+
+/* Element types of arrays, numbered as in ONNX. */
+typedef enum ons_element_type {
+    ONS_ELEMENT_FLOAT32 = 1,
+    ONS_ELEMENT_UINT8 = 2,
+    ONS_ELEMENT_INT8 = 3,
+    ONS_ELEMENT_UINT16 = 4,
+    ONS_ELEMENT_INT16 = 5,
+    ONS_ELEMENT_INT32 = 6,
+    ONS_ELEMENT_INT64 = 7,
+    ONS_ELEMENT_BOOL = 9,
+    ONS_ELEMENT_FLOAT64 = 11,
+} ons_element_type;
+
+/* An array in the caller's memory, row-major; axis 0 counts samples. */
+typedef struct ons_array_view {
+    ons_element_type element_type;
+    uint32_t rank;
+    const int64_t *dims;
+    const void *data;
+} ons_array_view;
+
+/* Data from memory instead of a file: `name` is the name of a model input, or "target"; `validation` chooses the set.
+ * The data is not copied and must outlive every trainer and evaluation made from the configuration. */
+ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array);
+
+/* One option as the command describes it. */
+typedef struct ons_option {
+    const char *name;
+    const char *argument;      /* NULL: a switch */
+    const char *default_value; /* as text; NULL: none */
+    const char *help;
+    const char *group; /* "Data", "Loss", … */
+    bool repeatable;
+} ons_option;
+
+/* All options, in the order of the help; the array ends with a NULL name. */
+const ons_option *ons_options(void);
+
+/* ------------------------------------------------------------------------------------------------------------- models
+ */
+
+typedef struct ons_model ons_model;
+
+/* Opens an ONNX file. `config` (NULL: none) matters for "tie" and "untie". */
+ons_status *ons_model_load(const char *path, const ons_config *config, ons_model **model);
+void ons_model_free(ons_model *model); /* NULL is fine; after everything that was made from it */
+
+/* One thing that keeps a model from being trained. */
+typedef struct ons_problem {
+    const char *node;          /* "" where it is not a node's */
+    const char *operator_name; /* "" likewise */
+    const char *reason;
+    const char *remedy; /* "" where there is none but to change the model */
+} ons_problem;
+
+typedef struct ons_check {
+    const ons_problem *problems; /* owned by the check */
+    size_t count;                /* 0: the model can be trained */
+} ons_check;
+
+/* Every problem at once. A file that is not a model at all is a failure instead. Free with ons_check_free. */
+ons_status *ons_model_check(const char *path, const ons_config *config, ons_check **check);
+void ons_check_free(ons_check *check);
+
+typedef struct ons_tensor_info {
+    const char *name;
+    const char *type; /* "float32[batch,10]" */
+} ons_tensor_info;
+
+typedef struct ons_parameter_info {
+    const char *name;
+    const char *type;
+    int64_t elements;
+    bool trainable;
+    const char *reason; /* why, or why not */
+} ons_parameter_info;
+
+typedef struct ons_operator_info {
+    const char *name;
+    int64_t count;
+    double forward_flops; /* of one micro-batch */
+} ons_operator_info;
+
+typedef struct ons_inspection {
+    const char *producer, *graph_name;
+    int64_t ir_version, opset;
+    const ons_tensor_info *inputs, *outputs;
+    size_t input_count, output_count;
+    const ons_parameter_info *parameters; /* every initialiser */
+    size_t parameter_count;
+    int64_t trainable_elements, frozen_elements;
+    const ons_operator_info *operators; /* of the bound graph, by falling FLOPs */
+    size_t operator_count;
+    double forward_flops;    /* of one micro-batch */
+    const char *assumptions; /* one line each: dimensions that were assumed, weights taken as tied; "" where none */
+    const char *graph_text;  /* the bound graph, printed */
+} ons_inspection;
+
+ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **inspection);
+void ons_inspection_free(ons_inspection *inspection);
+
+/* ----------------------------------------------------------------------------------------------------------- training
+ */
+
+typedef struct ons_trainer ons_trainer;
+
+/* Builds the training program, opens the data, takes the memory, and resumes where the configuration says so. `model`
+ * and the arrays of `config` must outlive the trainer; `config` itself need not. */
+ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **trainer);
+void ons_trainer_free(ons_trainer *trainer); /* NULL is fine */
+
+typedef struct ons_step_report {
+    int64_t step; /* from 1 */
+    int64_t steps;
+    double epoch; /* 1.5: half of the second is done */
+    double loss;
+    double learning_rate;
+    double grad_norm;          /* before clipping; NaN where it is not computed */
+    double samples_per_second; /* averaged over the last steps */
+    double seconds_left;
+    int64_t memory_peak_bytes; /* the arena */
+    int64_t resident_bytes;    /* of the process */
+    bool validated;            /* the two below are of this step */
+    double validation_loss;
+    double validation_accuracy; /* NaN where the targets are no classes */
+    bool checkpointed;
+} ons_step_report;
+
+/* One optimiser step, with what the configuration asks for at this step: validation, checkpoint, logs. Fails with
+ * ONS_DIVERGED where the loss is no longer a number; the weights are then those of the last checkpoint on disk, if any.
+ */
+ons_status *ons_trainer_step(ons_trainer *trainer, ons_step_report *report);
+
+/* Whether all steps are done. */
+bool ons_trainer_done(const ons_trainer *trainer);
+
+typedef struct ons_evaluation {
+    int64_t samples;
+    double loss;     /* NaN without targets */
+    double accuracy; /* share of right classes; NaN where the targets are no classes */
+    double seconds;
+} ons_evaluation;
+
+/* The mean over the validation set, with the weights as they are. */
+ons_status *ons_trainer_evaluate(ons_trainer *trainer, ons_evaluation *evaluation);
+
+/* Writes the model with the weights as they are, whole or not at all. `path` NULL: where the option "out" says. */
+ons_status *ons_trainer_save(ons_trainer *trainer, const char *path);
+
+/* Writes a checkpoint now; needs the option "checkpoint". */
+ons_status *ons_trainer_checkpoint(ons_trainer *trainer);
+
+/* Closes the logs: everything that was recorded is on disk afterwards. */
+ons_status *ons_trainer_finish(ons_trainer *trainer);
+
+typedef struct ons_trainer_status {
+    int64_t step, steps, steps_per_epoch, samples;
+    int64_t batch, micro_batches;
+    int threads;
+    int64_t trainable_elements;
+    int64_t arena_bytes;     /* taken on the device */
+    int64_t predicted_bytes; /* by the layout: the same */
+    int64_t parameter_bytes, state_bytes, buffer_bytes, constant_bytes, transient_bytes, transient_lower_bound;
+    int64_t resident_bytes; /* of the process */
+    const char *notes;      /* one line each: samples that are dropped, and the like; "" where none */
+    const char *out;        /* the option; NULL: not given */
+    const char *checkpoint; /* likewise */
+} ons_trainer_status;
+
+/* Texts live until the next call. */
+ons_status *ons_trainer_get_status(ons_trainer *trainer, ons_trainer_status *status);
+
+/* A trainable weight as it is now; `values` must hold its elements as float32. Fails where there is none of that name.
+ */
+ons_status *ons_trainer_read(ons_trainer *trainer, const char *initialiser, float *values, size_t count);
+
+/* --------------------------------------------------------------------------------------------------------- evaluation
+ */
+
+/* Called after every batch; return false to stop. */
+typedef bool ons_progress(void *context, int64_t samples_done, int64_t samples);
+
+/* Runs a model over data: loss, metric, and outputs written to files, as configured. `progress` may be NULL. */
+ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
+                               ons_evaluation *evaluation);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* Abs: |x|. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_NUMBER_FUNCTIONS(abs, fabs(x), x < 0 ? ons_wrapping_subtract(0, x) : x, ons_absolute(x))
+
+static ons_status *abs_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_sign, ons_gradient_input(g, 0)));
+    return NULL;
+}
+
+static const ons_case abs_cases[] = {
+    ONS_UNARY_CASES(-1, 1, 0),
+    ONS_EDGE_CASE("edges", 0, 5, NAN, INFINITY, -INFINITY, 0, -0.0),
+    ONS_UNARY_INTEGER_CASES,
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(abs, "Abs", ONS_ONNX(6, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(abs_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(abs_reference),
+                    ONS_CPU_KERNEL(ons_unary_number_prepare, abs_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    abs_cases);

@@ -1,0 +1,299 @@
+/* Gradients of Attention, a head at a time in the cache of one thread, from cotangent dY, Q, K, V and the saved log Σ
+ * e^score of every row. For a block of queries:
+ *
+ *   P = e^(scale · Q Kᵀ + mask - saved),  dP = dY Vᵀ,  dS = scale · P (dP - row sums of P dP)
+ *   dV += Pᵀ dY,  dK += dSᵀ Q,  dQ = dS K
+ *
+ * Blocks come in order and one thread has all of a head, so sums are always made in the same order. */
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/common/attention.h"
+#include "kernels/common/lanes.h"
+
+static ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
+    static const ons_type none = {0};
+    return ons_attention_of(o, &o->inputs[1], &o->inputs[2], &o->inputs[3], ons_has_input(o, 5) ? &o->inputs[5] : &none,
+                            attention);
+}
+
+static ons_status *attention_gradient_infer(ons_operands *o) {
+    char text[ONS_TYPE_TEXT];
+    ons_attention a;
+    ONS_TRY(find_attention(o, &a));
+    ons_attention_order order = (ons_attention_order)ons_attribute_int(o, ONS_ATTENTION_RESULT_ORDER);
+    ons_shape result = ons_attention_shape(&a, a.queries, order);
+    if (!ons_shape_equal(&o->inputs[0].shape, &result))
+        return ons_node_error(o, "%s is not the shape of the result", ons_type_print(&o->inputs[0], text));
+    if (ons_elements(&o->inputs[4]) != a.batch * a.heads * a.queries)
+        return ons_node_error(o, "%s does not hold a number for each row", ons_type_print(&o->inputs[4], text));
+    for (uint32_t i = 0; i < 3; ++i) o->outputs[i] = o->inputs[1 + i];
+    return NULL;
+}
+
+/* For every pair of query and key five products of `size` multiply-adds, and 8 operations of softmax and its gradient.
+ */
+static ons_cost attention_gradient_cost(const ons_operands *o) {
+    ons_attention a;
+    ons_status_free(find_attention(o, &a));
+    return (ons_cost){ons_attention_pairs(&a) * (10 * (double)a.size + 8), ons_operand_bytes(o)};
+}
+
+/* One query's share of all gradients. */
+static void reference_row(const ons_attention *a, const void *const *inputs, void *const *outputs, int64_t batch,
+                          int64_t head, int64_t i) {
+    const double *mask = a->has_mask ? inputs[5] : NULL;
+    int64_t q_at = ons_attention_offset(&a->query, batch, head) + i * a->query.position;
+    int64_t k_at = ons_attention_offset(&a->key, batch, head), v_at = ons_attention_offset(&a->value, batch, head);
+    const double *dy =
+        (const double *)inputs[0] + ons_attention_offset(&a->result, batch, head) + i * a->result.position;
+    const double *query = inputs[1], *key = inputs[2], *value = inputs[3];
+    double *dq = outputs[0], *dk = outputs[1], *dv = outputs[2], dot = 0;
+    double saved = ((const double *)inputs[4])[(batch * a->heads + head) * a->queries + i];
+    for (int pass = 0; pass < 2; ++pass)
+        for (int64_t j = 0; j < a->keys; ++j) {
+            double p = exp(ons_attention_score(a, query, key, mask, batch, head, i, j) - saved), dp = 0;
+            for (int64_t d = 0; d < a->size; ++d) dp += dy[d] * value[v_at + j * a->value.position + d];
+            if (pass == 0) dot += p * dp;
+            for (int64_t d = 0; pass == 1 && d < a->size; ++d) {
+                int64_t k = k_at + j * a->key.position + d * a->key.size;
+                dq[q_at + d] += a->scale * p * (dp - dot) * key[k];
+                dk[k] += a->scale * p * (dp - dot) * query[q_at + d];
+                dv[v_at + j * a->value.position + d] += p * dy[d];
+            }
+        }
+}
+
+static void attention_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                         void *const *outputs) {
+    (void)step;
+    ons_attention a;
+    ons_status_free(find_attention(o, &a));
+    for (int i = 0; i < 3; ++i)
+        for (int64_t k = 0; k < ons_elements(&o->inputs[1 + i]); ++k) ((double *)outputs[i])[k] = 0;
+    for (int64_t b = 0; b < a.batch; ++b)
+        for (int64_t h = 0; h < a.heads; ++h)
+            for (int64_t i = 0; i < a.queries; ++i) reference_row(&a, inputs, outputs, b, h, i);
+}
+
+/* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
+ * transposed, K and dK (keys × size) take the place of Kᵀ. */
+typedef struct gradient_state {
+    ons_attention attention;
+    int threads;
+    int64_t stride, scratch; /* floats */
+} gradient_state;
+
+static ons_status *attention_gradient_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_require_float32(o));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
+    gradient_state *state = memory;
+    ONS_TRY(find_attention(o, &state->attention));
+    const ons_attention *a = &state->attention;
+    state->threads = p->threads;
+    state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->scratch = (a->size + 2 * ONS_ATTENTION_BLOCK) * state->stride;
+    state->scratch += a->keys_transposed ? 2 * a->keys * a->size : a->size * state->stride;
+    state->scratch = (state->scratch + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
+    return NULL;
+}
+
+/* One head. The gradients' data is NULL where they are not wanted. */
+typedef struct head_work {
+    const ons_attention *attention;
+    ons_small_matrix dy, query, keys, keys_transposed, values_transposed;
+    ons_small_matrix dq, dk, dv;
+    ons_small_matrix p, ds; /* of a block of queries */
+    const float *mask, *saved;
+} head_work;
+
+/* scores → P in place, and dP → dS; 0 from `seen` to `count`. Rows have room for whole lanes. */
+static void gradient_row(float scale, float *scores, float *dp, const float *mask, float saved, int64_t seen,
+                         int64_t count) {
+    ons_lanes dots = {0};
+    int64_t j = 0;
+    for (; j + ONS_LANES <= seen; j += ONS_LANES) {
+        ons_lanes s = ons_lanes_load(scores + j) * scale - saved;
+        if (mask != NULL) s += ons_lanes_load(mask + j);
+        ons_lanes e = ons_lanes_exp(s);
+        ons_lanes_store(scores + j, e);
+        dots += e * ons_lanes_load(dp + j);
+    }
+    if (j < seen) {
+        ons_lanes s = ons_lanes_load_some(scores + j, seen - j, -INFINITY) * scale - saved;
+        if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
+        ons_lanes e = ons_lanes_exp(s);
+        ons_lanes_store(scores + j, e);
+        dots += e * ons_lanes_load_some(dp + j, seen - j, 0);
+        ons_lanes_store(dp + j, ons_lanes_load_some(dp + j, seen - j, 0));
+    }
+    float dot = ons_lanes_sum_of(dots);
+    for (j = 0; j < seen; j += ONS_LANES)
+        ons_lanes_store(dp + j, ons_lanes_load(scores + j) * (ons_lanes_load(dp + j) - dot) * scale);
+    for (; j < count; j += ONS_LANES) {
+        ons_lanes_store(scores + j, (ons_lanes){0});
+        ons_lanes_store(dp + j, (ons_lanes){0});
+    }
+}
+
+static ons_small_matrix rows_from(ons_small_matrix matrix, int64_t row) {
+    return (ons_small_matrix){matrix.data + row * matrix.stride, matrix.stride};
+}
+
+static void work_block(const head_work *w, int64_t begin, int64_t end) {
+    const ons_attention *a = w->attention;
+    int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end), size = a->size;
+    ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, query, w->keys_transposed, w->p);
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, dy, w->values_transposed, w->ds);
+    for (int64_t r = 0; r < rows; ++r)
+        gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
+                     w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position, w->saved[begin + r],
+                     ons_attention_keys_seen(a, begin + r + 1), seen);
+    ons_small_product onto_keys = {.m = seen, .n = size, .k = rows, .transpose_a = true, .add = true};
+    if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
+    if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
+    if (w->dq.data != NULL)
+        ons_small_multiply(&(ons_small_product){.m = rows, .n = size, .k = seen}, w->ds, w->keys,
+                           rows_from(w->dq, begin));
+}
+
+static ons_small_matrix output_of(const ons_launch *launch, int index, const ons_attention_steps *steps, int64_t batch,
+                                  int64_t head) {
+    if (launch->outputs[index] == NULL) return (ons_small_matrix){NULL, 0};
+    return ons_attention_matrix(launch->outputs[index], steps, batch, head);
+}
+
+static void clear(ons_small_matrix matrix, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; matrix.data != NULL && i < rows; ++i)
+        memset(matrix.data + i * matrix.stride, 0, (size_t)columns * sizeof(float));
+}
+
+static void work_head(const ons_launch *launch, const gradient_state *state, int64_t batch, int64_t head,
+                      float *scratch) {
+    const ons_attention *a = &state->attention;
+    int64_t stride = state->stride, panel = a->size * stride, block = ONS_ATTENTION_BLOCK * stride;
+    ons_small_matrix dk = output_of(launch, 1, &a->key, batch, head);
+    head_work w = {
+        .attention = a,
+        .dy = ons_attention_matrix(launch->inputs[0], &a->result, batch, head),
+        .query = ons_attention_matrix(launch->inputs[1], &a->query, batch, head),
+        .keys = ons_attention_matrix(launch->inputs[2], &a->key, batch, head),
+        .values_transposed = {scratch, stride},
+        .dq = output_of(launch, 0, &a->query, batch, head),
+        .dk = dk,
+        .dv = output_of(launch, 2, &a->value, batch, head),
+        .p = {scratch + panel, stride},
+        .ds = {scratch + panel + block, stride},
+        .mask = a->has_mask ? (const float *)launch->inputs[5] + ons_attention_offset(&a->mask, batch, head) : NULL,
+        .saved = (const float *)launch->inputs[4] + (batch * a->heads + head) * a->queries,
+    };
+    float *rest = scratch + panel + 2 * block;
+    ons_small_transpose(a->keys, a->size, ons_attention_matrix(launch->inputs[3], &a->value, batch, head),
+                        w.values_transposed);
+    if (a->keys_transposed) {
+        w.keys_transposed = w.keys;
+        w.keys = (ons_small_matrix){rest, a->size};
+        ons_small_transpose(a->size, a->keys, w.keys_transposed, w.keys);
+        if (dk.data != NULL) w.dk = (ons_small_matrix){rest + a->keys * a->size, a->size};
+    } else {
+        w.keys_transposed = (ons_small_matrix){rest, stride};
+        ons_small_transpose(a->keys, a->size, w.keys, w.keys_transposed);
+    }
+    clear(w.dk, a->keys, a->size);
+    clear(w.dv, a->keys, a->size);
+    for (int64_t begin = 0; begin < a->queries; begin += ONS_ATTENTION_BLOCK)
+        work_block(&w, begin, begin + ONS_ATTENTION_BLOCK < a->queries ? begin + ONS_ATTENTION_BLOCK : a->queries);
+    if (a->keys_transposed && dk.data != NULL) ons_small_transpose(a->keys, a->size, w.dk, dk);
+}
+
+static void attention_gradient_run(const ons_launch *launch) {
+    const gradient_state *state = launch->state;
+    int64_t heads = state->attention.heads, count = state->attention.batch * heads;
+#pragma omp parallel for schedule(static) num_threads(state->threads) if (count > 1)
+    for (int64_t i = 0; i < count; ++i)
+        work_head(launch, state, i / heads, i % heads,
+                  (float *)launch->scratch + omp_get_thread_num() * state->scratch);
+}
+
+static const ons_case attention_gradient_cases[] = {
+    {.name = "plain",
+     .inputs = {ONS_F32(2, 3, 5, 4), ONS_F32(2, 3, 5, 4), ONS_F32(2, 3, 7, 4), ONS_F32(2, 3, 7, 4),
+                ONS_F32_IN(1, 2, 2, 3, 5)},
+     .settings = {ONS_SET_FLOAT("scale", 0.5)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 10080},
+    {.name = "causal",
+     .inputs = {ONS_F32(1, 2, 37, 8), ONS_F32(1, 2, 37, 8), ONS_F32(1, 2, 37, 8), ONS_F32(1, 2, 37, 8),
+                ONS_F32_IN(2, 3, 1, 2, 37)},
+     .settings = {ONS_SET_FLOAT("scale", 0.3), ONS_SET_INT("causal", 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 123728},
+    {.name = "positions_first",
+     .inputs = {ONS_F32(2, 33, 3, 17), ONS_F32(2, 33, 3, 17), ONS_F32(2, 33, 3, 17), ONS_F32(2, 33, 3, 17),
+                ONS_F32_IN(2, 3, 2, 3, 33)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), ONS_SET_INT("causal", 1), ONS_SET_INT("query_order", 1),
+                  ONS_SET_INT("key_order", 1), ONS_SET_INT("value_order", 1), ONS_SET_INT("result_order", 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 599148},
+    {.name = "keys_transposed",
+     .inputs = {ONS_F32(2, 2, 9, 5), ONS_F32(2, 2, 9, 5), ONS_F32(2, 2, 5, 21), ONS_F32(2, 21, 2, 5),
+                ONS_F32_IN(2, 3, 2, 2, 9)},
+     .settings = {ONS_SET_INT("key_order", 2), ONS_SET_INT("value_order", 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 43848},
+    {.name = "mask",
+     .inputs = {ONS_F32(2, 2, 4, 6), ONS_F32(2, 2, 4, 6), ONS_F32(2, 2, 19, 6), ONS_F32(2, 2, 19, 6),
+                ONS_F32_IN(2, 3, 2, 2, 4), ONS_F32_IN(-3, 1, 2, 1, 1, 19)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 20672},
+    {.name = "keys_alone",
+     .inputs = {ONS_F32(1, 2, 4, 6), ONS_F32(1, 2, 4, 6), ONS_F32(1, 2, 9, 6), ONS_F32(1, 2, 9, 6),
+                ONS_F32_IN(2, 3, 1, 2, 4)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = 4896},
+    {.name = "gpt",
+     .inputs = {ONS_F32(16, 128, 4, 32), ONS_F32(16, 128, 4, 32), ONS_F32(16, 128, 4, 32), ONS_F32(16, 128, 4, 32),
+                ONS_F32_IN(4, 5, 16, 4, 128)},
+     .settings = {ONS_SET_FLOAT("scale", 0.17677669), ONS_SET_INT("causal", 1), ONS_SET_INT("query_order", 1),
+                  ONS_SET_INT("key_order", 1), ONS_SET_INT("value_order", 1), ONS_SET_INT("result_order", 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 173309952,
+     .benchmark = true},
+    {.name = "gpt_64",
+     .inputs = {ONS_F32(16, 64, 4, 32), ONS_F32(16, 64, 4, 32), ONS_F32(16, 64, 4, 32), ONS_F32(16, 64, 4, 32),
+                ONS_F32_IN(4, 5, 16, 4, 64)},
+     .settings = {ONS_SET_FLOAT("scale", 0.17677669), ONS_SET_INT("causal", 1), ONS_SET_INT("query_order", 1),
+                  ONS_SET_INT("key_order", 1), ONS_SET_INT("value_order", 1), ONS_SET_INT("result_order", 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 43663360,
+     .benchmark = true},
+    {.name = "gpt_256",
+     .inputs = {ONS_F32(8, 6, 256, 64), ONS_F32(8, 6, 256, 64), ONS_F32(8, 6, 256, 64), ONS_F32(8, 6, 256, 64),
+                ONS_F32_IN(4, 5, 8, 6, 256)},
+     .settings = {ONS_SET_FLOAT("scale", 0.125), ONS_SET_INT("causal", 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 1023197184,
+     .benchmark = true},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 6, 1, 3),
+                    ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_gradient_infer), ONS_COST(attention_gradient_cost),
+                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),
+                    ONS_CPU_KERNEL(attention_gradient_prepare, attention_gradient_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_gradient_cases);

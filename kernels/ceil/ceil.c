@@ -1,0 +1,20 @@
+/* Ceil: the smallest integer that is not less. */
+#include <math.h>
+
+#include "kernels/common/cases.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FUNCTIONS(ceil, ceil(x), __builtin_ceilf(x))
+
+static const ons_case ceil_cases[] = {
+    ONS_UNARY_CASES(-5, 5, 0),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(ceil, "Ceil", ONS_ONNX(6, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(ceil_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, ceil_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ceil_cases);

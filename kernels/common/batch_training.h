@@ -1,0 +1,32 @@
+/* Batch normalisation with the statistics of the batch: shared by ONNX's operator in its training form and by the
+ * operator that training puts in its place. */
+#ifndef ONSTAGE_KERNELS_COMMON_BATCH_TRAINING_H
+#define ONSTAGE_KERNELS_COMMON_BATCH_TRAINING_H
+
+#include "kernels/common/batch_statistics.h"
+
+typedef struct ons_batch_training {
+    ons_batch_plan plan;
+    double epsilon, momentum;
+    bool training;     /* of ONNX's operator: its form */
+    double correction; /* of the running variance: n / (n − 1) or 1 */
+} ons_batch_training;
+
+/* Everything by channel; NULL where nobody reads it. */
+typedef struct ons_batch_results {
+    float *mean, *variance; /* the running ones, renewed */
+    float *saved_mean, *saved_inverse;
+} ons_batch_results;
+
+/* The operands' shapes: x of rank ≥ 2, the other inputs vectors of its channels. Sets every output: y, then vectors. */
+ons_status *ons_batch_infer(ons_operands *o);
+
+ons_status *ons_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased);
+void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *results);
+
+/* The same in double: inputs x, scale, bias, running mean, running variance as words. */
+void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
+                                  const void *const *inputs, double *y, double *mean, double *variance,
+                                  double *saved_mean, double *saved_inverse);
+
+#endif

@@ -1,0 +1,33 @@
+/* A tensor (N, C, spatial…) as normalisation and global pooling see it, in ONNX's order or with channels last. */
+#ifndef ONSTAGE_KERNELS_COMMON_CHANNELS_H
+#define ONSTAGE_KERNELS_COMMON_CHANNELS_H
+
+#include "kernels/common/kernel.h"
+#include "kernels/common/layouts.h"
+
+typedef struct ons_channels {
+    int64_t batch, channels, positions; /* positions of one sample: the product of its spatial dims */
+    bool last;                          /* channels lie side by side */
+} ons_channels;
+
+static inline ons_channels ons_channels_of(const ons_type *type) {
+    const ons_shape *shape = &type->shape;
+    ons_channels c = {.batch = shape->dims[0], .channels = shape->dims[1], .positions = 1};
+    c.positions = shape->rank > 2 ? ons_shape_span(shape, 2, shape->rank) : 1;
+    c.last = type->layout == ONS_LAYOUT_CHANNELS_LAST || c.positions == 1;
+    return c;
+}
+
+/* Channels last where any of the inputs [0, count) of the shape of input 0 is, for all operands of that shape; the
+ * others in ONNX's order. */
+static inline void ons_channels_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    ons_layout layout = ONS_LAYOUT_ONNX;
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (o->inputs[i].layout == ONS_LAYOUT_CHANNELS_LAST) layout = ONS_LAYOUT_CHANNELS_LAST;
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        inputs[i] = ons_shape_equal(&o->inputs[i].shape, &o->inputs[0].shape) ? layout : ONS_LAYOUT_ONNX;
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        outputs[i] = ons_shape_equal(&o->outputs[i].shape, &o->inputs[0].shape) ? layout : ONS_LAYOUT_ONNX;
+}
+
+#endif

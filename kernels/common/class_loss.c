@@ -1,0 +1,66 @@
+#include "kernels/common/class_loss.h"
+
+static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
+    char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+    const ons_type *prediction = &o->inputs[0], *target = &o->inputs[1];
+    if (!ons_dtype_is_float(prediction->dtype))
+        return ons_node_error(o, "the prediction must be a float tensor, not %s", ons_type_print(prediction, left));
+    if (target->dtype != ONS_INT64 && target->dtype != ONS_INT32)
+        return ons_node_error(o, "the target must hold class numbers, int64 or int32, not %s",
+                              ons_type_print(target, left));
+    uint32_t axis;
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), prediction->shape.rank, &axis));
+    bool fits = target->shape.rank + 1 == prediction->shape.rank;
+    for (uint32_t i = 0; fits && i < target->shape.rank; ++i)
+        fits = target->shape.dims[i] == prediction->shape.dims[i < axis ? i : i + 1];
+    if (!fits)
+        return ons_node_error(o, "the target %s must have the shape of the prediction %s without axis %u",
+                              ons_type_print(target, right), ons_type_print(prediction, left), axis);
+    return ons_axis_view_of(o, &prediction->shape, axis, false, view);
+}
+
+ons_status *ons_class_loss_infer(ons_operands *o) {
+    ons_axis_view view;
+    ONS_TRY(check_operands(o, &view));
+    o->outputs[0] = ons_type_make(ONS_FLOAT32, (ons_shape){0});
+    if (o->output_count > 1) o->outputs[1] = ons_type_make(ONS_FLOAT32, o->inputs[1].shape);
+    return NULL;
+}
+
+ons_status *ons_class_loss_gradient_infer(ons_operands *o) {
+    ons_axis_view view;
+    ONS_TRY(check_operands(o, &view));
+    o->outputs[0] = o->inputs[0];
+    return NULL;
+}
+
+ons_class_loss ons_class_loss_of(const ons_operands *o) {
+    ons_class_loss loss = {.ignore_index = ons_attribute_int(o, ONS_CLASS_LOSS_IGNORE),
+                           .wide = o->inputs[1].dtype == ONS_INT64};
+    ons_status_free(check_operands(o, &loss.view));
+    bool rows = loss.view.inner == 1;
+    int64_t items = rows ? loss.view.outer : ons_column_blocks(&loss.view);
+    loss.parts = ons_parts(items, loss.view.length * (rows ? 1 : ONS_COLUMNS));
+    return loss;
+}
+
+ons_status *ons_class_loss_prepare(ons_prepare *p) {
+    ONS_TRY(ons_require_float32(p->operands));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_class_loss), &memory));
+    ons_class_loss *loss = memory;
+    *loss = ons_class_loss_of(p->operands);
+    p->scratch_bytes = ONS_PARTS_MAX * (int64_t)sizeof(double);
+    return NULL;
+}
+
+void ons_class_loss_check(const ons_class_loss *loss, const void *targets, ons_fault *fault) {
+    int64_t count = loss->view.outer * loss->view.inner, classes = loss->view.length;
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t target = ons_target_at(loss, targets, i);
+        if (target != loss->ignore_index && (uint64_t)target >= (uint64_t)classes) {
+            if (fault->problem == NULL) *fault = (ons_fault){"target is no class of the model's output", i, target};
+            return;
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/* DepthToSpace and SpaceToDepth: the same rearrangement of blocks of pixels in opposite directions. */
+#ifndef ONSTAGE_KERNELS_COMMON_DEPTH_SPACE_H
+#define ONSTAGE_KERNELS_COMMON_DEPTH_SPACE_H
+
+#include "kernels/common/strided.h"
+
+/* The copy from the tensor with many channels (N, C·b·b, H, W) to the one with many pixels (N, C, H·b, W·b), or back.
+ * `channels_last`: a block's pixels are the inner part of the channel number ("CRD"), else the outer ("DCR"). */
+ons_strided ons_depth_space_copy(ons_dtype dtype, const ons_shape *deep, int64_t block, bool channels_last,
+                                 bool to_space);
+
+/* The same by words, for references. */
+void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool channels_last, bool to_space,
+                               const void *from, void *to);
+
+#endif

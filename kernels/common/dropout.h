@@ -1,0 +1,28 @@
+/* Which elements Dropout keeps: a function of seed, step, micro-batch, node and element alone. */
+#ifndef ONSTAGE_KERNELS_COMMON_DROPOUT_H
+#define ONSTAGE_KERNELS_COMMON_DROPOUT_H
+
+#include "graph/operator.h"
+
+/* What the numbers of one node in one step are drawn with. */
+typedef struct ons_dropout_key {
+    uint64_t key;
+    uint64_t stream;
+    uint32_t threshold; /* 24 bits: smaller numbers are dropped */
+} ons_dropout_key;
+
+ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key, double ratio);
+
+/* Elements that come from the same draw; `begin` is a multiple of this. */
+enum { ONS_DROPOUT_DRAW = 4, ONS_DROPOUT_BLOCK = 256 };
+
+/* mask[i] = 1 where element begin + i is kept, else 0; at most ONS_DROPOUT_BLOCK elements. */
+void ons_dropout_mask(const ons_dropout_key *key, int64_t begin, int64_t count, uint8_t *mask);
+
+/* The factor of elements that are kept: 1 / (1 - ratio); 0 where none is. */
+double ons_dropout_scale(double ratio);
+
+/* Fails unless 0 ≤ ratio ≤ 1. */
+ons_status *ons_dropout_check(const ons_operands *o, double ratio);
+
+#endif

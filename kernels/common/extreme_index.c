@@ -1,0 +1,55 @@
+#include "kernels/common/extreme_index.h"
+
+enum { AXIS, KEEPDIMS, SELECT_LAST };
+
+static ons_extreme_index make_state(const ons_operands *o) {
+    const ons_shape *shape = &o->inputs[0].shape;
+    uint32_t axis = 0;
+    if (!ons_axis_resolve(ons_attribute_int(o, AXIS), shape->rank, &axis))
+        return (ons_extreme_index){1, 1, 1, false}; /* a scalar */
+    return (ons_extreme_index){ons_shape_span(shape, 0, axis), shape->dims[axis],
+                               ons_shape_span(shape, axis + 1, shape->rank), ons_attribute_int(o, SELECT_LAST) != 0};
+}
+
+ons_status *ons_extreme_index_infer(ons_operands *o) {
+    const ons_shape *input = &o->inputs[0].shape;
+    uint32_t axis;
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), input->rank, &axis));
+    if (input->dims[axis] == 0) return ons_node_error(o, "axis %u has no elements to choose from", axis);
+    ons_shape shape = {0};
+    for (uint32_t i = 0; i < input->rank; ++i)
+        if (i != axis || ons_attribute_int(o, KEEPDIMS) != 0) shape.dims[shape.rank++] = i == axis ? 1 : input->dims[i];
+    o->outputs[0] = ons_type_make(ONS_INT64, shape);
+    return NULL;
+}
+
+ons_cost ons_extreme_index_cost(const ons_operands *o) {
+    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
+}
+
+ons_status *ons_extreme_index_prepare(ons_prepare *p) {
+    if (p->operands->inputs[0].dtype != ONS_FLOAT32)
+        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
+                              ons_dtype_name(p->operands->inputs[0].dtype));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_extreme_index), &memory));
+    *(ons_extreme_index *)memory = make_state(p->operands);
+    return NULL;
+}
+
+void ons_extreme_index_reference(const ons_operands *o, bool (*is_better)(double x, double best), const void *in,
+                                 int64_t *out) {
+    ons_extreme_index s = make_state(o);
+    bool is_float = ons_dtype_is_float(o->inputs[0].dtype);
+    for (int64_t i = 0; i < s.outer * s.inner; ++i) {
+        double best = 0;
+        for (int64_t k = 0; k < s.length; ++k) {
+            int64_t at = (i / s.inner * s.length + k) * s.inner + i % s.inner;
+            double x = is_float ? ((const double *)in)[at] : (double)((const int64_t *)in)[at];
+            if (k == 0 || is_better(x, best) || (s.last && x == best)) {
+                best = x;
+                out[i] = k;
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+#include "kernels/common/layer_norm.h"
+
+bool ons_layer_norm_fits(const ons_shape *shape, uint32_t axis, const ons_type *type) {
+    const ons_shape *given = &type->shape;
+    if (given->rank > shape->rank || ons_elements(type) != ons_shape_span(shape, axis, shape->rank)) return false;
+    for (uint32_t i = 1; i <= given->rank; ++i) {
+        bool inside = shape->rank - i >= axis;
+        if (given->dims[given->rank - i] != (inside ? shape->dims[shape->rank - i] : 1)) return false;
+    }
+    return true;
+}
+
+ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64_t axis, const ons_type *scale,
+                              const ons_type *bias, ons_layer_norm *norm) {
+    char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+    if (!ons_dtype_is_float(type->dtype))
+        return ons_node_error(o, "needs a float operand, not %s", ons_type_print(type, left));
+    ONS_TRY(ons_node_axis(o, axis, type->shape.rank, &norm->axis));
+    norm->rows = ons_shape_span(&type->shape, 0, norm->axis);
+    norm->columns = ons_shape_span(&type->shape, norm->axis, type->shape.rank);
+    const ons_type *affine[] = {scale, bias};
+    for (int i = 0; i < 2; ++i)
+        if (affine[i]->dtype != ONS_NO_DTYPE &&
+            (affine[i]->dtype != type->dtype || !ons_layer_norm_fits(&type->shape, norm->axis, affine[i])))
+            return ons_node_error(o, "%s %s does not have the shape of the normalised axes of %s",
+                                  i == 0 ? "scale" : "bias", ons_type_print(affine[i], left),
+                                  ons_type_print(type, right));
+    return NULL;
+}

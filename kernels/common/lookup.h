@@ -1,0 +1,26 @@
+/* Index operands: what Gather, Scatter and their relatives share. An index counts from the end where it is negative;
+ * one outside its axis is a fault of the data, reported through the launch and never followed. */
+#ifndef ONSTAGE_KERNELS_COMMON_LOOKUP_H
+#define ONSTAGE_KERNELS_COMMON_LOOKUP_H
+
+#include "kernels/common/index.h"
+#include "kernels/common/kernel.h"
+
+static inline int64_t ons_index_at(ons_dtype dtype, const void *indices, int64_t i) {
+    return dtype == ONS_INT32 ? ((const int32_t *)indices)[i] : ((const int64_t *)indices)[i];
+}
+
+/* The index in [0, length), or -1 where it lies outside. */
+static inline int64_t ons_resolve_index(int64_t index, int64_t length) {
+    index += index < 0 ? length : 0;
+    return index < 0 || index >= length ? -1 : index;
+}
+
+/* For inference: int64 or int32, and where the contents are known already every one of them within [-length, length).
+ */
+ons_status *ons_check_indices(const ons_operands *o, uint32_t input, int64_t length);
+
+/* Notes the first index outside of its axis, counted from the beginning whatever thread comes upon it. */
+void ons_fault_index(const ons_launch *launch, int64_t position, int64_t index);
+
+#endif

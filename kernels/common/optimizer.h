@@ -1,0 +1,75 @@
+/* What the optimisers share: operands (parameter, gradient, factor, states …) → (new parameter, new states …), see
+ * graph/passes/update.h. Formulas and the order of operations are those of torch.optim on one tensor; the bias
+ * corrections are computed in double. */
+#ifndef ONSTAGE_KERNELS_COMMON_OPTIMIZER_H
+#define ONSTAGE_KERNELS_COMMON_OPTIMIZER_H
+
+#include <math.h>
+
+#include "kernels/common/kernel.h"
+
+/* Inputs by position. */
+enum { ONS_PARAMETER_IN, ONS_GRADIENT_IN, ONS_FACTOR_IN, ONS_STATE_IN };
+
+/* Every result takes the place of what it replaces. */
+#define ONS_UPDATES_ONE_STATE ONS_ALIASES({ONS_ALIAS_STATE, 0, ONS_PARAMETER_IN}, {ONS_ALIAS_STATE, 1, ONS_STATE_IN})
+#define ONS_UPDATES_TWO_STATES                                                                                         \
+    ONS_ALIASES({ONS_ALIAS_STATE, 0, ONS_PARAMETER_IN}, {ONS_ALIAS_STATE, 1, ONS_STATE_IN},                            \
+                {ONS_ALIAS_STATE, 2, ONS_STATE_IN + 1})
+
+/* Gradient and states must be like the parameter. There is one output more than there are states, so the least number
+ * of outputs tells which states may not be left out. */
+ons_status *ons_optimizer_infer(ons_operands *o);
+
+/* Every element of every operand once; `operations` an element. */
+ons_cost ons_optimizer_cost(const ons_operands *o, int operations);
+
+enum { ONS_OPTIMIZER_NUMBERS = 4 };
+typedef struct ons_optimizer {
+    int64_t elements;
+    int states; /* how many come in */
+    bool has_factor;
+    double numbers[ONS_OPTIMIZER_NUMBERS]; /* the attributes in order */
+} ons_optimizer;
+
+/* The state is an ons_optimizer. */
+ons_status *ons_optimizer_prepare(ons_prepare *p);
+
+static inline double ons_optimizer_number(const ons_operands *o, uint32_t index) {
+    return o->attributes[index].kind == ONS_ATTRIBUTE_INT ? (double)ons_attribute_int(o, index)
+                                                          : ons_attribute_float(o, index);
+}
+
+/* By what the gradient is multiplied first. */
+static inline float ons_optimizer_factor(const ons_launch *launch) {
+    const ons_optimizer *optimizer = launch->state;
+    return optimizer->has_factor ? *(const float *)launch->inputs[ONS_FACTOR_IN] : 1.0f;
+}
+
+/* The same in words, for references. */
+static inline double ons_reference_factor(const ons_operands *o, const void *const *inputs) {
+    return ons_has_input(o, ONS_FACTOR_IN) ? *(const double *)inputs[ONS_FACTOR_IN] : 1.0;
+}
+
+/* Adam's step: 1 ÷ √(1 - beta2^step), and the learning rate ÷ (1 - beta1^step). */
+typedef struct ons_adam_rates {
+    double root_correction, step_size;
+} ons_adam_rates;
+
+static inline ons_adam_rates ons_adam_rates_at(const ons_step *step, double beta1, double beta2) {
+    double count = (double)step->step;
+    return (ons_adam_rates){1 / sqrt(1 - pow(beta2, count)), step->learning_rate / (1 - pow(beta1, count))};
+}
+
+/* Attributes by position, of Adam and AdamW. */
+enum { ONS_ADAM_BETA1, ONS_ADAM_BETA2, ONS_ADAM_EPSILON, ONS_ADAM_WEIGHT_DECAY };
+#define ONS_ADAM_ATTRIBUTES(WEIGHT_DECAY)                                                                              \
+    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("beta1", 0.9), ONS_FLOAT_ATTRIBUTE("beta2", 0.999),                             \
+                   ONS_FLOAT_ATTRIBUTE("eps", 1e-8), ONS_FLOAT_ATTRIBUTE("weight_decay", (WEIGHT_DECAY)))
+
+/* Adam and AdamW differ in where weight decay goes: into the gradient, or (decoupled) straight off the parameter. */
+void ons_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs,
+                        bool decoupled);
+void ons_adam_run(const ons_launch *launch, bool decoupled);
+
+#endif

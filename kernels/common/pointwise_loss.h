@@ -1,0 +1,102 @@
+/* What the losses that compare prediction and target element by element share. A folder gives its formula twice (double
+ * for the reference, float for the kernel, written so that the compiler turns the loop into vectors), and the macros
+ * below make the loops. The sum is in double and in fixed order. */
+#ifndef ONSTAGE_KERNELS_COMMON_POINTWISE_LOSS_H
+#define ONSTAGE_KERNELS_COMMON_POINTWISE_LOSS_H
+
+#include <math.h>
+
+#include "kernels/common/rows.h"
+#include "kernels/common/vector_math.h"
+
+typedef struct ons_pointwise_loss {
+    int64_t elements;
+    int parts;       /* of the sum; scratch holds a double for each */
+    float parameter; /* attribute 0, where the operator has one */
+} ons_pointwise_loss;
+
+/* (prediction, target) of one shape → a float32 scalar. */
+ons_status *ons_pointwise_loss_infer(ons_operands *o);
+/* (prediction, target, cotangent) → like the prediction. */
+ons_status *ons_pointwise_loss_gradient_infer(ons_operands *o);
+
+/* The state is an ons_pointwise_loss. */
+ons_status *ons_pointwise_loss_prepare(ons_prepare *p);
+
+/* Attribute 0, or 0. */
+double ons_pointwise_loss_parameter(const ons_operands *o);
+
+/* Builds `op`(prediction, target, cotangent) with the node's own attributes. */
+ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operator *op);
+
+/* SYMBOL_reference and SYMBOL_run from the expressions REFERENCE (of `double x, t, parameter`) and KERNEL (of floats of
+ * the same names), the loss of one element. */
+#define ONS_POINTWISE_LOSS_FUNCTIONS(SYMBOL, REFERENCE, KERNEL)                                                        \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        const double *prediction = inputs[0], *target = inputs[1];                                                     \
+        double sum = 0, parameter = ons_pointwise_loss_parameter(o);                                                   \
+        (void)parameter;                                                                                               \
+        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
+            double x = prediction[i], t = target[i];                                                                   \
+            sum += (REFERENCE);                                                                                        \
+        }                                                                                                              \
+        *(double *)outputs[0] = sum / step->counted_targets;                                                           \
+    }                                                                                                                  \
+    static double SYMBOL##_part(const float *prediction, const float *target, float parameter, int64_t n) {            \
+        enum { BLOCK = 512 };                                                                                          \
+        float losses[BLOCK];                                                                                           \
+        double sum = 0;                                                                                                \
+        (void)parameter;                                                                                               \
+        for (int64_t begin = 0; begin < n; begin += BLOCK) {                                                           \
+            int count = n - begin < BLOCK ? (int)(n - begin) : BLOCK;                                                  \
+            _Pragma("omp simd") for (int i = 0; i < count; ++i) {                                                      \
+                float x = prediction[begin + i], t = target[begin + i];                                                \
+                losses[i] = (KERNEL);                                                                                  \
+            }                                                                                                          \
+            _Pragma("omp simd reduction(+ : sum)") for (int i = 0; i < count; ++i) sum += (double)losses[i];           \
+        }                                                                                                              \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        const ons_pointwise_loss *loss = launch->state;                                                                \
+        const float *prediction = launch->inputs[0], *target = launch->inputs[1];                                      \
+        double *sums = launch->scratch;                                                                                \
+        int parts = loss->parts;                                                                                       \
+        _Pragma("omp parallel for schedule(static) if (parts > 1)") for (int part = 0; part < parts; ++part) {         \
+            int64_t begin = ons_part_begin(loss->elements, parts, part);                                               \
+            int64_t end = ons_part_begin(loss->elements, parts, part + 1);                                             \
+            sums[part] = SYMBOL##_part(prediction + begin, target + begin, loss->parameter, end - begin);              \
+        }                                                                                                              \
+        *(float *)launch->outputs[0] = (float)(ons_sum_parts(sums, parts) / launch->step->counted_targets);            \
+    }
+
+/* The same for a gradient: the expressions give the slope at x. */
+#define ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(SYMBOL, REFERENCE, KERNEL)                                               \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        const double *prediction = inputs[0], *target = inputs[1];                                                     \
+        double *dx = outputs[0], scale = *(const double *)inputs[2] / step->counted_targets;                           \
+        double parameter = ons_pointwise_loss_parameter(o);                                                            \
+        (void)parameter;                                                                                               \
+        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
+            double x = prediction[i], t = target[i];                                                                   \
+            dx[i] = (REFERENCE)*scale;                                                                                 \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        const ons_pointwise_loss *loss = launch->state;                                                                \
+        const float *prediction = launch->inputs[0], *target = launch->inputs[1];                                      \
+        float *dx = launch->outputs[0];                                                                                \
+        float scale = (float)(*(const float *)launch->inputs[2] / launch->step->counted_targets);                      \
+        float parameter = loss->parameter;                                                                             \
+        int64_t n = loss->elements;                                                                                    \
+        (void)parameter;                                                                                               \
+        _Pragma("omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)") for (int64_t i = 0; i < n;       \
+                                                                                           ++i) {                      \
+            float x = prediction[i], t = target[i];                                                                    \
+            dx[i] = (KERNEL)*scale;                                                                                    \
+        }                                                                                                              \
+    }
+
+#endif

@@ -1,0 +1,80 @@
+/* Elementwise operators of any number of operands: Sum, Mean, Min, Max. A folder says how two elements are joined. */
+#ifndef ONSTAGE_KERNELS_COMMON_VARIADIC_H
+#define ONSTAGE_KERNELS_COMMON_VARIADIC_H
+
+#include "kernels/common/binary.h"
+
+enum { ONS_VARIADIC_BLOCK = 256 };
+
+/* NAME: a span function. `a` is the result so far, `b` the next operand's element, both WORK; FINISH sees the end in
+ * `a`, and `count` operands. All operands of a block are read before it is written, so the output may be any of them.
+ */
+#define ONS_VARIADIC_SPAN(NAME, TYPE, WORK, JOIN, FINISH)                                                              \
+    static void NAME(const ons_span *span) {                                                                           \
+        TYPE *out = span->output;                                                                                      \
+        int64_t count = span->input_count;                                                                             \
+        (void)count;                                                                                                   \
+        for (int64_t begin = 0; begin < span->count; begin += ONS_VARIADIC_BLOCK) {                                    \
+            int64_t n = span->count - begin < ONS_VARIADIC_BLOCK ? span->count - begin : ONS_VARIADIC_BLOCK;           \
+            WORK total[ONS_VARIADIC_BLOCK];                                                                            \
+            const TYPE *first = (const TYPE *)span->inputs[0] + begin * span->steps[0];                                \
+            if (span->steps[0] == 0)                                                                                   \
+                for (int64_t i = 0; i < n; ++i) total[i] = (WORK)*first;                                               \
+            else                                                                                                       \
+                for (int64_t i = 0; i < n; ++i) total[i] = (WORK)first[i];                                             \
+            for (uint32_t k = 1; k < span->input_count; ++k) {                                                         \
+                const TYPE *next = (const TYPE *)span->inputs[k] + begin * span->steps[k];                             \
+                if (span->steps[k] == 0) {                                                                             \
+                    WORK b = (WORK)*next;                                                                              \
+                    _Pragma("omp simd") for (int64_t i = 0; i < n; ++i) {                                              \
+                        WORK a = total[i];                                                                             \
+                        total[i] = (JOIN);                                                                             \
+                    }                                                                                                  \
+                } else {                                                                                               \
+                    _Pragma("omp simd") for (int64_t i = 0; i < n; ++i) {                                              \
+                        WORK a = total[i], b = (WORK)next[i];                                                          \
+                        total[i] = (JOIN);                                                                             \
+                    }                                                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; ++i) {                                                      \
+                WORK a = total[i];                                                                                     \
+                out[begin + i] = (TYPE)(FINISH);                                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+#define ONS_VARIADIC_REFERENCE(NAME, WORD, JOIN, FINISH)                                                               \
+    static void NAME(const ons_operands *o, const void *const *inputs, void *const *outputs) {                         \
+        const ons_shape *shape = &o->outputs[0].shape;                                                                 \
+        int64_t count = o->input_count;                                                                                \
+        (void)count;                                                                                                   \
+        for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {                                               \
+            WORD a = ((const WORD *)inputs[0])[ons_broadcast_index(shape, &o->inputs[0].shape, i)];                    \
+            for (uint32_t k = 1; k < o->input_count; ++k) {                                                            \
+                WORD b = ((const WORD *)inputs[k])[ons_broadcast_index(shape, &o->inputs[k].shape, i)];                \
+                a = (JOIN);                                                                                            \
+            }                                                                                                          \
+            ((WORD *)outputs[0])[i] = (FINISH);                                                                        \
+        }                                                                                                              \
+    }
+
+/* Floats and integers: JOIN and FINISH see double, float or int64_t; an integer's result is wrapped to its dtype. */
+#define ONS_VARIADIC_FUNCTIONS(SYMBOL, JOIN, INTEGER_JOIN, FINISH)                                                     \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, FINISH)                                             \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN,                                          \
+                           ons_wrap_to(o->outputs[0].dtype, (FINISH)))                                                 \
+    ONS_BINARY_REFERENCES(SYMBOL)                                                                                      \
+    ONS_VARIADIC_SPAN(SYMBOL##_float32, float, float, JOIN, FINISH)                                                    \
+    ONS_VARIADIC_SPAN(SYMBOL##_int64, int64_t, int64_t, INTEGER_JOIN, FINISH)                                          \
+    ONS_VARIADIC_SPAN(SYMBOL##_int32, int32_t, int64_t, INTEGER_JOIN, FINISH)                                          \
+    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
+                       {ONS_INT32, SYMBOL##_int32})
+
+/* Every operation but the last counts: inputs - 1 for each element. */
+ons_cost ons_cost_variadic(const ons_operands *o);
+
+/* The gradient of Min and Max: the operands that are equal to the result share the cotangent evenly. */
+ons_status *ons_gradient_of_chosen(ons_gradient *g);
+
+#endif

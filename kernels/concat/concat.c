@@ -1,0 +1,87 @@
+/* Concat: inputs one after the other along an axis. */
+#include "kernels/common/pieces.h"
+
+enum { AXIS };
+
+static ons_status *concat_infer(ons_operands *o) {
+    uint32_t axis;
+    ons_type result = o->inputs[0];
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), result.shape.rank, &axis));
+    for (uint32_t i = 1; i < o->input_count; ++i) {
+        const ons_type *next = &o->inputs[i];
+        ons_shape expected = next->shape;
+        if (expected.rank > axis) expected.dims[axis] = result.shape.dims[axis];
+        char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+        if (next->dtype != result.dtype || !ons_shape_equal(&expected, &result.shape))
+            return ons_node_error(o, "%s cannot follow %s along axis %u", ons_type_print(next, right),
+                                  ons_type_print(&o->inputs[0], left), axis);
+        if (__builtin_add_overflow(result.shape.dims[axis], next->shape.dims[axis], &result.shape.dims[axis]))
+            return ons_node_error(o, "the result is too large");
+    }
+    o->outputs[0] = result;
+    return NULL;
+}
+
+static uint32_t concat_axis(const ons_operands *o) {
+    uint32_t axis = 0;
+    ons_axis_resolve(ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, &axis);
+    return axis;
+}
+
+static void concat_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                             void *const *outputs) {
+    uint32_t axis = concat_axis(o);
+    int64_t start = 0;
+    for (uint32_t i = 0; i < o->input_count; ++i) {
+        ons_piece_reference(&o->outputs[0].shape, &o->inputs[i].shape, axis, start, true, inputs[i], outputs[0]);
+        start += o->inputs[i].shape.dims[axis];
+    }
+}
+
+static ons_status *concat_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    return ons_pieces_prepare(p, &o->outputs[0], o->inputs, o->input_count, concat_axis(o), true);
+}
+
+static void concat_run(const ons_launch *launch) {
+    const ons_pieces *state = launch->state;
+    for (uint32_t i = 0; i < state->count; ++i)
+        ons_strided_copy(&state->copies[i], launch->inputs[i], launch->outputs[0]);
+}
+
+static ons_status *concat_gradient(ons_gradient *g) {
+    const ons_operands *o = g->operands;
+    uint32_t axis = concat_axis(o);
+    int64_t sizes[ONS_INTEGERS_MAX];
+    if (o->input_count > ONS_INTEGERS_MAX)
+        return ons_node_error(o, "no gradient of more than %d inputs", ONS_INTEGERS_MAX);
+    for (uint32_t i = 0; i < o->input_count; ++i) sizes[i] = o->inputs[i].shape.dims[axis];
+    ons_build_node(g->builder, &ons_op_split,
+                   ONS_IN(g->cotangents[0], ons_build_integers(g->builder, sizes, o->input_count)),
+                   ONS_WITH(ONS_AT_INT(0, axis)), o->input_count, g->wanted, g->gradients);
+    return NULL;
+}
+
+#define ALONG(AXIS) .settings = {ONS_SET_INT("axis", AXIS)}
+
+static const ons_case concat_cases[] = {
+    {.name = "rows", .inputs = {ONS_F32(2, 5), ONS_F32(3, 5)}, ALONG(0)},
+    {.name = "columns", .inputs = {ONS_F32(4, 5), ONS_F32(4, 1), ONS_F32(4, 2)}, ALONG(-1)},
+    {.name = "middle", .inputs = {ONS_F32(2, 3, 4), ONS_F32(2, 1, 4)}, ALONG(1)},
+    {.name = "single", .inputs = {ONS_F32(2, 3)}, ALONG(1)},
+    {.name = "empty", .inputs = {ONS_F32(2, 0), ONS_F32(2, 3)}, ALONG(1)},
+    {.name = "threads", .inputs = {ONS_F32(64, 300), ONS_F32(64, 77)}, ALONG(1)},
+    {.name = "integers", .inputs = {ONS_I64(1, 2), ONS_I64(-1)}, ALONG(0)},
+    {.name = "booleans", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 3, 3), ONS_RANDOM(ONS_BOOL, 0, 1, 3, 2)}, ALONG(1)},
+    {.name = "misfit", .inputs = {ONS_F32(2, 3), ONS_F32(3, 3)}, ALONG(1), .error = "cannot follow"},
+    {.name = "types", .inputs = {ONS_F32(2), ONS_I64(3)}, ALONG(0), .error = "cannot follow"},
+    {.name = "large", .inputs = {ONS_F32(64, 64, 56, 56), ONS_F32(64, 32, 56, 56)}, ALONG(1), .benchmark = true},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(4, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
+                    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(concat_infer),
+                    ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(concat_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
+                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(concat_reference),
+                    ONS_CPU_KERNEL(concat_prepare, concat_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    concat_cases);

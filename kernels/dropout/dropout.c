@@ -1,0 +1,120 @@
+/* Dropout as it stands in a file. It passes its input through; ready for training, where it is to drop, it is replaced
+ * by dropout_training (see dropout_mode). */
+#include <string.h>
+
+#include "graph/evaluate.h"
+#include "graph/passes/bind.h"
+#include "graph/upgrade.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/checks.h"
+#include "kernels/common/dropout.h"
+
+enum { DATA, RATIO, TRAINING_MODE };
+
+static ons_status *dropout_infer(ons_operands *o) {
+    ONS_TRY(ons_need_float(o, DATA));
+    o->outputs[0] = o->inputs[DATA];
+    if (o->output_count > 1) o->outputs[1] = ons_type_make(ONS_BOOL, o->inputs[DATA].shape);
+    return NULL;
+}
+
+static void dropout_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                              void *const *outputs) {
+    (void)step;
+    int64_t n = ons_elements(&o->inputs[DATA]);
+    memcpy(outputs[0], inputs[DATA], (size_t)n * 8);
+    for (int64_t i = 0; ons_has_output(o, 1) && outputs[1] != NULL && i < n; ++i) ((int64_t *)outputs[1])[i] = 1;
+}
+
+static ons_status *dropout_gradient(ons_gradient *g) {
+    g->gradients[0] = g->cotangents[0];
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------- versions and training */
+
+/* Before opset 12 the ratio was an attribute, and nothing in the node said whether it was training. */
+static ons_status *dropout_upgrade(ons_upgrade *u) {
+    return u->opset >= 12 ? NULL : ons_upgrade_attribute_to_input(u, "ratio", RATIO, ONS_FLOAT32);
+}
+
+/* The known contents of an optional scalar input. */
+static ons_status *read_scalar(const ons_operands *o, uint32_t input, const char *what, double *value) {
+    if (!ons_has_input(o, input)) return NULL;
+    const ons_tensor *constant = &o->constants[input];
+    if (constant->data == NULL)
+        return ons_node_error(o, "its %s depends on data; choose with the dropout option (off, or a ratio)", what);
+    if (ons_shape_elements(&constant->type.shape) != 1) return ons_node_error(o, "its %s is not a scalar", what);
+    union {
+        double real;
+        int64_t integer;
+    } word;
+    ons_widen(constant->type.dtype, constant->data, 1, &word);
+    *value = ons_dtype_is_float(constant->type.dtype) ? word.real : (double)word.integer;
+    return NULL;
+}
+
+/* The ratio to train with; 0 where nothing is to be dropped. */
+static ons_status *training_ratio(const ons_mode_change *m, double *ratio) {
+    double training = 0;
+    *ratio = 0;
+    if (!m->mode.training || m->mode.dropout == ONS_AS_INFERENCE) return NULL;
+    if (m->mode.dropout == ONS_AS_TRAINING) {
+        *ratio = m->mode.dropout_ratio;
+        return NULL;
+    }
+    ONS_TRY(read_scalar(m->operands, TRAINING_MODE, "training mode", &training));
+    if (training == 0) return NULL;
+    *ratio = 0.5;
+    return read_scalar(m->operands, RATIO, "ratio", ratio);
+}
+
+static ons_status *pass_through(ons_mode_change *m) {
+    m->outputs[0] = m->inputs[DATA];
+    if (m->operands->output_count < 2 || !m->outputs_used[1]) return NULL;
+    ons_type type = ons_type_make(ONS_BOOL, m->operands->inputs[DATA].shape);
+    int64_t *kept;
+    int64_t n = ons_shape_elements(&type.shape);
+    ONS_NEW(kept, m->builder->graph->arena, (size_t)n + 1);
+    for (int64_t i = 0; i < n; ++i) kept[i] = 1;
+    m->outputs[1] = ons_build_constant(m->builder, m->operands->name, &type, kept);
+    return NULL;
+}
+
+static ons_status *dropout_mode(ons_mode_change *m) {
+    double ratio;
+    ONS_TRY(training_ratio(m, &ratio));
+    ONS_TRY(ons_dropout_check(m->operands, ratio));
+    m->replaced = true;
+    if (ratio == 0) return pass_through(m);
+    bool wanted[2] = {true, m->operands->output_count > 1 && m->outputs_used[1]};
+    ons_value_id outputs[2];
+    ons_build_node(m->builder, &ons_op_dropout_training, ONS_IN(m->inputs[DATA]), ONS_WITH(ONS_AT_FLOAT(0, ratio)), 2,
+                   wanted, outputs);
+    m->outputs[0] = outputs[0];
+    if (wanted[1]) m->outputs[1] = outputs[1];
+    return NULL;
+}
+
+static const ons_case dropout_cases[] = {
+    {.name = "matrix", .inputs = {ONS_F32(5, 7)}, .flops = 0},
+    {.name = "ratio_and_mode",
+     .inputs = {ONS_F32(5, 7),
+                ONS_F32_SCALAR(0.3),
+                {.dtype = ONS_BOOL, .value_count = 1, .values = {0}, .constant = true}},
+     .flops = 0},
+    {.name = "rank0", .inputs = {ONS_F32()}, .flops = 0},
+    {.name = "empty", .inputs = {ONS_F32(0, 4)}, .flops = 0},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(dropout, "Dropout", ONS_ONNX(7, 22), ONS_ARITY(1, 3, 1, 2),
+                    ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT)), ONS_INFER(dropout_infer),
+                    ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)),
+                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0),
+                    ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT,
+                    ONS_FORMS_FOR_INFERENCE(dropout_upgrade, ONS_NO_PATTERNS, dropout_mode,
+                                            ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
+                    ONS_REFERENCE(dropout_reference),
+                    ONS_NO_CPU_KERNEL("binding a graph replaces it by its input or by DropoutTraining"),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dropout_cases);

@@ -1,0 +1,97 @@
+/* GatherND: the slices of the data that index tuples name. */
+#include "kernels/common/nd_lookup.h"
+#include "kernels/common/scatter.h"
+
+enum { DATA, INDICES };
+enum { BATCH_DIMS };
+
+static ons_status *gather_nd_infer(ons_operands *o) {
+    const ons_shape *data = &o->inputs[DATA].shape, *indices = &o->inputs[INDICES].shape;
+    ons_nd_lookup lookup;
+    uint32_t tail;
+    ONS_TRY(ons_nd_lookup_of(o, ons_attribute_int(o, BATCH_DIMS), &lookup, &tail));
+    ons_shape shape = {.rank = indices->rank - 1 + data->rank - tail};
+    if (shape.rank > ONS_RANK_MAX)
+        return ons_node_error(o, "the result has rank %u, at most %d is possible", shape.rank, ONS_RANK_MAX);
+    for (uint32_t i = 0; i < shape.rank; ++i)
+        shape.dims[i] = i < indices->rank - 1 ? indices->dims[i] : data->dims[tail + i - (indices->rank - 1)];
+    o->outputs[0] = ons_type_make(o->inputs[DATA].dtype, shape);
+    return NULL;
+}
+
+static void gather_nd_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                void *const *outputs) {
+    ons_nd_lookup lookup = {0};
+    uint32_t tail;
+    ons_status_free(ons_nd_lookup_of(o, ons_attribute_int(o, BATCH_DIMS), &lookup, &tail)); /* has passed inference */
+    for (int64_t i = 0, bad = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
+        int64_t from = ons_nd_lookup_at(&lookup, ONS_INT64, inputs[INDICES], i, &bad);
+        for (int64_t k = 0; k < lookup.slice; ++k)
+            ons_copy_word(outputs[0], i * lookup.slice + k, from < 0 ? &zero : inputs[DATA], from < 0 ? 0 : from + k);
+    }
+}
+
+typedef struct state {
+    ons_nd_lookup lookup;
+    size_t size;
+} state;
+
+static ons_status *gather_nd_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    uint32_t tail;
+    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
+    state *s = memory;
+    s->size = ons_dtype_size(o->inputs[DATA].dtype);
+    return ons_nd_lookup_of(o, ons_attribute_int(o, BATCH_DIMS), &s->lookup, &tail);
+}
+
+static void gather_nd_run(const ons_launch *launch) {
+    const state *s = launch->state;
+    const ons_nd_lookup *lookup = &s->lookup;
+    const char *data = launch->inputs[DATA];
+    char *out = launch->outputs[0];
+    int64_t tuples = lookup->batches * lookup->tuples;
+    size_t bytes = (size_t)lookup->slice * s->size;
+#pragma omp parallel for schedule(static) if (tuples * lookup->slice > ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < tuples; ++i) {
+        int64_t bad = 0, from = ons_nd_lookup_at(lookup, lookup->index_dtype, launch->inputs[INDICES], i, &bad);
+        if (from < 0) {
+            ons_fault_index(launch, bad, ons_index_at(lookup->index_dtype, launch->inputs[INDICES], bad));
+            memset(out + (size_t)i * bytes, 0, bytes);
+        } else {
+            memcpy(out + (size_t)i * bytes, data + (size_t)from * s->size, bytes);
+        }
+    }
+}
+
+static ons_status *gather_nd_gradient(ons_gradient *g) {
+    if (ons_attribute_int(g->operands, BATCH_DIMS) != 0)
+        return ons_node_error(g->operands, "no gradient with batch_dims");
+    ons_value_id zeros = ons_build_zeros(g->builder, &g->operands->inputs[DATA]);
+    g->gradients[DATA] =
+        ons_build(g->builder, &ons_op_scatter_nd, ONS_IN(zeros, ons_gradient_input(g, INDICES), g->cotangents[0]),
+                  ONS_WITH(ONS_AT_STRING(0, "add")));
+    return NULL;
+}
+
+static const ons_case gather_nd_cases[] = {
+    {.name = "elements", .inputs = {ONS_F32(3, 4), ONS_RANDOM(ONS_INT64, -3, 2, 5, 2)}},
+    {.name = "slices", .inputs = {ONS_F32(3, 3, 5), ONS_RANDOM(ONS_INT64, 0, 2, 2, 4, 1)}},
+    {.name = "batches",
+     .inputs = {ONS_F32(2, 3, 4), ONS_RANDOM(ONS_INT64, 0, 2, 2, 5, 1)},
+     .settings = {ONS_SET_INT("batch_dims", 1)},
+     .no_gradient = true},
+    {.name = "threads", .inputs = {ONS_F32(20, 90), ONS_RANDOM(ONS_INT32, 0, 19, 300, 1)}},
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 5), ONS_RANDOM(ONS_INT64, 0, 4, 3, 1)}},
+    {.name = "too_deep", .inputs = {ONS_F32(3), ONS_RANDOM(ONS_INT64, 0, 2, 5, 2)}, .error = "tuples"},
+    {.name = "outside", .inputs = {ONS_F32(3), ONS_I64(3)}, .error = "index 3"},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(gather_nd, "GatherND", ONS_ONNX(11, 22), ONS_ARITY(2, 2, 1, 1),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_dims", 0)), ONS_INFER(gather_nd_infer),
+                    ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_nd_gradient, ONS_INPUT_BIT(DATA)),
+                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(gather_nd_reference), ONS_CPU_KERNEL(gather_nd_prepare, gather_nd_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), gather_nd_cases);

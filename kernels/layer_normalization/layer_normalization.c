@@ -1,0 +1,211 @@
+/* LayerNormalization: (x - mean) / √(variance + epsilon) × scale + bias over the axis and all after it; mean and
+ * inverse standard deviation of every row are saved. */
+#include <math.h>
+
+#include "kernels/common/lanes.h"
+#include "kernels/common/layer_norm.h"
+#include "kernels/layer_normalization/patterns.h"
+
+enum { AXIS, EPSILON };
+
+static ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
+    static const ons_type none = {0};
+    return ons_layer_norm_of(o, &o->inputs[0], ons_attribute_int(o, AXIS), &o->inputs[1],
+                             ons_has_input(o, 2) ? &o->inputs[2] : &none, norm);
+}
+
+static ons_status *layer_normalization_infer(ons_operands *o) {
+    ons_layer_norm norm;
+    ONS_TRY(find_norm(o, &norm));
+    ons_type rows = ons_type_make(ONS_FLOAT32, o->inputs[0].shape);
+    for (uint32_t i = norm.axis; i < rows.shape.rank; ++i) rows.shape.dims[i] = 1;
+    o->outputs[0] = o->inputs[0];
+    for (uint32_t i = 1; i < o->output_count; ++i) o->outputs[i] = rows;
+    return NULL;
+}
+
+/* Mean 1, variance 3, normalisation 2, scale and bias 2. */
+static ons_cost layer_normalization_cost(const ons_operands *o) {
+    return (ons_cost){8 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
+}
+
+static void layer_normalization_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                          void *const *outputs) {
+    (void)step;
+    ons_layer_norm norm;
+    ons_status_free(find_norm(o, &norm));
+    const double *scale = inputs[1], *bias = ons_has_input(o, 2) ? inputs[2] : NULL;
+    double *means = outputs[1], *deviations = outputs[2];
+    for (int64_t row = 0; row < norm.rows; ++row) {
+        const double *x = (const double *)inputs[0] + row * norm.columns;
+        double *y = (double *)outputs[0] + row * norm.columns, mean = 0, variance = 0;
+        for (int64_t i = 0; i < norm.columns; ++i) mean += x[i] / (double)norm.columns;
+        for (int64_t i = 0; i < norm.columns; ++i) variance += (x[i] - mean) * (x[i] - mean) / (double)norm.columns;
+        double inverse = 1 / sqrt(variance + ons_attribute_float(o, EPSILON));
+        for (int64_t i = 0; i < norm.columns; ++i)
+            y[i] = (x[i] - mean) * inverse * scale[i] + (bias == NULL ? 0 : bias[i]);
+        if (means != NULL) means[row] = mean;
+        if (deviations != NULL) deviations[row] = inverse;
+    }
+}
+
+typedef struct layer_normalization_state {
+    ons_layer_norm norm;
+    float epsilon;
+    bool has_bias;
+} layer_normalization_state;
+
+static ons_status *layer_normalization_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_require_float32(o));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(layer_normalization_state), &memory));
+    layer_normalization_state *state = memory;
+    state->epsilon = (float)ons_attribute_float(o, EPSILON);
+    state->has_bias = ons_has_input(o, 2);
+    return find_norm(o, &state->norm);
+}
+
+/* Four sums side by side, as one would wait for the adder. */
+static float sum_row(const float *x, int64_t n) {
+    ons_lanes sums[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
+        for (int k = 0; k < 4; ++k) sums[k] += ons_lanes_load(x + i + k * ONS_LANES);
+    for (; i + ONS_LANES <= n; i += ONS_LANES) sums[0] += ons_lanes_load(x + i);
+    if (i < n) sums[1] += ons_lanes_load_some(x + i, n - i, 0);
+    return ons_lanes_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static float sum_squares(const float *x, float mean, int64_t n) {
+    ons_lanes sums[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
+        for (int k = 0; k < 4; ++k) {
+            ons_lanes d = ons_lanes_load(x + i + k * ONS_LANES) - mean;
+            sums[k] += d * d;
+        }
+    for (; i + ONS_LANES <= n; i += ONS_LANES) {
+        ons_lanes d = ons_lanes_load(x + i) - mean;
+        sums[0] += d * d;
+    }
+    if (i < n) {
+        ons_lanes d = ons_lanes_load_some(x + i, n - i, mean) - mean;
+        sums[1] += d * d;
+    }
+    return ons_lanes_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static inline void normalize_row(const float *x, const float *scale, const float *bias, float mean, float inverse,
+                                 float *y, int64_t n) {
+    int64_t i = 0;
+    for (; i + ONS_LANES <= n; i += ONS_LANES) {
+        ons_lanes a = (ons_lanes_load(x + i) - mean) * inverse * ons_lanes_load(scale + i);
+        ons_lanes_store(y + i, bias == NULL ? a : a + ons_lanes_load(bias + i));
+    }
+    if (i < n) {
+        ons_lanes a =
+            (ons_lanes_load_some(x + i, n - i, 0) - mean) * inverse * ons_lanes_load_some(scale + i, n - i, 0);
+        ons_lanes_store_some(y + i, bias == NULL ? a : a + ons_lanes_load_some(bias + i, n - i, 0), n - i);
+    }
+}
+
+static void layer_normalization_run(const ons_launch *launch) {
+    const layer_normalization_state *state = launch->state;
+    const float *x = launch->inputs[0], *scale = launch->inputs[1];
+    const float *bias = state->has_bias ? launch->inputs[2] : NULL;
+    float *y = launch->outputs[0], *means = launch->outputs[1], *deviations = launch->outputs[2];
+    int64_t rows = state->norm.rows, n = state->norm.columns;
+#pragma omp parallel for schedule(static) if (rows * n > ONS_PARALLEL_GRAIN)
+    for (int64_t row = 0; row < rows; ++row) {
+        const float *from = x + row * n;
+        float mean = sum_row(from, n) / (float)n;
+        float inverse = 1 / sqrtf(sum_squares(from, mean, n) / (float)n + state->epsilon);
+        normalize_row(from, scale, bias, mean, inverse, y + row * n, n);
+        if (means != NULL) means[row] = mean;
+        if (deviations != NULL) deviations[row] = inverse;
+    }
+}
+
+static ons_status *layer_normalization_gradient(ons_gradient *g) {
+    ONS_TRY(ons_refuse_cotangents(g, 1));
+    ons_builder *builder = g->builder;
+    ons_value_id scale = ons_gradient_input(g, 1);
+    bool has_bias = ons_has_input(g->operands, 2);
+    bool wanted[3] = {g->wanted[0], g->wanted[1], has_bias && g->wanted[2]};
+    ons_value_id results[3];
+    ons_build_node(
+        builder, &ons_op_layer_normalization_gradient,
+        ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), scale, ons_gradient_output(g, 1), ons_gradient_output(g, 2)),
+        ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, AXIS))), 3, wanted, results);
+    for (uint32_t i = 0; i < (has_bias ? 3u : 2u); ++i) g->gradients[i] = results[i];
+    if (!wanted[2]) return NULL;
+    /* It comes out in the scale's shape; the bias may have ones in front where the scale has none. */
+    const ons_shape *shape = &g->operands->inputs[2].shape;
+    if (!ons_shape_equal(shape, &g->operands->inputs[1].shape))
+        g->gradients[2] =
+            ons_build(builder, ons_registry_role(builder->registry, ONS_ROLE_RESHAPE),
+                      ONS_IN(results[2], ons_build_integers(builder, shape->dims, shape->rank)), ONS_DEFAULTS);
+    return NULL;
+}
+
+static const ons_case layer_normalization_cases[] = {
+    {.name = "rows", .inputs = {ONS_F32(5, 7), ONS_F32(7), ONS_F32(7)}, .outputs = 3, .tolerance = 1e-5, .flops = 280},
+    {.name = "result_alone", .inputs = {ONS_F32(5, 7), ONS_F32(7), ONS_F32(7)}, .tolerance = 1e-5, .flops = 280},
+    {.name = "no_bias", .inputs = {ONS_F32(3, 33), ONS_F32(33)}, .outputs = 3, .tolerance = 1e-5, .flops = 792},
+    {.name = "two_axes",
+     .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(4, 5), ONS_F32(4, 5)},
+     .settings = {ONS_SET_INT("axis", 2)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 960},
+    {.name = "axis_from_end",
+     .inputs = {ONS_F32(2, 3, 70), ONS_F32(3, 70), ONS_F32(3, 70)},
+     .settings = {ONS_SET_INT("axis", -2), ONS_SET_FLOAT("epsilon", 1e-3)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 3360},
+    {.name = "all",
+     .inputs = {ONS_F32(6, 25), ONS_F32(6, 25)},
+     .settings = {ONS_SET_INT("axis", 0)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 1200},
+    {.name = "ones_in_front",
+     .inputs = {ONS_F32(2, 3, 17), ONS_F32(1, 1, 17), ONS_F32(17)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 816},
+    {.name = "offset",
+     .inputs = {ONS_F32_IN(99, 101, 4, 65), ONS_F32(65), ONS_F32(65)},
+     .outputs = 3,
+     .tolerance = 1e-4,
+     .flops = 2080,
+     .no_gradient = true},
+    {.name = "empty", .inputs = {ONS_F32(0, 7), ONS_F32(7), ONS_F32(7)}, .outputs = 3, .flops = 0},
+    {.name = "scale_too_short", .inputs = {ONS_F32(2, 7), ONS_F32(6)}, .error = "scale"},
+    {.name = "threads",
+     .inputs = {ONS_F32(301, 100), ONS_F32(100), ONS_F32(100)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 240800,
+     .no_gradient = true},
+    {.name = "gpt",
+     .inputs = {ONS_F32(16, 128, 256), ONS_F32(256), ONS_F32(256)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 4194304,
+     .benchmark = true},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(17, 22), ONS_ARITY(2, 3, 1, 3),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
+                                   ONS_INT_ATTRIBUTE("stash_type", 1)),
+                    ONS_INFER(layer_normalization_infer), ONS_COST(layer_normalization_cost),
+                    ONS_GRADIENT_RULE(layer_normalization_gradient, ONS_ALL_INPUTS),
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
+                    ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(NULL, ons_layer_norm_patterns, NULL), ONS_REFERENCE(layer_normalization_reference),
+                    ONS_CPU_KERNEL(layer_normalization_prepare, layer_normalization_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), layer_normalization_cases);

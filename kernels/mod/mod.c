@@ -1,0 +1,88 @@
+/* Mod: the rest of a division, with the sign of the divisor (fmod 0) or of the dividend (fmod 1). */
+#include "kernels/common/binary.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+
+enum { FMOD };
+
+static double float_rest(double a, double b, bool like_dividend) {
+    return like_dividend ? fmod(a, b) : a - floor(a / b) * b;
+}
+
+static int64_t integer_rest(int64_t a, int64_t b, bool like_dividend) {
+    return like_dividend ? ons_remainder(a, b) : ons_modulo(a, b);
+}
+
+ONS_BINARY_REFERENCE(mod_float_reference, double, double, float_rest(a, b, ons_attribute_int(o, FMOD) != 0))
+ONS_BINARY_REFERENCE(mod_integer_reference, int64_t, int64_t, integer_rest(a, b, ons_attribute_int(o, FMOD) != 0))
+ONS_BINARY_REFERENCES(mod)
+/* In double, as the quotient of floats can be far larger than a float counts. */
+ONS_BINARY_SPAN(mod_float32, float, double, float, float_rest(a, b, parameters[0] != 0))
+ONS_BINARY_SPAN(mod_int64, int64_t, int64_t, int64_t, integer_rest(a, b, parameters[0] != 0))
+ONS_BINARY_SPAN(mod_int32, int32_t, int64_t, int32_t, integer_rest(a, b, parameters[0] != 0))
+ONS_BINARY_PREPARE(mod_spans, {ONS_FLOAT32, mod_float32}, {ONS_INT64, mod_int64}, {ONS_INT32, mod_int32})
+
+static ons_status *mod_prepare(ons_prepare *p) {
+    ONS_TRY(mod_spans_prepare(p));
+    ((ons_broadcast *)p->state)->parameters[0] = ons_attribute_int(p->operands, FMOD) != 0 ? 1 : 0;
+    return NULL;
+}
+
+/* The result is a - q·b with a whole q that is constant almost everywhere: q = (a - result) / b. */
+static ons_status *mod_gradient(ons_gradient *g) {
+    g->gradients[0] = g->cotangents[0];
+    if (!g->wanted[1]) return NULL;
+    ons_value_id multiple = ons_make2(g, &ons_op_sub, ons_gradient_input(g, 0), ons_gradient_output(g, 0));
+    ons_value_id quotient = ons_make2(g, &ons_op_div, multiple, ons_gradient_input(g, 1));
+    g->gradients[1] = ons_make1(g, &ons_op_neg, ons_make2(g, &ons_op_mul, g->cotangents[0], quotient));
+    return NULL;
+}
+
+#define LIKE_DIVIDEND .settings = {ONS_SET_INT("fmod", 1)}
+static const ons_case mod_cases[] = {
+    {.name = "same",
+     .inputs = {ONS_F32_IN(-5, 5, 5, 7), ONS_F32_IN(0.6, 2, 5, 7)},
+     LIKE_DIVIDEND,
+     .tolerance = 1e-6,
+     .flops = 35},
+    {.name = "like_divisor",
+     .inputs = {ONS_F32_IN(-5, 5, 5, 7), ONS_F32_IN(0.6, 2, 7)},
+     .tolerance = 1e-6,
+     .flops = 35,
+     .no_gradient = true},
+    {.name = "rank0",
+     .inputs = {ONS_F32_IN(2, 3), ONS_F32_IN(0.6, 0.9)},
+     LIKE_DIVIDEND,
+     .tolerance = 1e-6,
+     .flops = 1,
+     .no_gradient = true},
+    {.name = "int64",
+     .inputs = {ONS_RANDOM(ONS_INT64, -20, 20, 5, 7), ONS_RANDOM(ONS_INT64, 1, 9, 7)},
+     .flops = 35,
+     .no_gradient = true},
+    {.name = "int64_negative",
+     .inputs = {ONS_RANDOM(ONS_INT64, -20, 20, 35), ONS_RANDOM(ONS_INT64, -9, -1, 35)},
+     .flops = 35,
+     .no_gradient = true},
+    {.name = "int32_like_dividend",
+     .inputs = {ONS_RANDOM(ONS_INT32, -20, 20, 35), ONS_RANDOM(ONS_INT32, -9, -1, 35)},
+     LIKE_DIVIDEND,
+     .flops = 35,
+     .no_gradient = true},
+    {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(4)}, LIKE_DIVIDEND, .flops = 0},
+    {.name = "large",
+     .inputs = {ONS_RANDOM(ONS_INT64, -99, 99, 1024, 1024), ONS_I64_SCALAR(7)},
+     .flops = 1048576,
+     .benchmark = true},
+    {.name = "misfit", .inputs = {ONS_F32(2, 3), ONS_F32(4)}, .error = "broadcast"},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(mod, "Mod", ONS_ONNX(10, 22), ONS_ARITY(2, 2, 1, 1), ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("fmod", 0)),
+                    ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(mod_gradient, ONS_ALL_INPUTS),
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(mod_reference), ONS_CPU_KERNEL(mod_prepare, ons_broadcast_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), mod_cases);

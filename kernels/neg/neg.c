@@ -1,0 +1,25 @@
+/* Neg: -x. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_NUMBER_FUNCTIONS(neg, -x, ons_wrapping_subtract(0, x), -x)
+
+static ons_status *neg_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make1(g, &ons_op_neg, g->cotangents[0]);
+    return NULL;
+}
+
+static const ons_case neg_cases[] = {
+    ONS_UNARY_CASES(-1, 1, 0),
+    ONS_UNARY_INTEGER_CASES,
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(neg, "Neg", ONS_ONNX(6, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(neg_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(neg_reference),
+                    ONS_CPU_KERNEL(ons_unary_number_prepare, neg_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    neg_cases);

@@ -1,0 +1,50 @@
+/* PRelu: x, or slope·x where x is negative; the slope broadcasts to x and is learned. */
+#include "kernels/common/binary.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+
+ONS_BINARY_FUNCTIONS(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, a < 0 ? b * a : a)
+
+static ons_status *prelu_infer(ons_operands *o) {
+    ONS_TRY(ons_infer_broadcast_numbers(o));
+    if (!ons_shape_equal(&o->outputs[0].shape, &o->inputs[0].shape))
+        return ons_node_error(o, "the slope is larger than the data");
+    return NULL;
+}
+
+static ons_status *prelu_gradient(ons_gradient *g) {
+    ons_value_id x = ons_gradient_input(g, 0), zero = ons_make_scalar(g, 0);
+    ons_value_id negative = ons_make2(g, &ons_op_less, x, zero);
+    if (g->wanted[0])
+        g->gradients[0] =
+            ons_make3(g, &ons_op_where, negative, ons_make2(g, &ons_op_mul, g->cotangents[0], ons_gradient_input(g, 1)),
+                      g->cotangents[0]);
+    if (g->wanted[1])
+        g->gradients[1] = ons_make3(g, &ons_op_where, negative, ons_make2(g, &ons_op_mul, g->cotangents[0], x), zero);
+    return NULL;
+}
+
+static const ons_case prelu_cases[] = {
+    {.name = "same", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 35},
+    {.name = "channels", .inputs = {ONS_F32(2, 3, 5, 7), ONS_F32(3, 1, 1)}, .tolerance = 1e-6, .flops = 210},
+    {.name = "one", .inputs = {ONS_F32(2, 3, 5, 7), ONS_F32(1)}, .tolerance = 1e-6, .flops = 210},
+    {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, .tolerance = 1e-6, .flops = 1},
+    {.name = "int64", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 9), ONS_I64_SCALAR(2)}, .flops = 9, .no_gradient = true},
+    {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(4)}, .flops = 0},
+    {.name = "large",
+     .inputs = {ONS_F32(64, 64, 56, 56), ONS_F32(64, 1, 1)},
+     .tolerance = 1e-6,
+     .flops = 12845056,
+     .benchmark = true},
+    {.name = "large_slope", .inputs = {ONS_F32(3), ONS_F32(2, 3)}, .error = "slope"},
+    {.name = "misfit", .inputs = {ONS_F32(3), ONS_F32(4)}, .error = "broadcast"},
+    {.name = NULL},
+};
+
+/* Not marked elementwise: a slope is a weight even where it is a single number (ons_classify_scalars). */
+ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(7, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(prelu_infer),
+                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(prelu_gradient, ONS_ALL_INPUTS),
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_NO_ROLE, 0, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(prelu_reference), ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), prelu_cases);

@@ -1,0 +1,27 @@
+/* Reciprocal: 1 / x. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FUNCTIONS(reciprocal, 1 / x, 1 / x)
+
+static ons_status *reciprocal_gradient(ons_gradient *g) {
+    g->gradients[0] =
+        ons_make1(g, &ons_op_neg,
+                  ons_make2(g, &ons_op_mul, g->cotangents[0],
+                            ons_make2(g, &ons_op_mul, ons_gradient_output(g, 0), ons_gradient_output(g, 0))));
+    return NULL;
+}
+
+static const ons_case reciprocal_cases[] = {
+    ONS_UNARY_CASES(0.2, 2, 1e-6),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(reciprocal, "Reciprocal", ONS_ONNX(6, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(reciprocal_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(reciprocal_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, reciprocal_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    reciprocal_cases);

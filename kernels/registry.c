@@ -1,0 +1,20 @@
+#include "kernels/registry.h"
+
+#include "kernels/common/kernel.h"
+#include "kernels/common/layouts.h"
+
+static const ons_operator *const operators[] = {
+#define ONS_OPERATOR(SYMBOL) &ons_op_##SYMBOL,
+#include "kernels/operators.inc"
+#undef ONS_OPERATOR
+};
+
+const ons_registry *ons_kernels_registry(void) {
+    static const ons_registry registry = {
+        .operators = operators,
+        .count = sizeof operators / sizeof operators[0],
+        .layout_bytes = ons_layout_bytes,
+        .layout_name = ons_layout_name,
+    };
+    return &registry;
+}

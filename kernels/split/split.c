@@ -1,0 +1,139 @@
+/* Split: pieces of the input along an axis, of the sizes in input 1, or all equal (the last one smaller where
+ * num_outputs says how many). */
+#include "graph/upgrade.h"
+#include "kernels/common/pieces.h"
+#include "kernels/common/scatter.h"
+
+enum { AXIS, NUM_OUTPUTS };
+
+static ons_status *equal_sizes(const ons_operands *o, int64_t length, int64_t *size, uint32_t *count) {
+    *count = ons_has_attribute(o, NUM_OUTPUTS) ? (uint32_t)ons_attribute_int(o, NUM_OUTPUTS) : o->output_count;
+    if (*count == 0 || *count > ONS_INTEGERS_MAX || *count < o->output_count)
+        return ons_node_error(o, "cannot be split into %u pieces for %u outputs", *count, o->output_count);
+    if (!ons_has_attribute(o, NUM_OUTPUTS) && length % *count != 0)
+        return ons_node_error(o, "%lld elements do not split into %u equal pieces", (long long)length, *count);
+    *size = (length + *count - 1) / *count;
+    return NULL;
+}
+
+static ons_status *find_sizes(const ons_operands *o, uint32_t axis, int64_t sizes[static ONS_INTEGERS_MAX],
+                              uint32_t *count) {
+    int64_t length = o->inputs[0].shape.dims[axis], size = 0, total = 0;
+    if (ons_has_input(o, 1)) {
+        ONS_TRY(ons_constant_integers(o, 1, sizes, count));
+    } else {
+        ONS_TRY(equal_sizes(o, length, &size, count));
+        for (uint32_t i = 0; i < *count; ++i)
+            sizes[i] = size * (i + 1) <= length ? size : size * i < length ? length - size * i : 0;
+    }
+    if (*count < o->output_count) return ons_node_error(o, "%u sizes for %u outputs", *count, o->output_count);
+    for (uint32_t i = 0; i < *count; ++i) {
+        if (sizes[i] < 0 || sizes[i] > length)
+            return ons_node_error(o, "a piece of %lld elements", (long long)sizes[i]);
+        total += sizes[i];
+    }
+    if (total != length)
+        return ons_node_error(o, "the pieces have %lld elements together, axis %u has %lld", (long long)total, axis,
+                              (long long)length);
+    return NULL;
+}
+
+static ons_status *split_infer(ons_operands *o) {
+    uint32_t axis, count;
+    int64_t sizes[ONS_INTEGERS_MAX];
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, &axis));
+    ONS_TRY(find_sizes(o, axis, sizes, &count));
+    for (uint32_t i = 0; i < o->output_count; ++i) {
+        o->outputs[i] = o->inputs[0];
+        o->outputs[i].shape.dims[axis] = sizes[i];
+    }
+    return NULL;
+}
+
+/* The types of all pieces, also of those that nobody reads. */
+static uint32_t find_pieces(const ons_operands *o, ons_type pieces[static ONS_INTEGERS_MAX], uint32_t *axis) {
+    int64_t sizes[ONS_INTEGERS_MAX];
+    uint32_t count = 0;
+    *axis = 0;
+    ons_axis_resolve(ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, axis);
+    ons_status_free(find_sizes(o, *axis, sizes, &count)); /* has passed inference */
+    for (uint32_t i = 0; i < count; ++i) {
+        pieces[i] = o->inputs[0];
+        pieces[i].shape.dims[*axis] = sizes[i];
+    }
+    return count;
+}
+
+static void split_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                            void *const *outputs) {
+    ons_type pieces[ONS_INTEGERS_MAX];
+    uint32_t axis, count = find_pieces(o, pieces, &axis);
+    int64_t start = 0;
+    for (uint32_t i = 0; i < count && i < o->output_count; ++i) {
+        ons_piece_reference(&o->inputs[0].shape, &pieces[i].shape, axis, start, false, inputs[0], outputs[i]);
+        start += pieces[i].shape.dims[axis];
+    }
+}
+
+static ons_status *split_prepare(ons_prepare *p) {
+    ons_type pieces[ONS_INTEGERS_MAX];
+    uint32_t axis, count = find_pieces(p->operands, pieces, &axis);
+    count = count < p->operands->output_count ? count : p->operands->output_count;
+    return ons_pieces_prepare(p, &p->operands->inputs[0], pieces, count, axis, false);
+}
+
+static void split_run(const ons_launch *launch) {
+    const ons_pieces *state = launch->state;
+    for (uint32_t i = 0; i < state->count; ++i)
+        if (launch->outputs[i] != NULL) ons_strided_copy(&state->copies[i], launch->inputs[0], launch->outputs[i]);
+}
+
+/* What nobody reads has no cotangent: zeros stand in for it. */
+static ons_status *split_gradient(ons_gradient *g) {
+    const ons_operands *o = g->operands;
+    ons_type pieces[ONS_INTEGERS_MAX];
+    uint32_t axis, count = find_pieces(o, pieces, &axis);
+    ons_value_id parts[ONS_INTEGERS_MAX];
+    for (uint32_t i = 0; i < count; ++i) {
+        bool flows = i < o->output_count && g->cotangents[i] != ONS_NONE;
+        parts[i] = flows ? g->cotangents[i] : ons_build_zeros(g->builder, &pieces[i]);
+    }
+    g->gradients[0] = ons_build(g->builder, &ons_op_concat, (ons_inputs){parts, count}, ONS_WITH(ONS_AT_INT(0, axis)));
+    return NULL;
+}
+
+static ons_status *split_upgrade(ons_upgrade *u) { return ons_upgrade_attribute_to_input(u, "split", 1, ONS_INT64); }
+
+static const ons_case split_cases[] = {
+    {.name = "equal", .inputs = {ONS_F32(4, 6)}, .settings = {ONS_SET_INT("axis", 1)}, .outputs = 3},
+    {.name = "sizes", .inputs = {ONS_F32(7, 3), ONS_I64(2, 5)}, .outputs = 2},
+    {.name = "negative",
+     .inputs = {ONS_F32(2, 3, 9), ONS_I64(3, 3, 3)},
+     .settings = {ONS_SET_INT("axis", -1)},
+     .outputs = 3},
+    {.name = "uneven", .inputs = {ONS_F32(7, 2)}, .settings = {ONS_SET_INT("num_outputs", 3)}, .outputs = 3},
+    {.name = "empty_piece", .inputs = {ONS_F32(3, 2), ONS_I64(3, 0)}, .outputs = 2},
+    {.name = "one", .inputs = {ONS_F32(3, 2)}},
+    {.name = "threads",
+     .inputs = {ONS_F32(70, 600), ONS_I64(200, 200, 200)},
+     .settings = {ONS_SET_INT("axis", 1)},
+     .outputs = 3},
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -5, 5, 6)}, .outputs = 2},
+    {.name = "rest", .inputs = {ONS_F32(7, 2)}, .outputs = 2, .error = "equal pieces"},
+    {.name = "too_much", .inputs = {ONS_F32(7, 2), ONS_I64(5, 5)}, .outputs = 2, .error = "together"},
+    {.name = "large",
+     .inputs = {ONS_F32(16, 256, 2304), ONS_I64(768, 768, 768)},
+     .settings = {ONS_SET_INT("axis", 2)},
+     .outputs = 3,
+     .benchmark = true},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(split, "Split", ONS_ONNX(2, 22), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0),
+                                   ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
+                    ONS_INFER(split_infer), ONS_COST(ons_cost_copy),
+                    ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL),
+                    ONS_REFERENCE(split_reference), ONS_CPU_KERNEL(split_prepare, split_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), split_cases);

@@ -1,0 +1,26 @@
+/* Tanh: the hyperbolic tangent. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FUNCTIONS(tanh, tanh(x), ons_tanh(x))
+
+static ons_status *tanh_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make2(g, &ons_op_tanh_gradient, g->cotangents[0], ons_gradient_output(g, 0));
+    return NULL;
+}
+
+static const ons_case tanh_cases[] = {
+    ONS_UNARY_CASES(-3, 3, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 9, NAN, INFINITY, -INFINITY, 0, -0.0, 20, -100, 0.625, 1e-30),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(tanh, "Tanh", ONS_ONNX(6, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(tanh_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(tanh_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, tanh_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    tanh_cases);

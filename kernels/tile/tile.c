@@ -1,0 +1,89 @@
+/* Tile: the input repeated along each axis. */
+#include "kernels/common/axes.h"
+#include "kernels/common/strided.h"
+
+static ons_status *tile_infer(ons_operands *o) {
+    int64_t repeats[ONS_INTEGERS_MAX];
+    uint32_t count;
+    ONS_TRY(ons_constant_integers(o, 1, repeats, &count));
+    o->outputs[0] = o->inputs[0];
+    ons_shape *shape = &o->outputs[0].shape;
+    if (count != shape->rank) return ons_node_error(o, "%u repeats for a tensor of rank %u", count, shape->rank);
+    for (uint32_t i = 0; i < count; ++i)
+        if (repeats[i] < 0 || __builtin_mul_overflow(shape->dims[i], repeats[i], &shape->dims[i]))
+            return ons_node_error(o, "%lld repeats along axis %u", (long long)repeats[i], i);
+    return NULL;
+}
+
+static void tile_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                           void *const *outputs) {
+    int64_t index[ONS_RANK_MAX];
+    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
+        ons_unravel(&o->outputs[0].shape, i, index);
+        for (uint32_t axis = 0; axis < o->inputs[0].shape.rank; ++axis) index[axis] %= o->inputs[0].shape.dims[axis];
+        ons_copy_word(outputs[0], i, inputs[0], ons_ravel(&o->inputs[0].shape, index));
+    }
+}
+
+/* Axis i of the result is the pair (repeat, index). */
+static ons_status *tile_prepare(ons_prepare *p) {
+    const ons_shape *from = &p->operands->inputs[0].shape, *to = &p->operands->outputs[0].shape;
+    ons_strided copy = {.rank = 2 * from->rank, .size = ons_dtype_size(p->operands->inputs[0].dtype)};
+    int64_t from_strides[ONS_RANK_MAX] = {0}, to_strides[ONS_RANK_MAX] = {0};
+    ons_dense_strides(from, from_strides);
+    ons_dense_strides(to, to_strides);
+    for (uint32_t i = 0; i < from->rank; ++i) {
+        copy.dims[2 * i] = from->dims[i] == 0 ? 0 : to->dims[i] / from->dims[i];
+        copy.dims[2 * i + 1] = from->dims[i];
+        copy.to[2 * i] = to_strides[i] * from->dims[i];
+        copy.to[2 * i + 1] = to_strides[i];
+        copy.from[2 * i + 1] = from_strides[i];
+    }
+    return ons_strided_prepare(p, &copy);
+}
+
+/* Sums over the repeats, each an axis of its own. */
+static ons_status *tile_gradient(ons_gradient *g) {
+    const ons_operands *o = g->operands;
+    const ons_shape *from = &o->inputs[0].shape, *to = &o->outputs[0].shape;
+    ons_shape pairs = {0};
+    int64_t axes[ONS_RANK_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < from->rank; ++i) {
+        bool repeats = from->dims[i] != to->dims[i];
+        if (pairs.rank + 1 + repeats > ONS_RANK_MAX)
+            return ons_node_error(o, "no gradient of repeats along so many axes");
+        if (repeats) {
+            axes[count++] = pairs.rank;
+            pairs.dims[pairs.rank++] = from->dims[i] == 0 ? 0 : to->dims[i] / from->dims[i];
+        }
+        pairs.dims[pairs.rank++] = from->dims[i];
+    }
+    ons_value_id gradient = g->cotangents[0];
+    if (count > 0)
+        gradient = ons_build(
+            g->builder, &ons_op_reduce_sum,
+            ONS_IN(ons_build_reshape(g->builder, gradient, &pairs), ons_build_integers(g->builder, axes, count)),
+            ONS_WITH(ONS_AT_INT(0, 0)));
+    g->gradients[0] = gradient;
+    return NULL;
+}
+
+static const ons_case tile_cases[] = {
+    {.name = "columns", .inputs = {ONS_F32(3, 4), ONS_I64(1, 3)}},
+    {.name = "both", .inputs = {ONS_F32(2, 3), ONS_I64(2, 2)}},
+    {.name = "middle", .inputs = {ONS_F32(2, 3, 5), ONS_I64(1, 4, 1)}},
+    {.name = "once", .inputs = {ONS_F32(2, 3), ONS_I64(1, 1)}},
+    {.name = "never", .inputs = {ONS_F32(2, 3), ONS_I64(0, 1)}},
+    {.name = "threads", .inputs = {ONS_F32(30, 33), ONS_I64(5, 7)}},
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -5, 5, 3), ONS_I64(2)}},
+    {.name = "misfit", .inputs = {ONS_F32(2, 3), ONS_I64(2)}, .error = "repeats for"},
+    {.name = "large", .inputs = {ONS_F32(512, 768), ONS_I64(8, 1)}, .benchmark = true},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(tile, "Tile", ONS_ONNX(6, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(tile_infer),
+                    ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(tile_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
+                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(tile_reference),
+                    ONS_CPU_KERNEL(tile_prepare, ons_strided_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    tile_cases);

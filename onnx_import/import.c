@@ -1,0 +1,122 @@
+#include "onnx_import/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx_import/importer.h"
+
+static ons_status *check_opset(const scope *s) {
+    const Onnx__ModelProto *model = s->in->file->model;
+    int64_t version = ons_scope_opset(s, "");
+    if (version == 0 && model->n_opset_import == 0) version = 1; /* files from before IR version 3 say nothing */
+    ONS_CHECK(version == 0 || version >= ONS_OPSET_MIN, ONS_UNSUPPORTED,
+              "the model uses opset %lld, onstage knows %d to %d; export it with a newer opset, or convert it (the "
+              "onnx package "
+              "has a version_converter)",
+              (long long)version, ONS_OPSET_MIN, ONS_OPSET_MAX);
+    ONS_CHECK(version <= ONS_OPSET_MAX, ONS_UNSUPPORTED,
+              "the model uses opset %lld, onstage knows %d to %d; export it with opset_version=%d", (long long)version,
+              ONS_OPSET_MIN, ONS_OPSET_MAX, ONS_OPSET_MAX);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------- inputs and
+ * outputs */
+
+static ons_status *read_input(scope *s, const Onnx__ValueInfoProto *info, ons_type *type,
+                              const char *symbols[static ONS_RANK_MAX]) {
+    ONS_TRY(ons_value_info_type(info, s->graph->arena, type, symbols));
+    ONS_CHECK(type->dtype != ONS_NO_DTYPE, ONS_UNSUPPORTED, "the file states no type for it");
+    return NULL;
+}
+
+static ons_status *import_input(scope *s, const Onnx__ValueInfoProto *info) {
+    const char *name = ons_text(info->name);
+    ons_type type;
+    ons_value_id id;
+    const char *symbols[ONS_RANK_MAX];
+    ons_status *problem = read_input(s, info, &type, symbols);
+    if (problem != NULL) {
+        ONS_TRY(ons_import_note(s->in, problem, "input", name, ""));
+        return ons_scope_add(s, name, ONS_ACTIVATION, &(ons_type){.dtype = ONS_NO_DTYPE}, &id);
+    }
+    ONS_TRY(ons_scope_add(s, name, ONS_INPUT, &type, &id));
+    memcpy(s->graph->symbols[s->graph->inputs.count], symbols, sizeof symbols);
+    ONS_PUSH(&s->graph->inputs, id);
+    return NULL;
+}
+
+static ons_status *import_inputs(scope *s, const Onnx__GraphProto *proto) {
+    ONS_NEW(s->graph->symbols, s->graph->arena, proto->n_input + 1);
+    for (size_t i = 0; i < proto->n_input; ++i) {
+        const char *name = ons_text(proto->input[i]->name);
+        uint32_t before = ons_map_get(&s->names, name);
+        if (before == ONS_MAP_ABSENT)
+            ONS_TRY_AT(import_input(s, proto->input[i]), "input '%s'", name);
+        else /* an initialiser, listed once more */
+            ONS_CHECK(ons_graph_value(s->graph, before)->kind != ONS_INPUT, ONS_INVALID_MODEL,
+                      "the input '%s' is there twice", name);
+    }
+    return NULL;
+}
+
+static ons_status *import_outputs(scope *s, const Onnx__GraphProto *proto) {
+    for (size_t i = 0; i < proto->n_output; ++i) {
+        const char *name = ons_text(proto->output[i]->name);
+        uint32_t value = ons_map_get(&s->names, name);
+        ONS_CHECK(value != ONS_MAP_ABSENT, ONS_INVALID_MODEL, "nothing makes the model's output '%s'", name);
+        ONS_PUSH(&s->graph->outputs, value);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * all */
+
+static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
+    ONS_TRY(check_opset(s));
+    ONS_TRY(ons_functions_index(s->in));
+    ONS_TRY(ons_initialisers_import(s, proto));
+    ONS_TRY(import_inputs(s, proto));
+    ONS_TRY(ons_import_nodes(s, proto->node, proto->n_node));
+    ONS_TRY(import_outputs(s, proto));
+    return ons_roles_assign(s->in);
+}
+
+static void forget_last_import(ons_model_file *file) {
+    for (size_t i = 0; i < file->branches.count; ++i) ons_graph_free(file->branches.items[i]);
+    file->branches.count = 0;
+    for (size_t i = 0; i < file->attributes.count; ++i)
+        onnx__attribute_proto__free_unpacked(file->attributes.items[i], NULL);
+    file->attributes.count = 0;
+    file->untied.count = 0;
+}
+
+ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const ons_import_options *options,
+                       ons_store *store, ons_blockers *blockers, ons_graph **graph) {
+    static const ons_import_options none = {0};
+    size_t blocker_count = blockers == NULL ? 0 : blockers->count;
+    forget_last_import(file);
+    importer in = {.file = file,
+                   .registry = registry,
+                   .options = options == NULL ? &none : options,
+                   .store = store,
+                   .blockers = blockers};
+    const Onnx__GraphProto *proto = file->model->graph;
+    ONS_TRY(ons_graph_new(store, ons_text(proto->name), &in.top));
+    scope s = {.in = &in, .graph = in.top, .prefix = ""};
+    ons_status *status = import_graph(&s, proto);
+    ons_scope_free(&s);
+    ons_map_free(&in.functions);
+    ons_map_free(&in.call_prefixes);
+    ons_vector_free(&in.file_nodes);
+    ons_vector_free(&in.initialisers);
+    ons_vector_free(&in.unknown_readers);
+    if (status != NULL) {
+        ons_graph_free(in.top); /* and the texts of blockers with it */
+        if (blockers != NULL) blockers->count = blocker_count;
+        return ons_status_at(status, "%s", file->path);
+    }
+    *graph = in.top;
+    return NULL;
+}

@@ -1,0 +1,65 @@
+/* From an ONNX file to an unbound graph.
+ *
+ * What the graph is like:
+ * - Inputs and initialisers keep their names. An initialiser that is also listed as an input is no input.
+ * - Initialisers are ONS_PARAMETER (a weight), ONS_BUFFER (running statistics) or ONS_CONSTANT, with the reason; nodes
+ * that only state a constant are gone, their outputs being ONS_CONSTANT values. Initialisers of branches are
+ * ONS_CONSTANT.
+ * - Nodes are in today's form of their operators, in an order in which everything is made before it is used; those
+ * without a name, or with a name used before, get one. Identities are still there.
+ * - Calls of the model's own functions are replaced by their nodes; names from inside a call begin with the call's
+ * name.
+ * - Types are known for inputs, initialisers and constants alone. Dimensions that are not numbers are ONS_DIM_UNKNOWN,
+ * with their symbols in graph->symbols.
+ * - A branch or body is a graph of its own, see ons_attribute.graph. Branches belong to the model file.
+ * - Running statistics are never tied: where exporters have merged equal ones (all zeros before training), through an
+ *   Identity or directly, each use gets a buffer of its own; ons_export writes those as initialisers of their own.
+ */
+#ifndef ONSTAGE_ONNX_IMPORT_IMPORT_H
+#define ONSTAGE_ONNX_IMPORT_IMPORT_H
+
+#include <stdbool.h>
+
+#include "graph/passes/bind.h"
+#include "graph/registry.h"
+#include "onnx_import/model_file.h"
+
+enum { ONS_OPSET_MIN = 7, ONS_OPSET_MAX = 22 };
+
+/* `--tie A=B`: the initialiser `name` is the initialiser `to` from now on; both must have the same type. Export asks
+ * for the new contents of both under their own names. */
+typedef struct ons_tie {
+    const char *name;
+    const char *to;
+} ons_tie;
+
+typedef struct ons_import_options {
+    const ons_tie *ties;
+    size_t tie_count;
+    const char *const *untie; /* `--untie NAME`: each Identity of the initialiser becomes a weight of its own, named
+                                 after the Identity's output */
+    size_t untie_count;
+    bool allow_missing_data; /* external files may be missing: the data in the store is NULL then (planning needs none)
+                              */
+} ons_import_options;
+
+/* `options` NULL: none. Large tensors in the store point into `file`, which must outlive it, at any alignment; small
+ * ones are copied.
+ *
+ * `blockers` NULL: the first thing that onstage does not support is the failure. Otherwise all are appended, *graph is
+ * made as far as possible (outputs of nodes that could not be imported are ONS_ACTIVATION values without a producer),
+ * and the texts of the blockers live in its arena. A file that is not valid ONNX is a failure in any case. A second
+ * import from the same file frees the branches of the first. */
+ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const ons_import_options *options,
+                       ons_store *store, ons_blockers *blockers, ons_graph **graph);
+
+/* The values that got an initialiser of their own (untied weights, split statistics), as long as the file lives and
+ * until the next import: names in the graph, and the initialisers that they came from. */
+typedef struct ons_untied {
+    const char *name;
+    const char *source;
+} ons_untied;
+size_t ons_untied_count(const ons_model_file *file);
+ons_untied ons_untied_at(const ons_model_file *file, size_t index);
+
+#endif

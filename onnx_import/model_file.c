@@ -1,0 +1,247 @@
+#include "onnx_import/model_file.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx_import/model_parts.h"
+#include "onnx_import/splice.h"
+
+/* ----------------------------------------------------------------------------------------------------------- skeleton
+ */
+
+/* A field that we add to every tensor of the skeleton: its number among the file's tensors. No schema uses the highest
+ * possible field number. */
+enum { PLACE_FIELD = 536870911, PLACE_TAG_BYTES = 5, PLACE_BYTES = PLACE_TAG_BYTES + 4 };
+
+static bool is_payload(uint32_t number) {
+    return number == 4 || number == 5 || number == 7 || number == 9 || number == 10 || number == 11;
+}
+
+/* What the skeleton does without: the payload, where it is large and in one piece, and what looks like our own field.
+ */
+static ons_status *elide_payload(ons_model_file *file, ons_tensor_place *place, ons_splices *splices) {
+    const ons_frame *frame = &file->frames.items[place->frame];
+    ons_wire_field payload = {0};
+    int pieces = 0;
+    for (uint64_t at = frame->begin; at < frame->end;) {
+        ons_wire_field field;
+        ONS_TRY(ons_wire_next(file->bytes, &at, frame->end, &field));
+        if (field.number == PLACE_FIELD)
+            ONS_PUSH(splices, (ons_splice){field.tag_at, field.end - field.tag_at, place->frame, 0, "", 0});
+        if (!is_payload(field.number)) continue;
+        payload = field;
+        ++pieces;
+    }
+    if (pieces != 1 || payload.wire_type != ONS_WIRE_BYTES || payload.end - payload.begin <= ONS_SKELETON_PAYLOAD_MAX)
+        return NULL;
+    place->elided = payload.number;
+    place->begin = payload.begin;
+    place->end = payload.end;
+    ONS_PUSH(splices, (ons_splice){payload.tag_at, payload.end - payload.tag_at, place->frame, 0, "", 0});
+    return NULL;
+}
+
+static ons_status *find_tensors(ons_model_file *file, ons_splices *splices) {
+    for (uint32_t i = 0; i < file->frames.count; ++i) {
+        if (file->frames.items[i].type != &onnx__tensor_proto__descriptor) continue;
+        ons_tensor_place place = {.frame = i};
+        ONS_TRY(elide_payload(file, &place, splices));
+        ONS_PUSH(&file->tensors, place);
+    }
+    return NULL;
+}
+
+static ons_status *mark_tensors(ons_model_file *file, ons_splices *splices, uint8_t *marks) {
+    for (uint32_t i = 0; i < file->tensors.count; ++i) {
+        uint8_t *mark = marks + (size_t)i * PLACE_BYTES;
+        uint8_t tag[ONS_VARINT_MAX];
+        ons_varint_write((uint64_t)PLACE_FIELD << 3 | ONS_WIRE_32_BIT, tag);
+        memcpy(mark, tag, PLACE_TAG_BYTES);
+        memcpy(mark + PLACE_TAG_BYTES, &i, 4);
+        uint32_t frame = file->tensors.items[i].frame;
+        ONS_PUSH(splices, (ons_splice){file->frames.items[frame].end, 0, frame, PLACE_BYTES, mark, 0});
+    }
+    return NULL;
+}
+
+typedef struct memory {
+    uint8_t *bytes;
+    size_t count;
+} memory;
+
+static ons_status *write_memory(void *context, const void *bytes, size_t size) {
+    memory *to = context;
+    memcpy(to->bytes + to->count, bytes, size);
+    to->count += size;
+    return NULL;
+}
+
+/* Copies and unpacks; the copy lives in between alone. */
+static ons_status *unpack(ons_model_file *file, ons_splices *splices) {
+    uint64_t size;
+    ONS_TRY(ons_splice_copy(file->bytes, &file->frames, splices, NULL, &size));
+    ONS_CHECK(size < INT_MAX, ONS_INVALID_MODEL,
+              "the model without its weights takes %llu bytes, more than ONNX files can hold",
+              (unsigned long long)size);
+    memory skeleton = {.bytes = malloc(size + 1)};
+    if (skeleton.bytes == NULL) return ons_status_out_of_memory();
+    ons_splice_sink sink = {.context = &skeleton, .write = write_memory};
+    ons_status *status = ons_splice_copy(file->bytes, &file->frames, splices, &sink, &size);
+    if (status == NULL) file->model = onnx__model_proto__unpack(NULL, size, skeleton.bytes);
+    free(skeleton.bytes);
+    if (status == NULL && file->model == NULL)
+        status = ons_status_new(ONS_INVALID_MODEL, "the file is damaged, or is not an ONNX model");
+    return status;
+}
+
+static ons_status *build_skeleton(ons_model_file *file) {
+    ons_splices splices = {0};
+    uint8_t *marks = NULL;
+    ons_status *status = find_tensors(file, &splices);
+    if (status == NULL) {
+        marks = malloc(file->tensors.count * PLACE_BYTES + 1);
+        status = marks == NULL ? ons_status_out_of_memory() : mark_tensors(file, &splices, marks);
+    }
+    if (status == NULL) status = unpack(file, &splices);
+    ons_vector_free(&splices);
+    free(marks);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ open and close
+ */
+
+static ons_status *load(ons_model_file *file) {
+    ONS_CHECK(file->size > 0, ONS_INVALID_MODEL, "the file is empty");
+    ONS_TRY(ons_wire_scan(file->bytes, file->size, &onnx__model_proto__descriptor, &file->frames));
+    ONS_TRY(build_skeleton(file));
+    ONS_CHECK(file->model->graph != NULL, ONS_INVALID_MODEL,
+              "the file holds no graph; it is no ONNX model, or damaged");
+    return NULL;
+}
+
+static ons_status *new_file(const char *path, ons_model_file **result) {
+    ons_model_file *file = calloc(1, sizeof *file);
+    if (file == NULL) return ons_status_out_of_memory();
+    file->path = strdup(path);
+    file->arena = ons_arena_new();
+    *result = file;
+    return file->path == NULL || file->arena == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+/* The folder of the path as given: a link to a model elsewhere has its data beside the link. */
+static ons_status *find_folder(ons_model_file *file) {
+    char *copy = strdup(file->path);
+    if (copy == NULL) return ons_status_out_of_memory();
+    file->folder = realpath(dirname(copy), NULL);
+    int reason = errno;
+    free(copy);
+    return file->folder != NULL ? NULL : ons_status_system(reason, "cannot find the folder of the model");
+}
+
+static ons_status *open_path(ons_model_file *file) {
+    ONS_TRY(ons_mapping_open(file->path, &file->mapping));
+    file->bytes = file->mapping.bytes;
+    file->size = file->mapping.size;
+    ONS_TRY_AT(find_folder(file), "%s", file->path);
+    ONS_TRY_AT(load(file), "%s", file->path);
+    return NULL;
+}
+
+ons_status *ons_model_file_open(const char *path, ons_model_file **result) {
+    ons_model_file *file = NULL;
+    ons_status *status = new_file(path, &file);
+    if (status == NULL) status = open_path(file);
+    if (status != NULL) {
+        ons_model_file_close(file);
+        return status;
+    }
+    *result = file;
+    return NULL;
+}
+
+ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model_file **result) {
+    ons_model_file *file = NULL;
+    ons_status *status = new_file("memory", &file);
+    if (status == NULL) {
+        file->bytes = bytes;
+        file->size = size;
+        status = load(file);
+    }
+    if (status != NULL) {
+        ons_model_file_close(file);
+        return status;
+    }
+    *result = file;
+    return NULL;
+}
+
+void ons_model_file_close(ons_model_file *file) {
+    if (file == NULL) return;
+    for (size_t i = 0; i < file->branches.count; ++i) ons_graph_free(file->branches.items[i]);
+    ons_vector_free(&file->branches);
+    for (size_t i = 0; i < file->externals.count; ++i) {
+        ons_mapping_close(&file->externals.items[i].mapping);
+        free(file->externals.items[i].location);
+    }
+    ons_vector_free(&file->externals);
+    for (size_t i = 0; i < file->attributes.count; ++i)
+        onnx__attribute_proto__free_unpacked(file->attributes.items[i], NULL);
+    ons_vector_free(&file->attributes);
+    ons_vector_free(&file->untied);
+    if (file->model != NULL) onnx__model_proto__free_unpacked(file->model, NULL);
+    ons_vector_free(&file->tensors);
+    ons_vector_free(&file->frames);
+    ons_mapping_close(&file->mapping);
+    ons_arena_free(file->arena);
+    free(file->folder);
+    free(file->path);
+    free(file);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- queries
+ */
+
+const char *ons_model_file_path(const ons_model_file *file) { return file->path; }
+
+void ons_model_file_info(const ons_model_file *file, ons_model_info *info) {
+    const Onnx__ModelProto *model = file->model;
+    *info = (ons_model_info){
+        .ir_version = model->ir_version,
+        .producer_name = ons_text(model->producer_name),
+        .producer_version = ons_text(model->producer_version),
+        .graph_name = ons_text(model->graph->name),
+        .node_count = model->graph->n_node,
+        .initialiser_count = model->graph->n_initializer,
+        .function_count = model->n_functions,
+        .bytes = file->size,
+    };
+    for (size_t i = 0; i < model->n_opset_import; ++i) {
+        const char *domain = ons_text(model->opset_import[i]->domain);
+        if (domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) info->opset = model->opset_import[i]->version;
+    }
+}
+
+const ProtobufCMessageUnknownField *ons_unknown_field(const ProtobufCMessage *message, uint32_t number,
+                                                      const ProtobufCMessageUnknownField *after) {
+    const ProtobufCMessageUnknownField *end = message->unknown_fields + message->n_unknown_fields;
+    for (const ProtobufCMessageUnknownField *each = after == NULL ? message->unknown_fields : after + 1; each < end;
+         ++each)
+        if (each->tag == number) return each;
+    return NULL;
+}
+
+const ons_tensor_place *ons_model_file_place(const ons_model_file *file, const Onnx__TensorProto *tensor) {
+    const ProtobufCMessageUnknownField *mark = ons_unknown_field(&tensor->base, PLACE_FIELD, NULL);
+    if (mark == NULL || mark->len != 4) return NULL;
+    uint32_t index;
+    memcpy(&index, mark->data, 4);
+    return index < file->tensors.count ? &file->tensors.items[index] : NULL;
+}
+
+size_t ons_untied_count(const ons_model_file *file) { return file->untied.count; }
+
+ons_untied ons_untied_at(const ons_model_file *file, size_t index) { return file->untied.items[index].names; }

@@ -1,0 +1,43 @@
+/* An ONNX file, opened: checked, mapped, and unpacked without its weights.
+ *
+ *   model.onnx ──map──▶ bytes ──scan (wire.h)──▶ messages ──copy without large payloads──▶ skeleton ──protobuf-c──▶
+ * ModelProto
+ *
+ * Large tensors stay in the mapping; what is unpacked is a copy of the file without them. So a model of many gigabytes
+ * opens in the memory of its structure alone, and no weight is ever held twice. The file must not be truncated by
+ * others while it is open.
+ */
+#ifndef ONSTAGE_ONNX_IMPORT_MODEL_FILE_H
+#define ONSTAGE_ONNX_IMPORT_MODEL_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct ons_model_file ons_model_file;
+
+/* Fails with ONS_IO_ERROR where the file cannot be read, with ONS_INVALID_MODEL where it is not a model. */
+ons_status *ons_model_file_open(const char *path, ons_model_file **file);
+
+/* The same from memory, which must outlive *file; external data cannot be found then. */
+ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model_file **file);
+
+/* NULL is fine. Everything imported from the file (graphs, stores) is closed before. */
+void ons_model_file_close(ons_model_file *file);
+
+/* As opened; "memory" where opened from memory. */
+const char *ons_model_file_path(const ons_model_file *file);
+
+typedef struct ons_model_info {
+    int64_t ir_version;
+    int64_t opset;                                             /* of ONNX's own operators; 0 where none is imported */
+    const char *producer_name, *producer_version, *graph_name; /* "" where the file says nothing */
+    size_t node_count, initialiser_count, function_count;
+    uint64_t bytes; /* of the file, external data apart */
+} ons_model_info;
+
+/* Texts live as long as the file. */
+void ons_model_file_info(const ons_model_file *file, ons_model_info *info);
+
+#endif

@@ -1,0 +1,68 @@
+/* What is inside of an opened file, for the importer and the exporter. */
+#ifndef ONSTAGE_ONNX_IMPORT_MODEL_PARTS_H
+#define ONSTAGE_ONNX_IMPORT_MODEL_PARTS_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "graph/graph.h"
+#include "onnx.pb-c.h"
+#include "onnx_import/import.h"
+#include "onnx_import/model_file.h"
+#include "onnx_import/wire.h"
+
+/* Payloads larger than this stay in the mapping. */
+enum { ONS_SKELETON_PAYLOAD_MAX = 1024 };
+
+/* Where a TensorProto, at any depth, lies in the file. */
+typedef struct ons_tensor_place {
+    uint32_t frame;
+    uint32_t elided;     /* number of the payload field that was left out of the skeleton; 0: none was */
+    uint64_t begin, end; /* the payload left out */
+} ons_tensor_place;
+
+typedef struct ons_external_file {
+    char *location; /* as the model has it */
+    ons_mapping mapping;
+} ons_external_file;
+
+enum { ONS_NO_FILE_NODE = 0xffffffffu };
+
+/* What must change in the file so that a value can have an initialiser of its own. */
+typedef struct ons_untied_edit {
+    ons_untied names;
+    uint32_t node;  /* index among the model graph's nodes */
+    uint32_t input; /* of the node: reads the new initialiser from now on; ONS_NONE: the node, an Identity, goes */
+} ons_untied_edit;
+
+struct ons_model_file {
+    char *path;
+    char *folder; /* absolute, without links; NULL: opened from memory */
+    ons_mapping mapping;
+    const uint8_t *bytes;
+    uint64_t size;
+    ons_frames frames;
+    ONS_VECTOR(ons_tensor_place) tensors;
+    Onnx__ModelProto *model; /* without the payloads that were left out */
+    ons_arena *arena;        /* texts */
+    ONS_VECTOR(ons_external_file) externals;
+    ONS_VECTOR(Onnx__AttributeProto *) attributes; /* unpacked later than the model */
+    ONS_VECTOR(ons_graph *) branches;              /* of the last import */
+    ONS_VECTOR(ons_untied_edit) untied;            /* likewise */
+};
+
+/* NULL where the tensor was not unpacked with the model. */
+const ons_tensor_place *ons_model_file_place(const ons_model_file *file, const Onnx__TensorProto *tensor);
+
+/* An external file of the model, mapped at its first use. `missing` NULL: that there is no such file is a failure; else
+ * *missing tells. Fails for a location that leaves the model's folder. */
+ons_status *ons_external_open(ons_model_file *file, const char *location, ons_mapping *mapping, bool *missing);
+
+/* A field that this version of the schema does not know, as it stands behind the tag; NULL where there is none. The
+ * next one after `after`, or the first. */
+const ProtobufCMessageUnknownField *ons_unknown_field(const ProtobufCMessage *message, uint32_t number,
+                                                      const ProtobufCMessageUnknownField *after);
+
+/* "" for NULL. */
+static inline const char *ons_text(const char *text) { return text == NULL ? "" : text; }
+
+#endif

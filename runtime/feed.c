@@ -1,0 +1,52 @@
+#include "runtime/feed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+ons_status *ons_feed_init(ons_feed *feed, ons_dataset *dataset, const ons_feed_field *fields, uint32_t field_count,
+                          size_t rows_max) {
+    *feed = (ons_feed){.dataset = dataset, .field_count = field_count, .rows_max = rows_max};
+    feed->fields = calloc(field_count + 1, sizeof *feed->fields);
+    if (feed->fields == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < field_count; ++i) {
+        feed->fields[i] = fields[i];
+        feed->fields[i].bytes = (size_t)ons_type_dense_bytes(&fields[i].sample);
+        ONS_TRY(ons_dataset_check(dataset, fields[i].field, &fields[i].sample));
+        size_t bytes;
+        ONS_CHECK(!__builtin_mul_overflow(feed->fields[i].bytes, rows_max, &bytes) &&
+                      !__builtin_add_overflow(feed->bytes, (bytes + 63) / 64 * 64, &feed->bytes),
+                  ONS_INVALID_ARGUMENT, "a batch of %zu samples is too large", rows_max);
+    }
+    for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
+        feed->rows[slot] = calloc(rows_max + 1, sizeof *feed->rows[slot]);
+        feed->slots[slot] = aligned_alloc(64, feed->bytes + 64);
+        if (feed->rows[slot] == NULL || feed->slots[slot] == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
+void ons_feed_free(ons_feed *feed) {
+    free(feed->fields);
+    for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
+        free(feed->rows[slot]);
+        free(feed->slots[slot]);
+    }
+    *feed = (ons_feed){0};
+}
+
+static size_t field_offset(const ons_feed *feed, uint32_t field) {
+    size_t offset = 0;
+    for (uint32_t i = 0; i < field; ++i) offset += (feed->fields[i].bytes * feed->rows_max + 63) / 64 * 64;
+    return offset;
+}
+
+ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t count) {
+    for (uint32_t i = 0; i < feed->field_count; ++i)
+        ONS_TRY(ons_dataset_gather(feed->dataset, feed->fields[i].field, feed->rows[slot], count,
+                                   &feed->fields[i].sample, feed->slots[slot] + field_offset(feed, i)));
+    return NULL;
+}
+
+const void *ons_feed_sample(const ons_feed *feed, int slot, uint32_t field, size_t row) {
+    return feed->slots[slot] + field_offset(feed, field) + row * feed->fields[field].bytes;
+}

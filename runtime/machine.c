@@ -1,0 +1,208 @@
+#include "runtime/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* A value that keeps its place from step to step. */
+typedef struct resident {
+    const char *name; /* of constants: as in the first program that has it */
+    ons_value_kind kind;
+    ons_type type;
+    ons_data_id data;
+    const ons_store *store;
+    int64_t bytes;
+    int64_t offset;
+} resident;
+
+struct ons_machine {
+    ons_device *device;
+    const ons_registry *registry;
+    int threads;
+    ons_stream *compute;
+    ons_event *done;
+    ONS_VECTOR(ons_program *) programs;
+    ONS_VECTOR(resident) residents;
+    ons_map by_name;
+    int64_t transient_bytes, lower_bound;
+    void *arena;
+    int64_t arena_bytes;
+};
+
+ons_status *ons_machine_new(ons_device *device, const ons_registry *registry, int threads, ons_machine **result) {
+    ons_machine *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        device->free(device);
+        return ons_status_out_of_memory();
+    }
+    m->device = device;
+    m->registry = registry;
+    m->threads = threads;
+    ons_status *status = device->event_new(device, &m->done);
+    if (status == NULL) status = device->stream_new(device, "compute", threads, &m->compute);
+    if (status != NULL) {
+        ons_machine_free(m);
+        return status;
+    }
+    *result = m;
+    return NULL;
+}
+
+/* Kernels are destroyed where they were made. */
+static void free_programs(void *argument, uintptr_t native) {
+    (void)native;
+    ons_machine *m = argument;
+    for (size_t i = 0; i < m->programs.count; ++i) ons_program_free(m->programs.items[i]);
+}
+
+void ons_machine_free(ons_machine *m) {
+    if (m == NULL) return;
+    if (m->compute != NULL) {
+        ons_machine_launch(m, free_programs, m);
+        ons_machine_wait(m);
+        m->device->stream_free(m->compute);
+    }
+    m->device->release(m->device, m->arena, m->arena_bytes);
+    m->device->event_free(m->done);
+    m->device->free(m->device);
+    ons_vector_free(&m->programs);
+    ons_vector_free(&m->residents);
+    ons_map_free(&m->by_name);
+    free(m);
+}
+
+void ons_machine_launch(ons_machine *m, ons_task *task, void *argument) {
+    m->device->launch(m->compute, task, argument);
+}
+
+void ons_machine_wait(ons_machine *m) {
+    m->device->event_record(m->compute, m->done);
+    m->device->event_synchronize(m->done);
+}
+
+typedef struct preparation {
+    const ons_graph *graph;
+    const ons_registry *registry;
+    const ons_program_options *options;
+    ons_program *program;
+    ons_status *status;
+} preparation;
+
+static void prepare(void *argument, uintptr_t native) {
+    (void)native;
+    preparation *p = argument;
+    p->status = ons_program_prepare(p->graph, p->registry, p->options, &p->program);
+}
+
+/* Programs share what has the same name; constants, which passes name as they like, what has the same data. */
+static uint32_t find_resident(const ons_machine *m, const ons_value *value, const ons_store *store) {
+    if (value->kind != ONS_CONSTANT) return ons_map_get(&m->by_name, value->name);
+    for (uint32_t i = 0; i < m->residents.count; ++i) {
+        const resident *each = &m->residents.items[i];
+        if (each->kind == ONS_CONSTANT && each->data == value->data && each->store == store &&
+            each->type.layout == value->type.layout)
+            return i;
+    }
+    return ONS_MAP_ABSENT;
+}
+
+static ons_status *add_residents(ons_machine *m, const ons_program *program) {
+    const ons_liveness *l = ons_program_liveness(program);
+    const ons_graph *graph = ons_program_graph(program);
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        if (!l->buffers[i].persistent) continue;
+        const ons_value *value = ons_graph_value(graph, l->buffers[i].owner);
+        uint32_t known = find_resident(m, value, graph->store);
+        if (known != ONS_MAP_ABSENT) {
+            ONS_CHECK(ons_type_equal(&m->residents.items[known].type, &value->type), ONS_DEFECT,
+                      "'%s' has different types in two programs", value->name);
+            continue;
+        }
+        if (value->kind != ONS_CONSTANT) ONS_TRY(ons_map_set(&m->by_name, value->name, (uint32_t)m->residents.count));
+        ONS_PUSH(&m->residents,
+                 (resident){value->name, value->kind, value->type, value->data, graph->store, l->buffers[i].bytes, 0});
+    }
+    return NULL;
+}
+
+ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_program_options *options,
+                            ons_program **result) {
+    ONS_CHECK(m->arena == NULL, ONS_DEFECT, "a program is added after the arena was laid out");
+    ons_program_options own = *options;
+    own.threads = m->threads;
+    preparation p = {.graph = graph, .registry = m->registry, .options = &own};
+    if (!ons_vector_reserve(&m->programs, 1)) return ons_status_out_of_memory();
+    ons_machine_launch(m, prepare, &p);
+    ons_machine_wait(m);
+    ONS_TRY(p.status);
+    m->programs.items[m->programs.count++] = p.program;
+    const ons_arena_layout *layout = ons_program_layout(p.program);
+    m->transient_bytes = layout->bytes > m->transient_bytes ? layout->bytes : m->transient_bytes;
+    m->lower_bound = layout->lower_bound > m->lower_bound ? layout->lower_bound : m->lower_bound;
+    *result = p.program;
+    return add_residents(m, p.program);
+}
+
+ons_status *ons_machine_predict(const ons_machine *m, ons_machine_memory *memory) {
+    *memory = (ons_machine_memory){.transient = m->transient_bytes, .lower_bound = m->lower_bound};
+    for (size_t i = 0; i < m->residents.count; ++i) {
+        const resident *each = &m->residents.items[i];
+        int64_t bytes = ons_arena_align(each->bytes);
+        int64_t *part = each->kind == ONS_PARAMETER ? &memory->parameters
+                        : each->kind == ONS_STATE   ? &memory->states
+                        : each->kind == ONS_BUFFER  ? &memory->buffers
+                                                    : &memory->constants;
+        ONS_CHECK(!__builtin_add_overflow(*part, bytes, part), ONS_OUT_OF_MEMORY, "the model's size overflows");
+    }
+    memory->total = memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient;
+    return NULL;
+}
+
+static void load_contents(const ons_machine *m, const resident *each) {
+    const ons_tensor *tensor = ons_store_get(each->store, each->data);
+    if (tensor != NULL && tensor->data != NULL)
+        memcpy((char *)m->arena + each->offset, tensor->data, (size_t)ons_type_dense_bytes(&tensor->type));
+}
+
+static ons_status *place_program(ons_machine *m, ons_program *program, void *transient) {
+    const ons_liveness *l = ons_program_liveness(program);
+    const ons_graph *graph = ons_program_graph(program);
+    void **addresses = calloc(l->buffer_count + 1, sizeof *addresses);
+    if (addresses == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < l->buffer_count; ++i)
+        if (l->buffers[i].persistent) {
+            uint32_t index = find_resident(m, ons_graph_value(graph, l->buffers[i].owner), graph->store);
+            addresses[i] = (char *)m->arena + m->residents.items[index].offset;
+        }
+    ons_status *status = ons_program_place(program, addresses, transient);
+    free(addresses);
+    return status;
+}
+
+ons_status *ons_machine_start(ons_machine *m) {
+    ons_machine_memory memory;
+    ONS_TRY(ons_machine_predict(m, &memory));
+    int64_t offset = 0;
+    for (int constants = 0; constants < 2; ++constants)
+        for (size_t i = 0; i < m->residents.count; ++i)
+            if ((m->residents.items[i].kind == ONS_CONSTANT) == (constants == 1)) {
+                m->residents.items[i].offset = offset;
+                offset += ons_arena_align(m->residents.items[i].bytes);
+            }
+    ONS_TRY(m->device->allocate(m->device, memory.total, &m->arena));
+    m->arena_bytes = memory.total;
+    for (size_t i = 0; i < m->residents.count; ++i) load_contents(m, &m->residents.items[i]);
+    for (size_t i = 0; i < m->programs.count; ++i)
+        ONS_TRY(place_program(m, m->programs.items[i], (char *)m->arena + offset));
+    return NULL;
+}
+
+int64_t ons_machine_used(const ons_machine *m) { return m->device->used_bytes; }
+
+void *ons_machine_find(const ons_machine *m, const char *name, ons_type *type) {
+    uint32_t index = ons_map_get(&m->by_name, name);
+    if (index == ONS_MAP_ABSENT) return NULL;
+    if (type != NULL) *type = m->residents.items[index].type;
+    return (char *)m->arena + m->residents.items[index].offset;
+}

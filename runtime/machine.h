@@ -1,0 +1,47 @@
+/* One stage on one device: a compute stream, the programs that run on it, and the one arena in which all of them live.
+ *
+ *   | parameters, states, running statistics | constants | transient part, shared by all programs |
+ *
+ * Persistent values are shared between programs by name (constants by their data). The arena is taken once, in
+ * ons_machine_start, and is exactly as large as the layout says; nothing else is taken on the device.
+ */
+#ifndef ONSTAGE_RUNTIME_MACHINE_H
+#define ONSTAGE_RUNTIME_MACHINE_H
+
+#include "device/device.h"
+#include "runtime/program.h"
+
+typedef struct ons_machine ons_machine;
+
+typedef struct ons_machine_memory {
+    int64_t parameters, states, buffers, constants, transient; /* bytes, aligned as they lie */
+    int64_t total;
+    int64_t lower_bound; /* of the transient part: what is alive at once */
+} ons_machine_memory;
+
+/* `device` is taken over. `threads` run kernels. */
+ons_status *ons_machine_new(ons_device *device, const ons_registry *registry, int threads, ons_machine **machine);
+void ons_machine_free(ons_machine *machine); /* NULL is fine */
+
+/* Prepares a program on the compute stream's thread and adds it. It belongs to the machine. */
+ons_status *ons_machine_add(ons_machine *machine, const ons_graph *graph, const ons_program_options *options,
+                            ons_program **program);
+
+/* What the arena will take, with the programs added so far. */
+ons_status *ons_machine_predict(const ons_machine *machine, ons_machine_memory *memory);
+
+/* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores. */
+ons_status *ons_machine_start(ons_machine *machine);
+
+/* Bytes really taken on the device. */
+int64_t ons_machine_used(const ons_machine *machine);
+
+/* A persistent value by name: its address and type; NULL where there is none. */
+void *ons_machine_find(const ons_machine *machine, const char *name, ons_type *type);
+
+/* Puts a task on the compute stream. */
+void ons_machine_launch(ons_machine *machine, ons_task *task, void *argument);
+/* Waits until everything that was launched is done. */
+void ons_machine_wait(ons_machine *machine);
+
+#endif

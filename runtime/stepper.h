@@ -1,0 +1,57 @@
+/* Runs training steps of one stage: which samples a step takes, in which micro-batches, and what comes out.
+ *
+ * Step k (from 1) of a run is a pure function of k: its epoch, its samples and their order, its random numbers. So a
+ * resumed run needs no more than the number of the last step.
+ */
+#ifndef ONSTAGE_RUNTIME_STEPPER_H
+#define ONSTAGE_RUNTIME_STEPPER_H
+
+#include "runtime/feed.h"
+#include "runtime/machine.h"
+#include "runtime/order.h"
+
+/* A training program for micro-batches of `rows` samples. */
+typedef struct ons_unit {
+    ons_program *program;
+    size_t rows;
+    const ons_value_id *inputs;  /* of each of the feed's fields */
+    ons_value_id loss;           /* float32 scalar: of the whole step, once its last micro-batch has run */
+    ons_value_id norm;           /* ONS_NONE: not computed */
+    const ons_value_id *squares; /* float64 scalars, one a trained weight; NULL: not computed */
+} ons_unit;
+
+typedef struct ons_stepper_options {
+    ons_machine *machine;
+    ons_feed *feed; /* holds at least `batch` rows */
+    ons_unit full;
+    ons_unit rest; /* for what is left of the last batch; program NULL: that is dropped */
+    size_t batch;  /* samples of a step; a multiple of full.rows */
+    ons_order order;
+    uint32_t target_field; /* of the feed; ONS_NO_FIELD: every sample counts as one target */
+    bool counts_classes;   /* targets equal to ignore_index do not count */
+    int64_t ignore_index;
+    ons_node_observer *observer; /* may be NULL; called by the compute thread */
+    void *observer_context;
+} ons_stepper_options;
+
+typedef struct ons_stepper ons_stepper;
+
+ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **stepper);
+void ons_stepper_free(ons_stepper *stepper); /* NULL is fine */
+
+/* Steps of an epoch, and samples that none of them takes. */
+uint64_t ons_stepper_steps_per_epoch(const ons_stepper *stepper);
+uint64_t ons_stepper_dropped(const ons_stepper *stepper);
+
+typedef struct ons_step_result {
+    double loss;
+    double norm; /* NaN where not computed */
+    size_t samples;
+    const ons_unit *last; /* the program whose end ran: where to read the squares */
+} ons_step_result;
+
+/* `last_step`: no step comes after it, so nothing is fetched ahead. */
+ons_status *ons_stepper_run(ons_stepper *stepper, uint64_t step, double learning_rate, bool last_step,
+                            ons_step_result *result);
+
+#endif

@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# The command as a person uses it: help, check, inspect, training with every kind of log, interruption and resume, eval.
+set -uo pipefail
+source "${BASH_SOURCE[0]%/*}/cases.sh"
+json_check=$root/tests/command/json_check
+mnist_data=("$examples/data/mnist/t10k-images-idx3-ubyte.gz" "$examples/data/mnist/t10k-labels-idx1-ubyte.gz")
+mnist=("$examples/mnist/mnist_cnn.onnx" --input "${mnist_data[0]}" --target "${mnist_data[1]}" --loss cross_entropy
+    --normalize image=33.3184,78.5675 --batch 32 --threads 1)
+
+# ------------------------------------------------------------------------------------------------------------------- help
+begin "help of the program"
+if succeeds --help && printed "check .*inspect|inspect" && printed "Exit codes: 0 success"; then pass "$name"; fi
+begin "no arguments: help on stderr, exit code 1"
+run
+if ((status == 1)) && [[ ! -s $work/stdout ]] && grep -q Usage "$work/stderr"; then pass "$name"; else fail "$name" "status $status"; fi
+for command in check inspect train eval; do
+    begin "help of $command fits 80 columns"
+    succeeds "$command" --help || continue
+    if awk 'length > 80 { exit 1 }' "$work/stdout"; then pass "$name"; else fail "$name" "a line is longer"; fi
+done
+begin "help shows defaults and units"
+if succeeds train --help && printed '--optimizer=NAME.*sgd' && printed '\[adamw\]' && printed '\[0\.999\]' &&
+    printed 'bytes, or with KiB, MiB' && printed 'momentum=X .*\[0\]' && printed 'default: 0.001'; then
+    pass "$name"
+fi
+
+# ------------------------------------------------------------------------------------------------------ check and inspect
+begin "check lists all five problems"
+run check "$models/five_problems.onnx"
+found=$(grep -cE "^ +[1-5]\. " "$work/stdout")
+if ((status != 3 || found != 5)); then fail "$name" "status $status, $found problems"
+elif printed "'unknown' \(Frobnicate\)" && printed "'foreign' .*com.example.FancyAttention" && printed "'loop' \(Loop\)" &&
+    printed "'words' \(StringNormalizer\)" && printed "'words': its elements" && printed "5 problems"; then
+    pass "$name"
+fi
+begin "check tells one thing once"
+run check "$models/many_unknown.onnx"
+if ((status == 3 && $(wc -l <"$work/stdout") == 3)) && printed "64 nodes \(Frobnicate\) 'odd0', 'odd1', 'odd2', …: "; then
+    pass "$name"
+else
+    fail "$name" "$(wc -l <"$work/stdout") lines"
+fi
+begin "check without a float output"
+run check "$models/no_float_output.onnx"
+if ((status == 3)) && printed "no output is a float tensor"; then pass "$name"; fi
+
+# The weights that the golden file of model $1 says are trained, and the options that it states, one a line.
+trained_weights() {
+    awk '/"grad_norms": \{/ { inside = 1; next } inside && /\}/ { exit } inside' "$golden/$1/golden.json" | cut -d'"' -f2
+}
+golden_options() {
+    awk '/"options": \[\]/ { exit } /"options": \[/ { inside = 1; next } inside && /\]/ { exit } inside' \
+        "$golden/$1/golden.json" | cut -d'"' -f2
+}
+for model in mlp mlp_frozen lenet resnet18 cnn_dynamic dynamo_cnn gpt_tied gpt_decomposed dynamo_gpt; do
+    begin "check of $model"
+    if succeeds check "$golden/$model/model.onnx" && printed "can be trained"; then pass "$name"; fi
+    begin "weights of $model"
+    mapfile -t options < <(golden_options "$model")
+    succeeds inspect "$golden/$model/model.onnx" "${options[@]}" || continue
+    if diff <(trained_weights "$model" | sort) <(awk '$NF == "weight" { print $1 }' "$work/stdout" | sort) >difference; then
+        pass "$name"
+    else
+        fail "$name" "$(head -5 difference | tr '\n' ' ')"
+    fi
+done
+begin "inspect says why not"
+if succeeds inspect "$golden/resnet18/model.onnx" && printed "bn1.running_mean .*not trained: running statistics" &&
+    succeeds inspect "$golden/dynamo_gpt/model.onnx" && printed "int64.*not trained: an integer" &&
+    printed "not trained: a single number" && succeeds inspect "$golden/mlp/model.onnx" --freeze 'fc1.*' &&
+    printed "fc1.weight .*not trained: frozen by" && printed "3610 elements trained, 1344 not"; then
+    pass "$name"
+fi
+begin "standard output on a full disk"
+"$onstage" inspect "$golden/mlp/model.onnx" >/dev/full 2>"$work/stderr"
+status=$?
+if ((status == 5)) && grep -q '^onstage: .*No space left' "$work/stderr"; then pass "$name"; else fail "$name" "status $status"; fi
+begin "a reader that goes away"
+"$onstage" inspect "$golden/resnet18/model.onnx" 2>"$work/stderr" | true
+status=${PIPESTATUS[0]}
+if ((status == 0)) && [[ ! -s $work/stderr ]]; then pass "$name"; else fail "$name" "status $status"; fi
+
+# --------------------------------------------------------------------------------------------------------------- training
+begin "training writes a model that eval can use"
+if succeeds train "${mnist[@]}" --rows 0:512 --val-rows 9000:9100 --epochs 2 --lr 2e-3 --seed 3 --out trained.onnx &&
+    printed "512 samples, 32 steps of 32.*132330 weights.*memory" && printed "^wrote trained.onnx$" &&
+    printed "validation loss [0-9.]+  accuracy [0-9.]+ %"; then
+    shown=$(grep -oE 'accuracy [0-9.]+ %' "$work/stdout" | tail -1)
+    succeeds eval trained.onnx "${mnist[@]:1}" --rows 9000:9100 --metric accuracy && printed "^100 samples in .*$shown" &&
+        pass "$name"
+fi
+begin "plain lines where there is no terminal"
+if succeeds train "${mlp[@]}" --epochs 3; then
+    if grep -q $'[\r\033]' "$work/stdout"; then fail "$name" "control characters in a file"
+    elif printed "^step 36/36  epoch 3.00  loss [0-9.]+  lr 0.001  [0-9]+ samples/s  memory [0-9.]+ KiB  left 0:00$" &&
+        printed "no --out"; then
+        pass "$name"
+    fi
+fi
+if type -P script >/dev/null; then
+    begin "a live line on a terminal"
+    script -qec "$(printf '%q ' "$onstage" train "${mlp[@]}" --epochs 20000 --steps 20000)" typescript >"$work/stdout" 2>&1 </dev/null
+    # 80 columns, where the size of the terminal is not known; no line may wrap.
+    longest=$(tr '\r' '\n' <"$work/stdout" | grep -aE '^[0-9]+/20000 .*left' | sed 's/\x1b\[K//' |
+        awk '{ if (length > longest) longest = length } END { print longest + 0 }')
+    if ((longest == 0)); then fail "$name" "no live line"
+    elif ((longest >= 80)); then fail "$name" "a line of $longest columns"
+    elif ! tail -c 300 "$work/stdout" | grep -aq '20000/20000  loss .*left 0:00'; then fail "$name" "the last line is gone"
+    else pass "$name"
+    fi
+fi
+begin "log in JSON"
+if succeeds train "${mlp[@]}" --steps 20 --val-rows 0:32 --val-every 5 --log-json log.jsonl --log-grad-norms; then
+    if [[ $("$json_check" --lines log.jsonl step loss lr samples_per_s memory_peak_bytes grad_norm grad_norms 2>&1) != 20 ]]; then
+        fail "$name" "$("$json_check" --lines log.jsonl step loss lr samples_per_s memory_peak_bytes grad_norm grad_norms 2>&1)"
+    elif (($(grep -c '"val_loss"' log.jsonl) != 4)) || ! grep -q '^{"step":1,' log.jsonl; then
+        fail "$name" "validations or steps are missing"
+    else
+        pass "$name"
+    fi
+fi
+begin "a trace that is JSON"
+if succeeds train "${mlp[@]}" --steps 10 --trace trace.json; then
+    if why=$("$json_check" trace.json 2>&1) && grep -q traceEvents trace.json; then pass "$name"; else fail "$name" "$why"; fi
+fi
+begin "event files"
+if succeeds train "${mlp[@]}" --steps 10 --tensorboard events; then
+    if [[ -s $(echo events/events.out.tfevents.*) ]]; then pass "$name"; else fail "$name" "there is none"; fi
+fi
+# The loss of step $1 in log $2, to six digits.
+loss_of() { sed -n "$1s/.*\"loss\":\([0-9.e+-]*\).*/\1/p" "$2" | LC_ALL=C xargs printf '%.6f'; }
+begin "no shuffle: the first samples come first"
+if succeeds train "${mlp[@]}" --steps 1 --no-shuffle --log-json log.jsonl; then
+    if [[ $(loss_of 1 log.jsonl) == 2.560562 ]]; then pass "$name"; else fail "$name" "loss $(loss_of 1 log.jsonl)"; fi
+fi
+begin "one seed, one result; another seed, another"
+if succeeds train "${mlp[@]}" --steps 15 --seed 5 --out a.onnx && succeeds train "${mlp[@]}" --steps 15 --seed 5 --out b.onnx &&
+    succeeds train "${mlp[@]}" --steps 15 --seed 6 --out c.onnx; then
+    if cmp -s a.onnx b.onnx && ! cmp -s a.onnx c.onnx; then pass "$name"; else fail "$name" "not so"; fi
+fi
+begin "tokens"
+tokens=("$examples/shakespeare/char_gpt.onnx" --tokens "$examples/data/shakespeare/train.bin" --loss cross_entropy --threads 1)
+if succeeds train "${tokens[@]}" --seq 64 --batch 2 --steps 3 --log-json log.jsonl --out trained.onnx; then
+    # 65 characters, untrained: ln 65 = 4.17.
+    if [[ $(loss_of 1 log.jsonl) == [34].* ]]; then pass "$name"; else fail "$name" "loss $(loss_of 1 log.jsonl)"; fi
+fi
+begin "the model can be overwritten by its own result"
+cp "$golden/mlp/model.onnx" net.onnx
+if succeeds train net.onnx "${mlp[@]:1}" --steps 5 --out net.onnx; then
+    if cmp -s net.onnx "$golden/mlp/model.onnx"; then fail "$name" "it is unchanged"; else
+        succeeds check net.onnx && pass "$name"
+    fi
+fi
+begin "a cap that is enough"
+if succeeds train "${mlp[@]}" --steps 2 --memory 1MiB; then pass "$name"; fi
+begin "switches can be taken back"
+if succeeds train "${mlp[@]}" --steps 2 --log-grad-norms --no-log-grad-norms --log-json log.jsonl; then
+    if grep -q grad_norms log.jsonl; then fail "$name" "norms are there"; else pass "$name"; fi
+fi
+
+# ------------------------------------------------------------------------------------------------ interruption and resume
+long=("${mlp[@]}" --steps 20000 --lr 1e-4 --optimizer adam)
+begin "the run that nobody interrupts"
+succeeds train "${long[@]}" --log-json log.jsonl --out trained.onnx && pass "$name"
+grep -o '^{"step":[0-9]*,"loss":[^,]*' log.jsonl >"$work/losses"
+mv trained.onnx "$work/whole.onnx"
+
+# Starts that run in the background and sends it SIGNAL after a few hundred steps; sets status.
+interrupt_with() {
+    "$onstage" train "${long[@]}" --log-json log.jsonl --checkpoint runs "${@:2}" >"$work/stdout" 2>"$work/stderr" &
+    local process=$! waited
+    for ((waited = 0; waited < 600; ++waited)); do
+        [[ -s log.jsonl && $(wc -l <log.jsonl) -gt 300 ]] && break
+        sleep 0.05
+    done
+    kill "-$1" "$process"
+    wait "$process" 2>/dev/null
+    status=$?
+}
+# The interrupted run goes on and ends as the other one did: losses and weights, to the bit.
+ends_alike() {
+    succeeds train "${long[@]}" --log-json log.jsonl --checkpoint runs "$@" --resume --out trained.onnx || return
+    if ! grep -o '^{"step":[0-9]*,"loss":[^,]*' log.jsonl | cmp -s - "$work/losses"; then fail "$name" "the losses differ"
+    elif ! cmp -s trained.onnx "$work/whole.onnx"; then fail "$name" "the models differ"
+    elif printed "resumed after step"; then pass "$name"
+    fi
+}
+begin "Ctrl-C ends in good order"
+interrupt_with INT
+if ((status != 8)); then fail "$name" "exit code $status"
+elif ! grep -qE '^onstage: stopped after [0-9]+ of 20000 steps; --resume' "$work/stderr"; then fail "$name" "no message"
+else ends_alike
+fi
+begin "SIGTERM ends in good order"
+interrupt_with TERM
+if ((status == 8)); then ends_alike; else fail "$name" "exit code $status"; fi
+begin "killed, and resumed from a checkpoint"
+interrupt_with KILL --checkpoint-every 100
+if ((status == 137)); then ends_alike --checkpoint-every 100; else fail "$name" "exit code $status"; fi
+begin "resume of a run that is done"
+if succeeds train "${mlp[@]}" --steps 5 --checkpoint runs && succeeds train "${mlp[@]}" --steps 5 --checkpoint runs --resume --out t.onnx &&
+    [[ -s t.onnx ]]; then
+    pass "$name"
+fi
+begin "resume where nothing was kept starts at the beginning"
+if succeeds train "${mlp[@]}" --steps 5 --checkpoint runs --resume; then pass "$name"; fi
+
+# ------------------------------------------------------------------------------------------------------------------- eval
+begin "eval: loss, accuracy, outputs"
+if succeeds eval "${mlp[@]}" --rows 0:16 --metric accuracy --output logits=y.npy &&
+    printed "^16 samples in [0-9.]+ s  loss 2.560562  accuracy [0-9.]+ %$"; then
+    if [[ $(head -c 128 y.npy | tr -d '\0') == *"'descr': '<f4'"*"(16, 10)"* && $(wc -c <y.npy) == 768 ]]; then
+        pass "$name"
+    else
+        fail "$name" "y.npy is wrong"
+    fi
+fi
+begin "eval without targets"
+if succeeds eval "$golden/mlp/model.onnx" --input "$golden/mlp/input.npy" --output logits=y.npy && printed "^192 samples" &&
+    [[ -s y.npy ]]; then
+    pass "$name"
+fi
+
+report_and_exit

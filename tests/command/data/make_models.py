@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Writes the small models of this folder, each wrong in a way of its own. Needs the packages onnx and numpy.
+
+    python3 tests/command/data/make_models.py
+"""
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def value(name, kind=TensorProto.FLOAT, shape=("batch", 4)):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def weight(name="w", shape=(4, 4)):
+    values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    return numpy_helper.from_array(values, name)
+
+
+def save(name, nodes, initialisers, output="y", inputs=None, output_shape=("batch", 4)):
+    graph = helper.make_graph(nodes, name, inputs or [value("x")], [value(output, shape=output_shape)], initialisers)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="make_models.py")
+    (FOLDER / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
+def external(name, location):
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4, 4], data_location=TensorProto.EXTERNAL)
+    for key, text in [("location", location), ("offset", "0"), ("length", "64")]:
+        tensor.external_data.add(key=key, value=text)
+    save(name, [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [tensor])
+
+
+def five_problems():
+    """An operator nobody knows, one of a foreign domain, a loop, a result that is a string, and a way without gradient."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("Relu", ["state"], ["next"])],
+        "body",
+        [value("i", TensorProto.INT64, ()), value("go", TensorProto.BOOL, ()), value("state")],
+        [value("go_on", TensorProto.BOOL, ()), value("next")],
+    )
+    trips = numpy_helper.from_array(np.array(3, np.int64), "trips")
+    go = numpy_helper.from_array(np.array(True), "start")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
+        helper.make_node("Frobnicate", ["a"], ["b"], name="unknown"),
+        helper.make_node("FancyAttention", ["b"], ["c"], name="foreign", domain="com.example"),
+        helper.make_node("Loop", ["trips", "start", "c"], ["d"], name="loop", body=body),
+        helper.make_node("NonZero", ["d"], ["e"], name="shape_by_values"),
+        helper.make_node("StringNormalizer", ["words"], ["lower"], name="words"),
+        helper.make_node("Relu", ["d"], ["y"], name="last"),
+    ]
+    inputs = [value("x"), value("words", TensorProto.STRING, (3,))]
+    save("five_problems", nodes, [weight(), trips, go], inputs=inputs)
+
+
+def main():
+    save("good", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [weight()])
+    save("unknown_operator", [helper.make_node("Frobnicate", ["x", "w"], ["y"], name="odd")], [weight()])
+    save("cycle", [
+        helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+        helper.make_node("MatMul", ["a", "w"], ["b"], name="second"),
+        helper.make_node("Relu", ["b"], ["y"], name="third"),
+    ], [weight()])
+    many = [helper.make_node("Frobnicate", [f"v{i}"], [f"v{i + 1}"], name=f"odd{i}") for i in range(64)]
+    save("many_unknown", [helper.make_node("MatMul", ["x", "w"], ["v0"], name="product"), *many,
+                          helper.make_node("Relu", ["v64"], ["y"], name="last")], [weight()])
+    two = [helper.make_node("MatMul", ["a", "w"], ["c"], name="product"), helper.make_node("Add", ["c", "b"], ["y"])]
+    save("two_inputs", two, [weight()], inputs=[value("a"), value("b")])
+    no_float = [helper.make_node("ArgMax", ["x"], ["y"], name="index", axis=1, keepdims=0)]
+    graph = helper.make_graph(no_float, "no_float_output", [value("x")], [value("y", TensorProto.INT64, ("batch",))])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (FOLDER / "no_float_output.onnx").write_bytes(model.SerializeToString())
+    external("external", "weights.bin")
+    external("external_parent", "../secret.bin")
+    external("external_absolute", "/etc/passwd")
+    external("external_link", "link.bin")
+    five_problems()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+/* Trains the golden models with the flags that their golden.json states, through the public interface, and compares
+ * every step's loss, the gradient norms of the first step and the norms of the trained weights with PyTorch's. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "include/onstage.h"
+
+enum { RUNS_MAX = 64, NAME_BYTES = 32, PATH_BYTES = 512 };
+
+static const char *const models[] = {"mlp",        "mlp_frozen", "lenet",          "resnet18",  "cnn_dynamic",
+                                     "dynamo_cnn", "gpt_tied",   "gpt_decomposed", "dynamo_gpt"};
+
+typedef struct golden_run {
+    char model[NAME_BYTES];
+    int run;
+} golden_run;
+
+static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
+
+static ons_json *read_json(const char *path) {
+    ons_mapping mapping;
+    ons_json *json = NULL;
+    must(ons_mapping_open(path, &mapping));
+    must(ons_json_parse(mapping.bytes, mapping.size, &json));
+    ons_mapping_close(&mapping);
+    return json;
+}
+
+static ons_json *read_golden(const char *model) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "tests/golden/%s/golden.json", model);
+    return read_json(path);
+}
+
+ParameterizedTestParameters(golden, trajectory) {
+    static golden_run runs[RUNS_MAX];
+    size_t count = 0;
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
+        ons_json *golden = read_golden(models[m]);
+        int size = cJSON_GetArraySize(ons_json_find(golden, "runs"));
+        for (int i = 0; i < size && count < RUNS_MAX; ++i, ++count) {
+            snprintf(runs[count].model, NAME_BYTES, "%s", models[m]);
+            runs[count].run = i;
+        }
+        ons_json_free(golden);
+    }
+    return cr_make_param_array(golden_run, runs, count, NULL);
+}
+
+static void set(ons_config *config, const char *option, const char *value) {
+    must(ons_config_set(config, option, value));
+}
+
+/* ["--lr", "0.1", "--nesterov"] */
+static void set_flags(ons_config *config, const ons_json *flags) {
+    int size = cJSON_GetArraySize(flags);
+    for (int i = 0; i < size; ++i) {
+        const char *flag = cJSON_GetArrayItem(flags, i)->valuestring + 2;
+        const cJSON *next = i + 1 < size ? cJSON_GetArrayItem(flags, i + 1) : NULL;
+        bool has_value = next != NULL && strncmp(next->valuestring, "--", 2) != 0;
+        set(config, flag, has_value ? next->valuestring : "true");
+        i += has_value;
+    }
+}
+
+static void configure(ons_config *config, const char *model, const ons_json *golden, const ons_json *run,
+                      const char *log) {
+    char text[PATH_BYTES];
+    int64_t steps;
+    const cJSON *input;
+    cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
+        snprintf(text, sizeof text, "%s=tests/golden/%s/%s", input->string, model, input->valuestring);
+        set(config, "input", text);
+    }
+    snprintf(text, sizeof text, "tests/golden/%s/%s", model, ons_json_find(golden, "target")->valuestring);
+    set(config, "target", text);
+    set(config, "loss", ons_json_find(golden, "loss")->valuestring);
+    set(config, "loss-output", ons_json_find(golden, "output")->valuestring);
+    snprintf(text, sizeof text, "%d", ons_json_find(golden, "batch")->valueint);
+    set(config, "batch", text);
+    must(ons_json_get_int(golden, "steps", &steps));
+    snprintf(text, sizeof text, "%d", (int)steps);
+    set(config, "steps", text);
+    set(config, "shuffle", "false");
+    set(config, "log-json", log);
+    set(config, "log-grad-norms", "true");
+    set_flags(config, ons_json_find(golden, "options"));
+    set_flags(config, ons_json_find(run, "flags"));
+}
+
+/* NaN is never close. */
+static bool close_to(double is, double should, double tolerance) {
+    return fabs(is - should) <= tolerance * fmax(fabs(should), 1e-3);
+}
+
+static void check_losses(ons_trainer *trainer, const char *name, const ons_json *run) {
+    const cJSON *losses = ons_json_find(run, "losses");
+    for (int i = 0; i < cJSON_GetArraySize(losses); ++i) {
+        ons_step_report report;
+        must(ons_trainer_step(trainer, &report));
+        double should = cJSON_GetArrayItem(losses, i)->valuedouble;
+        cr_assert(close_to(report.loss, should, 1e-4), "%s: loss of step %d is %.8g, PyTorch has %.8g", name, i + 1,
+                  report.loss, should);
+    }
+}
+
+static void check_gradients(const char *log, const char *name, const ons_json *run) {
+    FILE *file = fopen(log, "r");
+    cr_assert_not_null(file);
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length = getline(&line, &capacity, file);
+    fclose(file);
+    cr_assert_gt(length, 0);
+    ons_json *first = NULL;
+    must(ons_json_parse(line, (size_t)length, &first));
+    free(line);
+    const ons_json *found = ons_json_find(first, "grad_norms");
+    const cJSON *should;
+    int count = 0;
+    cJSON_ArrayForEach(should, ons_json_find(run, "grad_norms")) {
+        const ons_json *is = ons_json_find(found, should->string);
+        ++count;
+        cr_assert_not_null(is, "%s: '%s' is not trained", name, should->string);
+        cr_assert(close_to(is->valuedouble, should->valuedouble, 1e-3),
+                  "%s: gradient norm of '%s' is %.8g, PyTorch has %.8g", name, should->string, is->valuedouble,
+                  should->valuedouble);
+    }
+    cr_assert_eq(cJSON_GetArraySize(found), count, "%s: %d weights are trained, PyTorch trains %d", name,
+                 cJSON_GetArraySize(found), count);
+    double total;
+    must(ons_json_get_double(first, "grad_norm", &total));
+    cr_assert(close_to(total, ons_json_find(run, "grad_norm")->valuedouble, 1e-3), "%s: gradient norm %.8g", name,
+              total);
+    ons_json_free(first);
+}
+
+/* L2 norm of a float32 weight whose size is found by trying: the interface asks for the exact count. */
+static double norm_of(ons_trainer *trainer, ons_model *model, const ons_config *config, const char *weight) {
+    ons_inspection *inspection;
+    must(ons_model_inspect(model, config, &inspection));
+    double sum = -1;
+    for (size_t i = 0; i < inspection->parameter_count; ++i) {
+        if (strcmp(inspection->parameters[i].name, weight) != 0) continue;
+        size_t count = (size_t)inspection->parameters[i].elements;
+        float *values = malloc((count + 1) * sizeof *values);
+        must(ons_trainer_read(trainer, weight, values, count));
+        sum = 0;
+        for (size_t k = 0; k < count; ++k) sum += (double)values[k] * values[k];
+        free(values);
+    }
+    ons_inspection_free(inspection);
+    return sqrt(sum); /* NaN where there is no such weight */
+}
+
+static void check_norms(ons_trainer *trainer, ons_model *model, const ons_config *config, const char *name,
+                        const ons_json *norms) {
+    const cJSON *should;
+    cJSON_ArrayForEach(should, norms) {
+        double is = norm_of(trainer, model, config, should->string);
+        cr_assert(close_to(is, should->valuedouble, 1e-4), "%s: norm of '%s' after training is %.8g, PyTorch has %.8g",
+                  name, should->string, is, should->valuedouble);
+    }
+}
+
+ParameterizedTest(golden_run *param, golden, trajectory, .timeout = 300) {
+    ons_json *golden = read_golden(param->model);
+    const ons_json *run = cJSON_GetArrayItem(ons_json_find(golden, "runs"), param->run);
+    const char *folder = getenv("TEST_TMPDIR");
+    char log[PATH_BYTES], model_path[PATH_BYTES], name[PATH_BYTES];
+    snprintf(log, sizeof log, "%s/%s-%d.jsonl", folder == NULL ? "/tmp" : folder, param->model, param->run);
+    snprintf(model_path, sizeof model_path, "tests/golden/%s/model.onnx", param->model);
+    snprintf(name, sizeof name, "%s run %d", param->model, param->run);
+    ons_config *config;
+    ons_model *model;
+    ons_trainer *trainer;
+    must(ons_config_new(&config));
+    configure(config, param->model, golden, run, log);
+    must(ons_model_load(model_path, config, &model));
+    must(ons_trainer_new(model, config, &trainer));
+    check_losses(trainer, name, run);
+    check_gradients(log, name, run);
+    check_norms(trainer, model, config, name, ons_json_find(run, "final_norms"));
+    check_norms(trainer, model, config, name, ons_json_find(run, "final_statistics_norms"));
+    ons_trainer_free(trainer);
+    ons_model_free(model);
+    ons_config_free(config);
+    ons_json_free(golden);
+    unlink(log);
+}

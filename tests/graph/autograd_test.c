@@ -1,0 +1,211 @@
+/* The driver of differentiation: gradients have their operands' shapes, whatever was broadcast, and are gathered by
+ * use. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/evaluate.h"
+#include "graph/passes/autograd.h"
+#include "tests/graph/fixture.h"
+
+enum { PARAMETERS_MAX = 4 };
+
+/* Gradients of `output` times a cotangent of ones, two, three, …, by evaluation in double. */
+typedef struct gradients {
+    ons_parameter_gradient of[PARAMETERS_MAX];
+    void **words;
+    size_t value_count;
+} gradients;
+
+static gradients differentiate(scene *s, ons_value_id output, const ons_value_id *parameters, uint32_t count) {
+    gradients g = {.words = NULL};
+    ons_type type = ons_graph_value(s->graph, output)->type;
+    ons_value_id cotangent;
+    must(ons_graph_add_value(s->graph, "cotangent", ONS_INPUT, &type, &cotangent));
+    must(ons_differentiate(s->graph, s->registry, output, cotangent, parameters, count, NULL, g.of));
+    must(ons_graph_verify(s->graph));
+    g.value_count = s->graph->values.count;
+    g.words = calloc(g.value_count, sizeof *g.words);
+    for (ons_value_id id = 0; id < g.value_count; ++id) {
+        const ons_value *value = ons_graph_value(s->graph, id);
+        if (value->producer != ONS_NONE || value->data != ONS_NO_DATA) continue;
+        int64_t elements = ons_shape_elements(&value->type.shape);
+        double *numbers = g.words[id] = calloc((size_t)elements + 1, sizeof *numbers);
+        for (int64_t i = 0; i < elements; ++i)
+            numbers[i] = id == cotangent ? (double)(i + 1) : 0.5 + 0.25 * (double)i + id;
+    }
+    must(ons_evaluate(s->graph, &(ons_step){.step = 1, .counted_targets = 1, .sample_share = 1}, g.words));
+    return g;
+}
+
+static void free_gradients(gradients *g) {
+    for (size_t i = 0; i < g->value_count; ++i) free(g->words[i]);
+    free(g->words);
+}
+
+static const double *single_use(const scene *s, const gradients *g, int index, ons_value_id parameter) {
+    cr_assert_eq(g->of[index].parameter, parameter);
+    cr_assert_eq(g->of[index].use_count, 1);
+    const ons_value *gradient = ons_graph_value(s->graph, g->of[index].uses[0]),
+                    *value = ons_graph_value(s->graph, parameter);
+    cr_assert(ons_type_equal(&gradient->type, &value->type), "a gradient has another shape than its weight");
+    return g->words[g->of[index].uses[0]];
+}
+
+/* The position in the operand for a position in the broadcast result. */
+static int64_t operand_index(int64_t index, const ons_shape *result, const ons_shape *operand) {
+    int64_t at = 0, stride = 1;
+    for (uint32_t i = 0; i < result->rank; ++i) {
+        int64_t coordinate = index % result->dims[result->rank - 1 - i];
+        index /= result->dims[result->rank - 1 - i];
+        if (i >= operand->rank) continue;
+        int64_t size = operand->dims[operand->rank - 1 - i];
+        at += (size == 1 ? 0 : coordinate) * stride;
+        stride *= size;
+    }
+    return at;
+}
+
+/* a · b under broadcasting: the gradient of a is the cotangent times b, summed over what was repeated. */
+static void check_product(ons_shape left, ons_shape right) {
+    scene *s = scene_open();
+    ons_value_id parameters[2] = {add_parameter(s, "a", left), add_parameter(s, "b", right)};
+    ons_value_id product = apply2(s, "Mul", parameters[0], parameters[1]);
+    ons_shape result = ons_graph_value(s->graph, product)->type.shape;
+    gradients g = differentiate(s, product, parameters, 2);
+    const ons_shape *shapes[2] = {&left, &right};
+    for (int k = 0; k < 2; ++k) {
+        const double *is = single_use(s, &g, k, parameters[k]), *other = g.words[parameters[1 - k]];
+        double *should = calloc((size_t)ons_shape_elements(shapes[k]) + 1, sizeof *should);
+        for (int64_t i = 0; i < ons_shape_elements(&result); ++i)
+            should[operand_index(i, &result, shapes[k])] +=
+                (double)(i + 1) * other[operand_index(i, &result, shapes[1 - k])];
+        for (int64_t i = 0; i < ons_shape_elements(shapes[k]); ++i)
+            cr_assert(fabs(is[i] - should[i]) <= 1e-9 * fabs(should[i]), "operand %d, element %d: %g, not %g", k,
+                      (int)i, is[i], should[i]);
+        free(should);
+    }
+    free_gradients(&g);
+    scene_close(s);
+}
+
+Test(autograd, broadcast_gradients_are_reduced) {
+    const ons_shape scalar = {.rank = 0};
+    check_product(SHAPE(2, 3), SHAPE(3));
+    check_product(SHAPE(2, 3), SHAPE(2, 1));
+    check_product(SHAPE(2, 1), SHAPE(1, 3));
+    check_product(SHAPE(2, 3, 4), SHAPE(1, 3, 1));
+    check_product(SHAPE(2, 3, 4), SHAPE(1));
+    check_product(SHAPE(3, 1), SHAPE(2, 1, 4));
+    check_product(SHAPE(2, 3), scalar);
+    check_product(scalar, SHAPE(2, 3));
+    check_product(SHAPE(1, 1), SHAPE(1));
+    check_product(SHAPE(2, 3), SHAPE(2, 3));
+}
+
+/* w is used twice: one gradient for each use, in the order of use, and together the derivative of x·w + exp(w). */
+Test(autograd, one_gradient_for_each_use) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(3)), w = add_parameter(s, "w", SHAPE(3));
+    ons_value_id product = apply2(s, "Mul", x, w), power = apply1(s, "Exp", w);
+    gradients g = differentiate(s, apply2(s, "Add", product, power), &w, 1);
+    cr_assert_eq(g.of[0].use_count, 2);
+    const double *first = g.words[g.of[0].uses[0]], *second = g.words[g.of[0].uses[1]];
+    for (int i = 0; i < 3; ++i) {
+        cr_assert_float_eq(first[i], (i + 1) * ((double *)g.words[x])[i], 1e-9);
+        cr_assert_float_eq(second[i], (i + 1) * exp(((double *)g.words[w])[i]), 1e-9);
+    }
+    free_gradients(&g);
+    scene_close(s);
+}
+
+Test(autograd, weight_that_no_gradient_reaches) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(3)),
+                 w[] = {add_parameter(s, "w", SHAPE(3)), add_parameter(s, "v", SHAPE(3))};
+    ons_value_id out = apply2(s, "Mul", x, w[0]);
+    apply2(s, "Add", x, w[1]);
+    gradients g = differentiate(s, out, w, 2);
+    cr_assert_eq(g.of[0].use_count, 1);
+    cr_assert_eq(g.of[1].use_count, 0);
+    free_gradients(&g);
+    scene_close(s);
+}
+
+/* An operator with a float result and without a gradient: a gradient itself. */
+static ons_value_id apply_opaque(scene *s, ons_value_id a, ons_value_id b) {
+    const ons_operator *op = ons_registry_find(s->registry, "onstage", "ReluGradient", 1);
+    cr_assert_not_null(op);
+    cr_assert_null(op->gradient.build);
+    ons_value_id result = ons_build(&s->builder, op, ONS_IN(a, b), ONS_DEFAULTS);
+    must(ons_builder_finish(&s->builder));
+    return result;
+}
+
+/* What is not differentiable is named, all of it where blockers are collected, and only where a weight lies behind it.
+ */
+Test(autograd, not_differentiable) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(3)), w = add_parameter(s, "w", SHAPE(3));
+    ons_value_id out = apply_opaque(s, apply_opaque(s, apply2(s, "Mul", x, w), x), x);
+    ons_parameter_gradient found;
+    must_fail(ons_differentiate(s->graph, s->registry, out, out, &w, 1, NULL, &found), ONS_UNSUPPORTED, "ReluGradient");
+    ons_blockers blockers = {0};
+    must(ons_differentiate(s->graph, s->registry, out, out, &w, 1, &blockers, &found));
+    cr_assert_eq(blockers.count, 2);
+    ons_vector_free(&blockers);
+    scene_close(s);
+
+    s = scene_open();
+    x = add_input(s, "x", SHAPE(3)), w = add_parameter(s, "w", SHAPE(3));
+    gradients g = differentiate(s, apply2(s, "Mul", apply_opaque(s, x, x), w), &w, 1);
+    cr_assert_eq(g.of[0].use_count, 1);
+    free_gradients(&g);
+    scene_close(s);
+}
+
+/* A rule that does not cover a form of its operator makes a blocker, not an invalid model. */
+Test(autograd, a_rule_that_refuses_is_a_blocker) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(6)), w = add_parameter(s, "w", SHAPE(6));
+    ons_value_id product = apply2(s, "Mul", x, w);
+    ons_value_id border = ons_build_integers(&s->builder, (const int64_t[]){1, 2}, 2);
+    ons_value_id out =
+        ons_build(&s->builder, find_operator(s, "Pad"), ONS_IN(product, border), ONS_WITH(ONS_AT_STRING(0, "reflect")));
+    must(ons_builder_finish(&s->builder));
+    ons_parameter_gradient found;
+    must_fail(ons_differentiate(s->graph, s->registry, out, out, &w, 1, NULL, &found), ONS_UNSUPPORTED, "reflect");
+    ons_blockers blockers = {0};
+    must(ons_differentiate(s->graph, s->registry, out, out, &w, 1, &blockers, &found));
+    cr_assert_eq(blockers.count, 1);
+    cr_expect_str_eq(blockers.items[0].operator_name, "Pad");
+    cr_expect_null(strstr(blockers.items[0].reason, "node '"), "%s", blockers.items[0].reason);
+    ons_vector_free(&blockers);
+    scene_close(s);
+}
+
+Test(autograd, phases) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(2, 3)),
+                 w[] = {add_parameter(s, "w", SHAPE(3, 3)), add_parameter(s, "v", SHAPE(3, 3))};
+    size_t forward;
+    ons_value_id out = apply2(s, "MatMul", apply1(s, "Tanh", apply2(s, "MatMul", x, w[0])), w[1]);
+    forward = s->graph->nodes.count;
+    gradients g = differentiate(s, out, w, 2);
+    size_t input = 0, weight = 0;
+    for (size_t i = 0; i < s->graph->nodes.count; ++i) {
+        const ons_node *node = &s->graph->nodes.items[i];
+        cr_assert_eq(node->phase == ONS_FORWARD, i < forward, "node '%s'", node->name);
+        cr_assert_lt(node->origin, s->graph->nodes.count);
+        input += node->phase == ONS_INPUT_GRADIENT;
+        weight += node->phase == ONS_WEIGHT_GRADIENT;
+    }
+    cr_assert(input > 0 && weight > 0, "%zu nodes of input gradients, %zu of weight gradients", input, weight);
+    for (int k = 0; k < 2; ++k) {
+        ons_node_id maker = ons_graph_value(s->graph, g.of[k].uses[0])->producer;
+        cr_assert_eq(ons_graph_node(s->graph, maker)->phase, ONS_WEIGHT_GRADIENT);
+    }
+    free_gradients(&g);
+    scene_close(s);
+}

@@ -1,0 +1,228 @@
+/* From a file's graph to the bound one: what is printed after binding is all that is left. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/passes/bind.h"
+#include "graph/passes/classify.h"
+#include "onnx_import/import.h"
+#include "tests/graph/fixture.h"
+#include "tests/onnx_import/model_writer.h"
+
+enum { FLOAT = ONS_FLOAT32, INT64 = ONS_INT64, BOOL = ONS_BOOL };
+
+typedef struct bound {
+    bytes file_bytes;
+    ons_model_file *file;
+    ons_store store;
+    ons_graph *imported, *graph;
+    scene *scene; /* for the registry */
+} bound;
+
+static ons_status *try_bind(bound *b, bytes graph, const ons_bind_options *options) {
+    *b = (bound){.file_bytes = model(graph, 17), .scene = scene_open()};
+    must(ons_model_file_open_memory(b->file_bytes.data, b->file_bytes.count, &b->file));
+    must(ons_store_init(&b->store));
+    must(ons_import(b->file, b->scene->registry, NULL, &b->store, NULL, &b->imported));
+    return ons_bind(b->imported, b->scene->registry, options, NULL, &b->graph);
+}
+
+static void close_bound(bound *b) {
+    ons_graph_free(b->graph);
+    ons_graph_free(b->imported);
+    ons_store_free(&b->store);
+    ons_model_file_close(b->file);
+    bytes_free(&b->file_bytes);
+    scene_close(b->scene);
+}
+
+static void expect_text(const bound *b, const char *should) {
+    must(ons_graph_verify(b->graph));
+    char *text;
+    must(ons_graph_print(b->graph, &text));
+    cr_assert_str_eq(text, should, "the graph is\n%s", text);
+    free(text);
+}
+
+static void put_integers(bytes *graph, const char *name, const int64_t *dims, const int64_t *values, size_t count) {
+    put_message(graph, GRAPH_INITIALIZER, raw_tensor(name, INT64, dims, values, count * sizeof *values));
+}
+
+static bytes int_node(const char *op, const char *name, const char *inputs, const char *outputs, const char *attribute,
+                      int64_t value) {
+    bytes n = node(op, name, inputs, outputs);
+    put_int_attribute(&n, attribute, value);
+    return n;
+}
+
+/* y = Reshape(x, [Shape(x)[0], -1 through arithmetic]): what exporters write for x.view(x.size(0), -1). */
+static bytes shape_arithmetic(void) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("Shape", "shape", "x", "s"));
+    put_message(&g, GRAPH_NODE, int_node("Gather", "gather", "s,zero", "n", "axis", 0));
+    put_message(&g, GRAPH_NODE, node("Unsqueeze", "unsqueeze", "n,axes", "n1"));
+    put_message(&g, GRAPH_NODE, int_node("Gather", "gather2", "s,one", "m", "axis", 0));
+    put_message(&g, GRAPH_NODE, node("Mul", "mul", "m,two", "m2"));
+    put_message(&g, GRAPH_NODE, node("Div", "div", "m2,two", "m3"));
+    put_message(&g, GRAPH_NODE, node("Unsqueeze", "unsqueeze2", "m3,axes", "m4"));
+    put_message(&g, GRAPH_NODE, int_node("Concat", "concat", "n1,m4", "shape2", "axis", 0));
+    bytes cast = node("Cast", "cast", "shape2", "shape3");
+    put_int_attribute(&cast, "to", INT64);
+    put_message(&g, GRAPH_NODE, cast);
+    put_message(&g, GRAPH_NODE, node("Reshape", "reshape", "x,shape3", "flat"));
+    put_message(&g, GRAPH_NODE, node("Identity", "identity", "flat", "same"));
+    put_message(&g, GRAPH_NODE, node("Relu", "relu", "same", "y"));
+    put_integers(&g, "zero", SCALAR_DIMS, (const int64_t[]){0}, 1);
+    put_integers(&g, "one", SCALAR_DIMS, (const int64_t[]){1}, 1);
+    put_integers(&g, "two", SCALAR_DIMS, (const int64_t[]){2}, 1);
+    put_integers(&g, "axes", DIMS(1), (const int64_t[]){0}, 1);
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "N,6"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "N,6"));
+    put_text(&g, GRAPH_NAME, "main");
+    return g;
+}
+
+Test(bind, shape_arithmetic_is_folded_away) {
+    bound b;
+    must(try_bind(&b, shape_arithmetic(), &(ons_bind_options){.batch = 4}));
+    expect_text(&b, "graph main {\n"
+                    "  input x : float32[4,6]\n"
+                    "  constant shape3 : int64[2]\n"
+                    "  flat = Reshape(x, shape3) allowzero=0 : float32[4,6] @forward\n"
+                    "  y = Relu(flat) : float32[4,6] @forward\n"
+                    "  return y\n"
+                    "}\n");
+    const int64_t *shape = ons_graph_constant(b.graph, ons_graph_find_value(b.graph, "shape3"))->data;
+    cr_assert(shape[0] == 4 && shape[1] == 6);
+    close_bound(&b);
+}
+
+Test(bind, symbols_from_options) {
+    bound b;
+    const ons_binding named = {.symbol = "N", .size = 3};
+    must(try_bind(&b, shape_arithmetic(), &(ons_bind_options){.bindings = &named, .binding_count = 1, .batch = 5}));
+    cr_assert_eq(ons_graph_value(b.graph, b.graph->inputs.items[0])->type.shape.dims[0], 3, "--dim comes first");
+    close_bound(&b);
+    const ons_binding array = {.input = "x", .shape = SHAPE(7, 6)};
+    must(try_bind(&b, shape_arithmetic(), &(ons_bind_options){.bindings = &array, .binding_count = 1, .batch = 5}));
+    cr_assert_eq(ons_graph_value(b.graph, b.graph->inputs.items[0])->type.shape.dims[0], 7, "the array's own shape");
+    close_bound(&b);
+    must_fail(try_bind(&b, shape_arithmetic(), &(ons_bind_options){.batch = 0}), ONS_INVALID_ARGUMENT, "--dim N=");
+    close_bound(&b);
+}
+
+static bytes branch(const char *name, const char *op, const char *output) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node(op, op, "x", output));
+    put_text(&g, GRAPH_NAME, name);
+    put_message(&g, GRAPH_OUTPUT, value_info(output, FLOAT, "2,3"));
+    return g;
+}
+
+/* y = If(condition) { Relu(x) } else { Sigmoid(x) }, and a node that nobody needs. */
+static bytes conditional(bool condition) {
+    bytes g = {0}, choice = node("If", "choice", "condition", "chosen");
+    put_graph_attribute(&choice, "then_branch", branch("yes", "Relu", "yes_out"));
+    put_graph_attribute(&choice, "else_branch", branch("no", "Sigmoid", "no_out"));
+    put_message(&g, GRAPH_NODE, choice);
+    put_message(&g, GRAPH_NODE, node("Exp", "dead", "x", "unused"));
+    put_message(&g, GRAPH_NODE, node("Add", "add", "chosen,w", "y"));
+    put_message(&g, GRAPH_INITIALIZER, raw_tensor("condition", BOOL, SCALAR_DIMS, &condition, 1));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("w", DIMS(3), (const float[]){1, 2, 3}, 3));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,3"));
+    put_text(&g, GRAPH_NAME, "main");
+    return g;
+}
+
+Test(bind, constant_condition_takes_its_branch) {
+    bound b;
+    must(try_bind(&b, conditional(true), &(ons_bind_options){.batch = 0}));
+    expect_text(&b, "graph main {\n"
+                    "  input x : float32[2,3]\n"
+                    "  parameter w : float32[3]\n"
+                    "  chosen = Relu(x) : float32[2,3] @forward\n"
+                    "  y = Add(chosen, w) : float32[2,3] @forward\n"
+                    "  return y\n"
+                    "}\n");
+    close_bound(&b);
+    must(try_bind(&b, conditional(false), &(ons_bind_options){.batch = 0}));
+    cr_assert_eq(count_nodes(b.graph, "Sigmoid"), 1);
+    cr_assert_eq(count_nodes(b.graph, "Relu"), 0);
+    cr_assert_eq(b.graph->nodes.count, 2);
+    close_bound(&b);
+}
+
+/* Weights are not folded: they change. A transposed weight stays a weight with its transposition. */
+Test(bind, weights_are_no_constants) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("Transpose", "transpose", "w", "wt"));
+    put_message(&g, GRAPH_NODE, node("MatMul", "matmul", "x,wt", "h"));
+    put_message(&g, GRAPH_NODE, node("Mul", "mul", "half,half", "quarter"));
+    put_message(&g, GRAPH_NODE, node("Mul", "scale", "h,quarter", "y"));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("w", DIMS(4, 3), (const float[12]){1}, 12));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("half", SCALAR_DIMS, (const float[]){0.5f}, 1));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,4"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    must(try_bind(&b, g, &(ons_bind_options){.batch = 0}));
+    cr_assert_eq(b.graph->nodes.count, 3);
+    cr_assert_eq(ons_graph_value(b.graph, ons_graph_find_value(b.graph, "w"))->kind, ONS_PARAMETER);
+    const ons_tensor *quarter = ons_graph_constant(b.graph, ons_graph_find_value(b.graph, "quarter"));
+    cr_assert_not_null(quarter);
+    cr_assert_eq(*(const float *)quarter->data, 0.25f);
+    cr_assert_null(ons_graph_constant(b.graph, ons_graph_find_value(b.graph, "w")));
+    close_bound(&b);
+}
+
+/* All problems at once, each with its node. */
+Test(bind, lists_all_blockers) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("MatMul", "first", "x,x", "a"));
+    put_message(&g, GRAPH_NODE, node("Add", "second", "x,w", "b"));
+    put_message(&g, GRAPH_NODE, node("Relu", "good", "x", "c"));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("w", DIMS(5), (const float[]){1, 2, 3, 4, 5}, 5));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("a", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("b", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("c", FLOAT, "2,3"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
+    must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
+    must(ons_store_init(&b.store));
+    must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
+    must_fail(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph),
+              ONS_INVALID_MODEL, "first");
+    ons_blockers blockers = {0};
+    must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, &blockers, &b.graph));
+    cr_assert_eq(blockers.count, 2);
+    cr_assert_str_eq(blockers.items[0].node, "first");
+    cr_assert_str_eq(blockers.items[1].node, "second");
+    ons_vector_free(&blockers);
+    close_bound(&b);
+}
+
+Test(classify, a_single_number_is_a_weight_where_a_layer_reads_it) {
+    bytes g = {0};
+    const float one[] = {1};
+    put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,scale", "a"));
+    put_message(&g, GRAPH_NODE, node("Add", "shifted", "a,bias", "b"));
+    put_message(&g, GRAPH_NODE, node("PRelu", "bent", "b,slope", "c"));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("scale", DIMS(1), one, 1));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("bias", DIMS(1), one, 1));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("slope", DIMS(1), one, 1));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("c", FLOAT, "2,3"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
+    must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
+    must(ons_store_init(&b.store));
+    must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
+    ons_classify_scalars(b.imported, NULL, NULL);
+    cr_expect_eq(ons_graph_value(b.imported, ons_graph_find_value(b.imported, "scale"))->kind, ONS_CONSTANT);
+    cr_expect_eq(ons_graph_value(b.imported, ons_graph_find_value(b.imported, "bias"))->kind, ONS_PARAMETER);
+    cr_expect_eq(ons_graph_value(b.imported, ons_graph_find_value(b.imported, "slope"))->kind, ONS_PARAMETER);
+    must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph));
+    close_bound(&b);
+}

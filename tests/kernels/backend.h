@@ -1,0 +1,50 @@
+/* Where kernels run: the processor now; a device with memory of its own fits the same table. */
+#ifndef ONSTAGE_TESTS_KERNELS_BACKEND_H
+#define ONSTAGE_TESTS_KERNELS_BACKEND_H
+
+#include "graph/operator.h"
+#include "graph/registry.h"
+
+typedef struct ons_backend {
+    const char *name;
+    const ons_kernel *(*kernel)(const ons_operator *op);
+    void *(*allocate)(size_t bytes); /* aligned to 64; NULL when memory is short */
+    void (*release)(void *memory);
+    void (*copy_in)(void *to, const void *from, size_t bytes);
+    void (*copy_out)(void *to, const void *from, size_t bytes);
+    ons_status *(*finish)(void); /* waits for all that was launched */
+} ons_backend;
+
+extern const ons_backend ons_backend_cpu;
+
+/* NULL-terminated: the backends of this build. */
+extern const ons_backend *const ons_backends[];
+
+/* Memory with guard bytes on both sides. */
+typedef struct ons_buffer {
+    const ons_backend *backend;
+    char *memory;
+    char *data;
+    size_t bytes;
+} ons_buffer;
+
+ons_status *ons_buffer_init(ons_buffer *buffer, const ons_backend *backend, size_t bytes);
+void ons_buffer_free(ons_buffer *buffer); /* zeroed is fine */
+void ons_buffer_fill(ons_buffer *buffer, unsigned char byte);
+void ons_buffer_write(ons_buffer *buffer, const void *from);
+void ons_buffer_read(const ons_buffer *buffer, void *to);
+/* Fails where a byte outside of the buffer has changed; `what` names the buffer. */
+ons_status *ons_buffer_check(const ons_buffer *buffer, const char *what, uint32_t index);
+
+/* Whether nothing has to run because an output is an input's bytes. */
+bool ons_is_view(const ons_operator *op);
+
+/* Bytes of a value in its layout. */
+size_t ons_bytes_of(const ons_registry *registry, const ons_type *type);
+
+/* Prepares and runs one node once on dense host data, without checks. Views are copied. `inputs` and `outputs` are
+ * bytes of the operands' types in their layouts; outputs NULL where nobody reads them. */
+ons_status *ons_run_once(const ons_registry *registry, const ons_backend *backend, const ons_operands *operands,
+                         const ons_step *step, int threads, const void *const *inputs, void *const *outputs);
+
+#endif

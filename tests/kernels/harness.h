@@ -1,0 +1,42 @@
+/* The one harness for all operators: what is promised in a descriptor is checked on every case of it.
+ *
+ * Every function gives NULL where all is well and otherwise one failure that says which promise is broken and where.
+ */
+#ifndef ONSTAGE_TESTS_KERNELS_HARNESS_H
+#define ONSTAGE_TESTS_KERNELS_HARNESS_H
+
+#include "tests/kernels/backend.h"
+#include "tests/kernels/fixture.h"
+
+/* From the environment variable ONSTAGE_TEST_SEED, else fixed. */
+uint64_t ons_test_seed(void);
+
+/* The descriptor in itself: everything present or its absence explained, sane ranges, cases that fit. */
+ons_status *ons_check_descriptor(const ons_operator *op);
+
+/* Names and opset ranges of different operators. */
+ons_status *ons_check_registry(const ons_registry *registry);
+
+/* Shapes and cost of one case; the only check of a case that expects an error. */
+ons_status *ons_check_shapes(const ons_registry *registry, const ons_operator *op, const ons_case *example,
+                             uint64_t seed);
+
+/* The kernel against the reference: poisoned outputs and scratch, guards, inputs unchanged, a second run, results in an
+ * input's place. Passes where there is nothing to run: a view, or no kernel. A kernel may refuse a case only where no
+ * operand whose contents come with the data is float32. */
+ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *op, const ons_case *example,
+                             const ons_backend *backend, int threads, uint64_t seed);
+
+/* The gradient rule, evaluated in double, against finite differences of the reference; the kernels of its nodes in
+ * float32 against that. */
+ons_status *ons_check_gradient(const ons_registry *registry, const ons_operator *op, const ons_case *example,
+                               uint64_t seed);
+
+/* Which operands the gradient rule reads in any case, against what the descriptor says that it saves. */
+ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op, uint64_t seed);
+
+/* Fails unless every element of `got` agrees with the reference's words within `tolerance` of max(1, |reference|);
+ * 0: the same value. A NaN agrees with a NaN only. */
+ons_status *ons_compare(const ons_type *type, const void *got, const void *words, double tolerance);
+
+#endif

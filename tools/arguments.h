@@ -1,0 +1,23 @@
+/* The command line: every option of ons_options() for every subcommand, those of no use to one left out of its help. */
+#ifndef ONSTAGE_TOOLS_ARGUMENTS_H
+#define ONSTAGE_TOOLS_ARGUMENTS_H
+
+#include "include/onstage.h"
+
+typedef struct ons_subcommand {
+    const char *name;          /* "onstage train" */
+    const char *summary;       /* stands above the options */
+    const char *const *groups; /* of options that its help shows; NULL-terminated */
+    const char *const *hides;  /* options of those groups that it leaves out all the same; NULL-terminated */
+    const char *epilogue;      /* stands below; may be NULL */
+} ons_subcommand;
+
+/* Parses; gives the exit code, 0 where all is well. Ends the process after --help, and with exit code 1 where there is
+ * no such option. *config is the caller's. */
+int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv, ons_config *config,
+                        const char **model);
+
+/* Prints "onstage: MESSAGE" and gives the exit code; frees the status. 0 for NULL. */
+int ons_report_failure(ons_status *status);
+
+#endif

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Checks the C sources of this repository.
+#   tools/build/lint.sh           both checks; ends with "N passed, N failed"
+#   tools/build/lint.sh format    layout only (clang-format)
+#   tools/build/lint.sh tidy      suspicious code only (clang-tidy)
+#   tools/build/lint.sh fix       rewrites the layout in place
+# clang-tidy is slow, so a file is looked at again only when it, a header of ours that it includes, or the rules changed.
+set -euo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.."
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/onstage/clang-tidy"
+
+# Names of the C files of the repository, NUL-terminated: tracked ones and new ones. Arguments: patterns.
+sources() {
+    local file
+    git ls-files -z --cached --others --exclude-standard -- "$@" | sort -zu |
+        while IFS= read -r -d '' file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done
+}
+
+check_format() { sources '*.c' '*.h' | xargs -0 -r clang-format --dry-run -Werror; }
+
+fix_format() { sources '*.c' '*.h' | xargs -0 -r clang-format -i; }
+
+# The digest of all that a finding in file $1 can depend on.
+# shellcheck disable=SC2046,SC2086  # lists of flags and names
+digest() {
+    local headers
+    headers=$(gcc -MM -MG $tidy_flags "$1" | sed 's/^[^:]*://; s/\\$//')
+    {
+        echo "$tidy_flags"
+        clang-tidy --version
+        cat .clang-tidy "$1" $(for header in $headers; do [[ ! -f $header ]] || echo "$header"; done)
+    } | sha256sum | cut -d ' ' -f 1
+}
+
+# Looks at file $1 unless its digest is known to be clean. Prints the findings.
+# shellcheck disable=SC2086  # a list of flags
+tidy_file() {
+    local stamp output
+    stamp="$cache/$(digest "$1")"
+    [[ ! -e $stamp ]] || return 0
+    if output=$(clang-tidy --quiet "$1" -- $tidy_flags 2>&1); then
+        touch "$stamp"
+    else
+        printf '%s\n' "$output" | grep -vE '^[0-9]+ warnings? (generated|treated as error)|^Suppressed' || true
+        return 1
+    fi
+}
+
+check_tidy() {
+    local bin
+    ./bazelw build //third_party/onnx:onnx_proto_c || return 1
+    bin=$(./bazelw info bazel-bin 2>/dev/null)
+    mkdir -p "$cache"
+    export cache
+    export tidy_flags="-std=gnu17 -D_GNU_SOURCE -fopenmp -Iinclude -iquote . -isystem $bin/third_party/onnx"
+    export -f digest tidy_file
+    # shellcheck disable=SC2016  # for the inner shell
+    sources '*.c' | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
+}
+
+passed=0 failed=0
+# Runs check $1, which is called $2 in the report, and counts it.
+count() {
+    if "$1"; then
+        echo "[ ok ] $2"
+        passed=$((passed + 1))
+    else
+        echo "[FAIL] $2"
+        failed=$((failed + 1))
+    fi
+}
+
+tools/build/packages.sh lint
+case "${1:-all}" in
+all)
+    count check_format "layout (clang-format; tools/build/lint.sh fix mends it)"
+    count check_tidy "suspicious code (clang-tidy)"
+    ;;
+format) count check_format "layout (clang-format; tools/build/lint.sh fix mends it)" ;;
+tidy) count check_tidy "suspicious code (clang-tidy)" ;;
+fix)
+    fix_format
+    exit
+    ;;
+*)
+    echo "usage: tools/build/lint.sh [all|format|tidy|fix]" >&2
+    exit 2
+    ;;
+esac
+echo "$passed passed, $failed failed"
+((failed == 0))

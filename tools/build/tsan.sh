@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs what uses threads under the thread sanitizer: tests/tsan/harness and the command. Criterion does not start under it,
+# so this is no Bazel test. Ends with a line "N passed, N failed".
+#   tools/build/tsan.sh
+set -uo pipefail
+cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
+
+./bazelw build --config=tsan --symlink_prefix=/ //tests/tsan:harness //tools:onstage || exit 1
+bin=$(./bazelw info --config=tsan bazel-bin 2>/dev/null) || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# libgomp is not instrumented: what it runs would be reported wrongly.
+export OMP_NUM_THREADS=1 TSAN_OPTIONS="ignore_noninstrumented_modules=1 second_deadlock_stack=1 exitcode=66"
+golden=tests/golden
+passed=0 failed=0
+
+# NAME COMMAND...: succeeds without a report of the sanitizer.
+clean() {
+    local status
+    "${@:2}" >"$work/output" 2>&1
+    status=$?
+    if ((status == 0)) && ! grep -q "ThreadSanitizer" "$work/output"; then
+        passed=$((passed + 1))
+        echo "ok      $1"
+    else
+        failed=$((failed + 1))
+        echo "FAILED  $1: exit code $status"
+        head -60 "$work/output"
+    fi
+}
+
+logs=(--log-json "$work/log.jsonl" --log-grad-norms --trace "$work/trace.json" --tensorboard "$work/events")
+mkdir "$work/harness"
+clean "harness" "$bin/tests/tsan/harness" "$golden/mlp/model.onnx" "$work/harness"
+for model in lenet=image gpt_decomposed=tokens; do
+    folder=$golden/${model%=*}
+    clean "training of ${model%=*}" "$bin/tools/onstage" train "$folder/model.onnx" --input "${model#*=}=$folder/input.npy" \
+        --target "$folder/target.npy" --loss cross_entropy --steps 12 --threads 1 --micro-batches 2 --out "$work/trained.onnx" \
+        --checkpoint "$work/${model%=*}" --checkpoint-every 5 --val-rows 0:16 --val-every 4 "${logs[@]}"
+    clean "resume of ${model%=*}" "$bin/tools/onstage" train "$folder/model.onnx" --input "${model#*=}=$folder/input.npy" \
+        --target "$folder/target.npy" --loss cross_entropy --steps 15 --threads 1 --micro-batches 2 --out "$work/trained.onnx" \
+        --checkpoint "$work/${model%=*}" --checkpoint-every 5 --resume "${logs[@]}"
+    clean "eval of ${model%=*}" "$bin/tools/onstage" eval "$work/trained.onnx" --input "${model#*=}=$folder/input.npy" \
+        --target "$folder/target.npy" --loss cross_entropy --threads 1 --metric accuracy
+done
+
+echo "$passed passed, $failed failed"
+((failed == 0))

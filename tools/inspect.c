@@ -1,0 +1,59 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/arguments.h"
+#include "tools/commands.h"
+
+static const char *const groups[] = {"Model", NULL};
+static const char *const hides[] = {NULL};
+static const ons_subcommand subcommand = {
+    "onstage inspect",
+    "Shows what is in a model: inputs, outputs, initialisers (trained or not, and why), operators, sizes.",
+    groups,
+    hides,
+    NULL,
+};
+
+static void print_list(const char *title, const ons_tensor_info *list, size_t count) {
+    printf("%s\n", title);
+    for (size_t i = 0; i < count; ++i) printf("  %-32s %s\n", list[i].name, list[i].type);
+}
+
+static void print_inspection(const char *model, const ons_inspection *in) {
+    printf("%s: ONNX IR %" PRId64 ", opset %" PRId64 ", made by %s\n", model, in->ir_version, in->opset, in->producer);
+    print_list("inputs", in->inputs, in->input_count);
+    print_list("outputs", in->outputs, in->output_count);
+    printf("initialisers\n");
+    for (size_t i = 0; i < in->parameter_count; ++i)
+        printf("  %-32s %-24s %s\n", in->parameters[i].name, in->parameters[i].type, in->parameters[i].reason);
+    printf("  %" PRId64 " elements trained, %" PRId64 " not\n", in->trainable_elements, in->frozen_elements);
+    printf("operators, with floating-point operations of one forward pass\n");
+    for (size_t i = 0; i < in->operator_count; ++i)
+        printf("  %-32s %6" PRId64 " %12.4g\n", in->operators[i].name, in->operators[i].count,
+               in->operators[i].forward_flops);
+    printf("  %-32s %6s %12.4g\n", "all", "", in->forward_flops);
+    if (in->assumptions[0] != '\0') printf("assumed\n");
+    for (const char *line = in->assumptions; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        printf("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+int ons_command_inspect(int argc, char **argv) {
+    ons_config *config;
+    int code = ons_report_failure(ons_config_new(&config));
+    if (code != 0) return code;
+    const char *path;
+    ons_model *model = NULL;
+    ons_inspection *inspection = NULL;
+    code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
+    if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
+    if (code == 0) code = ons_report_failure(ons_model_inspect(model, config, &inspection));
+    if (code == 0) print_inspection(path, inspection);
+    ons_inspection_free(inspection);
+    ons_model_free(model);
+    ons_config_free(config);
+    return code;
+}

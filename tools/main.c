@@ -1,0 +1,60 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "include/onstage.h"
+#include "tools/commands.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"check", ons_command_check, "every reason why a model cannot be trained, at once; exit code 0: it can"},
+    {"inspect", ons_command_inspect, "inputs, outputs, weights (trainable or not, and why), operators, sizes"},
+    {"train", ons_command_train, "train a model and write it back"},
+    {"eval", ons_command_eval, "loss, accuracy and outputs of a model over data"},
+};
+
+static const char exit_codes[] =
+    "Exit codes: 0 success, 1 wrong arguments, 2 not a valid model, 3 not supported, 4 data that do not fit,\n"
+    "5 a file cannot be read or written, 6 too little memory, 7 the loss is no longer a number,\n"
+    "8 stopped by the user, 9 a defect in onstage.\n";
+
+static void print_help(FILE *out) {
+    fputs(
+        "onstage trains models exported to ONNX, without Python.\n\nUsage: onstage COMMAND MODEL.onnx [OPTION...]\n\n",
+        out);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(out, "\n`onstage COMMAND --help` shows a command's options.\n%s", exit_codes);
+}
+
+/* What was printed may still be lost: to a full disk, for instance. A reader that went away (| head) has seen enough.
+ */
+static int close_output(int code) {
+    bool failed = fflush(stdout) != 0 || ferror(stdout) != 0;
+    if (!failed || errno == EPIPE) return code;
+    fprintf(stderr, "onstage: the standard output cannot be written: %s\n", strerror(errno));
+    return code == 0 ? ONS_IO_ERROR : code;
+}
+
+int main(int argc, char **argv) {
+    /* A reader that went away and a file-size limit are write errors like others, with a message. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    const char *name = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i)
+        if (strcmp(commands[i].name, name) == 0) return close_output(commands[i].run(argc - 1, argv + 1));
+    bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+    if (asked) {
+        print_help(stdout);
+        return close_output(0);
+    }
+    if (name[0] == '\0')
+        print_help(stderr);
+    else
+        fprintf(stderr, "onstage: there is no command '%s'; `onstage --help` lists them\n", name);
+    return ONS_INVALID_ARGUMENT;
+}

@@ -1,0 +1,86 @@
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/arguments.h"
+#include "tools/commands.h"
+#include "tools/progress.h"
+
+static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run", "Results", "Watching", NULL};
+/* What one stage has no use for, and what eval alone writes. */
+static const char *const hides[] = {"stages", "pipeline", "partition", "transport", "plan", "output", NULL};
+static const ons_subcommand subcommand = {
+    "onstage train",
+    "Trains a model and writes it back.",
+    groups,
+    hides,
+    "Ctrl-C finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit code 8.\n\n"
+    "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out trained.onnx",
+};
+
+static volatile sig_atomic_t interrupted;
+
+/* The first one ends the run in good order, a second one at once. */
+static void interrupt(int number) {
+    interrupted = 1;
+    signal(number, SIG_DFL);
+}
+
+static ons_status *train(ons_trainer *trainer) {
+    while (!ons_trainer_done(trainer) && !interrupted) {
+        ons_step_report report;
+        ons_status *status = ons_trainer_step(trainer, &report);
+        if (status != NULL) return status;
+        ons_progress_step(&report);
+    }
+    return NULL;
+}
+
+/* What is done after the last step, or after Ctrl-C. */
+static ons_status *finish(ons_trainer *trainer) {
+    ons_trainer_status s;
+    char steps[64];
+    ons_status *status = ons_trainer_get_status(trainer, &s);
+    if (status != NULL) return status;
+    snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " steps", s.step, s.steps);
+    if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL)
+        fprintf(stderr, "onstage: stopped after %s; --resume goes on from here\n", steps);
+    else if (interrupted)
+        fprintf(stderr, "onstage: stopped after %s%s\n", steps, s.out == NULL ? "" : "; the model is not written");
+    if (status == NULL) status = ons_trainer_finish(trainer);
+    if (status != NULL || interrupted || s.out == NULL) return status;
+    status = ons_trainer_save(trainer, NULL);
+    if (status == NULL) printf("wrote %s\n", s.out);
+    return status;
+}
+
+static ons_status *run(ons_trainer *trainer) {
+    ons_trainer_status s;
+    ons_status *status = ons_trainer_get_status(trainer, &s);
+    if (status != NULL) return status;
+    ons_progress_begin(&s);
+    if (s.out == NULL) printf("no --out: the trained model will not be written\n");
+    status = train(trainer);
+    ons_progress_end();
+    return status == NULL ? finish(trainer) : status;
+}
+
+int ons_command_train(int argc, char **argv) {
+    ons_config *config;
+    int code = ons_report_failure(ons_config_new(&config));
+    if (code != 0) return code;
+    const char *path;
+    ons_model *model = NULL;
+    ons_trainer *trainer = NULL;
+    code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
+    if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));
+    if (code == 0) code = ons_report_failure(run(trainer));
+    ons_trainer_free(trainer);
+    ons_model_free(model);
+    ons_config_free(config);
+    return code != 0 ? code : interrupted ? ONS_INTERRUPTED : 0;
+}
