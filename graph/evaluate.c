@@ -112,7 +112,9 @@ static ons_status *run_node(const ons_graph *graph, ons_node_id id, const ons_st
         ONS_NEW(unread, arena, (size_t)ons_shape_elements(&all.outputs[i].shape) + 1);
         outputs[i] = unread;
     }
-    node->op->reference(&all, step, inputs, outputs);
+    ons_step own_step = *step;
+    own_step.node_key = ons_graph_node_key(graph, id);
+    node->op->reference(&all, &own_step, inputs, outputs);
     return NULL;
 }
 

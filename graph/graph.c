@@ -83,6 +83,13 @@ void ons_graph_set_output(ons_graph *graph, ons_node_id node, uint32_t index, on
     ons_graph_value(graph, value)->producer = node;
 }
 
+uint64_t ons_graph_node_key(const ons_graph *graph, ons_node_id id) {
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (const char *c = ons_graph_node(graph, ons_graph_node(graph, id)->origin)->name; *c != '\0'; ++c)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return hash;
+}
+
 ons_value_id ons_graph_find_value(const ons_graph *graph, const char *name) {
     return ons_map_get(&graph->value_names, name);
 }

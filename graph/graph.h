@@ -134,6 +134,10 @@ static inline ons_value *ons_graph_value(const ons_graph *graph, ons_value_id id
 
 static inline ons_node *ons_graph_node(const ons_graph *graph, ons_node_id id) { return &graph->nodes.items[id]; }
 
+/* Keys the random numbers that a node draws: from the name of the node of the model that it stands for, wherever passes
+ * have put it. */
+uint64_t ons_graph_node_key(const ons_graph *graph, ons_node_id id);
+
 /* ONS_NONE where there is none of that name. */
 ons_value_id ons_graph_find_value(const ons_graph *graph, const char *name);
 ons_node_id ons_graph_find_node(const ons_graph *graph, const char *name);

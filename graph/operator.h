@@ -281,6 +281,7 @@ typedef struct ons_step {
     float learning_rate;
     double counted_targets; /* targets of the whole step that count in the loss */
     double sample_share;    /* samples of this micro-batch ÷ samples of the step */
+    uint64_t node_key;      /* for references: keys the random numbers of the node, as in ons_prepare */
 } ons_step;
 
 /* Naive, in double for floats and exact for integers: every element of every operand is one 8-byte word, a double where

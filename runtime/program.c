@@ -4,8 +4,10 @@
 #include <time.h>
 
 #include "graph/operands.h"
+#include "kernels/common/stand_in.h"
 
 typedef struct prepared {
+    ons_run_function *run;
     void *state;
     void (*destroy)(void *state);
     const char *implementation;
@@ -42,14 +44,6 @@ static bool is_view(const ons_node *node) {
     return false;
 }
 
-/* Random numbers depend on which node of the model draws them, not on where passes have put it. */
-static uint64_t node_key(const ons_graph *graph, const ons_node *node) {
-    uint64_t hash = 14695981039346656037u;
-    for (const char *c = ons_graph_node(graph, node->origin)->name; *c != '\0'; ++c)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    return hash;
-}
-
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
     if (is_view(node)) return NULL;
@@ -63,10 +57,11 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
         .threads = options->threads,
         .scratch_limit = options->scratch_limit > 0 ? options->scratch_limit : INT64_MAX,
         .arena = p->arena,
-        .node_key = node_key(p->graph, node),
+        .node_key = ons_graph_node_key(p->graph, id),
     };
-    ons_status *status = node->op->cpu.prepare(&prepare);
-    p->prepared[id] = (prepared){prepare.state, prepare.destroy, prepare.implementation};
+    ons_run_function *run = NULL;
+    ons_status *status = ons_prepare_for_cpu(&prepare, &run);
+    p->prepared[id] = (prepared){run, prepare.state, prepare.destroy, prepare.implementation};
     p->scratch[id] = prepare.scratch_bytes;
     return status;
 }
@@ -134,7 +129,7 @@ static void *address_of_buffer(const ons_program *p, ons_buffer_id id, void *con
 static ons_status *add_launch(ons_program *p, ons_node_id id, void *scratch) {
     const ons_node *node = ons_graph_node(p->graph, id);
     launch *l = &p->launches[p->launch_count++];
-    *l = (launch){.run = node->op->cpu.run, .node = id, .scratch = scratch, .state = p->prepared[id].state};
+    *l = (launch){.run = p->prepared[id].run, .node = id, .scratch = scratch, .state = p->prepared[id].state};
     /* Kernels may look at every slot that the operator has, also those that the node does not. */
     uint32_t inputs = node->op->arity.inputs_max, outputs = node->op->arity.outputs_max;
     inputs = inputs == (uint32_t)ONS_VARIADIC || inputs < node->input_count ? node->input_count : inputs;

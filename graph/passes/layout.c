@@ -69,10 +69,22 @@ static ons_layout common_layout(const ons_operands *o) {
     return common;
 }
 
+static bool is_other_float(ons_dtype dtype) { return dtype != ONS_FLOAT32 && ons_dtype_is_float(dtype); }
+
+/* Kernels for other floats want ONNX's order. */
+static bool has_float32_alone(const ons_operands *o) {
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (is_other_float(o->inputs[i].dtype)) return false;
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        if (is_other_float(o->outputs[i].dtype)) return false;
+    return true;
+}
+
 static ons_status *ask(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     const ons_layout_rule *rule = &o->op->layout;
     for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
     for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
+    if (!has_float32_alone(o)) return NULL;
     if (rule->policy == ONS_LAYOUT_CHOOSES) return rule->choose(o, inputs, outputs);
     if (rule->policy == ONS_LAYOUT_PLAIN || o->output_count == 0) return NULL;
     ons_layout common = common_layout(o);

@@ -21,11 +21,10 @@ static ons_status *dropout_training_infer(ons_operands *o) {
     return NULL;
 }
 
-/* With node key 0: a reference does not know its node. */
 static void dropout_training_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     double ratio = ons_attribute_float(o, RATIO), scale = ons_dropout_scale(ratio);
-    ons_dropout_key key = ons_dropout_key_of(step, 0, ratio);
+    ons_dropout_key key = ons_dropout_key_of(step, step->node_key, ratio);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {
         uint8_t draw[ONS_DROPOUT_DRAW];
         ons_dropout_mask(&key, i / ONS_DROPOUT_DRAW * ONS_DROPOUT_DRAW, ONS_DROPOUT_DRAW, draw);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/common/stand_in.h"
+
 enum { GUARD_BYTES = 256, GUARD = 0xC3 };
 
 static const ons_kernel *cpu_kernel(const ons_operator *op) { return &op->cpu; }
@@ -16,7 +18,8 @@ static void cpu_copy(void *to, const void *from, size_t bytes) {
 
 static ons_status *cpu_finish(void) { return NULL; }
 
-const ons_backend ons_backend_cpu = {"cpu", cpu_kernel, cpu_allocate, free, cpu_copy, cpu_copy, cpu_finish};
+const ons_backend ons_backend_cpu = {"cpu",    cpu_kernel, ons_prepare_for_cpu, cpu_allocate, free,
+                                     cpu_copy, cpu_copy,   cpu_finish};
 const ons_backend *const ons_backends[] = {&ons_backend_cpu, NULL};
 
 ons_status *ons_buffer_init(ons_buffer *buffer, const ons_backend *backend, size_t bytes) {
@@ -112,16 +115,16 @@ static ons_status *fill_memory(const ons_registry *registry, const ons_backend *
     return NULL;
 }
 
-static ons_status *launch(const ons_backend *backend, const ons_kernel *kernel, const ons_prepare *p,
-                          const ons_step *step, run_memory *m) {
+static ons_status *launch(const ons_backend *backend, ons_run_function *run, const ons_prepare *p, const ons_step *step,
+                          run_memory *m) {
     ONS_TRY(ons_buffer_init(&m->scratch, backend, (size_t)p->scratch_bytes));
     ons_fault fault = {0};
-    kernel->run(&(ons_launch){.inputs = m->input_pointers,
-                              .outputs = m->output_pointers,
-                              .scratch = m->scratch.data,
-                              .state = p->state,
-                              .step = step,
-                              .fault = &fault});
+    run(&(ons_launch){.inputs = m->input_pointers,
+                      .outputs = m->output_pointers,
+                      .scratch = m->scratch.data,
+                      .state = p->state,
+                      .step = step,
+                      .fault = &fault});
     ONS_TRY(backend->finish());
     ONS_CHECK(fault.problem == NULL, ONS_DEFECT, "%s: %s (element %lld, value %lld)", p->operands->op->name,
               fault.problem, (long long)fault.index, (long long)fault.value);
@@ -141,10 +144,15 @@ ons_status *ons_run_once(const ons_registry *registry, const ons_backend *backen
     if (arena == NULL) return ons_status_out_of_memory();
     omp_set_num_threads(threads);
     run_memory memory = {0};
-    ons_prepare p = {.operands = operands, .threads = threads, .scratch_limit = INT64_MAX, .arena = arena};
-    ons_status *status = kernel->prepare(&p);
+    ons_prepare p = {.operands = operands,
+                     .threads = threads,
+                     .scratch_limit = INT64_MAX,
+                     .arena = arena,
+                     .node_key = step->node_key};
+    ons_run_function *run = NULL;
+    ons_status *status = backend->prepare(&p, &run);
     if (status == NULL) status = fill_memory(registry, backend, operands, arena, inputs, outputs, &memory);
-    if (status == NULL) status = launch(backend, kernel, &p, step, &memory);
+    if (status == NULL) status = launch(backend, run, &p, step, &memory);
     for (uint32_t i = 0; memory.output_pointers != NULL && status == NULL && i < operands->output_count; ++i)
         if (outputs[i] != NULL)
             backend->copy_out(outputs[i], memory.output_pointers[i], ons_bytes_of(registry, &operands->outputs[i]));

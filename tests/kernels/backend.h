@@ -8,6 +8,8 @@
 typedef struct ons_backend {
     const char *name;
     const ons_kernel *(*kernel)(const ons_operator *op);
+    /* The operator's kernel or what the program runs in its place; `run` is what to launch. */
+    ons_status *(*prepare)(ons_prepare *p, ons_run_function **run);
     void *(*allocate)(size_t bytes); /* aligned to 64; NULL when memory is short */
     void (*release)(void *memory);
     void (*copy_in)(void *to, const void *from, size_t bytes);

@@ -30,13 +30,13 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* Runs for about half a second, at least five times. */
-static double median_time(const ons_kernel *kernel, const ons_launch *launch) {
+static double median_time(ons_run_function *run, const ons_launch *launch) {
     double times[RUNS_MAX], start = now();
     int runs = 0;
-    kernel->run(launch);
+    run(launch);
     while (runs < RUNS_MAX && (runs < 5 || now() - start < 0.5)) {
         double before = now();
-        kernel->run(launch);
+        run(launch);
         times[runs++] = now() - before;
     }
     qsort(times, (size_t)runs, sizeof times[0], compare_times);
@@ -82,21 +82,21 @@ static void print_result(const ons_fixture *fixture, const ons_prepare *p, doubl
 
 static ons_status *run_case(ons_fixture *fixture, const ons_backend *backend, int threads) {
     buffers memory = {0};
-    const ons_kernel *kernel = backend->kernel(fixture->op);
+    ons_run_function *run = NULL;
     ons_prepare p = {
         .operands = &fixture->operands, .threads = threads, .scratch_limit = INT64_MAX, .arena = fixture->arena};
     omp_set_num_threads(threads);
     ons_fault fault = {0};
-    ons_status *status = kernel->prepare(&p);
+    ons_status *status = backend->prepare(&p, &run);
     if (status == NULL) status = set_up(fixture, backend, p.scratch_bytes, &memory);
     if (status == NULL)
         print_result(fixture, &p,
-                     median_time(kernel, &(ons_launch){.inputs = memory.input_pointers,
-                                                       .outputs = memory.output_pointers,
-                                                       .scratch = memory.scratch.data,
-                                                       .state = p.state,
-                                                       .step = &fixture->step,
-                                                       .fault = &fault}));
+                     median_time(run, &(ons_launch){.inputs = memory.input_pointers,
+                                                    .outputs = memory.output_pointers,
+                                                    .scratch = memory.scratch.data,
+                                                    .state = p.state,
+                                                    .step = &fixture->step,
+                                                    .fault = &fault}));
     for (uint32_t i = 0; i < 64; ++i) {
         ons_buffer_free(&memory.inputs[i]);
         ons_buffer_free(&memory.outputs[i]);

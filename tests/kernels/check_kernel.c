@@ -21,6 +21,7 @@ typedef struct trial {
     const void **input_pointers;
     void **output_pointers;
     ons_prepare prepare;
+    ons_run_function *run;
 } trial;
 
 static ons_status *compare_element(const ons_type *type, int64_t index, double got, double wanted, double tolerance) {
@@ -136,12 +137,12 @@ static ons_status *run(trial *t, unsigned char poison, uint32_t placed, uint32_t
     ons_buffer_fill(&t->scratch, poison);
     ons_fault fault = {0};
     omp_set_num_threads(t->threads);
-    t->backend->kernel(o->op)->run(&(ons_launch){.inputs = t->input_pointers,
-                                                 .outputs = t->output_pointers,
-                                                 .scratch = t->scratch.data,
-                                                 .state = t->prepare.state,
-                                                 .step = &t->fixture->step,
-                                                 .fault = &fault});
+    t->run(&(ons_launch){.inputs = t->input_pointers,
+                         .outputs = t->output_pointers,
+                         .scratch = t->scratch.data,
+                         .state = t->prepare.state,
+                         .step = &t->fixture->step,
+                         .fault = &fault});
     ONS_TRY(t->backend->finish());
     ONS_CHECK(fault.problem == NULL, ONS_DEFECT, "the kernel reports a fault: %s (element %lld, value %lld)",
               fault.problem, (long long)fault.index, (long long)fault.value);
@@ -223,29 +224,17 @@ static ons_status *check_runs(trial *t) {
     return check_in_place(t);
 }
 
-/* Kernels of dtypes that only shape arithmetic uses are not needed: folding runs the reference. */
-static bool may_refuse(const trial *t) {
-    const ons_operands *o = &t->operands;
-    for (uint32_t i = 0; i < o->input_count; ++i)
-        if (o->inputs[i].dtype == ONS_FLOAT32 && o->constants[i].data == NULL) return false;
-    for (uint32_t i = 0; i < o->output_count && o->input_count > 0; ++i)
-        if (o->outputs[i].dtype == ONS_FLOAT32) return false;
-    return true;
-}
-
 static ons_status *check_trial(trial *t) {
     t->arena = ons_arena_new();
     if (t->arena == NULL) return ons_status_out_of_memory();
-    t->prepare =
-        (ons_prepare){.operands = &t->operands, .threads = t->threads, .scratch_limit = INT64_MAX, .arena = t->arena};
+    t->prepare = (ons_prepare){.operands = &t->operands,
+                               .threads = t->threads,
+                               .scratch_limit = INT64_MAX,
+                               .arena = t->arena,
+                               .node_key = t->fixture->step.node_key};
     omp_set_num_threads(t->threads);
-    ons_status *status = t->backend->kernel(t->operands.op)->prepare(&t->prepare);
-    if (status != NULL && may_refuse(t)) {
-        ons_status_free(status);
-        status = NULL;
-    } else {
-        status = status != NULL ? ons_status_at(status, "the kernel refuses") : check_runs(t);
-    }
+    ons_status *status = t->backend->prepare(&t->prepare, &t->run);
+    status = status != NULL ? ons_status_at(status, "the kernel refuses") : check_runs(t);
     for (uint32_t i = 0; t->inputs != NULL && i < t->operands.input_count; ++i) ons_buffer_free(&t->inputs[i]);
     for (uint32_t i = 0; t->outputs != NULL && i < t->operands.output_count; ++i) ons_buffer_free(&t->outputs[i]);
     ons_buffer_free(&t->scratch);

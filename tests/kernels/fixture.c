@@ -132,7 +132,9 @@ ons_status *ons_fixture_init(ons_fixture *fixture, const ons_registry *registry,
     ONS_TRY(ons_graph_new(&fixture->store, example->name, &fixture->graph));
     fixture->arena = ons_arena_new();
     if (fixture->arena == NULL) return ons_status_out_of_memory();
-    return build_graph(fixture);
+    ONS_TRY(build_graph(fixture));
+    fixture->step.node_key = ons_graph_node_key(fixture->graph, fixture->node);
+    return NULL;
 }
 
 void ons_fixture_free(ons_fixture *fixture) {
