@@ -1,6 +1,6 @@
 #include "kernels/common/class_loss.h"
 
-static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
+ons_status *ons_class_loss_view(const ons_operands *o, int64_t class_axis, ons_axis_view *view) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
     const ons_type *prediction = &o->inputs[0], *target = &o->inputs[1];
     if (!ons_dtype_is_float(prediction->dtype))
@@ -9,7 +9,7 @@ static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
         return ons_node_error(o, "the target must hold class numbers, int64 or int32, not %s",
                               ons_type_print(target, left));
     uint32_t axis;
-    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), prediction->shape.rank, &axis));
+    ONS_TRY(ons_node_axis(o, class_axis, prediction->shape.rank, &axis));
     bool fits = target->shape.rank + 1 == prediction->shape.rank;
     for (uint32_t i = 0; fits && i < target->shape.rank; ++i)
         fits = target->shape.dims[i] == prediction->shape.dims[i < axis ? i : i + 1];
@@ -17,6 +17,10 @@ static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
         return ons_node_error(o, "the target %s must have the shape of the prediction %s without axis %u",
                               ons_type_print(target, right), ons_type_print(prediction, left), axis);
     return ons_axis_view_of(o, &prediction->shape, axis, false, view);
+}
+
+static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
+    return ons_class_loss_view(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), view);
 }
 
 ons_status *ons_class_loss_infer(ons_operands *o) {
@@ -34,14 +38,17 @@ ons_status *ons_class_loss_gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-ons_class_loss ons_class_loss_of(const ons_operands *o) {
-    ons_class_loss loss = {.ignore_index = ons_attribute_int(o, ONS_CLASS_LOSS_IGNORE),
-                           .wide = o->inputs[1].dtype == ONS_INT64};
-    ons_status_free(check_operands(o, &loss.view));
-    bool rows = loss.view.inner == 1;
-    int64_t items = rows ? loss.view.outer : ons_column_blocks(&loss.view);
-    loss.parts = ons_parts(items, loss.view.length * (rows ? 1 : ONS_COLUMNS));
+ons_class_loss ons_class_loss_along(const ons_operands *o, int64_t class_axis, int64_t ignore_index) {
+    ons_class_loss loss = {.ignore_index = ignore_index, .wide = o->inputs[1].dtype == ONS_INT64};
+    ons_status_free(ons_class_loss_view(o, class_axis, &loss.view));
+    int64_t size = loss.view.length * (loss.view.inner == 1 ? 1 : ONS_COLUMNS);
+    loss.parts = ons_parts(ons_class_loss_items(&loss), size);
     return loss;
+}
+
+ons_class_loss ons_class_loss_of(const ons_operands *o) {
+    return ons_class_loss_along(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS),
+                                ons_attribute_int(o, ONS_CLASS_LOSS_IGNORE));
 }
 
 ons_status *ons_class_loss_prepare(ons_prepare *p) {

@@ -29,6 +29,16 @@ ons_status *ons_class_loss_gradient_infer(ons_operands *o);
 ons_status *ons_class_loss_prepare(ons_prepare *p);
 ons_class_loss ons_class_loss_of(const ons_operands *o);
 
+/* For operators that say otherwise which axis the classes are along: checks the operands; the loss of operands that
+ * have passed. */
+ons_status *ons_class_loss_view(const ons_operands *o, int64_t class_axis, ons_axis_view *view);
+ons_class_loss ons_class_loss_along(const ons_operands *o, int64_t class_axis, int64_t ignore_index);
+
+/* What the work is divided into: rows where the classes are the last axis, otherwise blocks of columns. */
+static inline int64_t ons_class_loss_items(const ons_class_loss *loss) {
+    return loss->view.inner == 1 ? loss->view.outer : ons_column_blocks(&loss->view);
+}
+
 static inline int64_t ons_target_at(const ons_class_loss *loss, const void *targets, int64_t i) {
     return loss->wide ? ((const int64_t *)targets)[i] : ((const int32_t *)targets)[i];
 }
