@@ -216,6 +216,13 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
     return ons_builder_finish(&b->builder);
 }
 
+/* Whether the node made the value: what it merely hands through (an operand, a weight that a branch captures) keeps its
+ * own name. `before`: how many values there were before the node. */
+static bool is_made_here(const ons_graph *graph, ons_value_id id, size_t before) {
+    const ons_value *value = ons_graph_value(graph, id);
+    return id >= before && (value->producer != ONS_NONE || value->kind == ONS_CONSTANT);
+}
+
 static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_arena *scratch) {
     pending p = {.node = node};
     ons_value_id *inputs;
@@ -234,11 +241,12 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
     ONS_TRY(ons_operands_make(b->to, node->op, node->name, node->attributes, inputs, node->input_count,
                               node->output_count, scratch, &p.operands));
     b->builder.name = node->name;
+    size_t before = b->to->values.count;
     ONS_TRY(place(b, s, &p, scratch));
     for (uint32_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] == ONS_NONE || p.outputs[i] == ONS_NONE) continue;
         s->map[node->outputs[i]] = p.outputs[i];
-        if (!(node->op->roles.traits & ONS_TRAIT_IDENTITY))
+        if (is_made_here(b->to, p.outputs[i], before))
             ONS_TRY(rename_value(b->to, p.outputs[i], ons_graph_value(s->from, node->outputs[i])->name));
     }
     return NULL;
