@@ -48,6 +48,11 @@ ons_status *ons_upgrade_set_input_integers(ons_upgrade *u, uint32_t index, const
     return set_input(u, index, &type, values);
 }
 
+ons_status *ons_upgrade_set_input_floats(ons_upgrade *u, uint32_t index, const double *values, uint32_t count) {
+    ons_type type = {.dtype = ONS_FLOAT32, .shape = {1, {count}}};
+    return set_input(u, index, &type, values);
+}
+
 ons_status *ons_upgrade_set_input_scalar(ons_upgrade *u, uint32_t index, ons_dtype dtype, double value) {
     ons_type type = {.dtype = dtype};
     int64_t integer = (int64_t)value;

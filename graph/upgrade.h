@@ -32,6 +32,7 @@ ons_status *ons_upgrade_set(ons_upgrade *u, const char *name, ons_attribute valu
 
 /* Makes a constant and puts it at input `index`, lengthening the list with left-out inputs as needed. */
 ons_status *ons_upgrade_set_input_integers(ons_upgrade *u, uint32_t index, const int64_t *values, uint32_t count);
+ons_status *ons_upgrade_set_input_floats(ons_upgrade *u, uint32_t index, const double *values, uint32_t count);
 ons_status *ons_upgrade_set_input_scalar(ons_upgrade *u, uint32_t index, ons_dtype dtype, double value);
 
 /* The usual step: an attribute `name` of older opsets (ints, int or float) that became input `index`. Does nothing
