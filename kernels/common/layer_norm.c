@@ -1,5 +1,7 @@
 #include "kernels/common/layer_norm.h"
 
+#include <stdlib.h>
+
 bool ons_layer_norm_fits(const ons_shape *shape, uint32_t axis, const ons_type *type) {
     const ons_shape *given = &type->shape;
     if (given->rank > shape->rank || ons_elements(type) != ons_shape_span(shape, axis, shape->rank)) return false;
@@ -26,4 +28,28 @@ ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64
                                   i == 0 ? "scale" : "bias", ons_type_print(affine[i], left),
                                   ons_type_print(type, right));
     return NULL;
+}
+
+bool ons_layer_norm_reduced(const ons_shape *x, const ons_shape *mean, uint32_t *axis) {
+    if (x->rank == 0 || mean->rank != x->rank) return false;
+    uint32_t first = 0;
+    while (first < x->rank - 1 && mean->dims[first] == x->dims[first]) ++first;
+    for (uint32_t i = first; i < x->rank; ++i)
+        if (mean->dims[i] != 1) return false;
+    *axis = first;
+    return true;
+}
+
+ons_value_id ons_layer_norm_ones(ons_builder *builder, const ons_type *x, uint32_t axis) {
+    ons_type type = ons_type_make(x->dtype, ons_shape_make(x->shape.rank - axis, x->shape.dims + axis));
+    int64_t count = ons_elements(&type);
+    double *words = malloc(((size_t)count + 1) * sizeof *words);
+    if (words == NULL) {
+        ons_builder_fail(builder, ons_status_out_of_memory());
+        return ONS_NONE;
+    }
+    for (int64_t i = 0; i < count; ++i) words[i] = 1;
+    ons_value_id value = ons_build_constant(builder, "layer_norm_ones", &type, words);
+    free(words);
+    return value;
 }

@@ -17,4 +17,13 @@ ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64
 /* Whether `type` holds one number for each column. */
 bool ons_layer_norm_fits(const ons_shape *shape, uint32_t axis, const ons_type *type);
 
+/* ---- for patterns */
+
+/* The axis from which on `mean` is reduced, with its dims kept; false where it is not a reduction of the last axes. The
+ * shapes tell: an axis of size 1 is the same reduced or not. */
+bool ons_layer_norm_reduced(const ons_shape *x, const ons_shape *mean, uint32_t *axis);
+
+/* The scale of a norm that has none. */
+ons_value_id ons_layer_norm_ones(ons_builder *builder, const ons_type *x, uint32_t axis);
+
 #endif

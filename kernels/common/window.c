@@ -46,12 +46,14 @@ static ons_status *resolve_dim(const ons_operands *o, uint32_t i, bool ceil_mode
     return NULL;
 }
 
-ons_status *ons_window_resolve(const ons_operands *o, const ons_shape *input, const int64_t *kernel, bool ceil_mode,
+/* Input, kernel, strides and dilations; *first is the place of the first real dim. */
+static ons_status *read_window(const ons_operands *o, const ons_shape *input, const int64_t *kernel, uint32_t *start,
                                ons_window *w) {
     if (input->rank < 3 || input->rank > 2 + ONS_WINDOW_DIMS)
         return ons_node_error(o, "the input has %u spatial dimensions; 1 to 3 are supported",
                               input->rank < 2 ? 0 : input->rank - 2);
     uint32_t spatial = input->rank - 2, first = ONS_WINDOW_DIMS - spatial;
+    *start = first;
     memset(w, 0, sizeof *w);
     w->spatial = spatial;
     for (uint32_t i = 0; i < ONS_WINDOW_DIMS; ++i) w->input[i] = w->kernel[i] = w->stride[i] = w->dilation[i] = 1;
@@ -69,21 +71,75 @@ ons_status *ons_window_resolve(const ons_operands *o, const ons_shape *input, co
             return ons_node_error(o, "the weight has a kernel of %lld, attribute 'kernel_shape' says %lld",
                                   (long long)kernel[i], (long long)w->kernel[first + i]);
     ONS_TRY(read_sizes(o, ONS_WINDOW_STRIDES, spatial, 1, w->stride + first));
-    ONS_TRY(read_sizes(o, ONS_WINDOW_DILATIONS, spatial, 1, w->dilation + first));
+    return read_sizes(o, ONS_WINDOW_DILATIONS, spatial, 1, w->dilation + first);
+}
 
+/* Padding where it does not follow from the sizes. */
+static ons_status *read_pads(const ons_operands *o, const char *mode, uint32_t first, ons_window *w) {
+    if (strcmp(mode, "VALID") == 0) return NULL;
+    if (strcmp(mode, "NOTSET") != 0 && mode[0] != '\0')
+        return ons_node_error(o, "auto_pad '%s' is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID", mode);
+    int64_t pads[2 * ONS_WINDOW_DIMS] = {0};
+    ONS_TRY(read_sizes(o, ONS_WINDOW_PADS, 2 * w->spatial, 0, pads));
+    memcpy(w->begin + first, pads, w->spatial * sizeof pads[0]);
+    memcpy(w->end + first, pads + w->spatial, w->spatial * sizeof pads[0]);
+    return NULL;
+}
+
+ons_status *ons_window_resolve(const ons_operands *o, const ons_shape *input, const int64_t *kernel, bool ceil_mode,
+                               ons_window *w) {
+    uint32_t first = 0;
+    ONS_TRY(read_window(o, input, kernel, &first, w));
     const char *mode = ons_attribute_string(o, ONS_WINDOW_AUTO_PAD);
     bool upper = strcmp(mode, "SAME_UPPER") == 0;
-    if (upper || strcmp(mode, "SAME_LOWER") == 0) {
+    if (upper || strcmp(mode, "SAME_LOWER") == 0)
         for (uint32_t i = first; i < ONS_WINDOW_DIMS; ++i) pad_same(w, i, upper);
-    } else if (strcmp(mode, "NOTSET") == 0 || mode[0] == '\0') {
-        int64_t pads[2 * ONS_WINDOW_DIMS] = {0};
-        ONS_TRY(read_sizes(o, ONS_WINDOW_PADS, 2 * spatial, 0, pads));
-        memcpy(w->begin + first, pads, spatial * sizeof pads[0]);
-        memcpy(w->end + first, pads + spatial, spatial * sizeof pads[0]);
-    } else if (strcmp(mode, "VALID") != 0) {
-        return ons_node_error(o, "auto_pad '%s' is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID", mode);
-    }
+    else
+        ONS_TRY(read_pads(o, mode, first, w));
     for (uint32_t i = 0; i < ONS_WINDOW_DIMS; ++i) ONS_TRY(resolve_dim(o, i, ceil_mode, w));
+    return NULL;
+}
+
+/* One dim of a transposed convolution, whose window is that of the convolution which it turns round: w->output is
+ * known, w->input comes from the padding or, where `wanted` > 0, the other way round. What the padding cannot make up
+ * for lies behind the last window and gets nothing from it. */
+static ons_status *resolve_transposed_dim(const ons_operands *o, uint32_t i, int64_t extra, int64_t wanted, bool upper,
+                                          ons_window *w) {
+    if (w->output[i] < 1) return ons_node_error(o, "a spatial dimension is empty");
+    int64_t all = (w->output[i] - 1) * w->stride[i] + reach(w, i);
+    if (wanted > 0) {
+        int64_t total = all + extra - wanted;
+        total = total < 0 ? 0 : total;
+        w->begin[i] = upper ? total / 2 : total - total / 2;
+        w->end[i] = total - w->begin[i];
+        w->input[i] = wanted;
+    } else {
+        w->input[i] = all + extra - w->begin[i] - w->end[i];
+    }
+    if (w->input[i] < 1 || w->input[i] > SIZE_MAX_OF_A_DIM)
+        return ons_node_error(o, "padding of %lld and %lld and a stride of %lld make an output of size %lld",
+                              (long long)w->begin[i], (long long)w->end[i], (long long)w->stride[i],
+                              (long long)w->input[i]);
+    w->last[i] = all - w->input[i] - w->begin[i];
+    return NULL;
+}
+
+ons_status *ons_window_resolve_transposed(const ons_operands *o, const ons_shape *input, const int64_t *kernel,
+                                          uint32_t output_padding, uint32_t output_shape, ons_window *w) {
+    uint32_t first = 0;
+    ONS_TRY(read_window(o, input, kernel, &first, w));
+    uint32_t spatial = w->spatial;
+    memcpy(w->output, w->input, sizeof w->output);
+    int64_t extra[ONS_WINDOW_DIMS] = {0}, wanted[ONS_WINDOW_DIMS] = {0};
+    ONS_TRY(read_sizes(o, output_padding, spatial, 0, extra + first));
+    const char *mode = ons_attribute_string(o, ONS_WINDOW_AUTO_PAD);
+    bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
+    if (!same) ONS_TRY(read_pads(o, mode, first, w));
+    if (ons_has_attribute(o, output_shape))
+        ONS_TRY(read_sizes(o, output_shape, spatial, 1, wanted + first));
+    else if (same)
+        for (uint32_t i = first; i < ONS_WINDOW_DIMS; ++i) wanted[i] = w->output[i] * w->stride[i];
+    for (uint32_t i = 0; i < ONS_WINDOW_DIMS; ++i) ONS_TRY(resolve_transposed_dim(o, i, extra[i], wanted[i], upper, w));
     return NULL;
 }
 

@@ -39,6 +39,11 @@ typedef struct ons_window {
 ons_status *ons_window_resolve(const ons_operands *o, const ons_shape *input, const int64_t *kernel, bool ceil_mode,
                                ons_window *w);
 
+/* The window of a transposed convolution: of the convolution that leads back from its output (w->input) to its `input`
+ * (w->output). `output_padding` and `output_shape` are the numbers of those attributes. */
+ons_status *ons_window_resolve_transposed(const ons_operands *o, const ons_shape *input, const int64_t *kernel,
+                                          uint32_t output_padding, uint32_t output_shape, ons_window *w);
+
 /* (N, channels, output sizes…) */
 ons_shape ons_window_output_shape(const ons_window *w, int64_t batch, int64_t channels);
 

@@ -2,8 +2,7 @@
  * inverse standard deviation of every row are saved. */
 #include <math.h>
 
-#include "kernels/common/lanes.h"
-#include "kernels/common/layer_norm.h"
+#include "kernels/common/norm_rows.h"
 #include "kernels/layer_normalization/patterns.h"
 
 enum { AXIS, EPSILON };
@@ -66,65 +65,12 @@ static ons_status *layer_normalization_prepare(ons_prepare *p) {
     return find_norm(o, &state->norm);
 }
 
-/* Four sums side by side, as one would wait for the adder. */
-static float sum_row(const float *x, int64_t n) {
-    ons_lanes sums[4] = {0};
-    int64_t i = 0;
-    for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
-        for (int k = 0; k < 4; ++k) sums[k] += ons_lanes_load(x + i + k * ONS_LANES);
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sums[0] += ons_lanes_load(x + i);
-    if (i < n) sums[1] += ons_lanes_load_some(x + i, n - i, 0);
-    return ons_lanes_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-static float sum_squares(const float *x, float mean, int64_t n) {
-    ons_lanes sums[4] = {0};
-    int64_t i = 0;
-    for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
-        for (int k = 0; k < 4; ++k) {
-            ons_lanes d = ons_lanes_load(x + i + k * ONS_LANES) - mean;
-            sums[k] += d * d;
-        }
-    for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes d = ons_lanes_load(x + i) - mean;
-        sums[0] += d * d;
-    }
-    if (i < n) {
-        ons_lanes d = ons_lanes_load_some(x + i, n - i, mean) - mean;
-        sums[1] += d * d;
-    }
-    return ons_lanes_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-static inline void normalize_row(const float *x, const float *scale, const float *bias, float mean, float inverse,
-                                 float *y, int64_t n) {
-    int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes a = (ons_lanes_load(x + i) - mean) * inverse * ons_lanes_load(scale + i);
-        ons_lanes_store(y + i, bias == NULL ? a : a + ons_lanes_load(bias + i));
-    }
-    if (i < n) {
-        ons_lanes a =
-            (ons_lanes_load_some(x + i, n - i, 0) - mean) * inverse * ons_lanes_load_some(scale + i, n - i, 0);
-        ons_lanes_store_some(y + i, bias == NULL ? a : a + ons_lanes_load_some(bias + i, n - i, 0), n - i);
-    }
-}
-
 static void layer_normalization_run(const ons_launch *launch) {
     const layer_normalization_state *state = launch->state;
     const float *x = launch->inputs[0], *scale = launch->inputs[1];
     const float *bias = state->has_bias ? launch->inputs[2] : NULL;
     float *y = launch->outputs[0], *means = launch->outputs[1], *deviations = launch->outputs[2];
-    int64_t rows = state->norm.rows, n = state->norm.columns;
-#pragma omp parallel for schedule(static) if (rows * n > ONS_PARALLEL_GRAIN)
-    for (int64_t row = 0; row < rows; ++row) {
-        const float *from = x + row * n;
-        float mean = sum_row(from, n) / (float)n;
-        float inverse = 1 / sqrtf(sum_squares(from, mean, n) / (float)n + state->epsilon);
-        normalize_row(from, scale, bias, mean, inverse, y + row * n, n);
-        if (means != NULL) means[row] = mean;
-        if (deviations != NULL) deviations[row] = inverse;
-    }
+    ons_normalize_rows(&state->norm, state->epsilon, true, x, scale, bias, y, means, deviations);
 }
 
 static ons_status *layer_normalization_gradient(ons_gradient *g) {

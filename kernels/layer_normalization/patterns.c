@@ -2,36 +2,8 @@
  * altogether), how it is squared, how it is divided by the deviation, and what scale and bias follow. */
 #include "kernels/layer_normalization/patterns.h"
 
-#include <stdlib.h>
-
 #include "graph/passes/fuse.h"
 #include "kernels/common/layer_norm.h"
-
-/* The axis from which on `mean` is reduced, with its dims kept; false where it is not a reduction of the last axes. The
- * shapes tell: an axis of size 1 is the same reduced or not. */
-static bool reduced_from(const ons_shape *x, const ons_shape *mean, uint32_t *axis) {
-    if (x->rank == 0 || mean->rank != x->rank) return false;
-    uint32_t first = 0;
-    while (first < x->rank - 1 && mean->dims[first] == x->dims[first]) ++first;
-    for (uint32_t i = first; i < x->rank; ++i)
-        if (mean->dims[i] != 1) return false;
-    *axis = first;
-    return true;
-}
-
-static ons_value_id ones(ons_builder *builder, const ons_type *x, uint32_t axis) {
-    ons_type type = ons_type_make(x->dtype, ons_shape_make(x->shape.rank - axis, x->shape.dims + axis));
-    int64_t count = ons_elements(&type);
-    double *words = malloc(((size_t)count + 1) * sizeof *words);
-    if (words == NULL) {
-        ons_builder_fail(builder, ons_status_out_of_memory());
-        return ONS_NONE;
-    }
-    for (int64_t i = 0; i < count; ++i) words[i] = 1;
-    ons_value_id value = ons_build_constant(builder, "layer_norm_ones", &type, words);
-    free(words);
-    return value;
-}
 
 static ons_value_id replace_by_layer_norm(ons_match *match) {
     static const char *const means[] = {"m", "v", "w"};
@@ -42,7 +14,7 @@ static ons_value_id replace_by_layer_norm(ons_match *match) {
         uint32_t found;
         ons_type mean = ons_match_type(match, means[i]);
         if (ons_match_value(match, means[i]) == ONS_NONE) continue;
-        if (!reduced_from(&x.shape, &mean.shape, &found) || (i > 0 && found != axis)) return ONS_NONE;
+        if (!ons_layer_norm_reduced(&x.shape, &mean.shape, &found) || (i > 0 && found != axis)) return ONS_NONE;
         axis = found;
     }
     ons_value_id scale = ons_match_value(match, "scale"), bias = ons_match_value(match, "bias");
@@ -51,7 +23,7 @@ static ons_value_id replace_by_layer_norm(ons_match *match) {
         (bias != ONS_NONE && !ons_layer_norm_fits(&x.shape, axis, &bias_type)))
         return ONS_NONE;
     ons_builder *builder = ons_match_builder(match);
-    if (scale == ONS_NONE) scale = ones(builder, &x, axis);
+    if (scale == ONS_NONE) scale = ons_layer_norm_ones(builder, &x, axis);
     return ons_build(
         builder, &ons_op_layer_normalization, ONS_IN(ons_match_value(match, "x"), scale, bias),
         ONS_WITH(ONS_AT_INT(0, (int64_t)axis - x.shape.rank), ONS_AT_FLOAT(1, ons_match_scalar(match, "epsilon"))));
