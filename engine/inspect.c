@@ -21,6 +21,7 @@ static const char *const reasons[] = {
     [ONS_SCALAR] = "not trained: a single number, a constant of the computation",
     [ONS_STATISTICS] = "not trained: running statistics",
     [ONS_HOLDS_INFINITIES] = "not trained: holds infinities, a mask",
+    [ONS_SINUSOIDS] = "not trained: sines and cosines of positions; --train by name trains them",
     [ONS_FROM_CONSTANT_NODE] = "not trained: a constant of the graph",
 };
 

@@ -38,6 +38,7 @@ typedef enum ons_role_reason {
     ONS_STATISTICS,         /* running statistics of a normalisation */
     ONS_HOLDS_INFINITIES,   /* a mask */
     ONS_FROM_CONSTANT_NODE, /* not an initialiser at all */
+    ONS_SINUSOIDS,          /* sines and cosines of positions */
     ONS_NOT_REACHED,        /* read only where no gradient can come: the scales of a Resize, say */
 } ons_role_reason;
 

@@ -2,6 +2,7 @@
  * every step's loss, the gradient norms of the first step and the norms of the trained weights with PyTorch's. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,10 @@
 #include "base/json.h"
 #include "include/onstage.h"
 
-enum { RUNS_MAX = 64, NAME_BYTES = 32, PATH_BYTES = 512 };
-
-static const char *const models[] = {"mlp",        "mlp_frozen", "lenet",          "resnet18",  "cnn_dynamic",
-                                     "dynamo_cnn", "gpt_tied",   "gpt_decomposed", "dynamo_gpt"};
+enum { RUNS_MAX = 256, FOLDER_BYTES = 96, PATH_BYTES = 512 };
 
 typedef struct golden_run {
-    char model[NAME_BYTES];
+    char folder[FOLDER_BYTES];
     int run;
 } golden_run;
 
@@ -33,24 +31,29 @@ static ons_json *read_json(const char *path) {
     return json;
 }
 
-static ons_json *read_golden(const char *model) {
+static ons_json *read_golden(const char *folder) {
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "tests/golden/%s/golden.json", model);
+    snprintf(path, sizeof path, "%s/golden.json", folder);
     return read_json(path);
 }
 
+/* Every folder that holds a golden.json. */
 ParameterizedTestParameters(golden, trajectory) {
     static golden_run runs[RUNS_MAX];
     size_t count = 0;
-    for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
-        ons_json *golden = read_golden(models[m]);
+    glob_t found;
+    cr_assert_eq(glob("tests/{golden,families}/*/golden.json", GLOB_BRACE, NULL, &found), 0);
+    for (size_t m = 0; m < found.gl_pathc; ++m) {
+        *strrchr(found.gl_pathv[m], '/') = '\0';
+        ons_json *golden = read_golden(found.gl_pathv[m]);
         int size = cJSON_GetArraySize(ons_json_find(golden, "runs"));
         for (int i = 0; i < size && count < RUNS_MAX; ++i, ++count) {
-            snprintf(runs[count].model, NAME_BYTES, "%s", models[m]);
+            snprintf(runs[count].folder, FOLDER_BYTES, "%s", found.gl_pathv[m]);
             runs[count].run = i;
         }
         ons_json_free(golden);
     }
+    globfree(&found);
     return cr_make_param_array(golden_run, runs, count, NULL);
 }
 
@@ -70,16 +73,16 @@ static void set_flags(ons_config *config, const ons_json *flags) {
     }
 }
 
-static void configure(ons_config *config, const char *model, const ons_json *golden, const ons_json *run,
+static void configure(ons_config *config, const char *folder, const ons_json *golden, const ons_json *run,
                       const char *log) {
     char text[PATH_BYTES];
     int64_t steps;
     const cJSON *input;
     cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
-        snprintf(text, sizeof text, "%s=tests/golden/%s/%s", input->string, model, input->valuestring);
+        snprintf(text, sizeof text, "%s=%s/%s", input->string, folder, input->valuestring);
         set(config, "input", text);
     }
-    snprintf(text, sizeof text, "tests/golden/%s/%s", model, ons_json_find(golden, "target")->valuestring);
+    snprintf(text, sizeof text, "%s/%s", folder, ons_json_find(golden, "target")->valuestring);
     set(config, "target", text);
     set(config, "loss", ons_json_find(golden, "loss")->valuestring);
     set(config, "loss-output", ons_json_find(golden, "output")->valuestring);
@@ -171,18 +174,18 @@ static void check_norms(ons_trainer *trainer, ons_model *model, const ons_config
 }
 
 ParameterizedTest(golden_run *param, golden, trajectory, .timeout = 300) {
-    ons_json *golden = read_golden(param->model);
+    ons_json *golden = read_golden(param->folder);
     const ons_json *run = cJSON_GetArrayItem(ons_json_find(golden, "runs"), param->run);
     const char *folder = getenv("TEST_TMPDIR");
     char log[PATH_BYTES], model_path[PATH_BYTES], name[PATH_BYTES];
-    snprintf(log, sizeof log, "%s/%s-%d.jsonl", folder == NULL ? "/tmp" : folder, param->model, param->run);
-    snprintf(model_path, sizeof model_path, "tests/golden/%s/model.onnx", param->model);
-    snprintf(name, sizeof name, "%s run %d", param->model, param->run);
+    snprintf(log, sizeof log, "%s/%d.jsonl", folder == NULL ? "/tmp" : folder, getpid());
+    snprintf(model_path, sizeof model_path, "%s/model.onnx", param->folder);
+    snprintf(name, sizeof name, "%s run %d", param->folder, param->run);
     ons_config *config;
     ons_model *model;
     ons_trainer *trainer;
     must(ons_config_new(&config));
-    configure(config, param->model, golden, run, log);
+    configure(config, param->folder, golden, run, log);
     must(ons_model_load(model_path, config, &model));
     must(ons_trainer_new(model, config, &trainer));
     check_losses(trainer, name, run);

@@ -1,10 +1,12 @@
 /* From a file's graph to the bound one: what is printed after binding is all that is left. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/passes/bind.h"
 #include "graph/passes/classify.h"
+#include "graph/passes/sinusoid.h"
 #include "onnx_import/import.h"
 #include "tests/graph/fixture.h"
 #include "tests/onnx_import/model_writer.h"
@@ -200,6 +202,53 @@ Test(bind, lists_all_blockers) {
     cr_assert_str_eq(blockers.items[0].node, "first");
     cr_assert_str_eq(blockers.items[1].node, "second");
     ons_vector_free(&blockers);
+    close_bound(&b);
+}
+
+/* sin and cos of row · 0.7^column, `columns` of each. */
+static void sinusoids(int rows, int columns, float *sines, float *cosines) {
+    for (int i = 0; i < rows * columns; ++i) {
+        double angle = i / columns * pow(0.7, i % columns);
+        sines[i] = (float)sin(angle);
+        cosines[i] = (float)cos(angle);
+    }
+}
+
+Test(classify, tables_of_sines_and_cosines_are_not_weights) {
+    enum { ROWS = 5, COLUMNS = 4 };
+    float sines[ROWS * COLUMNS], cosines[ROWS * COLUMNS], both[2 * ROWS * COLUMNS];
+    sinusoids(ROWS, COLUMNS, sines, cosines);
+    for (int i = 0; i < 2 * ROWS * COLUMNS; ++i) both[i] = i % 2 ? cosines[i / 2] : sines[i / 2];
+    const float ones[] = {1, 1, 1, 1}, zeros[] = {0, 0, 0, 0};
+    bytes g = {0};
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("sines", DIMS(ROWS, COLUMNS), sines, ROWS * COLUMNS));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("cosines", DIMS(ROWS, COLUMNS), cosines, ROWS * COLUMNS));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("both", DIMS(ROWS, 2 * COLUMNS), both, 2 * ROWS * COLUMNS));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("scale", DIMS(4), ones, 4));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("shift", DIMS(4), zeros, 4));
+    put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,scale", "s"));
+    put_message(&g, GRAPH_NODE, node("Add", "shifted", "s,shift", "y"));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,4"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,4"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
+    must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
+    must(ons_store_init(&b.store));
+    must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
+    ons_classify_sinusoids(b.imported, NULL, NULL);
+    static const struct {
+        const char *name;
+        ons_value_kind kind;
+    } expected[] = {{"sines", ONS_CONSTANT},
+                    {"cosines", ONS_CONSTANT},
+                    {"both", ONS_CONSTANT},
+                    {"scale", ONS_PARAMETER},
+                    {"shift", ONS_PARAMETER}};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
+        ons_value_id id = ons_graph_find_value(b.imported, expected[i].name);
+        cr_expect_eq(ons_graph_value(b.imported, id)->kind, expected[i].kind, "%s", expected[i].name);
+    }
+    must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph));
     close_bound(&b);
 }
 

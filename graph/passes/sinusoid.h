@@ -1,0 +1,14 @@
+/* Tables of sines and cosines are not weights, though exporters write them like weights: positions of transformers
+ * (one table holds sin and cos of each angle) and rotary embeddings (a table of each). No training gives such values:
+ * the squares of the two add up to 1 in every place. */
+#ifndef ONSTAGE_GRAPH_PASSES_SINUSOID_H
+#define ONSTAGE_GRAPH_PASSES_SINUSOID_H
+
+#include "graph/graph.h"
+
+/* On a graph as imported: float32 parameters that are such tables become ONS_CONSTANT with the reason ONS_SINUSOIDS.
+ * `insists` (may be NULL) names initialisers that the user wants trained all the same. */
+void ons_classify_sinusoids(ons_graph *graph, bool (*insists)(const void *context, const char *name),
+                            const void *context);
+
+#endif
