@@ -9,8 +9,9 @@ static ons_status *check_tuples(const ons_operands *o, const ons_nd_lookup *look
     return NULL;
 }
 
-ons_status *ons_nd_lookup_of(const ons_operands *o, int64_t batch_dims, ons_nd_lookup *lookup, uint32_t *tail) {
-    const ons_shape *data = &o->inputs[0].shape, *indices = &o->inputs[1].shape;
+ons_status *ons_nd_lookup_of(const ons_operands *o, const ons_shape *data, int64_t batch_dims, ons_nd_lookup *lookup,
+                             uint32_t *tail) {
+    const ons_shape *indices = &o->inputs[1].shape;
     ons_dtype dtype = o->inputs[1].dtype;
     if (dtype != ONS_INT64 && dtype != ONS_INT32)
         return ons_node_error(o, "indices must be int64 or int32, not %s", ons_dtype_name(dtype));
@@ -33,6 +34,17 @@ ons_status *ons_nd_lookup_of(const ons_operands *o, int64_t batch_dims, ons_nd_l
     };
     for (uint32_t i = 0; i < lookup->depth; ++i) lookup->dims[i] = data->dims[batch + i];
     return check_tuples(o, lookup);
+}
+
+ons_status *ons_nd_lookup_shape(const ons_operands *o, const ons_shape *data, uint32_t tail, ons_shape *shape) {
+    const ons_shape *indices = &o->inputs[1].shape;
+    *shape = (ons_shape){.rank = indices->rank - 1 + data->rank - tail};
+    if (shape->rank > ONS_RANK_MAX)
+        return ons_node_error(o, "the result has rank %u, at most %d is possible", shape->rank, ONS_RANK_MAX);
+    for (uint32_t i = 0; i < shape->rank; ++i)
+        shape->dims[i] = i < indices->rank - 1 ? indices->dims[i] : data->dims[tail + i - (indices->rank - 1)];
+    ONS_TRY_AT(ons_shape_check(shape), "node '%s'", o->name);
+    return NULL;
 }
 
 int64_t ons_nd_lookup_at(const ons_nd_lookup *lookup, ons_dtype dtype, const void *indices, int64_t number,

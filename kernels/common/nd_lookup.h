@@ -14,12 +14,35 @@ typedef struct ons_nd_lookup {
     ons_dtype index_dtype;
 } ons_nd_lookup;
 
-/* Inputs 0 (data) and 1 (indices). *tail: the data's first axis that no tuple indexes. */
-ons_status *ons_nd_lookup_of(const ons_operands *o, int64_t batch_dims, ons_nd_lookup *lookup, uint32_t *tail);
+/* Data of that shape and input 1 (indices). *tail: the data's first axis that no tuple indexes. */
+ons_status *ons_nd_lookup_of(const ons_operands *o, const ons_shape *data, int64_t batch_dims, ons_nd_lookup *lookup,
+                             uint32_t *tail);
+
+/* The shape of what is looked up: the indices' without the last axis, then the data's axes from `tail` on. Fails where
+ * its rank is too high. */
+ons_status *ons_nd_lookup_shape(const ons_operands *o, const ons_shape *data, uint32_t tail, ons_shape *shape);
 
 /* First element in the data that tuple `number` (over all batches) names, -1 where it lies outside; *bad is then the
  * offending index's position. `indices` are elements of `dtype`. */
 int64_t ons_nd_lookup_at(const ons_nd_lookup *lookup, ons_dtype dtype, const void *indices, int64_t number,
                          int64_t *bad);
+
+/* Slices are worked on in pieces of so many elements; the pieces of one slice, and batches, are shared among threads.
+ */
+enum { ONS_ND_PIECE = 256 };
+static inline int64_t ons_nd_pieces(const ons_nd_lookup *lookup) {
+    return (lookup->slice + ONS_ND_PIECE - 1) / ONS_ND_PIECE;
+}
+
+/* Every tuple of the data's batch and piece of the slices that task `task` of batches × pieces has. */
+typedef struct ons_nd_task {
+    int64_t first, last;  /* tuples */
+    int64_t begin, count; /* elements of a slice */
+} ons_nd_task;
+static inline ons_nd_task ons_nd_task_of(const ons_nd_lookup *lookup, int64_t task) {
+    int64_t pieces = ons_nd_pieces(lookup), batch = task / pieces, begin = task % pieces * ONS_ND_PIECE;
+    int64_t count = lookup->slice - begin < ONS_ND_PIECE ? lookup->slice - begin : ONS_ND_PIECE;
+    return (ons_nd_task){batch * lookup->tuples, (batch + 1) * lookup->tuples, begin, count};
+}
 
 #endif

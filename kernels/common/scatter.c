@@ -11,22 +11,24 @@ ons_scatter_mode ons_scatter_mode_of(const char *name) {
     return mode;
 }
 
+/* The larger and the smaller of two: a NaN wins, as in numpy. */
 static double join_floats(ons_scatter_mode mode, double a, double b) {
     switch (mode) {
     case ONS_SCATTER_ADD: return a + b;
     case ONS_SCATTER_MUL: return a * b;
-    case ONS_SCATTER_MAX: return b > a ? b : a;
-    case ONS_SCATTER_MIN: return b < a ? b : a;
+    case ONS_SCATTER_MAX: return b > a || b != b ? b : a;
+    case ONS_SCATTER_MIN: return b < a || b != b ? b : a;
     default: return b;
     }
 }
 
-static int64_t join_integers(ons_scatter_mode mode, int64_t a, int64_t b) {
+static int64_t join_integers(ons_scatter_mode mode, ons_dtype dtype, int64_t a, int64_t b) {
+    bool larger = dtype == ONS_UINT64 ? (uint64_t)b > (uint64_t)a : b > a;
     switch (mode) {
     case ONS_SCATTER_ADD: return ons_wrapping_add(a, b);
     case ONS_SCATTER_MUL: return ons_wrapping_multiply(a, b);
-    case ONS_SCATTER_MAX: return b > a ? b : a;
-    case ONS_SCATTER_MIN: return b < a ? b : a;
+    case ONS_SCATTER_MAX: return larger ? b : a;
+    case ONS_SCATTER_MIN: return larger ? a : b;
     default: return b;
     }
 }
@@ -38,7 +40,7 @@ void ons_scatter_word(ons_scatter_mode mode, ons_dtype dtype, void *to, int64_t 
         *target = join_floats(mode, *target, ((const double *)from)[from_index]);
     } else {
         int64_t *target = (int64_t *)to + to_index;
-        *target = join_integers(mode, *target, ((const int64_t *)from)[from_index]);
+        *target = join_integers(mode, dtype, *target, ((const int64_t *)from)[from_index]);
     }
 }
 
@@ -49,12 +51,24 @@ void ons_scatter_join(ons_scatter_mode mode, size_t size, char *to, const char *
     }
     float *a = (float *)to;
     const float *b = (const float *)from;
-    if (mode == ONS_SCATTER_ADD) {
+    switch (mode) {
+    case ONS_SCATTER_ADD:
 #pragma omp simd
         for (int64_t i = 0; i < count; ++i) a[i] += b[i];
-        return;
+        break;
+    case ONS_SCATTER_MUL:
+#pragma omp simd
+        for (int64_t i = 0; i < count; ++i) a[i] *= b[i];
+        break;
+    case ONS_SCATTER_MAX:
+#pragma omp simd
+        for (int64_t i = 0; i < count; ++i) a[i] = b[i] > a[i] || b[i] != b[i] ? b[i] : a[i];
+        break;
+    default:
+#pragma omp simd
+        for (int64_t i = 0; i < count; ++i) a[i] = b[i] < a[i] || b[i] != b[i] ? b[i] : a[i];
+        break;
     }
-    for (int64_t i = 0; i < count; ++i) a[i] = (float)join_floats(mode, a[i], b[i]);
 }
 
 ons_status *ons_scatter_check(const ons_operands *o, ons_scatter_mode mode) {

@@ -1,20 +1,19 @@
 /* GatherND: the slices of the data that index tuples name. */
 #include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
 
 enum { DATA, INDICES };
 enum { BATCH_DIMS };
 
+static ons_status *find_lookup(const ons_operands *o, ons_nd_lookup *lookup, uint32_t *tail) {
+    return ons_nd_lookup_of(o, &o->inputs[DATA].shape, ons_attribute_int(o, BATCH_DIMS), lookup, tail);
+}
+
 static ons_status *gather_nd_infer(ons_operands *o) {
-    const ons_shape *data = &o->inputs[DATA].shape, *indices = &o->inputs[INDICES].shape;
     ons_nd_lookup lookup;
     uint32_t tail;
-    ONS_TRY(ons_nd_lookup_of(o, ons_attribute_int(o, BATCH_DIMS), &lookup, &tail));
-    ons_shape shape = {.rank = indices->rank - 1 + data->rank - tail};
-    if (shape.rank > ONS_RANK_MAX)
-        return ons_node_error(o, "the result has rank %u, at most %d is possible", shape.rank, ONS_RANK_MAX);
-    for (uint32_t i = 0; i < shape.rank; ++i)
-        shape.dims[i] = i < indices->rank - 1 ? indices->dims[i] : data->dims[tail + i - (indices->rank - 1)];
+    ons_shape shape;
+    ONS_TRY(find_lookup(o, &lookup, &tail));
+    ONS_TRY(ons_nd_lookup_shape(o, &o->inputs[DATA].shape, tail, &shape));
     o->outputs[0] = ons_type_make(o->inputs[DATA].dtype, shape);
     return NULL;
 }
@@ -23,7 +22,7 @@ static void gather_nd_reference(const ons_operands *o, const ons_step *step, con
                                 void *const *outputs) {
     ons_nd_lookup lookup = {0};
     uint32_t tail;
-    ons_status_free(ons_nd_lookup_of(o, ons_attribute_int(o, BATCH_DIMS), &lookup, &tail)); /* has passed inference */
+    ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
     for (int64_t i = 0, bad = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
         int64_t from = ons_nd_lookup_at(&lookup, ONS_INT64, inputs[INDICES], i, &bad);
         for (int64_t k = 0; k < lookup.slice; ++k)
@@ -43,7 +42,7 @@ static ons_status *gather_nd_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     s->size = ons_dtype_size(o->inputs[DATA].dtype);
-    return ons_nd_lookup_of(o, ons_attribute_int(o, BATCH_DIMS), &s->lookup, &tail);
+    return find_lookup(o, &s->lookup, &tail);
 }
 
 static void gather_nd_run(const ons_launch *launch) {
@@ -66,12 +65,10 @@ static void gather_nd_run(const ons_launch *launch) {
 }
 
 static ons_status *gather_nd_gradient(ons_gradient *g) {
-    if (ons_attribute_int(g->operands, BATCH_DIMS) != 0)
-        return ons_node_error(g->operands, "no gradient with batch_dims");
-    ons_value_id zeros = ons_build_zeros(g->builder, &g->operands->inputs[DATA]);
-    g->gradients[DATA] =
-        ons_build(g->builder, &ons_op_scatter_nd, ONS_IN(zeros, ons_gradient_input(g, INDICES), g->cotangents[0]),
-                  ONS_WITH(ONS_AT_STRING(0, "add")));
+    const ons_shape *shape = &g->operands->inputs[DATA].shape;
+    g->gradients[DATA] = ons_build(
+        g->builder, &ons_op_gather_nd_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, INDICES)),
+        ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, BATCH_DIMS)), ONS_AT_INTS(1, shape->rank, shape->dims)));
     return NULL;
 }
 
@@ -80,11 +77,18 @@ static const ons_case gather_nd_cases[] = {
     {.name = "slices", .inputs = {ONS_F32(3, 3, 5), ONS_RANDOM(ONS_INT64, 0, 2, 2, 4, 1)}},
     {.name = "batches",
      .inputs = {ONS_F32(2, 3, 4), ONS_RANDOM(ONS_INT64, 0, 2, 2, 5, 1)},
-     .settings = {ONS_SET_INT("batch_dims", 1)},
-     .no_gradient = true},
+     .settings = {ONS_SET_INT("batch_dims", 1)}},
+    {.name = "two_batches",
+     .inputs = {ONS_F32(2, 3, 4, 2), ONS_RANDOM(ONS_INT32, -4, 3, 2, 3, 1)},
+     .settings = {ONS_SET_INT("batch_dims", 2)}},
+    {.name = "none", .inputs = {ONS_F32(3, 4), ONS_RANDOM(ONS_INT64, 0, 2, 0, 1)}},
     {.name = "threads", .inputs = {ONS_F32(20, 90), ONS_RANDOM(ONS_INT32, 0, 19, 300, 1)}},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 5), ONS_RANDOM(ONS_INT64, 0, 4, 3, 1)}},
     {.name = "too_deep", .inputs = {ONS_F32(3), ONS_RANDOM(ONS_INT64, 0, 2, 5, 2)}, .error = "tuples"},
+    {.name = "batches_differ",
+     .inputs = {ONS_F32(2, 3), ONS_RANDOM(ONS_INT64, 0, 2, 3, 1)},
+     .settings = {ONS_SET_INT("batch_dims", 1)},
+     .error = "batch"},
     {.name = "outside", .inputs = {ONS_F32(3), ONS_I64(3)}, .error = "index 3"},
     {.name = NULL},
 };
