@@ -40,7 +40,7 @@ void ons_scatter_word(ons_scatter_mode mode, ons_dtype dtype, void *to, int64_t 
         *target = join_floats(mode, *target, ((const double *)from)[from_index]);
     } else {
         int64_t *target = (int64_t *)to + to_index;
-        *target = join_integers(mode, dtype, *target, ((const int64_t *)from)[from_index]);
+        *target = ons_wrap_to(dtype, join_integers(mode, dtype, *target, ((const int64_t *)from)[from_index]));
     }
 }
 
