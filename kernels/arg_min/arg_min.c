@@ -1,11 +1,11 @@
 /* ArgMin: the index of the smallest element along an axis; of several the first, or the last. */
-#include "kernels/common/extreme_index.h"
+#include <math.h>
 
-static bool is_better(double x, double best) { return x < best; }
+#include "kernels/common/extreme_index.h"
 
 static void arg_min_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    ons_extreme_index_reference(o, is_better, inputs[0], outputs[0]);
+    ons_extreme_index_reference(o, false, inputs[0], outputs[0]);
 }
 
 /* Rows of one element each (inner = 1) and columns alike: candidates are compared in the order of the axis. */
@@ -20,7 +20,8 @@ static void arg_min_run(const ons_launch *launch) {
         int64_t index = 0;
         for (int64_t k = 1; k < s->length; ++k) {
             float next = x[k * s->inner];
-            bool better = next < best || (s->last && next == best);
+            bool better = next < best || (next != next && best == best) ||
+                          (s->last && (next == best || (next != next && best != best)));
             best = better ? next : best;
             index = better ? k : index;
         }
@@ -42,6 +43,14 @@ static const ons_case arg_min_cases[] = {
      .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(6), .value_count = 3, .values = {1, 2, 0}}},
      .settings = {ONS_SET_INT("select_last_index", 1)},
      .flops = 6},
+    {.name = "not_numbers",
+     .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(6), .value_count = 6, .values = {1, NAN, 2, NAN, 9, -9}}},
+     .flops = 6},
+    {.name = "last_not_number",
+     .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(6), .value_count = 6, .values = {1, NAN, 2, NAN, 9, -9}}},
+     .settings = {ONS_SET_INT("select_last_index", 1)},
+     .flops = 6},
+    {.name = "bytes", .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 7, 3)}, .flops = 21},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 7)}, .flops = 7},
     {.name = "threads", .inputs = {ONS_F32(300, 99)}, .settings = {ONS_SET_INT("axis", 1)}, .flops = 29700},
     {.name = "nothing", .inputs = {ONS_F32(0)}, .error = "no elements"},

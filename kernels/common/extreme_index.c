@@ -37,19 +37,31 @@ ons_status *ons_extreme_index_prepare(ons_prepare *p) {
     return NULL;
 }
 
-void ons_extreme_index_reference(const ons_operands *o, bool (*is_better)(double x, double best), const void *in,
-                                 int64_t *out) {
+/* 1 where word `a` wins over word `b`, 0 where they are equal. */
+static int compare(ons_dtype dtype, bool largest, const void *words, int64_t a, int64_t b) {
+    int order;
+    if (ons_dtype_is_float(dtype)) {
+        double x = ((const double *)words)[a], y = ((const double *)words)[b];
+        if (x != x || y != y) return (x != x) - (y != y);
+        order = (x > y) - (x < y);
+    } else if (dtype == ONS_UINT64) {
+        uint64_t x = ((const uint64_t *)words)[a], y = ((const uint64_t *)words)[b];
+        order = (x > y) - (x < y);
+    } else {
+        int64_t x = ((const int64_t *)words)[a], y = ((const int64_t *)words)[b];
+        order = (x > y) - (x < y);
+    }
+    return largest ? order : -order;
+}
+
+void ons_extreme_index_reference(const ons_operands *o, bool largest, const void *in, int64_t *out) {
     ons_extreme_index s = make_state(o);
-    bool is_float = ons_dtype_is_float(o->inputs[0].dtype);
     for (int64_t i = 0; i < s.outer * s.inner; ++i) {
-        double best = 0;
-        for (int64_t k = 0; k < s.length; ++k) {
-            int64_t at = (i / s.inner * s.length + k) * s.inner + i % s.inner;
-            double x = is_float ? ((const double *)in)[at] : (double)((const int64_t *)in)[at];
-            if (k == 0 || is_better(x, best) || (s.last && x == best)) {
-                best = x;
-                out[i] = k;
-            }
+        int64_t begin = i / s.inner * s.length * s.inner + i % s.inner, best = 0;
+        for (int64_t k = 1; k < s.length; ++k) {
+            int order = compare(o->inputs[0].dtype, largest, in, begin + k * s.inner, begin + best * s.inner);
+            if (order > 0 || (order == 0 && s.last)) best = k;
         }
+        out[i] = best;
     }
 }

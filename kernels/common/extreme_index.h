@@ -1,4 +1,4 @@
-/* ArgMax and ArgMin: everything but the comparison. */
+/* ArgMax and ArgMin: everything but the kernel's comparison. The first NaN wins (or the last), as in numpy. */
 #ifndef ONSTAGE_KERNELS_COMMON_EXTREME_INDEX_H
 #define ONSTAGE_KERNELS_COMMON_EXTREME_INDEX_H
 
@@ -16,7 +16,6 @@ typedef struct ons_extreme_index {
 ons_status *ons_extreme_index_infer(ons_operands *o);
 ons_cost ons_extreme_index_cost(const ons_operands *o);
 ons_status *ons_extreme_index_prepare(ons_prepare *p); /* state: ons_extreme_index */
-void ons_extreme_index_reference(const ons_operands *o, bool (*is_better)(double x, double best), const void *in,
-                                 int64_t *out);
+void ons_extreme_index_reference(const ons_operands *o, bool largest, const void *in, int64_t *out);
 
 #endif
