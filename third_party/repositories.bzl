@@ -15,7 +15,6 @@ load("//third_party/debian_bazel:repositories.bzl", "debian_bazel_repositories")
 _SYSTEM_LIBRARIES = {
     "cjson": "cjson.BUILD",
     "criterion": "criterion.BUILD",
-    "libzip": "libzip.BUILD",
     "onednn": "onednn.BUILD",
     "onnx_proto": "onnx_proto.BUILD",
     "onnx_testdata": "onnx_testdata.BUILD",

@@ -98,4 +98,23 @@ static inline ons_lanes ons_lanes_exp(ons_lanes x) {
 #endif
 }
 
+/* The same lanes as doubles. */
+typedef double ons_half_lanes __attribute__((vector_size(ONS_LANES / 2 * sizeof(double))));
+typedef struct ons_wide_lanes {
+    ons_half_lanes half[2];
+} ons_wide_lanes;
+
+static inline ons_wide_lanes ons_wide_lanes_of(ons_lanes x) {
+#ifdef __AVX512F__
+    __m256 above = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1));
+    return (ons_wide_lanes){{_mm512_cvtps_pd(_mm512_castps512_ps256(x)), _mm512_cvtps_pd(above)}};
+#else
+    typedef float half __attribute__((vector_size(ONS_LANES / 2 * sizeof(float))));
+    half part[2];
+    memcpy(part, &x, sizeof part);
+    return (ons_wide_lanes){
+        {__builtin_convertvector(part[0], ons_half_lanes), __builtin_convertvector(part[1], ons_half_lanes)}};
+#endif
+}
+
 #endif

@@ -41,6 +41,9 @@ ons_status *ons_optimizer_prepare(ons_prepare *p) {
     return NULL;
 }
 
+/* Factor and decay 3, averages 7, root and correction 3, quotient and step 4. */
+ons_cost ons_adam_cost(const ons_operands *o) { return ons_optimizer_cost(o, 17); }
+
 void ons_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs,
                         bool decoupled) {
     const double *parameter = inputs[0], *gradient = inputs[1], *average = inputs[3], *square = inputs[4];

@@ -71,5 +71,35 @@ enum { ONS_ADAM_BETA1, ONS_ADAM_BETA2, ONS_ADAM_EPSILON, ONS_ADAM_WEIGHT_DECAY }
 void ons_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs,
                         bool decoupled);
 void ons_adam_run(const ons_launch *launch, bool decoupled);
+ons_cost ons_adam_cost(const ons_operands *o);
+
+#define ONS_ADAM_FUNCTIONS(SYMBOL, DECOUPLED)                                                                          \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        ons_adam_reference(o, step, inputs, outputs, DECOUPLED);                                                       \
+    }                                                                                                                  \
+    static void SYMBOL##_run(const ons_launch *launch) { ons_adam_run(launch, DECOUPLED); }
+
+/* clang-format off */
+#define ONS_ADAM_OPERANDS(...)                                                                                         \
+    {ONS_F32(__VA_ARGS__), ONS_F32(__VA_ARGS__), ONS_LEFT_OUT, ONS_F32(__VA_ARGS__), ONS_F32_IN(0.01, 1, __VA_ARGS__)}
+#define ONS_ADAM_CASES                                                                                                 \
+    {.name = "matrix", .inputs = ONS_ADAM_OPERANDS(5, 7), .outputs = 3, .tolerance = 2e-6, .flops = 595},              \
+    {.name = "factor",                                                                                                 \
+     .inputs = {ONS_F32(37), ONS_F32(37), ONS_F32_IN(0.1, 1), ONS_F32(37), ONS_F32_IN(0.01, 1, 37)},                   \
+     .settings = {ONS_SET_FLOAT("weight_decay", 0.1)}, .outputs = 3, .tolerance = 2e-6, .flops = 629},                 \
+    {.name = "betas", .inputs = ONS_ADAM_OPERANDS(3, 4),                                                               \
+     .settings = {ONS_SET_FLOAT("beta1", 0), ONS_SET_FLOAT("beta2", 0.9), ONS_SET_FLOAT("eps", 1e-3),                  \
+                  ONS_SET_FLOAT("weight_decay", 0)},                                                                   \
+     .outputs = 3, .tolerance = 2e-6, .flops = 204},                                                                   \
+    {.name = "rank0", .inputs = {ONS_F32(), ONS_F32(), ONS_LEFT_OUT, ONS_F32(), ONS_F32_IN(0.01, 1)}, .outputs = 3,    \
+     .tolerance = 2e-6, .flops = 17},                                                                                  \
+    {.name = "no_state", .inputs = {ONS_F32(3), ONS_F32(3), ONS_LEFT_OUT, ONS_F32(3)}, .error = "state"},              \
+    {.name = "threads", .inputs = ONS_ADAM_OPERANDS(9, 5003), .outputs = 3, .tolerance = 2e-6, .flops = 765459},       \
+    {.name = "large",                                                                                                  \
+     .inputs = {ONS_F32(2048, 2048), ONS_F32(2048, 2048), ONS_F32_IN(0.1, 1), ONS_F32(2048, 2048),                     \
+                ONS_F32_IN(0.01, 1, 2048, 2048)},                                                                      \
+     .outputs = 3, .tolerance = 2e-6, .flops = 71303168, .benchmark = true}
+/* clang-format on */
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "kernels/common/cases.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/vector_math.h"
 
@@ -29,9 +30,19 @@ double ons_pointwise_loss_parameter(const ons_operands *o);
 /* Builds `op`(prediction, target, cotangent) with the node's own attributes. */
 ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operator *op);
 
-/* SYMBOL_reference and SYMBOL_run from the expressions REFERENCE (of `double x, t, parameter`) and KERNEL (of floats of
- * the same names), the loss of one element. */
-#define ONS_POINTWISE_LOSS_FUNCTIONS(SYMBOL, REFERENCE, KERNEL)                                                        \
+#define ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                    \
+    static ons_cost SYMBOL##_cost(const ons_operands *o) {                                                             \
+        return (ons_cost){(OPERATIONS) * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};                   \
+    }
+
+/* SYMBOL_cost, SYMBOL_gradient, SYMBOL_reference and SYMBOL_run from the floating-point operations an element takes and
+ * the expressions REFERENCE (of `double x, t, parameter`) and KERNEL (of floats of the same names), the loss of one
+ * element. The gradient is an operator of its own, SYMBOL_gradient. */
+#define ONS_POINTWISE_LOSS_FUNCTIONS(SYMBOL, OPERATIONS, REFERENCE, KERNEL)                                            \
+    ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
+    static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \
+        return ons_pointwise_loss_build_gradient(g, &ons_op_##SYMBOL##_gradient);                                      \
+    }                                                                                                                  \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
         const double *prediction = inputs[0], *target = inputs[1];                                                     \
@@ -71,8 +82,9 @@ ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operato
         *(float *)launch->outputs[0] = (float)(ons_sum_parts(sums, parts) / launch->step->counted_targets);            \
     }
 
-/* The same for a gradient: the expressions give the slope at x. */
-#define ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(SYMBOL, REFERENCE, KERNEL)                                               \
+/* The same for a gradient, but for a rule: the expressions give the slope at x. */
+#define ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(SYMBOL, OPERATIONS, REFERENCE, KERNEL)                                   \
+    ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
         const double *prediction = inputs[0], *target = inputs[1];                                                     \
@@ -98,5 +110,36 @@ ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operato
             dx[i] = (KERNEL)*scale;                                                                                    \
         }                                                                                                              \
     }
+
+/* ---- cases: targets lie in [LOW, 1]; SETTING is one attribute, or ONS_NO_SETTING */
+/* clang-format off */
+#define ONS_NO_SETTING {.name = NULL}
+#define ONS_POINTWISE_LOSS_CASES(OPERATIONS, LOW, SETTING)                                                             \
+    {.name = "matrix", .inputs = {ONS_F32_IN(-2, 2, 5, 7), ONS_F32_IN(LOW, 1, 5, 7)}, .settings = {SETTING},           \
+     .tolerance = 1e-5, .flops = 35 * (OPERATIONS)},                                                                   \
+    {.name = "rank0", .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(LOW, 1)}, .settings = {SETTING},                        \
+     .tolerance = 1e-5, .flops = (OPERATIONS)},                                                                        \
+    {.name = "odd", .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(LOW, 1, 3, 1, 37)}, .settings = {SETTING},      \
+     .tolerance = 1e-5, .flops = 111 * (OPERATIONS)},                                                                  \
+    {.name = "threads", .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(LOW, 1, 9, 5003)}, .settings = {SETTING},    \
+     .tolerance = 1e-5, .flops = 45027 * (OPERATIONS), .no_gradient = true},                                           \
+    {.name = "target_shape", .inputs = {ONS_F32(5, 7), ONS_F32(7, 5)}, .settings = {SETTING}, .error = "target"},      \
+    {.name = "large", .inputs = {ONS_F32_IN(-2, 2, 1024, 4096), ONS_F32_IN(LOW, 1, 1024, 4096)},                       \
+     .settings = {SETTING}, .tolerance = 1e-5, .flops = 4194304.0 * (OPERATIONS), .benchmark = true}
+
+#define ONS_POINTWISE_LOSS_GRADIENT_CASES(OPERATIONS, LOW, SETTING)                                                    \
+    {.name = "matrix", .inputs = {ONS_F32_IN(-2, 2, 5, 7), ONS_F32_IN(LOW, 1, 5, 7), ONS_F32()},                       \
+     .settings = {SETTING}, .tolerance = 2e-6, .flops = 35 * (OPERATIONS)},                                            \
+    {.name = "rank0", .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(LOW, 1), ONS_F32()}, .settings = {SETTING},             \
+     .tolerance = 2e-6, .flops = (OPERATIONS)},                                                                        \
+    {.name = "odd", .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(LOW, 1, 3, 1, 37), ONS_F32()},                  \
+     .settings = {SETTING}, .tolerance = 2e-6, .flops = 111 * (OPERATIONS)},                                           \
+    {.name = "threads", .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(LOW, 1, 9, 5003), ONS_F32()},                \
+     .settings = {SETTING}, .tolerance = 2e-6, .flops = 45027 * (OPERATIONS)},                                         \
+    {.name = "empty", .inputs = {ONS_F32_IN(-2, 2, 0, 3), ONS_F32_IN(LOW, 1, 0, 3), ONS_F32()},                        \
+     .settings = {SETTING}, .tolerance = 2e-6, .flops = 0},                                                            \
+    {.name = "large", .inputs = {ONS_F32_IN(-2, 2, 1024, 4096), ONS_F32_IN(LOW, 1, 1024, 4096), ONS_F32()},            \
+     .settings = {SETTING}, .tolerance = 2e-6, .flops = 4194304.0 * (OPERATIONS), .benchmark = true}
+/* clang-format on */
 
 #endif

@@ -1,6 +1,9 @@
 #include "kernels/common/reduction.h"
 
-enum { TASKS_ENOUGH = 32, PART_GRAIN = 16 * 1024, ROWS_AT_ONCE = 64, SPAN_WIDTH = 1024 };
+#include "kernels/common/rules.h"
+
+/* Columns that a task takes at once, and what it needs on its stack for them. */
+enum { TASKS_ENOUGH = 32, PART_GRAIN = 16 * 1024, ROWS_AT_ONCE = 64, SPAN_WIDTH = 4096 };
 
 /* Axes in the order of loops. */
 typedef struct loops {
@@ -94,6 +97,17 @@ ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value) {
                      ONS_IN(value, ons_build_integers(g->builder, shape->dims, shape->rank)), ONS_DEFAULTS);
 }
 
+ons_status *ons_reduction_extreme_gradient(ons_gradient *g) {
+    ons_value_id result = ons_reduction_keep(g, ons_gradient_output(g, 0));
+    ons_value_id same = ons_make2(g, &ons_op_equal, ons_gradient_input(g, 0), result);
+    ons_value_id mask =
+        ons_build(g->builder, &ons_op_cast, ONS_IN(same), ONS_WITH(ONS_AT_INT(0, g->operands->outputs[0].dtype)));
+    ons_value_id ties = ons_make_like(g, &ons_op_reduce_sum, ONS_IN(mask, ons_gradient_input(g, 1)));
+    ons_value_id share = ons_make2(g, &ons_op_div, g->cotangents[0], ties);
+    g->gradients[0] = ons_make2(g, &ons_op_mul, mask, ons_reduction_keep(g, share));
+    return NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- prepare
  */
 
@@ -134,8 +148,7 @@ static void find_loops(reduction_state *s, const ons_shape *shape, const bool *r
 
 /* More tasks where the results alone are too few: first pieces of the columns, then parts of each result. */
 static void choose_parts(reduction_state *s, int64_t elements) {
-    s->spans = s->columns ? s->width / SPAN_WIDTH : 1;
-    s->spans = s->spans < 1 ? 1 : s->spans > TASKS_ENOUGH ? TASKS_ENOUGH : s->spans;
+    s->spans = s->columns ? (s->width + SPAN_WIDTH - 1) / SPAN_WIDTH : 1;
     int64_t tasks = s->outer * s->spans, cuttable = s->columns || s->combined > 1 ? s->combined : s->width;
     s->parts = tasks >= TASKS_ENOUGH ? 1 : (TASKS_ENOUGH + tasks - 1) / tasks;
     s->parts = s->parts > elements / PART_GRAIN ? elements / PART_GRAIN : s->parts;
@@ -162,7 +175,7 @@ ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer) {
     s->outer = loops_product(&s->kept);
     s->combined = loops_product(&s->reduced);
     choose_parts(s, elements);
-    int64_t bytes = s->parts * s->results * (int64_t)sizeof(float);
+    int64_t bytes = s->parts * s->results * (int64_t)sizeof(double);
     if (s->parts > 1 && bytes > p->scratch_limit) s->parts = 1;
     p->scratch_bytes = s->parts > 1 ? (bytes + 63) / 64 * 64 : 0;
     p->implementation = s->columns ? "columns" : "rows";
@@ -182,71 +195,80 @@ static int64_t offset_of(const loops *l, int64_t number) {
 }
 
 /* Part `part` of result `outer`. */
-static float reduce_row(const reduction_state *s, const float *x, int64_t outer, int64_t part) {
+static double reduce_row(const reduction_state *s, const float *x, int64_t outer, int64_t part) {
     x += offset_of(&s->kept, outer);
     if (s->combined == 1) {
         int64_t begin = s->width * part / s->parts, end = s->width * (part + 1) / s->parts;
         return s->reducer->row(x + begin, end - begin);
     }
-    float result = s->reducer->identity;
+    double result = s->reducer->identity;
     for (int64_t i = s->combined * part / s->parts; i < s->combined * (part + 1) / s->parts; ++i) {
-        float next = s->reducer->row(x + offset_of(&s->reduced, i), s->width);
+        double next = s->reducer->row(x + offset_of(&s->reduced, i), s->width);
         s->reducer->join(&result, &next, 1);
     }
     return result;
 }
 
-static void reduce_rows(const reduction_state *s, const float *x, float *results) {
+static void reduce_rows(const reduction_state *s, const float *x, double *parts, float *out) {
     int64_t tasks = s->outer * s->parts;
 #pragma omp parallel for schedule(static) if (s->count * (double)s->results > ONS_PARALLEL_GRAIN)
-    for (int64_t task = 0; task < tasks; ++task)
-        results[task % s->parts * s->outer + task / s->parts] = reduce_row(s, x, task / s->parts, task % s->parts);
+    for (int64_t task = 0; task < tasks; ++task) {
+        double result = reduce_row(s, x, task / s->parts, task % s->parts);
+        if (s->parts > 1)
+            parts[task % s->parts * s->outer + task / s->parts] = result;
+        else
+            s->reducer->finish(&result, out + task, 1, s->count);
+    }
 }
 
-/* Columns [begin, end) of one row of results, from part `part` of the rows: so many rows at once that they stay in a
- * near cache while all columns are visited. */
-static void reduce_span(const reduction_state *s, const float *x, int64_t part, int64_t begin, int64_t end,
-                        float *results) {
+/* At most SPAN_WIDTH columns of one row of results, from part `part` of the rows: so many rows at once that they stay
+ * in a near cache while all columns are visited. */
+static void reduce_span(const reduction_state *s, const float *x, int64_t part, int64_t width, double *results) {
     uint32_t last = s->reduced.rank - 1;
     int64_t height = s->reduced.dims[last], stride = s->reduced.strides[last];
     int64_t row = s->combined * part / s->parts, row_end = s->combined * (part + 1) / s->parts;
-    float some[ONS_REDUCTION_WIDTH];
-    for (bool first = true; row < row_end; first = false) {
+    for (int64_t j = 0; j < width; ++j) results[j] = s->reducer->identity;
+    while (row < row_end) {
         int64_t rows = height - row % height;
         rows = rows > row_end - row ? row_end - row : rows;
         rows = rows > ROWS_AT_ONCE ? ROWS_AT_ONCE : rows;
         const float *from = x + offset_of(&s->reduced, row);
-        for (int64_t j = begin; j < end; j += ONS_REDUCTION_WIDTH) {
-            int width = end - j < ONS_REDUCTION_WIDTH ? (int)(end - j) : ONS_REDUCTION_WIDTH;
-            s->reducer->columns(from + j, rows, stride, width, first ? results + j : some);
-            if (!first) s->reducer->join(results + j, some, width);
+        for (int64_t j = 0; j < width; j += ONS_REDUCTION_WIDTH) {
+            int some = width - j < ONS_REDUCTION_WIDTH ? (int)(width - j) : ONS_REDUCTION_WIDTH;
+            s->reducer->columns(from + j, rows, stride, some, results + j);
         }
         row += rows;
     }
 }
 
-static void reduce_columns(const reduction_state *s, const float *x, float *results) {
+static void reduce_columns(const reduction_state *s, const float *x, double *parts, float *out) {
     int64_t tasks = s->outer * s->spans * s->parts;
 #pragma omp parallel for schedule(static) if (s->count * (double)s->results > ONS_PARALLEL_GRAIN)
     for (int64_t task = 0; task < tasks; ++task) {
         int64_t part = task % s->parts, span = task / s->parts % s->spans, outer = task / s->parts / s->spans;
-        reduce_span(s, x + offset_of(&s->kept, outer), part, s->width * span / s->spans,
-                    s->width * (span + 1) / s->spans, results + part * s->results + outer * s->width);
+        int64_t begin = s->width * span / s->spans, width = s->width * (span + 1) / s->spans - begin;
+        const float *from = x + offset_of(&s->kept, outer) + begin;
+        int64_t to = outer * s->width + begin;
+        if (s->parts > 1) {
+            reduce_span(s, from, part, width, parts + part * s->results + to);
+        } else {
+            double results[SPAN_WIDTH];
+            reduce_span(s, from, part, width, results);
+            s->reducer->finish(results, out + to, width, s->count);
+        }
     }
 }
 
 void ons_reduction_run(const ons_launch *launch) {
     const reduction_state *s = launch->state;
     float *out = launch->outputs[0];
-    float *results = s->parts > 1 ? launch->scratch : out;
+    double *parts = launch->scratch;
     if (s->count * (double)s->results == 0) {
-        for (int64_t i = 0; i < s->results; ++i) out[i] = s->reducer->identity;
-    } else if (s->columns) {
-        reduce_columns(s, launch->inputs[0], results);
-    } else {
-        reduce_rows(s, launch->inputs[0], results);
+        for (int64_t i = 0; i < s->results; ++i) s->reducer->finish(&s->reducer->identity, out + i, 1, s->count);
+        return;
     }
-    if (s->parts > 1) memcpy(out, results, (size_t)s->results * sizeof(float));
-    for (int64_t part = 1; part < s->parts; ++part) s->reducer->join(out, results + part * s->results, s->results);
-    s->reducer->finish(out, s->results, s->count);
+    (s->columns ? reduce_columns : reduce_rows)(s, launch->inputs[0], parts, out);
+    if (s->parts == 1) return;
+    for (int64_t part = 1; part < s->parts; ++part) s->reducer->join(parts, parts + part * s->results, s->results);
+    s->reducer->finish(parts, out, s->results, s->count);
 }

@@ -2,11 +2,14 @@
  *
  * Axes are joined into groups that are kept or reduced by turns; the last group decides the form:
  *
- *     rows      it is reduced:  […, n] → […]      16 lanes go along each row
+ *     rows      it is reduced:  […, n] → […]      lanes go along each row
  *     columns   it is kept:     [n, w] → [w]      neighbouring columns are lanes, and rows come one after the other
  *
  * Where there are too few results to share among threads, each is made in parts whose number depends on sizes alone,
  * and the parts are joined in order: results do not depend on the number of threads.
+ *
+ * Short runs are joined in float, as fast as memory brings them, and runs in double: a column of ten thousand numbers
+ * of either sign would lose three digits in float.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_REDUCTION_H
 #define ONSTAGE_KERNELS_COMMON_REDUCTION_H
@@ -17,19 +20,19 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/lanes.h"
 
-/* One way to reduce. Results in between are floats; a row's own total is as exact as `row` makes it. */
+/* One way to reduce. Results in between are doubles. */
 typedef struct ons_reducer {
-    float identity;
-    float (*row)(const float *x, int64_t n);
-    /* results[j] = x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j < width ≤ ONS_REDUCTION_WIDTH */
-    void (*columns)(const float *x, int64_t rows, int64_t stride, int width, float *results);
+    double identity;
+    double (*row)(const float *x, int64_t n);
+    /* results[j] = results[j] ∘ x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j < width ≤ ONS_REDUCTION_WIDTH */
+    void (*columns)(const float *x, int64_t rows, int64_t stride, int width, double *results);
     /* a[j] = a[j] ∘ b[j] */
-    void (*join)(float *a, const float *b, int64_t n);
-    /* the result from the joined parts of `count` elements, in place */
-    void (*finish)(float *a, int64_t n, double count);
+    void (*join)(double *a, const double *b, int64_t n);
+    /* the results from joined parts of `count` elements */
+    void (*finish)(const double *a, float *results, int64_t n, double count);
 } ons_reducer;
 
-enum { ONS_REDUCTION_WIDTH = 64, ONS_REDUCTION_BLOCK = 4096 };
+enum { ONS_REDUCTION_WIDTH = 64 };
 
 /* ---- descriptor parts: inputs data, axes; attributes keepdims, noop_with_empty_axes */
 enum { ONS_REDUCTION_KEEPDIMS, ONS_REDUCTION_NOOP };
@@ -83,78 +86,84 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[static ON
         }                                                                                                              \
     }
 
-/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) and JOIN(a, b) on ons_lanes, JOIN_ONE(a,
- * b) on floats, and FINISH, an expression of the float `a` and the double `count`. IDENTITY is also an element that
- * changes nothing. */
-#define ONS_DEFINE_REDUCER(SYMBOL, IDENTITY, STEP, JOIN, JOIN_ONE, FINISH)                                             \
-    static float SYMBOL##_block(const float *x, int64_t n) {                                                           \
-        ons_lanes a = ons_lanes_all(IDENTITY), b = a, c = a, d = a;                                                    \
+/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on ons_lanes, JOIN(a, b) on vectors of
+ * floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. RUN: how
+ * many steps are taken in float before the result goes into a double. IDENTITY is also an element that changes nothing.
+ */
+#define ONS_DEFINE_REDUCER(SYMBOL, RUN, IDENTITY, STEP, JOIN, JOIN_ONE, FINISH)                                        \
+    static inline ons_wide_lanes SYMBOL##_widen(ons_wide_lanes a, ons_lanes x) {                                       \
+        ons_wide_lanes b = ons_wide_lanes_of(x);                                                                       \
+        return (ons_wide_lanes){{JOIN(a.half[0], b.half[0]), JOIN(a.half[1], b.half[1])}};                             \
+    }                                                                                                                  \
+    static double SYMBOL##_row(const float *x, int64_t n) {                                                            \
+        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
+        ons_wide_lanes total = ons_wide_lanes_of(none);                                                                \
         int64_t i = 0;                                                                                                 \
-        for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES) {                                                           \
-            a = STEP(a, ons_lanes_load(x + i));                                                                        \
-            b = STEP(b, ons_lanes_load(x + i + ONS_LANES));                                                            \
-            c = STEP(c, ons_lanes_load(x + i + 2 * ONS_LANES));                                                        \
-            d = STEP(d, ons_lanes_load(x + i + 3 * ONS_LANES));                                                        \
-        }                                                                                                              \
-        for (; i + ONS_LANES <= n; i += ONS_LANES) a = STEP(a, ons_lanes_load(x + i));                                 \
-        if (i < n) b = STEP(b, ons_lanes_load_some(x + i, n - i, IDENTITY));                                           \
-        a = JOIN(JOIN(a, b), JOIN(c, d));                                                                              \
-        for (int width = ONS_LANES / 2; width > 0; width /= 2)                                                         \
-            for (int lane = 0; lane < width; ++lane) a[lane] = JOIN_ONE(a[lane], a[lane + width]);                     \
-        return a[0];                                                                                                   \
-    }                                                                                                                  \
-    static float SYMBOL##_row(const float *x, int64_t n) {                                                             \
-        if (n <= ONS_REDUCTION_BLOCK) return SYMBOL##_block(x, n);                                                     \
-        double result = IDENTITY;                                                                                      \
-        for (int64_t i = 0; i < n; i += ONS_REDUCTION_BLOCK) {                                                         \
-            int64_t some = n - i < ONS_REDUCTION_BLOCK ? n - i : ONS_REDUCTION_BLOCK;                                  \
-            double next = SYMBOL##_block(x + i, some);                                                                 \
-            result = JOIN_ONE(result, next);                                                                           \
-        }                                                                                                              \
-        return (float)result;                                                                                          \
-    }                                                                                                                  \
-    static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int width, float *results) {            \
-        if (width == 4 * ONS_LANES) {                                                                                  \
-            ons_lanes a = ons_lanes_all(IDENTITY), b = a, c = a, d = a;                                                \
-            for (int64_t r = 0; r < rows; ++r, x += stride) {                                                          \
-                a = STEP(a, ons_lanes_load(x));                                                                        \
-                b = STEP(b, ons_lanes_load(x + ONS_LANES));                                                            \
-                c = STEP(c, ons_lanes_load(x + 2 * ONS_LANES));                                                        \
-                d = STEP(d, ons_lanes_load(x + 3 * ONS_LANES));                                                        \
+        while (i + 4 * ONS_LANES <= n) {                                                                               \
+            int64_t end = n - i < (RUN)*4 * ONS_LANES ? n : i + (RUN)*4 * ONS_LANES;                                   \
+            ons_lanes a = none, b = none, c = none, d = none;                                                          \
+            for (; i + 4 * ONS_LANES <= end; i += 4 * ONS_LANES) {                                                     \
+                a = STEP(a, ons_lanes_load(x + i));                                                                    \
+                b = STEP(b, ons_lanes_load(x + i + ONS_LANES));                                                        \
+                c = STEP(c, ons_lanes_load(x + i + 2 * ONS_LANES));                                                    \
+                d = STEP(d, ons_lanes_load(x + i + 3 * ONS_LANES));                                                    \
             }                                                                                                          \
-            ons_lanes_store(results, a);                                                                               \
-            ons_lanes_store(results + ONS_LANES, b);                                                                   \
-            ons_lanes_store(results + 2 * ONS_LANES, c);                                                               \
-            ons_lanes_store(results + 3 * ONS_LANES, d);                                                               \
+            total = SYMBOL##_widen(total, JOIN(JOIN(a, b), JOIN(c, d)));                                               \
+        }                                                                                                              \
+        ons_lanes rest = none;                                                                                         \
+        for (; i + ONS_LANES <= n; i += ONS_LANES) rest = STEP(rest, ons_lanes_load(x + i));                           \
+        if (i < n) rest = STEP(rest, ons_lanes_load_some(x + i, n - i, IDENTITY));                                     \
+        total = SYMBOL##_widen(total, rest);                                                                           \
+        total.half[0] = JOIN(total.half[0], total.half[1]);                                                            \
+        for (int width = ONS_LANES / 4; width > 0; width /= 2)                                                         \
+            for (int k = 0; k < width; ++k) total.half[0][k] = JOIN_ONE(total.half[0][k], total.half[0][k + width]);   \
+        return total.half[0][0];                                                                                       \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void SYMBOL##_some_columns(                                           \
+        const float *x, int64_t rows, int64_t stride, int sets, int count, double *results) {                          \
+        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
+        ons_wide_lanes total[ONS_REDUCTION_WIDTH / ONS_LANES];                                                         \
+        for (int k = 0; k < sets; ++k) total[k] = ons_wide_lanes_of(none);                                             \
+        for (int64_t r = 0; r < rows;) {                                                                               \
+            int64_t end = rows - r < (RUN) ? rows : r + (RUN);                                                         \
+            ons_lanes a[ONS_REDUCTION_WIDTH / ONS_LANES];                                                              \
+            for (int k = 0; k < sets; ++k) a[k] = none;                                                                \
+            for (; r < end; ++r, x += stride)                                                                          \
+                for (int k = 0; k < sets; ++k)                                                                         \
+                    a[k] = STEP(a[k], count == ONS_LANES ? ons_lanes_load(x + k * ONS_LANES)                           \
+                                                         : ons_lanes_load_some(x, count, IDENTITY));                   \
+            for (int k = 0; k < sets; ++k) total[k] = SYMBOL##_widen(total[k], a[k]);                                  \
+        }                                                                                                              \
+        for (int k = 0; k < sets; ++k)                                                                                 \
+            for (int i = 0; i < count; ++i)                                                                            \
+                results[k * ONS_LANES + i] =                                                                           \
+                    JOIN_ONE(results[k * ONS_LANES + i], total[k].half[2 * i / ONS_LANES][i % (ONS_LANES / 2)]);       \
+    }                                                                                                                  \
+    static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int width, double *results) {           \
+        int j = 0;                                                                                                     \
+        if (width == ONS_REDUCTION_WIDTH) {                                                                            \
+            SYMBOL##_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_LANES, ONS_LANES, results);               \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int j = 0; j < width; j += ONS_LANES) {                                                                   \
-            ons_lanes a = ons_lanes_all(IDENTITY);                                                                     \
-            int some = width - j;                                                                                      \
-            for (int64_t r = 0; r < rows; ++r)                                                                         \
-                a = STEP(a, some >= ONS_LANES ? ons_lanes_load(x + r * stride + j)                                     \
-                                              : ons_lanes_load_some(x + r * stride + j, some, IDENTITY));              \
-            if (some >= ONS_LANES)                                                                                     \
-                ons_lanes_store(results + j, a);                                                                       \
-            else                                                                                                       \
-                ons_lanes_store_some(results + j, a, some);                                                            \
-        }                                                                                                              \
+        for (; j + ONS_LANES <= width; j += ONS_LANES)                                                                 \
+            SYMBOL##_some_columns(x + j, rows, stride, 1, ONS_LANES, results + j);                                     \
+        if (j < width) SYMBOL##_some_columns(x + j, rows, stride, 1, width - j, results + j);                          \
     }                                                                                                                  \
-    static void SYMBOL##_join(float *a, const float *b, int64_t n) {                                                   \
+    static void SYMBOL##_join(double *a, const double *b, int64_t n) {                                                 \
         for (int64_t j = 0; j < n; ++j) a[j] = JOIN_ONE(a[j], b[j]);                                                   \
     }                                                                                                                  \
-    static void SYMBOL##_finish(float *results, int64_t n, double count) {                                             \
+    static void SYMBOL##_finish(const double *from, float *results, int64_t n, double count) {                         \
+        (void)count;                                                                                                   \
         for (int64_t j = 0; j < n; ++j) {                                                                              \
-            float a = results[j];                                                                                      \
+            double a = from[j];                                                                                        \
             results[j] = (float)(FINISH);                                                                              \
         }                                                                                                              \
-        (void)count;                                                                                                   \
     }                                                                                                                  \
     static const ons_reducer SYMBOL##_reducer = {IDENTITY, SYMBOL##_row, SYMBOL##_columns, SYMBOL##_join,              \
                                                  SYMBOL##_finish};                                                     \
     static ons_status *SYMBOL##_prepare(ons_prepare *p) { return ons_reduction_prepare(p, &SYMBOL##_reducer); }
 
-/* ---- steps and joins on lanes and on single numbers */
+/* ---- steps and joins on vectors and on single numbers */
 #define ONS_SUM_OF(a, b)     ((a) + (b))
 #define ONS_PRODUCT_OF(a, b) ((a) * (b))
 #define ONS_ADD_SQUARE(a, x) ((a) + (x) * (x))
@@ -162,19 +171,57 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[static ON
 #define ONS_LARGER_OF(a, b)  ((b) > (a) || (b) != (b) ? (b) : (a))
 #define ONS_SMALLER_OF(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 
-typedef int32_t ons_lanes_bits __attribute__((vector_size(sizeof(ons_lanes))));
+/* The same on vectors: every bit of the condition is set where it holds. */
+#define ONS_CHOICE_OF(CONDITION, a, b)                                                                                 \
+    ((__typeof__(a))(((CONDITION) & (__typeof__(CONDITION))(b)) | (~(CONDITION) & (__typeof__(CONDITION))(a))))
+#define ONS_LARGER_LANES(a, b)  ONS_CHOICE_OF(((b) > (a)) | ((b) != (b)), a, b)
+#define ONS_SMALLER_LANES(a, b) ONS_CHOICE_OF(((b) < (a)) | ((b) != (b)), a, b)
 
-static inline ons_lanes ons_lanes_choose(ons_lanes_bits mask, ons_lanes yes, ons_lanes no) {
-    return (ons_lanes)((mask & (ons_lanes_bits)yes) | (~mask & (ons_lanes_bits)no));
-}
-static inline ons_lanes ons_lanes_larger(ons_lanes a, ons_lanes b) {
-    return ons_lanes_choose((b > a) | (b != b), b, a);
-}
-static inline ons_lanes ons_lanes_smaller(ons_lanes a, ons_lanes b) {
-    return ons_lanes_choose((b < a) | (b != b), b, a);
-}
 static inline ons_lanes ons_lanes_add_magnitude(ons_lanes a, ons_lanes x) {
-    return a + (ons_lanes)((ons_lanes_bits)x & 0x7fffffff);
+    typedef int32_t bits __attribute__((vector_size(sizeof(ons_lanes))));
+    return a + (ons_lanes)((bits)x & INT32_MAX);
 }
+
+/* The gradient of ReduceMax and ReduceMin: elements that tie share it evenly, as in PyTorch's amax and amin. */
+ons_status *ons_reduction_extreme_gradient(ons_gradient *g);
+
+/* ---- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest integer; `no_gradient` of the long ones.
+ */
+/* clang-format off */
+#define ONS_REDUCTION_CASES(INPUT, TOLERANCE, INTEGER_LOW, LONG_NO_GRADIENT)                                           \
+    {.name = "last", .inputs = {INPUT(5, 37), ONS_I64(-1)}, .tolerance = (TOLERANCE), .flops = 185},                   \
+    {.name = "first", .inputs = {INPUT(37, 5), ONS_I64(0)}, .tolerance = (TOLERANCE), .flops = 185},                   \
+    {.name = "middle", .inputs = {INPUT(3, 7, 5), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 105},                \
+    {.name = "channels", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0, 2, 3)}, .tolerance = (TOLERANCE), .flops = 120},     \
+    {.name = "alternating", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0, 2)}, .tolerance = (TOLERANCE), .flops = 120},     \
+    {.name = "all", .inputs = {INPUT(4, 9)}, .tolerance = (TOLERANCE), .flops = 36},                                   \
+    {.name = "dropped", .inputs = {INPUT(4, 9), ONS_I64(1)}, .settings = {ONS_SET_INT("keepdims", 0)},                 \
+     .tolerance = (TOLERANCE), .flops = 36},                                                                           \
+    {.name = "nothing", .inputs = {INPUT(4, 3)}, .settings = {ONS_SET_INT("noop_with_empty_axes", 1)},                 \
+     .tolerance = (TOLERANCE), .flops = 12},                                                                           \
+    {.name = "rank0", .inputs = {INPUT()}, .tolerance = (TOLERANCE), .flops = 1},                                      \
+    {.name = "empty", .inputs = {INPUT(3, 0), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 0, .no_gradient = true}, \
+    {.name = "threads_rows", .inputs = {INPUT(60, 999), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 59940,         \
+     .no_gradient = (LONG_NO_GRADIENT)},                                                                               \
+    {.name = "threads_columns", .inputs = {INPUT(3, 777, 45), ONS_I64(0, 1)}, .tolerance = (TOLERANCE),                \
+     .flops = 104895, .no_gradient = (LONG_NO_GRADIENT)},                                                              \
+    {.name = "threads_channels", .inputs = {INPUT(3, 5, 77, 79), ONS_I64(0, 2, 3)}, .tolerance = (TOLERANCE),          \
+     .flops = 91245, .no_gradient = (LONG_NO_GRADIENT)},                                                               \
+    {.name = "threads_all", .inputs = {INPUT(70001)}, .tolerance = (TOLERANCE), .flops = 70001,                        \
+     .no_gradient = (LONG_NO_GRADIENT)},                                                                               \
+    {.name = "threads_wide", .inputs = {INPUT(9, 5000), ONS_I64(0)}, .tolerance = (TOLERANCE), .flops = 45000,         \
+     .no_gradient = (LONG_NO_GRADIENT)},                                                                               \
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, INTEGER_LOW, 9, 4, 3), ONS_I64(0)}, .flops = 12},            \
+    {.name = "twice", .inputs = {INPUT(4, 9), ONS_I64(1, -1)}, .error = "twice"},                                      \
+    {.name = "outside", .inputs = {INPUT(4, 9), ONS_I64(2)}, .error = "axis 2"}
+
+#define ONS_REDUCTION_LARGE_CASES                                                                                      \
+    {.name = "large_bias", .inputs = {ONS_F32(8192, 768), ONS_I64(0)}, .flops = 6291456, .benchmark = true},           \
+    {.name = "large_rows", .inputs = {ONS_F32(8192, 768), ONS_I64(-1)}, .flops = 6291456, .benchmark = true},          \
+    {.name = "large_channels", .inputs = {ONS_F32(32, 64, 56, 56), ONS_I64(0, 2, 3)}, .flops = 6422528,                \
+     .benchmark = true},                                                                                               \
+    {.name = "large_positions", .inputs = {ONS_F32(32, 256, 768), ONS_I64(0)}, .flops = 6291456, .benchmark = true},   \
+    {.name = "small_bias", .inputs = {ONS_F32(128, 128), ONS_I64(0)}, .flops = 16384, .benchmark = true}
+/* clang-format on */
 
 #endif

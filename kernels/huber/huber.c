@@ -8,45 +8,11 @@ static inline float huber_of_float(float d, float delta) {
     return magnitude <= delta ? square : line;
 }
 
-ONS_POINTWISE_LOSS_FUNCTIONS(huber, huber_of(x - t, parameter), huber_of_float(x - t, parameter))
-
 /* Difference, magnitude, square, comparison and sum. */
-static ons_cost huber_cost(const ons_operands *o) {
-    return (ons_cost){5 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
-static ons_status *huber_gradient(ons_gradient *g) {
-    return ons_pointwise_loss_build_gradient(g, &ons_op_huber_gradient);
-}
+ONS_POINTWISE_LOSS_FUNCTIONS(huber, 5, huber_of(x - t, parameter), huber_of_float(x - t, parameter))
 
 static const ons_case huber_cases[] = {
-    {.name = "matrix",
-     .inputs = {ONS_F32_IN(-2, 2, 5, 7), ONS_F32_IN(-1, 1, 5, 7)},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 1e-5,
-     .flops = 175},
-    {.name = "rank0",
-     .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(-1, 1)},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 1e-5,
-     .flops = 5},
-    {.name = "odd",
-     .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(-1, 1, 3, 1, 37)},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 1e-5,
-     .flops = 555},
-    {.name = "threads",
-     .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(-1, 1, 9, 5003)},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 1e-5,
-     .flops = 225135,
-     .no_gradient = true},
-    {.name = "large",
-     .inputs = {ONS_F32_IN(-2, 2, 1024, 4096), ONS_F32_IN(-1, 1, 1024, 4096)},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 1e-5,
-     .flops = 20971520,
-     .benchmark = true},
+    ONS_POINTWISE_LOSS_CASES(5, -1, ONS_SET_FLOAT("delta", 0.4)),
     {.name = NULL},
 };
 

@@ -7,46 +7,12 @@ static inline float limited(float d, float delta) {
     return above > delta ? delta : above;
 }
 
-ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(huber_gradient, (fmin(fmax(x - t, -parameter), parameter)),
+/* Difference, two comparisons and a product. */
+ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(huber_gradient, 4, (fmin(fmax(x - t, -parameter), parameter)),
                                       (limited(x - t, parameter)))
 
-/* Difference, two comparisons and a product. */
-static ons_cost huber_gradient_cost(const ons_operands *o) {
-    return (ons_cost){4 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static const ons_case huber_gradient_cases[] = {
-    {.name = "matrix",
-     .inputs = {ONS_F32_IN(-2, 2, 5, 7), ONS_F32_IN(-1, 1, 5, 7), ONS_F32()},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 2e-6,
-     .flops = 140},
-    {.name = "rank0",
-     .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(-1, 1), ONS_F32()},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 2e-6,
-     .flops = 4},
-    {.name = "odd",
-     .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(-1, 1, 3, 1, 37), ONS_F32()},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 2e-6,
-     .flops = 444},
-    {.name = "threads",
-     .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(-1, 1, 9, 5003), ONS_F32()},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 2e-6,
-     .flops = 180108},
-    {.name = "empty",
-     .inputs = {ONS_F32_IN(-2, 2, 0, 3), ONS_F32_IN(-1, 1, 0, 3), ONS_F32()},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 2e-6,
-     .flops = 0},
-    {.name = "large",
-     .inputs = {ONS_F32_IN(-2, 2, 1024, 4096), ONS_F32_IN(-1, 1, 1024, 4096), ONS_F32()},
-     .settings = {ONS_SET_FLOAT("delta", 0.4)},
-     .tolerance = 2e-6,
-     .flops = 16777216,
-     .benchmark = true},
+    ONS_POINTWISE_LOSS_GRADIENT_CASES(4, -1, ONS_SET_FLOAT("delta", 0.4)),
     {.name = NULL},
 };
 

@@ -6,7 +6,7 @@
 
 ONS_REDUCTION_REFERENCE(reduce_prod, 1, a *x, a, 1, ons_wrapping_multiply(a, x), a)
 
-ONS_DEFINE_REDUCER(reduce_prod, 1, ONS_PRODUCT_OF, ONS_PRODUCT_OF, ONS_PRODUCT_OF, a)
+ONS_DEFINE_REDUCER(reduce_prod, 1, 1, ONS_PRODUCT_OF, ONS_PRODUCT_OF, ONS_PRODUCT_OF, a)
 
 static ons_status *reduce_prod_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_reduce_prod_gradient,
@@ -15,43 +15,7 @@ static ons_status *reduce_prod_gradient(ons_gradient *g) {
 }
 
 static const ons_case reduce_prod_cases[] = {
-    {.name = "last", .inputs = {ONS_F32(5, 37), ONS_I64(-1)}, .tolerance = 1e-5, .flops = 185},
-    {.name = "first", .inputs = {ONS_F32(37, 5), ONS_I64(0)}, .tolerance = 1e-5, .flops = 185},
-    {.name = "middle", .inputs = {ONS_F32(3, 7, 5), ONS_I64(1)}, .tolerance = 1e-5, .flops = 105},
-    {.name = "channels", .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(0, 2, 3)}, .tolerance = 1e-5, .flops = 120},
-    {.name = "alternating", .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(0, 2)}, .tolerance = 1e-5, .flops = 120},
-    {.name = "all", .inputs = {ONS_F32(4, 9)}, .tolerance = 1e-5, .flops = 36},
-    {.name = "dropped",
-     .inputs = {ONS_F32(4, 9), ONS_I64(1)},
-     .settings = {ONS_SET_INT("keepdims", 0)},
-     .tolerance = 1e-5,
-     .flops = 36},
-    {.name = "nothing",
-     .inputs = {ONS_F32(4, 3)},
-     .settings = {ONS_SET_INT("noop_with_empty_axes", 1)},
-     .tolerance = 1e-5,
-     .flops = 12},
-    {.name = "rank0", .inputs = {ONS_F32()}, .tolerance = 1e-5, .flops = 1},
-    {.name = "empty", .inputs = {ONS_F32(3, 0), ONS_I64(1)}, .tolerance = 1e-5, .flops = 0, .no_gradient = true},
-    {.name = "threads_rows",
-     .inputs = {ONS_F32(60, 999), ONS_I64(1)},
-     .tolerance = 1e-5,
-     .flops = 59940,
-     .no_gradient = true},
-    {.name = "threads_columns",
-     .inputs = {ONS_F32(3, 777, 45), ONS_I64(0, 1)},
-     .tolerance = 5e-5,
-     .flops = 104895,
-     .no_gradient = true},
-    {.name = "threads_all", .inputs = {ONS_F32(70001)}, .tolerance = 5e-5, .flops = 70001, .no_gradient = true},
-    {.name = "threads_wide",
-     .inputs = {ONS_F32(9, 5000), ONS_I64(0)},
-     .tolerance = 1e-5,
-     .flops = 45000,
-     .no_gradient = true},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 4, 3), ONS_I64(0)}, .flops = 12},
-    {.name = "twice", .inputs = {ONS_F32(4, 9), ONS_I64(1, -1)}, .error = "twice"},
-    {.name = "outside", .inputs = {ONS_F32(4, 9), ONS_I64(2)}, .error = "axis 2"},
+    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, true),
     {.name = NULL},
 };
 

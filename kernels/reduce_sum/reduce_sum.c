@@ -5,7 +5,7 @@
 
 ONS_REDUCTION_REFERENCE(reduce_sum, 0, a + x, a, 0, ons_wrapping_add(a, x), a)
 
-ONS_DEFINE_REDUCER(reduce_sum, 0, ONS_SUM_OF, ONS_SUM_OF, ONS_SUM_OF, a)
+ONS_DEFINE_REDUCER(reduce_sum, 8, 0, ONS_SUM_OF, ONS_SUM_OF, ONS_SUM_OF, a)
 
 static ons_status *reduce_sum_gradient(ons_gradient *g) {
     g->gradients[0] = ons_reduction_spread(g, g->cotangents[0]);
@@ -13,39 +13,8 @@ static ons_status *reduce_sum_gradient(ons_gradient *g) {
 }
 
 static const ons_case reduce_sum_cases[] = {
-    {.name = "last", .inputs = {ONS_F32(5, 37), ONS_I64(-1)}, .tolerance = 1e-5, .flops = 185},
-    {.name = "first", .inputs = {ONS_F32(37, 5), ONS_I64(0)}, .tolerance = 1e-5, .flops = 185},
-    {.name = "middle", .inputs = {ONS_F32(3, 7, 5), ONS_I64(1)}, .tolerance = 1e-5, .flops = 105},
-    {.name = "channels", .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(0, 2, 3)}, .tolerance = 1e-5, .flops = 120},
-    {.name = "alternating", .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(0, 2)}, .tolerance = 1e-5, .flops = 120},
-    {.name = "all", .inputs = {ONS_F32(4, 9)}, .tolerance = 1e-5, .flops = 36},
-    {.name = "dropped",
-     .inputs = {ONS_F32(4, 9), ONS_I64(1)},
-     .settings = {ONS_SET_INT("keepdims", 0)},
-     .tolerance = 1e-5,
-     .flops = 36},
-    {.name = "nothing",
-     .inputs = {ONS_F32(4, 3)},
-     .settings = {ONS_SET_INT("noop_with_empty_axes", 1)},
-     .tolerance = 1e-5,
-     .flops = 12},
-    {.name = "rank0", .inputs = {ONS_F32()}, .tolerance = 1e-5, .flops = 1},
-    {.name = "empty", .inputs = {ONS_F32(3, 0), ONS_I64(1)}, .tolerance = 1e-5, .flops = 0, .no_gradient = true},
-    {.name = "threads_rows", .inputs = {ONS_F32(60, 999), ONS_I64(1)}, .tolerance = 1e-5, .flops = 59940},
-    {.name = "threads_columns", .inputs = {ONS_F32(3, 777, 45), ONS_I64(0, 1)}, .tolerance = 5e-5, .flops = 104895},
-    {.name = "threads_all", .inputs = {ONS_F32(70001)}, .tolerance = 5e-5, .flops = 70001},
-    {.name = "threads_wide", .inputs = {ONS_F32(9, 5000), ONS_I64(0)}, .tolerance = 1e-5, .flops = 45000},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 4, 3), ONS_I64(0)}, .flops = 12},
-    {.name = "twice", .inputs = {ONS_F32(4, 9), ONS_I64(1, -1)}, .error = "twice"},
-    {.name = "outside", .inputs = {ONS_F32(4, 9), ONS_I64(2)}, .error = "axis 2"},
-    {.name = "large_bias", .inputs = {ONS_F32(8192, 768), ONS_I64(0)}, .flops = 6291456, .benchmark = true},
-    {.name = "large_rows", .inputs = {ONS_F32(8192, 768), ONS_I64(-1)}, .flops = 6291456, .benchmark = true},
-    {.name = "large_channels",
-     .inputs = {ONS_F32(32, 64, 56, 56), ONS_I64(0, 2, 3)},
-     .flops = 6422528,
-     .benchmark = true},
-    {.name = "large_positions", .inputs = {ONS_F32(32, 256, 768), ONS_I64(0)}, .flops = 6291456, .benchmark = true},
-    {.name = "small_bias", .inputs = {ONS_F32(128, 128), ONS_I64(0)}, .flops = 16384, .benchmark = true},
+    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),
+    ONS_REDUCTION_LARGE_CASES,
     {.name = NULL},
 };
 

@@ -1,35 +1,11 @@
 /* Squared error: Σ (x - t)² ÷ counted targets. */
 #include "kernels/common/pointwise_loss.h"
 
-ONS_POINTWISE_LOSS_FUNCTIONS(squared_error, (x - t) * (x - t), (x - t) * (x - t))
-
 /* Difference, square and sum. */
-static ons_cost squared_error_cost(const ons_operands *o) {
-    return (ons_cost){3 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
-static ons_status *squared_error_gradient(ons_gradient *g) {
-    return ons_pointwise_loss_build_gradient(g, &ons_op_squared_error_gradient);
-}
+ONS_POINTWISE_LOSS_FUNCTIONS(squared_error, 3, (x - t) * (x - t), (x - t) * (x - t))
 
 static const ons_case squared_error_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32_IN(-2, 2, 5, 7), ONS_F32_IN(-1, 1, 5, 7)}, .tolerance = 1e-5, .flops = 105},
-    {.name = "rank0", .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(-1, 1)}, .tolerance = 1e-5, .flops = 3},
-    {.name = "odd",
-     .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(-1, 1, 3, 1, 37)},
-     .tolerance = 1e-5,
-     .flops = 333},
-    {.name = "target_shape", .inputs = {ONS_F32(5, 7), ONS_F32(7, 5)}, .error = "target"},
-    {.name = "threads",
-     .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(-1, 1, 9, 5003)},
-     .tolerance = 1e-5,
-     .flops = 135081,
-     .no_gradient = true},
-    {.name = "large",
-     .inputs = {ONS_F32_IN(-2, 2, 1024, 4096), ONS_F32_IN(-1, 1, 1024, 4096)},
-     .tolerance = 1e-5,
-     .flops = 12582912,
-     .benchmark = true},
+    ONS_POINTWISE_LOSS_CASES(3, -1, ONS_NO_SETTING),
     {.name = NULL},
 };
 

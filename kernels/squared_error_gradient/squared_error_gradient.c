@@ -1,36 +1,11 @@
 /* Gradient of the squared error: 2 (x - t) × cotangent ÷ counted targets. */
 #include "kernels/common/pointwise_loss.h"
 
-ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(squared_error_gradient, (2 * (x - t)), (2 * (x - t)))
-
 /* Difference and two products. */
-static ons_cost squared_error_gradient_cost(const ons_operands *o) {
-    return (ons_cost){3 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
+ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(squared_error_gradient, 3, (2 * (x - t)), (2 * (x - t)))
 
 static const ons_case squared_error_gradient_cases[] = {
-    {.name = "matrix",
-     .inputs = {ONS_F32_IN(-2, 2, 5, 7), ONS_F32_IN(-1, 1, 5, 7), ONS_F32()},
-     .tolerance = 2e-6,
-     .flops = 105},
-    {.name = "rank0", .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(-1, 1), ONS_F32()}, .tolerance = 2e-6, .flops = 3},
-    {.name = "odd",
-     .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(-1, 1, 3, 1, 37), ONS_F32()},
-     .tolerance = 2e-6,
-     .flops = 333},
-    {.name = "threads",
-     .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(-1, 1, 9, 5003), ONS_F32()},
-     .tolerance = 2e-6,
-     .flops = 135081},
-    {.name = "empty",
-     .inputs = {ONS_F32_IN(-2, 2, 0, 3), ONS_F32_IN(-1, 1, 0, 3), ONS_F32()},
-     .tolerance = 2e-6,
-     .flops = 0},
-    {.name = "large",
-     .inputs = {ONS_F32_IN(-2, 2, 1024, 4096), ONS_F32_IN(-1, 1, 1024, 4096), ONS_F32()},
-     .tolerance = 2e-6,
-     .flops = 12582912,
-     .benchmark = true},
+    ONS_POINTWISE_LOSS_GRADIENT_CASES(3, -1, ONS_NO_SETTING),
     {.name = NULL},
 };
 
