@@ -1,0 +1,52 @@
+#include "kernels/common/recurrent_plan.h"
+
+#include <string.h>
+
+/* Operations of a step below which waiting for a second thread costs more than it brings. */
+static const double STEP_GRAIN = 4e5;
+
+void ons_recurrent_divide(const ons_recurrent *r, int threads, ons_recurrent_blocks *blocks) {
+    double step = 2.0 * (double)(r->directions * r->batch) * (double)r->rows * (double)r->hidden;
+    blocks->threads = step < STEP_GRAIN || threads < 1 ? 1 : threads;
+    for (blocks->width = ONS_RECURRENT_BLOCK;; blocks->width /= 2) {
+        blocks->each = (r->hidden + blocks->width - 1) / blocks->width;
+        blocks->count = r->directions * blocks->each;
+        bool even = blocks->count % blocks->threads == 0 || blocks->count >= 8 * blocks->threads;
+        if (even || blocks->width <= ONS_RECURRENT_BLOCK / 2) return;
+    }
+}
+
+int64_t ons_recurrent_book(int64_t *bytes, int64_t floats) {
+    int64_t at = *bytes;
+    *bytes += (floats * (int64_t)sizeof(float) + 63) / 64 * 64;
+    return at;
+}
+
+ons_status *ons_recurrent_prepare_product(ons_prepare *p, ons_shape a, ons_shape b, bool transpose_a, bool transpose_b,
+                                          bool bias, bool beta, int64_t *largest, ons_product *product) {
+    ons_product_form form = {.transpose_a = transpose_a, .transpose_b = transpose_b, .alpha = 1};
+    p->scratch_bytes = 0;
+    ONS_TRY(ons_product_prepare(p, &a, &b, &form, bias, beta, product));
+    if (p->scratch_bytes > *largest) *largest = p->scratch_bytes;
+    return NULL;
+}
+
+ons_recurrent_parts ons_recurrent_parts_of(const ons_recurrent *r, float *record) {
+    return (ons_recurrent_parts){
+        .gates = record,
+        .hidden = record + r->hidden_at,
+        .cell = r->cell == ONS_CELL_LSTM ? record + r->cell_at : NULL,
+        .candidates = r->cell == ONS_CELL_GRU ? record + r->candidate_at : NULL,
+        .slopes = r->keeps_slopes ? record + r->slopes_at : NULL,
+    };
+}
+
+void ons_recurrent_swap_time(const ons_recurrent *r, const float *from, float *to, bool to_batch_first) {
+    size_t bytes = (size_t)r->inputs * sizeof(float);
+#pragma omp parallel for schedule(static) if (r->steps * r->batch * r->inputs > ONS_PARALLEL_GRAIN)
+    for (int64_t t = 0; t < r->steps; ++t)
+        for (int64_t n = 0; n < r->batch; ++n) {
+            int64_t plain = (t * r->batch + n) * r->inputs, swapped = (n * r->steps + t) * r->inputs;
+            memcpy(to + (to_batch_first ? swapped : plain), from + (to_batch_first ? plain : swapped), bytes);
+        }
+}
