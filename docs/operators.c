@@ -8,6 +8,8 @@ static const char HEADING[] =
     "# Operators\n\n"
     "Printed by `./bazelw run //docs:operators`; a test compares this file with the program's registry.\n\n"
     "Files of opsets 7 to 22 are read. A node in an older form of its operator is turned into today's form first.\n"
+    "\"By its parts\": before anything runs, the node is replaced by nodes of other operators, which have gradient and "
+    "kernel.\n"
     "`onstage check MODEL.onnx` lists every node of a model that cannot be trained.\n\n";
 
 static bool is_internal(const ons_operator *op) { return strcmp(op->opset.domain, "onstage") == 0; }
@@ -20,12 +22,15 @@ static void print_reason(const char *yes, bool has, const char *why_not) {
 }
 
 static void print_row(const ons_operator *op) {
+    bool expands = (op->roles.traits & ONS_TRAIT_EXPANDS) != 0;
+    const char *domain = op->opset.domain;
     if (is_internal(op))
         printf("| %s |", op->name);
     else
-        printf("| %s | %u to %u |", op->name, op->opset.first, op->opset.last);
-    print_reason("yes", op->gradient.build != NULL, op->gradient.why_not);
-    print_reason("yes", op->cpu.run != NULL, op->cpu.why_not);
+        printf("| %s%s%s | %u to %u |", domain, domain[0] == '\0' ? "" : ".", op->name, op->opset.first,
+               op->opset.last);
+    print_reason(expands ? "by its parts" : "yes", expands || op->gradient.build != NULL, op->gradient.why_not);
+    print_reason(expands ? "by its parts" : "yes", expands || op->cpu.run != NULL, op->cpu.why_not);
     putchar('\n');
 }
 

@@ -165,6 +165,9 @@ typedef enum ons_trait {
     ONS_TRAIT_COUPLES_SAMPLES = 1 << 5, /* a sample's result depends on the others of its micro-batch */
     ONS_TRAIT_COMMUTATIVE = 1 << 6,     /* its two inputs may change places: patterns match both ways */
     ONS_TRAIT_ELEMENTWISE = 1 << 7,     /* output element i needs element i of operands of the same shape */
+    ONS_TRAIT_EXPANDS = 1 << 8,         /* binding always replaces it by nodes of other operators (ons_forms.mode) */
+    ONS_TRAIT_GRADIENT = 1 << 9,        /* output i is the derivative of the value that attribute 2 names by the value
+                                           that attribute 0 names at i, which is input i */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */
@@ -420,6 +423,10 @@ typedef struct ons_opset_range {
 } ons_opset_range;
 #define ONS_ONNX(FIRST, LAST)                                                                                          \
     { "", (FIRST), (LAST) }
+#define ONS_IN_DOMAIN(DOMAIN, FIRST, LAST)                                                                             \
+    {                                                                                                                  \
+        (DOMAIN), (FIRST), (LAST)                                                                                      \
+    }
 #define ONS_INTERNAL                                                                                                   \
     { "onstage", 1, 1 }
 
@@ -454,6 +461,26 @@ struct ons_operator {
                             LAYOUT, FORMS, REFERENCE, CPU, CUDA, CASES)                                                \
     const ons_operator ons_op_##SYMBOL = {NAME,  OPSET,   ARITY,  ATTRIBUTES, INFER,     COST, GRADIENT, SAVED,        \
                                           ROLES, ALIASES, LAYOUT, FORMS,      REFERENCE, CPU,  CUDA,     CASES}
+
+/* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its ons_mode_function. It needs no kernel and no gradient
+ * rule, as the nodes that replace it have theirs; the harness checks them against its reference. */
+#define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, EXPAND, REFERENCE, CASES)            \
+    const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
+                                          OPSET,                                                                       \
+                                          ARITY,                                                                       \
+                                          ATTRIBUTES,                                                                  \
+                                          INFER,                                                                       \
+                                          COST,                                                                        \
+                                          ONS_NOT_DIFFERENTIABLE("binding replaces it by nodes that are"),             \
+                                          ONS_SAVES_NOTHING,                                                           \
+                                          ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_EXPANDS, 0),                                \
+                                          ONS_NO_ALIASES,                                                              \
+                                          ONS_PLAIN_LAYOUT,                                                            \
+                                          ONS_FORMS(NULL, ONS_NO_PATTERNS, EXPAND),                                    \
+                                          REFERENCE,                                                                   \
+                                          ONS_NO_CPU_KERNEL("binding replaces it by nodes that have one"),             \
+                                          ONS_NO_CUDA_KERNEL("binding replaces it"),                                   \
+                                          CASES}
 
 #define ONS_INFER(FUNCTION)     (FUNCTION)
 #define ONS_COST(FUNCTION)      (FUNCTION)

@@ -59,6 +59,7 @@ static ons_status *check_forms(const ons_operator *op) {
     REQUIRE(op->forms.patterns != NULL, "no pattern list; write ONS_NO_PATTERNS");
     for (const ons_pattern *pattern = op->forms.patterns; pattern->form != NULL; ++pattern)
         REQUIRE(pattern->replace != NULL, "pattern '%s' has no replacement", pattern->form);
+    REQUIRE(!(op->roles.traits & ONS_TRAIT_EXPANDS) || op->forms.mode != NULL, "it expands by no function");
     REQUIRE(op->layout.policy != ONS_LAYOUT_CHOOSES || op->layout.choose != NULL, "a layout is chosen by no function");
     return NULL;
 }

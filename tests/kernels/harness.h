@@ -32,6 +32,10 @@ ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *o
 ons_status *ons_check_gradient(const ons_registry *registry, const ons_operator *op, const ons_case *example,
                                uint64_t seed);
 
+/* Of an operator that binding replaces: the nodes that it becomes against its reference, with gradients. */
+ons_status *ons_check_expansion(const ons_registry *registry, const ons_operator *op, const ons_case *example,
+                                uint64_t seed);
+
 /* Which operands the gradient rule reads in any case, against what the descriptor says that it saves. */
 ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op, uint64_t seed);
 

@@ -71,6 +71,7 @@ ParameterizedTest(position *at, operators, behaviour) {
             expect_success(ons_check_kernel(registry, op, example, ons_backends[i], threads, seed), op, example,
                            "kernel");
     expect_success(ons_check_gradient(registry, op, example, seed), op, example, "gradient");
+    expect_success(ons_check_expansion(registry, op, example, seed), op, example, "expansion");
 }
 
 Test(operators, registry) {

@@ -1,0 +1,57 @@
+/* com.microsoft.SkipLayerNormalization: LayerNormalization of x + skip + bias over the last axis; output 3 is the sum.
+ */
+#include <stdlib.h>
+
+#include "kernels/common/expanded_norm.h"
+
+enum { X, SKIP, SCALE, SHIFT, BIAS };
+
+static ons_status *microsoft_skip_layer_normalization_infer(ons_operands *o) { return ons_skip_infer(o, BIAS); }
+
+static ons_status *microsoft_skip_layer_normalization_expand(ons_mode_change *m) {
+    double epsilon = ons_attribute_float(m->operands, 0);
+    ons_value_id sum = ons_skip_sum(m, BIAS);
+    ons_value_id result =
+        ons_build(m->builder, &ons_op_layer_normalization, ONS_IN(sum, m->inputs[SCALE], ons_expand_input(m, SHIFT)),
+                  ONS_WITH(ONS_AT_INT(0, -1), ONS_AT_FLOAT(1, epsilon)));
+    return ons_skip_finish(m, result, sum);
+}
+
+static void microsoft_skip_layer_normalization_reference(const ons_operands *o, const ons_step *step,
+                                                         const void *const *inputs, void *const *outputs) {
+    (void)step;
+    int64_t n = ons_elements(&o->inputs[X]), columns = o->inputs[SCALE].shape.dims[0];
+    double *sum = malloc(((size_t)n + 1) * sizeof *sum);
+    for (int64_t i = 0; sum != NULL && i < n; ++i) sum[i] = ons_skip_element(o, inputs, BIAS, i);
+    ons_norm_rows norm = {.rows = columns == 0 ? 0 : n / columns,
+                          .columns = columns,
+                          .epsilon = ons_attribute_float(o, 0),
+                          .centred = true,
+                          .scale = inputs[SCALE],
+                          .bias = ons_has_input(o, SHIFT) ? inputs[SHIFT] : NULL};
+    if (sum != NULL) ons_norm_reference(&norm, sum, outputs[0], NULL);
+    for (int64_t i = 0; sum != NULL && ons_has_output(o, 3) && outputs[3] != NULL && i < n; ++i)
+        ((double *)outputs[3])[i] = sum[i];
+    free(sum);
+}
+
+static const ons_case microsoft_skip_layer_normalization_cases[] = {
+    {.name = "all",
+     .inputs = {ONS_F32(2, 3, 8), ONS_F32(2, 3, 8), ONS_F32(8), ONS_F32(8), ONS_F32(8)},
+     .settings = {ONS_SET_FLOAT("epsilon", 1e-3)},
+     .flops = 48},
+    {.name = "broadcast",
+     .inputs = {ONS_F32(2, 3, 8), ONS_F32(3, 8), ONS_F32(8)},
+     .settings = {ONS_SET_FLOAT("epsilon", 1e-5)},
+     .flops = 48},
+    {.name = "empty", .inputs = {ONS_F32(0, 3, 8), ONS_F32(3, 8), ONS_F32(8)}, .flops = 0},
+    {.name = "misfit", .inputs = {ONS_F32(2, 3, 8), ONS_F32(2, 8), ONS_F32(8)}, .error = "skip"},
+    {.name = "scale", .inputs = {ONS_F32(3, 8), ONS_F32(3, 8), ONS_F32(7)}, .error = "scale"},
+    {.name = "bias", .inputs = {ONS_F32(3, 8), ONS_F32(3, 8), ONS_F32(8), ONS_LEFT_OUT, ONS_F32(1)}, .error = "bias"},
+    {.name = NULL},
+};
+
+ONS_DEFINE_EXPANSION(microsoft_skip_layer_normalization, "SkipLayerNormalization", ONS_MICROSOFT, ONS_ARITY(3, 5, 1, 4),
+                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-12)), microsoft_skip_layer_normalization_infer,
+                     ons_cost_elementwise, microsoft_skip_layer_normalization_expand,
+                     microsoft_skip_layer_normalization_reference, microsoft_skip_layer_normalization_cases);

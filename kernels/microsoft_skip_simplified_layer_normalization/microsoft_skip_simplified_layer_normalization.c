@@ -1,0 +1,56 @@
+/* com.microsoft.SkipSimplifiedLayerNormalization: x + skip + bias divided by the root of its mean square, over the last
+ * axis; output 3 is the sum. */
+#include <stdlib.h>
+
+#include "kernels/common/expanded_norm.h"
+
+enum { X, SKIP, SCALE, BIAS };
+
+static ons_status *microsoft_skip_simplified_layer_normalization_infer(ons_operands *o) {
+    return ons_skip_infer(o, BIAS);
+}
+
+static ons_status *microsoft_skip_simplified_layer_normalization_expand(ons_mode_change *m) {
+    double epsilon = ons_attribute_float(m->operands, 0);
+    ons_value_id sum = ons_skip_sum(m, BIAS);
+    uint32_t last = m->operands->inputs[X].shape.rank - 1;
+    ons_value_id result = ons_expand_rms_norm(m, sum, m->inputs[SCALE], last, epsilon, NULL);
+    return ons_skip_finish(m, result, sum);
+}
+
+static void microsoft_skip_simplified_layer_normalization_reference(const ons_operands *o, const ons_step *step,
+                                                                    const void *const *inputs, void *const *outputs) {
+    (void)step;
+    int64_t n = ons_elements(&o->inputs[X]), columns = o->inputs[SCALE].shape.dims[0];
+    double *sum = malloc(((size_t)n + 1) * sizeof *sum);
+    for (int64_t i = 0; sum != NULL && i < n; ++i) sum[i] = ons_skip_element(o, inputs, BIAS, i);
+    ons_norm_rows norm = {.rows = columns == 0 ? 0 : n / columns,
+                          .columns = columns,
+                          .epsilon = ons_attribute_float(o, 0),
+                          .scale = inputs[SCALE]};
+    if (sum != NULL) ons_norm_reference(&norm, sum, outputs[0], NULL);
+    for (int64_t i = 0; sum != NULL && ons_has_output(o, 3) && outputs[3] != NULL && i < n; ++i)
+        ((double *)outputs[3])[i] = sum[i];
+    free(sum);
+}
+
+static const ons_case microsoft_skip_simplified_layer_normalization_cases[] = {
+    {.name = "all",
+     .inputs = {ONS_F32(2, 3, 8), ONS_F32(2, 3, 8), ONS_F32(8), ONS_F32(8)},
+     .settings = {ONS_SET_FLOAT("epsilon", 1e-5)},
+     .flops = 48},
+    {.name = "broadcast",
+     .inputs = {ONS_F32(2, 3, 8), ONS_F32(3, 8), ONS_F32(8)},
+     .settings = {ONS_SET_FLOAT("epsilon", 1e-5)},
+     .flops = 48},
+    {.name = "empty", .inputs = {ONS_F32(0, 3, 8), ONS_F32(3, 8), ONS_F32(8)}, .flops = 0},
+    {.name = "misfit", .inputs = {ONS_F32(2, 3, 8), ONS_F32(2, 8), ONS_F32(8)}, .error = "skip"},
+    {.name = NULL},
+};
+
+ONS_DEFINE_EXPANSION(microsoft_skip_simplified_layer_normalization, "SkipSimplifiedLayerNormalization", ONS_MICROSOFT,
+                     ONS_ARITY(3, 4, 1, 4), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-12)),
+                     microsoft_skip_simplified_layer_normalization_infer, ons_cost_elementwise,
+                     microsoft_skip_simplified_layer_normalization_expand,
+                     microsoft_skip_simplified_layer_normalization_reference,
+                     microsoft_skip_simplified_layer_normalization_cases);
