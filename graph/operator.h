@@ -424,9 +424,7 @@ typedef struct ons_opset_range {
 #define ONS_ONNX(FIRST, LAST)                                                                                          \
     { "", (FIRST), (LAST) }
 #define ONS_IN_DOMAIN(DOMAIN, FIRST, LAST)                                                                             \
-    {                                                                                                                  \
-        (DOMAIN), (FIRST), (LAST)                                                                                      \
-    }
+    { (DOMAIN), (FIRST), (LAST) }
 #define ONS_INTERNAL                                                                                                   \
     { "onstage", 1, 1 }
 
@@ -462,25 +460,27 @@ struct ons_operator {
     const ons_operator ons_op_##SYMBOL = {NAME,  OPSET,   ARITY,  ATTRIBUTES, INFER,     COST, GRADIENT, SAVED,        \
                                           ROLES, ALIASES, LAYOUT, FORMS,      REFERENCE, CPU,  CUDA,     CASES}
 
-/* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its ons_mode_function. It needs no kernel and no gradient
- * rule, as the nodes that replace it have theirs; the harness checks them against its reference. */
-#define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, EXPAND, REFERENCE, CASES)            \
-    const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
-                                          OPSET,                                                                       \
-                                          ARITY,                                                                       \
-                                          ATTRIBUTES,                                                                  \
-                                          INFER,                                                                       \
-                                          COST,                                                                        \
-                                          ONS_NOT_DIFFERENTIABLE("binding replaces it by nodes that are"),             \
-                                          ONS_SAVES_NOTHING,                                                           \
-                                          ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_EXPANDS, 0),                                \
-                                          ONS_NO_ALIASES,                                                              \
-                                          ONS_PLAIN_LAYOUT,                                                            \
-                                          ONS_FORMS(NULL, ONS_NO_PATTERNS, EXPAND),                                    \
-                                          REFERENCE,                                                                   \
-                                          ONS_NO_CPU_KERNEL("binding replaces it by nodes that have one"),             \
-                                          ONS_NO_CUDA_KERNEL("binding replaces it"),                                   \
-                                          CASES}
+/* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its ons_mode_function, INPUTS are those that a gradient
+ * can reach. It needs no kernel and no gradient rule, as the nodes that replace it have theirs; the harness checks them
+ * against its reference. */
+#define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, INPUTS, EXPAND, REFERENCE, CASES)    \
+    const ons_operator ons_op_##SYMBOL = {                                                                             \
+        NAME,                                                                                                          \
+        OPSET,                                                                                                         \
+        ARITY,                                                                                                         \
+        ATTRIBUTES,                                                                                                    \
+        INFER,                                                                                                         \
+        COST,                                                                                                          \
+        {.why_not = "binding replaces it by nodes that are", .differentiable = (INPUTS)},                              \
+        ONS_SAVES_NOTHING,                                                                                             \
+        ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_EXPANDS, 0),                                                                  \
+        ONS_NO_ALIASES,                                                                                                \
+        ONS_PLAIN_LAYOUT,                                                                                              \
+        ONS_FORMS(NULL, ONS_NO_PATTERNS, EXPAND),                                                                      \
+        REFERENCE,                                                                                                     \
+        ONS_NO_CPU_KERNEL("binding replaces it by nodes that have one"),                                               \
+        ONS_NO_CUDA_KERNEL("binding replaces it"),                                                                     \
+        CASES}
 
 #define ONS_INFER(FUNCTION)     (FUNCTION)
 #define ONS_COST(FUNCTION)      (FUNCTION)

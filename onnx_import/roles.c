@@ -41,7 +41,8 @@ static bool is_statistic(const ons_node *node, uint32_t input) {
 }
 
 static bool is_differentiable(const ons_operator *op, uint32_t input) {
-    return op->gradient.build == NULL || (op->gradient.differentiable >> (input < 31 ? input : 31) & 1);
+    bool rule = op->gradient.build != NULL || (op->roles.traits & ONS_TRAIT_EXPANDS) != 0;
+    return !rule || (op->gradient.differentiable >> (input < 31 ? input : 31) & 1);
 }
 
 /* ------------------------------------------------------------------------------------------------------- who reads

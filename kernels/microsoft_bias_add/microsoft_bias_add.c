@@ -44,5 +44,5 @@ static const ons_case microsoft_bias_add_cases[] = {
 };
 
 ONS_DEFINE_EXPANSION(microsoft_bias_add, "BiasAdd", ONS_MICROSOFT, ONS_ARITY(3, 3, 1, 1), ONS_NO_ATTRIBUTES,
-                     microsoft_bias_add_infer, ons_cost_elementwise, microsoft_bias_add_expand,
+                     microsoft_bias_add_infer, ons_cost_elementwise, ONS_ALL_INPUTS, microsoft_bias_add_expand,
                      microsoft_bias_add_reference, microsoft_bias_add_cases);

@@ -17,5 +17,5 @@ static const ons_case microsoft_bias_gelu_cases[] = {
 };
 
 ONS_DEFINE_EXPANSION(microsoft_bias_gelu, "BiasGelu", ONS_MICROSOFT, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                     ons_microsoft_gelu_infer, ons_cost_elementwise, microsoft_bias_gelu_expand,
+                     ons_microsoft_gelu_infer, ons_cost_elementwise, ONS_ALL_INPUTS, microsoft_bias_gelu_expand,
                      microsoft_bias_gelu_reference, microsoft_bias_gelu_cases);

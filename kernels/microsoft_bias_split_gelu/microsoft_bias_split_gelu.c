@@ -38,6 +38,6 @@ static const ons_case microsoft_bias_split_gelu_cases[] = {
 };
 
 ONS_DEFINE_EXPANSION(microsoft_bias_split_gelu, "BiasSplitGelu", ONS_MICROSOFT, ONS_ARITY(2, 2, 1, 1),
-                     ONS_NO_ATTRIBUTES, microsoft_bias_split_gelu_infer, ons_cost_elementwise,
+                     ONS_NO_ATTRIBUTES, microsoft_bias_split_gelu_infer, ons_cost_elementwise, ONS_ALL_INPUTS,
                      microsoft_bias_split_gelu_expand, microsoft_bias_split_gelu_reference,
                      microsoft_bias_split_gelu_cases);

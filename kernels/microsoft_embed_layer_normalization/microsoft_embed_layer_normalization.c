@@ -147,6 +147,6 @@ static const ons_case microsoft_embed_layer_normalization_cases[] = {
 ONS_DEFINE_EXPANSION(microsoft_embed_layer_normalization, "EmbedLayerNormalization", ONS_MICROSOFT,
                      ONS_ARITY(1, 9, 1, 3),
                      ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-12), ONS_INT_ATTRIBUTE("mask_index_type", 0)),
-                     microsoft_embed_layer_normalization_infer, ons_cost_elementwise,
+                     microsoft_embed_layer_normalization_infer, ons_cost_elementwise, ONS_ALL_INPUTS,
                      microsoft_embed_layer_normalization_expand, microsoft_embed_layer_normalization_reference,
                      microsoft_embed_layer_normalization_cases);

@@ -21,5 +21,5 @@ static const ons_case microsoft_fast_gelu_cases[] = {
 };
 
 ONS_DEFINE_EXPANSION(microsoft_fast_gelu, "FastGelu", ONS_MICROSOFT, ONS_ARITY(1, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                     ons_microsoft_gelu_infer, ons_cost_elementwise, microsoft_fast_gelu_expand,
+                     ons_microsoft_gelu_infer, ons_cost_elementwise, ONS_ALL_INPUTS, microsoft_fast_gelu_expand,
                      microsoft_fast_gelu_reference, microsoft_fast_gelu_cases);

@@ -142,5 +142,5 @@ ONS_DEFINE_EXPANSION(microsoft_fused_matmul, "FusedMatMul", ONS_MICROSOFT, ONS_A
                      ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1), ONS_INT_ATTRIBUTE("transA", 0),
                                     ONS_INT_ATTRIBUTE("transB", 0), ONS_INT_ATTRIBUTE("transBatchA", 0),
                                     ONS_INT_ATTRIBUTE("transBatchB", 0)),
-                     microsoft_fused_matmul_infer, microsoft_fused_matmul_cost, microsoft_fused_matmul_expand,
-                     microsoft_fused_matmul_reference, microsoft_fused_matmul_cases);
+                     microsoft_fused_matmul_infer, microsoft_fused_matmul_cost, ONS_ALL_INPUTS,
+                     microsoft_fused_matmul_expand, microsoft_fused_matmul_reference, microsoft_fused_matmul_cases);

@@ -18,5 +18,5 @@ static const ons_case microsoft_gelu_cases[] = {
 };
 
 ONS_DEFINE_EXPANSION(microsoft_gelu, "Gelu", ONS_MICROSOFT, ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                     ons_microsoft_gelu_infer, ons_cost_elementwise, microsoft_gelu_expand, microsoft_gelu_reference,
-                     microsoft_gelu_cases);
+                     ons_microsoft_gelu_infer, ons_cost_elementwise, ONS_ALL_INPUTS, microsoft_gelu_expand,
+                     microsoft_gelu_reference, microsoft_gelu_cases);

@@ -29,4 +29,5 @@ static const ons_case microsoft_quick_gelu_cases[] = {
 
 ONS_DEFINE_EXPANSION(microsoft_quick_gelu, "QuickGelu", ONS_MICROSOFT, ONS_ARITY(1, 1, 1, 1),
                      ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.702)), ons_infer_float_unary, ons_cost_elementwise,
-                     microsoft_quick_gelu_expand, microsoft_quick_gelu_reference, microsoft_quick_gelu_cases);
+                     ONS_ALL_INPUTS, microsoft_quick_gelu_expand, microsoft_quick_gelu_reference,
+                     microsoft_quick_gelu_cases);

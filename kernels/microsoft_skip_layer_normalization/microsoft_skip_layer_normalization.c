@@ -53,5 +53,5 @@ static const ons_case microsoft_skip_layer_normalization_cases[] = {
 
 ONS_DEFINE_EXPANSION(microsoft_skip_layer_normalization, "SkipLayerNormalization", ONS_MICROSOFT, ONS_ARITY(3, 5, 1, 4),
                      ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-12)), microsoft_skip_layer_normalization_infer,
-                     ons_cost_elementwise, microsoft_skip_layer_normalization_expand,
+                     ons_cost_elementwise, ONS_ALL_INPUTS, microsoft_skip_layer_normalization_expand,
                      microsoft_skip_layer_normalization_reference, microsoft_skip_layer_normalization_cases);
