@@ -2,19 +2,19 @@
 #ifndef ONSTAGE_KERNELS_COMMON_DROPOUT_H
 #define ONSTAGE_KERNELS_COMMON_DROPOUT_H
 
-#include "graph/operator.h"
+#include "kernels/common/random.h"
 
 /* What the numbers of one node in one step are drawn with. */
 typedef struct ons_dropout_key {
-    uint64_t key;
-    uint64_t stream;
+    ons_random_key random;
     uint32_t threshold; /* 24 bits: smaller numbers are dropped */
 } ons_dropout_key;
 
-ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key, double ratio);
+/* `seed`: the node's attribute, see ons_random_key_of. */
+ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key, const ons_attribute *seed, double ratio);
 
 /* Elements that come from the same draw; `begin` is a multiple of this. */
-enum { ONS_DROPOUT_DRAW = 4, ONS_DROPOUT_BLOCK = 256 };
+enum { ONS_DROPOUT_DRAW = ONS_RANDOM_DRAW, ONS_DROPOUT_BLOCK = ONS_RANDOM_BLOCK };
 
 /* mask[i] = 1 where element begin + i is kept, else 0; at most ONS_DROPOUT_BLOCK elements. */
 void ons_dropout_mask(const ons_dropout_key *key, int64_t begin, int64_t count, uint8_t *mask);

@@ -10,11 +10,13 @@
 #include "kernels/common/dropout.h"
 
 enum { DATA, RATIO, TRAINING_MODE };
+enum { SEED, FLOAT_MASK }; /* before opset 10 the mask was of the data's type */
 
 static ons_status *dropout_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, DATA));
     o->outputs[0] = o->inputs[DATA];
-    if (o->output_count > 1) o->outputs[1] = ons_type_make(ONS_BOOL, o->inputs[DATA].shape);
+    ons_dtype mask = ons_attribute_int(o, FLOAT_MASK) != 0 ? o->inputs[DATA].dtype : ONS_BOOL;
+    if (o->output_count > 1) o->outputs[1] = ons_type_make(mask, o->inputs[DATA].shape);
     return NULL;
 }
 
@@ -23,7 +25,12 @@ static void dropout_reference(const ons_operands *o, const ons_step *step, const
     (void)step;
     int64_t n = ons_elements(&o->inputs[DATA]);
     memcpy(outputs[0], inputs[DATA], (size_t)n * 8);
-    for (int64_t i = 0; ons_has_output(o, 1) && outputs[1] != NULL && i < n; ++i) ((int64_t *)outputs[1])[i] = 1;
+    for (int64_t i = 0; ons_has_output(o, 1) && outputs[1] != NULL && i < n; ++i) {
+        if (ons_dtype_is_float(o->outputs[1].dtype))
+            ((double *)outputs[1])[i] = 1;
+        else
+            ((int64_t *)outputs[1])[i] = 1;
+    }
 }
 
 static ons_status *dropout_gradient(ons_gradient *g) {
@@ -35,6 +42,8 @@ static ons_status *dropout_gradient(ons_gradient *g) {
 
 /* Before opset 12 the ratio was an attribute, and nothing in the node said whether it was training. */
 static ons_status *dropout_upgrade(ons_upgrade *u) {
+    if (u->opset < 10)
+        ONS_TRY(ons_upgrade_set(u, "onstage_float_mask", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = 1}));
     return u->opset >= 12 ? NULL : ons_upgrade_attribute_to_input(u, "ratio", RATIO, ONS_FLOAT32);
 }
 
@@ -69,6 +78,11 @@ static ons_status *training_ratio(const ons_mode_change *m, double *ratio) {
     return read_scalar(m->operands, RATIO, "ratio", ratio);
 }
 
+static ons_value_id mask_as_declared(ons_mode_change *m, ons_value_id mask) {
+    if (ons_attribute_int(m->operands, FLOAT_MASK) == 0) return mask;
+    return ons_build(m->builder, &ons_op_cast, ONS_IN(mask), ONS_WITH(ONS_AT_INT(0, m->operands->inputs[DATA].dtype)));
+}
+
 static ons_status *pass_through(ons_mode_change *m) {
     m->outputs[0] = m->inputs[DATA];
     if (m->operands->output_count < 2 || !m->outputs_used[1]) return NULL;
@@ -77,7 +91,7 @@ static ons_status *pass_through(ons_mode_change *m) {
     int64_t n = ons_shape_elements(&type.shape);
     ONS_NEW(kept, m->builder->graph->arena, (size_t)n + 1);
     for (int64_t i = 0; i < n; ++i) kept[i] = 1;
-    m->outputs[1] = ons_build_constant(m->builder, m->operands->name, &type, kept);
+    m->outputs[1] = mask_as_declared(m, ons_build_constant(m->builder, m->operands->name, &type, kept));
     return NULL;
 }
 
@@ -89,10 +103,10 @@ static ons_status *dropout_mode(ons_mode_change *m) {
     if (ratio == 0) return pass_through(m);
     bool wanted[2] = {true, m->operands->output_count > 1 && m->outputs_used[1]};
     ons_value_id outputs[2];
-    ons_build_node(m->builder, &ons_op_dropout_training, ONS_IN(m->inputs[DATA]), ONS_WITH(ONS_AT_FLOAT(0, ratio)), 2,
-                   wanted, outputs);
+    ons_build_node(m->builder, &ons_op_dropout_training, ONS_IN(m->inputs[DATA]),
+                   ONS_WITH(ONS_AT_FLOAT(0, ratio), {1, m->operands->attributes[SEED]}), 2, wanted, outputs);
     m->outputs[0] = outputs[0];
-    if (wanted[1]) m->outputs[1] = outputs[1];
+    if (wanted[1]) m->outputs[1] = mask_as_declared(m, outputs[1]);
     return NULL;
 }
 
@@ -103,18 +117,24 @@ static const ons_case dropout_cases[] = {
                 ONS_F32_SCALAR(0.3),
                 {.dtype = ONS_BOOL, .value_count = 1, .values = {0}, .constant = true}},
      .flops = 0},
+    {.name = "float_mask",
+     .inputs = {ONS_F32(5, 7)},
+     .settings = {ONS_SET_INT("onstage_float_mask", 1)},
+     .outputs = 2,
+     .flops = 0,
+     .no_gradient = true},
     {.name = "rank0", .inputs = {ONS_F32()}, .flops = 0},
     {.name = "empty", .inputs = {ONS_F32(0, 4)}, .flops = 0},
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(dropout, "Dropout", ONS_ONNX(7, 22), ONS_ARITY(1, 3, 1, 2),
-                    ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT)), ONS_INFER(dropout_infer),
-                    ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)),
-                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT,
-                    ONS_FORMS_FOR_INFERENCE(dropout_upgrade, ONS_NO_PATTERNS, dropout_mode,
-                                            ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
-                    ONS_REFERENCE(dropout_reference),
-                    ONS_NO_CPU_KERNEL("binding a graph replaces it by its input or by DropoutTraining"),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dropout_cases);
+ONS_DEFINE_OPERATOR(
+    dropout, "Dropout", ONS_ONNX(7, 22), ONS_ARITY(1, 3, 1, 2),
+    ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("onstage_float_mask", 0)),
+    ONS_INFER(dropout_infer), ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)),
+    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES,
+    ONS_FOLLOWS_LAYOUT,
+    ONS_FORMS_FOR_INFERENCE(dropout_upgrade, ONS_NO_PATTERNS, dropout_mode, ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
+    ONS_REFERENCE(dropout_reference),
+    ONS_NO_CPU_KERNEL("binding a graph replaces it by its input or by DropoutTraining"),
+    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dropout_cases);

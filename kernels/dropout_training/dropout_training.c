@@ -4,11 +4,12 @@
 #include "kernels/common/checks.h"
 #include "kernels/common/dropout.h"
 
-enum { RATIO };
+enum { RATIO, SEED };
 
 typedef struct dropout_state {
     int64_t elements;
     uint64_t node_key;
+    ons_attribute seed;
     double ratio;
     bool has_mask;
 } dropout_state;
@@ -24,7 +25,7 @@ static ons_status *dropout_training_infer(ons_operands *o) {
 static void dropout_training_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     double ratio = ons_attribute_float(o, RATIO), scale = ons_dropout_scale(ratio);
-    ons_dropout_key key = ons_dropout_key_of(step, step->node_key, ratio);
+    ons_dropout_key key = ons_dropout_key_of(step, step->node_key, &o->attributes[SEED], ratio);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {
         uint8_t draw[ONS_DROPOUT_DRAW];
         ons_dropout_mask(&key, i / ONS_DROPOUT_DRAW * ONS_DROPOUT_DRAW, ONS_DROPOUT_DRAW, draw);
@@ -39,8 +40,8 @@ static ons_status *dropout_training_prepare(ons_prepare *p) {
     if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(dropout_state), &memory));
-    *(dropout_state *)memory =
-        (dropout_state){ons_elements(&o->inputs[0]), p->node_key, ons_attribute_float(o, RATIO), ons_has_output(o, 1)};
+    *(dropout_state *)memory = (dropout_state){ons_elements(&o->inputs[0]), p->node_key, o->attributes[SEED],
+                                               ons_attribute_float(o, RATIO), ons_has_output(o, 1)};
     p->implementation = "philox";
     return NULL;
 }
@@ -51,7 +52,7 @@ static void dropout_training_run(const ons_launch *launch) {
     float *y = launch->outputs[0];
     uint8_t *masks = state->has_mask ? launch->outputs[1] : NULL;
     float scale = (float)ons_dropout_scale(state->ratio);
-    ons_dropout_key key = ons_dropout_key_of(launch->step, state->node_key, state->ratio);
+    ons_dropout_key key = ons_dropout_key_of(launch->step, state->node_key, &state->seed, state->ratio);
     int64_t elements = state->elements;
 #pragma omp parallel for schedule(static) if (elements > ONS_PARALLEL_GRAIN / 4)
     for (int64_t begin = 0; begin < elements; begin += ONS_DROPOUT_BLOCK) {
@@ -78,6 +79,12 @@ static const ons_case dropout_training_cases[] = {
      .settings = {ONS_SET_FLOAT("ratio", 0.1)},
      .tolerance = 1e-6,
      .flops = 70},
+    {.name = "seed",
+     .inputs = {ONS_F32(5, 7)},
+     .settings = {ONS_SET_INT("seed", 7)},
+     .outputs = 2,
+     .tolerance = 1e-6,
+     .flops = 70},
     {.name = "rank0", .inputs = {ONS_F32()}, .outputs = 2, .tolerance = 1e-6, .flops = 2},
     {.name = "threads", .inputs = {ONS_F32(3, 16, 33, 35)}, .outputs = 2, .tolerance = 1e-6, .flops = 110880},
     {.name = "none", .inputs = {ONS_F32(300)}, .settings = {ONS_SET_FLOAT("ratio", 0)}, .outputs = 2, .flops = 600},
@@ -98,9 +105,11 @@ static ons_cost dropout_training_cost(const ons_operands *o) {
 }
 
 ONS_DEFINE_OPERATOR(dropout_training, "DropoutTraining", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 2),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("ratio", 0.5)), ONS_INFER(dropout_training_infer),
-                    ONS_COST(dropout_training_cost), ONS_GRADIENT_RULE(dropout_training_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(0, ONS_INPUT_BIT(1)), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0),
+                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("ratio", 0.5),
+                                   ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT)),
+                    ONS_INFER(dropout_training_infer), ONS_COST(dropout_training_cost),
+                    ONS_GRADIENT_RULE(dropout_training_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(1)),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_training_reference),
                     ONS_CPU_KERNEL(dropout_training_prepare, dropout_training_run),

@@ -25,7 +25,8 @@ static ons_status *resolve(const ons_operands *o, rotary *r) {
     r->heads = r->heads_first ? x->dims[1] : ons_attribute_int(o, HEADS);
     r->positions = r->heads_first ? x->dims[2] : x->dims[1];
     int64_t last = x->dims[x->rank - 1];
-    if (!r->heads_first && r->heads == 0) r->heads = r->half == 0 ? 0 : last / (2 * r->half);
+    if (!r->heads_first && r->heads == 0) /* then heads are as large as the tables say */
+        r->heads = r->half == 0 || last % (2 * r->half) != 0 ? 0 : last / (2 * r->half);
     r->size = r->heads_first ? last : r->heads == 0 ? 0 : last / r->heads;
     int64_t turned = ons_attribute_int(o, SIZE);
     if (r->heads < 1 || (!r->heads_first && last != r->heads * r->size) || r->half < 1 || 2 * r->half > r->size ||

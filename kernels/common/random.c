@@ -1,0 +1,174 @@
+#include "kernels/common/random.h"
+
+#include <math.h>
+
+#include "base/philox.h"
+#include "kernels/common/checks.h"
+#include "kernels/common/vector_math.h"
+
+ons_random_key ons_random_key_of(const ons_step *step, uint64_t node_key, const ons_attribute *seed) {
+    uint64_t run = step->seed;
+    if (seed != NULL && seed->kind != ONS_ATTRIBUTE_ABSENT) {
+        node_key = 0x73656564; /* any constant */
+        if (seed->kind == ONS_ATTRIBUTE_FLOAT)
+            memcpy(&run, &seed->f, sizeof run);
+        else
+            run = (uint64_t)seed->i;
+    }
+    /* Seed and node take 64 bits each, the counter has 128 with the element: what is left over is mixed by a draw. */
+    ons_philox mixed = ons_philox_draw(run, node_key, 0x64726f706f757400u);
+    return (ons_random_key){.key = (uint64_t)mixed.words[0] | (uint64_t)mixed.words[1] << 32,
+                            .stream = step->step << 24 ^ step->micro_batch};
+}
+
+/* Philox 4x32-10 as in base/philox.h, for many counters side by side. */
+void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[static ONS_RANDOM_BLOCK]) {
+    enum { DRAWS = ONS_RANDOM_BLOCK / ONS_RANDOM_DRAW };
+    uint32_t x0[DRAWS], x1[DRAWS], x2[DRAWS], x3[DRAWS];
+    uint64_t first = (uint64_t)begin / ONS_RANDOM_DRAW;
+    uint32_t k0 = (uint32_t)key->key, k1 = (uint32_t)(key->key >> 32);
+    for (int i = 0; i < DRAWS; ++i) {
+        x0[i] = (uint32_t)(first + (uint64_t)i);
+        x1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
+        x2[i] = (uint32_t)key->stream;
+        x3[i] = (uint32_t)(key->stream >> 32);
+    }
+    for (int round = 0; round < 10; ++round) {
+#pragma omp simd
+        for (int i = 0; i < DRAWS; ++i) {
+            uint64_t p0 = (uint64_t)0xD2511F53u * x0[i];
+            uint64_t p1 = (uint64_t)0xCD9E8D57u * x2[i];
+            x0[i] = (uint32_t)(p1 >> 32) ^ x1[i] ^ k0;
+            x1[i] = (uint32_t)p1;
+            x2[i] = (uint32_t)(p0 >> 32) ^ x3[i] ^ k1;
+            x3[i] = (uint32_t)p0;
+        }
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    for (int i = 0; i < DRAWS; ++i) {
+        words[4 * i] = x0[i];
+        words[4 * i + 1] = x1[i];
+        words[4 * i + 2] = x2[i];
+        words[4 * i + 3] = x3[i];
+    }
+}
+
+static uint32_t word_at(const ons_random_key *key, int64_t element) {
+    ons_philox draw = ons_philox_draw(key->key, key->stream, (uint64_t)element / ONS_RANDOM_DRAW);
+    return draw.words[element % ONS_RANDOM_DRAW];
+}
+
+double ons_random_unit_at(const ons_random_key *key, int64_t element) {
+    return (double)ons_random_unit(word_at(key, element));
+}
+
+/* ------------------------------------------------------------------------------------------------------------ shapes
+ */
+
+static ons_status *set_output(ons_operands *o, ons_dtype otherwise, ons_shape shape) {
+    ons_dtype dtype =
+        ons_has_attribute(o, ONS_RANDOM_DTYPE) ? (ons_dtype)ons_attribute_int(o, ONS_RANDOM_DTYPE) : otherwise;
+    if (!ons_dtype_is_float(dtype))
+        return ons_node_error(o, "numbers of element type %lld cannot be drawn; a float type is needed",
+                              (long long)dtype);
+    o->outputs[0] = ons_type_make(dtype, shape);
+    return NULL;
+}
+
+ons_status *ons_random_infer(ons_operands *o) {
+    const ons_attribute *dims = &o->attributes[ONS_RANDOM_SHAPE];
+    if (dims->count > ONS_RANK_MAX) return ons_node_error(o, "a shape of rank %u", dims->count);
+    for (uint32_t i = 0; i < dims->count; ++i)
+        if (dims->ints[i] < 0) return ons_node_error(o, "dimension %u is %lld", i, (long long)dims->ints[i]);
+    return set_output(o, ONS_FLOAT32, ons_shape_make(dims->count, dims->ints));
+}
+
+ons_status *ons_random_like_infer(ons_operands *o) { return set_output(o, o->inputs[0].dtype, o->inputs[0].shape); }
+
+/* About so many operations make a number. */
+ons_cost ons_random_cost(const ons_operands *o) {
+    return (ons_cost){20 * (double)ons_elements(&o->outputs[0]), (double)ons_type_dense_bytes(&o->outputs[0])};
+}
+
+/* --------------------------------------------------------------------------------------------------------- references
+ */
+
+void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                  void *const *outputs) {
+    (void)inputs;
+    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+    double low = ons_attribute_float(o, ONS_RANDOM_FIRST), high = ons_attribute_float(o, ONS_RANDOM_SECOND);
+    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)
+        ((double *)outputs[0])[i] = low + (high - low) * ons_random_unit_at(&key, i);
+}
+
+/* Box and Muller: two uniform numbers make two normal ones. */
+void ons_random_normal_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                 void *const *outputs) {
+    (void)inputs;
+    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+    double mean = ons_attribute_float(o, ONS_RANDOM_FIRST), scale = ons_attribute_float(o, ONS_RANDOM_SECOND);
+    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
+        double radius = sqrt(-2 * log(ons_random_unit_at(&key, i & ~INT64_C(1)) + 0x1p-24));
+        double angle = 2 * M_PI * ons_random_unit_at(&key, i | 1);
+        ((double *)outputs[0])[i] = mean + scale * radius * ((i & 1) == 0 ? cos(angle) : sin(angle));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ kernels
+ */
+
+typedef struct random_state {
+    int64_t elements;
+    uint64_t node_key;
+    ons_attribute seed;
+    float first, second;
+} random_state;
+
+ons_status *ons_random_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(random_state), &memory));
+    *(random_state *)memory = (random_state){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED],
+                                             (float)ons_attribute_float(o, ONS_RANDOM_FIRST),
+                                             (float)ons_attribute_float(o, ONS_RANDOM_SECOND)};
+    p->implementation = "philox";
+    return NULL;
+}
+
+static void uniform_block(const uint32_t *words, const random_state *s, float *y) {
+    float range = s->second - s->first;
+#pragma omp simd
+    for (int i = 0; i < ONS_RANDOM_BLOCK; ++i) y[i] = s->first + range * ons_random_unit(words[i]);
+}
+
+static void normal_block(const uint32_t *words, const random_state *s, float *y) {
+#pragma omp simd
+    for (int i = 0; i < ONS_RANDOM_BLOCK; i += 2) {
+        float radius = s->second * sqrtf(-2 * ons_log(ons_random_unit(words[i]) + 0x1p-24f));
+        float angle = 6.28318530717958648f * ons_random_unit(words[i + 1]);
+        y[i] = s->first + radius * ons_sine(angle, 1);
+        y[i + 1] = s->first + radius * ons_sine(angle, 0);
+    }
+}
+
+static void run(const ons_launch *launch, void (*make)(const uint32_t *words, const random_state *s, float *y)) {
+    const random_state *s = launch->state;
+    float *y = launch->outputs[0];
+    ons_random_key key = ons_random_key_of(launch->step, s->node_key, &s->seed);
+#pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN / 4)
+    for (int64_t begin = 0; begin < s->elements; begin += ONS_RANDOM_BLOCK) {
+        uint32_t words[ONS_RANDOM_BLOCK];
+        float numbers[ONS_RANDOM_BLOCK];
+        int64_t count = s->elements - begin < ONS_RANDOM_BLOCK ? s->elements - begin : ONS_RANDOM_BLOCK;
+        ons_random_words(&key, begin, words);
+        make(words, s, numbers);
+        memcpy(y + begin, numbers, (size_t)count * sizeof *y);
+    }
+}
+
+void ons_random_uniform_run(const ons_launch *launch) { run(launch, uniform_block); }
+
+void ons_random_normal_run(const ons_launch *launch) { run(launch, normal_block); }
