@@ -2,22 +2,6 @@
 
 #include <math.h>
 
-#include "kernels/common/reduction.h"
-
-ons_value_id ons_expand_rms_norm(ons_mode_change *m, ons_value_id x, ons_value_id scale, uint32_t axis, double epsilon,
-                                 ons_value_id *inverse) {
-    int64_t axes[ONS_RANK_MAX];
-    uint32_t rank = ons_builder_type(m->builder, x).shape.rank, count = 0;
-    for (uint32_t i = axis; i < rank; ++i) axes[count++] = i;
-    ons_value_id square = ons_expand2(m, &ons_op_pow, x, ons_expand_scalar_like(m, x, 2));
-    ons_value_id mean = ons_expand2(m, &ons_op_reduce_mean, square, ons_build_integers(m->builder, axes, count));
-    ons_value_id root =
-        ons_expand1(m, &ons_op_sqrt, ons_expand2(m, &ons_op_add, mean, ons_expand_scalar_like(m, x, epsilon)));
-    ons_value_id factor = ons_expand1(m, &ons_op_reciprocal, root);
-    if (inverse != NULL) *inverse = factor;
-    return ons_expand2(m, &ons_op_mul, scale, ons_expand2(m, &ons_op_mul, x, factor));
-}
-
 void ons_norm_reference(const ons_norm_rows *norm, const double *x, double *y, double *inverses) {
     int64_t n = norm->columns;
     for (int64_t row = 0; row < norm->rows; ++row, x += n, y += n) {

@@ -4,11 +4,6 @@
 
 #include "kernels/common/expand.h"
 
-/* x / √(mean of x² over the axes from `axis` on + epsilon) × scale, in the form that patterns know. *inverse, unless
- * NULL, gets the factor before the scale. */
-ons_value_id ons_expand_rms_norm(ons_mode_change *m, ons_value_id x, ons_value_id scale, uint32_t axis, double epsilon,
-                                 ons_value_id *inverse);
-
 /* Rows of `columns` in double: (x - mean) / √(variance + epsilon) × scale + bias; `centred` false: mean is 0. */
 typedef struct ons_norm_rows {
     int64_t rows, columns;

@@ -13,8 +13,8 @@ static ons_status *microsoft_skip_simplified_layer_normalization_infer(ons_opera
 static ons_status *microsoft_skip_simplified_layer_normalization_expand(ons_mode_change *m) {
     double epsilon = ons_attribute_float(m->operands, 0);
     ons_value_id sum = ons_skip_sum(m, BIAS);
-    uint32_t last = m->operands->inputs[X].shape.rank - 1;
-    ons_value_id result = ons_expand_rms_norm(m, sum, m->inputs[SCALE], last, epsilon, NULL);
+    ons_value_id result = ons_build(m->builder, &ons_op_simplified_layer_normalization, ONS_IN(sum, m->inputs[SCALE]),
+                                    ONS_WITH(ONS_AT_INT(0, -1), ONS_AT_FLOAT(1, epsilon)));
     return ons_skip_finish(m, result, sum);
 }
 
