@@ -66,6 +66,11 @@ ons_cost ons_cost_elementwise(const ons_operands *o) {
     return (ons_cost){(double)ons_elements(&o->outputs[0]), ons_operand_bytes(o)};
 }
 
+void ons_take_float_attributes(const ons_operands *o, float *parameters, uint32_t count) {
+    for (uint32_t i = 0, taken = 0; taken < count && o->op->attributes[i].name != NULL; ++i)
+        if (o->op->attributes[i].kind == ONS_ATTRIBUTE_FLOAT) parameters[taken++] = (float)ons_attribute_float(o, i);
+}
+
 ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, uint32_t *resolved) {
     if (!ons_axis_resolve(axis, rank, resolved))
         return ons_node_error(o, "axis %lld lies outside a tensor of rank %u", (long long)axis, rank);

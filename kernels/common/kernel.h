@@ -41,6 +41,9 @@ static inline int64_t ons_attribute_int(const ons_operands *o, uint32_t index) {
 static inline double ons_attribute_float(const ons_operands *o, uint32_t index) { return o->attributes[index].f; }
 static inline const char *ons_attribute_string(const ons_operands *o, uint32_t index) { return o->attributes[index].s; }
 
+/* The float attributes, in order, for a kernel; the others are passed over. */
+void ons_take_float_attributes(const ons_operands *o, float *parameters, uint32_t count);
+
 /* An axis attribute or value, resolved; fails with the node's name. */
 ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, uint32_t *resolved);
 

@@ -18,6 +18,12 @@ ons_status *ons_unary_prepare(ons_prepare *p) {
     return dtype == ONS_FLOAT32 ? prepare_state(p) : ons_refuse_dtype(p->operands, dtype);
 }
 
+ons_status *ons_unary_prepare_attributes(ons_prepare *p) {
+    ONS_TRY(ons_unary_prepare(p));
+    ons_take_float_attributes(p->operands, ((ons_unary_state *)p->state)->parameters, ONS_UNARY_PARAMETERS);
+    return NULL;
+}
+
 ons_status *ons_unary_number_prepare(ons_prepare *p) {
     ons_dtype dtype = p->operands->inputs[0].dtype;
     bool known = dtype == ONS_FLOAT32 || dtype == ONS_INT64 || dtype == ONS_INT32;

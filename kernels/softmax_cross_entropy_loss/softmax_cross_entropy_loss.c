@@ -126,7 +126,8 @@ static ons_value_id replace(ons_match *match) {
     uint32_t rank = softmax->inputs[0].shape.rank;
     int64_t axis = ons_attribute_int(softmax, 0);
     bool flattened = ons_attribute_int(softmax, 1) != 0 && rank > 2;
-    if ((axis != 1 && axis + rank != 1) || flattened) return ONS_NONE;
+    bool weighted = ons_has_input(loss, WEIGHTS) && ons_match_value(match, "weights") == ONS_NONE;
+    if ((axis != 1 && axis + rank != 1) || flattened || weighted) return ONS_NONE;
     ons_value_id inputs[] = {ons_match_value(match, "x"), ons_match_value(match, "labels"),
                              ons_match_value(match, "weights")};
     ons_value_id result = ONS_NONE;

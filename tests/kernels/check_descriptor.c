@@ -3,7 +3,7 @@
 
 #include "tests/kernels/harness.h"
 
-enum { DEFAULT_SEED = 20240229, NEWEST_OPSET = 22 };
+enum { DEFAULT_SEED = 20240229, NEWEST_OPSET = 24 };
 
 uint64_t ons_test_seed(void) {
     const char *text = getenv("ONSTAGE_TEST_SEED");

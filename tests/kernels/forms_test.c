@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/build.h"
+#include "graph/passes/autograd.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/fuse.h"
 #include "kernels/common/kernel.h"
@@ -58,14 +59,15 @@ static ons_value_id build_expression(scene *s, const char **text) {
         ++*text;
         return s->x;
     }
-    char name[16] = "";
+    char name[32] = "";
     size_t length = strcspn(*text, "(");
+    cr_assert(length < sizeof name);
     memcpy(name, *text, length);
     *text += length + 1;
-    ons_value_id inputs[2];
+    ons_value_id inputs[3];
     uint32_t count = 0;
     while (**text != ')') {
-        cr_assert(count < 2);
+        cr_assert(count < 3);
         inputs[count++] = build_expression(s, text);
     }
     ++*text;
@@ -116,6 +118,119 @@ Test(forms, other_numbers_are_no_gelu) {
     expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
     cr_expect(s.graph->nodes.count == 5);
     close_scene(&s);
+}
+
+/* ---- other activations: one node, which saves less for backward */
+
+/* Bytes of forward results and of x that the backward nodes read. */
+static int64_t saved_bytes(scene *s) {
+    ons_parameter_gradient gradient;
+    size_t forward = s->graph->nodes.count;
+    ons_value_id y = s->graph->outputs.items[0], cotangent;
+    expect_success(ons_graph_add_value(s->graph, "dy", ONS_INPUT, &ons_graph_value(s->graph, y)->type, &cotangent));
+    expect_success(ons_differentiate(s->graph, ons_kernels_registry(), y, cotangent, &s->x, 1, NULL, &gradient));
+    bool *read = calloc(s->graph->values.count, sizeof *read);
+    cr_assert(read != NULL);
+    for (size_t i = forward; i < s->graph->nodes.count; ++i)
+        for (uint32_t k = 0; k < s->graph->nodes.items[i].input_count; ++k)
+            if (s->graph->nodes.items[i].inputs[k] != ONS_NONE) read[s->graph->nodes.items[i].inputs[k]] = true;
+    int64_t bytes = 0;
+    for (ons_value_id id = 0; id < s->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(s->graph, id);
+        bool made = value->producer != ONS_NONE && value->producer < forward;
+        if (read[id] && (made || id == s->x)) bytes += ons_type_dense_bytes(&value->type);
+    }
+    free(read);
+    return bytes;
+}
+
+/* x has 48 bytes. */
+static void expect_activation(const char *expression, const ons_operator *op, int64_t before, int64_t after) {
+    for (int fused = 0; fused < 2; ++fused) {
+        scene s;
+        const char *text = expression;
+        open_scene(&s);
+        set_output(&s, build_expression(&s, &text));
+        if (fused) {
+            expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
+            cr_expect(s.graph->nodes.count == 1, "%s: %zu nodes are left", expression, s.graph->nodes.count);
+            const ons_operator *found = ons_graph_node(s.graph, 0)->op;
+            cr_expect(found == op, "%s became %s", expression, found->name);
+        }
+        int64_t saved = saved_bytes(&s);
+        cr_expect_eq(saved, fused ? after : before, "%s, fused %d: %lld bytes are saved", expression, fused,
+                     (long long)saved);
+        close_scene(&s);
+    }
+}
+
+Test(forms, activations) {
+    expect_activation("Mul(x, Sigmoid(x))", &ons_op_swish, 96, 48);
+    expect_activation("Mul(Sigmoid(x), x)", &ons_op_swish, 96, 48);
+    expect_activation("Mul(x, Sigmoid(Mul(1.702, x)))", &ons_op_swish, 96, 48);
+    expect_activation("Div(x, Add(1, Exp(Neg(x))))", &ons_op_swish, 144, 48);
+    expect_activation("Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)", &ons_op_hard_swish, 144, 48);
+    expect_activation("Mul(x, Div(Clip(Add(3, x), 0, 6), 6))", &ons_op_hard_swish, 144, 48);
+    expect_activation("Mul(0.16666667, Mul(Clip(Add(x, 3), 0, 6), x))", &ons_op_hard_swish, 144, 48);
+    expect_activation("Div(Clip(Add(x, 3), 0, 6), 6)", &ons_op_hard_sigmoid, 48, 48);
+    expect_activation("Mul(x, Tanh(Softplus(x)))", &ons_op_mish, 96, 48);
+    expect_activation("Mul(x, Tanh(Log(Add(Exp(x), 1))))", &ons_op_mish, 192, 48);
+}
+
+/* HardSigmoid of 1/6 and 1/2 is the one that HardSwish has, the default of 1/5 is not. */
+Test(forms, hard_swish_by_hard_sigmoid) {
+    for (int sixths = 0; sixths < 2; ++sixths) {
+        scene s;
+        open_scene(&s);
+        ons_value_id gate = ons_build(&s.builder, &ons_op_hard_sigmoid, ONS_IN(s.x),
+                                      ONS_WITH(ONS_AT_FLOAT(0, sixths ? 1.0f / 6 : 0.2)));
+        set_output(&s, ons_build(&s.builder, &ons_op_mul, ONS_IN(s.x, gate), ONS_DEFAULTS));
+        expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
+        cr_expect_eq(s.graph->nodes.count, sixths ? 1 : 2);
+        if (sixths) cr_expect(ons_graph_node(s.graph, 0)->op == &ons_op_hard_swish);
+        close_scene(&s);
+    }
+}
+
+/* Another value's sigmoid is a gate, and a constant that makes the result larger than x no part of an activation. */
+Test(forms, gates_are_no_activations) {
+    scene s;
+    open_scene(&s);
+    ons_builder *b = &s.builder;
+    ons_value_id other = ons_build(b, &ons_op_tanh, ONS_IN(s.x), ONS_DEFAULTS);
+    ons_value_id gate = ons_build(b, &ons_op_sigmoid, ONS_IN(other), ONS_DEFAULTS);
+    ons_value_id y = ons_build(b, &ons_op_mul, ONS_IN(s.x, gate), ONS_DEFAULTS);
+    ons_type one = ons_type_make(ONS_FLOAT32, ons_shape_make(3, (const int64_t[]){1, 1, 1}));
+    ons_value_id factor = ons_build_constant(b, "factor", &one, &(double){1.7});
+    ons_value_id scaled =
+        ons_build(b, &ons_op_sigmoid, ONS_IN(ons_build(b, &ons_op_mul, ONS_IN(y, factor), ONS_DEFAULTS)), ONS_DEFAULTS);
+    set_output(&s, ons_build(b, &ons_op_mul, ONS_IN(y, scaled), ONS_DEFAULTS));
+    expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
+    cr_expect_eq(s.graph->nodes.count, 6);
+    close_scene(&s);
+}
+
+/* LogSoftmax followed by NegativeLogLikelihoodLoss, along the same axis. */
+Test(forms, class_loss_of_log_softmax) {
+    for (int axis = 0; axis < 2; ++axis) {
+        scene s;
+        open_scene(&s);
+        ons_builder *b = &s.builder;
+        ons_type type = ons_type_make(ONS_INT64, ons_shape_make(1, (const int64_t[]){3}));
+        ons_value_id labels;
+        expect_success(ons_graph_add_value(s.graph, "labels", ONS_INPUT, &type, &labels));
+        ons_value_id logs = ons_build(b, &ons_op_log_softmax, ONS_IN(s.x), ONS_WITH(ONS_AT_INT(0, axis)));
+        set_output(&s, ons_build(b, &ons_op_negative_log_likelihood_loss, ONS_IN(logs, labels),
+                                 ONS_WITH(ONS_AT_STRING(0, "sum"))));
+        expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
+        cr_expect_eq(s.graph->nodes.count, axis == 1 ? 1 : 2);
+        if (axis == 1) {
+            const ons_node *node = ons_graph_node(s.graph, 0);
+            cr_expect(node->op == &ons_op_softmax_cross_entropy_loss);
+            cr_expect_str_eq(node->attributes[0].s, "sum");
+        }
+        close_scene(&s);
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------- ready to run */

@@ -1,0 +1,55 @@
+/* HardSigmoid: alpha·x + beta, kept between 0 and 1. */
+#include "graph/passes/fuse.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+
+/* NaN stays. */
+static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+
+ONS_UNARY_FUNCTIONS(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))),
+                    clipped(parameters[0] * x + parameters[1]))
+
+static ons_status *hard_sigmoid_gradient(ons_gradient *g) {
+    g->gradients[0] =
+        ons_make_like(g, &ons_op_hard_sigmoid_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- patterns */
+
+static ons_value_id replace(ons_match *match) {
+    ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
+    if (!ons_dtype_is_float(x.dtype) || !ons_type_equal(&x, &result)) return ONS_NONE;
+    return ons_build(ons_match_builder(match), &ons_op_hard_sigmoid, ONS_IN(ons_match_value(match, "x")),
+                     ONS_WITH(ONS_AT_FLOAT(0, 1.0 / 6)));
+}
+
+static const ons_pattern hard_sigmoid_patterns[] = {
+    {"Div(Clip(Add(x, 3), 0, 6), 6)", replace},
+    {"Mul(Clip(Add(x, 3), 0, 6), 0.16666667)", replace},
+    {.form = NULL},
+};
+
+/* ------------------------------------------------------------------------------------------------------------ cases */
+
+static const ons_case hard_sigmoid_cases[] = {
+    ONS_UNARY_CASES(-4, 4, 2e-6),
+    {.name = "sixths",
+     .inputs = {ONS_F32_IN(-4, 4, 7, 9)},
+     .settings = {ONS_SET_FLOAT("alpha", 1.0 / 6)},
+     .tolerance = 2e-6,
+     .flops = 63},
+
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(hard_sigmoid_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_sigmoid_patterns, NULL),
+                    ONS_REFERENCE(hard_sigmoid_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, hard_sigmoid_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), hard_sigmoid_cases);

@@ -1,0 +1,57 @@
+/* HardSwish: x times x/6 + 1/2 kept between 0 and 1. */
+#include "graph/passes/fuse.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+
+static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+
+ONS_UNARY_FUNCTIONS(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)), x *clipped(x *(1.0f / 6) + 0.5f))
+
+static ons_status *hard_swish_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make_like(g, &ons_op_hard_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- patterns */
+
+static ons_value_id replace(ons_match *match) {
+    ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
+    if (!ons_dtype_is_float(x.dtype) || !ons_type_equal(&x, &result)) return ONS_NONE;
+    return ons_build(ons_match_builder(match), &ons_op_hard_swish, ONS_IN(ons_match_value(match, "x")), ONS_DEFAULTS);
+}
+
+static ons_value_id replace_hard_sigmoid(ons_match *match) {
+    const ons_operands *gate = ons_match_node(match, "gate");
+    if (gate == NULL || fabs(ons_attribute_float(gate, 0) - 1.0 / 6) > 1e-6 ||
+        fabs(ons_attribute_float(gate, 1) - 0.5) > 1e-6)
+        return ONS_NONE;
+    return replace(match);
+}
+
+static const ons_pattern hard_swish_patterns[] = {
+    {"Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)", replace},
+    {"Mul(x, Div(Clip(Add(x, 3), 0, 6), 6))", replace},
+    {"Mul(Div(x, 6), Clip(Add(x, 3), 0, 6))", replace},
+    {"Mul(Mul(x, Clip(Add(x, 3), 0, 6)), 0.16666667)", replace},
+    {"Mul(x, Mul(Clip(Add(x, 3), 0, 6), 0.16666667))", replace},
+    {"Mul(Mul(x, 0.16666667), Clip(Add(x, 3), 0, 6))", replace},
+    {"Mul(x, gate=HardSigmoid(x))", replace_hard_sigmoid},
+    {.form = NULL},
+};
+
+/* ------------------------------------------------------------------------------------------------------------ cases */
+
+static const ons_case hard_swish_cases[] = {
+    ONS_UNARY_CASES(-5, 5, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 6, NAN, INFINITY, 0, -3, 3, -1e30),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(hard_swish, "HardSwish", ONS_ONNX(14, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_swish_patterns, NULL), ONS_REFERENCE(hard_swish_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, hard_swish_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    hard_swish_cases);

@@ -1,0 +1,50 @@
+/* Mish: x·tanh(ln(1 + eˣ)). */
+#include "graph/passes/fuse.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+/* tanh(softplus(x)) = n / (n + 2) with n = eˣ(eˣ + 2); from 20 on it is 1. */
+static inline float mish_of(float x) {
+    float e = ons_exp(x > 20 ? 20 : x);
+    float n = e * (e + 2);
+    return x * (n / (n + 2));
+}
+
+ONS_UNARY_FUNCTIONS(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))), mish_of(x))
+
+static ons_status *mish_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make_like(g, &ons_op_mish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- patterns */
+
+static ons_value_id replace(ons_match *match) {
+    ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
+    if (!ons_type_equal(&x, &result)) return ONS_NONE;
+    return ons_build(ons_match_builder(match), &ons_op_mish, ONS_IN(ons_match_value(match, "x")), ONS_DEFAULTS);
+}
+
+static const ons_pattern mish_patterns[] = {
+    {"Mul(x, Tanh(Softplus(x)))", replace},
+    {"Mul(x, Tanh(Log(Add(Exp(x), 1))))", replace},
+    {.form = NULL},
+};
+
+/* ------------------------------------------------------------------------------------------------------------ cases */
+
+static const ons_case mish_cases[] = {
+    ONS_UNARY_CASES(-6, 6, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 5, NAN, INFINITY, 100, -100, -1e30),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(mish, "Mish", ONS_ONNX(18, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, mish_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    mish_cases);

@@ -1,0 +1,54 @@
+/* Swish: x times the sigmoid of alpha·x; with alpha 1 the SiLU. */
+#include "graph/passes/fuse.h"
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FUNCTIONS(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)), x *ons_sigmoid(parameters[0] * x))
+
+static ons_status *swish_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make_like(g, &ons_op_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- patterns */
+
+static ons_value_id build(ons_match *match, double alpha) {
+    ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
+    if (!ons_type_equal(&x, &result)) return ONS_NONE;
+    return ons_build(ons_match_builder(match), &ons_op_swish, ONS_IN(ons_match_value(match, "x")),
+                     ONS_WITH(ONS_AT_FLOAT(0, alpha)));
+}
+
+static ons_value_id replace(ons_match *match) { return build(match, 1); }
+
+static ons_value_id replace_scaled(ons_match *match) { return build(match, ons_match_scalar(match, "alpha")); }
+
+static const ons_pattern swish_patterns[] = {
+    {"Mul(x, Sigmoid(x))", replace},
+    {"Mul(x, Sigmoid(Mul(x, ?alpha)))", replace_scaled},
+    {"Div(x, Add(Exp(Neg(x)), 1))", replace},
+    {.form = NULL},
+};
+
+/* ------------------------------------------------------------------------------------------------------------ cases */
+
+static const ons_case swish_cases[] = {
+    ONS_UNARY_CASES(-6, 6, 2e-6),
+    {.name = "alpha",
+     .inputs = {ONS_F32_IN(-3, 3, 7, 9)},
+     .settings = {ONS_SET_FLOAT("alpha", 1.702)},
+     .tolerance = 2e-6,
+     .flops = 63},
+    ONS_EDGE_CASE("edges", 2e-6, 5, NAN, INFINITY, 0, 200, -80),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, 24), ONS_ARITY(1, 1, 1, 1),
+                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
+                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
+                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, swish_patterns, NULL),
+                    ONS_REFERENCE(swish_reference), ONS_CPU_KERNEL(ons_unary_prepare_attributes, swish_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), swish_cases);
