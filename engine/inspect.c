@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/exporter_habits.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
 
@@ -179,6 +180,7 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
                     "weights of their own\n",
                     value->name, uses, value->name);
     }
+    ons_note_folded_normalisation(model->graph, out);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }
 

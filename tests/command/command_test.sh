@@ -71,6 +71,11 @@ if succeeds inspect "$golden/resnet18/model.onnx" && printed "bn1.running_mean .
     printed "fc1.weight .*not trained: frozen by" && printed "3610 elements trained, 1344 not"; then
     pass "$name"
 fi
+begin "inspect sees a BatchNorm that was folded"
+if succeeds inspect tests/command/data/folded_normalisation.onnx && printed "1 of the convolutions, first '/0/Conv' .*a BatchNorm was folded" &&
+    succeeds inspect "$golden/lenet/model.onnx" && ! grep -q "BatchNorm" "$work/stdout"; then
+    pass "$name"
+fi
 begin "standard output on a full disk"
 "$onstage" inspect "$golden/mlp/model.onnx" >/dev/full 2>"$work/stderr"
 status=$?
