@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/trigonometry.h"
 #include "kernels/common/vector_math.h"
 
 enum { SAMPLE_STRIDE = 4099, BLOCK = 1024 };
@@ -35,6 +36,14 @@ LOOP(run_sigmoid, ons_sigmoid(x))
 LOOP(run_softplus, ons_softplus(x))
 LOOP(run_sine, ons_sine(x, 0))
 LOOP(run_cosine, ons_sine(x, 1))
+LOOP(run_atan, ons_atan(x))
+LOOP(run_asin, ons_asin(x))
+LOOP(run_acos, ons_acos(x))
+LOOP(run_sinh, ons_sinh(x))
+LOOP(run_cosh, ons_cosh(x))
+LOOP(run_asinh, ons_asinh(x))
+LOOP(run_acosh, ons_acosh(x))
+LOOP(run_atanh, ons_atanh(x))
 LOOP(run_normal, ons_normal(x, &(float){0}))
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -87,6 +96,14 @@ Test(vector_math, errors_are_bounded) {
         {"softplus", run_softplus, softplus, 2.8, INFINITY, INFINITY, false},
         {"sine", run_sine, sin, 0.51, ONS_SINE_RANGE, INFINITY, false},
         {"cosine", run_cosine, cos, 0.51, ONS_SINE_RANGE, INFINITY, false},
+        {"atan", run_atan, atan, 2, INFINITY, INFINITY, false},
+        {"asin", run_asin, asin, 3, INFINITY, INFINITY, false},
+        {"acos", run_acos, acos, 3, INFINITY, INFINITY, false},
+        {"sinh", run_sinh, sinh, 4, INFINITY, INFINITY, false},
+        {"cosh", run_cosh, cosh, 4, INFINITY, INFINITY, false},
+        {"asinh", run_asinh, asinh, 4, INFINITY, INFINITY, false},
+        {"acosh", run_acosh, acosh, 4, INFINITY, INFINITY, false},
+        {"atanh", run_atanh, atanh, 4, INFINITY, INFINITY, false},
         {"normal", run_normal, normal, 2.5e-7, INFINITY, INFINITY, true},
     };
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; ++i) check(&subjects[i]);

@@ -1,0 +1,28 @@
+/* Acos: the angle in [0, π] with this cosine. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FUNCTIONS(acos, acos(x), ons_acos(x))
+
+static ons_status *acos_gradient(ons_gradient *g) {
+    ons_value_id value = ons_gradient_input(g, 0), square = ons_make2(g, &ons_op_mul, value, value);
+    ons_value_id sine = ons_make1(g, &ons_op_sqrt, ons_make2(g, &ons_op_sub, ons_make_scalar(g, 1), square));
+    g->gradients[0] = ons_make1(g, &ons_op_neg, ons_make2(g, &ons_op_div, g->cotangents[0], sine));
+    return NULL;
+}
+
+static const ons_case acos_cases[] = {
+    ONS_UNARY_CASES(-0.9, 0.9, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 7, NAN, 1, -1, 0, 0.5, -2, 0.99999),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(acos, "Acos", ONS_ONNX(7, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(acos_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(acos_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, acos_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    acos_cases);

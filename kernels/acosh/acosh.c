@@ -1,0 +1,29 @@
+/* Acosh: the number ≥ 0 whose hyperbolic cosine is x. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FUNCTIONS(acosh, acosh(x), ons_acosh(x))
+
+static ons_status *acosh_gradient(ons_gradient *g) {
+    ons_value_id below = ons_make2(g, &ons_op_sub, ons_gradient_input(g, 0), ons_make_scalar(g, 1));
+    ons_value_id product =
+        ons_make2(g, &ons_op_mul, below, ons_make2(g, &ons_op_add, ons_gradient_input(g, 0), ons_make_scalar(g, 1)));
+    g->gradients[0] = ons_make2(g, &ons_op_div, g->cotangents[0], ons_make1(g, &ons_op_sqrt, product));
+    return NULL;
+}
+
+static const ons_case acosh_cases[] = {
+    ONS_UNARY_CASES(1.1, 4, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 7, NAN, INFINITY, 1, 0.5, -3, 3e38, 1.0001),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(acosh, "Acosh", ONS_ONNX(9, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(acosh_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(acosh_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, acosh_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    acosh_cases);

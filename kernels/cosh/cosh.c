@@ -1,0 +1,26 @@
+/* Cosh: (eˣ + e⁻ˣ) / 2. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FUNCTIONS(cosh, cosh(x), ons_cosh(x))
+
+static ons_status *cosh_gradient(ons_gradient *g) {
+    g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_sinh, ons_gradient_input(g, 0)));
+    return NULL;
+}
+
+static const ons_case cosh_cases[] = {
+    ONS_UNARY_CASES(-3, 3, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 7, NAN, INFINITY, -INFINITY, 0, 89, -30, 1e-20),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(cosh, "Cosh", ONS_ONNX(9, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(cosh_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(cosh_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, cosh_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    cosh_cases);
