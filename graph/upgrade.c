@@ -59,6 +59,21 @@ ons_status *ons_upgrade_set_input_scalar(ons_upgrade *u, uint32_t index, ons_dty
     return set_input(u, index, &type, ons_dtype_is_float(dtype) ? (const void *)&value : &integer);
 }
 
+ons_status *ons_upgrade_insert(ons_upgrade *u, const ons_operator *op, const ons_attribute *attributes,
+                               const ons_value_id *inputs, uint32_t input_count, ons_value_id *output) {
+    static const ons_type unknown = {.dtype = ONS_NO_DTYPE};
+    ons_node_id id;
+    ons_value_id value;
+    /* The node itself keeps its name for its own. */
+    const char *name = ons_arena_format(u->graph->arena, "%s/%s", u->node_name, op->name);
+    if (name == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_graph_add_value(u->graph, name, ONS_ACTIVATION, &unknown, &value));
+    ONS_TRY(ons_graph_add_node(u->graph, op, name, attributes, inputs, input_count, 1, &id));
+    ons_graph_set_output(u->graph, id, 0, value);
+    *output = value;
+    return NULL;
+}
+
 ons_status *ons_upgrade_attribute_to_input(ons_upgrade *u, const char *name, uint32_t index, ons_dtype dtype) {
     const ons_attribute *found = ons_upgrade_find(u, name);
     if (found == NULL) return NULL;

@@ -35,6 +35,11 @@ ons_status *ons_upgrade_set_input_integers(ons_upgrade *u, uint32_t index, const
 ons_status *ons_upgrade_set_input_floats(ons_upgrade *u, uint32_t index, const double *values, uint32_t count);
 ons_status *ons_upgrade_set_input_scalar(ons_upgrade *u, uint32_t index, ons_dtype dtype, double value);
 
+/* Puts a node with one output in front of this one: `output`. `attributes` in the order of the operator's
+ * declarations. */
+ons_status *ons_upgrade_insert(ons_upgrade *u, const ons_operator *op, const ons_attribute *attributes,
+                               const ons_value_id *inputs, uint32_t input_count, ons_value_id *output);
+
 /* The usual step: an attribute `name` of older opsets (ints, int or float) that became input `index`. Does nothing
  * where the node has no such attribute. An int or float becomes a scalar (of `dtype`), ints become an int64 vector. */
 ons_status *ons_upgrade_attribute_to_input(ons_upgrade *u, const char *name, uint32_t index, ons_dtype dtype);

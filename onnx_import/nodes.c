@@ -7,8 +7,10 @@ ons_status *ons_import_add_node(scope *s, const ons_operator *op, const char *na
                                 const ons_value_id *inputs, uint32_t input_count, uint32_t output_count, size_t index,
                                 ons_node_id *id) {
     ONS_TRY(ons_graph_add_node(s->graph, op, name, attributes, inputs, input_count, output_count, id));
-    if (s->graph == s->in->top)
-        ONS_PUSH(&s->in->file_nodes, s->call == NULL ? (uint32_t)index : (uint32_t)ONS_NO_FILE_NODE);
+    if (s->graph != s->in->top) return NULL;
+    /* What an upgrade has put in front of the node is not in the file. */
+    while (s->in->file_nodes.count < *id) ONS_PUSH(&s->in->file_nodes, (uint32_t)ONS_NO_FILE_NODE);
+    ONS_PUSH(&s->in->file_nodes, s->call == NULL ? (uint32_t)index : (uint32_t)ONS_NO_FILE_NODE);
     return NULL;
 }
 

@@ -15,10 +15,10 @@ static const ons_case add_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(add, "Add", ONS_ONNX(7, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(add, "Add", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(add_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_ADD, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
                     ONS_REFERENCE(add_reference), ONS_CPU_KERNEL(add_prepare, ons_broadcast_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), add_cases);

@@ -138,9 +138,12 @@ static ons_status *batch_normalization_mode(ons_mode_change *m) {
     ons_inputs inputs = {m->inputs, 5};
     bool wanted[5] = {true, train, train, false, false};
     ons_value_id made[5] = {ONS_NONE, ONS_NONE, ONS_NONE, ONS_NONE, ONS_NONE};
+    /* Statistics that training keeps follow the framework that the model comes from; those handed in, the standard. */
+    bool kept = ons_graph_value(m->builder->graph, m->inputs[4])->kind == ONS_BUFFER;
     if (train)
         ons_build_node(m->builder, &ons_op_batch_normalization_training, inputs,
-                       ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum)), 5, wanted, made);
+                       ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum), ONS_AT_INT(2, kept)),
+                       5, wanted, made);
     else
         ons_build_node(m->builder, &ons_op_batch_normalization, inputs,
                        ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum)), 1, wanted, made);
@@ -177,7 +180,7 @@ static const ons_case batch_normalization_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(7, 22), ONS_ARITY(5, 5, 1, 5),
+ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, 22), ONS_ARITY(5, 5, 1, 5),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
                                    ONS_INT_ATTRIBUTE("training_mode", 0)),
                     ONS_INFER(ons_batch_infer), ONS_COST(batch_normalization_cost),

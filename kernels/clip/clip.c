@@ -96,7 +96,7 @@ static const ons_case clip_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(clip, "Clip", ONS_ONNX(6, 22), ONS_ARITY(1, 3, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(clip_infer),
+ONS_DEFINE_OPERATOR(clip, "Clip", ONS_ONNX(1, 22), ONS_ARITY(1, 3, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(clip_infer),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(clip_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),

@@ -150,3 +150,22 @@ ons_status *ons_broadcast_take_attributes(ons_prepare *p) {
     ons_take_float_attributes(p->operands, ((ons_broadcast *)p->state)->parameters, ONS_BROADCAST_PARAMETERS);
     return NULL;
 }
+
+/* ------------------------------------------------------------------------------------------------- older forms */
+
+ons_status *ons_upgrade_align_second(ons_upgrade *u, int64_t axis) {
+    const ons_attribute attributes[] = {{.kind = ONS_ATTRIBUTE_INT, .i = axis}};
+    if (u->inputs.count < 2 || u->inputs.items[0] == ONS_NONE || u->inputs.items[1] == ONS_NONE) return NULL;
+    const ons_value_id operands[] = {u->inputs.items[1], u->inputs.items[0]};
+    return ons_upgrade_insert(u, &ons_op_align_axis, attributes, operands, 2, &u->inputs.items[1]);
+}
+
+ons_status *ons_upgrade_broadcast(ons_upgrade *u) {
+    if (u->opset >= 7) return NULL;
+    const ons_attribute *asked = ons_upgrade_find(u, "broadcast"), *axis = ons_upgrade_find(u, "axis");
+    bool aligned = asked != NULL && asked->i != 0 && axis != NULL;
+    int64_t from = axis == NULL ? 0 : axis->i;
+    ons_upgrade_remove(u, "broadcast");
+    ons_upgrade_remove(u, "axis");
+    return aligned ? ons_upgrade_align_second(u, from) : NULL;
+}

@@ -12,6 +12,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_BROADCAST_H
 #define ONSTAGE_KERNELS_COMMON_BROADCAST_H
 
+#include "graph/upgrade.h"
 #include "kernels/common/kernel.h"
 
 enum { ONS_BROADCAST_OPERANDS = 64, ONS_BROADCAST_PARAMETERS = 4 };
@@ -53,5 +54,11 @@ void ons_broadcast_run(const ons_launch *launch);
 /* For references: where element `index` of a tensor of shape `whole` lies in a tensor of shape `part` that broadcasts
  * to it. */
 int64_t ons_broadcast_index(const ons_shape *whole, const ons_shape *part, int64_t index);
+
+/* Before opset 7 broadcasting was asked for, by `broadcast` and an `axis` from which on the second operand matches the
+ * first. PRelu had it without asking, from axis 1 on. */
+ons_status *ons_upgrade_broadcast(ons_upgrade *u);
+#define ONS_BROADCAST_FORMS ONS_FORMS(ons_upgrade_broadcast, ONS_NO_PATTERNS, NULL)
+ons_status *ons_upgrade_align_second(ons_upgrade *u, int64_t axis);
 
 #endif

@@ -1,4 +1,5 @@
 /* Concat: inputs one after the other along an axis. */
+#include "graph/upgrade.h"
 #include "kernels/common/pieces.h"
 
 enum { AXIS };
@@ -64,6 +65,12 @@ static ons_status *concat_gradient(ons_gradient *g) {
 
 #define ALONG(AXIS) .settings = {ONS_SET_INT("axis", AXIS)}
 
+/* Before opset 4 the axis could be left out. */
+static ons_status *concat_upgrade(ons_upgrade *u) {
+    if (u->opset >= 4 || ons_upgrade_find(u, "axis") != NULL) return NULL;
+    return ons_upgrade_set(u, "axis", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = 1});
+}
+
 static const ons_case concat_cases[] = {
     {.name = "rows", .inputs = {ONS_F32(2, 5), ONS_F32(3, 5)}, ALONG(0)},
     {.name = "columns", .inputs = {ONS_F32(4, 5), ONS_F32(4, 1), ONS_F32(4, 2)}, ALONG(-1)},
@@ -79,9 +86,10 @@ static const ons_case concat_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(4, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
+ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(1, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(concat_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(concat_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(concat_reference),
+                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(concat_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(concat_reference),
                     ONS_CPU_KERNEL(concat_prepare, concat_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
                     concat_cases);

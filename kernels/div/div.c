@@ -22,10 +22,10 @@ static const ons_case div_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(div, "Div", ONS_ONNX(7, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(div, "Div", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(div_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
                     ONS_REFERENCE(div_reference), ONS_CPU_KERNEL(div_prepare, ons_broadcast_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), div_cases);

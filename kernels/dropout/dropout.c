@@ -40,11 +40,18 @@ static ons_status *dropout_gradient(ons_gradient *g) {
 
 /* -------------------------------------------------------------------------------------------- versions and training */
 
-/* Before opset 12 the ratio was an attribute, and nothing in the node said whether it was training. */
+/* Before opset 12 the ratio was an attribute, and nothing in the node said whether it was training; before opset 7
+ * `is_test` did, and its absence meant training. */
 static ons_status *dropout_upgrade(ons_upgrade *u) {
     if (u->opset < 10)
         ONS_TRY(ons_upgrade_set(u, "onstage_float_mask", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = 1}));
-    return u->opset >= 12 ? NULL : ons_upgrade_attribute_to_input(u, "ratio", RATIO, ONS_FLOAT32);
+    if (u->opset >= 12) return NULL;
+    ONS_TRY(ons_upgrade_attribute_to_input(u, "ratio", RATIO, ONS_FLOAT32));
+    if (u->opset >= 7) return NULL;
+    const ons_attribute *test = ons_upgrade_find(u, "is_test");
+    bool training = test == NULL || test->i == 0;
+    ons_upgrade_remove(u, "is_test");
+    return ons_upgrade_set_input_scalar(u, TRAINING_MODE, ONS_BOOL, training);
 }
 
 /* The known contents of an optional scalar input. */
@@ -129,7 +136,7 @@ static const ons_case dropout_cases[] = {
 };
 
 ONS_DEFINE_OPERATOR(
-    dropout, "Dropout", ONS_ONNX(7, 22), ONS_ARITY(1, 3, 1, 2),
+    dropout, "Dropout", ONS_ONNX(1, 22), ONS_ARITY(1, 3, 1, 2),
     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("onstage_float_mask", 0)),
     ONS_INFER(dropout_infer), ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)),
     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES,

@@ -1,4 +1,5 @@
 /* Gemm: alpha × op(A) op(B) + beta × C, where C broadcasts to the result. */
+#include "graph/upgrade.h"
 #include "kernels/common/product.h"
 
 enum { ALPHA, BETA, TRANSPOSE_A, TRANSPOSE_B };
@@ -143,6 +144,12 @@ static ons_status *gemm_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* Before opset 7 broadcasting the third operand was asked for. */
+static ons_status *gemm_upgrade(ons_upgrade *u) {
+    if (u->opset < 7) ons_upgrade_remove(u, "broadcast");
+    return NULL;
+}
+
 static const ons_case gemm_cases[] = {
     {.name = "plain", .inputs = {ONS_F32(5, 7), ONS_F32(7, 3)}, .tolerance = 1e-5, .flops = 210},
     {.name = "linear",
@@ -183,10 +190,10 @@ static const ons_case gemm_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(7, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, 22), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1), ONS_FLOAT_ATTRIBUTE("beta", 1),
                                    ONS_INT_ATTRIBUTE("transA", 0), ONS_INT_ATTRIBUTE("transB", 0)),
                     ONS_INFER(gemm_infer), ONS_COST(gemm_cost), ONS_GRADIENT_RULE(gemm_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gemm_reference),
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(gemm_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gemm_reference),
                     ONS_CPU_KERNEL(gemm_prepare, gemm_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), gemm_cases);

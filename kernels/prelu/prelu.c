@@ -24,6 +24,8 @@ static ons_status *prelu_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *prelu_upgrade(ons_upgrade *u) { return u->opset < 7 ? ons_upgrade_align_second(u, 1) : NULL; }
+
 static const ons_case prelu_cases[] = {
     {.name = "same", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 35},
     {.name = "channels", .inputs = {ONS_F32(2, 3, 5, 7), ONS_F32(3, 1, 1)}, .tolerance = 1e-6, .flops = 210},
@@ -42,9 +44,10 @@ static const ons_case prelu_cases[] = {
 };
 
 /* Not marked elementwise: a slope is a weight even where it is a single number (ons_classify_scalars). */
-ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(7, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(prelu_infer),
+ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(prelu_infer),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(prelu_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_NO_ROLE, 0, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(prelu_reference), ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), prelu_cases);
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
+                    ONS_FORMS(prelu_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(prelu_reference),
+                    ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    prelu_cases);

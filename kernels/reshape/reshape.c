@@ -1,5 +1,6 @@
 /* Reshape: the same elements under the shape of input 1, in which 0 keeps the input's dimension (unless allowzero) and
  * one -1 takes what is left. */
+#include "graph/upgrade.h"
 #include "kernels/common/axes.h"
 
 enum { ALLOWZERO };
@@ -42,6 +43,11 @@ static ons_status *reshape_infer(ons_operands *o) {
     return NULL;
 }
 
+/* Before opset 5 the shape was an attribute. */
+static ons_status *reshape_upgrade(ons_upgrade *u) {
+    return u->opset < 5 ? ons_upgrade_attribute_to_input(u, "shape", 1, ONS_INT64) : NULL;
+}
+
 static const ons_case reshape_cases[] = {
     {.name = "matrix", .inputs = {ONS_F32(4, 6), ONS_I64(3, 8)}},
     {.name = "rest", .inputs = {ONS_F32(4, 6), ONS_I64(2, -1, 3)}},
@@ -56,9 +62,9 @@ static const ons_case reshape_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(reshape, "Reshape", ONS_ONNX(5, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(reshape, "Reshape", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("allowzero", 0)), ONS_INFER(reshape_infer),
                     ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_RESHAPE, 0, 0), ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(ons_view_reference), ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"),
-                    reshape_cases);
+                    ONS_ROLES(ONS_ROLE_RESHAPE, 0, 0), ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(reshape_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_view_reference),
+                    ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"), reshape_cases);

@@ -29,6 +29,7 @@ static ons_status *compare_outputs(const trial *t, const data_set *set, outcome 
               t->output_count, set->output_count);
     for (uint32_t i = 0; i < set->output_count; ++i) {
         ons_tensor got = trial_output(t, i);
+        data_tensor_restate(&set->outputs[i], got.type.dtype);
         ONS_TRY_AT(backend_compare(&got, &set->outputs[i].tensor, &o->values_differ), "output %u", i);
     }
     return NULL;

@@ -61,3 +61,7 @@ ons_status *data_set_read(const char *folder, uint32_t index, ons_arena *arena, 
     ONS_TRY(read_tensors(path, "input", arena, &set->inputs, &set->input_count));
     return read_tensors(path, "output", arena, &set->outputs, &set->output_count);
 }
+
+void data_tensor_restate(data_tensor *each, ons_dtype stated) {
+    if (stated == ONS_BFLOAT16 && each->tensor.type.dtype == ONS_UINT16) each->tensor.type.dtype = ONS_BFLOAT16;
+}

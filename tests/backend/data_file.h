@@ -18,6 +18,9 @@ typedef struct data_set {
     uint32_t input_count, output_count;
 } data_set;
 
+/* numpy has no bfloat16: the official data holds its bits as uint16. Calls them what the model says they are. */
+void data_tensor_restate(data_tensor *each, ons_dtype stated);
+
 /* Reads FOLDER/test_data_set_INDEX into the arena; *found false where there is no such folder. */
 ons_status *data_set_read(const char *folder, uint32_t index, ons_arena *arena, data_set *set, bool *found);
 

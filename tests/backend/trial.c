@@ -38,8 +38,9 @@ static ons_status *state_inputs(trial *t, const data_set *set) {
     ONS_NEW(t->names, t->arena, set->input_count + 1);
     for (uint32_t i = 0; i < set->input_count; ++i) ONS_TRY(find_input(graph, set, i, &ids[i]));
     for (uint32_t i = 0; i < set->input_count; ++i) {
-        const ons_tensor *tensor = &set->inputs[i].tensor;
         ons_value *value = ons_graph_value(graph, ids[i]);
+        data_tensor_restate(&set->inputs[i], value->type.dtype);
+        const ons_tensor *tensor = &set->inputs[i].tensor;
         ONS_CHECK(value->type.dtype == tensor->type.dtype, ONS_INVALID_MODEL, "input '%s' is %s in the data, not %s",
                   value->name, ons_dtype_name(tensor->type.dtype), ons_dtype_name(value->type.dtype));
         value->type = tensor->type;
