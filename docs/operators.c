@@ -7,7 +7,7 @@
 static const char HEADING[] =
     "# Operators\n\n"
     "Printed by `./bazelw run //docs:operators`; a test compares this file with the program's registry.\n\n"
-    "Files of opsets 1 to 22 are read. A node in an older form of its operator is turned into today's form first.\n"
+    "Files of opsets 1 to 28 are read. A node in an older form of its operator is turned into today's form first.\n"
     "\"By its parts\": before anything runs, the node is replaced by nodes of other operators, which have gradient and "
     "kernel.\n"
     "`onstage check MODEL.onnx` lists every node of a model that cannot be trained.\n\n";

@@ -421,6 +421,8 @@ typedef struct ons_opset_range {
     const char *domain; /* "" is ONNX's own; "onstage" for operators of ours, which no file may use */
     uint32_t first, last;
 } ons_opset_range;
+/* The newest version of ONNX's own operators whose changes have been looked at: the usual LAST. */
+enum { ONS_NEWEST = 28 };
 #define ONS_ONNX(FIRST, LAST)                                                                                          \
     { "", (FIRST), (LAST) }
 #define ONS_IN_DOMAIN(DOMAIN, FIRST, LAST)                                                                             \

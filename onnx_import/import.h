@@ -24,7 +24,7 @@
 #include "graph/registry.h"
 #include "onnx_import/model_file.h"
 
-enum { ONS_OPSET_MIN = 1, ONS_OPSET_MAX = 22 };
+enum { ONS_OPSET_MIN = 1, ONS_OPSET_MAX = ONS_NEWEST };
 
 /* `--tie A=B`: the initialiser `name` is the initialiser `to` from now on; both must have the same type. Export asks
  * for the new contents of both under their own names. */

@@ -15,7 +15,7 @@ static const ons_case add_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(add, "Add", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(add, "Add", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(add_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_ADD, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),

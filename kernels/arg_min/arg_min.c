@@ -8,7 +8,7 @@ static const ons_case arg_min_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(arg_min, "ArgMin", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_EXTREME_INDEX_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(arg_min, "ArgMin", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_EXTREME_INDEX_ATTRIBUTES,
                     ONS_INFER(ons_extreme_index_infer), ONS_COST(ons_extreme_index_cost),
                     ONS_NOT_DIFFERENTIABLE("an index does not change gradually"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(arg_min_reference),

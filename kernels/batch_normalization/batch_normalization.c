@@ -180,7 +180,7 @@ static const ons_case batch_normalization_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, 22), ONS_ARITY(5, 5, 1, 5),
+ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(5, 5, 1, 5),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
                                    ONS_INT_ATTRIBUTE("training_mode", 0)),
                     ONS_INFER(ons_batch_infer), ONS_COST(batch_normalization_cost),

@@ -78,7 +78,7 @@ static const ons_case bernoulli_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(bernoulli, "Bernoulli", ONS_ONNX(15, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(bernoulli, "Bernoulli", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("dtype", ONS_ATTRIBUTE_INT),
                                    ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT)),
                     ONS_INFER(bernoulli_infer), ONS_COST(ons_random_cost),

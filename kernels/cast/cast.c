@@ -56,7 +56,7 @@ static const ons_case cast_cases[] = {
 };
 
 /* `saturate` concerns 8-bit floats alone, which are not among the types. */
-ONS_DEFINE_OPERATOR(cast, "Cast", ONS_ONNX(6, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(cast, "Cast", ONS_ONNX(6, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("to", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("saturate", 1)),
                     ONS_INFER(cast_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(ons_cast_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,

@@ -24,7 +24,7 @@ static const ons_case cast_like_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(cast_like, "CastLike", ONS_ONNX(15, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(cast_like, "CastLike", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("saturate", 1)), ONS_INFER(cast_like_infer),
                     ONS_COST(cast_like_cost), ONS_GRADIENT_RULE(ons_cast_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,

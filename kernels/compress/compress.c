@@ -122,7 +122,7 @@ static const ons_case compress_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(compress, "Compress", ONS_ONNX(9, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(compress, "Compress", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(compress_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(compress_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,

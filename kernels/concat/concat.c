@@ -86,7 +86,7 @@ static const ons_case concat_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(1, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
+ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(concat_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(concat_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,

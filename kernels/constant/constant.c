@@ -44,7 +44,7 @@ static const ons_case constant_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(constant, "Constant", ONS_ONNX(1, 22), ONS_ARITY(0, 0, 1, 1),
+ONS_DEFINE_OPERATOR(constant, "Constant", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(0, 0, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("value", ONS_ATTRIBUTE_TENSOR),
                                    ONS_OPTIONAL_ATTRIBUTE("value_float", ONS_ATTRIBUTE_FLOAT),
                                    ONS_OPTIONAL_ATTRIBUTE("value_floats", ONS_ATTRIBUTE_FLOATS),

@@ -53,8 +53,8 @@ static const ons_case constant_of_shape_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(constant_of_shape, "ConstantOfShape", ONS_ONNX(9, 22), ONS_ARITY(1, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(constant_of_shape_infer), ONS_COST(ons_cost_copy),
+ONS_DEFINE_OPERATOR(constant_of_shape, "ConstantOfShape", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1),
+                    ONS_NO_ATTRIBUTES, ONS_INFER(constant_of_shape_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("the result is a constant"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(constant_of_shape_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(constant_of_shape_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),

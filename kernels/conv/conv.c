@@ -219,7 +219,7 @@ static const ons_case conv_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(conv, "Conv", ONS_ONNX(1, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(conv, "Conv", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_WINDOW_ATTRIBUTES, ONS_INT_ATTRIBUTE("group", 1)), ONS_INFER(conv_infer),
                     ONS_COST(conv_cost), ONS_GRADIENT_RULE(conv_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,

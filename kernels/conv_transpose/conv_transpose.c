@@ -310,7 +310,7 @@ static const ons_case conv_transpose_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(conv_transpose, "ConvTranspose", ONS_ONNX(1, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(conv_transpose, "ConvTranspose", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_WINDOW_ATTRIBUTES, ONS_INT_ATTRIBUTE("group", 1),
                                    ONS_OPTIONAL_ATTRIBUTE("output_padding", ONS_ATTRIBUTE_INTS),
                                    ONS_OPTIONAL_ATTRIBUTE("output_shape", ONS_ATTRIBUTE_INTS)),

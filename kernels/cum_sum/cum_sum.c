@@ -113,7 +113,7 @@ static const ons_case cum_sum_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(cum_sum, "CumSum", ONS_ONNX(11, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(cum_sum, "CumSum", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("exclusive", 0), ONS_INT_ATTRIBUTE("reverse", 0)),
                     ONS_INFER(cum_sum_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(cum_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,

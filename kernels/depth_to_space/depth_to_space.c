@@ -49,7 +49,7 @@ static const ons_case depth_to_space_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(depth_to_space, "DepthToSpace", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(depth_to_space, "DepthToSpace", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("blocksize", ONS_ATTRIBUTE_INT),
                                    ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(depth_to_space_infer), ONS_COST(ons_cost_copy),

@@ -136,7 +136,7 @@ static const ons_case dropout_cases[] = {
 };
 
 ONS_DEFINE_OPERATOR(
-    dropout, "Dropout", ONS_ONNX(1, 22), ONS_ARITY(1, 3, 1, 2),
+    dropout, "Dropout", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 2),
     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("onstage_float_mask", 0)),
     ONS_INFER(dropout_infer), ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)),
     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES,

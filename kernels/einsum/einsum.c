@@ -213,7 +213,7 @@ static const ons_case einsum_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(einsum, "Einsum", ONS_ONNX(12, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
+ONS_DEFINE_OPERATOR(einsum, "Einsum", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("equation", ONS_ATTRIBUTE_STRING)), ONS_INFER(einsum_infer),
                     ONS_COST(einsum_cost), ONS_GRADIENT_RULE(einsum_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_ALL_INPUTS, 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,

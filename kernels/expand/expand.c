@@ -68,7 +68,7 @@ static const ons_case expand_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(expand, "Expand", ONS_ONNX(8, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(expand, "Expand", ONS_ONNX(8, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(expand_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(expand_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(expand_reference),

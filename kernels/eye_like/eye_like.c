@@ -34,7 +34,7 @@ static const ons_case eye_like_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(eye_like, "EyeLike", ONS_ONNX(9, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(eye_like, "EyeLike", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("dtype", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("k", 0)),
                     ONS_INFER(eye_like_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("a shape does not depend on values"), ONS_SAVES_NOTHING,

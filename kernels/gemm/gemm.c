@@ -190,7 +190,7 @@ static const ons_case gemm_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1), ONS_FLOAT_ATTRIBUTE("beta", 1),
                                    ONS_INT_ATTRIBUTE("transA", 0), ONS_INT_ATTRIBUTE("transB", 0)),
                     ONS_INFER(gemm_infer), ONS_COST(gemm_cost), ONS_GRADIENT_RULE(gemm_gradient, ONS_ALL_INPUTS),

@@ -119,8 +119,8 @@ static const ons_case global_average_pool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(global_average_pool, "GlobalAveragePool", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(global_average_pool_infer), ONS_COST(global_average_pool_cost),
+ONS_DEFINE_OPERATOR(global_average_pool, "GlobalAveragePool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
+                    ONS_NO_ATTRIBUTES, ONS_INFER(global_average_pool_infer), ONS_COST(global_average_pool_cost),
                     ONS_GRADIENT_RULE(global_average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(global_average_pool_reference),

@@ -78,7 +78,7 @@ static const ons_case global_max_pool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(global_max_pool_infer), ONS_COST(global_max_pool_cost),
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,

@@ -11,8 +11,8 @@ static const ons_case greater_or_equal_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(greater_or_equal, "GreaterOrEqual", ONS_ONNX(12, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_compare_numbers), ONS_COST(ons_cost_elementwise),
+ONS_DEFINE_OPERATOR(greater_or_equal, "GreaterOrEqual", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
+                    ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_broadcast_compare_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(greater_or_equal_reference),

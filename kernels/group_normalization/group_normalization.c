@@ -126,7 +126,7 @@ static const ons_case group_normalization_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(group_normalization, "GroupNormalization", ONS_ONNX(18, 22), ONS_ARITY(3, 3, 1, 3),
+ONS_DEFINE_OPERATOR(group_normalization, "GroupNormalization", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(3, 3, 1, 3),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("num_groups", ONS_ATTRIBUTE_INT),
                                    ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_INT_ATTRIBUTE("stash_type", 1),
                                    ONS_INT_ATTRIBUTE("onstage_scale_per_group", 0)),

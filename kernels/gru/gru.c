@@ -115,7 +115,7 @@ static const ons_case gru_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(gru, "GRU", ONS_ONNX(1, 22), ONS_ARITY(3, 6, 0, 3),
+ONS_DEFINE_OPERATOR(gru, "GRU", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                     ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES, ONS_INT_ATTRIBUTE("linear_before_reset", 0)),
                     ONS_INFER(gru_infer), ONS_COST(gru_cost),
                     ONS_GRADIENT_RULE(gru_gradient, ONS_ALL_INPUTS & ~ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS)),

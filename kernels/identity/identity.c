@@ -23,7 +23,7 @@ static const ons_case identity_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(identity, "Identity", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(identity, "Identity", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_like_first), ONS_COST(ons_cost_free),
                     ONS_GRADIENT_RULE(identity_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_IDENTITY | ONS_TRAIT_ELEMENTWISE, 0),

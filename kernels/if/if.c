@@ -15,7 +15,7 @@ static const ons_case if_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(if, "If", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, ONS_VARIADIC),
+ONS_DEFINE_OPERATOR(if, "If", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, ONS_VARIADIC),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("then_branch", ONS_ATTRIBUTE_GRAPH),
                                    ONS_REQUIRED_ATTRIBUTE("else_branch", ONS_ATTRIBUTE_GRAPH)),
                     ONS_INFER(if_infer), ONS_COST(ons_cost_free),

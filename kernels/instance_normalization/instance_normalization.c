@@ -88,7 +88,7 @@ static const ons_case instance_normalization_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(instance_normalization, "InstanceNormalization", ONS_ONNX(1, 22), ONS_ARITY(3, 3, 1, 3),
+ONS_DEFINE_OPERATOR(instance_normalization, "InstanceNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 3, 1, 3),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5)), ONS_INFER(instance_normalization_infer),
                     ONS_COST(instance_normalization_cost),
                     ONS_GRADIENT_RULE(instance_normalization_gradient, ONS_ALL_INPUTS),

@@ -38,7 +38,7 @@ static const ons_case is_inf_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(is_inf, "IsInf", ONS_ONNX(10, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(is_inf, "IsInf", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("detect_negative", 1), ONS_INT_ATTRIBUTE("detect_positive", 1)),
                     ONS_INFER(ons_infer_float_test), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,

@@ -19,7 +19,7 @@ static const ons_case is_nan_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(is_nan, "IsNaN", ONS_ONNX(9, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(is_nan, "IsNaN", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_float_test), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,

@@ -146,7 +146,7 @@ static const ons_case layer_normalization_cases[] = {
 };
 
 /* From opset 17 in the standard; ONNX Runtime's optimiser writes it into files of any opset. */
-ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, 22), ONS_ARITY(2, 3, 1, 3),
+ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 3),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
                                    ONS_INT_ATTRIBUTE("stash_type", 1)),
                     ONS_INFER(layer_normalization_infer), ONS_COST(layer_normalization_cost),

@@ -26,7 +26,7 @@ static const ons_case leaky_relu_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(leaky_relu, "LeakyRelu", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(leaky_relu, "LeakyRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.01)), ONS_INFER(ons_infer_float_unary),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(leaky_relu_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),

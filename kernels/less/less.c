@@ -11,7 +11,7 @@ static const ons_case less_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(less, "Less", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(less, "Less", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_compare_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT,

@@ -60,7 +60,7 @@ static const ons_case log_softmax_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(log_softmax, "LogSoftmax", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(log_softmax, "LogSoftmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
                     ONS_INFER(ons_softmax_infer), ONS_COST(log_softmax_cost),
                     ONS_GRADIENT_RULE(log_softmax_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,

@@ -136,7 +136,7 @@ static const ons_case lstm_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, 22), ONS_ARITY(3, 8, 0, 4),
+ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 8, 0, 4),
                     ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES, ONS_INT_ATTRIBUTE("input_forget", 0)),
                     ONS_INFER(lstm_infer), ONS_COST(lstm_cost),
                     ONS_GRADIENT_RULE(lstm_gradient, ONS_ALL_INPUTS & ~ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS)),

@@ -8,7 +8,7 @@ static const ons_case min_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(min, "Min", ONS_ONNX(1, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(min, "Min", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_variadic),
                     ONS_GRADIENT_RULE(ons_gradient_of_chosen, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_ALL_INPUTS, ONS_INPUT_BIT(0)),

@@ -69,7 +69,7 @@ static const ons_case multinomial_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(multinomial, "Multinomial", ONS_ONNX(7, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(multinomial, "Multinomial", ONS_ONNX(7, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("dtype", ONS_INT32),
                                    ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT),
                                    ONS_INT_ATTRIBUTE("sample_size", 1)),

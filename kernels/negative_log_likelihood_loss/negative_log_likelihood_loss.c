@@ -90,8 +90,8 @@ static const ons_case negative_log_likelihood_loss_cases[] = {
 };
 
 /* Weights are a setting of the loss, as in PyTorch: a gradient to them would only teach the model to count less. */
-ONS_DEFINE_OPERATOR(negative_log_likelihood_loss, "NegativeLogLikelihoodLoss", ONS_ONNX(12, 22), ONS_ARITY(2, 3, 1, 1),
-                    ONS_MODEL_LOSS_ATTRIBUTES, ONS_INFER(ons_model_loss_infer),
+ONS_DEFINE_OPERATOR(negative_log_likelihood_loss, "NegativeLogLikelihoodLoss", ONS_ONNX(12, ONS_NEWEST),
+                    ONS_ARITY(2, 3, 1, 1), ONS_MODEL_LOSS_ATTRIBUTES, ONS_INFER(ons_model_loss_infer),
                     ONS_COST(negative_log_likelihood_loss_cost),
                     ONS_GRADIENT_RULE(negative_log_likelihood_loss_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0), ONS_PLAIN_OPERATOR,

@@ -48,7 +48,7 @@ static const ons_case non_zero_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(non_zero, "NonZero", ONS_ONNX(9, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(non_zero, "NonZero", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(non_zero_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("an index does not change gradually"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(non_zero_reference),

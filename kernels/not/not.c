@@ -28,7 +28,7 @@ static const ons_case not_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(not, "Not", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(not_infer),
+ONS_DEFINE_OPERATOR(not, "Not", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(not_infer),
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("the operand is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(not_reference),

@@ -226,7 +226,7 @@ static const ons_case pad_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(2, 22), ONS_ARITY(2, 4, 1, 1),
+ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(2, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant")), ONS_INFER(pad_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(pad_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL),

@@ -65,8 +65,9 @@ static const ons_case range_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(range, "Range", ONS_ONNX(11, 22), ONS_ARITY(3, 3, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(range_infer),
-                    ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("its inputs decide a shape"), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(range_reference),
+ONS_DEFINE_OPERATOR(range, "Range", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(range_infer), ONS_COST(ons_cost_copy),
+                    ONS_NOT_DIFFERENTIABLE("its inputs decide a shape"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(range_reference),
                     ONS_NO_CPU_KERNEL("computed when shapes are bound"),
                     ONS_NO_CUDA_KERNEL("computed when shapes are bound"), range_cases);

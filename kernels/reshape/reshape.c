@@ -62,7 +62,7 @@ static const ons_case reshape_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(reshape, "Reshape", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(reshape, "Reshape", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("allowzero", 0)), ONS_INFER(reshape_infer),
                     ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_RESHAPE, 0, 0), ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT,

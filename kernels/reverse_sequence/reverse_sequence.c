@@ -97,7 +97,7 @@ static const ons_case reverse_sequence_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(reverse_sequence, "ReverseSequence", ONS_ONNX(10, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(reverse_sequence, "ReverseSequence", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_axis", 1), ONS_INT_ATTRIBUTE("time_axis", 0)),
                     ONS_INFER(reverse_sequence_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(reverse_sequence_gradient, ONS_INPUT_BIT(DATA)),

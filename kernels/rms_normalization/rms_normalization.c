@@ -41,7 +41,7 @@ static const ons_case rms_normalization_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(rms_normalization, "RMSNormalization", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 2),
+ONS_DEFINE_OPERATOR(rms_normalization, "RMSNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
                                    ONS_INT_ATTRIBUTE("stash_type", 1)),
                     ONS_INFER(ons_rms_norm_infer), ONS_COST(ons_rms_norm_cost),

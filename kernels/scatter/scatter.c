@@ -13,7 +13,7 @@ static const ons_case scatter_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(scatter, "Scatter", ONS_ONNX(9, 22), ONS_ARITY(3, 3, 1, 1),
+ONS_DEFINE_OPERATOR(scatter, "Scatter", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(ons_scatter_lines_infer),
                     ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(ons_scatter_lines_gradient, ONS_INPUT_BIT(0) | ONS_INPUT_BIT(2)),

@@ -143,7 +143,7 @@ static const ons_case scatter_nd_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(scatter_nd, "ScatterND", ONS_ONNX(11, 22), ONS_ARITY(3, 3, 1, 1),
+ONS_DEFINE_OPERATOR(scatter_nd, "ScatterND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("reduction", "none")), ONS_INFER(scatter_nd_infer),
                     ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(scatter_nd_gradient, ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(UPDATES)),

@@ -37,7 +37,7 @@ static const ons_case shape_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(shape, "Shape", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(shape, "Shape", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("start", 0), ONS_OPTIONAL_ATTRIBUTE("end", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(shape_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("a shape does not depend on values"), ONS_SAVES_NOTHING,

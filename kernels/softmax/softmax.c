@@ -79,7 +79,7 @@ static const ons_case softmax_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(softmax, "Softmax", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(softmax, "Softmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
                     ONS_INFER(ons_softmax_infer), ONS_COST(softmax_cost),
                     ONS_GRADIENT_RULE(softmax_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,

@@ -231,7 +231,7 @@ static const ons_case softmax_cross_entropy_loss_cases[] = {
 
 /* Weights are a setting of the loss, as in PyTorch: a gradient to them would only teach the model to count less. */
 ONS_DEFINE_OPERATOR(
-    softmax_cross_entropy_loss, "SoftmaxCrossEntropyLoss", ONS_ONNX(12, 22), ONS_ARITY(2, 3, 1, 3),
+    softmax_cross_entropy_loss, "SoftmaxCrossEntropyLoss", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(2, 3, 1, 3),
     ONS_MODEL_LOSS_ATTRIBUTES, ONS_INFER(ons_model_loss_infer), ONS_COST(softmax_cross_entropy_loss_cost),
     ONS_GRADIENT_RULE(softmax_cross_entropy_loss_gradient, ONS_INPUT_BIT(0)),
     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),

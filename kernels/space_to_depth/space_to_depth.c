@@ -46,7 +46,7 @@ static const ons_case space_to_depth_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("blocksize", ONS_ATTRIBUTE_INT),
                                    ONS_STRING_ATTRIBUTE("onstage_mode", "DCR")),
                     ONS_INFER(space_to_depth_infer), ONS_COST(ons_cost_copy),

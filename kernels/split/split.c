@@ -129,7 +129,7 @@ static const ons_case split_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(split, "Split", ONS_ONNX(1, 22), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
+ONS_DEFINE_OPERATOR(split, "Split", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0),
                                    ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(split_infer), ONS_COST(ons_cost_copy),

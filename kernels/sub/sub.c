@@ -17,7 +17,7 @@ static const ons_case sub_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(sub, "Sub", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(sub, "Sub", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(sub_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),

@@ -37,7 +37,7 @@ static const ons_case sum_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(sum, "Sum", ONS_ONNX(1, 22), ONS_ARITY(1, ONS_VARIADIC, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(sum, "Sum", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_variadic),
                     ONS_GRADIENT_RULE(sum_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),

@@ -162,7 +162,7 @@ static const ons_case unique_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(unique, "Unique", ONS_ONNX(11, 22), ONS_ARITY(1, 1, 1, 4),
+ONS_DEFINE_OPERATOR(unique, "Unique", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1, 4),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("sorted", 1)),
                     ONS_INFER(unique_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("how many elements differ, and with it the shape, jumps with the data"),

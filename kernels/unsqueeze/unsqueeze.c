@@ -26,7 +26,7 @@ static const ons_case unsqueeze_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(unsqueeze, "Unsqueeze", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(unsqueeze, "Unsqueeze", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(unsqueeze_infer), ONS_COST(ons_cost_free),
                     ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(ons_upgrade_axes_to_input_1, ONS_NO_PATTERNS, NULL),

@@ -10,7 +10,7 @@ static const ons_case xor_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(xor, "Xor", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(xor, "Xor", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_bools), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the operands are bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
