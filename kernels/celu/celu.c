@@ -29,7 +29,7 @@ static const ons_case celu_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(celu, "Celu", ONS_ONNX(12, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(celu_infer),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(celu_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),

@@ -44,7 +44,7 @@ static const ons_case hard_sigmoid_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
                     ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(hard_sigmoid_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),

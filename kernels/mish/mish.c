@@ -41,7 +41,7 @@ static const ons_case mish_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(mish, "Mish", ONS_ONNX(18, 22), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(mish, "Mish", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),

@@ -23,7 +23,7 @@ static const ons_case selu_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(selu, "Selu", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(selu, "Selu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.67326319217681884765625),
                                    ONS_FLOAT_ATTRIBUTE("gamma", 1.05070102214813232421875)),
                     ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),

@@ -54,7 +54,7 @@ static const ons_case shrink_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),
                     ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
