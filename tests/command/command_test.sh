@@ -72,7 +72,7 @@ if succeeds inspect "$golden/resnet18/model.onnx" && printed "bn1.running_mean .
     pass "$name"
 fi
 begin "inspect sees a BatchNorm that was folded"
-if succeeds inspect tests/command/data/folded_normalisation.onnx && printed "1 of the convolutions, first '/0/Conv' .*a BatchNorm was folded" &&
+if succeeds inspect "$models/folded_normalisation.onnx" && printed "1 of the convolutions, first '/0/Conv' .*a BatchNorm was folded" &&
     succeeds inspect "$golden/lenet/model.onnx" && ! grep -q "BatchNorm" "$work/stdout"; then
     pass "$name"
 fi
