@@ -1,161 +1,145 @@
 /* Pad: the input with a border, which may be negative and then cuts: constant, the tensor mirrored (reflect), its last
  * element repeated (edge), or the tensor repeated (wrap). */
-#include <string.h>
-
+#include "graph/evaluate.h"
 #include "graph/upgrade.h"
 #include "kernels/common/axes.h"
+#include "kernels/common/padding.h"
+#include "kernels/common/rules.h"
 #include "kernels/common/strided.h"
 
-enum { DATA, PADS, VALUE, AXES };
-enum { MODE };
-
-typedef enum mode { CONSTANT, REFLECT, EDGE, WRAP, MODES } mode;
-
-static mode find_mode(const ons_operands *o) {
-    static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
-    mode found = CONSTANT;
-    while (found < MODES && strcmp(names[found], ons_attribute_string(o, MODE)) != 0) ++found;
-    return found;
-}
-
-/* What is put before and after each axis. */
-typedef struct border {
-    int64_t before[ONS_RANK_MAX], after[ONS_RANK_MAX];
-} border;
-
-static ons_status *find_border(const ons_operands *o, border *result) {
-    int64_t pads[ONS_INTEGERS_MAX], axes[ONS_INTEGERS_MAX];
-    uint32_t pad_count, count, rank = o->inputs[DATA].shape.rank;
-    bool chosen[ONS_RANK_MAX];
-    ONS_TRY(ons_constant_integers(o, PADS, pads, &pad_count));
-    ONS_TRY(ons_constant_integers(o, AXES, axes, &count));
-    ONS_TRY(ons_node_axes(o, axes, count, rank, chosen));
-    if (!ons_has_input(o, AXES)) count = rank;
-    if (pad_count != 2 * count) return ons_node_error(o, "%u pads for %u axes", pad_count, count);
-    *result = (border){{0}, {0}};
-    for (uint32_t i = 0; i < count; ++i) {
-        uint32_t axis = i;
-        if (ons_has_input(o, AXES)) ONS_TRY(ons_node_axis(o, axes[i], rank, &axis));
-        result->before[axis] = pads[i];
-        result->after[axis] = pads[count + i];
-    }
-    return NULL;
-}
+enum { VALUE_ATTRIBUTE = ONS_PADDING_MODE + 1 };
 
 static ons_status *pad_infer(ons_operands *o) {
-    border b;
-    mode m = find_mode(o);
-    ONS_TRY(find_border(o, &b));
-    if (m == MODES) return ons_node_error(o, "unknown mode '%s'", ons_attribute_string(o, MODE));
-    if (ons_has_input(o, VALUE) &&
-        (ons_elements(&o->inputs[VALUE]) != 1 || o->inputs[VALUE].dtype != o->inputs[DATA].dtype))
+    const ons_type *data = &o->inputs[ONS_PADDING_DATA], *value = &o->inputs[ONS_PADDING_VALUE];
+    ons_padding padding;
+    ONS_TRY(ons_padding_of(o, &data->shape, &padding));
+    if (ons_has_input(o, ONS_PADDING_VALUE) && (ons_elements(value) != 1 || value->dtype != data->dtype))
         return ons_node_error(o, "the value must be one element of the input's type");
-    o->outputs[0] = o->inputs[DATA];
-    for (uint32_t i = 0; i < o->inputs[DATA].shape.rank; ++i) {
-        int64_t length = o->inputs[DATA].shape.dims[i], reach = m == REFLECT ? length - 1 : length, total;
-        if (m != CONSTANT && m != EDGE && (b.before[i] > reach || b.after[i] > reach))
-            return ons_node_error(o, "axis %u of %lld elements is too short for its border", i, (long long)length);
-        if (m != CONSTANT && length == 0 && (b.before[i] > 0 || b.after[i] > 0))
-            return ons_node_error(o, "axis %u is empty and cannot be continued", i);
-        if (__builtin_add_overflow(length, b.before[i], &total) || __builtin_add_overflow(total, b.after[i], &total) ||
-            total < 0)
-            return ons_node_error(o, "axis %u cannot be padded by %lld and %lld", i, (long long)b.before[i],
-                                  (long long)b.after[i]);
-        o->outputs[0].shape.dims[i] = total;
-    }
+    o->outputs[0] = ons_type_make(data->dtype, padding.output);
     return NULL;
 }
 
-/* The input's index that shows at `index` of the result; -1: the constant. */
-static int64_t source_index(mode m, int64_t index, int64_t before, int64_t length) {
-    index -= before;
-    if (index >= 0 && index < length) return index;
-    switch (m) {
-    case REFLECT: return index < 0 ? -index : 2 * (length - 1) - index;
-    case EDGE: return index < 0 ? 0 : length - 1;
-    case WRAP: return index < 0 ? index + length : index - length;
-    default: return -1;
-    }
+/* The word of the constant where it is not an input: older opsets have an attribute. */
+static uint64_t own_value(const ons_operands *o) {
+    double value = ons_attribute_float(o, VALUE_ATTRIBUTE);
+    int64_t integer = value > -0x1p62 && value < 0x1p62 ? (int64_t)value : 0;
+    uint64_t word;
+    memcpy(&word, ons_dtype_is_float(o->outputs[0].dtype) ? (const void *)&value : &integer, sizeof word);
+    return word;
 }
 
 static void pad_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    border b;
-    ons_status_free(find_border(o, &b)); /* has passed inference */
-    mode m = find_mode(o);
-    int64_t zero = 0, index[ONS_RANK_MAX];
+    ons_padding padding;
+    ons_status_free(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding)); /* has passed inference */
+    uint64_t own = own_value(o);
+    const void *value = ons_has_input(o, ONS_PADDING_VALUE) ? inputs[ONS_PADDING_VALUE] : &own;
+    int64_t index[ONS_RANK_MAX];
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
         bool inside = true;
-        ons_unravel(&o->outputs[0].shape, i, index);
-        for (uint32_t axis = 0; axis < o->outputs[0].shape.rank; ++axis) {
-            index[axis] = source_index(m, index[axis], b.before[axis], o->inputs[DATA].shape.dims[axis]);
+        ons_unravel(&padding.output, i, index);
+        for (uint32_t axis = 0; axis < padding.output.rank; ++axis) {
+            index[axis] = ons_padding_source(&padding, axis, index[axis]);
             inside &= index[axis] >= 0;
         }
         if (inside)
-            ons_copy_word(outputs[0], i, inputs[DATA], ons_ravel(&o->inputs[DATA].shape, index));
+            ons_copy_word(outputs[0], i, inputs[ONS_PADDING_DATA], ons_ravel(&padding.input, index));
         else
-            ons_copy_word(outputs[0], i, inputs[VALUE] == NULL ? &zero : inputs[VALUE], 0);
+            ons_copy_word(outputs[0], i, value, 0);
     }
 }
 
-/* constant: fill, then copy the box that the input and the result share. Others: a list of sources for each axis. */
+/* constant: fill, then copy the box that the input and the result share. Others: a list of sources for each axis, of
+ * which the last one has a stretch [begin, end) that lies side by side. */
 typedef struct state {
     ons_strided copy, fill;
+    uint64_t value; /* where it is not an input */
     bool by_lists;
     ons_shape result;
     size_t size;
     int64_t *sources[ONS_RANK_MAX]; /* offsets in elements */
+    int64_t begin, end;
 } state;
 
-static void prepare_box(const ons_operands *o, const border *b, state *s) {
-    const ons_shape *from = &o->inputs[DATA].shape, *to = &o->outputs[0].shape;
-    s->fill = ons_strided_dense(o->inputs[DATA].dtype, to);
+static void prepare_box(const ons_operands *o, const ons_padding *padding, state *s) {
+    ons_dtype dtype = o->inputs[ONS_PADDING_DATA].dtype;
+    uint64_t word = own_value(o);
+    ons_narrow(dtype, &word, 1, &s->value);
+    s->fill = ons_strided_dense(dtype, &padding->output);
     memset(s->fill.from, 0, sizeof s->fill.from);
     ons_strided_plan(&s->fill);
-    s->copy = ons_strided_dense(o->inputs[DATA].dtype, from);
+    s->copy = ons_strided_dense(dtype, &padding->input);
     int64_t strides[ONS_RANK_MAX];
-    ons_dense_strides(to, strides);
+    ons_dense_strides(&padding->output, strides);
     memcpy(s->copy.to, strides, sizeof strides);
-    for (uint32_t i = 0; i < from->rank; ++i) {
-        int64_t first = b->before[i] < 0 ? -b->before[i] : 0,
-                last = from->dims[i] + (b->after[i] < 0 ? b->after[i] : 0);
+    for (uint32_t i = 0; i < padding->input.rank; ++i) {
+        int64_t before = padding->before[i], after = padding->after[i];
+        int64_t first = before < 0 ? -before : 0, last = padding->input.dims[i] + (after < 0 ? after : 0);
         s->copy.dims[i] = last > first ? last - first : 0;
         s->copy.from_offset += first * s->copy.from[i];
-        s->copy.to_offset += (first + b->before[i]) * strides[i];
+        s->copy.to_offset += (first + before) * strides[i];
     }
     ons_strided_plan(&s->copy);
 }
 
-static ons_status *prepare_lists(ons_prepare *p, mode m, const border *b, state *s) {
-    const ons_operands *o = p->operands;
+static int64_t between(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+static ons_status *prepare_lists(ons_prepare *p, const ons_padding *padding, state *s) {
     int64_t strides[ONS_RANK_MAX];
-    ons_dense_strides(&o->inputs[DATA].shape, strides);
+    uint32_t last = padding->output.rank - 1;
+    ons_dense_strides(&padding->input, strides);
     s->by_lists = true;
-    s->result = o->outputs[0].shape;
-    for (uint32_t axis = 0; axis < s->result.rank; ++axis) {
+    s->result = padding->output;
+    for (uint32_t axis = 0; axis <= last; ++axis) {
         ONS_NEW(s->sources[axis], p->arena, (size_t)s->result.dims[axis] + 1);
         for (int64_t i = 0; i < s->result.dims[axis]; ++i)
-            s->sources[axis][i] = strides[axis] * source_index(m, i, b->before[axis], o->inputs[DATA].shape.dims[axis]);
+            s->sources[axis][i] = strides[axis] * ons_padding_source(padding, axis, i);
     }
+    s->begin = between(padding->before[last], 0, s->result.dims[last]);
+    s->end = between(padding->before[last] + padding->input.dims[last], s->begin, s->result.dims[last]);
     return NULL;
 }
 
 static ons_status *pad_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    border b;
+    ons_padding padding;
     void *memory;
-    ONS_TRY(find_border(o, &b));
+    ONS_TRY(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding));
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
-    s->size = ons_dtype_size(o->inputs[DATA].dtype);
-    if (find_mode(o) != CONSTANT && o->outputs[0].shape.rank > 0) return prepare_lists(p, find_mode(o), &b, s);
-    prepare_box(o, &b, s);
+    s->size = ons_dtype_size(o->inputs[ONS_PADDING_DATA].dtype);
+    if (padding.mode != ONS_PAD_CONSTANT && padding.output.rank > 0) return prepare_lists(p, &padding, s);
+    prepare_box(o, &padding, s);
     return NULL;
+}
+
+#define DEFINE_COPY(TYPE)                                                                                              \
+    static void copy_##TYPE(const int64_t *sources, int64_t begin, int64_t end, const void *in, void *out) {           \
+        const TYPE *from = in;                                                                                         \
+        TYPE *to = out;                                                                                                \
+        for (int64_t i = begin; i < end; ++i) to[i] = from[sources[i]];                                                \
+    }
+
+DEFINE_COPY(uint8_t)
+DEFINE_COPY(uint16_t)
+DEFINE_COPY(uint32_t)
+DEFINE_COPY(uint64_t)
+
+static void copy_listed(const state *s, int64_t begin, int64_t end, const void *in, void *out) {
+    const int64_t *sources = s->sources[s->result.rank - 1];
+    switch (s->size) {
+    case 1: copy_uint8_t(sources, begin, end, in, out); break;
+    case 2: copy_uint16_t(sources, begin, end, in, out); break;
+    case 4: copy_uint32_t(sources, begin, end, in, out); break;
+    default: copy_uint64_t(sources, begin, end, in, out); break;
+    }
 }
 
 static void run_lists(const state *s, const char *in, char *out) {
     uint32_t last = s->result.rank - 1;
-    int64_t rows = ons_shape_span(&s->result, 0, last), width = s->result.dims[last];
+    int64_t rows = ons_shape_span(&s->result, 0, last), width = s->result.dims[last], size = (int64_t)s->size;
 #pragma omp parallel for schedule(static) if (rows * width > ONS_PARALLEL_GRAIN)
     for (int64_t row = 0; row < rows; ++row) {
         int64_t rest = row, offset = 0;
@@ -163,46 +147,78 @@ static void run_lists(const state *s, const char *in, char *out) {
             offset += s->sources[axis][rest % s->result.dims[axis]];
             rest /= s->result.dims[axis];
         }
-        for (int64_t i = 0; i < width; ++i)
-            memcpy(out + (row * width + i) * (int64_t)s->size, in + (offset + s->sources[last][i]) * (int64_t)s->size,
-                   s->size);
+        const char *from = in + offset * size;
+        char *to = out + row * width * size;
+        copy_listed(s, 0, s->begin, from, to);
+        if (s->end > s->begin)
+            memcpy(to + s->begin * size, from + s->sources[last][s->begin] * size,
+                   (size_t)((s->end - s->begin) * size));
+        copy_listed(s, s->end, width, from, to);
     }
 }
 
 static void pad_run(const ons_launch *launch) {
     const state *s = launch->state;
-    static const uint64_t zero = 0;
+    const void *value = launch->inputs[ONS_PADDING_VALUE];
     if (s->by_lists) {
-        run_lists(s, launch->inputs[DATA], launch->outputs[0]);
+        run_lists(s, launch->inputs[ONS_PADDING_DATA], launch->outputs[0]);
         return;
     }
-    ons_strided_copy(&s->fill, launch->inputs[VALUE] == NULL ? &zero : launch->inputs[VALUE], launch->outputs[0]);
-    ons_strided_copy(&s->copy, launch->inputs[DATA], launch->outputs[0]);
+    ons_strided_copy(&s->fill, value == NULL ? &s->value : value, launch->outputs[0]);
+    ons_strided_copy(&s->copy, launch->inputs[ONS_PADDING_DATA], launch->outputs[0]);
 }
 
 /* A border taken off again; what was cut away gets zeros. */
-static ons_status *pad_gradient(ons_gradient *g) {
-    const ons_operands *o = g->operands;
-    uint32_t rank = o->inputs[DATA].shape.rank;
-    if (find_mode(o) != CONSTANT)
-        return ons_node_error(o, "no gradient in mode '%s'; only mode 'constant' has one",
-                              ons_attribute_string(o, MODE));
-    border b;
-    ONS_TRY(find_border(o, &b));
+static ons_value_id gradient_of_constant(ons_gradient *g, const ons_padding *padding) {
+    uint32_t rank = padding->input.rank;
     int64_t pads[2 * ONS_RANK_MAX];
     for (uint32_t i = 0; i < rank; ++i) {
-        pads[i] = -b.before[i];
-        pads[rank + i] = -b.after[i];
+        pads[i] = -padding->before[i];
+        pads[rank + i] = -padding->after[i];
     }
-    g->gradients[DATA] =
-        ons_build(g->builder, &ons_op_pad, ONS_IN(g->cotangents[0], ons_build_integers(g->builder, pads, 2 * rank)),
-                  ONS_DEFAULTS);
+    return ons_build(g->builder, &ons_op_pad, ONS_IN(g->cotangents[0], ons_build_integers(g->builder, pads, 2 * rank)),
+                     ONS_DEFAULTS);
+}
+
+/* All cotangents but those that came from the data. */
+static ons_value_id gradient_of_value(ons_gradient *g, ons_value_id inside) {
+    const ons_settings drop = ONS_WITH(ONS_AT_INT(0, 0));
+    ons_value_id all = ons_build(g->builder, &ons_op_reduce_sum, ONS_IN(g->cotangents[0], ONS_NONE), drop);
+    ons_value_id part = ons_build(g->builder, &ons_op_reduce_sum, ONS_IN(inside, ONS_NONE), drop);
+    return ons_build_reshape(g->builder, ons_make2(g, &ons_op_sub, all, part),
+                             &g->operands->inputs[ONS_PADDING_VALUE].shape);
+}
+
+static ons_status *pad_gradient(ons_gradient *g) {
+    const ons_operands *o = g->operands;
+    const ons_shape *shape = &o->inputs[ONS_PADDING_DATA].shape;
+    ons_padding padding;
+    ONS_TRY(ons_padding_of(o, shape, &padding));
+    if (padding.mode != ONS_PAD_CONSTANT) {
+        g->gradients[ONS_PADDING_DATA] =
+            ons_build(g->builder, &ons_op_pad_gradient,
+                      ONS_IN(g->cotangents[0], ons_gradient_input(g, ONS_PADDING_PADS), ONS_NONE,
+                             ons_gradient_input(g, ONS_PADDING_AXES)),
+                      ONS_WITH(ONS_AT_STRING(ONS_PADDING_MODE, ons_attribute_string(o, ONS_PADDING_MODE)),
+                               ONS_AT_INTS(1, shape->rank, shape->dims)));
+        return NULL;
+    }
+    ons_value_id inside = gradient_of_constant(g, &padding);
+    g->gradients[ONS_PADDING_DATA] = inside;
+    if (ons_has_input(o, ONS_PADDING_VALUE) && g->wanted[ONS_PADDING_VALUE])
+        g->gradients[ONS_PADDING_VALUE] = gradient_of_value(g, inside);
     return NULL;
 }
 
+/* Opset 1 says "paddings"; up to opset 10 pads and value are attributes. */
 static ons_status *pad_upgrade(ons_upgrade *u) {
-    ONS_TRY(ons_upgrade_attribute_to_input(u, "pads", PADS, ONS_INT64));
-    return u->opset < 11 ? ons_upgrade_attribute_to_input(u, "value", VALUE, ONS_FLOAT32) : NULL;
+    if (u->opset >= 11) return NULL;
+    ONS_TRY(ons_upgrade_attribute_to_input(u, u->opset < 2 ? "paddings" : "pads", ONS_PADDING_PADS, ONS_INT64));
+    const ons_attribute *value = ons_upgrade_find(u, "value");
+    if (value == NULL) return NULL;
+    ONS_TRY(ons_upgrade_set(u, "onstage_value", *value));
+    ons_upgrade_remove(u, "value");
+    return NULL;
 }
 
 #define IN_MODE(NAME) .settings = {ONS_SET_STRING("mode", NAME)}
@@ -210,25 +226,52 @@ static ons_status *pad_upgrade(ons_upgrade *u) {
 static const ons_case pad_cases[] = {
     {.name = "zeros", .inputs = {ONS_F32(2, 3), ONS_I64(0, 1, 2, 0)}},
     {.name = "value", .inputs = {ONS_F32(2, 3, 4), ONS_I64(0, 1, 1, 0, 1, 2), ONS_F32_SCALAR(-3)}},
+    {.name = "value_of_data", .inputs = {ONS_F32(2, 3), ONS_I64(0, 1, 2, -1), ONS_F32(1)}},
+    {.name = "value_attribute",
+     .inputs = {ONS_F32(2, 3), ONS_I64(0, 1, 2, -1)},
+     .settings = {ONS_SET_FLOAT("onstage_value", 2.5)}},
     {.name = "cut", .inputs = {ONS_F32(5, 6), ONS_I64(-1, 2, 1, -3)}},
     {.name = "cut_all", .inputs = {ONS_F32(3), ONS_I64(-4, 6)}},
     {.name = "axes", .inputs = {ONS_F32(2, 3, 4), ONS_I64(1, 2), ONS_LEFT_OUT, ONS_I64(-1)}},
-    {.name = "reflect", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 3)}, IN_MODE("reflect"), .no_gradient = true},
-    {.name = "edge", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 5)}, IN_MODE("edge"), .no_gradient = true},
-    {.name = "wrap", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 3)}, IN_MODE("wrap"), .no_gradient = true},
+    {.name = "reflect", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 3)}, IN_MODE("reflect")},
+    {.name = "reflect_far", .inputs = {ONS_F32(3, 1), ONS_I64(7, 1, 5, 2)}, IN_MODE("reflect")},
+    {.name = "reflect_cut", .inputs = {ONS_F32(2, 5, 6), ONS_I64(0, -2, 3, 1, 2, -1)}, IN_MODE("reflect")},
+    {.name = "reflect_axes",
+     .inputs = {ONS_F32(4, 5, 2), ONS_I64(1, 2), ONS_LEFT_OUT, ONS_I64(-2)},
+     IN_MODE("reflect")},
+    {.name = "edge", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 5)}, IN_MODE("edge")},
+    {.name = "edge_threads", .inputs = {ONS_F32(2, 3, 60, 60), ONS_I64(0, 0, 3, 3, 0, 0, 3, 3)}, IN_MODE("edge")},
+    {.name = "wrap", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 3)}, IN_MODE("wrap")},
+    {.name = "wrap_far", .inputs = {ONS_F32(3, 4), ONS_I64(7, -1, 1, 9)}, IN_MODE("wrap")},
     {.name = "threads", .inputs = {ONS_F32(7, 60, 60), ONS_I64(0, 1, 1, 0, 1, 1)}},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3), ONS_I64(1, 1)}},
+    {.name = "bytes", .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 3, 5), ONS_I64(1, 1, 0, 2)}, IN_MODE("reflect")},
+    {.name = "halves", .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 3, 5), ONS_I64(1, 1, 0, 2)}, IN_MODE("edge")},
+    {.name = "doubles", .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 5), ONS_I64(1, 1, 0, 2)}, IN_MODE("wrap")},
     {.name = "rank0", .inputs = {ONS_F32(), {.dtype = ONS_INT64, .shape = {1, {0}}, .constant = true}}},
-    {.name = "too_far", .inputs = {ONS_F32(3), ONS_I64(3, 0)}, IN_MODE("reflect"), .error = "too short"},
+    {.name = "rank0_edge",
+     .inputs = {ONS_F32(), {.dtype = ONS_INT64, .shape = {1, {0}}, .constant = true}},
+     IN_MODE("edge")},
+    {.name = "empty", .inputs = {ONS_F32(0, 3), ONS_I64(2, 1, 0, 0)}},
+    {.name = "empty_edge", .inputs = {ONS_F32(0, 3), ONS_I64(0, 1, 0, 1)}, IN_MODE("edge")},
+    {.name = "from_nothing", .inputs = {ONS_F32(0, 3), ONS_I64(1, 0, 0, 0)}, IN_MODE("reflect"), .error = "is empty"},
+    {.name = "too_short", .inputs = {ONS_F32(3), ONS_I64(-2, -2)}, .error = "cannot be padded"},
+    {.name = "too_far", .inputs = {ONS_F32(3), ONS_I64(INT64_MAX, 0)}, .error = "a border of"},
     {.name = "misfit", .inputs = {ONS_F32(3), ONS_I64(3)}, .error = "pads for"},
+    {.name = "type", .inputs = {ONS_F32(3), ONS_I64(1, 1), ONS_I64(2)}, .error = "of the input's type"},
     {.name = "unknown", .inputs = {ONS_F32(3), ONS_I64(1, 1)}, IN_MODE("mirror"), .error = "unknown mode"},
     {.name = "large", .inputs = {ONS_F32(32, 64, 56, 56), ONS_I64(0, 0, 1, 1, 0, 0, 1, 1)}, .benchmark = true},
+    {.name = "large_reflect",
+     .inputs = {ONS_F32(32, 64, 56, 56), ONS_I64(0, 0, 1, 1, 0, 0, 1, 1)},
+     IN_MODE("reflect"),
+     .benchmark = true},
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(2, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
-                    ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant")), ONS_INFER(pad_infer),
-                    ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(pad_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL),
-                    ONS_REFERENCE(pad_reference), ONS_CPU_KERNEL(pad_prepare, pad_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_cases);
+ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
+                    ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant"), ONS_FLOAT_ATTRIBUTE("onstage_value", 0)),
+                    ONS_INFER(pad_infer), ONS_COST(ons_cost_copy),
+                    ONS_GRADIENT_RULE(pad_gradient, ONS_INPUT_BIT(ONS_PADDING_DATA) | ONS_INPUT_BIT(ONS_PADDING_VALUE)),
+                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(pad_reference),
+                    ONS_CPU_KERNEL(pad_prepare, pad_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_cases);
