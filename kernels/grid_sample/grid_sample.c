@@ -207,7 +207,7 @@ static const ons_case grid_sample_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(grid_sample, "GridSample", ONS_ONNX(16, 22), ONS_ARITY(2, 2, 1, 1),
+ONS_DEFINE_OPERATOR(grid_sample, "GridSample", ONS_ONNX(16, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_GRID_ATTRIBUTES), ONS_INFER(grid_sample_infer), ONS_COST(grid_sample_cost),
                     ONS_GRADIENT_RULE(grid_sample_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(GRID), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
