@@ -178,7 +178,7 @@ static ons_status *attention_gradient(ons_gradient *g) {
     ons_build_node_like(g->builder, &ons_op_attention_gradient,
                         ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), ons_gradient_input(g, 1),
                                ons_gradient_input(g, 2), ons_gradient_output(g, 1), mask),
-                        g->operands->attributes, 3, g->wanted, g->gradients);
+                        g->operands->attributes, mask == ONS_NONE ? 3 : 4, g->wanted, g->gradients);
     return NULL;
 }
 
@@ -219,6 +219,12 @@ static const ons_case attention_cases[] = {
      .outputs = 2,
      .tolerance = 1e-5,
      .flops = 8816},
+    {.name = "bias_of_all_samples",
+     .inputs = {ONS_F32(3, 2, 4, 6), ONS_F32(3, 2, 5, 6), ONS_F32(3, 2, 5, 6), ONS_F32(2, 4, 5)},
+     .settings = {ONS_SET_FLOAT("scale", 0.5)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = 3480},
     {.name = "mask_with_infinities",
      .inputs =
          {ONS_F32(1, 2, 3, 6),
@@ -282,7 +288,7 @@ static const ons_case attention_cases[] = {
 
 ONS_DEFINE_OPERATOR(attention, "Attention", ONS_INTERNAL, ONS_ARITY(3, 4, 1, 2), ONS_ATTENTION_ATTRIBUTES,
                     ONS_INFER(attention_infer), ONS_COST(attention_cost),
-                    ONS_GRADIENT_RULE(attention_gradient, ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
+                    ONS_GRADIENT_RULE(attention_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3),
                               ONS_INPUT_BIT(1)),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),

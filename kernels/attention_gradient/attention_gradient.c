@@ -4,6 +4,8 @@
  *   P = e^(scale · Q Kᵀ + mask - saved),  dP = dY Vᵀ,  dS = scale · P (dP - row sums of P dP)
  *   dV += Pᵀ dY,  dK += dSᵀ Q,  dQ = dS K
  *
+ * and, where it is wanted, the mask's: dS / scale, summed over the batch where the mask has none.
+ *
  * Blocks come in order and one thread has all of a head, so sums are always made in the same order. */
 #include <math.h>
 #include <omp.h>
@@ -18,6 +20,9 @@ static ons_status *find_attention(const ons_operands *o, ons_attention *attentio
                             attention);
 }
 
+/* Samples that the mask's gradient tells apart. */
+static int64_t mask_batch(const ons_attention *a) { return a->mask.batch == 0 ? 1 : a->batch; }
+
 static ons_status *attention_gradient_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];
     ons_attention a;
@@ -29,6 +34,9 @@ static ons_status *attention_gradient_infer(ons_operands *o) {
     if (ons_elements(&o->inputs[4]) != a.batch * a.heads * a.queries)
         return ons_node_error(o, "%s does not hold a number for each row", ons_type_print(&o->inputs[4], text));
     for (uint32_t i = 0; i < 3; ++i) o->outputs[i] = o->inputs[1 + i];
+    if (o->output_count > 3 && a.has_mask)
+        o->outputs[3] = ons_type_make(o->inputs[5].dtype,
+                                      ons_shape_make(4, (int64_t[]){mask_batch(&a), a.heads, a.queries, a.keys}));
     return NULL;
 }
 
@@ -49,13 +57,15 @@ static void reference_row(const ons_attention *a, const void *const *inputs, voi
     const double *dy =
         (const double *)inputs[0] + ons_attention_offset(&a->result, batch, head) + i * a->result.position;
     const double *query = inputs[1], *key = inputs[2], *value = inputs[3];
-    double *dq = outputs[0], *dk = outputs[1], *dv = outputs[2], dot = 0;
+    double *dq = outputs[0], *dk = outputs[1], *dv = outputs[2], *dm = a->has_mask ? outputs[3] : NULL, dot = 0;
+    if (dm != NULL) dm += (((mask_batch(a) == 1 ? 0 : batch) * a->heads + head) * a->queries + i) * a->keys;
     double saved = ((const double *)inputs[4])[(batch * a->heads + head) * a->queries + i];
     for (int pass = 0; pass < 2; ++pass)
         for (int64_t j = 0; j < a->keys; ++j) {
             double p = exp(ons_attention_score(a, query, key, mask, batch, head, i, j) - saved), dp = 0;
             for (int64_t d = 0; d < a->size; ++d) dp += dy[d] * value[v_at + j * a->value.position + d];
             if (pass == 0) dot += p * dp;
+            if (pass == 1 && dm != NULL) dm[j] += p * (dp - dot);
             for (int64_t d = 0; pass == 1 && d < a->size; ++d) {
                 int64_t k = k_at + j * a->key.position + d * a->key.size;
                 dq[q_at + d] += a->scale * p * (dp - dot) * key[k];
@@ -72,9 +82,11 @@ static void attention_gradient_reference(const ons_operands *o, const ons_step *
     ons_status_free(find_attention(o, &a));
     for (int i = 0; i < 3; ++i)
         for (int64_t k = 0; k < ons_elements(&o->inputs[1 + i]); ++k) ((double *)outputs[i])[k] = 0;
+    void *places[4] = {outputs[0], outputs[1], outputs[2], ons_has_output(o, 3) ? outputs[3] : NULL};
+    for (int64_t k = 0; places[3] != NULL && k < ons_elements(&o->outputs[3]); ++k) ((double *)places[3])[k] = 0;
     for (int64_t b = 0; b < a.batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
-            for (int64_t i = 0; i < a.queries; ++i) reference_row(&a, inputs, outputs, b, h, i);
+            for (int64_t i = 0; i < a.queries; ++i) reference_row(&a, inputs, places, b, h, i);
 }
 
 /* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
@@ -109,6 +121,7 @@ typedef struct head_work {
     ons_small_matrix dq, dk, dv;
     ons_small_matrix p, ds; /* of a block of queries */
     const float *mask, *saved;
+    float *dm; /* queries × keys, added to */
 } head_work;
 
 /* scores → P in place, and dP → dS; 0 from `seen` to `count`. Rows have room for whole lanes. */
@@ -140,6 +153,11 @@ static void gradient_row(float scale, float *scores, float *dp, const float *mas
     }
 }
 
+static void add_to_mask(float *dm, const float *ds, float factor, int64_t seen) {
+#pragma omp simd
+    for (int64_t j = 0; j < seen; ++j) dm[j] += ds[j] * factor;
+}
+
 static ons_small_matrix rows_from(ons_small_matrix matrix, int64_t row) {
     return (ons_small_matrix){matrix.data + row * matrix.stride, matrix.stride};
 }
@@ -154,6 +172,8 @@ static void work_block(const head_work *w, int64_t begin, int64_t end) {
         gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
                      w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position, w->saved[begin + r],
                      ons_attention_keys_seen(a, begin + r + 1), seen);
+    for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
+        add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
     ons_small_product onto_keys = {.m = seen, .n = size, .k = rows, .transpose_a = true, .add = true};
     if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
     if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
@@ -171,6 +191,15 @@ static ons_small_matrix output_of(const ons_launch *launch, int index, const ons
 static void clear(ons_small_matrix matrix, int64_t rows, int64_t columns) {
     for (int64_t i = 0; matrix.data != NULL && i < rows; ++i)
         memset(matrix.data + i * matrix.stride, 0, (size_t)columns * sizeof(float));
+}
+
+/* Cleared before the first sample that adds to it. */
+static float *mask_gradient_of(const ons_launch *launch, const ons_attention *a, int64_t batch, int64_t head) {
+    float *dm = a->has_mask ? launch->outputs[3] : NULL;
+    if (dm == NULL) return NULL;
+    dm += ((mask_batch(a) == 1 ? 0 : batch) * a->heads + head) * a->queries * a->keys;
+    if (batch == 0 || mask_batch(a) > 1) memset(dm, 0, (size_t)(a->queries * a->keys) * sizeof *dm);
+    return dm;
 }
 
 static void work_head(const ons_launch *launch, const gradient_state *state, int64_t batch, int64_t head,
@@ -191,6 +220,7 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         .ds = {scratch + panel + block, stride},
         .mask = a->has_mask ? (const float *)launch->inputs[5] + ons_attention_offset(&a->mask, batch, head) : NULL,
         .saved = (const float *)launch->inputs[4] + (batch * a->heads + head) * a->queries,
+        .dm = mask_gradient_of(launch, a, batch, head),
     };
     float *rest = scratch + panel + 2 * block;
     ons_small_transpose(a->keys, a->size, ons_attention_matrix(launch->inputs[3], &a->value, batch, head),
@@ -211,13 +241,17 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
     if (a->keys_transposed && dk.data != NULL) ons_small_transpose(a->keys, a->size, w.dk, dk);
 }
 
+/* Samples that add to one gradient of the mask come one after the other. */
 static void attention_gradient_run(const ons_launch *launch) {
     const gradient_state *state = launch->state;
-    int64_t heads = state->attention.heads, count = state->attention.batch * heads;
+    const ons_attention *a = &state->attention;
+    bool joined = a->has_mask && launch->outputs[3] != NULL && mask_batch(a) == 1;
+    int64_t samples = joined ? a->batch : 1, count = a->batch / (samples > 0 ? samples : 1) * a->heads;
 #pragma omp parallel for schedule(static) num_threads(state->threads) if (count > 1)
     for (int64_t i = 0; i < count; ++i)
-        work_head(launch, state, i / heads, i % heads,
-                  (float *)launch->scratch + omp_get_thread_num() * state->scratch);
+        for (int64_t sample = 0; sample < samples; ++sample)
+            work_head(launch, state, joined ? sample : i / a->heads, i % a->heads,
+                      (float *)launch->scratch + omp_get_thread_num() * state->scratch);
 }
 
 static const ons_case attention_gradient_cases[] = {
@@ -256,6 +290,18 @@ static const ons_case attention_gradient_cases[] = {
      .outputs = 3,
      .tolerance = 1e-5,
      .flops = 20672},
+    {.name = "mask_gradient",
+     .inputs = {ONS_F32(2, 2, 4, 6), ONS_F32(2, 2, 4, 6), ONS_F32(2, 2, 19, 6), ONS_F32(2, 2, 19, 6),
+                ONS_F32_IN(2, 3, 2, 2, 4), ONS_F32_IN(-3, 1, 2, 1, 1, 19)},
+     .outputs = 4,
+     .tolerance = 1e-5,
+     .flops = 20672},
+    {.name = "mask_gradient_of_all_samples",
+     .inputs = {ONS_F32(3, 2, 40, 6), ONS_F32(3, 2, 40, 6), ONS_F32(3, 2, 19, 6), ONS_F32(3, 2, 19, 6),
+                ONS_F32_IN(2, 3, 3, 2, 40), ONS_F32_IN(-3, 1, 2, 40, 19)},
+     .outputs = 4,
+     .tolerance = 1e-5,
+     .flops = 310080},
     {.name = "keys_alone",
      .inputs = {ONS_F32(1, 2, 4, 6), ONS_F32(1, 2, 4, 6), ONS_F32(1, 2, 9, 6), ONS_F32(1, 2, 9, 6),
                 ONS_F32_IN(2, 3, 1, 2, 4)},
@@ -291,7 +337,7 @@ static const ons_case attention_gradient_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 6, 1, 3),
+ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 6, 1, 4),
                     ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_gradient_infer), ONS_COST(attention_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),

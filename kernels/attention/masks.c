@@ -1,0 +1,198 @@
+#include "kernels/attention/masks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/evaluate.h"
+#include "graph/passes/fuse.h"
+
+/* Masking by a large negative number instead of -inf hides a key just as well where a row has others. One that is added
+ * must be so large that the score is lost in it, so that a row without any key to see looks at all of them alike. */
+static const double HIDDEN = -9999, LOST = -1e8;
+
+const ons_node *ons_made_by(const ons_graph *graph, ons_value_id value, const char *op) {
+    if (value == ONS_NONE) return NULL;
+    ons_node_id id = ons_graph_value(graph, value)->producer;
+    if (id == ONS_NONE || strcmp(ons_graph_node(graph, id)->op->name, op) != 0) return NULL;
+    return ons_graph_node(graph, id);
+}
+
+bool ons_same_type(const ons_graph *graph, ons_value_id a, ons_value_id b) {
+    return ons_type_equal(&ons_graph_value(graph, a)->type, &ons_graph_value(graph, b)->type);
+}
+
+/* All elements in words of double; to be freed; NULL where they are not known (or memory is short). */
+static double *known_numbers(const ons_graph *graph, ons_value_id value, int64_t *count) {
+    const ons_tensor *tensor = value == ONS_NONE ? NULL : ons_graph_constant(graph, value);
+    if (tensor == NULL || tensor->data == NULL) return NULL;
+    *count = ons_shape_elements(&tensor->type.shape);
+    double *words = malloc(((size_t)*count + 1) * sizeof *words);
+    if (words == NULL) return NULL;
+    ons_widen(tensor->type.dtype, tensor->data, *count, words);
+    for (int64_t i = 0; !ons_dtype_is_float(tensor->type.dtype) && i < *count; ++i) {
+        int64_t integer;
+        memcpy(&integer, &words[i], sizeof integer);
+        words[i] = (double)integer;
+    }
+    return words;
+}
+
+bool ons_is_number(const ons_graph *graph, ons_value_id value, double *number) {
+    int64_t count = 0;
+    double *words = known_numbers(graph, value, &count);
+    bool same = words != NULL && count > 0;
+    for (int64_t i = 1; same && i < count; ++i) same = words[i] == words[0];
+    if (same) *number = words[0];
+    free(words);
+    return same;
+}
+
+bool ons_step_over_scale(const ons_graph *graph, ons_value_id *value, double *scale) {
+    const ons_node *product = ons_made_by(graph, *value, "Mul"), *quotient = ons_made_by(graph, *value, "Div");
+    double number;
+    for (int i = 0; product != NULL && i < 2; ++i)
+        if (ons_is_number(graph, product->inputs[i], &number) && ons_same_type(graph, product->inputs[1 - i], *value)) {
+            *scale *= number;
+            *value = product->inputs[1 - i];
+            return true;
+        }
+    if (quotient == NULL || !ons_is_number(graph, quotient->inputs[1], &number) ||
+        !ons_same_type(graph, quotient->inputs[0], *value))
+        return false;
+    *scale /= number;
+    *value = quotient->inputs[0];
+    return true;
+}
+
+/* Whether a mask over the last two of its axes lets position t see exactly the keys up to t. `hides[i]` tells of each
+ * element. */
+static bool is_causal(const ons_type *mask, const bool *hides, int64_t queries, int64_t keys) {
+    const ons_shape *shape = &mask->shape;
+    if (shape->rank < 2 || queries != keys || shape->dims[shape->rank - 2] != queries ||
+        shape->dims[shape->rank - 1] != keys)
+        return false;
+    int64_t count = ons_shape_elements(shape);
+    for (int64_t i = 0; i < count; ++i)
+        if (hides[i] != (i % keys > i / keys % queries)) return false;
+    return true;
+}
+
+/* Whether a mask broadcasts to the scores and has every key. */
+static bool mask_fits(const ons_type *mask, const int64_t dims[4]) {
+    const ons_shape *shape = &mask->shape;
+    bool fits = shape->rank >= 1 && shape->rank <= 4 && shape->dims[shape->rank - 1] == dims[3];
+    for (uint32_t i = 1; fits && i <= shape->rank; ++i)
+        fits = shape->dims[shape->rank - i] == 1 || shape->dims[shape->rank - i] == dims[4 - i];
+    return fits;
+}
+
+static bool list_mask(ons_found_masks *masks, ons_found_mask mask) {
+    if (masks->count == ONS_MASKS_MOST) return false;
+    masks->items[masks->count++] = mask;
+    return true;
+}
+
+/* scores + mask, whose contents may be known: zeros are no mask. */
+static bool read_added_mask(const ons_graph *graph, ons_value_id mask, const int64_t dims[4], ons_found_masks *masks) {
+    int64_t count = 0;
+    const ons_type *type = &ons_graph_value(graph, mask)->type;
+    double *words = known_numbers(graph, mask, &count);
+    bool *hides = malloc((size_t)count + 1);
+    bool known = words != NULL && hides != NULL, plain = known, empty = known;
+    for (int64_t i = 0; known && i < count; ++i) {
+        hides[i] = words[i] < HIDDEN;
+        plain &= hides[i] || words[i] == 0;
+        empty &= words[i] == 0;
+    }
+    bool causal = plain && is_causal(type, hides, dims[2], dims[3]);
+    free(words);
+    free(hides);
+    masks->causal |= causal;
+    if (causal || empty) return true;
+    return type->dtype == ONS_FLOAT32 && mask_fits(type, dims) &&
+           list_mask(masks, (ons_found_mask){mask, ONS_NONE, false, 0});
+}
+
+/* Where(condition, scores, fill) or, `hides`, Where(condition, fill, scores) */
+static bool read_chosen_mask(const ons_graph *graph, ons_value_id condition, bool hides, double fill,
+                             const int64_t dims[4], ons_found_masks *masks) {
+    int64_t count = 0;
+    const ons_type *type = &ons_graph_value(graph, condition)->type;
+    double *words = known_numbers(graph, condition, &count);
+    bool *hidden = malloc((size_t)count + 1);
+    bool known = words != NULL && hidden != NULL;
+    for (int64_t i = 0; known && i < count; ++i) hidden[i] = (words[i] != 0) == hides;
+    bool causal = known && is_causal(type, hidden, dims[2], dims[3]);
+    free(words);
+    free(hidden);
+    masks->causal |= causal;
+    if (causal) return true;
+    return fill <= LOST && mask_fits(type, dims) &&
+           list_mask(masks, (ons_found_mask){ONS_NONE, condition, hides, fill});
+}
+
+/* Whether these are scores below all masks: a scaled product. */
+static bool are_scores(const ons_graph *graph, ons_value_id value) {
+    double scale = 1;
+    while (ons_step_over_scale(graph, &value, &scale)) continue;
+    return ons_made_by(graph, value, "MatMul") != NULL;
+}
+
+/* Which operand of an addition are the scores: the one that is known is the mask; else the product, or what a further
+ * mask has been put on. -1: neither. */
+static int scores_of_sum(const ons_graph *graph, const ons_node *sum, ons_value_id whole) {
+    for (int i = 0; i < 2; ++i)
+        if (ons_graph_constant(graph, sum->inputs[1 - i]) != NULL && ons_same_type(graph, sum->inputs[i], whole))
+            return i;
+    for (int deep = 0; deep < 2; ++deep)
+        for (int i = 0; i < 2; ++i) {
+            bool masked = ons_made_by(graph, sum->inputs[i], "Add") != NULL ||
+                          ons_made_by(graph, sum->inputs[i], "Where") != NULL;
+            if (ons_same_type(graph, sum->inputs[i], whole) &&
+                (are_scores(graph, sum->inputs[i]) || (deep == 1 && masked)))
+                return i;
+        }
+    return -1;
+}
+
+bool ons_step_over_masks(const ons_graph *graph, const int64_t dims[static 4], ons_value_id *scores,
+                         ons_found_masks *masks) {
+    *masks = (ons_found_masks){0};
+    for (;;) {
+        const ons_node *sum = ons_made_by(graph, *scores, "Add"), *where = ons_made_by(graph, *scores, "Where");
+        double fill;
+        int from = -1;
+        if (sum != NULL) {
+            from = scores_of_sum(graph, sum, *scores);
+            if (from < 0 || !read_added_mask(graph, sum->inputs[1 - from], dims, masks)) return false;
+            *scores = sum->inputs[from];
+            continue;
+        }
+        if (where == NULL) return true;
+        for (int i = 1; i < 3; ++i)
+            if (ons_is_number(graph, where->inputs[i], &fill) && fill < HIDDEN &&
+                ons_same_type(graph, where->inputs[3 - i], *scores))
+                from = 3 - i;
+        if (from < 0 || !ons_is_number(graph, where->inputs[3 - from], &fill) ||
+            !read_chosen_mask(graph, where->inputs[0], from == 2, fill, dims, masks))
+            return false;
+        *scores = where->inputs[from];
+    }
+}
+
+ons_value_id ons_build_masks(ons_builder *builder, const ons_found_masks *masks) {
+    ons_value_id sum = ONS_NONE;
+    for (uint32_t i = 0; i < masks->count; ++i) {
+        const ons_found_mask *mask = &masks->items[i];
+        ons_value_id next = mask->added;
+        if (next == ONS_NONE) {
+            ons_value_id shown = ons_build_scalar(builder, ONS_FLOAT32, 0),
+                         hidden = ons_build_scalar(builder, ONS_FLOAT32, mask->fill);
+            next = ons_build(builder, &ons_op_where,
+                             ONS_IN(mask->condition, mask->hides ? hidden : shown, mask->hides ? shown : hidden),
+                             ONS_DEFAULTS);
+        }
+        sum = sum == ONS_NONE ? next : ons_build(builder, &ons_op_add, ONS_IN(sum, next), ONS_DEFAULTS);
+    }
+    return sum;
+}

@@ -1,0 +1,42 @@
+/* What decomposed attention does to its scores before the softmax: masks that are added or chosen, in any number. */
+#ifndef ONSTAGE_KERNELS_ATTENTION_MASKS_H
+#define ONSTAGE_KERNELS_ATTENTION_MASKS_H
+
+#include "kernels/common/kernel.h"
+
+/* ---- reading a graph upwards */
+
+/* The node that makes `value`, if it is an `op`. */
+const ons_node *ons_made_by(const ons_graph *graph, ons_value_id value, const char *op);
+bool ons_same_type(const ons_graph *graph, ons_value_id a, ons_value_id b);
+/* Whether all elements are one known number. */
+bool ons_is_number(const ons_graph *graph, ons_value_id value, double *number);
+/* Steps over one multiplication or division by a number. */
+bool ons_step_over_scale(const ons_graph *graph, ons_value_id *value, double *scale);
+
+/* ---- masks */
+
+enum { ONS_MASKS_MOST = 4 };
+
+typedef struct ons_found_mask {
+    ons_value_id added;     /* as it is, or ONS_NONE: */
+    ons_value_id condition; /* scores are shown where it holds, or (hides) where it does not; `fill` elsewhere */
+    bool hides;
+    double fill;
+} ons_found_mask;
+
+typedef struct ons_found_masks {
+    ons_found_mask items[ONS_MASKS_MOST];
+    uint32_t count;
+    bool causal; /* one more, that is not listed: position t sees no key after t */
+} ons_found_masks;
+
+/* Takes all masks off the scores of so many queries and keys. `dims`: batch, heads, queries, keys. False where
+ * something else is in the way. */
+bool ons_step_over_masks(const ons_graph *graph, const int64_t dims[static 4], ons_value_id *scores,
+                         ons_found_masks *masks);
+
+/* The sum of those that are listed; ONS_NONE where there are none. */
+ons_value_id ons_build_masks(ons_builder *builder, const ons_found_masks *masks);
+
+#endif
