@@ -17,6 +17,11 @@ ons_status *ons_infer_broadcast_floats(ons_operands *o) {
     return ons_infer_broadcast(o);
 }
 
+ons_status *ons_infer_broadcast_integers(ons_operands *o) {
+    ONS_TRY(ons_need_integer(o, 0));
+    return ons_infer_broadcast(o);
+}
+
 ons_status *ons_infer_broadcast_bools(ons_operands *o) {
     ONS_TRY(ons_need_bool(o, 0));
     return ons_infer_broadcast(o);

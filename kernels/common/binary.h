@@ -18,9 +18,10 @@ typedef struct ons_span_choice {
 ons_status *ons_binary_prepare(ons_prepare *p, const ons_span_choice *choices);
 
 /* ---- shape rules */
-ons_status *ons_infer_broadcast_numbers(ons_operands *o); /* ons_infer_broadcast without bool */
-ons_status *ons_infer_broadcast_floats(ons_operands *o);  /* ons_infer_broadcast of floats alone */
-ons_status *ons_infer_broadcast_bools(ons_operands *o);   /* ons_infer_broadcast of bool alone */
+ons_status *ons_infer_broadcast_numbers(ons_operands *o);  /* ons_infer_broadcast without bool */
+ons_status *ons_infer_broadcast_floats(ons_operands *o);   /* ons_infer_broadcast of floats alone */
+ons_status *ons_infer_broadcast_integers(ons_operands *o); /* ons_infer_broadcast of integers alone */
+ons_status *ons_infer_broadcast_bools(ons_operands *o);    /* ons_infer_broadcast of bool alone */
 ons_status *ons_infer_broadcast_compare_numbers(ons_operands *o);
 
 /* NAME: a span function. IN and OUT are element types in memory, WORK the type of `a` and `b` in EXPRESSION, which may
@@ -78,12 +79,33 @@ ons_status *ons_infer_broadcast_compare_numbers(ons_operands *o);
             SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
     }
 
+/* The same for operators that tell large from small: SYMBOL_unsigned_reference is for uint64. */
+#define ONS_ORDERED_REFERENCES(SYMBOL)                                                                                 \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
+            SYMBOL##_float_reference(o, inputs, outputs);                                                              \
+        else if (o->inputs[0].dtype == ONS_UINT64)                                                                     \
+            SYMBOL##_unsigned_reference(o, inputs, outputs);                                                           \
+        else                                                                                                           \
+            SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
+    }
+
 /* Makes SYMBOL_prepare from the choices that follow. */
 #define ONS_BINARY_PREPARE(SYMBOL, ...)                                                                                \
     static ons_status *SYMBOL##_prepare(ons_prepare *p) {                                                              \
         static const ons_span_choice choices[] = {__VA_ARGS__, {ONS_NO_DTYPE, NULL}};                                  \
         return ons_binary_prepare(p, choices);                                                                         \
     }
+
+/* Kernels of arithmetic: INTEGER sees int64_t, KERNEL float. */
+#define ONS_BINARY_KERNELS(SYMBOL, INTEGER, KERNEL)                                                                    \
+    ONS_BINARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL)                                                     \
+    ONS_BINARY_SPAN(SYMBOL##_int64, int64_t, int64_t, int64_t, INTEGER)                                                \
+    ONS_BINARY_SPAN(SYMBOL##_int32, int32_t, int64_t, int32_t, INTEGER)                                                \
+    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
+                       {ONS_INT32, SYMBOL##_int32})
 
 /* Arithmetic, result of the operands' type. REFERENCE_FLOAT sees double, REFERENCE_INTEGER int64_t (it is also the
  * kernel for int64 and int32), KERNEL float. */
@@ -92,11 +114,16 @@ ons_status *ons_infer_broadcast_compare_numbers(ons_operands *o);
     ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t,                                                 \
                          ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))                                        \
     ONS_BINARY_REFERENCES(SYMBOL)                                                                                      \
-    ONS_BINARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL)                                                     \
-    ONS_BINARY_SPAN(SYMBOL##_int64, int64_t, int64_t, int64_t, REFERENCE_INTEGER)                                      \
-    ONS_BINARY_SPAN(SYMBOL##_int32, int32_t, int64_t, int32_t, REFERENCE_INTEGER)                                      \
-    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
-                       {ONS_INT32, SYMBOL##_int32})
+    ONS_BINARY_KERNELS(SYMBOL, REFERENCE_INTEGER, KERNEL)
+
+/* The same where uint64 needs a reference of its own: REFERENCE_UNSIGNED sees uint64_t. */
+#define ONS_BINARY_ORDERED_FUNCTIONS(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER, REFERENCE_UNSIGNED, KERNEL)           \
+    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT)                                    \
+    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t,                                                 \
+                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))                                        \
+    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, REFERENCE_UNSIGNED)                          \
+    ONS_ORDERED_REFERENCES(SYMBOL)                                                                                     \
+    ONS_BINARY_KERNELS(SYMBOL, REFERENCE_INTEGER, KERNEL)
 
 /* Of floats alone: REFERENCE sees double, KERNEL float. */
 #define ONS_BINARY_FLOAT_FUNCTIONS(SYMBOL, REFERENCE, KERNEL)                                                          \
@@ -113,13 +140,30 @@ ons_status *ons_infer_broadcast_compare_numbers(ons_operands *o);
 #define ONS_COMPARISON_FUNCTIONS(SYMBOL, EXPRESSION)                                                                   \
     ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, int64_t, EXPRESSION)                                        \
     ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION)                                     \
-    ONS_BINARY_REFERENCES(SYMBOL)                                                                                      \
+    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, int64_t, EXPRESSION)                                   \
+    ONS_ORDERED_REFERENCES(SYMBOL)                                                                                     \
     ONS_BINARY_SPAN(SYMBOL##_float32, float, float, uint8_t, EXPRESSION)                                               \
     ONS_BINARY_SPAN(SYMBOL##_int64, int64_t, int64_t, uint8_t, EXPRESSION)                                             \
     ONS_BINARY_SPAN(SYMBOL##_int32, int32_t, int32_t, uint8_t, EXPRESSION)                                             \
     ONS_BINARY_SPAN(SYMBOL##_uint8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                             \
     ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
                        {ONS_INT32, SYMBOL##_int32}, {ONS_BOOL, SYMBOL##_uint8}, {ONS_UINT8, SYMBOL##_uint8})
+
+/* Of integers, bit by bit: EXPRESSION is the same for all of them. */
+#define ONS_BITWISE_FUNCTIONS(SYMBOL, EXPRESSION)                                                                      \
+    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (EXPRESSION))) \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        SYMBOL##_integer_reference(o, inputs, outputs);                                                                \
+    }                                                                                                                  \
+    ONS_BINARY_SPAN(SYMBOL##_8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                                 \
+    ONS_BINARY_SPAN(SYMBOL##_16, uint16_t, uint16_t, uint16_t, EXPRESSION)                                             \
+    ONS_BINARY_SPAN(SYMBOL##_32, uint32_t, uint32_t, uint32_t, EXPRESSION)                                             \
+    ONS_BINARY_SPAN(SYMBOL##_64, uint64_t, uint64_t, uint64_t, EXPRESSION)                                             \
+    ONS_BINARY_PREPARE(SYMBOL, {ONS_INT64, SYMBOL##_64}, {ONS_UINT64, SYMBOL##_64}, {ONS_INT32, SYMBOL##_32},          \
+                       {ONS_UINT32, SYMBOL##_32}, {ONS_INT16, SYMBOL##_16}, {ONS_UINT16, SYMBOL##_16},                 \
+                       {ONS_INT8, SYMBOL##_8}, {ONS_UINT8, SYMBOL##_8})
 
 /* Of bool alone. */
 #define ONS_LOGIC_FUNCTIONS(SYMBOL, EXPRESSION)                                                                        \

@@ -22,7 +22,18 @@
 /* One integer operand. */
 #define ONS_UNARY_INTEGER_CASES                                                                                        \
     {.name = "int64", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 4, 5)}, .flops = 20, .no_gradient = true},               \
-    {.name = "int32", .inputs = {ONS_RANDOM(ONS_INT32, -9, 9, 37)}, .flops = 37, .no_gradient = true}
+    {.name = "int32", .inputs = {ONS_RANDOM(ONS_INT32, -9, 9, 37)}, .flops = 37, .no_gradient = true},                 \
+    {.name = "int8", .inputs = {ONS_RANDOM(ONS_INT8, -9, 9, 37)}, .flops = 37, .no_gradient = true},                   \
+    {.name = "uint64",                                                                                                 \
+     .inputs = {{.dtype = ONS_UINT64, .shape = ONS_DIMS(4), .value_count = 4, .values = {0, 7, -1, -9}}},              \
+     .flops = 4, .no_gradient = true}
+
+/* Two vectors of numbers beyond int64, which are negative ones in words. */
+#define ONS_UINT64_CASE                                                                                                \
+    {.name = "uint64",                                                                                                 \
+     .inputs = {{.dtype = ONS_UINT64, .shape = ONS_DIMS(6), .value_count = 6, .values = {0, 7, -1, -9, 5, -1}},        \
+                {.dtype = ONS_UINT64, .shape = ONS_DIMS(6), .value_count = 6, .values = {3, -1, 7, -1, 5, 2}}},        \
+     .flops = 6, .no_gradient = true}
 
 /* One float vector with these values: ONS_EDGE_CASE("edges", 1e-6, 3, NAN, 0, 1). */
 #define ONS_EDGE_CASE(NAME, TOLERANCE, COUNT, ...)                                                                     \
@@ -65,6 +76,16 @@
      .no_gradient = true},                                                                                             \
     {.name = "int32", .inputs = {ONS_RANDOM(ONS_INT32, -9, 9, 3, 37), ONS_RANDOM(ONS_INT32, LOW, 9, 3, 1)},            \
      .flops = 111, .no_gradient = true}
+
+/* Two operands of the other integer types, and of one that is none. */
+#define ONS_BITWISE_CASES                                                                                              \
+    {.name = "int64", .inputs = {ONS_RANDOM(ONS_INT64, -99, 99, 3, 5), ONS_RANDOM(ONS_INT64, -99, 99, 5)},             \
+     .flops = 15},                                                                                                     \
+    {.name = "uint8", .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 3, 5), ONS_RANDOM(ONS_UINT8, 0, 255, 5)}, .flops = 15}, \
+    {.name = "int16", .inputs = {ONS_RANDOM(ONS_INT16, -99, 99, 37), ONS_RANDOM(ONS_INT16, -99, 99, 37)},              \
+     .flops = 37},                                                                                                     \
+    ONS_UINT64_CASE,                                                                                                   \
+    {.name = "float", .inputs = {ONS_F32(3), ONS_F32(3)}, .error = "integer type is needed"}
 
 /* Two float vectors with NaN and equal elements. */
 #define ONS_COMPARISON_EDGE_CASE                                                                                       \

@@ -14,6 +14,10 @@ ons_status *ons_need_number(const ons_operands *o, uint32_t input) {
     return need(o, input, ons_dtype_is_float(dtype) || ons_dtype_is_integer(dtype), "a type of numbers");
 }
 
+ons_status *ons_need_integer(const ons_operands *o, uint32_t input) {
+    return need(o, input, ons_dtype_is_integer(o->inputs[input].dtype), "an integer type");
+}
+
 ons_status *ons_need_bool(const ons_operands *o, uint32_t input) {
     return need(o, input, o->inputs[input].dtype == ONS_BOOL, "bool");
 }

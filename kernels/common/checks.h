@@ -7,6 +7,7 @@
 /* For inference: fails unless the input is of the kind. */
 ons_status *ons_need_float(const ons_operands *o, uint32_t input);
 ons_status *ons_need_number(const ons_operands *o, uint32_t input); /* a float or an integer */
+ons_status *ons_need_integer(const ons_operands *o, uint32_t input);
 ons_status *ons_need_bool(const ons_operands *o, uint32_t input);
 
 /* For prepare: the failure of a kernel that lacks this dtype. */

@@ -20,14 +20,18 @@ static inline int64_t ons_modulo(int64_t a, int64_t b) {
     int64_t remainder = ons_remainder(a, b);
     return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
-static inline int64_t ons_integer_power(int64_t base, int64_t exponent) {
-    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+static inline int64_t ons_unsigned_power(int64_t base, uint64_t exponent) {
     int64_t result = 1;
     for (; exponent > 0; exponent >>= 1) {
         if ((exponent & 1) != 0) result = ons_wrapping_multiply(result, base);
         base = ons_wrapping_multiply(base, base);
     }
     return result;
+}
+/* To a negative power: truncated, as all integer divisions are. */
+static inline int64_t ons_integer_power(int64_t base, int64_t exponent) {
+    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+    return ons_unsigned_power(base, (uint64_t)exponent);
 }
 
 /* The value that a word has after a stay in memory as `dtype`, an integer or bool. */

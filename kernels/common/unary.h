@@ -86,15 +86,19 @@ ons_status *ons_gradient_stops(ons_gradient *g);
         ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                         \
     }
 
-/* The same with integers: INTEGER (of `int64_t x`) is their reference and their kernel. */
-#define ONS_UNARY_NUMBER_FUNCTIONS(SYMBOL, REFERENCE, INTEGER, KERNEL)                                                 \
+/* The same with integers: INTEGER (of `int64_t x`) is their reference and their kernel, UNSIGNED (of `uint64_t x`) the
+ * reference of uint64, whose words it would take for negative numbers. */
+#define ONS_UNARY_NUMBER_FUNCTIONS(SYMBOL, REFERENCE, INTEGER, UNSIGNED, KERNEL)                                       \
     ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
     ONS_UNARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))     \
+    ONS_UNARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, UNSIGNED)                                     \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
         (void)step;                                                                                                    \
         if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
             SYMBOL##_float_reference(o, inputs, outputs);                                                              \
+        else if (o->inputs[0].dtype == ONS_UINT64)                                                                     \
+            SYMBOL##_unsigned_reference(o, inputs, outputs);                                                           \
         else                                                                                                           \
             SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
     }                                                                                                                  \

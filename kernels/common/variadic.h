@@ -60,17 +60,29 @@ enum { ONS_VARIADIC_BLOCK = 256 };
         }                                                                                                              \
     }
 
+/* Kernels: JOIN and FINISH see float or int64_t. */
+#define ONS_VARIADIC_KERNELS(SYMBOL, JOIN, INTEGER_JOIN, FINISH)                                                       \
+    ONS_VARIADIC_SPAN(SYMBOL##_float32, float, float, JOIN, FINISH)                                                    \
+    ONS_VARIADIC_SPAN(SYMBOL##_int64, int64_t, int64_t, INTEGER_JOIN, FINISH)                                          \
+    ONS_VARIADIC_SPAN(SYMBOL##_int32, int32_t, int64_t, INTEGER_JOIN, FINISH)                                          \
+    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
+                       {ONS_INT32, SYMBOL##_int32})
+
 /* Floats and integers: JOIN and FINISH see double, float or int64_t; an integer's result is wrapped to its dtype. */
 #define ONS_VARIADIC_FUNCTIONS(SYMBOL, JOIN, INTEGER_JOIN, FINISH)                                                     \
     ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, FINISH)                                             \
     ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN,                                          \
                            ons_wrap_to(o->outputs[0].dtype, (FINISH)))                                                 \
     ONS_BINARY_REFERENCES(SYMBOL)                                                                                      \
-    ONS_VARIADIC_SPAN(SYMBOL##_float32, float, float, JOIN, FINISH)                                                    \
-    ONS_VARIADIC_SPAN(SYMBOL##_int64, int64_t, int64_t, INTEGER_JOIN, FINISH)                                          \
-    ONS_VARIADIC_SPAN(SYMBOL##_int32, int32_t, int64_t, INTEGER_JOIN, FINISH)                                          \
-    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
-                       {ONS_INT32, SYMBOL##_int32})
+    ONS_VARIADIC_KERNELS(SYMBOL, JOIN, INTEGER_JOIN, FINISH)
+
+/* One of the operands; INTEGER_JOIN sees uint64_t too. */
+#define ONS_CHOICE_FUNCTIONS(SYMBOL, JOIN, INTEGER_JOIN)                                                               \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, a)                                                  \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN, a)                                       \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, INTEGER_JOIN, a)                                     \
+    ONS_ORDERED_REFERENCES(SYMBOL)                                                                                     \
+    ONS_VARIADIC_KERNELS(SYMBOL, JOIN, INTEGER_JOIN, a)
 
 /* Every operation but the last counts: inputs - 1 for each element. */
 ons_cost ons_cost_variadic(const ons_operands *o);
@@ -93,6 +105,7 @@ ons_status *ons_gradient_of_chosen(ons_gradient *g);
      .flops = 30, .no_gradient = true},                                                                                \
     {.name = "int32", .inputs = {ONS_RANDOM(ONS_INT32, -9, 9, 37), ONS_RANDOM(ONS_INT32, -9, 9, 1)}, .flops = 37,      \
      .no_gradient = true},                                                                                             \
+    ONS_UINT64_CASE,                                                                                                   \
     {.name = "edges",                                                                                                  \
      .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(6), .value_count = 6,                                         \
                  .values = {1, NAN, 2, INFINITY, -INFINITY, 3}},                                                       \

@@ -3,7 +3,7 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_FUNCTIONS(div, a / b, ons_wrapping_divide(a, b), a / b)
+ONS_BINARY_ORDERED_FUNCTIONS(div, a / b, ons_wrapping_divide(a, b), b == 0 ? 0 : a / b, a / b)
 
 static ons_status *div_gradient(ons_gradient *g) {
     if (g->wanted[0]) g->gradients[0] = ons_make2(g, &ons_op_div, g->cotangents[0], ons_gradient_input(g, 1));
@@ -19,6 +19,7 @@ static ons_status *div_gradient(ons_gradient *g) {
 static const ons_case div_cases[] = {
     ONS_BROADCAST_CASES(ONS_F32, POSITIVE, 1e-6),
     ONS_BROADCAST_INTEGER_CASES(1),
+    ONS_UINT64_CASE,
     {.name = NULL},
 };
 

@@ -7,6 +7,7 @@ ONS_COMPARISON_FUNCTIONS(equal, a == b)
 static const ons_case equal_cases[] = {
     ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0),
     ONS_COMPARISON_EDGE_CASE,
+    ONS_UINT64_CASE,
     ONS_BROADCAST_INTEGER_CASES(-9),
     {.name = "bool", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 6, 7), ONS_RANDOM(ONS_BOOL, 0, 1, 7)}, .flops = 42},
     {.name = NULL},

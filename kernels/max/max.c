@@ -1,7 +1,7 @@
 /* Max: the largest of all operands; NaN where one of them is NaN. */
 #include "kernels/common/variadic.h"
 
-ONS_VARIADIC_FUNCTIONS(max, a > b || a != a ? a : b, a > b ? a : b, a)
+ONS_CHOICE_FUNCTIONS(max, a > b || a != a ? a : b, a > b ? a : b)
 
 static const ons_case max_cases[] = {
     ONS_CHOICE_CASES,

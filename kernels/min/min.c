@@ -1,7 +1,7 @@
 /* Min: the smallest of all operands; NaN where one of them is NaN. */
 #include "kernels/common/variadic.h"
 
-ONS_VARIADIC_FUNCTIONS(min, a < b || a != a ? a : b, a < b ? a : b, a)
+ONS_CHOICE_FUNCTIONS(min, a < b || a != a ? a : b, a < b ? a : b)
 
 static const ons_case min_cases[] = {
     ONS_CHOICE_CASES,

@@ -15,7 +15,8 @@ static int64_t integer_rest(int64_t a, int64_t b, bool like_dividend) {
 
 ONS_BINARY_REFERENCE(mod_float_reference, double, double, float_rest(a, b, ons_attribute_int(o, FMOD) != 0))
 ONS_BINARY_REFERENCE(mod_integer_reference, int64_t, int64_t, integer_rest(a, b, ons_attribute_int(o, FMOD) != 0))
-ONS_BINARY_REFERENCES(mod)
+ONS_BINARY_REFERENCE(mod_unsigned_reference, uint64_t, uint64_t, b == 0 ? 0 : a % b)
+ONS_ORDERED_REFERENCES(mod)
 /* In double, as the quotient of floats can be far larger than a float counts. */
 ONS_BINARY_SPAN(mod_float32, float, double, float, float_rest(a, b, parameters[0] != 0))
 ONS_BINARY_SPAN(mod_int64, int64_t, int64_t, int64_t, integer_rest(a, b, parameters[0] != 0))
@@ -67,6 +68,17 @@ static const ons_case mod_cases[] = {
     {.name = "int32_like_dividend",
      .inputs = {ONS_RANDOM(ONS_INT32, -20, 20, 35), ONS_RANDOM(ONS_INT32, -9, -1, 35)},
      LIKE_DIVIDEND,
+     .flops = 35,
+     .no_gradient = true},
+    ONS_UINT64_CASE,
+    {.name = "int8",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 35), ONS_RANDOM(ONS_INT8, -9, -1, 35)},
+     .flops = 35,
+     .no_gradient = true},
+    {.name = "half",
+     .inputs = {ONS_RANDOM(ONS_FLOAT16, -9, 9, 35), ONS_RANDOM(ONS_FLOAT16, 1, 3, 35)},
+     LIKE_DIVIDEND,
+     .tolerance = 1e-3,
      .flops = 35,
      .no_gradient = true},
     {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(4)}, LIKE_DIVIDEND, .flops = 0},

@@ -1,4 +1,5 @@
 /* Pow: a to the power of b; the element types may differ, the result has that of a. */
+#include "graph/evaluate.h"
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
 #include "kernels/common/rules.h"
@@ -16,16 +17,20 @@ static ons_status *pow_infer(ons_operands *o) {
 /* -------------------------------------------------------------------------------------------------------- reference */
 
 static double word_as_double(ons_dtype dtype, const void *words, int64_t index) {
-    return ons_dtype_is_float(dtype) ? ((const double *)words)[index] : (double)((const int64_t *)words)[index];
+    if (ons_dtype_is_float(dtype)) return ((const double *)words)[index];
+    return dtype == ONS_UINT64 ? (double)((const uint64_t *)words)[index] : (double)((const int64_t *)words)[index];
 }
 
 /* Integers to an integer power exactly; to a float one by way of double. */
 static int64_t integer_power(const ons_operands *o, const void *const *inputs, int64_t at, int64_t exponent_at) {
     int64_t base = ((const int64_t *)inputs[0])[at];
+    if (o->inputs[1].dtype == ONS_UINT64) return ons_unsigned_power(base, ((const uint64_t *)inputs[1])[exponent_at]);
     if (!ons_dtype_is_float(o->inputs[1].dtype))
         return ons_integer_power(base, ((const int64_t *)inputs[1])[exponent_at]);
-    double power = pow((double)base, ((const double *)inputs[1])[exponent_at]);
-    return power >= 0x1p63 ? INT64_MAX : power > -0x1p63 ? (int64_t)power : INT64_MIN;
+    double power = pow(word_as_double(o->inputs[0].dtype, inputs[0], at), ((const double *)inputs[1])[exponent_at]);
+    if (o->inputs[0].dtype == ONS_UINT64 && power >= 0x1p63)
+        return power >= 0x1p64 ? -1 /* the largest */ : (int64_t)(uint64_t)power;
+    return power >= 0x1p63 ? INT64_MAX : power > -0x1p63 ? (int64_t)power : power == power ? INT64_MIN : 0;
 }
 
 static void pow_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -72,12 +77,10 @@ static const struct {
 /* Whether the exponent is one number known beforehand. */
 static bool constant_exponent(const ons_operands *o, double *exponent) {
     if (o->constants[1].data == NULL || ons_elements(&o->inputs[1]) != 1) return false;
-    switch (o->inputs[1].dtype) {
-    case ONS_FLOAT32: *exponent = *(const float *)o->constants[1].data; return true;
-    case ONS_INT64: *exponent = (double)*(const int64_t *)o->constants[1].data; return true;
-    case ONS_INT32: *exponent = *(const int32_t *)o->constants[1].data; return true;
-    default: return false;
-    }
+    uint64_t word;
+    ons_widen(o->inputs[1].dtype, o->constants[1].data, 1, &word);
+    *exponent = word_as_double(o->inputs[1].dtype, &word, 0);
+    return true;
 }
 
 static ons_status *pow_prepare(ons_prepare *p) {
@@ -162,6 +165,27 @@ static const ons_case pow_cases[] = {
      .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 5, 7), ONS_RANDOM(ONS_INT64, 0, 5, 7)},
      .flops = 35,
      .no_gradient = true},
+    {.name = "double_exponent",
+     .inputs = {ONS_F32(5, 7), {.dtype = ONS_FLOAT64, .value_count = 1, .values = {3}, .constant = true}},
+     .tolerance = 1e-6,
+     .flops = 35},
+    {.name = "int32_float",
+     .inputs = {ONS_RANDOM(ONS_INT32, 1, 9, 35), ONS_F32_IN(0, 3, 35)},
+     .flops = 35,
+     .no_gradient = true},
+    {.name = "float_int32",
+     .inputs = {ONS_F32_IN(0.3, 2, 35), ONS_RANDOM(ONS_INT32, -3, 3, 35)},
+     .tolerance = 1e-6,
+     .flops = 35},
+    {.name = "float_uint64",
+     .inputs = {ONS_F32_IN(0.3, 2, 35), ONS_RANDOM(ONS_UINT64, 0, 3, 35)},
+     .tolerance = 1e-6,
+     .flops = 35},
+    {.name = "uint8",
+     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 9, 35), ONS_RANDOM(ONS_UINT8, 0, 5, 35)},
+     .flops = 35,
+     .no_gradient = true},
+    ONS_UINT64_CASE,
     {.name = "square_large",
      .inputs = {ONS_F32(64, 128, 1024), ONS_F32_SCALAR(2)},
      .tolerance = 1e-6,

@@ -3,7 +3,8 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_FUNCTIONS(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, a < 0 ? b * a : a)
+ONS_BINARY_ORDERED_FUNCTIONS(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a),
+                             a < 0 ? b * a : a)
 
 static ons_status *prelu_infer(ons_operands *o) {
     ONS_TRY(ons_infer_broadcast_numbers(o));
@@ -32,6 +33,7 @@ static const ons_case prelu_cases[] = {
     {.name = "one", .inputs = {ONS_F32(2, 3, 5, 7), ONS_F32(1)}, .tolerance = 1e-6, .flops = 210},
     {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, .tolerance = 1e-6, .flops = 1},
     {.name = "int64", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 9), ONS_I64_SCALAR(2)}, .flops = 9, .no_gradient = true},
+    ONS_UINT64_CASE,
     {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(4)}, .flops = 0},
     {.name = "large",
      .inputs = {ONS_F32(64, 64, 56, 56), ONS_F32(64, 1, 1)},

@@ -2,7 +2,7 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_NUMBER_FUNCTIONS(sign, x > 0 ? 1 : x < 0 ? -1 : x, (x > 0) - (x < 0), x > 0 ? 1 : x < 0 ? -1 : x)
+ONS_UNARY_NUMBER_FUNCTIONS(sign, x > 0 ? 1 : x < 0 ? -1 : x, (x > 0) - (x < 0), x != 0, x > 0 ? 1 : x < 0 ? -1 : x)
 
 static const ons_case sign_cases[] = {
     ONS_UNARY_CASES(-1, 1, 0),

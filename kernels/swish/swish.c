@@ -45,7 +45,7 @@ static const ons_case swish_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, 24), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
