@@ -46,35 +46,19 @@ static ons_status *average_pool_prepare(ons_prepare *p) {
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, true, plan);
 }
 
-/* Calls EACH with the input position `at` of every tap of a window. */
-#define FOR_TAPS(PLAN, Z, Y, X, EACH)                                                                                  \
-    do {                                                                                                               \
-        const ons_window *w_ = &(PLAN)->window;                                                                        \
-        for (int32_t kz = (Z)->first; kz < (Z)->end; ++kz)                                                             \
-            for (int32_t ky = (Y)->first; ky < (Y)->end; ++ky) {                                                       \
-                int64_t row_ =                                                                                         \
-                    (((Z)->start + kz * w_->dilation[0]) * w_->input[1] + (Y)->start + ky * w_->dilation[1]) *         \
-                    w_->input[2];                                                                                      \
-                for (int32_t kx = (X)->first; kx < (X)->end; ++kx) {                                                   \
-                    int64_t at = row_ + (X)->start + kx * w_->dilation[2];                                             \
-                    EACH;                                                                                              \
-                }                                                                                                      \
-            }                                                                                                          \
-    } while (0)
-
 /* `count` channels of one window. Inlined with a constant count, nothing is left of its handling. */
 static inline __attribute__((always_inline)) ons_lanes add_up(const ons_pooling_plan *plan, const ons_pooling_span *z,
                                                               const ons_pooling_span *y, const ons_pooling_span *x,
                                                               const float *plane, int count) {
     ons_lanes sum = {0};
-    FOR_TAPS(plan, z, y, x, sum += ons_take(plane + at * plan->width, count));
+    ONS_FOR_TAPS(plan, z, y, x, sum += ons_take(plane + at * plan->width, count));
     return sum;
 }
 
 static float add_up_single(const ons_pooling_plan *plan, const ons_pooling_span *z, const ons_pooling_span *y,
                            const ons_pooling_span *x, const float *plane) {
     float sum = 0;
-    FOR_TAPS(plan, z, y, x, sum += plane[at]);
+    ONS_FOR_TAPS(plan, z, y, x, sum += plane[at]);
     return sum;
 }
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
 
 static ons_status *average_pool_gradient_infer(ons_operands *o) {
     ons_pooling pooling;
@@ -46,58 +45,12 @@ static ons_status *average_pool_gradient_prepare(ons_prepare *p) {
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, true, plan);
 }
 
-/* One row of windows into one row of the input, which lies at `to`; `row` is the number of its first window in the
- * plane at `dy`. `count` channels from `c` on. */
-static inline __attribute__((always_inline)) void add_channels(const ons_pooling_plan *plan, int64_t row,
-                                                               const float *dy, int64_t c, int count, float *to) {
-    const ons_window *w = &plan->window;
-    int64_t width = plan->width;
-    for (int64_t ox = 0; ox < w->output[2]; ++ox) {
-        const ons_pooling_span *span = &plan->spans[2][ox];
-        ons_lanes value = plan->scales[row + ox] * ons_take(dy + (row + ox) * width + c, count);
-        for (int32_t kx = span->first; kx < span->end; ++kx) {
-            float *at = to + (span->start + kx * w->dilation[2]) * width + c;
-            ons_put(at, plan->overlap ? ons_take(at, count) + value : value, count);
-        }
-    }
-}
-
-static void add_single(const ons_pooling_plan *plan, int64_t row, const float *dy, float *to) {
-    const ons_window *w = &plan->window;
-    for (int64_t ox = 0; ox < w->output[2]; ++ox) {
-        const ons_pooling_span *span = &plan->spans[2][ox];
-        float value = plan->scales[row + ox] * dy[row + ox];
-        for (int32_t kx = span->first; kx < span->end; ++kx) to[span->start + kx * w->dilation[2]] += value;
-    }
-}
-
-/* Row (z, y) of a plane's input: zero, and what the windows that hold it bring, row of windows by row. */
-static void make_row(const ons_pooling_plan *plan, int64_t plane, int64_t z, int64_t y, const float *dy, float *dx) {
-    const ons_window *w = &plan->window;
-    const ons_pooling_cover *planes = &plan->covers[0][z], *rows = &plan->covers[1][y];
-    int64_t width = plan->width;
-    const float *from = dy + plane * plan->outputs * width;
-    float *to = dx + ((plane * w->input[0] + z) * w->input[1] + y) * w->input[2] * width;
-    memset(to, 0, (size_t)(w->input[2] * width) * sizeof *to);
-    for (int64_t oz = planes->first; oz <= planes->last; ++oz)
-        for (int64_t oy = rows->first; oy <= rows->last; ++oy) {
-            if (ons_pooling_tap(w, 0, z, oz) < 0 || ons_pooling_tap(w, 1, y, oy) < 0) continue;
-            int64_t row = (oz * w->output[1] + oy) * w->output[2], c = 0;
-            if (width == 1) {
-                add_single(plan, row, from, to);
-                continue;
-            }
-            for (; c + ONS_LANES <= width; c += ONS_LANES) add_channels(plan, row, from, c, ONS_LANES, to);
-            if (c < width) add_channels(plan, row, from, c, (int)(width - c), to);
-        }
-}
-
 static void average_pool_gradient_run(const ons_launch *launch) {
     const ons_pooling_plan *plan = launch->state;
     int64_t columns = plan->window.input[1], rows = plan->window.input[0] * columns;
 #pragma omp parallel for schedule(static) if (plan->parallel)
     for (int64_t i = 0; i < plan->planes * rows; ++i)
-        make_row(plan, i / rows, i % rows / columns, i % columns, launch->inputs[0], launch->outputs[0]);
+        ons_pooling_collect_row(plan, i / rows, i % rows / columns, i % columns, launch->inputs[0], launch->outputs[0]);
 }
 
 static const ons_case average_pool_gradient_cases[] = {

@@ -55,6 +55,22 @@ static inline int32_t ons_pooling_tap(const ons_window *w, int dim, int64_t inpu
     return distance % w->dilation[dim] == 0 ? (int32_t)(distance / w->dilation[dim]) : -1;
 }
 
+/* Calls EACH with the input position `at` of every tap of a window, whose spans are Z, Y and X. */
+#define ONS_FOR_TAPS(PLAN, Z, Y, X, EACH)                                                                              \
+    do {                                                                                                               \
+        const ons_window *w_ = &(PLAN)->window;                                                                        \
+        for (int32_t kz = (Z)->first; kz < (Z)->end; ++kz)                                                             \
+            for (int32_t ky = (Y)->first; ky < (Y)->end; ++ky) {                                                       \
+                int64_t row_ =                                                                                         \
+                    (((Z)->start + kz * w_->dilation[0]) * w_->input[1] + (Y)->start + ky * w_->dilation[1]) *         \
+                    w_->input[2];                                                                                      \
+                for (int32_t kx = (X)->first; kx < (X)->end; ++kx) {                                                   \
+                    int64_t at = row_ + (X)->start + kx * w_->dilation[2];                                             \
+                    EACH;                                                                                              \
+                }                                                                                                      \
+            }                                                                                                          \
+    } while (0)
+
 /* Prepared for a run: rows of windows, and `width` elements that lie side by side in memory: all channels of a position
  * with channels last, else one. */
 typedef struct ons_pooling_plan {
@@ -74,6 +90,11 @@ ons_status *ons_pooling_plan_make(ons_prepare *p, const ons_pooling *pooling, on
 
 /* All operands of the layout that the first input has now: channels last or ONNX's order. */
 ons_status *ons_pooling_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
+
+/* Row (z, y) of a plane's input at dx: zero, and what the windows that hold it bring at dy, × plan->scales where there
+ * are any, row of windows by row: threads that make different rows never write to the same place. */
+void ons_pooling_collect_row(const ons_pooling_plan *plan, int64_t plane, int64_t z, int64_t y, const float *dy,
+                             float *dx);
 
 /* Elements that an average divides by, at an output position of a plane: taps inside of the input, or of the padded
  * input. */

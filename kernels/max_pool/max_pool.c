@@ -1,6 +1,7 @@
 /* MaxPool. Beside ONNX's two outputs there is a third one for the gradient: where in its window each maximum was found.
  */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/common/pooling.h"
 #include "kernels/common/pooling_lanes.h"
@@ -9,7 +10,7 @@ enum { Y, INDICES, POSITIONS };
 
 static ons_status *max_pool_infer(ons_operands *o) {
     ons_pooling pooling;
-    if (!ons_dtype_is_float(o->inputs[0].dtype))
+    if (!ons_dtype_is_float(o->inputs[0].dtype) && !ons_dtype_is_integer(o->inputs[0].dtype))
         return ons_node_error(o, "pooling of %s is not supported", ons_dtype_name(o->inputs[0].dtype));
     ONS_TRY(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     o->outputs[Y] = pooling.y;
@@ -25,9 +26,9 @@ static ons_cost max_pool_cost(const ons_operands *o) {
     return (ons_cost){comparisons, ons_operand_bytes(o)};
 }
 
-/* Indices count through the whole tensor in ONNX's order. */
+/* Indices count through the whole tensor in ONNX's order; so do the stand-ins for other dtypes. */
 static ons_status *max_pool_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    if (!ons_has_output(o, INDICES)) return ons_pooling_choose(o, inputs, outputs);
+    if (!ons_has_output(o, INDICES) && o->inputs[0].dtype == ONS_FLOAT32) return ons_pooling_choose(o, inputs, outputs);
     return NULL; /* ONNX's order for all */
 }
 
@@ -40,34 +41,45 @@ static int64_t index_of(const ons_window *w, bool column_major, int64_t plane, i
     return base + (x * w->input[1] + y) * w->input[0] + z;
 }
 
+/* Whether a tap's value takes the place of the best one so far; NaN always does. */
+static bool is_better(ons_dtype dtype, const void *x, int64_t at, int64_t best) {
+    if (best < 0) return true;
+    if (dtype == ONS_UINT64) return ((const uint64_t *)x)[at] > ((const uint64_t *)x)[best];
+    if (!ons_dtype_is_float(dtype)) return ((const int64_t *)x)[at] > ((const int64_t *)x)[best];
+    const double *words = x;
+    return words[at] > words[best] || isnan(words[at]);
+}
+
 static void max_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
     (void)step;
     ons_pooling pooling;
     ons_status_free(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;
-    const double *x = inputs[0];
-    double *y = outputs[Y];
+    const uint64_t *words = inputs[0];
+    uint64_t *y = outputs[Y];
     int64_t *indices = o->output_count > INDICES ? outputs[INDICES] : NULL;
     int64_t *positions = o->output_count > POSITIONS ? outputs[POSITIONS] : NULL;
     int64_t planes = pooling.x.shape.dims[0] * pooling.x.shape.dims[1], count = ons_window_outputs(w);
     bool column_major = ons_attribute_int(o, ONS_POOLING_STORAGE_ORDER) != 0;
+    static const double nothing = -INFINITY;
     for (int64_t i = 0; i < planes * count; ++i) {
-        double best = -INFINITY;
-        int64_t found = -1, where = 0;
+        int64_t found = 0, best = -1, base = i / count * ons_window_inputs(w);
         for (int64_t tap = 0, taps = ons_window_taps(w); tap < taps; ++tap) {
             int64_t at;
-            if (!ons_window_position(w, i % count, tap, &at)) continue;
-            double value = x[i / count * ons_window_inputs(w) + at];
-            if (found < 0 || value > best || isnan(value)) {
-                best = value;
-                found = tap;
-                where = at;
-            }
+            if (!ons_window_position(w, i % count, tap, &at) || !is_better(pooling.x.dtype, words, base + at, best))
+                continue;
+            best = base + at;
+            found = tap;
         }
-        y[i] = best;
-        if (indices != NULL) indices[i] = index_of(w, column_major, i / count, where);
-        if (positions != NULL) positions[i] = found < 0 ? 0 : found;
+        if (best >= 0)
+            y[i] = words[best];
+        else if (ons_dtype_is_float(pooling.x.dtype))
+            memcpy(&y[i], &nothing, sizeof nothing);
+        else
+            y[i] = 0;
+        if (indices != NULL) indices[i] = index_of(w, column_major, i / count, best < 0 ? 0 : best - base);
+        if (positions != NULL) positions[i] = found;
     }
 }
 
@@ -241,6 +253,17 @@ static const ons_case max_pool_cases[] = {
      .outputs = 3,
      .flops = 28901376,
      .benchmark = true},
+    {.name = "bytes",
+     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 1, 2, 5, 5)},
+     .settings = {ONS_SET_INTS("kernel_shape", 2, 2), ONS_SET_INTS("strides", 2, 2)},
+     .outputs = 2,
+     .flops = 32,
+     .no_gradient = true},
+    {.name = "signed_bytes",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 1, 2, 5, 5)},
+     .settings = {ONS_SET_INTS("kernel_shape", 3, 3), ONS_SET_INTS("pads", 1, 1, 1, 1)},
+     .flops = 450,
+     .no_gradient = true},
     {.name = "no_kernel_shape", .inputs = {ONS_F32(2, 3, 6, 8)}, .error = "kernel_shape"},
     {.name = "padding_alone",
      .inputs = {ONS_F32(2, 3, 6, 8)},
