@@ -69,7 +69,7 @@ static void max_roi_pool_gradient_run(const ons_launch *launch) {
         memset(to, 0, (size_t)s->positions * sizeof *to);
         for (int64_t region = 0; region < s->regions; ++region) {
             float sample = regions[region * 5];
-            if (!(sample >= 0) || (int64_t)sample != plane / s->channels) continue;
+            if (!(sample >= 0 && sample < (float)s->batch) || (int64_t)sample != plane / s->channels) continue;
             int64_t first = (region * s->channels + plane % s->channels) * s->bins;
             for (int64_t i = first; i < first + s->bins; ++i)
                 if (positions[i] >= 0 && positions[i] < s->positions) to[positions[i]] += dy[i];
