@@ -130,7 +130,7 @@ static const ons_case lp_normalization_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(lp_normalization, "LpNormalization", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(lp_normalization, "LpNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_INT_ATTRIBUTE("p", 2)),
                     ONS_INFER(lp_normalization_infer), ONS_COST(lp_normalization_cost),
                     ONS_GRADIENT_RULE(lp_normalization_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),

@@ -200,7 +200,7 @@ static const ons_case lp_pool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(lp_pool, "LpPool", ONS_ONNX(1, 22), ONS_ARITY(1, 1, 1, 1),
+ONS_DEFINE_OPERATOR(lp_pool, "LpPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_POOLING_ATTRIBUTES, ONS_INT_ATTRIBUTE("p", 2)), ONS_INFER(lp_pool_infer),
                     ONS_COST(lp_pool_cost), ONS_GRADIENT_RULE(lp_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,

@@ -160,7 +160,7 @@ static const ons_case max_roi_pool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, 22), ONS_ARITY(2, 2, 1, 2),
+ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("pooled_shape", ONS_ATTRIBUTE_INTS),
                                    ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
                     ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),

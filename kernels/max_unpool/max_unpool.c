@@ -215,7 +215,7 @@ static const ons_case max_unpool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(max_unpool, "MaxUnpool", ONS_ONNX(9, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(max_unpool, "MaxUnpool", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("kernel_shape", ONS_ATTRIBUTE_INTS),
                                    ONS_OPTIONAL_ATTRIBUTE("pads", ONS_ATTRIBUTE_INTS),
                                    ONS_OPTIONAL_ATTRIBUTE("strides", ONS_ATTRIBUTE_INTS)),
