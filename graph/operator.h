@@ -110,12 +110,15 @@ typedef struct ons_gradient_rule {
     ons_gradient_function *build; /* NULL: not differentiable */
     const char *why_not;
     uint32_t differentiable; /* bit i: a gradient can reach input i; inputs from 31 on share bit 31 */
+    uint32_t on_request;     /* bit i: an initialiser there is a weight only where the user says so (--train) */
 } ons_gradient_rule;
 
 #define ONS_ALL_INPUTS       0xffffffffu
 #define ONS_INPUT_BIT(index) (1u << (index))
 #define ONS_GRADIENT_RULE(BUILD, INPUTS)                                                                               \
     { .build = (BUILD), .differentiable = (INPUTS) }
+#define ONS_GRADIENT_ON_REQUEST(BUILD, INPUTS, ON_REQUEST)                                                             \
+    { .build = (BUILD), .differentiable = (INPUTS), .on_request = (ON_REQUEST) }
 #define ONS_NOT_DIFFERENTIABLE(WHY)                                                                                    \
     { .why_not = (WHY) }
 
@@ -168,6 +171,7 @@ typedef enum ons_trait {
     ONS_TRAIT_EXPANDS = 1 << 8,         /* binding always replaces it by nodes of other operators (ons_forms.mode) */
     ONS_TRAIT_GRADIENT = 1 << 9,        /* output i is the derivative of the value that attribute 2 names by the value
                                            that attribute 0 names at i, which is input i */
+    ONS_TRAIT_QUANTIZED = 1 << 10,      /* computes in integers, for inference alone: `check` names it */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */

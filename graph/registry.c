@@ -25,6 +25,21 @@ const ons_operator *ons_registry_find_name(const ons_registry *registry, const c
     return NULL;
 }
 
+static bool fits(const char *pattern, const char *name) {
+    size_t length = strlen(pattern);
+    bool open = length > 0 && pattern[length - 1] == '*';
+    return open ? strncmp(pattern, name, length - 1) == 0 : strcmp(pattern, name) == 0;
+}
+
+const ons_unsupported *ons_registry_find_unsupported(const ons_registry *registry, const char *domain,
+                                                     const char *name) {
+    for (size_t i = 0; i < registry->unsupported_count; ++i) {
+        const ons_unsupported *each = &registry->unsupported[i];
+        if (strcmp(each->domain, plain_domain(domain)) == 0 && fits(each->name, name)) return each;
+    }
+    return NULL;
+}
+
 const ons_operator *ons_registry_role(const ons_registry *registry, ons_role role) {
     for (size_t i = 0; role != ONS_NO_ROLE && i < registry->count; ++i)
         if (registry->operators[i]->roles.role == role) return registry->operators[i];

@@ -5,9 +5,20 @@
 
 #include "graph/operator.h"
 
+/* Operators that exporters write and that onstage does not have: why, and the way out. A name that ends in '*' stands
+ * for all that begin so. */
+typedef struct ons_unsupported {
+    const char *domain;
+    const char *name;
+    const char *reason;
+    const char *remedy;
+} ons_unsupported;
+
 typedef struct ons_registry {
     const ons_operator *const *operators;
     size_t count;
+    const ons_unsupported *unsupported; /* the first that fits holds */
+    size_t unsupported_count;
     /* Bytes of a type in a layout other than ONNX's; only kernels/ knows. */
     int64_t (*layout_bytes)(const ons_type *type);
     const char *(*layout_name)(ons_layout layout);
@@ -19,6 +30,10 @@ const ons_operator *ons_registry_find(const ons_registry *registry, const char *
 
 /* Whether the name exists at all, at any opset. */
 const ons_operator *ons_registry_find_name(const ons_registry *registry, const char *domain, const char *name);
+
+/* NULL where nothing is known about it. */
+const ons_unsupported *ons_registry_find_unsupported(const ons_registry *registry, const char *domain,
+                                                     const char *name);
 
 /* NULL where no operator has this role. */
 const ons_operator *ons_registry_role(const ons_registry *registry, ons_role role);

@@ -42,7 +42,8 @@ static bool is_statistic(const ons_node *node, uint32_t input) {
 
 static bool is_differentiable(const ons_operator *op, uint32_t input) {
     bool rule = op->gradient.build != NULL || (op->roles.traits & ONS_TRAIT_EXPANDS) != 0;
-    return !rule || (op->gradient.differentiable >> (input < 31 ? input : 31) & 1);
+    uint32_t inputs = op->gradient.differentiable & ~op->gradient.on_request;
+    return !rule || (inputs >> (input < 31 ? input : 31) & 1);
 }
 
 /* ------------------------------------------------------------------------------------------------------- who reads

@@ -5,6 +5,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/operands.h"
+#include "graph/passes/bind_gradient.h"
 #include "graph/passes/prune.h"
 
 typedef struct symbol_size {
@@ -206,6 +207,10 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
     }
     if (op->roles.traits & ONS_TRAIT_CONTROL_FLOW) return bind_branch(b, s, p);
     ONS_TRY(ons_operands_infer(&p->operands));
+    if (op->roles.traits & ONS_TRAIT_GRADIENT) {
+        ons_bound_names names = {s->from, s->map};
+        return ons_bind_gradient(&b->builder, &names, p->node, p->inputs, p->outputs);
+    }
     bool random = (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
     if (op->roles.traits & ONS_TRAIT_CONSTANT || (!random && ons_can_fold(&p->operands))) return fold(b, p, scratch);
     bool replaced;
@@ -278,6 +283,10 @@ static bool *find_needed(const ons_graph *from) {
             needed[i] |= node->outputs[k] != ONS_NONE && live[node->outputs[k]];
         for (uint32_t k = 0; needed[i] && k < node->input_count; ++k)
             if (node->inputs[k] != ONS_NONE) live[node->inputs[k]] = true;
+        if (needed[i] && node->op->roles.traits & ONS_TRAIT_GRADIENT) {
+            ons_value_id named = ons_graph_find_value(from, node->attributes[2].s);
+            if (named != ONS_NONE) live[named] = true;
+        }
         /* What a branch captures is found by name. */
         for (uint32_t a = 0; needed[i] && node->op->attributes[a].name != NULL; ++a) {
             const ons_graph *branch =
