@@ -60,6 +60,18 @@ static ons_status *check_gradients(const ons_model *model, const ons_config *con
     return NULL;
 }
 
+/* Nodes that no model can be trained through. */
+static ons_status *check_quantized(const ons_graph *graph, ons_blockers *blockers) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        if (node->op->roles.traits & ONS_TRAIT_QUANTIZED)
+            ONS_PUSH(blockers, (ons_blocker){node->name, node->op->name, node->op->gradient.why_not,
+                                             "train the float model and quantise it afterwards; or export the "
+                                             "quantise-dequantise (QDQ) form, which trains"});
+    }
+    return NULL;
+}
+
 /* Nodes that could not run though their shapes are known. */
 static ons_status *check_kernels(const ons_graph *graph, ons_blockers *blockers) {
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
@@ -87,7 +99,8 @@ static ons_status *find_problems(const ons_model *model, const ons_config *confi
     size_t imported = blockers->count;
     ONS_TRY(ons_bind(model->graph, model->registry, &options, blockers, &graph));
     ons_status *status = NULL;
-    if (blockers->count == imported || graph->outputs.count > 0)
+    status = check_quantized(graph, blockers);
+    if (status == NULL && (blockers->count == imported || graph->outputs.count > 0))
         status = graph->outputs.count == 0 ? NULL : check_gradients(model, config, graph, blockers);
     if (status == NULL) status = check_kernels(graph, blockers);
     if (status == NULL) status = copy_problems(check, blockers); /* before the graph that holds the texts goes */

@@ -1,0 +1,219 @@
+/* DequantizeLinear: (x - zero point) × scale. Behind a QuantizeLinear the two become FakeQuantize when the graph is
+ * bound, whatever else reads the integers. */
+#include "kernels/common/expand.h"
+#include "kernels/common/quantization.h"
+
+enum { X, SCALE, ZERO };
+enum { AXIS, BLOCK, OUTPUT_DTYPE };
+enum { QUANTIZE_AXIS, QUANTIZE_BLOCK };
+
+static ons_status *find_scales(const ons_operands *o, ons_scales *s) {
+    return ons_scales_resolve(o, &o->inputs[X], SCALE, ZERO, ons_attribute_int(o, AXIS), ons_attribute_int(o, BLOCK),
+                              s);
+}
+
+static ons_status *dequantize_linear_infer(ons_operands *o) {
+    ons_scales s;
+    double low, high;
+    if (!ons_quantized_range(o->inputs[X].dtype, &low, &high) && o->inputs[X].dtype != ONS_INT32)
+        return ons_node_error(o, "%s cannot be dequantised; int8, uint8, int16, uint16 and int32 can",
+                              ons_dtype_name(o->inputs[X].dtype));
+    ONS_TRY(ons_need_float(o, SCALE));
+    if (ons_has_input(o, ZERO) && o->inputs[ZERO].dtype != o->inputs[X].dtype)
+        return ons_node_error(o, "the zero point is %s, not of the input's type",
+                              ons_dtype_name(o->inputs[ZERO].dtype));
+    ONS_TRY(find_scales(o, &s));
+    ons_dtype dtype = (ons_dtype)ons_attribute_int(o, OUTPUT_DTYPE);
+    o->outputs[0] = ons_type_make(dtype == ONS_NO_DTYPE ? o->inputs[SCALE].dtype : dtype, o->inputs[X].shape);
+    if (!ons_dtype_is_float(o->outputs[0].dtype))
+        return ons_node_error(o, "the result cannot have element type %lld", (long long)dtype);
+    return NULL;
+}
+
+static void dequantize_linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                        void *const *outputs) {
+    (void)step;
+    ons_scales s;
+    ons_status_free(find_scales(o, &s));
+    for (int64_t i = 0; i < s.elements; ++i) {
+        int64_t k = ons_scale_of(&s, i), zero = ons_has_input(o, ZERO) ? ((const int64_t *)inputs[ZERO])[k] : 0;
+        ((double *)outputs[0])[i] =
+            (double)(((const int64_t *)inputs[X])[i] - zero) * ((const double *)inputs[SCALE])[k];
+    }
+}
+
+typedef struct dequantize_state {
+    ons_scales scales;
+    ons_dtype dtype;
+    bool has_zero;
+} dequantize_state;
+
+static ons_status *dequantize_linear_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ons_dtype dtype = o->inputs[X].dtype;
+    if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
+    if (o->inputs[SCALE].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[SCALE].dtype);
+    if (dtype != ONS_INT8 && dtype != ONS_UINT8 && dtype != ONS_INT32) return ons_refuse_dtype(o, dtype);
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(dequantize_state), &memory));
+    dequantize_state *state = memory;
+    state->dtype = dtype;
+    state->has_zero = ons_has_input(o, ZERO);
+    return find_scales(o, &state->scales);
+}
+
+#define DEQUANTIZE(NAME, TYPE)                                                                                         \
+    static void NAME(const ons_launch *launch) {                                                                       \
+        const dequantize_state *state = launch->state;                                                                 \
+        const ons_scales *s = &state->scales;                                                                          \
+        const TYPE *x = launch->inputs[X], *zeros = state->has_zero ? launch->inputs[ZERO] : NULL;                     \
+        const float *scales = launch->inputs[SCALE];                                                                   \
+        float *y = launch->outputs[0];                                                                                 \
+        _Pragma("omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)") for (int64_t i = 0;         \
+                                                                                                i < s->elements;       \
+                                                                                                ++i) {                 \
+            int64_t k = ons_scale_of(s, i);                                                                            \
+            y[i] = (float)((int64_t)x[i] - (zeros == NULL ? 0 : (int64_t)zeros[k])) * scales[k];                       \
+        }                                                                                                              \
+    }
+DEQUANTIZE(run_int8, int8_t)
+DEQUANTIZE(run_uint8, uint8_t)
+DEQUANTIZE(run_int32, int32_t)
+
+static void dequantize_linear_run(const ons_launch *launch) {
+    switch (((const dequantize_state *)launch->state)->dtype) {
+    case ONS_INT8: run_int8(launch); return;
+    case ONS_UINT8: run_uint8(launch); return;
+    default: run_int32(launch); return;
+    }
+}
+
+/* The integers times the cotangent, summed over what shares the scale: the driver sums an axis of size 1 away. */
+static ons_status *dequantize_linear_gradient(ons_gradient *g) {
+    const ons_operands *o = g->operands;
+    ons_builder *b = g->builder;
+    ons_scales s;
+    ONS_TRY(find_scales(o, &s));
+    if (!g->wanted[SCALE]) return NULL;
+    if (s.blocked) return ons_node_error(o, "no gradient to scales of blocks; leave them as they are");
+    if (o->inputs[SCALE].dtype != o->outputs[0].dtype)
+        return ons_node_error(o, "no gradient to a scale of another element type than the result");
+    /* (x - zero point) is the result for scales of one. */
+    ons_type type = o->inputs[SCALE];
+    double *ones;
+    ONS_NEW(ones, b->graph->arena, (size_t)s.count + 1);
+    for (int64_t i = 0; i < s.count; ++i) ones[i] = 1;
+    ons_value_id plain = ONS_NONE;
+    ons_build_node_like(b, &ons_op_dequantize_linear,
+                        ONS_IN(ons_gradient_input(g, X), ons_build_constant(b, o->name, &type, ones),
+                               ons_has_input(o, ZERO) ? ons_gradient_input(g, ZERO) : (ons_value_id)ONS_NONE),
+                        o->attributes, 1, NULL, &plain);
+    ons_value_id product = ons_build(b, &ons_op_mul, ONS_IN(g->cotangents[0], plain), ONS_DEFAULTS);
+    int64_t axes[ONS_RANK_MAX];
+    uint32_t count = 0, kept = 0;
+    if (s.count > 1) ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[X].shape.rank, &kept));
+    for (uint32_t i = 0; i < o->inputs[X].shape.rank; ++i)
+        if (s.count == 1 || i != kept) axes[count++] = i;
+    if (count > 0)
+        product = ons_build(b, &ons_op_reduce_sum, ONS_IN(product, ons_build_integers(b, axes, count)),
+                            ONS_WITH(ONS_AT_INT(0, 0)));
+    g->gradients[SCALE] = ons_build(
+        b, &ons_op_reshape, ONS_IN(product, ons_build_integers(b, type.shape.dims, type.shape.rank)), ONS_DEFAULTS);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------- behind QuantizeLinear
+ */
+
+static ons_status *dequantize_linear_mode(ons_mode_change *m) {
+    const ons_operands *o = m->operands;
+    const ons_graph *graph = m->builder->graph;
+    ons_node_id producer = ons_graph_value(graph, m->inputs[X])->producer;
+    if (producer == ONS_NONE) return NULL;
+    const ons_node *node = ons_graph_node(graph, producer);
+    bool dynamic = node->op == &ons_op_dynamic_quantize_linear;
+    if (node->op != &ons_op_quantize_linear && !dynamic) return NULL;
+    ons_value_id x = node->inputs[0], zero = ons_expand_input(m, ZERO);
+    ons_value_id from_scale = dynamic ? m->inputs[SCALE] : node->inputs[1];
+    ons_value_id from_zero = dynamic ? zero : node->input_count > 2 ? node->inputs[2] : (ons_value_id)ONS_NONE;
+    ons_type x_type = ons_builder_type(m->builder, x), scale_type = ons_builder_type(m->builder, from_scale);
+    bool same_axis = dynamic || o->inputs[SCALE].shape.rank == 0 || scale_type.shape.dims[0] == 1 ||
+                     (node->attributes[QUANTIZE_AXIS].i == ons_attribute_int(o, AXIS) &&
+                      node->attributes[QUANTIZE_BLOCK].i == ons_attribute_int(o, BLOCK));
+    if (x_type.dtype != o->outputs[0].dtype || !ons_type_equal(&scale_type, &o->inputs[SCALE]) ||
+        x_type.dtype != scale_type.dtype || !same_axis || (dynamic && m->inputs[X] != node->outputs[0]))
+        return NULL;
+    double low, high;
+    ons_quantized_range(o->inputs[X].dtype, &low, &high);
+    ons_value_id y =
+        ons_build(m->builder, &ons_op_fake_quantize, ONS_IN(x, from_scale, m->inputs[SCALE], from_zero, zero),
+                  ONS_WITH(ONS_AT_INT(0, ons_attribute_int(o, AXIS)), ONS_AT_INT(1, ons_attribute_int(o, BLOCK)),
+                           ONS_AT_FLOAT(2, low), ONS_AT_FLOAT(3, high), ONS_AT_INT(4, dynamic)));
+    return ons_expand_finish(m, y);
+}
+
+static const ons_case dequantize_linear_cases[] = {
+    {.name = "tensor",
+     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 5, 7),
+                ONS_F32_IN(0.1, 1),
+                {.dtype = ONS_UINT8, .value_count = 1, .values = {128}}},
+     .tolerance = 1e-6,
+     .flops = 35},
+    {.name = "no_zero_point",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 37), ONS_F32_IN(0.1, 1, 1)},
+     .tolerance = 1e-6,
+     .flops = 37},
+    {.name = "axis",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 2, 3, 5), ONS_F32_IN(0.1, 1, 3), ONS_RANDOM(ONS_INT8, -9, 9, 3)},
+     .tolerance = 1e-6,
+     .flops = 30},
+    {.name = "bias",
+     .inputs = {ONS_RANDOM(ONS_INT32, -900, 900, 7), ONS_F32_IN(0.1, 1, 7)},
+     .settings = {ONS_SET_INT("axis", 0)},
+     .tolerance = 1e-6,
+     .flops = 7},
+    {.name = "words",
+     .inputs = {ONS_RANDOM(ONS_UINT16, 0, 65535, 3, 7),
+                ONS_F32_IN(0.1, 1),
+                {.dtype = ONS_UINT16, .value_count = 1, .values = {32767}}},
+     .tolerance = 1e-6,
+     .flops = 21},
+    {.name = "blocks",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 2, 5, 3), ONS_F32_IN(0.1, 1, 2, 3, 3)},
+     .settings = {ONS_SET_INT("axis", 1), ONS_SET_INT("block_size", 2)},
+     .tolerance = 1e-6,
+     .flops = 30,
+     .no_gradient = true},
+    {.name = "half",
+     .inputs = {ONS_RANDOM(ONS_INT8, -99, 99, 5), ONS_RANDOM(ONS_FLOAT16, 0.1, 1)},
+     .tolerance = 1e-3,
+     .flops = 5},
+    {.name = "threads",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 16, 33, 35), ONS_F32_IN(0.1, 1, 33)},
+     .tolerance = 1e-6,
+     .flops = 18480},
+    {.name = "empty", .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 0, 3), ONS_F32()}, .flops = 0},
+    {.name = "misfit", .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 2, 3), ONS_F32(2)}, .error = "do not fit"},
+    {.name = "zero_dtype",
+     .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 2, 3), ONS_F32(), ONS_RANDOM(ONS_UINT8, 0, 1)},
+     .error = "zero point"},
+    {.name = "floats", .inputs = {ONS_F32(2, 3), ONS_F32()}, .error = "dequantised"},
+    {.name = "large",
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 1024, 4096), ONS_F32()},
+     .tolerance = 1e-6,
+     .flops = 4194304,
+     .benchmark = true},
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, 22), ONS_ARITY(2, 3, 1, 1),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
+                                   ONS_INT_ATTRIBUTE("output_dtype", 0)),
+                    ONS_INFER(dequantize_linear_infer), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_ON_REQUEST(dequantize_linear_gradient, ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE),
+                                            ONS_INPUT_BIT(SCALE)),
+                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(ZERO), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode),
+                    ONS_REFERENCE(dequantize_linear_reference),
+                    ONS_CPU_KERNEL(dequantize_linear_prepare, dequantize_linear_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dequantize_linear_cases);
