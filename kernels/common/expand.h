@@ -16,6 +16,10 @@ static inline ons_value_id ons_expand2(ons_mode_change *m, const ons_operator *o
     return ons_build(m->builder, op, ONS_IN(a, b), ONS_DEFAULTS);
 }
 
+/* What an expansion that is defined by all its fields says of its gradient (see ONS_DEFINE_EXPANSION). */
+#define ONS_EXPANSION_GRADIENT(INPUTS)                                                                                 \
+    { .why_not = "binding replaces it by nodes that are", .differentiable = (INPUTS) }
+
 /* An input; ONS_NONE where it is left out. */
 static inline ons_value_id ons_expand_input(const ons_mode_change *m, uint32_t index) {
     return ons_has_input(m->operands, index) ? m->inputs[index] : (ons_value_id)ONS_NONE;
