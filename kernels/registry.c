@@ -9,10 +9,18 @@ static const ons_operator *const operators[] = {
 #undef ONS_OPERATOR
 };
 
+static const ons_unsupported unsupported[] = {
+#define ONS_UNSUPPORTED_OPERATOR(DOMAIN, NAME, REASON, REMEDY) {DOMAIN, NAME, REASON, REMEDY},
+#include "kernels/unsupported.inc"
+#undef ONS_UNSUPPORTED_OPERATOR
+};
+
 const ons_registry *ons_kernels_registry(void) {
     static const ons_registry registry = {
         .operators = operators,
         .count = sizeof operators / sizeof operators[0],
+        .unsupported = unsupported,
+        .unsupported_count = sizeof unsupported / sizeof unsupported[0],
         .layout_bytes = ons_layout_bytes,
         .layout_name = ons_layout_name,
     };

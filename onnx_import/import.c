@@ -61,8 +61,10 @@ static ons_status *import_inputs(scope *s, const Onnx__GraphProto *proto) {
 }
 
 static ons_status *import_outputs(scope *s, const Onnx__GraphProto *proto) {
-    for (size_t i = 0; i < proto->n_output; ++i) {
-        const char *name = ons_text(proto->output[i]->name);
+    const ons_import_options *options = s->in->options;
+    size_t count = options->output_count > 0 ? options->output_count : proto->n_output;
+    for (size_t i = 0; i < count; ++i) {
+        const char *name = options->output_count > 0 ? options->outputs[i] : ons_text(proto->output[i]->name);
         uint32_t value = ons_map_get(&s->names, name);
         ONS_CHECK(value != ONS_MAP_ABSENT, ONS_INVALID_MODEL, "nothing makes the model's output '%s'", name);
         ONS_PUSH(&s->graph->outputs, value);
@@ -78,6 +80,7 @@ static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(ons_functions_index(s->in));
     ONS_TRY(ons_initialisers_import(s, proto));
     ONS_TRY(import_inputs(s, proto));
+    ONS_TRY(ons_needed_find(s->in, proto));
     ONS_TRY(ons_import_nodes(s, proto->node, proto->n_node));
     ONS_TRY(import_outputs(s, proto));
     return ons_roles_assign(s->in);

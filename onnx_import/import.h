@@ -39,6 +39,9 @@ typedef struct ons_import_options {
     const char *const *untie; /* `--untie NAME`: each Identity of the initialiser becomes a weight of its own, named
                                  after the Identity's output */
     size_t untie_count;
+    const char *const *outputs; /* tensors, outputs of the graph or not, that are to be the outputs; nodes that they do
+                                   not need are left out, whatever they are */
+    size_t output_count;        /* 0: the file's own outputs */
     bool allow_missing_data; /* external files may be missing: the data in the store is NULL then (planning needs none)
                               */
 } ons_import_options;

@@ -32,6 +32,7 @@ typedef struct importer {
     function_defaults *defaults; /* of each function of the model */
     ons_map call_prefixes;
     uint32_t node_count;                   /* so far, those of all functions and branches included */
+    const bool *needed;                    /* of each node of the file's graph; NULL: all are */
     ONS_VECTOR(uint32_t) file_nodes;       /* of each node of `top`: its index in the file's graph; ONS_NO_FILE_NODE */
     ONS_VECTOR(ons_value_id) initialisers; /* of `top` */
     ONS_VECTOR(ons_value_id) unknown_readers; /* values of `top` that nodes which could not be imported read */
@@ -104,6 +105,11 @@ ons_status *ons_import_note(importer *in, ons_status *problem, const char *kind,
 /* An order in which every name is made before it is read, the file's own where that is one: `order` has room for
  * `count` indices. Fails where a name is made twice or nodes depend on each other in a circle. */
 ons_status *ons_order_nodes(Onnx__NodeProto *const *nodes, size_t count, uint32_t *order);
+
+/* ---- needed.c */
+
+/* in->needed, where the options name outputs. */
+ons_status *ons_needed_find(importer *in, const Onnx__GraphProto *graph);
 
 /* ---- nodes.c */
 

@@ -138,7 +138,11 @@ static ons_status *block_unknown(scope *s, const Onnx__NodeProto *node, const ch
     const char *reason;
     const char *remedy;
     ons_arena *arena = s->in->top->arena;
-    if (other != NULL) {
+    const ons_unsupported *known = ons_registry_find_unsupported(s->in->registry, domain, type);
+    if (known != NULL) {
+        reason = known->reason;
+        remedy = known->remedy;
+    } else if (other != NULL) {
         ONS_FORMAT(reason, arena, "onstage has this operator for opsets %u to %u, the model uses %lld",
                    other->opset.first, other->opset.last, (long long)ons_scope_opset(s, domain));
         ONS_FORMAT(remedy, arena, "export the model with opset %u", other->opset.last);
@@ -196,10 +200,13 @@ static ons_status *define_outputs(scope *s, const Onnx__NodeProto *node) {
 }
 
 static ons_status *import_in_order(scope *s, Onnx__NodeProto *const *nodes, size_t count, uint32_t *order) {
+    const bool *needed = s->graph == s->in->top && s->call == NULL ? s->in->needed : NULL;
     ONS_TRY(ons_order_nodes(nodes, count, order));
-    for (size_t i = 0; i < count; ++i) ONS_TRY(define_outputs(s, nodes[i]));
+    for (size_t i = 0; i < count; ++i)
+        if (needed == NULL || needed[i]) ONS_TRY(define_outputs(s, nodes[i]));
     for (size_t i = 0; i < count; ++i) {
         const Onnx__NodeProto *node = nodes[order[i]];
+        if (needed != NULL && !needed[order[i]]) continue;
         const char *name;
         ONS_TRY(ons_scope_node_name(s, node, order[i], &name));
         ONS_TRY(import_node(s, node, order[i], name));

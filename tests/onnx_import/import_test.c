@@ -371,6 +371,33 @@ Test(import, all_blockers_at_once) {
     imported_free(&m);
 }
 
+/* x → Relu → h, of which an operator that nobody knows makes the first output; a tensor inside is asked for. */
+static bytes graph_with_a_stranger(void) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("Relu", "inside", "x", "h"));
+    put_message(&g, GRAPH_NODE, node("Stranger", "stranger", "h", "label"));
+    put_message(&g, GRAPH_NODE, node("Relu", "after", "h", "y"));
+    put_message(&g, GRAPH_INPUT, value_info("x", 1, "4"));
+    put_message(&g, GRAPH_OUTPUT, value_info("label", 7, "4"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", 1, "4"));
+    return g;
+}
+
+Test(import, nodes_that_the_wanted_outputs_do_not_need_are_left_out) {
+    const char *const wanted[] = {"h"}, *const absent[] = {"nothing"};
+    ons_import_options options = {.outputs = wanted, .output_count = 1};
+    imported m = import_bytes(model(graph_with_a_stranger(), 17), &options, false);
+    cr_assert_str_eq(m.message, "");
+    cr_assert_eq(m.graph->nodes.count, 1);
+    cr_assert_eq(m.graph->outputs.count, 1);
+    cr_assert_eq(m.graph->outputs.items[0], ons_graph_find_value(m.graph, "h"));
+    imported_free(&m);
+    options.outputs = absent;
+    m = import_bytes(model(graph_with_a_stranger(), 17), &options, false);
+    cr_assert(strstr(m.message, "'nothing'") != NULL, "%s", m.message);
+    imported_free(&m);
+}
+
 Test(import, an_unknown_operator_is_named_once) {
     bytes g = small_graph();
     put_message(&g, GRAPH_NODE, node("Foo", "foo", "y", "f"));

@@ -1,0 +1,56 @@
+/* Which nodes the outputs that were asked for depend on. */
+#include <stdlib.h>
+
+#include "onnx_import/importer.h"
+
+typedef struct search {
+    const Onnx__GraphProto *graph;
+    ons_map makers; /* name → number of its node */
+    bool *needed;
+    ONS_VECTOR(uint32_t) waiting;
+} search;
+
+static ons_status *need(search *s, const char *name) {
+    uint32_t maker = ons_map_get(&s->makers, name);
+    if (maker == ONS_MAP_ABSENT || s->needed[maker]) return NULL;
+    s->needed[maker] = true;
+    ONS_PUSH(&s->waiting, maker);
+    return NULL;
+}
+
+/* What a node reads: its inputs, and whatever its branches read. Nesting was limited when the file was opened. */
+static ons_status *need_inputs(search *s, const Onnx__NodeProto *node) {
+    for (size_t i = 0; i < node->n_input; ++i) ONS_TRY(need(s, node->input[i]));
+    for (size_t a = 0; a < node->n_attribute; ++a) {
+        const Onnx__GraphProto *branch = node->attribute[a]->g;
+        for (size_t i = 0; branch != NULL && i < branch->n_node; ++i) ONS_TRY(need_inputs(s, branch->node[i]));
+        for (size_t i = 0; branch != NULL && i < branch->n_output; ++i)
+            ONS_TRY(need(s, ons_text(branch->output[i]->name)));
+    }
+    return NULL;
+}
+
+static ons_status *run(search *s, const ons_import_options *options) {
+    for (size_t i = 0; i < s->graph->n_node; ++i)
+        for (size_t k = 0; k < s->graph->node[i]->n_output; ++k)
+            if (s->graph->node[i]->output[k][0] != '\0')
+                ONS_TRY(ons_map_set(&s->makers, s->graph->node[i]->output[k], (uint32_t)i));
+    for (size_t i = 0; i < options->output_count; ++i) {
+        ONS_CHECK(ons_map_get(&s->makers, options->outputs[i]) != ONS_MAP_ABSENT, ONS_INVALID_ARGUMENT,
+                  "no node of the model makes the tensor '%s' that is asked for as output", options->outputs[i]);
+        ONS_TRY(need(s, options->outputs[i]));
+    }
+    while (s->waiting.count > 0) ONS_TRY(need_inputs(s, s->graph->node[s->waiting.items[--s->waiting.count]]));
+    return NULL;
+}
+
+ons_status *ons_needed_find(importer *in, const Onnx__GraphProto *graph) {
+    if (in->options->output_count == 0) return NULL;
+    search s = {.graph = graph};
+    ONS_NEW(s.needed, in->top->arena, graph->n_node + 1);
+    ons_status *status = run(&s, in->options);
+    ons_map_free(&s.makers);
+    ons_vector_free(&s.waiting);
+    in->needed = s.needed;
+    return status;
+}
