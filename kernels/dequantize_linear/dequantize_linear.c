@@ -206,7 +206,7 @@ static const ons_case dequantize_linear_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
                                    ONS_INT_ATTRIBUTE("output_dtype", 0)),
                     ONS_INFER(dequantize_linear_infer), ONS_COST(ons_cost_elementwise),

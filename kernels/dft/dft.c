@@ -150,7 +150,7 @@ static const ons_case dft_cases[] = {
 };
 
 const ons_operator ons_op_dft = {"DFT",
-                                 ONS_ONNX(17, 22),
+                                 ONS_ONNX(17, ONS_NEWEST),
                                  ONS_ARITY(1, 3, 1, 1),
                                  ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("inverse", 0), ONS_INT_ATTRIBUTE("onesided", 0)),
                                  dft_infer,

@@ -42,7 +42,7 @@ static const ons_case dynamic_quantize_linear_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(dynamic_quantize_linear, "DynamicQuantizeLinear", ONS_ONNX(11, 22), ONS_ARITY(1, 1, 1, 3),
+ONS_DEFINE_OPERATOR(dynamic_quantize_linear, "DynamicQuantizeLinear", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1, 3),
                     ONS_NO_ATTRIBUTES, ONS_INFER(dynamic_quantize_linear_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(dynamic_quantize_linear_reference),

@@ -80,7 +80,7 @@ static const ons_case mel_weight_matrix_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(mel_weight_matrix, "MelWeightMatrix", ONS_ONNX(17, 22), ONS_ARITY(5, 5, 1, 1),
+ONS_DEFINE_OPERATOR(mel_weight_matrix, "MelWeightMatrix", ONS_ONNX(17, ONS_NEWEST), ONS_ARITY(5, 5, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("output_datatype", ONS_FLOAT32)),
                     ONS_INFER(mel_weight_matrix_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("its edges are rounded to bins of the spectrum"), ONS_SAVES_NOTHING,

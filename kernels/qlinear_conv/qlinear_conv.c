@@ -83,7 +83,7 @@ static const ons_case qlinear_conv_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(qlinear_conv, "QLinearConv", ONS_ONNX(10, 22), ONS_ARITY(8, 9, 1, 1),
+ONS_DEFINE_OPERATOR(qlinear_conv, "QLinearConv", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(8, 9, 1, 1),
                     ONS_ATTRIBUTES(ONS_WINDOW_ATTRIBUTES, ONS_INT_ATTRIBUTE("group", 1)), ONS_INFER(qlinear_conv_infer),
                     ONS_COST(qlinear_conv_cost), ONS_NOT_TRAINABLE_QUANTIZED, ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,

@@ -151,7 +151,7 @@ static const ons_case quantize_linear_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(quantize_linear, "QuantizeLinear", ONS_ONNX(10, 22), ONS_ARITY(2, 3, 1, 1),
+ONS_DEFINE_OPERATOR(quantize_linear, "QuantizeLinear", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
                                    ONS_INT_ATTRIBUTE("output_dtype", 0), ONS_INT_ATTRIBUTE("saturate", 1),
                                    ONS_INT_ATTRIBUTE("precision", 0)),

@@ -118,6 +118,6 @@ static const ons_case stft_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_EXPANSION(stft, "STFT", ONS_ONNX(17, 22), ONS_ARITY(2, 4, 1, 1),
+ONS_DEFINE_EXPANSION(stft, "STFT", ONS_ONNX(17, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                      ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("onesided", 1)), stft_infer, stft_cost,
                      ONS_INPUT_BIT(SIGNAL) | ONS_INPUT_BIT(WINDOW), stft_expand, stft_reference, stft_cases);
