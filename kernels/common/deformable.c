@@ -1,0 +1,119 @@
+#include "kernels/common/deformable.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool has_dims(const ons_type *type, int64_t a, int64_t b, int64_t c, int64_t d) {
+    ons_shape shape = {.rank = 4, .dims = {a, b, c, d}};
+    return ons_shape_equal(&type->shape, &shape);
+}
+
+ons_status *ons_deformable_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, const ons_type *offset,
+                                   const ons_type *mask, ons_deformable *d) {
+    char text[ONS_TYPE_TEXT];
+    int64_t groups = ons_attribute_int(o, ONS_DEFORMABLE_GROUP);
+    int64_t offset_groups = ons_attribute_int(o, ONS_DEFORMABLE_OFFSET_GROUP);
+    d->has_mask = mask->dtype != ONS_NO_DTYPE;
+    if (!ons_dtype_is_float(x->dtype) || w->dtype != x->dtype || offset->dtype != x->dtype ||
+        (d->has_mask && mask->dtype != x->dtype))
+        return ons_node_error(o, "input, weight, offset and mask must be floats of one type");
+    if (x->shape.rank != 4 || w->shape.rank != 4)
+        return ons_node_error(o, "input and weight need two spatial dimensions; others are not supported");
+    int64_t channels = x->shape.dims[1], outputs = w->shape.dims[0];
+    if (groups < 1 || offset_groups < 1 || channels % groups != 0 || outputs % groups != 0 ||
+        channels % offset_groups != 0 || channels / groups != w->shape.dims[1])
+        return ons_node_error(o, "%lld channels in %lld groups (%lld of offsets) do not fit a weight of %s",
+                              (long long)channels, (long long)groups, (long long)offset_groups,
+                              ons_type_print(w, text));
+    ONS_TRY(ons_window_resolve(o, &x->shape, w->shape.dims + 2, false, &d->window));
+    const ons_window *window = &d->window;
+    d->batch = x->shape.dims[0];
+    d->channels = channels;
+    d->outputs = outputs;
+    d->groups = groups;
+    d->offset_groups = offset_groups;
+    d->taps = ons_window_taps(window);
+    d->positions = ons_window_outputs(window);
+    d->pixels = ons_window_inputs(window);
+    if (d->pixels > INT32_MAX) return ons_node_error(o, "the picture is too large");
+    if (d->taps > INT32_MAX / offset_groups / 2) return ons_node_error(o, "the kernel is too large");
+    if (!has_dims(offset, d->batch, 2 * offset_groups * d->taps, window->output[1], window->output[2]))
+        return ons_node_error(o, "the offset %s does not fit an output of %lld × %lld", ons_type_print(offset, text),
+                              (long long)window->output[1], (long long)window->output[2]);
+    if (d->has_mask && !has_dims(mask, d->batch, offset_groups * d->taps, window->output[1], window->output[2]))
+        return ons_node_error(o, "the mask %s does not fit an output of %lld × %lld", ons_type_print(mask, text),
+                              (long long)window->output[1], (long long)window->output[2]);
+    d->y = ons_type_make(x->dtype, ons_window_output_shape(window, d->batch, outputs));
+    ONS_TRY_AT(ons_shape_check(&d->y.shape), "node '%s'", o->name);
+    return NULL;
+}
+
+double ons_deformable_flops(const ons_deformable *d) {
+    return 2 * (double)ons_elements(&d->y) * (double)(d->channels / d->groups) * (double)d->taps;
+}
+
+void ons_deformable_corners(const ons_deformable *d, int64_t tap, int64_t at, double row, double column,
+                            ons_exact_corners *c) {
+    const ons_window *w = &d->window;
+    row += (double)(at / w->output[2] * w->stride[1] - w->begin[1] + tap / w->kernel[2] * w->dilation[1]);
+    column += (double)(at % w->output[2] * w->stride[2] - w->begin[2] + tap % w->kernel[2] * w->dilation[2]);
+    memset(c, 0, sizeof *c);
+    if (!(row > -1 && row < (double)w->input[1] && column > -1 && column < (double)w->input[2])) return;
+    int64_t top = (int64_t)floor(row), left = (int64_t)floor(column);
+    double below = row - (double)top, right = column - (double)left;
+    for (int i = 0; i < 4; ++i) {
+        int64_t y = top + i / 2, x = left + i % 2;
+        if (y < 0 || y >= w->input[1] || x < 0 || x >= w->input[2]) continue;
+        double across = i % 2 == 1 ? right : 1 - right, down = i / 2 == 1 ? below : 1 - below;
+        c->pixels[i] = y * w->input[2] + x;
+        c->weights[i] = down * across;
+        c->row_slopes[i] = i / 2 == 1 ? across : -across;
+        c->column_slopes[i] = i % 2 == 1 ? down : -down;
+    }
+}
+
+static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t ons_deformable_table_bytes(const ons_deformable *d) {
+    return rounded(d->offset_groups * d->taps * d->positions * (int64_t)sizeof(ons_corners));
+}
+
+int64_t ons_deformable_columns_bytes(const ons_deformable *d) {
+    return rounded(d->channels * d->taps * d->positions * (int64_t)sizeof(float));
+}
+
+void ons_deformable_fill_table(const ons_deformable *d, const float *offsets, ons_corners *table) {
+    int64_t positions = d->positions;
+#pragma omp parallel for schedule(static) if (d->offset_groups * d->taps * positions > ONS_PARALLEL_GRAIN / 8)
+    for (int64_t i = 0; i < d->offset_groups * d->taps; ++i)
+        for (int64_t at = 0; at < positions; ++at) {
+            ons_exact_corners exact;
+            ons_corners *c = &table[i * positions + at];
+            int64_t offset = ons_deformable_offset_at(d, 0, i, at);
+            ons_deformable_corners(d, i % d->taps, at, offsets[offset], offsets[offset + positions], &exact);
+            for (int k = 0; k < 4; ++k) {
+                c->pixels[k] = (int32_t)exact.pixels[k];
+                c->weights[k] = (float)exact.weights[k];
+                c->row_slopes[k] = (float)exact.row_slopes[k];
+                c->column_slopes[k] = (float)exact.column_slopes[k];
+            }
+        }
+}
+
+void ons_deformable_gather(const ons_deformable *d, const ons_corners *table, const float *x, const float *mask,
+                           float *columns) {
+    int64_t share = d->channels / d->offset_groups, taps = d->taps, positions = d->positions;
+#pragma omp parallel for schedule(static) if (d->channels * taps * positions > ONS_PARALLEL_GRAIN / 4)
+    for (int64_t i = 0; i < d->channels * taps; ++i) {
+        int64_t channel = i / taps, line = channel / share * taps + i % taps;
+        const float *plane = x + channel * d->pixels, *factors = mask != NULL ? mask + line * positions : NULL;
+        const ons_corners *corners = table + line * positions;
+        float *to = columns + i * positions;
+        for (int64_t at = 0; at < positions; ++at) {
+            const ons_corners *c = &corners[at];
+            float value = plane[c->pixels[0]] * c->weights[0] + plane[c->pixels[1]] * c->weights[1] +
+                          plane[c->pixels[2]] * c->weights[2] + plane[c->pixels[3]] * c->weights[3];
+            to[at] = factors != NULL ? value * factors[at] : value;
+        }
+    }
+}
