@@ -15,9 +15,4 @@ typedef struct ons_factor {
 ons_value_id ons_einsum_contract(ons_builder *builder, const int64_t *sizes, const ons_factor *factors, uint32_t count,
                                  const ons_term *result);
 
-/* From a factor without repeated labels to the shape and labels of an operand: repeated along labels that it lacks, and
- * on the diagonal of those that the operand has more than once. */
-ons_value_id ons_einsum_spread(ons_builder *builder, const int64_t *sizes, ons_factor factor, const ons_term *operand,
-                               const ons_shape *shape);
-
 #endif

@@ -1,11 +1,9 @@
 /* Einsum: the sum over all indices that the result lacks, of the product of the operands' elements. When shapes are
- * bound it becomes transposes, sums and matrix products (see contract.h), of which training and inference consist; the
- * node itself runs where its elements are integers. */
+ * bound it becomes transposes, sums and matrix products (see contract.h), which have their gradients. */
 
-#include "graph/passes/bind.h"
+#include "kernels/common/expand.h"
 #include "kernels/common/index.h"
 #include "kernels/common/integers.h"
-#include "kernels/common/stand_in.h"
 #include "kernels/einsum/contract.h"
 
 enum { EQUATION };
@@ -100,52 +98,12 @@ static void einsum_reference(const ons_operands *o, const ons_step *step, const 
 /* --------------------------------------------------------------------------------------------------------------- nodes
  */
 
-static ons_status *einsum_mode(ons_mode_change *m) {
+static ons_status *einsum_expand(ons_mode_change *m) {
     ons_einsum e;
     ons_factor factors[ONS_EINSUM_OPERANDS];
-    if (!ons_dtype_is_float(m->operands->inputs[0].dtype)) return NULL;
     ONS_TRY(read_equation(m->operands, &e));
     for (uint32_t i = 0; i < e.count; ++i) factors[i] = (ons_factor){m->inputs[i], e.operands[i]};
-    m->outputs[0] = ons_einsum_contract(m->builder, e.sizes, factors, e.count, &e.result);
-    m->replaced = true;
-    return NULL;
-}
-
-/* Labels along which a factor really extends. */
-static ons_labels extent_of(const ons_einsum *e, const ons_term *term, const ons_shape *shape) {
-    ons_labels labels = 0;
-    for (uint32_t i = 0; i < term->rank; ++i)
-        if (shape->dims[i] == e->sizes[term->labels[i]]) labels |= ONS_LABEL_BIT(term->labels[i]);
-    return labels;
-}
-
-/* The cotangent in the operand's place, and the operand as the result; what the operand alone has repeats. */
-static ons_status *einsum_gradient(ons_gradient *g) {
-    const ons_operands *o = g->operands;
-    ons_einsum e;
-    ONS_TRY(read_equation(o, &e));
-    for (uint32_t i = 0; i < e.count; ++i) {
-        if (!g->wanted[i]) continue;
-        ons_factor factors[ONS_EINSUM_OPERANDS] = {{g->cotangents[0], e.result}};
-        ons_labels reached = ons_term_labels(&e.result);
-        uint32_t count = 1;
-        for (uint32_t k = 0; k < e.count; ++k) {
-            if (k == i) continue;
-            factors[count++] = (ons_factor){ons_gradient_input(g, k), e.operands[k]};
-            reached |= extent_of(&e, &e.operands[k], &o->inputs[k].shape);
-        }
-        ons_labels wanted = extent_of(&e, &e.operands[i], &o->inputs[i].shape) & reached;
-        ons_factor made = {.value = ONS_NONE};
-        for (uint32_t k = 0; k < e.operands[i].rank; ++k) {
-            uint8_t label = e.operands[i].labels[k];
-            if ((wanted & ONS_LABEL_BIT(label)) == 0) continue;
-            made.term.labels[made.term.rank++] = label;
-            wanted &= ~ONS_LABEL_BIT(label);
-        }
-        made.value = ons_einsum_contract(g->builder, e.sizes, factors, count, &made.term);
-        g->gradients[i] = ons_einsum_spread(g->builder, e.sizes, made, &e.operands[i], &o->inputs[i].shape);
-    }
-    return NULL;
+    return ons_expand_finish(m, ons_einsum_contract(m->builder, e.sizes, factors, e.count, &e.result));
 }
 
 #define EQUATION_IS(TEXT) .settings = {ONS_SET_STRING("equation", TEXT)}, .tolerance = 1e-5
@@ -213,10 +171,6 @@ static const ons_case einsum_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(einsum, "Einsum", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
-                    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("equation", ONS_ATTRIBUTE_STRING)), ONS_INFER(einsum_infer),
-                    ONS_COST(einsum_cost), ONS_GRADIENT_RULE(einsum_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_ALL_INPUTS, 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, einsum_mode), ONS_REFERENCE(einsum_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("it becomes matrix products when shapes are bound"),
-                    einsum_cases);
+ONS_DEFINE_EXPANSION(einsum, "Einsum", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
+                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("equation", ONS_ATTRIBUTE_STRING)), einsum_infer,
+                     einsum_cost, ONS_ALL_INPUTS, einsum_expand, einsum_reference, einsum_cases);
