@@ -13,7 +13,7 @@
 static ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
     static const ons_type none = {0};
     return ons_attention_of(o, &o->inputs[0], &o->inputs[1], &o->inputs[2], ons_has_input(o, 3) ? &o->inputs[3] : &none,
-                            attention);
+                            ons_has_input(o, 4) ? &o->inputs[4] : &none, attention);
 }
 
 static ons_status *attention_infer(ons_operands *o) {
@@ -45,6 +45,7 @@ static void reference_row(const ons_attention *a, const void *const *inputs, voi
             (const double *)inputs[2] + ons_attention_offset(&a->value, batch, head) + j * a->value.position;
         double e = exp(ons_attention_score(a, inputs[0], inputs[1], mask, batch, head, i, j) - max);
         sum += e;
+        e *= ons_attention_kept(a, a->has_kept ? inputs[4] : NULL, batch, head, i, j);
         for (int64_t d = 0; d < a->size; ++d) y[d] += e * v[d];
     }
     bool blind = a->guard && max == -INFINITY;
@@ -116,10 +117,10 @@ static void scale_row(float *y, float factor, int64_t n) {
     for (int64_t d = 0; d < n; ++d) y[d] *= factor;
 }
 
-/* Queries [begin, end) of one head; `mask` and `saved` are the head's, or NULL. */
+/* Queries [begin, end) of one head; `mask`, `kept` and `saved` are the head's, or NULL. */
 static void attend_block(const ons_attention *a, int64_t begin, int64_t end, ons_small_matrix query,
-                         ons_small_matrix keys, ons_small_matrix values, const float *mask, ons_small_matrix scores,
-                         ons_small_matrix y, float *saved) {
+                         ons_small_matrix keys, ons_small_matrix values, const float *mask, const uint8_t *kept,
+                         ons_small_matrix scores, ons_small_matrix y, float *saved) {
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end);
     float factors[ONS_ATTENTION_BLOCK];
     query.data += begin * query.stride;
@@ -135,6 +136,8 @@ static void attend_block(const ons_attention *a, int64_t begin, int64_t end, ons
         if (blind) memset(scores.data + r * scores.stride, 0, (size_t)seen * sizeof(float));
         if (blind) factors[r] = 0;
         if (saved != NULL) saved[begin + r] = blind ? INFINITY : max + logf(sum);
+        if (kept != NULL)
+            ons_attention_drop(scores.data + r * scores.stride, kept + (begin + r) * a->keys, a->kept_scale, seen);
     }
     ons_small_multiply(&(ons_small_product){.m = rows, .n = a->size, .k = seen}, scores, values, y);
     for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, factors[r], a->size);
@@ -149,6 +152,8 @@ static void attend_head(const ons_launch *launch, const attention_state *state, 
     ons_small_matrix y = ons_attention_matrix(launch->outputs[0], &a->result, batch, head);
     const float *mask =
         a->has_mask ? (const float *)launch->inputs[3] + ons_attention_offset(&a->mask, batch, head) : NULL;
+    const uint8_t *kept = a->has_kept ? launch->inputs[4] : NULL;
+    if (kept != NULL) kept += (batch * a->heads + head) * a->queries * a->keys;
     float *saved = launch->outputs[1];
     if (saved != NULL) saved += (batch * a->heads + head) * a->queries;
     if (!a->keys_transposed) {
@@ -159,7 +164,8 @@ static void attend_head(const ons_launch *launch, const attention_state *state, 
     }
     for (int64_t begin = 0; begin < a->queries; begin += ONS_ATTENTION_BLOCK) {
         int64_t end = begin + ONS_ATTENTION_BLOCK < a->queries ? begin + ONS_ATTENTION_BLOCK : a->queries;
-        attend_block(a, begin, end, query, keys, values, mask, (ons_small_matrix){scratch, state->stride}, y, saved);
+        attend_block(a, begin, end, query, keys, values, mask, kept, (ons_small_matrix){scratch, state->stride}, y,
+                     saved);
     }
 }
 
@@ -174,11 +180,12 @@ static void attention_run(const ons_launch *launch) {
 
 static ons_status *attention_gradient(ons_gradient *g) {
     ONS_TRY(ons_refuse_cotangents(g, 1));
-    ons_value_id mask = ons_has_input(g->operands, 3) ? ons_gradient_input(g, 3) : ONS_NONE;
+    bool has_mask = ons_has_input(g->operands, 3);
     ons_build_node_like(g->builder, &ons_op_attention_gradient,
                         ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), ons_gradient_input(g, 1),
-                               ons_gradient_input(g, 2), ons_gradient_output(g, 1), mask),
-                        g->operands->attributes, mask == ONS_NONE ? 3 : 4, g->wanted, g->gradients);
+                               ons_gradient_input(g, 2), ons_gradient_output(g, 1), ons_gradient_input(g, 3),
+                               ons_gradient_input(g, 4)),
+                        g->operands->attributes, has_mask ? 4 : 3, g->wanted, g->gradients);
     return NULL;
 }
 
@@ -225,6 +232,24 @@ static const ons_case attention_cases[] = {
      .outputs = 2,
      .tolerance = 1e-5,
      .flops = 3480},
+    {.name = "dropped",
+     .inputs = {ONS_F32(2, 2, 40, 6), ONS_F32(2, 2, 19, 6), ONS_F32(2, 2, 19, 6), ONS_F32(2, 1, 1, 19),
+                ONS_RANDOM(ONS_BOOL, 0, 1, 2, 2, 40, 19)},
+     .settings = {ONS_SET_FLOAT("ratio", 0.2)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = 88160},
+    {.name = "dropped_without_mask",
+     .inputs = {ONS_F32(1, 2, 5, 6), ONS_F32(1, 2, 5, 6), ONS_F32(1, 2, 5, 6), ONS_LEFT_OUT,
+                ONS_RANDOM(ONS_BOOL, 0, 1, 1, 2, 5, 5)},
+     .settings = {ONS_SET_FLOAT("ratio", 0.5), ONS_SET_INT("causal", 1)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = 870},
+    {.name = "kept_misfit",
+     .inputs = {ONS_F32(1, 2, 5, 6), ONS_F32(1, 2, 5, 6), ONS_F32(1, 2, 5, 6), ONS_LEFT_OUT,
+                ONS_RANDOM(ONS_BOOL, 0, 1, 1, 2, 5, 6)},
+     .error = "every pair"},
     {.name = "mask_with_infinities",
      .inputs =
          {ONS_F32(1, 2, 3, 6),
@@ -286,11 +311,12 @@ static const ons_case attention_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(attention, "Attention", ONS_INTERNAL, ONS_ARITY(3, 4, 1, 2), ONS_ATTENTION_ATTRIBUTES,
-                    ONS_INFER(attention_infer), ONS_COST(attention_cost),
-                    ONS_GRADIENT_RULE(attention_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3),
-                              ONS_INPUT_BIT(1)),
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
-                    ONS_REFERENCE(attention_reference), ONS_CPU_KERNEL(attention_prepare, attention_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_cases);
+ONS_DEFINE_OPERATOR(
+    attention, "Attention", ONS_INTERNAL, ONS_ARITY(3, 5, 1, 2), ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_infer),
+    ONS_COST(attention_cost),
+    ONS_GRADIENT_RULE(attention_gradient, ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3)),
+    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4),
+              ONS_INPUT_BIT(1)),
+    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
+    ONS_REFERENCE(attention_reference), ONS_CPU_KERNEL(attention_prepare, attention_run),
+    ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_cases);

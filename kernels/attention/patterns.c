@@ -139,7 +139,7 @@ static ons_value_id as_rank_4(ons_builder *builder, ons_value_id value) {
     return ons_builder_type(builder, value).shape.rank == 4 ? value : ons_build_reshape(builder, value, &shape);
 }
 
-static ons_value_id replace(ons_match *match, bool guard) {
+static ons_value_id replace(ons_match *match, bool guard, bool drops) {
     ons_builder *builder = ons_match_builder(match);
     const ons_operands *softmax = ons_match_node(match, "p");
     ons_type result = ons_match_type(match, "result");
@@ -150,19 +150,29 @@ static ons_value_id replace(ons_match *match, bool guard) {
         !find_parts(builder->graph, ons_match_value(match, "scores"), ons_match_value(match, "values"), &f) ||
         !is_regular(builder->graph, &f, &shape))
         return ONS_NONE;
-    ons_value_id query = as_rank_4(builder, f.query), key = as_rank_4(builder, f.key);
+    ons_value_id query = as_rank_4(builder, f.query), key = as_rank_4(builder, f.key), kept = ONS_NONE;
+    const ons_operands *dropout = drops ? ons_match_node(match, "d") : NULL;
+    double ratio = dropout == NULL ? 0 : dropout->attributes[0].f;
+    if (dropout != NULL) {
+        ons_shape pairs = with_batch(builder->graph, ons_match_value(match, "scores"));
+        kept = ons_build(
+            builder, &ons_op_dropout_mask, (ons_inputs){NULL, 0},
+            ONS_WITH(ONS_AT_FLOAT(0, ratio), {1, dropout->attributes[1]}, ONS_AT_INTS(2, pairs.rank, pairs.dims)));
+    }
     ons_value_id y = ons_build(
-        builder, &ons_op_attention, ONS_IN(query, key, as_rank_4(builder, f.value), ons_build_masks(builder, &f.masks)),
-        ONS_WITH(ONS_AT_FLOAT(ONS_ATTENTION_SCALE, f.scale), ONS_AT_INT(ONS_ATTENTION_CAUSAL, f.masks.causal),
-                 ONS_AT_INT(ONS_ATTENTION_GUARD, guard), ONS_AT_INT(ONS_ATTENTION_QUERY_ORDER, f.query_order),
-                 ONS_AT_INT(ONS_ATTENTION_KEY_ORDER, f.key_order),
+        builder, &ons_op_attention,
+        ONS_IN(query, key, as_rank_4(builder, f.value), ons_build_masks(builder, &f.masks), kept),
+        ONS_WITH(ONS_AT_FLOAT(ONS_ATTENTION_RATIO, ratio), ONS_AT_FLOAT(ONS_ATTENTION_SCALE, f.scale),
+                 ONS_AT_INT(ONS_ATTENTION_CAUSAL, f.masks.causal), ONS_AT_INT(ONS_ATTENTION_GUARD, guard),
+                 ONS_AT_INT(ONS_ATTENTION_QUERY_ORDER, f.query_order), ONS_AT_INT(ONS_ATTENTION_KEY_ORDER, f.key_order),
                  ONS_AT_INT(ONS_ATTENTION_VALUE_ORDER, f.value_order)));
     return result.shape.rank == 4 ? y : ons_build_reshape(builder, y, &result.shape);
 }
 
-static ons_value_id replace_plain(ons_match *match) { return replace(match, false); }
-
-static ons_value_id replace_guarded(ons_match *match) { return replace(match, true); }
+static ons_value_id replace_plain(ons_match *match) { return replace(match, false, false); }
+static ons_value_id replace_guarded(ons_match *match) { return replace(match, true, false); }
+static ons_value_id replace_dropping(ons_match *match) { return replace(match, false, true); }
+static ons_value_id replace_guarded_dropping(ons_match *match) { return replace(match, true, true); }
 
 /* The transpose behind it, back to positions first. */
 static ons_value_id absorb_transpose(ons_match *match) {
@@ -176,12 +186,38 @@ static ons_value_id absorb_transpose(ons_match *match) {
         return ONS_NONE;
     const ons_node *node =
         ons_graph_node(builder->graph, ons_graph_value(builder->graph, ons_match_value(match, "a"))->producer);
-    ons_attribute attributes[ONS_ATTENTION_RESULT_ORDER + 1];
+    ons_attribute attributes[ONS_ATTENTION_RATIO + 1];
     memcpy(attributes, node->attributes, sizeof attributes);
     attributes[ONS_ATTENTION_RESULT_ORDER].i = ONS_POSITIONS_FIRST;
-    ons_value_id inputs[4], output;
-    uint32_t count = node->input_count < 4 ? node->input_count : 4;
+    ons_value_id inputs[5], output;
+    uint32_t count = node->input_count < 5 ? node->input_count : 5;
     memcpy(inputs, node->inputs, count * sizeof inputs[0]);
+    ons_build_node_like(builder, &ons_op_attention, (ons_inputs){inputs, count}, attributes, 1, NULL, &output);
+    return output;
+}
+
+/* Transposes before it: of a node that was built from an operator of ONNX's, say. */
+static ons_value_id absorb_operands(ons_match *match) {
+    ons_builder *builder = ons_match_builder(match);
+    const ons_node *node =
+        ons_graph_node(builder->graph, ons_graph_value(builder->graph, ons_match_value(match, "result"))->producer);
+    ons_attribute attributes[ONS_ATTENTION_RATIO + 1];
+    ons_value_id inputs[5], output;
+    uint32_t count = node->input_count < 5 ? node->input_count : 5;
+    bool changes = false;
+    if (node->op != &ons_op_attention) return ONS_NONE;
+    memcpy(attributes, node->attributes, sizeof attributes);
+    memcpy(inputs, node->inputs, count * sizeof inputs[0]);
+    for (int i = 0; i < 3; ++i) {
+        ons_attribute *order = &attributes[ONS_ATTENTION_QUERY_ORDER + i];
+        ons_attention_order found = ONS_HEADS_FIRST;
+        if (order->i != ONS_HEADS_FIRST ||
+            !find_operand(builder->graph, (operand_view){inputs[i], {0, 1, 2, 3}}, i == 1, NULL, &inputs[i], &found))
+            continue;
+        order->i = found;
+        changes |= inputs[i] != node->inputs[i];
+    }
+    if (!changes) return ONS_NONE;
     ons_build_node_like(builder, &ons_op_attention, (ons_inputs){inputs, count}, attributes, 1, NULL, &output);
     return output;
 }
@@ -189,6 +225,9 @@ static ons_value_id absorb_transpose(ons_match *match) {
 const ons_pattern ons_attention_patterns[] = {
     {"MatMul(p=Softmax(scores), values)", replace_plain},
     {"MatMul(Where(IsNaN(p=Softmax(scores)), 0, p), values)", replace_guarded},
+    {"MatMul(d=DropoutTraining(p=Softmax(scores)), values)", replace_dropping},
+    {"MatMul(d=DropoutTraining(Where(IsNaN(p=Softmax(scores)), 0, p)), values)", replace_guarded_dropping},
     {"Transpose(a=Attention(query))", absorb_transpose},
+    {"Attention(query, key, values)", absorb_operands},
     {.form = NULL},
 };

@@ -17,7 +17,7 @@
 static ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
     static const ons_type none = {0};
     return ons_attention_of(o, &o->inputs[1], &o->inputs[2], &o->inputs[3], ons_has_input(o, 5) ? &o->inputs[5] : &none,
-                            attention);
+                            ons_has_input(o, 6) ? &o->inputs[6] : &none, attention);
 }
 
 /* Samples that the mask's gradient tells apart. */
@@ -63,14 +63,15 @@ static void reference_row(const ons_attention *a, const void *const *inputs, voi
     for (int pass = 0; pass < 2; ++pass)
         for (int64_t j = 0; j < a->keys; ++j) {
             double p = exp(ons_attention_score(a, query, key, mask, batch, head, i, j) - saved), dp = 0;
-            for (int64_t d = 0; d < a->size; ++d) dp += dy[d] * value[v_at + j * a->value.position + d];
+            double kept = ons_attention_kept(a, a->has_kept ? inputs[6] : NULL, batch, head, i, j);
+            for (int64_t d = 0; d < a->size; ++d) dp += kept * dy[d] * value[v_at + j * a->value.position + d];
             if (pass == 0) dot += p * dp;
             if (pass == 1 && dm != NULL) dm[j] += p * (dp - dot);
             for (int64_t d = 0; pass == 1 && d < a->size; ++d) {
                 int64_t k = k_at + j * a->key.position + d * a->key.size;
                 dq[q_at + d] += a->scale * p * (dp - dot) * key[k];
                 dk[k] += a->scale * p * (dp - dot) * query[q_at + d];
-                dv[v_at + j * a->value.position + d] += p * dy[d];
+                dv[v_at + j * a->value.position + d] += kept * p * dy[d];
             }
         }
 }
@@ -121,7 +122,8 @@ typedef struct head_work {
     ons_small_matrix dq, dk, dv;
     ons_small_matrix p, ds; /* of a block of queries */
     const float *mask, *saved;
-    float *dm; /* queries × keys, added to */
+    const uint8_t *kept; /* queries × keys; NULL: nothing is dropped */
+    float *dm;           /* queries × keys, added to */
 } head_work;
 
 /* scores → P in place, and dP → dS; 0 from `seen` to `count`. Rows have room for whole lanes. */
@@ -168,12 +170,16 @@ static void work_block(const head_work *w, int64_t begin, int64_t end) {
     ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
     ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, query, w->keys_transposed, w->p);
     ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, dy, w->values_transposed, w->ds);
+    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
+        ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
     for (int64_t r = 0; r < rows; ++r)
         gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
                      w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position, w->saved[begin + r],
                      ons_attention_keys_seen(a, begin + r + 1), seen);
     for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
         add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
+    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
+        ons_attention_drop(w->p.data + r * w->p.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
     ons_small_product onto_keys = {.m = seen, .n = size, .k = rows, .transpose_a = true, .add = true};
     if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
     if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
@@ -220,6 +226,8 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         .ds = {scratch + panel + block, stride},
         .mask = a->has_mask ? (const float *)launch->inputs[5] + ons_attention_offset(&a->mask, batch, head) : NULL,
         .saved = (const float *)launch->inputs[4] + (batch * a->heads + head) * a->queries,
+        .kept =
+            a->has_kept ? (const uint8_t *)launch->inputs[6] + (batch * a->heads + head) * a->queries * a->keys : NULL,
         .dm = mask_gradient_of(launch, a, batch, head),
     };
     float *rest = scratch + panel + 2 * block;
@@ -302,6 +310,13 @@ static const ons_case attention_gradient_cases[] = {
      .outputs = 4,
      .tolerance = 1e-5,
      .flops = 310080},
+    {.name = "dropped",
+     .inputs = {ONS_F32(2, 2, 40, 6), ONS_F32(2, 2, 40, 6), ONS_F32(2, 2, 19, 6), ONS_F32(2, 2, 19, 6),
+                ONS_F32_IN(2, 3, 2, 2, 40), ONS_F32_IN(-3, 1, 2, 1, 1, 19), ONS_RANDOM(ONS_BOOL, 0, 1, 2, 2, 40, 19)},
+     .settings = {ONS_SET_FLOAT("ratio", 0.2)},
+     .outputs = 4,
+     .tolerance = 1e-5,
+     .flops = 206720},
     {.name = "keys_alone",
      .inputs = {ONS_F32(1, 2, 4, 6), ONS_F32(1, 2, 4, 6), ONS_F32(1, 2, 9, 6), ONS_F32(1, 2, 9, 6),
                 ONS_F32_IN(2, 3, 1, 2, 4)},
@@ -337,7 +352,7 @@ static const ons_case attention_gradient_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 6, 1, 4),
+ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 1, 4),
                     ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_gradient_infer), ONS_COST(attention_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),

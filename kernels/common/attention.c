@@ -43,7 +43,7 @@ static ons_status *read_mask(const ons_operands *o, const ons_type *mask, ons_at
 }
 
 ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const ons_type *key, const ons_type *value,
-                             const ons_type *mask, ons_attention *attention) {
+                             const ons_type *mask, const ons_type *kept, ons_attention *attention) {
     const ons_type *operands[3] = {query, key, value};
     int64_t dims[3][4], orders[4];
     for (int i = 0; i < 4; ++i) {
@@ -74,9 +74,17 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
         .causal = ons_attribute_int(o, ONS_ATTENTION_CAUSAL) != 0,
         .guard = ons_attribute_int(o, ONS_ATTENTION_GUARD) != 0,
         .has_mask = mask->dtype != ONS_NO_DTYPE,
+        .has_kept = kept->dtype != ONS_NO_DTYPE,
         .keys_transposed = orders[1] == ONS_SIZE_FIRST,
         .scale = (float)ons_attribute_float(o, ONS_ATTENTION_SCALE),
     };
+    double ratio = ons_attribute_float(o, ONS_ATTENTION_RATIO);
+    ons_shape pairs =
+        ons_shape_make(4, (int64_t[]){attention->batch, attention->heads, attention->queries, attention->keys});
+    attention->kept_scale = ratio < 1 ? (float)(1 / (1 - ratio)) : 0;
+    if (!(ratio >= 0 && ratio <= 1) ||
+        (attention->has_kept && (kept->dtype != ONS_BOOL || !ons_shape_equal(&kept->shape, &pairs))))
+        return ons_node_error(o, "what is kept must be a boolean for every pair, and the ratio from 0 to 1");
     if (!(attention->scale > 0)) return ons_node_error(o, "scale must be above 0, not %g", attention->scale);
     return attention->has_mask ? read_mask(o, mask, attention) : NULL;
 }

@@ -16,7 +16,8 @@ typedef enum ons_attention_order {
 } ons_attention_order;
 
 /* Attributes by position, of both operators. `causal`: position t sees no key after t. `guard`: a row without any key
- * to see gives zeros, not NaN. */
+ * to see gives zeros, not NaN. `ratio`: of the probabilities that the operand `kept` drops; the
+ * others are divided by what is left. */
 enum {
     ONS_ATTENTION_SCALE,
     ONS_ATTENTION_CAUSAL,
@@ -25,11 +26,13 @@ enum {
     ONS_ATTENTION_KEY_ORDER,
     ONS_ATTENTION_VALUE_ORDER,
     ONS_ATTENTION_RESULT_ORDER,
+    ONS_ATTENTION_RATIO,
 };
 #define ONS_ATTENTION_ATTRIBUTES                                                                                       \
     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("scale", 1), ONS_INT_ATTRIBUTE("causal", 0), ONS_INT_ATTRIBUTE("guard", 0),     \
                    ONS_INT_ATTRIBUTE("query_order", 0), ONS_INT_ATTRIBUTE("key_order", 0),                             \
-                   ONS_INT_ATTRIBUTE("value_order", 0), ONS_INT_ATTRIBUTE("result_order", 0))
+                   ONS_INT_ATTRIBUTE("value_order", 0), ONS_INT_ATTRIBUTE("result_order", 0),                          \
+                   ONS_FLOAT_ATTRIBUTE("ratio", 0))
 
 /* Where the matrix of one head lies in an operand: element (position, i) at batch · batch_step + head · head_step +
  * position · position_step + i · size_step. */
@@ -40,14 +43,15 @@ typedef struct ons_attention_steps {
 typedef struct ons_attention {
     int64_t batch, heads, queries, keys, size;
     ons_attention_steps query, key, value, result, mask; /* the mask's keys are neighbours */
-    bool causal, guard, has_mask, keys_transposed;
-    float scale;
+    bool causal, guard, has_mask, has_kept, keys_transposed;
+    float scale, kept_scale;
 } ons_attention;
 
-/* From the types of query, key, value and (dtype ONS_NO_DTYPE: none) mask. Fails with the node's name where they do not
+/* From the types of query, key, value and (dtype ONS_NO_DTYPE: none) mask and kept
+ * (bool [batch, heads, queries, keys]). Fails with the node's name where they do not
  * fit. */
 ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const ons_type *key, const ons_type *value,
-                             const ons_type *mask, ons_attention *attention);
+                             const ons_type *mask, const ons_type *kept, ons_attention *attention);
 
 /* [batch, heads, positions, size] in an order. */
 ons_shape ons_attention_shape(const ons_attention *attention, int64_t positions, ons_attention_order order);
@@ -62,6 +66,19 @@ double ons_attention_pairs(const ons_attention *attention);
 /* The score of one pair, in double, for references; -inf where the key is not seen. `x` are the operands' words. */
 double ons_attention_score(const ons_attention *attention, const double *query, const double *key, const double *mask,
                            int64_t batch, int64_t head, int64_t i, int64_t j);
+
+/* Whether the probability of a pair is kept: 0, or the factor that it gets. For references; `kept` NULL: none drops. */
+static inline double ons_attention_kept(const ons_attention *a, const int64_t *kept, int64_t batch, int64_t head,
+                                        int64_t i, int64_t j) {
+    if (kept == NULL) return 1;
+    return kept[((batch * a->heads + head) * a->queries + i) * a->keys + j] != 0 ? (double)a->kept_scale : 0;
+}
+
+/* Drops in place: x[j] × factor where kept[j], else 0. */
+static inline void ons_attention_drop(float *x, const uint8_t *kept, float factor, int64_t count) {
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) x[j] = kept[j] != 0 ? x[j] * factor : 0.0f;
+}
 
 /* Queries are worked on in blocks of so many. */
 enum { ONS_ATTENTION_BLOCK = 32 };

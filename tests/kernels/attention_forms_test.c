@@ -255,6 +255,28 @@ Test(attention_forms, keys_transposed_through_one_axis) {
     cr_expect_eq(after, 3 * 864 + 216, "%lld", (long long)after);
 }
 
+/* Dropout between the softmax and the values, here of nothing, as what is dropped is drawn by node. */
+static ons_value_id build_dropping(scene *s, int spelling) {
+    static const int64_t last_two[4] = {0, 1, 3, 2};
+    ons_value_id scores = two(s, &ons_op_matmul, s->in[0], transpose(s, s->in[1], 4, last_two));
+    ons_value_id p = one(s, &ons_op_softmax, two(s, &ons_op_add, scores, s->in[3]));
+    if (spelling == 1)
+        p = ons_build(&s->builder, &ons_op_where, ONS_IN(one(s, &ons_op_is_nan, p), number(s, 0), p), ONS_DEFAULTS);
+    p = ons_build(&s->builder, &ons_op_dropout_training, ONS_IN(p), ONS_WITH(ONS_AT_FLOAT(0, 0)));
+    return two(s, &ons_op_matmul, p, s->in[2]);
+}
+
+Test(attention_forms, dropout_of_probabilities) {
+    ons_shape heads = SHAPE(2, 3, 9, 4);
+    const ons_shape shapes[OPERANDS] = {heads, heads, heads, SHAPE(2, 1, 1, 9)};
+    for (int spelling = 0; spelling < 2; ++spelling) {
+        int64_t before, after;
+        check(shapes, build_dropping, spelling, "Attention", "DropoutTraining", 4, &before, &after);
+        cr_expect(after < before, "spelling %d: %lld bytes are saved, were %lld", spelling, (long long)after,
+                  (long long)before);
+    }
+}
+
 /* A sum that is no mask: it does not broadcast to the scores by keys. */
 Test(attention_forms, other_sums_stay) {
     ons_shape heads = SHAPE(2, 3, 9, 4);
