@@ -23,6 +23,7 @@ static const char *const reasons[] = {
     [ONS_STATISTICS] = "not trained: running statistics",
     [ONS_HOLDS_INFINITIES] = "not trained: holds infinities, a mask",
     [ONS_SINUSOIDS] = "not trained: sines and cosines of positions; --train by name trains them",
+    [ONS_FILLED] = "not trained: filled with one number by the program; --train by name trains it",
     [ONS_FROM_CONSTANT_NODE] = "not trained: a constant of the graph",
 };
 

@@ -39,6 +39,7 @@ typedef enum ons_role_reason {
     ONS_HOLDS_INFINITIES,   /* a mask */
     ONS_FROM_CONSTANT_NODE, /* not an initialiser at all */
     ONS_SINUSOIDS,          /* sines and cosines of positions */
+    ONS_FILLED,             /* zeros or ones that the program made */
     ONS_NOT_REACHED,        /* read only where no gradient can come: the scales of a Resize, say */
 } ons_role_reason;
 

@@ -220,6 +220,24 @@ ons_type ons_match_type(const ons_match *match, const char *word) {
     return ons_builder_type(match->builder, ons_match_value(match, word));
 }
 
+bool ons_match_is_filled(const ons_match *match, const char *word, double number) {
+    ons_value_id id = ons_match_value(match, word);
+    const ons_graph *graph = match->builder->graph;
+    const ons_value *value = id == ONS_NONE ? NULL : ons_graph_value(graph, id);
+    const ons_tensor *tensor = value == NULL ? NULL : ons_store_get(graph->store, value->data);
+    if (tensor == NULL || tensor->data == NULL || value->producer != ONS_NONE) return false;
+    size_t size = ons_dtype_size(tensor->type.dtype);
+    for (int64_t i = 0, count = ons_shape_elements(&tensor->type.shape); i < count; ++i) {
+        union {
+            double real;
+            int64_t whole;
+        } word_of;
+        ons_widen(tensor->type.dtype, (const char *)tensor->data + (size_t)i * size, 1, &word_of);
+        if ((ons_dtype_is_float(tensor->type.dtype) ? word_of.real : (double)word_of.whole) != number) return false;
+    }
+    return true;
+}
+
 double ons_match_scalar(const ons_match *match, const char *word) {
     int index = find_word(match, word);
     return index < 0 ? NAN : match->bound[index].number;

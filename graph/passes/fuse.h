@@ -17,6 +17,10 @@ ons_builder *ons_match_builder(ons_match *match);
 ons_value_id ons_match_value(const ons_match *match, const char *word);
 ons_type ons_match_type(const ons_match *match, const char *word);
 
+/* Whether the value starts as `number` in every element: a constant, or a parameter that exporters write in its place.
+ */
+bool ons_match_is_filled(const ons_match *match, const char *word, double number);
+
 /* The number that "?word" captured. */
 double ons_match_scalar(const ons_match *match, const char *word);
 

@@ -8,20 +8,6 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/kernel.h"
 
-/* Whether all elements of a known input are `number`. */
-static bool is_all(const ons_operands *o, uint32_t input, double number) {
-    const ons_tensor *tensor = &o->constants[input];
-    int64_t count = ons_shape_elements(&o->inputs[input].shape);
-    if (tensor->data == NULL) return false;
-    double *words = malloc(((size_t)count + 1) * sizeof *words);
-    if (words == NULL) return false;
-    ons_widen(tensor->type.dtype, tensor->data, count, words);
-    bool all = true;
-    for (int64_t i = 0; i < count; ++i) all &= words[i] == number;
-    free(words);
-    return all;
-}
-
 /* A number for each channel of x, broadcast from axis 1 on. */
 static bool is_by_channel(const ons_shape *x, const ons_type *type) {
     const ons_shape *shape = &type->shape;
@@ -50,6 +36,10 @@ static ons_value_id filled(ons_builder *builder, const char *name, ons_dtype dty
     return value;
 }
 
+static bool is_trained(ons_match *match, const char *word) {
+    return ons_graph_value(ons_match_builder(match)->graph, ons_match_value(match, word))->kind == ONS_PARAMETER;
+}
+
 static ons_value_id replace_by_group_norm(ons_match *match) {
     const ons_operands *norm = ons_match_node(match, "norm");
     ons_type x = ons_match_type(match, "x"), y = ons_match_type(match, "result");
@@ -58,9 +48,11 @@ static ons_value_id replace_by_group_norm(ons_match *match) {
     if (norm == NULL || x.shape.rank < 3 || !ons_type_equal(&x, &y)) return ONS_NONE;
     const ons_shape *grouped = &norm->inputs[0].shape;
     int64_t channels = x.shape.dims[1], groups = grouped->rank > 2 ? grouped->dims[1] : 0;
-    if (groups < 1 || channels % groups != 0 || grouped->dims[0] != x.shape.dims[0] || !is_all(norm, 1, 1) ||
-        !is_all(norm, 2, 0))
+    if (groups < 1 || channels % groups != 0 || grouped->dims[0] != x.shape.dims[0] ||
+        !ons_match_is_filled(match, "one", 1) || !ons_match_is_filled(match, "zero", 0))
         return ONS_NONE;
+    /* Alone it may be a normalisation whose groups have learned a scale of their own. */
+    if (scale == ONS_NONE && (is_trained(match, "one") || is_trained(match, "zero"))) return ONS_NONE;
     if (scale != ONS_NONE && (!is_by_channel(&x.shape, &scale_type) || !is_by_channel(&x.shape, &bias_type)))
         return ONS_NONE;
     ons_builder *builder = ons_match_builder(match);

@@ -6,6 +6,7 @@
 
 #include "graph/passes/bind.h"
 #include "graph/passes/classify.h"
+#include "graph/passes/fill.h"
 #include "graph/passes/sinusoid.h"
 #include "onnx_import/import.h"
 #include "tests/graph/fixture.h"
@@ -214,7 +215,7 @@ static void sinusoids(int rows, int columns, float *sines, float *cosines) {
     }
 }
 
-Test(classify, tables_of_sines_and_cosines_are_not_weights) {
+Test(classify, sines_and_fills_are_not_weights) {
     enum { ROWS = 5, COLUMNS = 4 };
     float sines[ROWS * COLUMNS], cosines[ROWS * COLUMNS], both[2 * ROWS * COLUMNS];
     sinusoids(ROWS, COLUMNS, sines, cosines);
@@ -226,8 +227,10 @@ Test(classify, tables_of_sines_and_cosines_are_not_weights) {
     put_message(&g, GRAPH_INITIALIZER, float_tensor("both", DIMS(ROWS, 2 * COLUMNS), both, 2 * ROWS * COLUMNS));
     put_message(&g, GRAPH_INITIALIZER, float_tensor("scale", DIMS(4), ones, 4));
     put_message(&g, GRAPH_INITIALIZER, float_tensor("shift", DIMS(4), zeros, 4));
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("zeros_like_1", DIMS(4), zeros, 4));
     put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,scale", "s"));
-    put_message(&g, GRAPH_NODE, node("Add", "shifted", "s,shift", "y"));
+    put_message(&g, GRAPH_NODE, node("Add", "shifted", "s,shift", "t"));
+    put_message(&g, GRAPH_NODE, node("Add", "again", "t,zeros_like_1", "y"));
     put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,4"));
     put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,4"));
     put_text(&g, GRAPH_NAME, "main");
@@ -236,14 +239,12 @@ Test(classify, tables_of_sines_and_cosines_are_not_weights) {
     must(ons_store_init(&b.store));
     must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
     ons_classify_sinusoids(b.imported, NULL, NULL);
+    ons_classify_fills(b.imported, NULL, NULL);
     static const struct {
         const char *name;
         ons_value_kind kind;
-    } expected[] = {{"sines", ONS_CONSTANT},
-                    {"cosines", ONS_CONSTANT},
-                    {"both", ONS_CONSTANT},
-                    {"scale", ONS_PARAMETER},
-                    {"shift", ONS_PARAMETER}};
+    } expected[] = {{"sines", ONS_CONSTANT},        {"cosines", ONS_CONSTANT}, {"both", ONS_CONSTANT},
+                    {"zeros_like_1", ONS_CONSTANT}, {"scale", ONS_PARAMETER},  {"shift", ONS_PARAMETER}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
         ons_value_id id = ons_graph_find_value(b.imported, expected[i].name);
         cr_expect_eq(ons_graph_value(b.imported, id)->kind, expected[i].kind, "%s", expected[i].name);
