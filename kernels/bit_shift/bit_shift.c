@@ -1,4 +1,5 @@
-/* BitShift: the bits of a moved to the left or right by b places; those that fall out are lost, zeros come in. */
+/* BitShift: the bits of a moved to the left or right by b places; those that fall out are lost, zeros come in (from the
+ * left, copies of the sign). */
 #include <string.h>
 
 #include "kernels/common/binary.h"
@@ -10,25 +11,31 @@ static bool goes_left(const ons_operands *o) { return strcmp(ons_attribute_strin
 
 static ons_status *bit_shift_infer(ons_operands *o) {
     const char *direction = ons_attribute_string(o, DIRECTION);
-    ons_dtype dtype = o->inputs[0].dtype;
-    if (dtype != ONS_UINT8 && dtype != ONS_UINT16 && dtype != ONS_UINT32 && dtype != ONS_UINT64)
-        return ons_node_error(o, "input 0 is %s; an unsigned integer type is needed", ons_dtype_name(dtype));
     if (!goes_left(o) && strcmp(direction, "RIGHT") != 0)
         return ons_node_error(o, "direction is '%s'; 'LEFT' and 'RIGHT' are possible", direction);
-    return ons_infer_broadcast(o);
+    return ons_infer_broadcast_integers(o);
 }
 
-/* By the width of the type and more there is nothing left, where C leaves the result open. */
-static inline uint64_t shifted(uint64_t a, uint64_t b, bool left) { return b > 63 ? 0 : left ? a << b : a >> b; }
+/* By the width of the type and more, or by less than nothing, there is left what fills up. */
+static int64_t shifted_word(const ons_operands *o, uint64_t a, uint64_t b) {
+    ons_dtype dtype = o->outputs[0].dtype;
+    bool outside = b >= 8 * ons_dtype_size(dtype); /* negative numbers are the largest */
+    if (goes_left(o)) return outside ? 0 : ons_wrap_to(dtype, (int64_t)(a << b));
+    if (dtype == ONS_UINT64) return outside ? 0 : (int64_t)(a >> b);
+    int64_t word = (int64_t)a;
+    return outside ? (word < 0 ? -1 : 0) : word >> b;
+}
 
-ONS_BINARY_REFERENCE(bit_shift_words, uint64_t, int64_t,
-                     ons_wrap_to(o->outputs[0].dtype, (int64_t)shifted(a, b, goes_left(o))))
+ONS_BINARY_REFERENCE(bit_shift_words, uint64_t, int64_t, shifted_word(o, a, b))
 
 static void bit_shift_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
     (void)step;
     bit_shift_words(o, inputs, outputs);
 }
+
+/* Where C leaves the result open there is nothing left. */
+static inline uint64_t shifted(uint64_t a, uint64_t b, bool left) { return b > 63 ? 0 : left ? a << b : a >> b; }
 
 ONS_BINARY_SPAN(bit_shift_8, uint8_t, uint64_t, uint8_t, shifted(a, b, parameters[0] != 0))
 ONS_BINARY_SPAN(bit_shift_16, uint16_t, uint64_t, uint16_t, shifted(a, b, parameters[0] != 0))
@@ -80,9 +87,14 @@ static const ons_case bit_shift_cases[] = {
      .flops = 1048576,
      .benchmark = true},
     {.name = "signed",
-     .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 3), ONS_RANDOM(ONS_INT32, 0, 9, 3)},
+     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 35), ONS_RANDOM(ONS_INT8, -2, 9, 35)},
      SHIFT("LEFT"),
-     .error = "unsigned"},
+     .flops = 35},
+    {.name = "signed_right",
+     .inputs = {ONS_RANDOM(ONS_INT32, -99, 99, 35), ONS_RANDOM(ONS_INT32, -2, 40, 35)},
+     SHIFT("RIGHT"),
+     .flops = 35},
+    {.name = "float", .inputs = {ONS_F32(3), ONS_F32(3)}, SHIFT("LEFT"), .error = "integer"},
     {.name = "direction",
      .inputs = {ONS_RANDOM(ONS_UINT8, 0, 9, 3), ONS_RANDOM(ONS_UINT8, 0, 9, 3)},
      SHIFT("UP"),

@@ -5,8 +5,12 @@
 
 enum { FMOD };
 
+/* Like the divisor's, the sign of zero too. */
 static double float_rest(double a, double b, bool like_dividend) {
-    return like_dividend ? fmod(a, b) : a - floor(a / b) * b;
+    double rest = fmod(a, b);
+    if (like_dividend || rest != rest) return rest;
+    if (rest == 0) return copysign(0, b);
+    return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 static int64_t integer_rest(int64_t a, int64_t b, bool like_dividend) {
@@ -50,6 +54,17 @@ static const ons_case mod_cases[] = {
      .inputs = {ONS_F32_IN(-5, 5, 5, 7), ONS_F32_IN(0.6, 2, 7)},
      .tolerance = 1e-6,
      .flops = 35,
+     .no_gradient = true},
+    {.name = "edges",
+     .inputs = {{.dtype = ONS_FLOAT32,
+                 .shape = ONS_DIMS(8),
+                 .value_count = 8,
+                 .values = {1, -1, 1, -1, INFINITY, 4, -4, NAN}},
+                {.dtype = ONS_FLOAT32,
+                 .shape = ONS_DIMS(8),
+                 .value_count = 8,
+                 .values = {INFINITY, INFINITY, -INFINITY, 0, 2, -2, 2, 1}}},
+     .flops = 8,
      .no_gradient = true},
     {.name = "rank0",
      .inputs = {ONS_F32_IN(2, 3), ONS_F32_IN(0.6, 0.9)},

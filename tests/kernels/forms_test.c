@@ -177,6 +177,26 @@ Test(forms, activations) {
     expect_activation("Mul(x, Tanh(Log(Add(Exp(x), 1))))", &ons_op_mish, 192, 48);
 }
 
+/* A gated unit saves gate and value, not the gate's activation; what only broadcasts is left alone. */
+Test(forms, swish_gate) {
+    for (int broadcasts = 0; broadcasts < 2; ++broadcasts) {
+        scene s;
+        open_scene(&s);
+        ons_builder *b = &s.builder;
+        ons_type type = ons_type_make(ONS_FLOAT32, ons_shape_make(2, (const int64_t[]){broadcasts ? 1 : 3, 4}));
+        ons_value_id value;
+        expect_success(ons_graph_add_value(s.graph, "value", ONS_INPUT, &type, &value));
+        ons_value_id gate = ons_build(b, &ons_op_sigmoid, ONS_IN(s.x), ONS_DEFAULTS);
+        gate = ons_build(b, &ons_op_mul, ONS_IN(s.x, gate), ONS_DEFAULTS);
+        set_output(&s, ons_build(b, &ons_op_mul, ONS_IN(gate, value), ONS_DEFAULTS));
+        expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
+        cr_expect_eq(s.graph->nodes.count, broadcasts ? 2 : 1);
+        cr_expect((ons_graph_node(s.graph, 0)->op == &ons_op_swi_glu) == !broadcasts);
+        cr_expect_eq(saved_bytes(&s), 48, "of x alone: the value's own gradient is not asked for");
+        close_scene(&s);
+    }
+}
+
 /* HardSigmoid of 1/6 and 1/2 is the one that HardSwish has, the default of 1/5 is not. */
 Test(forms, hard_swish_by_hard_sigmoid) {
     for (int sixths = 0; sixths < 2; ++sixths) {
