@@ -227,10 +227,9 @@ void ons_model_file_info(const ons_model_file *file, ons_model_info *info) {
 
 const ProtobufCMessageUnknownField *ons_unknown_field(const ProtobufCMessage *message, uint32_t number,
                                                       const ProtobufCMessageUnknownField *after) {
-    const ProtobufCMessageUnknownField *end = message->unknown_fields + message->n_unknown_fields;
-    for (const ProtobufCMessageUnknownField *each = after == NULL ? message->unknown_fields : after + 1; each < end;
-         ++each)
-        if (each->tag == number) return each;
+    size_t first = after == NULL ? 0 : (size_t)(after - message->unknown_fields) + 1;
+    for (size_t i = first; i < message->n_unknown_fields; ++i)
+        if (message->unknown_fields[i].tag == number) return &message->unknown_fields[i];
     return NULL;
 }
 
