@@ -3,6 +3,7 @@
  * sanitizer; with one compute thread each, since libgomp is not instrumented.
  *
  *     harness MODEL.onnx FOLDER        MODEL takes x: float32[batch, 20] and tells 10 classes apart
+ *     harness --race                   makes a race on purpose: what watches must report it
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -63,6 +64,26 @@ static bool circulate(ons_device *device) {
         device->event_free(copied[i]);
     }
     return good;
+}
+
+/* Two streams on one block, and neither waits for the other. */
+static bool race(ons_device *device) {
+    static int block[ELEMENTS];
+    ons_stream *streams[2];
+    ons_event *done[2];
+    for (int i = 0; i < 2; ++i)
+        if (!succeeded(device->stream_new(device, "stream", 1, &streams[i])) ||
+            !succeeded(device->event_new(device, &done[i])))
+            return false;
+    for (int round = 0; round < ROUNDS; ++round)
+        for (int i = 0; i < 2; ++i) device->launch(streams[i], increment, block);
+    for (int i = 0; i < 2; ++i) {
+        device->event_record(streams[i], done[i]);
+        device->event_synchronize(done[i]);
+        device->stream_free(streams[i]);
+        device->event_free(done[i]);
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ training
@@ -162,14 +183,16 @@ static void train_beside_each_other(const char *model, const char *folder) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: harness MODEL.onnx FOLDER\n");
+    bool races = argc == 2 && strcmp(argv[1], "--race") == 0;
+    if (argc != 3 && !races) {
+        fprintf(stderr, "usage: harness MODEL.onnx FOLDER | --race\n");
         return 2;
     }
     ons_device *device = NULL;
-    bool good = succeeded(ons_cpu_device_new(0, false, &device)) && circulate(device);
-    report("streams that wait for each other", good);
+    bool good = succeeded(ons_cpu_device_new(0, false, &device)) && (races ? race : circulate)(device);
+    if (!races) report("streams that wait for each other", good);
     if (device != NULL) device->free(device);
+    if (races) return good ? 0 : 2;
     train_beside_each_other(argv[1], argv[2]);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
