@@ -209,3 +209,78 @@ Test(autograd, phases) {
     free_gradients(&g);
     scene_close(s);
 }
+
+/* ---- through the statistics of a batch */
+
+enum { BATCH = 3, CHANNELS = 2, POSITIONS = 4, ELEMENTS = BATCH * CHANNELS * POSITIONS };
+static const double EPSILON = 1e-5; /* the default */
+
+/* Σ (i + 1) yᵢ² with y = batch normalisation of x by its own mean and variance: written again, not the operator's. */
+static double squares_of_normalised(const double *x, const double *scale, const double *bias) {
+    double sum = 0;
+    for (int c = 0; c < CHANNELS; ++c) {
+        double mean = 0, variance = 0;
+        for (int n = 0; n < BATCH; ++n)
+            for (int p = 0; p < POSITIONS; ++p) mean += x[(n * CHANNELS + c) * POSITIONS + p] / (BATCH * POSITIONS);
+        for (int n = 0; n < BATCH; ++n)
+            for (int p = 0; p < POSITIONS; ++p)
+                variance += pow(x[(n * CHANNELS + c) * POSITIONS + p] - mean, 2) / (BATCH * POSITIONS);
+        for (int n = 0; n < BATCH; ++n)
+            for (int p = 0; p < POSITIONS; ++p) {
+                int at = (n * CHANNELS + c) * POSITIONS + p;
+                double y = (x[at] - mean) / sqrt(variance + EPSILON) * scale[c] + bias[c];
+                sum += (at + 1) * y * y;
+            }
+    }
+    return sum;
+}
+
+static void expect_slopes(const double *gradient, double *moved, int count, const double *x, const double *scale,
+                          const double *bias) {
+    for (int i = 0; i < count; ++i) {
+        double middle = moved[i], h = 1e-5;
+        moved[i] = middle + h;
+        double above = squares_of_normalised(x, scale, bias);
+        moved[i] = middle - h;
+        double below = squares_of_normalised(x, scale, bias);
+        moved[i] = middle;
+        double slope = (above - below) / (2 * h);
+        cr_expect_float_eq(gradient[i], slope, 1e-6 * fmax(1, fabs(slope)), "element %d: %.12g, slope %.12g", i,
+                           gradient[i], slope);
+    }
+}
+
+Test(autograd, batch_normalisation_goes_through_the_statistics_of_the_batch) {
+    scene *s = scene_open();
+    ons_value_id x = add_parameter(s, "x", SHAPE(BATCH, CHANNELS, POSITIONS));
+    ons_value_id scale = add_parameter(s, "scale", SHAPE(CHANNELS)), bias = add_parameter(s, "bias", SHAPE(CHANNELS));
+    ons_value_id mean = add_input(s, "mean", SHAPE(CHANNELS)), variance = add_input(s, "variance", SHAPE(CHANNELS));
+    const ons_operator *normalise = ons_registry_find_name(s->registry, "onstage", "BatchNormalizationTraining");
+    cr_assert_not_null(normalise);
+    ons_value_id made[5];
+    ons_build_node(&s->builder, normalise, ONS_IN(x, scale, bias, mean, variance), ONS_DEFAULTS, 5, NULL, made);
+    must(ons_builder_finish(&s->builder));
+    ons_value_id output = apply2(s, "Mul", made[0], made[0]), parameters[] = {x, scale, bias};
+    gradients g = differentiate(s, output, parameters, 3);
+    double numbers[ELEMENTS], scales[CHANNELS], biases[CHANNELS];
+    memcpy(numbers, g.words[x], sizeof numbers);
+    memcpy(scales, g.words[scale], sizeof scales);
+    memcpy(biases, g.words[bias], sizeof biases);
+    const double *of_x = single_use(s, &g, 0, x);
+    expect_slopes(of_x, numbers, ELEMENTS, numbers, scales, biases);
+    expect_slopes(single_use(s, &g, 1, scale), scales, CHANNELS, numbers, scales, biases);
+    expect_slopes(single_use(s, &g, 2, bias), biases, CHANNELS, numbers, scales, biases);
+    /* Moving a whole channel changes nothing, since its mean moves along: with fixed statistics it would. */
+    for (int c = 0; c < CHANNELS; ++c) {
+        double sum = 0, size = 0;
+        for (int i = 0; i < BATCH * POSITIONS; ++i) {
+            double one = of_x[(i / POSITIONS * CHANNELS + c) * POSITIONS + i % POSITIONS];
+            sum += one;
+            size += fabs(one);
+        }
+        cr_expect_float_eq(sum, 0, 1e-9 * size);
+        cr_expect_gt(size, 1e-3);
+    }
+    free_gradients(&g);
+    scene_close(s);
+}
