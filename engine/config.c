@@ -363,7 +363,10 @@ bool ons_config_trains(const ons_config *config, const char *initialiser) {
 
 bool ons_config_insists(const ons_config *config, const char *initialiser) {
     bool insists = false;
-    for (size_t i = 0; i < config->choices.count; ++i)
-        if (fnmatch(config->choices.items[i].glob, initialiser, 0) == 0) insists = config->choices.items[i].train;
+    for (size_t i = 0; i < config->choices.count; ++i) {
+        const ons_choice *choice = &config->choices.items[i];
+        if (!choice->train && fnmatch(choice->glob, initialiser, 0) == 0) insists = false;
+        if (choice->train && strcmp(choice->glob, initialiser) == 0) insists = true;
+    }
     return insists;
 }

@@ -94,7 +94,8 @@ ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *
 
 /* Whether the globs leave the initialiser trainable. */
 bool ons_config_trains(const ons_config *config, const char *initialiser);
-/* Whether a --train names it, so that it counts as a weight though it does not look like one. */
+/* Whether a --train names it in full (a pattern does not), so that it counts as a weight though it does not look like
+ * one. */
 bool ons_config_insists(const ons_config *config, const char *initialiser);
 
 #endif

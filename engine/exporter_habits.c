@@ -37,3 +37,41 @@ void ons_note_folded_normalisation(const ons_graph *graph, FILE *out) {
         "optimize=False, then --batchnorm train) keeps the BatchNorm\n",
         count, first->name, ons_graph_value(graph, first->inputs[1])->name, count == 1 ? "s" : "ve");
 }
+
+/* ---- copies that a transposition hides */
+
+static bool is_matrix(const ons_value *value) {
+    return value->kind == ONS_PARAMETER && value->type.shape.rank == 2 && value->type.dtype == ONS_FLOAT32 &&
+           value->data != ONS_NO_DATA && ons_shape_elements(&value->type.shape) > 1;
+}
+
+/* Whether b holds aᵀ. Two that are one number all over (zeros, ones) say nothing. */
+static bool is_transposed(const ons_tensor *a, const ons_tensor *b) {
+    int64_t rows = a->type.shape.dims[0], columns = a->type.shape.dims[1];
+    if (b->type.shape.dims[0] != columns || b->type.shape.dims[1] != rows) return false;
+    const char *left = a->data, *right = b->data;
+    bool varies = false;
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = 0; k < columns; ++k) {
+            const char *element = left + 4 * (i * columns + k);
+            if (memcmp(element, right + 4 * (k * rows + i), 4) != 0) return false;
+            varies |= memcmp(element, left, 4) != 0;
+        }
+    return varies;
+}
+
+void ons_note_transposed_copies(const ons_graph *graph, FILE *out) {
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        for (ons_value_id other = 0; is_matrix(value) && other < id; ++other) {
+            const ons_value *before = ons_graph_value(graph, other);
+            if (is_matrix(before) &&
+                is_transposed(ons_store_get(graph->store, before->data), ons_store_get(graph->store, value->data)))
+                fprintf(out,
+                        "'%s' looks like the transpose of '%s'; they are trained separately, also where one tied "
+                        "weight was "
+                        "exported twice\n",
+                        value->name, before->name);
+        }
+    }
+}

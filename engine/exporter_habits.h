@@ -1,4 +1,4 @@
-/* What the names in a file tell of the exporter that wrote it. */
+/* What names and contents of a file tell of the exporter that wrote it. */
 #ifndef ONSTAGE_ENGINE_EXPORTER_HABITS_H
 #define ONSTAGE_ENGINE_EXPORTER_HABITS_H
 
@@ -6,9 +6,13 @@
 
 #include "graph/graph.h"
 
-/* An export for inference multiplies each BatchNorm into the convolution before it. PyTorch's exporters then write weight
- * and bias under names that no module has: "onnx::Conv_12" and "onnx::Conv_13", or "conv.weight" and "conv.weight_bias".
- * Writes one line to `out` where a graph as imported has such pairs. */
+/* An export for inference multiplies each BatchNorm into the convolution before it. PyTorch's exporters then write
+ * weight and bias under names that no module has: "onnx::Conv_12" and "onnx::Conv_13", or "conv.weight" and
+ * "conv.weight_bias". Writes one line to `out` where a graph as imported has such pairs. */
 void ons_note_folded_normalisation(const ons_graph *graph, FILE *out);
+
+/* A tied output head comes out of an exporter as a transposed copy of the table that it was tied to. Writes one line to
+ * `out` for each float32 matrix among the weights that holds another's transpose. */
+void ons_note_transposed_copies(const ons_graph *graph, FILE *out);
 
 #endif

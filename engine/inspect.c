@@ -16,16 +16,24 @@ typedef struct owned_inspection {
 
 enum { ASSUMED_DIMENSION = 64, ASSUMED_BATCH = 1 };
 
-static const char *const reasons[] = {
-    [ONS_WEIGHT] = "weight",
-    [ONS_NOT_FLOAT] = "not trained: an integer or boolean table",
-    [ONS_SCALAR] = "not trained: a single number, a constant of the computation",
-    [ONS_STATISTICS] = "not trained: running statistics",
-    [ONS_HOLDS_INFINITIES] = "not trained: holds infinities, a mask",
-    [ONS_SINUSOIDS] = "not trained: sines and cosines of positions; --train by name trains them",
-    [ONS_FILLED] = "not trained: filled with one number by the program; --train by name trains it",
-    [ONS_FROM_CONSTANT_NODE] = "not trained: a constant of the graph",
-};
+static const char *reason_of(const ons_value *value) {
+    bool number = ons_shape_elements(&value->type.shape) == 1;
+    switch (value->reason) {
+    case ONS_WEIGHT: return number ? "a single number, with a shape as parameters have: weight" : "weight";
+    case ONS_NOT_FLOAT: return "not trained: an integer or boolean table";
+    case ONS_SCALAR:
+        return value->type.shape.rank == 0
+                   ? "not trained: a single number without a shape; --train by name trains it"
+                   : "not trained: a single number, named as a constant; --train by name trains it";
+    case ONS_STATISTICS: return "not trained: running statistics";
+    case ONS_HOLDS_INFINITIES: return "not trained: holds infinities, a mask";
+    case ONS_SINUSOIDS: return "not trained: sines and cosines of positions; --train by name trains them";
+    case ONS_FILLED: return "not trained: filled with one number by the program; --train by name trains it";
+    case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph";
+    case ONS_NOT_REACHED: return "not trained: no gradient reaches it";
+    }
+    return "";
+}
 
 /* "float32[batch,28]" with the file's own symbols. */
 static const char *type_text(ons_arena *arena, const ons_graph *graph, ons_value_id id) {
@@ -107,10 +115,9 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
             .type = type_text(o->arena, graph, id),
             .elements = elements,
             .trainable = weight && reaches && trains,
-            .reason = !weight    ? reasons[value->reason]
-                      : !reaches ? "not trained: no gradient reaches it"
-                      : !trains  ? "not trained: frozen by --freeze or --train"
-                                 : reasons[ONS_WEIGHT],
+            .reason = !weight || (reaches && trains) ? reason_of(value)
+                      : !reaches                     ? "not trained: no gradient reaches it"
+                                                     : "not trained: frozen by --freeze or --train",
         };
         *(list[count - 1].trainable ? &o->inspection.trainable_elements : &o->inspection.frozen_elements) += elements;
     }
@@ -182,6 +189,7 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
                     value->name, uses, value->name);
     }
     ons_note_folded_normalisation(model->graph, out);
+    ons_note_transposed_copies(model->graph, out);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }
 

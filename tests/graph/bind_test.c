@@ -253,26 +253,50 @@ Test(classify, sines_and_fills_are_not_weights) {
     close_bound(&b);
 }
 
-Test(classify, a_single_number_is_a_weight_where_a_layer_reads_it) {
+Test(classify, a_single_number_with_a_shape_is_a_weight) {
+    static const struct {
+        const char *name;
+        ons_value_kind kind;
+        ons_role_reason reason;
+    } expected[] = {
+        {"temperature", ONS_PARAMETER, ONS_WEIGHT},
+        {"bias", ONS_PARAMETER, ONS_WEIGHT},
+        {"slope", ONS_PARAMETER, ONS_WEIGHT},
+        {"reconstruction", ONS_PARAMETER, ONS_WEIGHT},
+        {"/Constant_1_output_0", ONS_CONSTANT, ONS_SCALAR},
+        {"Const__7", ONS_PARAMETER, ONS_WEIGHT},
+        {"val_72", ONS_CONSTANT, ONS_SCALAR},
+        {"val_loss", ONS_PARAMETER, ONS_WEIGHT},
+        {"rank0", ONS_CONSTANT, ONS_SCALAR},
+    };
     bytes g = {0};
     const float one[] = {1};
-    put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,scale", "a"));
+    put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,temperature", "a"));
     put_message(&g, GRAPH_NODE, node("Add", "shifted", "a,bias", "b"));
     put_message(&g, GRAPH_NODE, node("PRelu", "bent", "b,slope", "c"));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("scale", DIMS(1), one, 1));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("bias", DIMS(1), one, 1));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("slope", DIMS(1), one, 1));
+    put_message(&g, GRAPH_NODE, node("Div", "divided", "c,reconstruction", "d"));
+    put_message(&g, GRAPH_NODE, node("Mul", "by_constant", "d,/Constant_1_output_0", "e"));
+    put_message(&g, GRAPH_NODE, node("PRelu", "bent_again", "e,Const__7", "f"));
+    put_message(&g, GRAPH_NODE, node("Mul", "by_scalar", "f,rank0", "g"));
+    put_message(&g, GRAPH_NODE, node("Mul", "by_value", "g,val_72", "h"));
+    put_message(&g, GRAPH_NODE, node("Mul", "by_loss", "h,val_loss", "y"));
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i)
+        put_message(
+            &g, GRAPH_INITIALIZER,
+            float_tensor(expected[i].name, strcmp(expected[i].name, "rank0") == 0 ? SCALAR_DIMS : DIMS(1), one, 1));
     put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
-    put_message(&g, GRAPH_OUTPUT, value_info("c", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,3"));
     put_text(&g, GRAPH_NAME, "main");
     bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
     must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
     must(ons_store_init(&b.store));
     must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
     ons_classify_scalars(b.imported, NULL, NULL);
-    cr_expect_eq(ons_graph_value(b.imported, ons_graph_find_value(b.imported, "scale"))->kind, ONS_CONSTANT);
-    cr_expect_eq(ons_graph_value(b.imported, ons_graph_find_value(b.imported, "bias"))->kind, ONS_PARAMETER);
-    cr_expect_eq(ons_graph_value(b.imported, ons_graph_find_value(b.imported, "slope"))->kind, ONS_PARAMETER);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
+        const ons_value *value = ons_graph_value(b.imported, ons_graph_find_value(b.imported, expected[i].name));
+        cr_expect_eq(value->kind, expected[i].kind, "%s", expected[i].name);
+        cr_expect_eq(value->reason, expected[i].reason, "%s", expected[i].name);
+    }
     must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph));
     close_bound(&b);
 }

@@ -58,7 +58,35 @@ def five_problems():
     save("five_problems", nodes, [weight(), trips, go], inputs=inputs)
 
 
+def reasons():
+    """Initialisers of every kind that `onstage inspect` explains."""
+    one = np.array([0.5], np.float32)
+    head = numpy_helper.to_array(weight()).T
+    initialisers = [
+        weight(),
+        numpy_helper.from_array(np.ascontiguousarray(head), "head"),
+        numpy_helper.from_array(one, "temperature"),
+        numpy_helper.from_array(one, "/Constant_1_output_0"),
+        numpy_helper.from_array(one[0], "epsilon"),
+        numpy_helper.from_array(np.arange(4, dtype=np.float32), "threshold"),
+        numpy_helper.from_array(np.array([0, -np.inf, 0, 0], np.float32), "mask"),
+        numpy_helper.from_array(np.array([0, 1, 2, 3]), "order"),
+    ]
+    save("reasons", [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Mul", ["a", "temperature"], ["b"]),
+        helper.make_node("Mul", ["b", "/Constant_1_output_0"], ["c"]),
+        helper.make_node("Add", ["c", "epsilon"], ["d"]),
+        helper.make_node("Greater", ["d", "threshold"], ["above"]),
+        helper.make_node("Where", ["above", "d", "a"], ["e"]),
+        helper.make_node("Add", ["e", "mask"], ["f"]),
+        helper.make_node("Gather", ["f", "order"], ["g"], axis=1),
+        helper.make_node("MatMul", ["g", "head"], ["y"]),
+    ], initialisers)
+
+
 def main():
+    reasons()
     save("good", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [weight()])
     save("unknown_operator", [helper.make_node("Frobnicate", ["x", "w"], ["y"], name="odd")], [weight()])
     save("cycle", [
