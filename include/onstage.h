@@ -12,6 +12,12 @@
 extern "C" {
 #endif
 
+/* The version of this header; the library's is ons_version(). */
+#define ONSTAGE_VERSION "0.2.0"
+
+/* "0.2.0": differs from ONSTAGE_VERSION where a program runs with another library than it was compiled for. */
+const char *ons_version(void);
+
 /* ---------------------------------------------------------------------------------------------------------- failures
  */
 

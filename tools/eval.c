@@ -12,7 +12,7 @@ static const char *const groups[] = {"Data", "Model", "Loss", "Run", "Results", 
 static const char *const hides[] = {
     "shuffle", "val-input", "val-target", "val-tokens", "val-rows", "train",      "freeze",           "micro-batches",
     "steps",   "epochs",    "seed",       "out",        "export",   "checkpoint", "checkpoint-every", "resume",
-    "stages",  "pipeline",  "partition",  "transport",  "plan",     NULL,
+    "stages",  "pipeline",  "partition",  "transport",  "plan",     "batchnorm",  "dropout",          NULL,
 };
 static const ons_subcommand subcommand = {
     "onstage eval",
@@ -53,6 +53,7 @@ int ons_command_eval(int argc, char **argv) {
     ons_evaluation evaluation;
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
     signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
     bool live = isatty(STDOUT_FILENO);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_model_evaluate(model, config, show_progress, &live, &evaluation));

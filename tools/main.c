@@ -28,7 +28,8 @@ static void print_help(FILE *out) {
         out);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n`onstage COMMAND --help` shows a command's options.\n%s", exit_codes);
+    fprintf(out, "\n`onstage COMMAND --help` shows a command's options, `onstage --version` the version.\n%s",
+            exit_codes);
 }
 
 /* What was printed may still be lost: to a full disk, for instance. A reader that went away (| head) has seen enough.
@@ -44,10 +45,19 @@ int main(int argc, char **argv) {
     /* A reader that went away and a file-size limit are write errors like others, with a message. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    static char help[] = "--help";
+    if (argc == 3 && strcmp(argv[1], "help") == 0) { /* "onstage help train" */
+        argv[1] = argv[2];
+        argv[2] = help;
+    }
     const char *name = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i)
         if (strcmp(commands[i].name, name) == 0) return close_output(commands[i].run(argc - 1, argv + 1));
     bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("onstage %s\n", ons_version());
+        return close_output(0);
+    }
     if (asked) {
         print_help(stdout);
         return close_output(0);

@@ -44,10 +44,12 @@ static ons_status *finish(ons_trainer *trainer) {
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
     snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " steps", s.step, s.steps);
+    if (ons_trainer_done(trainer)) interrupted = 0; /* it came too late to stop anything */
     if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL)
         fprintf(stderr, "onstage: stopped after %s; --resume goes on from here\n", steps);
     else if (interrupted)
-        fprintf(stderr, "onstage: stopped after %s%s\n", steps, s.out == NULL ? "" : "; the model is not written");
+        fprintf(stderr, "onstage: stopped after %s%s; with --checkpoint it could go on\n", steps,
+                s.out == NULL ? "" : "; the model is not written");
     if (status == NULL) status = ons_trainer_finish(trainer);
     if (status != NULL || interrupted || s.out == NULL) return status;
     status = ons_trainer_save(trainer, NULL);

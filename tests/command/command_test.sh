@@ -18,6 +18,20 @@ for command in check inspect train eval; do
     succeeds "$command" --help || continue
     if awk 'length > 80 { exit 1 }' "$work/stdout"; then pass "$name"; else fail "$name" "a line is longer"; fi
 done
+begin "help COMMAND is COMMAND --help"
+if succeeds help train; then
+    cp "$work/stdout" "$work/first"
+    succeeds train --help && if cmp -s "$work/first" "$work/stdout"; then pass "$name"; else fail "$name" "they differ"; fi
+fi
+version=$(sed -n 's/^#define ONSTAGE_VERSION "\(.*\)"$/\1/p' "$root/include/onstage.h")
+for arguments in --version -V "train --version"; do
+    begin "the version, that of the header: $arguments"
+    # shellcheck disable=SC2086
+    succeeds $arguments || continue
+    if [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ && $(<"$work/stdout") == "onstage $version" ]]; then pass "$name"; else
+        fail "$name" "$(<"$work/stdout") instead of onstage $version"
+    fi
+done
 begin "help shows defaults and units"
 if succeeds train --help && printed '--optimizer=NAME.*sgd' && printed '\[adamw\]' && printed '\[0\.999\]' &&
     printed 'bytes, or with KiB, MiB' && printed 'momentum=X .*\[0\]' && printed 'default: 0.001'; then
@@ -74,6 +88,22 @@ fi
 begin "inspect sees a BatchNorm that was folded"
 if succeeds inspect "$models/folded_normalisation.onnx" && printed "1 of the convolutions, first '/0/Conv' .*a BatchNorm was folded" &&
     succeeds inspect "$golden/lenet/model.onnx" && ! grep -q "BatchNorm" "$work/stdout"; then
+    pass "$name"
+fi
+begin "inspect gives a reason for every initialiser"
+if succeeds inspect "$models/reasons.onnx" && printed "^  w .* weight$" && printed "^  head .* weight$" &&
+    printed "^  temperature .*a single number, with a shape .*: weight$" &&
+    printed "^  /Constant_1_output_0 .*not trained: a single number, named as a constant" &&
+    printed "^  epsilon .*not trained: a single number without a shape" &&
+    printed "^  threshold .*not trained: no gradient reaches it" && printed "^  mask .*not trained: holds infinities" &&
+    printed "^  order .*not trained: an integer" && printed "33 elements trained, 14 not" &&
+    printed "'head' looks like the transpose of 'w'"; then
+    pass "$name"
+fi
+begin "a constant is trained where --train names it, not where a pattern holds it"
+if succeeds inspect "$models/reasons.onnx" --train '*' && printed "33 elements trained, 14 not" &&
+    succeeds inspect "$models/reasons.onnx" --train '*' --train epsilon --train /Constant_1_output_0 &&
+    printed "35 elements trained, 12 not"; then
     pass "$name"
 fi
 begin "standard output on a full disk"
