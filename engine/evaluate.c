@@ -104,6 +104,8 @@ static ons_status *close_outputs(evaluation *e, ons_status *status) {
 }
 
 static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons_evaluation *result) {
+    ONS_CHECK(e->config->target == NULL || e->config->loss != NULL, ONS_INVALID_ARGUMENT,
+              "--target needs a --loss that compares outputs with it");
     ONS_TRY(prepare(e));
     ons_status *status = open_outputs(e);
     ons_evaluator_options options = ons_course_evaluator(&e->course, e->machine, e->config);
@@ -117,8 +119,8 @@ static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons
     ONS_TRY(close_outputs(e, status));
     ONS_CHECK(e->config->metric == NULL || !isnan(found.accuracy), ONS_INVALID_ARGUMENT,
               "--metric accuracy needs class targets: give --target and --loss cross_entropy or nll");
-    *result =
-        (ons_evaluation){(int64_t)found.samples, found.loss, found.accuracy, (double)(ons_trace_now() - start) * 1e-9};
+    *result = (ons_evaluation){(int64_t)found.samples, found.loss, found.accuracy,
+                               (double)(ons_trace_now() - start) * 1e-9, (int64_t)found.dropped};
     return NULL;
 }
 

@@ -166,7 +166,7 @@ ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
     int64_t start = ons_trace_now();
     ONS_TRY(ons_evaluator_run(&options, &result));
     *evaluation = (ons_evaluation){(int64_t)result.samples, result.loss, result.accuracy,
-                                   (double)(ons_trace_now() - start) * 1e-9};
+                                   (double)(ons_trace_now() - start) * 1e-9, (int64_t)result.dropped};
     return NULL;
 }
 

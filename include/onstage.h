@@ -199,6 +199,7 @@ typedef struct ons_evaluation {
     double loss;     /* NaN without targets */
     double accuracy; /* share of right classes; NaN where the targets are no classes */
     double seconds;
+    int64_t dropped; /* samples left over that make no whole batch of a model exported for batches of a fixed size */
 } ons_evaluation;
 
 /* The mean over the validation set, with the weights as they are. */

@@ -235,6 +235,28 @@ static bool channels_last(const field *f, const ons_shape *shape) {
 /* Fields that are no input of a model have a name that starts with a line feed, which no message should print. */
 static const char *shown_name(const field *f) { return f->name + (f->name[0] == '\n'); }
 
+/* The least number of innermost elements, above `above`, that whole axes of the shape make up. */
+static int64_t next_block(const ons_shape *shape, int64_t above) {
+    int64_t block = 1;
+    for (uint32_t i = shape->rank; block <= above && i-- > 0;) block *= shape->dims[i];
+    return block;
+}
+
+/* Whether one of two shapes with as many elements comes from the other by joining neighbouring axes, so that elements
+ * keep their places and their meaning: [28,28] and [1,28,28] or [784]; but not [8,8,3] and [3,8,8]. */
+static bool is_same_order(const ons_shape *a, const ons_shape *b) {
+    int64_t elements = ons_shape_elements(a), left = 1, right = 1;
+    bool splits_left = false, splits_right = false;
+    while (elements > 0 && (left < elements || right < elements)) {
+        int64_t next_left = next_block(a, left), next_right = next_block(b, right);
+        splits_left |= next_left < next_right;
+        splits_right |= next_right < next_left;
+        int64_t next = next_left < next_right ? next_left : next_right;
+        left = right = next;
+    }
+    return !(splits_left && splits_right);
+}
+
 ons_status *ons_dataset_check(const ons_dataset *dataset, uint32_t index, const ons_type *wanted) {
     const field *f = dataset->fields.items[index];
     char has[ONS_TYPE_TEXT], wants[ONS_TYPE_TEXT];
@@ -242,8 +264,12 @@ ons_status *ons_dataset_check(const ons_dataset *dataset, uint32_t index, const 
     ons_type_print(wanted, wants);
     int64_t elements = ons_shape_elements(&wanted->shape);
     ONS_CHECK((uint64_t)elements == f->elements, ONS_INVALID_DATA,
-              "'%s': a sample for '%s' is %s, the model wants %s: %llu elements against %lld", f->origin, shown_name(f),
-              has, wants, (unsigned long long)f->elements, (long long)elements);
+              "'%s': a sample for '%s' is %s with %llu elements, wanted is %s with %lld", f->origin, shown_name(f), has,
+              (unsigned long long)f->elements, wants, (long long)elements);
+    ONS_CHECK(
+        is_same_order(&f->sample.shape, &wanted->shape), ONS_INVALID_DATA,
+        "'%s': a sample for '%s' is %s, wanted is %s: the axes have another order; transpose or reshape the array",
+        f->origin, shown_name(f), has, wants);
     bool possible = ons_convert_possible(f->stored, wanted->dtype);
     ONS_CHECK(possible || !ons_dtype_is_float(f->stored), ONS_INVALID_DATA,
               "'%s': a sample for '%s' is %s, the model wants %s; save the array with integers (astype('int64'))",

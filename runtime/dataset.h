@@ -53,7 +53,8 @@ ons_type ons_dataset_sample_type(const ons_dataset *dataset, uint32_t index);
 
 /* ---- gathering. `wanted` is the type of one sample as the model takes it, without the batch axis. */
 
-/* Fails with the reason and a remedy (ONS_INVALID_DATA) unless the field can be turned into `wanted`. */
+/* Fails with the reason and a remedy (ONS_INVALID_DATA) unless the field can be turned into `wanted`: as many elements,
+ * in the same order of axes but for axes that are joined, split or of size 1. */
 ons_status *ons_dataset_check(const ons_dataset *dataset, uint32_t index, const ons_type *wanted);
 
 /* Samples rows[0..count), counted within the selection, one after the other to `destination`. */

@@ -42,6 +42,9 @@ static void print_evaluation(const ons_evaluation *e) {
     if (!isnan(e->loss)) printf("  loss %.6f", e->loss);
     if (!isnan(e->accuracy)) printf("  accuracy %.2f %%", 100 * e->accuracy);
     printf("\n");
+    if (e->dropped > 0)
+        printf("the last %" PRId64 " samples were left out: the model was exported for batches of a fixed size\n",
+               e->dropped);
 }
 
 int ons_command_eval(int argc, char **argv) {

@@ -50,10 +50,14 @@ static ons_status *finish(ons_trainer *trainer) {
     else if (interrupted)
         fprintf(stderr, "onstage: stopped after %s%s; with --checkpoint it could go on\n", steps,
                 s.out == NULL ? "" : "; the model is not written");
-    if (status == NULL) status = ons_trainer_finish(trainer);
-    if (status != NULL || interrupted || s.out == NULL) return status;
-    status = ons_trainer_save(trainer, NULL);
-    if (status == NULL) printf("wrote %s\n", s.out);
+    /* The model first: it is worth more than the end of a log. */
+    if (status == NULL && !interrupted && s.out != NULL) {
+        status = ons_trainer_save(trainer, NULL);
+        if (status == NULL) printf("wrote %s\n", s.out);
+    }
+    ons_status *closed = ons_trainer_finish(trainer);
+    if (status == NULL) return closed;
+    ons_status_free(closed);
     return status;
 }
 

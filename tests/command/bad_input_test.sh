@@ -124,6 +124,8 @@ refuses 4 "\-1" train "${args[@]}" --out trained.onnx
 bad "label out of range in eval";   repeat 192 '\12\0\0\0\0\0\0\0' | array t.npy '<i8' '(192,)'; with "$inputs" t.npy; refuses 4 "10" eval "${args[@]}"
 bad "labels that are fractions"
 repeat 192 '\0\0\0\077' | array t.npy '<f4' '(192,)'; with "$inputs" t.npy; refuses 4 "integers" train "${args[@]}"
+bad "targets that nothing is compared with"
+refuses 1 "--target needs a --loss" eval "$golden/mlp/model.onnx" --input "$inputs" --target "$targets"
 bad "only ignored targets"
 repeat 192 '\234\377\377\377\377\377\377\377' | array t.npy '<i8' '(192,)'; with "$inputs" t.npy
 refuses 4 "target" train "${args[@]}"

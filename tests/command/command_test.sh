@@ -158,6 +158,11 @@ begin "a trace that is JSON"
 if succeeds train "${mlp[@]}" --steps 10 --trace trace.json; then
     if why=$("$json_check" trace.json 2>&1) && grep -q traceEvents trace.json; then pass "$name"; else fail "$name" "$why"; fi
 fi
+begin "a full disk under the trace costs the trace alone"
+run train "${mlp[@]}" --steps 10 --trace /dev/full --out trained.onnx
+if ((status != 5)) || [[ ! -s trained.onnx ]]; then fail "$name" "exit code $status"; elif printed "wrote trained.onnx"; then pass "$name"; fi
+begin "one dash is as good as two"
+if succeeds train "${mlp[@]}" --steps 3 -lr 0.25 && printed "lr 0.25"; then pass "$name"; fi
 begin "event files"
 if succeeds train "${mlp[@]}" --steps 10 --tensorboard events; then
     if [[ -s $(echo events/events.out.tfevents.*) ]]; then pass "$name"; else fail "$name" "there is none"; fi
@@ -253,6 +258,13 @@ fi
 begin "eval without targets"
 if succeeds eval "$golden/mlp/model.onnx" --input "$golden/mlp/input.npy" --output logits=y.npy && printed "^192 samples" &&
     [[ -s y.npy ]]; then
+    pass "$name"
+fi
+
+begin "eval says which samples a fixed batch leaves out"
+repeat 20 '\0\0\200\077' | array x.npy '<f4' '(5, 4)'
+if succeeds eval "$models/fixed_batch.onnx" --input x.npy --output y.npy && printed "^3 samples in" &&
+    printed "^the last 2 samples were left out"; then
     pass "$name"
 fi
 

@@ -123,7 +123,14 @@ Test(dataset, says_what_does_not_fit) {
     expect_success(ons_dataset_add_memory(dataset, "z", &images, numbers));
     ons_type wanted = TYPE(ONS_FLOAT32, 3, 3);
     expect_failure(ons_dataset_check(dataset, 0, &wanted), ONS_INVALID_DATA,
-                   "'x': a sample for 'x' is uint8[2,3], the model wants float32[3,3]: 6 elements against 9");
+                   "'x': a sample for 'x' is uint8[2,3] with 6 elements, wanted is float32[3,3] with 9");
+    wanted = TYPE(ONS_FLOAT32, 3, 2);
+    expect_failure(ons_dataset_check(dataset, 0, &wanted), ONS_INVALID_DATA,
+                   "is uint8[2,3], wanted is float32[3,2]: the axes");
+    const ons_type alike[] = {TYPE(ONS_FLOAT32, 6), TYPE(ONS_FLOAT32, 1, 2, 3), TYPE(ONS_FLOAT32, 2, 1, 3, 1),
+                              TYPE(ONS_FLOAT32, 1, 6)};
+    for (size_t i = 0; i < sizeof alike / sizeof alike[0]; ++i)
+        expect_success(ons_dataset_check(dataset, 0, &alike[i]));
     wanted = TYPE(ONS_INT64, 2);
     expect_failure(ons_dataset_check(dataset, 2, &wanted), ONS_INVALID_DATA, "astype('int64')");
     images.shape.dims[0] = 0;

@@ -86,6 +86,8 @@ def reasons():
 
 
 def main():
+    save("fixed_batch", [helper.make_node("MatMul", ["x", "w"], ["y"])], [weight()], inputs=[value("x", shape=(3, 4))],
+         output_shape=(3, 4))
     reasons()
     save("good", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [weight()])
     save("unknown_operator", [helper.make_node("Frobnicate", ["x", "w"], ["y"], name="odd")], [weight()])
