@@ -23,8 +23,8 @@ static const char *reason_of(const ons_value *value) {
     case ONS_NOT_FLOAT: return "not trained: an integer or boolean table";
     case ONS_SCALAR:
         return value->type.shape.rank == 0
-                   ? "not trained: a single number without a shape; --train by name trains it"
-                   : "not trained: a single number, named as a constant; --train by name trains it";
+                   ? "not trained: a single number without a shape; --train '*' --train NAME trains it"
+                   : "not trained: a single number, named as a constant; --train '*' --train NAME trains it";
     case ONS_STATISTICS: return "not trained: running statistics";
     case ONS_HOLDS_INFINITIES: return "not trained: holds infinities, a mask";
     case ONS_SINUSOIDS: return "not trained: sines and cosines of positions; --train by name trains them";
