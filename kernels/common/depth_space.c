@@ -33,3 +33,15 @@ void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool channe
         ons_copy_word(to, to_space ? i : other, from, to_space ? other : i);
     }
 }
+
+ons_status *ons_depth_space_check_mode(const ons_operands *o, uint32_t attribute) {
+    const char *mode = ons_attribute_string(o, attribute);
+    bool known = strcmp(mode, "DCR") == 0 || strcmp(mode, "CRD") == 0;
+    return known ? NULL : ons_node_error(o, "unknown mode '%s'", mode);
+}
+
+ons_status *ons_depth_space_grow(ons_operands *o, uint32_t axis, int64_t factor, ons_status *failure) {
+    int64_t *dim = &o->outputs[0].shape.dims[axis];
+    if (failure != NULL) return failure;
+    return __builtin_mul_overflow(*dim, factor, dim) ? ons_node_error(o, "axis %u would be too long", axis) : NULL;
+}

@@ -13,4 +13,9 @@ ons_strided ons_depth_space_copy(ons_dtype dtype, const ons_shape *deep, int64_t
 void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool channels_last, bool to_space,
                                const void *from, void *to);
 
+/* Fails unless the attribute is "DCR" or "CRD". */
+ons_status *ons_depth_space_check_mode(const ons_operands *o, uint32_t attribute);
+/* Multiplies a dim of output 0; passes on a failure from before. */
+ons_status *ons_depth_space_grow(ons_operands *o, uint32_t axis, int64_t factor, ons_status *failure);
+
 #endif

@@ -50,12 +50,24 @@ static void concat_run(const ons_launch *launch) {
         ons_strided_copy(&state->copies[i], launch->inputs[i], launch->outputs[0]);
 }
 
+/* More pieces than a list of sizes may have: each by a Slice of its own. */
+static ons_value_id cut_out(ons_gradient *g, int64_t start, int64_t length, int64_t axis) {
+    int64_t end = start + length;
+    ons_value_id from = ons_build_integers(g->builder, &start, 1), to = ons_build_integers(g->builder, &end, 1);
+    return ons_build(g->builder, &ons_op_slice,
+                     ONS_IN(g->cotangents[0], from, to, ons_build_integers(g->builder, &axis, 1)), ONS_DEFAULTS);
+}
+
 static ons_status *concat_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     uint32_t axis = concat_axis(o);
-    int64_t sizes[ONS_INTEGERS_MAX];
-    if (o->input_count > ONS_INTEGERS_MAX)
-        return ons_node_error(o, "no gradient of more than %d inputs", ONS_INTEGERS_MAX);
+    int64_t sizes[ONS_INTEGERS_MAX], start = 0;
+    for (uint32_t i = 0; i < o->input_count && o->input_count > ONS_INTEGERS_MAX; ++i) {
+        int64_t length = o->inputs[i].shape.dims[axis];
+        if (g->wanted[i]) g->gradients[i] = cut_out(g, start, length, axis);
+        start += length;
+    }
+    if (o->input_count > ONS_INTEGERS_MAX) return NULL;
     for (uint32_t i = 0; i < o->input_count; ++i) sizes[i] = o->inputs[i].shape.dims[axis];
     ons_build_node(g->builder, &ons_op_split,
                    ONS_IN(g->cotangents[0], ons_build_integers(g->builder, sizes, o->input_count)),

@@ -7,13 +7,12 @@ static bool is_crd(const ons_operands *o) { return strcmp(ons_attribute_string(o
 
 static ons_status *depth_to_space_infer(ons_operands *o) {
     int64_t block = ons_attribute_int(o, BLOCKSIZE);
+    ONS_TRY(ons_depth_space_check_mode(o, MODE));
     if (o->inputs[0].shape.rank != 4 || block < 1 || block > 1024 || o->inputs[0].shape.dims[1] % (block * block) != 0)
         return ons_node_error(o, "needs four axes and channels that divide by the block's area");
     o->outputs[0] = o->inputs[0];
     o->outputs[0].shape.dims[1] /= block * block;
-    o->outputs[0].shape.dims[2] *= block;
-    o->outputs[0].shape.dims[3] *= block;
-    return NULL;
+    return ons_depth_space_grow(o, 2, block, ons_depth_space_grow(o, 3, block, NULL));
 }
 
 static void depth_to_space_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -41,6 +40,14 @@ static const ons_case depth_to_space_cases[] = {
     {.name = "crd",
      .inputs = {ONS_F32(2, 18, 2, 3)},
      .settings = {ONS_SET_INT("blocksize", 3), ONS_SET_STRING("mode", "CRD")}},
+    {.name = "unknown",
+     .inputs = {ONS_F32(2, 12, 3, 4)},
+     .settings = {ONS_SET_INT("blocksize", 2), ONS_SET_STRING("mode", "RCD")},
+     .error = "unknown mode"},
+    {.name = "integers",
+     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 9, 1, 4, 2, 2)},
+     .settings = {ONS_SET_INT("blocksize", 2)}},
+    {.name = "empty", .inputs = {ONS_F32(2, 4, 0, 3)}, .settings = {ONS_SET_INT("blocksize", 2)}},
     {.name = "odd", .inputs = {ONS_F32(2, 6, 3, 4)}, .settings = {ONS_SET_INT("blocksize", 2)}, .error = "divide"},
     {.name = "large",
      .inputs = {ONS_F32(8, 64, 64, 64)},

@@ -1,4 +1,4 @@
-/* SpaceToDepth: blocks of pixels become channels. The mode is ours, so that it can undo either mode of DepthToSpace. */
+/* SpaceToDepth: blocks of pixels become channels. Before opset 28 the only mode was "DCR". */
 #include "kernels/common/depth_space.h"
 
 enum { BLOCKSIZE, MODE };
@@ -7,14 +7,14 @@ static bool is_crd(const ons_operands *o) { return strcmp(ons_attribute_string(o
 
 static ons_status *space_to_depth_infer(ons_operands *o) {
     int64_t block = ons_attribute_int(o, BLOCKSIZE);
+    ONS_TRY(ons_depth_space_check_mode(o, MODE));
     const ons_shape *input = &o->inputs[0].shape;
     if (input->rank != 4 || block < 1 || block > 1024 || input->dims[2] % block != 0 || input->dims[3] % block != 0)
         return ons_node_error(o, "needs four axes and an image that divides into blocks");
     o->outputs[0] = o->inputs[0];
-    o->outputs[0].shape.dims[1] *= block * block;
     o->outputs[0].shape.dims[2] /= block;
     o->outputs[0].shape.dims[3] /= block;
-    return NULL;
+    return ons_depth_space_grow(o, 1, block * block, NULL);
 }
 
 static void space_to_depth_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -41,14 +41,14 @@ static const ons_case space_to_depth_cases[] = {
     {.name = "blocks", .inputs = {ONS_F32(2, 3, 4, 6)}, .settings = {ONS_SET_INT("blocksize", 2)}},
     {.name = "crd",
      .inputs = {ONS_F32(1, 2, 6, 3)},
-     .settings = {ONS_SET_INT("blocksize", 3), ONS_SET_STRING("onstage_mode", "CRD")}},
+     .settings = {ONS_SET_INT("blocksize", 3), ONS_SET_STRING("mode", "CRD")}},
     {.name = "odd", .inputs = {ONS_F32(2, 6, 3, 4)}, .settings = {ONS_SET_INT("blocksize", 2)}, .error = "divides"},
     {.name = NULL},
 };
 
 ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("blocksize", ONS_ATTRIBUTE_INT),
-                                   ONS_STRING_ATTRIBUTE("onstage_mode", "DCR")),
+                                   ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(space_to_depth_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(space_to_depth_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(space_to_depth_reference),

@@ -1,26 +1,39 @@
 /* Split: pieces of the input along an axis, of the sizes in input 1, or all equal (the last one smaller where
  * num_outputs says how many). */
+#include "graph/evaluate.h"
 #include "graph/upgrade.h"
 #include "kernels/common/pieces.h"
 #include "kernels/common/scatter.h"
 
 enum { AXIS, NUM_OUTPUTS };
+enum { PIECES_MAX = 1024 };
 
 static ons_status *equal_sizes(const ons_operands *o, int64_t length, int64_t *size, uint32_t *count) {
-    *count = ons_has_attribute(o, NUM_OUTPUTS) ? (uint32_t)ons_attribute_int(o, NUM_OUTPUTS) : o->output_count;
-    if (*count == 0 || *count > ONS_INTEGERS_MAX || *count < o->output_count)
-        return ons_node_error(o, "cannot be split into %u pieces for %u outputs", *count, o->output_count);
+    int64_t wanted = ons_has_attribute(o, NUM_OUTPUTS) ? ons_attribute_int(o, NUM_OUTPUTS) : o->output_count;
+    if (wanted <= 0 || wanted > PIECES_MAX || wanted < o->output_count)
+        return ons_node_error(o, "cannot be split into %lld pieces for %u outputs", (long long)wanted, o->output_count);
+    *count = (uint32_t)wanted;
     if (!ons_has_attribute(o, NUM_OUTPUTS) && length % *count != 0)
         return ons_node_error(o, "%lld elements do not split into %u equal pieces", (long long)length, *count);
     *size = (length + *count - 1) / *count;
     return NULL;
 }
 
-static ons_status *find_sizes(const ons_operands *o, uint32_t axis, int64_t sizes[static ONS_INTEGERS_MAX],
-                              uint32_t *count) {
+static ons_status *read_sizes(const ons_operands *o, int64_t sizes[static PIECES_MAX], uint32_t *count) {
+    const ons_tensor *known = &o->constants[1];
+    int64_t elements = ons_elements(&o->inputs[1]);
+    if (known->data == NULL || elements <= ONS_INTEGERS_MAX) return ons_constant_integers(o, 1, sizes, count);
+    if (elements > PIECES_MAX || (known->type.dtype != ONS_INT64 && known->type.dtype != ONS_INT32))
+        return ons_node_error(o, "cannot be split into %lld pieces", (long long)elements);
+    ons_widen(known->type.dtype, known->data, elements, sizes);
+    *count = (uint32_t)elements;
+    return NULL;
+}
+
+static ons_status *find_sizes(const ons_operands *o, uint32_t axis, int64_t sizes[static PIECES_MAX], uint32_t *count) {
     int64_t length = o->inputs[0].shape.dims[axis], size = 0, total = 0;
     if (ons_has_input(o, 1)) {
-        ONS_TRY(ons_constant_integers(o, 1, sizes, count));
+        ONS_TRY(read_sizes(o, sizes, count));
     } else {
         ONS_TRY(equal_sizes(o, length, &size, count));
         for (uint32_t i = 0; i < *count; ++i)
@@ -30,7 +43,7 @@ static ons_status *find_sizes(const ons_operands *o, uint32_t axis, int64_t size
     for (uint32_t i = 0; i < *count; ++i) {
         if (sizes[i] < 0 || sizes[i] > length)
             return ons_node_error(o, "a piece of %lld elements", (long long)sizes[i]);
-        total += sizes[i];
+        total += total > length ? 0 : sizes[i];
     }
     if (total != length)
         return ons_node_error(o, "the pieces have %lld elements together, axis %u has %lld", (long long)total, axis,
@@ -40,7 +53,7 @@ static ons_status *find_sizes(const ons_operands *o, uint32_t axis, int64_t size
 
 static ons_status *split_infer(ons_operands *o) {
     uint32_t axis, count;
-    int64_t sizes[ONS_INTEGERS_MAX];
+    int64_t sizes[PIECES_MAX];
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, &axis));
     ONS_TRY(find_sizes(o, axis, sizes, &count));
     for (uint32_t i = 0; i < o->output_count; ++i) {
@@ -51,8 +64,8 @@ static ons_status *split_infer(ons_operands *o) {
 }
 
 /* The types of all pieces, also of those that nobody reads. */
-static uint32_t find_pieces(const ons_operands *o, ons_type pieces[static ONS_INTEGERS_MAX], uint32_t *axis) {
-    int64_t sizes[ONS_INTEGERS_MAX];
+static uint32_t find_pieces(const ons_operands *o, ons_type pieces[static PIECES_MAX], uint32_t *axis) {
+    int64_t sizes[PIECES_MAX];
     uint32_t count = 0;
     *axis = 0;
     ons_axis_resolve(ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, axis);
@@ -66,7 +79,7 @@ static uint32_t find_pieces(const ons_operands *o, ons_type pieces[static ONS_IN
 
 static void split_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
-    ons_type pieces[ONS_INTEGERS_MAX];
+    ons_type pieces[PIECES_MAX];
     uint32_t axis, count = find_pieces(o, pieces, &axis);
     int64_t start = 0;
     for (uint32_t i = 0; i < count && i < o->output_count; ++i) {
@@ -76,7 +89,7 @@ static void split_reference(const ons_operands *o, const ons_step *step, const v
 }
 
 static ons_status *split_prepare(ons_prepare *p) {
-    ons_type pieces[ONS_INTEGERS_MAX];
+    ons_type pieces[PIECES_MAX];
     uint32_t axis, count = find_pieces(p->operands, pieces, &axis);
     count = count < p->operands->output_count ? count : p->operands->output_count;
     return ons_pieces_prepare(p, &p->operands->inputs[0], pieces, count, axis, false);
@@ -91,9 +104,9 @@ static void split_run(const ons_launch *launch) {
 /* What nobody reads has no cotangent: zeros stand in for it. */
 static ons_status *split_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
-    ons_type pieces[ONS_INTEGERS_MAX];
+    ons_type pieces[PIECES_MAX];
     uint32_t axis, count = find_pieces(o, pieces, &axis);
-    ons_value_id parts[ONS_INTEGERS_MAX];
+    ons_value_id parts[PIECES_MAX];
     for (uint32_t i = 0; i < count; ++i) {
         bool flows = i < o->output_count && g->cotangents[i] != ONS_NONE;
         parts[i] = flows ? g->cotangents[i] : ons_build_zeros(g->builder, &pieces[i]);
@@ -119,6 +132,16 @@ static const ons_case split_cases[] = {
      .settings = {ONS_SET_INT("axis", 1)},
      .outputs = 3},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -5, 5, 6)}, .outputs = 2},
+    {.name = "uneven_nothing", .inputs = {ONS_F32(5, 2)}, .settings = {ONS_SET_INT("num_outputs", 4)}, .outputs = 4},
+    {.name = "many",
+     .inputs = {ONS_F32(2, 70)},
+     .settings = {ONS_SET_INT("axis", 1)},
+     .outputs = 70,
+     .no_gradient = true},
+    {.name = "too_many",
+     .inputs = {ONS_F32(7, 2)},
+     .settings = {ONS_SET_INT("num_outputs", 4294967297)},
+     .error = "into"},
     {.name = "rest", .inputs = {ONS_F32(7, 2)}, .outputs = 2, .error = "equal pieces"},
     {.name = "too_much", .inputs = {ONS_F32(7, 2), ONS_I64(5, 5)}, .outputs = 2, .error = "together"},
     {.name = "large",

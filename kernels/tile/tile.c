@@ -42,17 +42,38 @@ static ons_status *tile_prepare(ons_prepare *p) {
     return ons_strided_prepare(p, &copy);
 }
 
-/* Sums over the repeats, each an axis of its own. */
+/* Sums over the repeats of one axis after the other: (before, repeats, index and after). */
+static ons_value_id sum_axis_by_axis(ons_gradient *g) {
+    const ons_shape *from = &g->operands->inputs[0].shape;
+    ons_shape shape = g->operands->outputs[0].shape;
+    ons_value_id gradient = g->cotangents[0];
+    int64_t middle = 1;
+    for (uint32_t i = 0; i < from->rank; ++i) {
+        if (from->dims[i] == shape.dims[i]) continue;
+        int64_t repeats = from->dims[i] == 0 ? 0 : shape.dims[i] / from->dims[i];
+        int64_t rest = from->dims[i] * ons_shape_span(&shape, i + 1, shape.rank);
+        ons_shape split = {3, {ons_shape_span(&shape, 0, i), repeats, rest}};
+        gradient = ons_build(
+            g->builder, &ons_op_reduce_sum,
+            ONS_IN(ons_build_reshape(g->builder, gradient, &split), ons_build_integers(g->builder, &middle, 1)),
+            ONS_WITH(ONS_AT_INT(0, 0)));
+        shape.dims[i] = from->dims[i];
+    }
+    return ons_build_reshape(g->builder, gradient, from);
+}
+
+/* Sums over the repeats, each an axis of its own where there are enough axes. */
 static ons_status *tile_gradient(ons_gradient *g) {
-    const ons_operands *o = g->operands;
-    const ons_shape *from = &o->inputs[0].shape, *to = &o->outputs[0].shape;
+    const ons_shape *from = &g->operands->inputs[0].shape, *to = &g->operands->outputs[0].shape;
     ons_shape pairs = {0};
     int64_t axes[ONS_RANK_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < from->rank; ++i) {
         bool repeats = from->dims[i] != to->dims[i];
-        if (pairs.rank + 1 + repeats > ONS_RANK_MAX)
-            return ons_node_error(o, "no gradient of repeats along so many axes");
+        if (pairs.rank + 1 + repeats > ONS_RANK_MAX) {
+            g->gradients[0] = sum_axis_by_axis(g);
+            return NULL;
+        }
         if (repeats) {
             axes[count++] = pairs.rank;
             pairs.dims[pairs.rank++] = from->dims[i] == 0 ? 0 : to->dims[i] / from->dims[i];
@@ -75,6 +96,9 @@ static const ons_case tile_cases[] = {
     {.name = "middle", .inputs = {ONS_F32(2, 3, 5), ONS_I64(1, 4, 1)}},
     {.name = "once", .inputs = {ONS_F32(2, 3), ONS_I64(1, 1)}},
     {.name = "never", .inputs = {ONS_F32(2, 3), ONS_I64(0, 1)}},
+    {.name = "many_axes", .inputs = {ONS_F32(2, 1, 3, 2, 2, 1), ONS_I64(2, 3, 2, 1, 2, 2)}},
+    {.name = "rank0", .inputs = {ONS_F32(), {.dtype = ONS_INT64, .shape = {1, {0}}, .constant = true}}},
+    {.name = "booleans", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 3, 2), ONS_I64(2, 2)}},
     {.name = "threads", .inputs = {ONS_F32(30, 33), ONS_I64(5, 7)}},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -5, 5, 3), ONS_I64(2)}},
     {.name = "misfit", .inputs = {ONS_F32(2, 3), ONS_I64(2)}, .error = "repeats for"},
