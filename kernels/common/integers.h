@@ -48,4 +48,33 @@ static inline int64_t ons_wrap_to(ons_dtype dtype, int64_t value) {
     }
 }
 
+/* The least and the greatest value of an integer dtype or bool, as words. */
+static inline int64_t ons_least_of(ons_dtype dtype) {
+    switch (dtype) {
+    case ONS_INT8: return INT8_MIN;
+    case ONS_INT16: return INT16_MIN;
+    case ONS_INT32: return INT32_MIN;
+    case ONS_INT64: return INT64_MIN;
+    default: return 0;
+    }
+}
+static inline int64_t ons_greatest_of(ons_dtype dtype) {
+    switch (dtype) {
+    case ONS_UINT8: return UINT8_MAX;
+    case ONS_INT8: return INT8_MAX;
+    case ONS_UINT16: return UINT16_MAX;
+    case ONS_INT16: return INT16_MAX;
+    case ONS_UINT32: return UINT32_MAX;
+    case ONS_INT32: return INT32_MAX;
+    case ONS_BOOL: return 1;
+    case ONS_UINT64: return -1; /* all bits */
+    default: return INT64_MAX;
+    }
+}
+
+/* a < b, of words of that dtype. */
+static inline bool ons_word_less(ons_dtype dtype, int64_t a, int64_t b) {
+    return dtype == ONS_UINT64 ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
 #endif

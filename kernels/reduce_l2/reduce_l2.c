@@ -9,8 +9,11 @@ ONS_REDUCTION_REFERENCE(reduce_l2, 0, a + x * x, sqrt(a), 0, ons_wrapping_add(a,
 
 ONS_DEFINE_REDUCER(reduce_l2, 8, 0, ONS_ADD_SQUARE, ONS_SUM_OF, ONS_SUM_OF, sqrt(a))
 
+/* dx = x dy / |x|; where all of x is 0 the gradient is 0, as in PyTorch. */
 static ons_status *reduce_l2_gradient(ons_gradient *g) {
-    ons_value_id share = ons_make2(g, &ons_op_div, g->cotangents[0], ons_gradient_output(g, 0));
+    double least = g->operands->outputs[0].dtype == ONS_FLOAT16 ? 6e-8 : 1e-30;
+    ons_value_id norm = ons_make2(g, &ons_op_max, ons_gradient_output(g, 0), ons_make_scalar(g, least));
+    ons_value_id share = ons_make2(g, &ons_op_div, g->cotangents[0], norm);
     g->gradients[0] = ons_make2(g, &ons_op_mul, ons_gradient_input(g, 0), ons_reduction_keep(g, share));
     return NULL;
 }

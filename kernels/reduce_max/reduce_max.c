@@ -1,14 +1,21 @@
 /* ReduceMax: the largest element; a NaN wins. */
 #include <math.h>
 
+#include "kernels/common/integers.h"
 #include "kernels/common/reduction.h"
 
-ONS_REDUCTION_REFERENCE(reduce_max, -INFINITY, ONS_LARGER_OF(a, x), a, INT64_MIN, x > a ? x : a, a)
+ONS_REDUCTION_REFERENCE(reduce_max, -INFINITY, ONS_LARGER_OF(a, x), a, ons_least_of(o->inputs[0].dtype),
+                        ons_word_less(o->inputs[0].dtype, a, x) ? x : a, a)
 
 ONS_DEFINE_REDUCER(reduce_max, 64, -INFINITY, ONS_LARGER_LANES, ONS_LARGER_LANES, ONS_LARGER_OF, a)
 
 static const ons_case reduce_max_cases[] = {
     ONS_REDUCTION_CASES(ONS_F32, 0, -9, false),
+    {.name = "empty_bool", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 3, 0), ONS_I64(1)}, .flops = 0},
+    {.name = "empty_int8", .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 3, 0), ONS_I64(1)}, .flops = 0},
+    {.name = "uint64",
+     .inputs = {{.dtype = ONS_UINT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {3, 1, 0x1p63}}, ONS_I64(0)},
+     .flops = 3},
     {.name = NULL},
 };
 

@@ -1,14 +1,21 @@
 /* ReduceMin: the smallest element; a NaN wins. */
 #include <math.h>
 
+#include "kernels/common/integers.h"
 #include "kernels/common/reduction.h"
 
-ONS_REDUCTION_REFERENCE(reduce_min, INFINITY, ONS_SMALLER_OF(a, x), a, INT64_MAX, x < a ? x : a, a)
+ONS_REDUCTION_REFERENCE(reduce_min, INFINITY, ONS_SMALLER_OF(a, x), a, ons_greatest_of(o->inputs[0].dtype),
+                        ons_word_less(o->inputs[0].dtype, x, a) ? x : a, a)
 
 ONS_DEFINE_REDUCER(reduce_min, 64, INFINITY, ONS_SMALLER_LANES, ONS_SMALLER_LANES, ONS_SMALLER_OF, a)
 
 static const ons_case reduce_min_cases[] = {
     ONS_REDUCTION_CASES(ONS_F32, 0, -9, false),
+    {.name = "empty_bool", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 3, 0), ONS_I64(1)}, .flops = 0},
+    {.name = "empty_int8", .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 3, 0), ONS_I64(1)}, .flops = 0},
+    {.name = "uint64",
+     .inputs = {{.dtype = ONS_UINT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {3, 1, 0x1p63}}, ONS_I64(0)},
+     .flops = 3},
     {.name = NULL},
 };
 
