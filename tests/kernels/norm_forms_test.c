@@ -230,45 +230,51 @@ Test(norm_forms, rms_norm_along_rows_alone) {
 
 /* ---------------------------------------------------------------------------------------------- GroupNormalization */
 
-static ons_value_id filled(scene *s, int64_t count, double value) {
+static ons_value_id filled(scene *s, int64_t count, double value, bool initialiser) {
     ons_type type = ons_type_make(ONS_FLOAT32, ons_shape_make(1, &count));
     double words[8] = {0};
     for (int64_t i = 0; i < count; ++i) words[i] = value;
-    return ons_build_constant(&s->builder, "filled", &type, words);
+    ons_value_id id = ons_build_constant(&s->builder, "filled", &type, words);
+    if (initialiser) ons_graph_value(s->graph, id)->kind = ONS_PARAMETER;
+    return id;
 }
 
-/* As PyTorch's exporters write it below opset 18: `ones` is what they fill InstanceNormalization's scale with. */
-static ons_value_id build_group_norm(scene *s, double ones) {
+/* As PyTorch's exporters write it below opset 18: `ones` is what they fill InstanceNormalization's scale with. The
+ * newer one keeps it among the initialisers. */
+static ons_value_id build_group_norm(scene *s, double ones, bool initialisers) {
     ons_builder *b = &s->builder;
     const ons_shape *x = &ons_graph_value(s->graph, s->x)->type.shape;
     ons_value_id grouped = two(s, &ons_op_reshape, s->x, ons_build_integers(b, (const int64_t[]){0, 4, -1}, 3));
     ons_value_id normalized =
-        ons_build(b, &ons_op_instance_normalization, ONS_IN(grouped, filled(s, 4, ones), filled(s, 4, 0)),
+        ons_build(b, &ons_op_instance_normalization,
+                  ONS_IN(grouped, filled(s, 4, ones, initialisers), filled(s, 4, 0, initialisers)),
                   ONS_WITH(ONS_AT_FLOAT(0, 1e-3)));
     ons_value_id whole = two(s, &ons_op_reshape, normalized, ons_build_integers(b, x->dims, x->rank));
     return two(s, &ons_op_add, two(s, &ons_op_mul, whole, s->scale), s->bias);
 }
 
-static void open_group_norm(scene *s, double ones) {
+static void open_group_norm(scene *s, double ones, bool initialisers) {
     open_scene(s, ONS_FLOAT32, ons_shape_make(4, (const int64_t[]){2, 8, 4, 8}),
                ons_shape_make(3, (const int64_t[]){8, 1, 1}), ons_shape_make(3, (const int64_t[]){8, 1, 1}));
-    set_output(s, build_group_norm(s, ones));
+    set_output(s, build_group_norm(s, ones, initialisers));
 }
 
 /* x is float32[2,8,4,8], 2048 bytes: the grouped view of it and the normalised values are kept; then x and the scale as
  * a vector. */
 Test(norm_forms, group_norm) {
-    scene scenes[2];
-    for (int i = 0; i < 2; ++i) open_group_norm(&scenes[i], 1);
-    expect_same(&scenes[0], &scenes[1], "GroupNormalization", 0, 1e-6);
-    cr_expect(scenes[0].saved >= 2 * 2048, "%lld", (long long)scenes[0].saved);
-    cr_expect_eq(scenes[1].saved, 2048 + 2 * 32 + 32, "%lld", (long long)scenes[1].saved);
-    for (int i = 0; i < 2; ++i) close_scene(&scenes[i]);
+    for (int initialisers = 0; initialisers < 2; ++initialisers) {
+        scene scenes[2];
+        for (int i = 0; i < 2; ++i) open_group_norm(&scenes[i], 1, initialisers);
+        expect_same(&scenes[0], &scenes[1], "GroupNormalization", initialisers, 1e-6);
+        cr_expect(scenes[0].saved >= 2 * 2048, "%lld", (long long)scenes[0].saved);
+        cr_expect_eq(scenes[1].saved, 2048 + 2 * 32 + 32, "%lld", (long long)scenes[1].saved);
+        for (int i = 0; i < 2; ++i) close_scene(&scenes[i]);
+    }
 }
 
 Test(norm_forms, instance_norm_with_a_scale_stays) {
     scene s;
-    open_group_norm(&s, 2);
+    open_group_norm(&s, 2, false);
     must(ons_fuse(&s.graph, ons_kernels_registry()));
     cr_expect_eq(s.graph->nodes.count, 5);
     close_scene(&s);
