@@ -1,5 +1,6 @@
 #include "engine/data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,24 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
     return NULL;
 }
 
+/* Fails where no input has a dimension of that name: most likely a typing error. */
+static ons_status *check_symbol(const ons_model *model, const char *name) {
+    const ons_graph *graph = model->graph;
+    char known[256] = "";
+    size_t length = 0;
+    for (size_t k = 0; graph->symbols != NULL && k < graph->inputs.count; ++k)
+        for (uint32_t axis = 0; axis < ons_graph_value(graph, graph->inputs.items[k])->type.shape.rank; ++axis) {
+            const char *symbol = graph->symbols[k][axis];
+            if (symbol == NULL) continue;
+            if (strcmp(symbol, name) == 0) return NULL;
+            if (strstr(known, symbol) == NULL && length < sizeof known)
+                length +=
+                    (size_t)snprintf(known + length, sizeof known - length, "%s%s", length == 0 ? "" : ", ", symbol);
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--dim %s: no input has a dimension of that name; %s%s", name,
+                          length == 0 ? "all have a number" : "there are: ", known);
+}
+
 ons_status *ons_make_bindings(const ons_model *model, const ons_config *config, const ons_dataset *dataset,
                               int64_t rows, ons_arena *arena, ons_binding **result, size_t *count) {
     ons_binding *bindings;
@@ -171,6 +190,7 @@ ons_status *ons_make_bindings(const ons_model *model, const ons_config *config, 
         ONS_CHECK(*end == '\0' && size > 0 && config->dims.items[i].value[0] != '\0', ONS_INVALID_ARGUMENT,
                   "--dim %s=%s: the size must be a whole number above 0", config->dims.items[i].name,
                   config->dims.items[i].value);
+        ONS_TRY(check_symbol(model, config->dims.items[i].name));
         /* The symbol of axis 0 is the batch: it follows the rows of each program. */
         bool batch = false;
         for (size_t k = 0; model->graph->symbols != NULL && k < model->graph->inputs.count; ++k)

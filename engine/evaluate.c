@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/results.h"
 #include "engine/trainer.h"
 #include "runtime/npy.h"
 
@@ -106,6 +107,7 @@ static ons_status *close_outputs(evaluation *e, ons_status *status) {
 static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons_evaluation *result) {
     ONS_CHECK(e->config->target == NULL || e->config->loss != NULL, ONS_INVALID_ARGUMENT,
               "--target needs a --loss that compares outputs with it");
+    ONS_TRY(ons_check_results(e->model, e->config));
     ONS_TRY(prepare(e));
     ons_status *status = open_outputs(e);
     ons_evaluator_options options = ons_course_evaluator(&e->course, e->machine, e->config);

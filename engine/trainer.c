@@ -1,13 +1,12 @@
 #include "engine/trainer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "engine/results.h"
 
 /* ------------------------------------------------------------------------------------------------------------ building
  */
@@ -16,6 +15,8 @@ static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
+    if (!t->batching.fixed && t->batching.micro_batches == 1 && t->batching.batch > samples)
+        t->batching.batch = t->batching.rows = samples; /* no memory for a batch that never comes */
     ons_course_options options = {
         .model = t->model,
         .config = t->config,
@@ -33,7 +34,7 @@ static ons_status *build_validation(ons_trainer *t) {
     ONS_TRY(ons_open_validation_data(t->model, t->config, &t->validation.dataset));
     if (t->validation.dataset == NULL) return NULL;
     int64_t samples = (int64_t)ons_dataset_count(t->validation.dataset);
-    int64_t rows = t->batching.rows;
+    int64_t rows = t->batching.fixed || t->batching.rows <= samples ? t->batching.rows : samples;
     ons_course_options options = {
         .model = t->model,
         .config = t->config,
@@ -85,28 +86,11 @@ static ons_status *compute_digest(ons_trainer *t) {
     return NULL;
 }
 
-/* Hours of training must not end with a result that cannot be written. */
-static ons_status *check_writable(ons_arena *arena, const char *option, const char *path) {
-    if (path == NULL) return NULL;
-    char *folder = ons_arena_copy_text(arena, path);
-    if (folder == NULL) return ons_status_out_of_memory();
-    char *slash = strrchr(folder, '/');
-    if (slash != NULL) slash[slash == folder ? 1 : 0] = '\0';
-    struct stat found;
-    bool is_folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-    ONS_CHECK(!is_folder, ONS_IO_ERROR, "--%s: %s is a folder; give the name of a file", option, path);
-    if (access(slash == NULL ? "." : folder, W_OK) != 0)
-        return ons_status_system(errno, "--%s: %s cannot be written", option, path);
-    return NULL;
-}
-
 static ons_status *build(ons_trainer *t) {
     ONS_TRY(ons_config_check_supported(t->config));
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
               "--output: training writes no outputs; `onstage eval` does");
-    ONS_TRY(check_writable(t->arena, "out", t->config->out));
-    ONS_TRY(check_writable(t->arena, "log-json", t->config->log_json));
-    ONS_TRY(check_writable(t->arena, "trace", t->config->trace));
+    ONS_TRY(ons_check_results(t->model, t->config));
     ONS_TRY(ons_config_schedule(t->config, &t->schedule));
     ONS_TRY(ons_config_threads(t->config, &t->threads));
     int64_t cap;
@@ -239,7 +223,7 @@ static ons_status *write_notes(ons_trainer *t) {
     uint64_t dropped = ons_stepper_dropped(t->stepper);
     if (dropped > 0)
         fprintf(out,
-                "the last %" PRIu64 " samples of every epoch are dropped: the model was exported for batches of %lld\n",
+                "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
                 dropped, (long long)t->batching.rows);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }

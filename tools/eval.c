@@ -43,7 +43,7 @@ static void print_evaluation(const ons_evaluation *e) {
     if (!isnan(e->accuracy)) printf("  accuracy %.2f %%", 100 * e->accuracy);
     printf("\n");
     if (e->dropped > 0)
-        printf("the last %" PRId64 " samples were left out: the model was exported for batches of a fixed size\n",
+        printf("samples left out at the end: %" PRId64 "; the model was exported for batches of a fixed size\n",
                e->dropped);
 }
 

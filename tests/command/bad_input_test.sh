@@ -39,6 +39,7 @@ bad "unknown metric";               refuses 1 "--metric" eval "${mlp[@]}" --metr
 bad "unknown loss output";          refuses 1 "logitz" train "${mlp[@]}" --loss-output logitz
 bad "class axis out of range";      refuses 1 "class-axis" train "${mlp[@]}" --class-axis 7
 bad "size of nothing";              refuses 1 "--dim" train "${mlp[@]}" --dim batch=0
+bad "dim of no input";              refuses 1 "--dim nope: no input has .*there are: batch" train "${mlp[@]}" --dim nope=3
 bad "dim without a size";           refuses 1 "--dim: 'batch'" train "${mlp[@]}" --dim batch
 bad "rows beyond the file";         refuses 4 "--rows" train "${mlp[@]}" --rows 200:300
 bad "rows that are none";           refuses 4 "--rows .5:5." train "${mlp[@]}" --rows 5:5
@@ -126,6 +127,14 @@ bad "labels that are fractions"
 repeat 192 '\0\0\0\077' | array t.npy '<f4' '(192,)'; with "$inputs" t.npy; refuses 4 "integers" train "${args[@]}"
 bad "targets that nothing is compared with"
 refuses 1 "--target needs a --loss" eval "$golden/mlp/model.onnx" --input "$inputs" --target "$targets"
+bad "results in the place of data"
+cp "$inputs" x.npy; cp "$targets" t.npy; cp "$golden/mlp/model.onnx" net.onnx; ln -s x.npy link.npy
+one=(net.onnx --input x=x.npy --target t.npy --loss cross_entropy --batch 4 --threads 1)
+refuses 1 "--out: ./x.npy would take the place of what --input reads" train "${one[@]}" --out ./x.npy
+refuses 1 "--out: link.npy .*--input" train "${one[@]}" --out link.npy
+refuses 1 "--log-json: t.npy .*--target" train "${one[@]}" --log-json t.npy
+refuses 1 "--trace: net.onnx .*the model" train "${one[@]}" --trace net.onnx
+refuses 1 "--output: x.npy .*--input" eval "${one[@]}" --output logits=x.npy
 bad "only ignored targets"
 repeat 192 '\234\377\377\377\377\377\377\377' | array t.npy '<i8' '(192,)'; with "$inputs" t.npy
 refuses 4 "target" train "${args[@]}"

@@ -1,0 +1,66 @@
+#include "engine/results.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ons_status *check_writable(const char *option, const char *path) {
+    struct stat found;
+    bool is_folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+    ONS_CHECK(!is_folder, ONS_IO_ERROR, "--%s: %s is a folder; give the name of a file", option, path);
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash == path ? 1 : slash - path));
+    if (folder == NULL) return ons_status_out_of_memory();
+    int reason = access(folder, W_OK) == 0 ? 0 : errno;
+    free(folder);
+    return reason == 0 ? NULL : ons_status_system(reason, "--%s: %s cannot be written", option, path);
+}
+
+/* Devices and pipes may be anything at once. */
+static bool is_same_file(const char *left, const char *right) {
+    struct stat a, b;
+    return stat(left, &a) == 0 && stat(right, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static ons_status *check_apart(const char *option, const char *path, const char *other_option, const char *other) {
+    if (other == NULL) return NULL;
+    const char *colon = strrchr(other, ':'); /* FILE.npz:MEMBER */
+    char *file = colon == NULL ? NULL : strndup(other, (size_t)(colon - other));
+    bool same = is_same_file(path, other) || (file != NULL && is_same_file(path, file));
+    free(file);
+    ONS_CHECK(!same, ONS_INVALID_ARGUMENT, "--%s: %s would take the place of what %s reads; give another name", option,
+              path, other_option);
+    return NULL;
+}
+
+static ons_status *check_result(const ons_model *model, const ons_config *config, const char *option,
+                                const char *path) {
+    if (path == NULL) return NULL;
+    ONS_TRY(check_writable(option, path));
+    const struct {
+        const char *option, *path;
+    } read[] = {{"--target", config->target},
+                {"--val-target", config->val_target},
+                {"--tokens", config->tokens},
+                {"--val-tokens", config->val_tokens},
+                {"the model", strcmp(option, "out") == 0 ? NULL : model->path}};
+    for (size_t i = 0; i < sizeof read / sizeof read[0]; ++i)
+        ONS_TRY(check_apart(option, path, read[i].option, read[i].path));
+    for (size_t i = 0; i < config->inputs.count; ++i)
+        ONS_TRY(check_apart(option, path, "--input", config->inputs.items[i].value));
+    for (size_t i = 0; i < config->val_inputs.count; ++i)
+        ONS_TRY(check_apart(option, path, "--val-input", config->val_inputs.items[i].value));
+    return NULL;
+}
+
+ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
+    ONS_TRY(check_result(model, config, "out", config->out));
+    ONS_TRY(check_result(model, config, "log-json", config->log_json));
+    ONS_TRY(check_result(model, config, "trace", config->trace));
+    for (size_t i = 0; i < config->outputs.count; ++i)
+        ONS_TRY(check_result(model, config, "output", config->outputs.items[i].value));
+    return NULL;
+}

@@ -1,0 +1,12 @@
+/* Files that a run writes, checked before it begins: hours of work must not end with a result that cannot be written,
+ * or that has taken the place of the data. */
+#ifndef ONSTAGE_ENGINE_RESULTS_H
+#define ONSTAGE_ENGINE_RESULTS_H
+
+#include "engine/model.h"
+
+/* Fails with the option named where a file cannot be written (its folder is missing or locked, it is a folder itself),
+ * or where it is one that the run reads. --out may take the place of the model. */
+ons_status *ons_check_results(const ons_model *model, const ons_config *config);
+
+#endif
