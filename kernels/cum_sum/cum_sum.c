@@ -1,48 +1,17 @@
 /* CumSum: running sums along an axis, with or without the element itself, from either end. */
 #include "kernels/common/integers.h"
-#include "kernels/common/kernel.h"
-
-enum { EXCLUSIVE, REVERSE };
-
-typedef struct state {
-    int64_t outer, length, inner;
-    bool exclusive, reverse;
-} state;
-
-static ons_status *make_state(const ons_operands *o, state *s) {
-    const ons_shape *shape = &o->inputs[0].shape;
-    int64_t axes[ONS_INTEGERS_MAX];
-    uint32_t count, axis;
-    ONS_TRY(ons_constant_integers(o, 1, axes, &count));
-    if (count != 1) return ons_node_error(o, "the axis must be one number");
-    ONS_TRY(ons_node_axis(o, axes[0], shape->rank, &axis));
-    *s = (state){ons_shape_span(shape, 0, axis), shape->dims[axis], ons_shape_span(shape, axis + 1, shape->rank),
-                 ons_attribute_int(o, EXCLUSIVE) != 0, ons_attribute_int(o, REVERSE) != 0};
-    return NULL;
-}
-
-static ons_status *cum_sum_infer(ons_operands *o) {
-    state s;
-    ONS_TRY(make_state(o, &s));
-    o->outputs[0] = o->inputs[0];
-    return NULL;
-}
-
-/* The element that is added `step`-th. */
-static int64_t place(const state *s, int64_t outer, int64_t inner, int64_t step) {
-    return (outer * s->length + (s->reverse ? s->length - 1 - step : step)) * s->inner + inner;
-}
+#include "kernels/common/running.h"
 
 static void cum_sum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    state s = {0};
-    ons_status_free(make_state(o, &s)); /* has passed inference */
+    ons_running s = {0};
+    ons_status_free(ons_running_of(o, &s)); /* has passed inference */
     bool is_float = ons_dtype_is_float(o->inputs[0].dtype);
     for (int64_t row = 0; row < s.outer * s.inner; ++row) {
         double sum = 0;
         int64_t whole = 0;
         for (int64_t i = 0; i < s.length; ++i) {
-            int64_t at = place(&s, row / s.inner, row % s.inner, i);
+            int64_t at = ons_running_place(&s, row / s.inner, row % s.inner, i);
             double before = sum;
             int64_t whole_before = whole;
             if (is_float) {
@@ -56,28 +25,19 @@ static void cum_sum_reference(const ons_operands *o, const ons_step *step, const
     }
 }
 
-static ons_status *cum_sum_prepare(ons_prepare *p) {
-    if (p->operands->inputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(p->operands->inputs[0].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    return make_state(p->operands, memory);
-}
-
 /* Sums in double: a long running sum would lose its digits. Columns of one outer entry run side by side in blocks. */
 static void cum_sum_run(const ons_launch *launch) {
-    enum { COLUMNS = 32 };
-    const state *s = launch->state;
+    const ons_running *s = launch->state;
     const float *in = launch->inputs[0];
     float *out = launch->outputs[0];
-    int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;
+    int64_t blocks = (s->inner + ONS_RUNNING_COLUMNS - 1) / ONS_RUNNING_COLUMNS;
 #pragma omp parallel for schedule(static) if (s->outer * s->length * s->inner > ONS_PARALLEL_GRAIN)
     for (int64_t task = 0; task < s->outer * blocks; ++task) {
-        int64_t first = task % blocks * COLUMNS, width = s->inner - first < COLUMNS ? s->inner - first : COLUMNS;
-        double sums[COLUMNS] = {0};
+        int64_t first = task % blocks * ONS_RUNNING_COLUMNS,
+                width = s->inner - first < ONS_RUNNING_COLUMNS ? s->inner - first : ONS_RUNNING_COLUMNS;
+        double sums[ONS_RUNNING_COLUMNS] = {0};
         for (int64_t i = 0; i < s->length; ++i) {
-            int64_t at = place(s, task / blocks, first, i);
+            int64_t at = ons_running_place(s, task / blocks, first, i);
             for (int64_t k = 0; k < width; ++k) {
                 double after = sums[k] + in[at + k];
                 out[at + k] = (float)(s->exclusive ? sums[k] : after);
@@ -88,9 +48,10 @@ static void cum_sum_run(const ons_launch *launch) {
 }
 
 static ons_status *cum_sum_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_build(g->builder, &ons_op_cum_sum, ONS_IN(g->cotangents[0], ons_gradient_input(g, 1)),
-                                ONS_WITH(ONS_AT_INT(EXCLUSIVE, ons_attribute_int(g->operands, EXCLUSIVE)),
-                                         ONS_AT_INT(REVERSE, ons_attribute_int(g->operands, REVERSE) == 0)));
+    g->gradients[0] =
+        ons_build(g->builder, &ons_op_cum_sum, ONS_IN(g->cotangents[0], ons_gradient_input(g, 1)),
+                  ONS_WITH(ONS_AT_INT(ONS_RUNNING_EXCLUSIVE, ons_attribute_int(g->operands, ONS_RUNNING_EXCLUSIVE)),
+                           ONS_AT_INT(ONS_RUNNING_REVERSE, ons_attribute_int(g->operands, ONS_RUNNING_REVERSE) == 0)));
     return NULL;
 }
 
@@ -109,14 +70,18 @@ static const ons_case cum_sum_cases[] = {
      .flops = 9},
     {.name = "threads", .inputs = {ONS_F32(3, 300, 45), ONS_I64_SCALAR(1)}, .tolerance = 1e-6, .flops = 40500},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 5), ONS_I64_SCALAR(0)}, .flops = 5},
+    {.name = "bytes", .inputs = {ONS_RANDOM(ONS_INT8, -9, 9, 5, 2), ONS_I64_SCALAR(0)}, .flops = 10},
+    {.name = "double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -9, 9, 5, 2), ONS_I64_SCALAR(0)},
+     .tolerance = 1e-9,
+     .flops = 10},
     {.name = "outside", .inputs = {ONS_F32(3), ONS_I64_SCALAR(1)}, .error = "axis 1"},
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(cum_sum, "CumSum", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("exclusive", 0), ONS_INT_ATTRIBUTE("reverse", 0)),
-                    ONS_INFER(cum_sum_infer), ONS_COST(ons_cost_elementwise),
+ONS_DEFINE_OPERATOR(cum_sum, "CumSum", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_RUNNING_ATTRIBUTES,
+                    ONS_INFER(ons_running_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(cum_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(cum_sum_reference), ONS_CPU_KERNEL(cum_sum_prepare, cum_sum_run),
+                    ONS_REFERENCE(cum_sum_reference), ONS_CPU_KERNEL(ons_running_prepare, cum_sum_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), cum_sum_cases);
