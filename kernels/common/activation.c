@@ -2,7 +2,22 @@
 
 #include <math.h>
 
-typedef enum kind { NONE, RELU, SIGMOID, TANH, ELU, LEAKY_RELU, CLIP, HARD_SIGMOID, KIND_COUNT } kind;
+typedef enum kind {
+    NONE,
+    RELU,
+    SIGMOID,
+    TANH,
+    ELU,
+    LEAKY_RELU,
+    CLIP,
+    HARD_SIGMOID,
+    HARD_SWISH,
+    SELU,
+    SOFTPLUS,
+    SOFTSIGN,
+    THRESHOLDED_RELU,
+    KIND_COUNT
+} kind;
 
 static const struct {
     const char *name;
@@ -16,6 +31,11 @@ static const struct {
     [LEAKY_RELU] = {"LeakyRelu", {0.01}},
     [CLIP] = {"Clip", {-INFINITY, INFINITY}},
     [HARD_SIGMOID] = {"HardSigmoid", {0.2, 0.5}},
+    [HARD_SWISH] = {"HardSwish", {0}},
+    [SELU] = {"Selu", {1.67326319217681884765625, 1.05070102214813232421875}},
+    [SOFTPLUS] = {"Softplus", {0}},
+    [SOFTSIGN] = {"Softsign", {0}},
+    [THRESHOLDED_RELU] = {"ThresholdedRelu", {1}},
 };
 
 static kind kind_of(const ons_activation *activation) {
@@ -36,6 +56,10 @@ ons_status *ons_activation_resolve(const ons_operands *o, ons_activation *activa
     return NULL;
 }
 
+static ons_value_id with_two(ons_mode_change *m, const ons_operator *op, ons_value_id x, double first, double second) {
+    return ons_build(m->builder, op, ONS_IN(x), ONS_WITH(ONS_AT_FLOAT(0, first), ONS_AT_FLOAT(1, second)));
+}
+
 ons_value_id ons_activation_expand(ons_mode_change *m, const ons_activation *activation, ons_value_id x) {
     double first = activation->parameters[0], second = activation->parameters[1];
     switch (kind_of(activation)) {
@@ -44,11 +68,13 @@ ons_value_id ons_activation_expand(ons_mode_change *m, const ons_activation *act
     case TANH: return ons_expand1(m, &ons_op_tanh, x);
     case ELU: return ons_build(m->builder, &ons_op_elu, ONS_IN(x), ONS_WITH(ONS_AT_FLOAT(0, first)));
     case LEAKY_RELU: return ons_build(m->builder, &ons_op_leaky_relu, ONS_IN(x), ONS_WITH(ONS_AT_FLOAT(0, first)));
-    case HARD_SIGMOID:
-        x = ons_expand_sum(m, ons_expand_scale(m, x, first), ons_expand_scalar_like(m, x, second));
-        first = 0;
-        second = 1;
-        break;
+    case HARD_SIGMOID: return with_two(m, &ons_op_hard_sigmoid, x, first, second);
+    case HARD_SWISH: return ons_expand1(m, &ons_op_hard_swish, x);
+    case SELU: return with_two(m, &ons_op_selu, x, first, second);
+    case SOFTPLUS: return ons_expand1(m, &ons_op_softplus, x);
+    case SOFTSIGN: return ons_expand1(m, &ons_op_softsign, x);
+    case THRESHOLDED_RELU:
+        return ons_build(m->builder, &ons_op_thresholded_relu, ONS_IN(x), ONS_WITH(ONS_AT_FLOAT(0, first)));
     case CLIP: break;
     default: return x;
     }
@@ -67,6 +93,11 @@ double ons_activation_reference(const ons_activation *activation, double x) {
     case LEAKY_RELU: return x < 0 ? first * x : x;
     case HARD_SIGMOID: return fmin(fmax(first * x + second, 0), 1);
     case CLIP: return fmin(fmax(x, first), second);
+    case HARD_SWISH: return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case SELU: return second * (x > 0 ? x : first * expm1(x));
+    case SOFTPLUS: return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+    case SOFTSIGN: return x / (1 + fabs(x));
+    case THRESHOLDED_RELU: return x > first ? x : 0;
     default: return x;
     }
 }

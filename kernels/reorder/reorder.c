@@ -27,13 +27,22 @@ typedef struct reorder_state {
     size_t bytes;       /* to be copied, where there is no primitive */
 } reorder_state;
 
-static ons_status *make(ons_prepare *p, const ons_type *from, const ons_type *to, ons_dnnl *d) {
+/* What is moved are bytes: truth values, which gradients choose by, go as the integers that they are kept in. */
+static ons_type as_moved(const ons_type *type) {
+    ons_type moved = *type;
+    if (moved.dtype == ONS_BOOL) moved.dtype = ONS_UINT8;
+    return moved;
+}
+
+static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *wanted, ons_dnnl *d) {
     static const int arguments[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
     const ons_operands *o = p->operands;
+    ons_type moved_from = as_moved(given), moved_to = as_moved(wanted);
+    const ons_type *from = &moved_from, *to = &moved_to;
     int64_t groups = ons_layout_groups(ons_layout_is_weight(from->layout) ? from->layout : to->layout);
     dnnl_memory_desc_t source, target;
     if (!ons_dnnl_describe(from, groups, &source) || !ons_dnnl_describe(to, groups, &target))
-        return ons_node_error(o, "cannot change the layout of %s from %s to %s", ons_dtype_name(from->dtype),
+        return ons_node_error(o, "cannot change the layout of %s from %s to %s", ons_dtype_name(given->dtype),
                               ons_layout_name(from->layout), ons_layout_name(to->layout));
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_dnnl_engine(&engine));
@@ -86,6 +95,10 @@ static const ons_case reorder_cases[] = {
      .no_gradient = true},
     {.name = "channels_last_3d",
      .inputs = {ONS_F32(2, 5, 3, 2, 2)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "truth",
+     .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 2, 5, 3, 4)},
      .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
      .no_gradient = true},
     {.name = "one_channel",
