@@ -1,6 +1,7 @@
 #include "engine/model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/passes/classify.h"
 #include "graph/passes/fill.h"
@@ -8,6 +9,20 @@
 #include "kernels/registry.h"
 
 static bool insists(const void *config, const char *name) { return ons_config_insists(config, name); }
+
+/* --loss-output, and what --output asks for, are all that a model has to compute then. */
+static ons_status *wanted_outputs(const ons_config *config, ons_arena *arena, ons_import_options *options) {
+    const char **names;
+    if (config->loss_output == NULL) return NULL;
+    ONS_NEW(names, arena, config->outputs.count + 1);
+    names[options->output_count++] = config->loss_output;
+    for (size_t i = 0; i < config->outputs.count; ++i) {
+        const char *name = config->outputs.items[i].name;
+        if (name[0] != '\0' && strcmp(name, config->loss_output) != 0) names[options->output_count++] = name;
+    }
+    options->outputs = names;
+    return NULL;
+}
 
 static ons_status *import_options(const ons_config *config, ons_arena *arena, ons_import_options *options) {
     *options = (ons_import_options){0};
@@ -21,7 +36,7 @@ static ons_status *import_options(const ons_config *config, ons_arena *arena, on
     for (size_t i = 0; i < config->untie.count; ++i) untie[i] = config->untie.items[i];
     *options = (ons_import_options){
         .ties = ties, .tie_count = config->ties.count, .untie = untie, .untie_count = config->untie.count};
-    return NULL;
+    return wanted_outputs(config, arena, options);
 }
 
 static ons_status *open_model(ons_model *m, const char *path, const ons_config *config, ons_blockers *blockers) {
