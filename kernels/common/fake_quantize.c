@@ -12,7 +12,7 @@ ons_status *ons_fake_resolve(const ons_operands *o, uint32_t first, ons_fake *fa
         if (!ons_has_input(o, i)) continue;
         if (!ons_quantized_range(o->inputs[i].dtype, &low, &high) ||
             (fake->zero_dtype != ONS_NO_DTYPE && fake->zero_dtype != o->inputs[i].dtype) ||
-            !ons_shape_equal(&o->inputs[i].shape, &o->inputs[first + 1].shape))
+            !ons_scales_alike(&o->inputs[i].shape, &o->inputs[first + 1].shape))
             return ons_node_error(o, "a zero point does not fit");
         fake->zero_dtype = o->inputs[i].dtype;
     }

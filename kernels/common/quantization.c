@@ -20,11 +20,16 @@ static ons_status *resolve_blocks(const ons_operands *o, const ons_type *x, uint
     return NULL;
 }
 
+bool ons_scales_alike(const ons_shape *a, const ons_shape *b) {
+    bool single = a->rank <= 1 && b->rank <= 1 && ons_shape_elements(a) == 1 && ons_shape_elements(b) == 1;
+    return single || ons_shape_equal(a, b);
+}
+
 ons_status *ons_scales_resolve(const ons_operands *o, const ons_type *x, uint32_t scale, uint32_t zero, int64_t axis,
                                int64_t block, ons_scales *s) {
     const ons_shape *shape = &o->inputs[scale].shape;
     *s = (ons_scales){.elements = ons_elements(x), .inner = 1, .length = 1, .block = 1, .blocks = 1, .count = 1};
-    if (zero != ONS_NONE && ons_has_input(o, zero) && !ons_shape_equal(&o->inputs[zero].shape, shape))
+    if (zero != ONS_NONE && ons_has_input(o, zero) && !ons_scales_alike(shape, &o->inputs[zero].shape))
         return ons_node_error(o, "scale and zero point differ in shape");
     if (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1 && block == 0)) return NULL;
     uint32_t resolved;

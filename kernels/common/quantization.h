@@ -24,6 +24,9 @@ static inline int64_t ons_scale_of(const ons_scales *s, int64_t i) {
     return s->blocked ? (i / s->inner / s->length * s->blocks + at / s->block) * s->inner + i % s->inner : at;
 }
 
+/* Equal, or one number each: some write that as a vector. */
+bool ons_scales_alike(const ons_shape *a, const ons_shape *b);
+
 /* From the type of the tensor, the inputs `scale` and (where there is one) `zero`, and two attributes. Fails with the
  * node's name where they do not fit. `block` 0: no blocks. */
 ons_status *ons_scales_resolve(const ons_operands *o, const ons_type *x, uint32_t scale, uint32_t zero, int64_t axis,
