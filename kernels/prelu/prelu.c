@@ -14,14 +14,9 @@ static ons_status *prelu_infer(ons_operands *o) {
 }
 
 static ons_status *prelu_gradient(ons_gradient *g) {
-    ons_value_id x = ons_gradient_input(g, 0), zero = ons_make_scalar(g, 0);
-    ons_value_id negative = ons_make2(g, &ons_op_less, x, zero);
-    if (g->wanted[0])
-        g->gradients[0] =
-            ons_make3(g, &ons_op_where, negative, ons_make2(g, &ons_op_mul, g->cotangents[0], ons_gradient_input(g, 1)),
-                      g->cotangents[0]);
-    if (g->wanted[1])
-        g->gradients[1] = ons_make3(g, &ons_op_where, negative, ons_make2(g, &ons_op_mul, g->cotangents[0], x), zero);
+    ons_value_id x = ons_gradient_input(g, 0), dy = g->cotangents[0];
+    if (g->wanted[0]) g->gradients[0] = ons_make3(g, &ons_op_prelu_gradient, dy, x, ons_gradient_input(g, 1));
+    if (g->wanted[1]) g->gradients[1] = ons_make2(g, &ons_op_prelu_slope_gradient, dy, x);
     return NULL;
 }
 
