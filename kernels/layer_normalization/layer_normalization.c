@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/common/norm_rows.h"
+#include "kernels/common/rules.h"
 #include "kernels/layer_normalization/patterns.h"
 
 enum { AXIS, EPSILON };
@@ -73,8 +74,24 @@ static void layer_normalization_run(const ons_launch *launch) {
     ons_normalize_rows(&state->norm, state->epsilon, true, x, scale, bias, y, means, deviations);
 }
 
-static ons_status *layer_normalization_gradient(ons_gradient *g) {
-    ONS_TRY(ons_refuse_cotangents(g, 1));
+/* What comes to x through the mean and through r, the inverse deviation: with n numbers in a row,
+ *   d mean ÷ n - d r · r³ (x - mean) ÷ n */
+static ons_value_id differentiate_statistics(ons_gradient *g, ons_value_id mean, ons_value_id inverse) {
+    const ons_shape *shape = &g->operands->inputs[0].shape;
+    ons_layer_norm norm = {0};
+    ons_builder_fail(g->builder, find_norm(g->operands, &norm));
+    ons_value_id share = ons_make_scalar(g, 1 / (double)(norm.columns > 0 ? norm.columns : 1));
+    ons_value_id by_row = mean == ONS_NONE ? ONS_NONE : ons_make2(g, &ons_op_mul, mean, share);
+    if (inverse == ONS_NONE)
+        return ons_make2(g, &ons_op_expand, by_row, ons_build_integers(g->builder, shape->dims, shape->rank));
+    ons_value_id r = ons_gradient_output(g, 2), cube = ons_make2(g, &ons_op_mul, r, ons_make2(g, &ons_op_mul, r, r));
+    ons_value_id factor = ons_make2(g, &ons_op_mul, ons_make2(g, &ons_op_mul, inverse, cube), share);
+    ons_value_id centred = ons_make2(g, &ons_op_sub, ons_gradient_output(g, 1), ons_gradient_input(g, 0));
+    ons_value_id through = ons_make2(g, &ons_op_mul, centred, factor);
+    return by_row == ONS_NONE ? through : ons_make2(g, &ons_op_add, through, by_row);
+}
+
+static void differentiate_result(ons_gradient *g) {
     ons_builder *builder = g->builder;
     ons_value_id scale = ons_gradient_input(g, 1);
     bool has_bias = ons_has_input(g->operands, 2);
@@ -85,13 +102,24 @@ static ons_status *layer_normalization_gradient(ons_gradient *g) {
         ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), scale, ons_gradient_output(g, 1), ons_gradient_output(g, 2)),
         ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, AXIS))), 3, wanted, results);
     for (uint32_t i = 0; i < (has_bias ? 3u : 2u); ++i) g->gradients[i] = results[i];
-    if (!wanted[2]) return NULL;
+    if (!wanted[2]) return;
     /* It comes out in the scale's shape; the bias may have ones in front where the scale has none. */
     const ons_shape *shape = &g->operands->inputs[2].shape;
     if (!ons_shape_equal(shape, &g->operands->inputs[1].shape))
         g->gradients[2] =
             ons_build(builder, ons_registry_role(builder->registry, ONS_ROLE_RESHAPE),
                       ONS_IN(results[2], ons_build_integers(builder, shape->dims, shape->rank)), ONS_DEFAULTS);
+}
+
+static ons_status *layer_normalization_gradient(ons_gradient *g) {
+    /* The statistics are float32 whatever x is. */
+    if (g->operands->inputs[0].dtype != ONS_FLOAT32) ONS_TRY(ons_refuse_cotangents(g, 1));
+    uint32_t outputs = ons_graph_node(g->builder->graph, g->node)->output_count;
+    ons_value_id mean = outputs > 1 ? g->cotangents[1] : ONS_NONE, inverse = outputs > 2 ? g->cotangents[2] : ONS_NONE;
+    if (g->cotangents[0] != ONS_NONE) differentiate_result(g);
+    if ((mean == ONS_NONE && inverse == ONS_NONE) || !g->wanted[0]) return NULL;
+    ons_value_id more = differentiate_statistics(g, mean, inverse);
+    g->gradients[0] = g->cotangents[0] == ONS_NONE ? more : ons_make2(g, &ons_op_add, g->gradients[0], more);
     return NULL;
 }
 
