@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/operator.h"
@@ -29,16 +30,41 @@ void ons_graph_free(ons_graph *graph) {
     ons_arena_free(graph->arena); /* the graph itself lies in it */
 }
 
+static bool is_free(const ons_map *taken, const char *base, uint32_t number, char *text, size_t size) {
+    snprintf(text, size, "%s_%u", base, number);
+    return ons_map_get(taken, text) == ONS_MAP_ABSENT;
+}
+
+/* Leaves in `text` the first free name with a number, looking at few of a long run of taken ones: doubling finds a free
+ * number, halving the way back finds the end of the run. */
+static void number_name(const ons_map *taken, const char *base, char *text, size_t size) {
+    uint32_t low = 0, high = 1;
+    while (!is_free(taken, base, high, text, size)) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (is_free(taken, base, middle, text, size))
+            high = middle;
+        else
+            low = middle;
+    }
+    snprintf(text, size, "%s_%u", base, high);
+}
+
 /* A copy of `name` that `taken` does not hold yet: "relu", "relu_1", "relu_2", … */
 static ons_status *unique_name(ons_graph *graph, const ons_map *taken, const char *name, const char **result) {
     const char *base = name == NULL || name[0] == '\0' ? "unnamed" : name;
-    const char *copy = ons_arena_copy_text(graph->arena, base);
-    /* Doubling, then walking back would find the first free number in logarithmic time; names made by passes carry
-     * the node's name already, so runs are short. */
-    for (uint32_t number = 1; copy != NULL && ons_map_get(taken, copy) != ONS_MAP_ABSENT; ++number)
-        copy = ons_arena_format(graph->arena, "%s_%u", base, number);
-    if (copy == NULL) return ons_status_out_of_memory();
-    *result = copy;
+    if (ons_map_get(taken, base) == ONS_MAP_ABSENT) {
+        *result = ons_arena_copy_text(graph->arena, base);
+        return *result == NULL ? ons_status_out_of_memory() : NULL;
+    }
+    size_t size = strlen(base) + 16;
+    char *text = ons_arena_allocate(graph->arena, size, 1);
+    if (text == NULL) return ons_status_out_of_memory();
+    number_name(taken, base, text, size);
+    *result = text;
     return NULL;
 }
 

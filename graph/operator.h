@@ -139,7 +139,7 @@ typedef enum ons_role {
     ONS_NO_ROLE,
     ONS_ROLE_ADD,
     ONS_ROLE_REDUCE_SUM,    /* inputs: data, axes; attribute 0: keepdims */
-    ONS_ROLE_RESHAPE,       /* inputs: data, shape */
+    ONS_ROLE_RESHAPE,       /* inputs: data, shape; attribute 0: whether a 0 in shape is a size */
     ONS_ROLE_REORDER,       /* change of layout; attribute 0: the new layout */
     ONS_ROLE_ACCUMULATE,    /* inputs: sum so far, summand */
     ONS_ROLE_CROSS_ENTROPY, /* losses: see graph/passes/loss.h */
@@ -156,6 +156,9 @@ typedef enum ons_role {
     ONS_ROLE_ADAMW,
     ONS_ROLE_ADAGRAD,
     ONS_ROLE_RMSPROP,
+    ONS_ROLE_SPLIT,  /* attribute 0: axis; 1: number of equal pieces */
+    ONS_ROLE_CONCAT, /* attribute 0: axis */
+    ONS_ROLE_SELECT, /* inputs: condition, taken where it is true, taken elsewhere */
     ONS_ROLE_COUNT,
 } ons_role;
 
@@ -172,6 +175,10 @@ typedef enum ons_trait {
     ONS_TRAIT_GRADIENT = 1 << 9,        /* output i is the derivative of the value that attribute 2 names by the value
                                            that attribute 0 names at i, which is input i */
     ONS_TRAIT_QUANTIZED = 1 << 10,      /* computes in integers, for inference alone: `check` names it */
+    ONS_TRAIT_LOOP = 1 << 11,           /* attribute 0 is the body of ONNX's Loop: unrolled when shapes are bound */
+    ONS_TRAIT_SCAN = 1 << 12,           /* ONNX's Scan, likewise; attributes: body, num_scan_inputs, axes and directions
+                                           of the inputs, those of the outputs, and whether all have samples at axis 0 */
+    ONS_TRAIT_LISTS = 1 << 13,          /* makes or takes a list of tensors (ons_forms.mode replaces it) */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */

@@ -234,13 +234,12 @@ void ons_scope_free(scope *s) {
  * branches */
 
 static ons_status *import_branch_parts(scope *s, const Onnx__GraphProto *proto) {
-    const char *symbols[ONS_RANK_MAX];
+    /* What a body takes has the type of what it is given, whatever the file says or leaves out. */
+    static const ons_type unknown = {.dtype = ONS_NO_DTYPE};
     for (size_t i = 0; i < proto->n_input; ++i) {
-        ons_type type;
         ons_value_id value;
         if (ons_map_get(&s->names, ons_text(proto->input[i]->name)) != ONS_MAP_ABSENT) continue; /* an initialiser */
-        ONS_TRY(ons_value_info_type(proto->input[i], s->graph->arena, &type, symbols));
-        ONS_TRY(ons_scope_add(s, ons_text(proto->input[i]->name), ONS_INPUT, &type, &value));
+        ONS_TRY(ons_scope_add(s, ons_text(proto->input[i]->name), ONS_INPUT, &unknown, &value));
         ONS_PUSH(&s->graph->inputs, value);
     }
     ONS_TRY(ons_import_nodes(s, proto->node, proto->n_node));

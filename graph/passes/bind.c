@@ -6,30 +6,8 @@
 #include "graph/evaluate.h"
 #include "graph/operands.h"
 #include "graph/passes/bind_gradient.h"
+#include "graph/passes/binder.h"
 #include "graph/passes/prune.h"
-
-typedef struct symbol_size {
-    const char *name;
-    int64_t size;
-} symbol_size;
-
-typedef struct binder {
-    const ons_registry *registry;
-    const ons_bind_options *options;
-    ons_blockers *blockers; /* NULL: the first problem ends it */
-    ons_graph *to;
-    ons_builder builder;
-    ONS_VECTOR(symbol_size) symbols; /* resolved so far */
-} binder;
-
-/* A graph being copied: the outermost one, or a branch inside it. */
-typedef struct scope {
-    const ons_graph *from;
-    const struct scope *outer;
-    ons_value_id *map; /* from → to; ONS_NONE: not made (yet) */
-} scope;
-
-static ons_status *bind_nodes(binder *b, scope *s);
 
 /* --------------------------------------------------------------------------------------------------------- dimensions
  */
@@ -85,8 +63,7 @@ static ons_status *bind_input(binder *b, scope *s, size_t index) {
 /* ------------------------------------------------------------------------------------------------------------- values
  */
 
-/* The bound value for one of the scope's: made by a node already bound, or an initialiser copied now, or a capture. */
-static ons_status *resolve(binder *b, const scope *s, ons_value_id id, ons_value_id *result) {
+ons_status *ons_bind_resolve(binder *b, const scope *s, ons_value_id id, ons_value_id *result) {
     *result = ONS_NONE;
     if (id == ONS_NONE) return NULL;
     if (s->map[id] != ONS_NONE) {
@@ -100,7 +77,7 @@ static ons_status *resolve(binder *b, const scope *s, ons_value_id id, ons_value
         ons_value_id captured = ons_graph_find_value(s->outer->from, value->name);
         ONS_CHECK(captured != ONS_NONE, ONS_INVALID_MODEL, "value '%s' of a branch is not defined outside of it",
                   value->name);
-        ONS_TRY(resolve(b, s->outer, captured, result));
+        ONS_TRY(ons_bind_resolve(b, s->outer, captured, result));
         s->map[id] = *result;
         return NULL;
     }
@@ -123,14 +100,6 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
 
 /* -------------------------------------------------------------------------------------------------------------- nodes
  */
-
-typedef struct pending {
-    const ons_node *node;       /* in the scope's graph */
-    ons_operands operands;      /* inferred */
-    const ons_value_id *inputs; /* bound */
-    ons_value_id *outputs;      /* to be set: bound */
-    bool *used;                 /* whether the file names the output */
-} pending;
 
 static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
     const ons_operands *o = &p->operands;
@@ -155,7 +124,7 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
     o->op->reference(o, &step, inputs, outputs);
     for (uint32_t i = 0; i < p->node->output_count; ++i)
         if (p->used[i] && o->outputs[i].dtype != ONS_NO_DTYPE)
-            p->outputs[i] = ons_build_constant(&b->builder, p->node->name, &o->outputs[i], outputs[i]);
+            p->outputs[i] = ons_build_constant(&b->builder, p->name, &o->outputs[i], outputs[i]);
     return ons_builder_finish(&b->builder);
 }
 
@@ -170,32 +139,22 @@ static ons_status *change_mode(binder *b, pending *p, bool *replaced) {
         .outputs = p->outputs,
         .outputs_used = p->used,
         .mode = b->options->mode,
+        .binder = b,
+        .name = p->name,
     };
     ONS_TRY(p->operands.op->forms.mode(&change));
     *replaced = change.replaced;
     return ons_builder_finish(&b->builder);
 }
 
-static ons_status *bind_branch(binder *b, scope *s, pending *p) {
-    const ons_operands *o = &p->operands;
-    ONS_CHECK(
-        o->constants[0].data != NULL, ONS_UNSUPPORTED,
-        "node '%s' (%s): the condition depends on data; export the model with a fixed shape, so that it is constant",
-        o->name, o->op->name);
-    bool taken = *(const uint8_t *)o->constants[0].data != 0;
-    const ons_graph *branch = o->attributes[taken ? 0 : 1].graph;
-    ONS_CHECK(branch != NULL && branch->outputs.count >= p->node->output_count, ONS_INVALID_MODEL,
-              "node '%s' (%s): the branch has %zu outputs, the node %u", o->name, o->op->name,
-              branch == NULL ? 0 : branch->outputs.count, p->node->output_count);
-    scope inner = {.from = branch, .outer = s};
-    inner.map = malloc((branch->values.count + 1) * sizeof *inner.map);
-    if (inner.map == NULL) return ons_status_out_of_memory();
-    memset(inner.map, 0xff, (branch->values.count + 1) * sizeof *inner.map);
-    ons_status *status = bind_nodes(b, &inner);
-    for (uint32_t i = 0; status == NULL && i < p->node->output_count; ++i)
-        status = resolve(b, &inner, branch->outputs.items[i], &p->outputs[i]);
-    free(inner.map);
-    return status;
+/* Lists of tensors are for operators that take them apart. */
+static ons_status *check_lists(const pending *p) {
+    bool takes_lists = (p->node->op->roles.traits & ONS_TRAIT_LISTS) != 0;
+    for (uint32_t i = 0; i < p->node->input_count; ++i)
+        ONS_CHECK(takes_lists || !ons_bind_is_list(p->inputs[i]), ONS_UNSUPPORTED,
+                  "node '%s' (%s): input %u is a list of tensors, which this operator does not take", p->node->name,
+                  p->node->op->name, i);
+    return NULL;
 }
 
 /* The order of preference: nothing at all, a branch, constants, another form, the node as it is. */
@@ -205,7 +164,11 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
         p->outputs[0] = p->inputs[0];
         return NULL;
     }
-    if (op->roles.traits & ONS_TRAIT_CONTROL_FLOW) return bind_branch(b, s, p);
+    if (op->roles.traits & (ONS_TRAIT_CONTROL_FLOW | ONS_TRAIT_LOOP | ONS_TRAIT_SCAN))
+        return ons_bind_control_flow(b, s, p);
+    ONS_TRY(check_lists(p));
+    bool replaced;
+    if (op->roles.traits & ONS_TRAIT_LISTS) return change_mode(b, p, &replaced);
     ONS_TRY(ons_operands_infer(&p->operands));
     if (op->roles.traits & ONS_TRAIT_GRADIENT) {
         ons_bound_names names = {s->from, s->map};
@@ -213,7 +176,6 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
     }
     bool random = (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
     if (op->roles.traits & ONS_TRAIT_CONSTANT || (!random && ons_can_fold(&p->operands))) return fold(b, p, scratch);
-    bool replaced;
     ONS_TRY(change_mode(b, p, &replaced));
     if (replaced) return NULL;
     ons_inputs inputs = {p->inputs, p->node->input_count};
@@ -224,8 +186,27 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
 /* Whether the node made the value: what it merely hands through (an operand, a weight that a branch captures) keeps its
  * own name. `before`: how many values there were before the node. */
 static bool is_made_here(const ons_graph *graph, ons_value_id id, size_t before) {
+    if (ons_bind_is_list(id)) return false;
     const ons_value *value = ons_graph_value(graph, id);
     return id >= before && (value->producer != ONS_NONE || value->kind == ONS_CONSTANT);
+}
+
+/* A name as in the file, behind the scope's prefix. */
+static ons_status *prefixed(binder *b, const scope *s, const char *name, const char **result) {
+    *result = name;
+    if (s->prefix[0] == '\0' || name == NULL) return NULL;
+    *result = ons_arena_format(b->to->arena, "%s%s", s->prefix, name);
+    return *result == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *describe_operands(binder *b, const ons_node *node, const ons_value_id *inputs, ons_arena *scratch,
+                                     ons_operands *operands) {
+    ons_value_id *tensors;
+    ONS_NEW(tensors, scratch, node->input_count + 1);
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        tensors[i] = ons_bind_is_list(inputs[i]) ? (ons_value_id)ONS_NONE : inputs[i];
+    return ons_operands_make(b->to, node->op, node->name, node->attributes, tensors, node->input_count,
+                             node->output_count, scratch, operands);
 }
 
 static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_arena *scratch) {
@@ -235,7 +216,7 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
     ONS_NEW(p.outputs, scratch, node->output_count + 8); /* a mode function may be generous */
     ONS_NEW(p.used, scratch, node->output_count + 8);
     for (uint32_t i = 0; i < node->input_count; ++i) {
-        ONS_TRY(resolve(b, s, node->inputs[i], &inputs[i]));
+        ONS_TRY(ons_bind_resolve(b, s, node->inputs[i], &inputs[i]));
         if (node->inputs[i] != ONS_NONE && inputs[i] == ONS_NONE) return NULL; /* hangs on a blocker that was noted */
     }
     for (uint32_t i = 0; i < node->output_count; ++i) {
@@ -243,18 +224,59 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
         p.used[i] = node->outputs[i] != ONS_NONE;
     }
     p.inputs = inputs;
-    ONS_TRY(ons_operands_make(b->to, node->op, node->name, node->attributes, inputs, node->input_count,
-                              node->output_count, scratch, &p.operands));
-    b->builder.name = node->name;
+    ONS_TRY(prefixed(b, s, node->name, &p.name));
+    ONS_TRY(describe_operands(b, node, inputs, scratch, &p.operands));
+    b->builder.name = p.name;
     size_t before = b->to->values.count;
     ONS_TRY(place(b, s, &p, scratch));
     for (uint32_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] == ONS_NONE || p.outputs[i] == ONS_NONE) continue;
         s->map[node->outputs[i]] = p.outputs[i];
-        if (is_made_here(b->to, p.outputs[i], before))
-            ONS_TRY(rename_value(b->to, p.outputs[i], ons_graph_value(s->from, node->outputs[i])->name));
+        if (!is_made_here(b->to, p.outputs[i], before)) continue;
+        const char *name;
+        ONS_TRY(prefixed(b, s, ons_graph_value(s->from, node->outputs[i])->name, &name));
+        ONS_TRY(rename_value(b->to, p.outputs[i], name));
     }
     return NULL;
+}
+
+static ons_status *build_folded(binder *b, const ons_operator *op, const char *name, ons_inputs inputs,
+                                ons_settings settings, ons_arena *scratch, ons_value_id *output) {
+    uint32_t attributes = 0;
+    ons_attribute *values;
+    while (op->attributes[attributes].name != NULL) ++attributes;
+    ONS_NEW(values, scratch, attributes + 1);
+    for (uint32_t i = 0; i < attributes; ++i) values[i] = op->attributes[i].default_value;
+    for (uint32_t i = 0; i < settings.count; ++i) values[settings.items[i].index] = settings.items[i].value;
+    ons_node node = {.op = op, .name = name, .attributes = values, .input_count = inputs.count, .output_count = 1};
+    bool used[1] = {true};
+    pending p = {.node = &node, .name = name, .inputs = inputs.ids, .outputs = output, .used = used};
+    *output = ONS_NONE;
+    b->builder.name = name;
+    ONS_TRY(describe_operands(b, &node, inputs.ids, scratch, &p.operands));
+    ONS_TRY(ons_operands_infer(&p.operands));
+    if (ons_can_fold(&p.operands)) return fold(b, &p, scratch);
+    *output = ons_build(&b->builder, op, inputs, settings);
+    return ons_builder_finish(&b->builder);
+}
+
+ons_status *ons_bind_build(binder *b, const ons_operator *op, const char *name, ons_inputs inputs,
+                           ons_settings settings, ons_value_id *output) {
+    ONS_TRY(ons_builder_finish(&b->builder)); /* of the constants among the inputs */
+    ONS_CHECK(op != NULL, ONS_DEFECT, "node '%s': there is no operator of a role that binding needs", name);
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = build_folded(b, op, name, inputs, settings, scratch, output);
+    ons_arena_free(scratch);
+    return status;
+}
+
+/* A message without the node that it begins with, which is said beside it. */
+static const char *without_place(const ons_node *node, const char *message, ons_arena *arena) {
+    const char *place = ons_arena_format(arena, "node '%s' (%s): ", node->name, node->op->name);
+    size_t length = place == NULL ? 0 : strlen(place);
+    return ons_arena_copy_text(arena,
+                               place != NULL && strncmp(message, place, length) == 0 ? message + length : message);
 }
 
 /* Notes the problem and goes on, or ends with it. */
@@ -263,7 +285,7 @@ static ons_status *note(binder *b, const ons_node *node, ons_status *problem) {
     ons_blocker blocker = {
         .node = ons_arena_copy_text(b->to->arena, node->name),
         .operator_name = node->op->name,
-        .reason = ons_arena_copy_text(b->to->arena, ons_status_get_message(problem)),
+        .reason = without_place(node, ons_status_get_message(problem), b->to->arena),
         .remedy = NULL,
     };
     ons_status_free(problem);
@@ -300,7 +322,7 @@ static bool *find_needed(const ons_graph *from) {
     return live;
 }
 
-static ons_status *bind_nodes(binder *b, scope *s) {
+ons_status *ons_bind_nodes(binder *b, scope *s) {
     bool *live = find_needed(s->from);
     if (live == NULL) return ons_status_out_of_memory();
     const bool *needed = live + s->from->values.count;
@@ -334,15 +356,17 @@ static void pair_states(ons_graph *graph) {
 
 static ons_status *bind_graph(binder *b, scope *s) {
     for (size_t i = 0; i < s->from->inputs.count; ++i) ONS_TRY(bind_input(b, s, i));
-    ONS_TRY(bind_nodes(b, s));
+    ONS_TRY(ons_bind_nodes(b, s));
     for (size_t i = 0; i < s->from->outputs.count; ++i) {
         ons_value_id output;
-        ONS_TRY(resolve(b, s, s->from->outputs.items[i], &output));
+        ONS_TRY(ons_bind_resolve(b, s, s->from->outputs.items[i], &output));
+        const char *name = ons_graph_value(s->from, s->from->outputs.items[i])->name;
+        ONS_CHECK(!ons_bind_is_list(output), ONS_UNSUPPORTED, "output '%s' is a list of tensors; onstage gives tensors",
+                  name);
         if (output != ONS_NONE)
             ONS_PUSH(&b->to->outputs, output);
         else
-            ONS_CHECK(b->blockers != NULL, ONS_INVALID_MODEL, "output '%s' is made by no node",
-                      ons_graph_value(s->from, s->from->outputs.items[i])->name);
+            ONS_CHECK(b->blockers != NULL, ONS_INVALID_MODEL, "output '%s' is made by no node", name);
     }
     pair_states(b->to);
     return ons_prune(b->to, NULL, NULL, 0);
@@ -353,7 +377,7 @@ ons_status *ons_bind(const ons_graph *imported, const ons_registry *registry, co
     binder b = {.registry = registry, .options = options, .blockers = blockers};
     ONS_TRY(ons_graph_new(imported->store, imported->name, &b.to));
     b.builder = (ons_builder){.graph = b.to, .registry = registry, .phase = ONS_FORWARD, .origin = ONS_NONE};
-    scope s = {.from = imported, .map = malloc((imported->values.count + 1) * sizeof *s.map)};
+    scope s = {.from = imported, .prefix = "", .map = malloc((imported->values.count + 1) * sizeof *s.map)};
     ons_status *status = NULL;
     if (s.map == NULL) {
         status = ons_status_out_of_memory();
@@ -363,6 +387,7 @@ ons_status *ons_bind(const ons_graph *imported, const ons_registry *registry, co
     }
     free(s.map);
     ons_vector_free(&b.symbols);
+    ons_vector_free(&b.lists);
     if (status != NULL) {
         ons_graph_free(b.to);
         return status;

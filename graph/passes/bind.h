@@ -26,7 +26,26 @@ struct ons_mode_change {
     const bool *outputs_used; /* of each output, whether anything reads it */
     ons_mode mode;
     bool replaced;
+    struct binder *binder; /* for the functions below */
+    const char *name;      /* of the node where it will stand */
 };
+
+/* For operators with ONS_TRAIT_LISTS, whose mode function is all that they have: a list of tensors is a matter of
+ * binding and known there, element by element. Its type among the operands is ONS_NO_DTYPE. */
+
+/* Fails, naming the node, where the input is no list. */
+ons_status *ons_mode_list(const ons_mode_change *m, uint32_t input, const ons_value_id **items, uint32_t *count);
+/* Makes output 0 a list. */
+ons_status *ons_mode_set_list(ons_mode_change *m, const ons_value_id *items, uint32_t count);
+/* Makes output 0 the result of an operator with one output; it is computed now where all inputs are known. */
+ons_status *ons_mode_set(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings);
+/* The same for a value on the way there. */
+ons_status *ons_mode_build(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
+                           ons_value_id *result);
+/* A tensor cut into its indices along an axis, which disappears, and back. */
+ons_status *ons_mode_unstack(ons_mode_change *m, ons_value_id value, uint32_t axis, ons_value_id *items);
+ons_status *ons_mode_stack(ons_mode_change *m, const ons_value_id *items, uint32_t count, uint32_t axis,
+                           ons_value_id *result);
 
 /* A dimension given by name ("--dim N=4"), or the full shape of an input ("from the arrays"). */
 typedef struct ons_binding {

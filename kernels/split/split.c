@@ -152,11 +152,10 @@ static const ons_case split_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(split, "Split", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0),
-                                   ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
-                    ONS_INFER(split_infer), ONS_COST(ons_cost_copy),
-                    ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL),
-                    ONS_REFERENCE(split_reference), ONS_CPU_KERNEL(split_prepare, split_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), split_cases);
+ONS_DEFINE_OPERATOR(
+    split, "Split", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
+    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
+    ONS_INFER(split_infer), ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)),
+    ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_SPLIT, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(split_reference),
+    ONS_CPU_KERNEL(split_prepare, split_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), split_cases);

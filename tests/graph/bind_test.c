@@ -300,3 +300,175 @@ Test(classify, a_single_number_with_a_shape_is_a_weight) {
     must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph));
     close_bound(&b);
 }
+
+/* ------------------------------------------------------------------------------------------------------- control flow
+ */
+
+static void put_list(bytes *graph, int field, const char *const *names, int type) {
+    for (; *names != NULL; ++names) put_message(graph, field, value_info(*names, type, ""));
+}
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* state = Relu(state + x), collected = Exp(state); goes on while `goes_on`, one of its own values, holds. */
+static bytes loop_body(const char *goes_on) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("Add", "add", "state,x", "sum"));
+    put_message(&g, GRAPH_NODE, node("Relu", "relu", "sum", "next"));
+    put_message(&g, GRAPH_NODE, node("Exp", "exp", "next", "kept"));
+    put_message(&g, GRAPH_NODE, node("Less", "less", "i,one", "early"));
+    put_message(&g, GRAPH_NODE, node("ReduceMax", "max", "next", "most"));
+    put_message(&g, GRAPH_NODE, int_node("Cast", "cast", "most", "by_data", "to", BOOL));
+    put_integers(&g, "one", SCALAR_DIMS, (const int64_t[]){1}, 1);
+    put_text(&g, GRAPH_NAME, "body");
+    put_list(&g, GRAPH_INPUT, NAMES("i", "going", "state"), FLOAT);
+    put_list(&g, GRAPH_OUTPUT, NAMES(goes_on, "next", "kept"), FLOAT);
+    return g;
+}
+
+static bytes looping(const char *inputs, const char *goes_on) {
+    bytes g = {0}, loop = node("Loop", "loop", inputs, "last,all");
+    put_graph_attribute(&loop, "body", loop_body(goes_on));
+    put_message(&g, GRAPH_NODE, loop);
+    put_message(&g, GRAPH_NODE, node("ReduceSum", "count", "x", "trips"));
+    put_integers(&g, "three", SCALAR_DIMS, (const int64_t[]){3}, 1);
+    put_message(&g, GRAPH_INITIALIZER, raw_tensor("true", BOOL, SCALAR_DIMS, &(bool){true}, 1));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2"));
+    put_message(&g, GRAPH_OUTPUT, value_info("last", FLOAT, "2"));
+    put_message(&g, GRAPH_OUTPUT, value_info("all", FLOAT, "2,2"));
+    put_text(&g, GRAPH_NAME, "main");
+    return g;
+}
+
+/* The condition holds while i < 1: two steps of the three that the trip count allows. */
+Test(bind, loop_is_unrolled) {
+    bound b;
+    must(try_bind(&b, looping("three,true,x", "early"), &(ons_bind_options){.batch = 0}));
+    expect_text(&b, "graph main {\n"
+                    "  input x : float32[2]\n"
+                    "  constant integers : int64[2]\n"
+                    "  constant integers_1 : int64[2]\n"
+                    "  loop/0/sum = Add(x, x) : float32[2] @forward\n"
+                    "  loop/0/next = Relu(loop/0/sum) : float32[2] @forward\n"
+                    "  loop/0/kept = Exp(loop/0/next) : float32[2] @forward\n"
+                    "  loop/1/sum = Add(loop/0/next, x) : float32[2] @forward\n"
+                    "  last = Relu(loop/1/sum) : float32[2] @forward\n"
+                    "  loop/1/kept = Exp(last) : float32[2] @forward\n"
+                    "  loop_2 = Reshape(loop/0/kept, integers) allowzero=1 : float32[1,2] @forward\n"
+                    "  loop_1_1 = Reshape(loop/1/kept, integers_1) allowzero=1 : float32[1,2] @forward\n"
+                    "  all = Concat(loop_2, loop_1_1) axis=0 : float32[2,2] @forward\n"
+                    "  return last, all\n"
+                    "}\n");
+    close_bound(&b);
+}
+
+Test(bind, loop_that_depends_on_data_says_so) {
+    bound b;
+    must_fail(try_bind(&b, looping("trips,,x", "going"), &(ons_bind_options){.batch = 0}), ONS_UNSUPPORTED,
+              "the trip count depends on data");
+    close_bound(&b);
+    must_fail(try_bind(&b, looping("three,true,x", "by_data"), &(ons_bind_options){.batch = 0}), ONS_UNSUPPORTED,
+              "goes on after step 0 depends on data");
+    close_bound(&b);
+    must_fail(try_bind(&b, looping(",,x", "going"), &(ons_bind_options){.batch = 0}), ONS_UNSUPPORTED, "never ends");
+    close_bound(&b);
+    must_fail(try_bind(&b, looping(",true,x", "going"), &(ons_bind_options){.batch = 0}), ONS_UNSUPPORTED,
+              "shorter loop");
+    close_bound(&b);
+    must_fail(try_bind(&b, looping("three,true", "going"), &(ons_bind_options){.batch = 0}), ONS_INVALID_MODEL,
+              "do not fit");
+    close_bound(&b);
+}
+
+/* Backwards through the rows of x; the results are put together along axis 1. */
+Test(bind, scan_is_unrolled) {
+    bytes body = {0}, g = {0};
+    put_message(&body, GRAPH_NODE, node("Add", "add", "state,row", "next"));
+    put_message(&body, GRAPH_NODE, node("Mul", "mul", "next,next", "square"));
+    put_text(&body, GRAPH_NAME, "body");
+    put_list(&body, GRAPH_INPUT, NAMES("state", "row"), FLOAT);
+    put_list(&body, GRAPH_OUTPUT, NAMES("next", "square"), FLOAT);
+    bytes scan = node("Scan", "scan", "w,x", "last,squares");
+    put_graph_attribute(&scan, "body", body);
+    put_int_attribute(&scan, "num_scan_inputs", 1);
+    put_ints_attribute(&scan, "scan_input_directions", (const int64_t[]){1}, 1);
+    put_ints_attribute(&scan, "scan_output_axes", (const int64_t[]){-1}, 1);
+    put_message(&g, GRAPH_NODE, scan);
+    put_message(&g, GRAPH_INITIALIZER, float_tensor("w", DIMS(3), (const float[]){1, 2, 3}, 3));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("last", FLOAT, "3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("squares", FLOAT, "3,2"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    must(try_bind(&b, g, &(ons_bind_options){.batch = 0}));
+    expect_text(&b, "graph main {\n"
+                    "  input x : float32[2,3]\n"
+                    "  parameter w : float32[3]\n"
+                    "  constant integers : int64[1]\n"
+                    "  constant integers_1 : int64[1]\n"
+                    "  constant integers_2 : int64[2]\n"
+                    "  constant integers_3 : int64[2]\n"
+                    "  scan, scan_1 = Split(x, _) axis=0 num_outputs=2 : float32[1,3] @forward\n"
+                    "  scan_1_1 = Reshape(scan, integers) allowzero=1 : float32[3] @forward\n"
+                    "  scan_2 = Reshape(scan_1, integers_1) allowzero=1 : float32[3] @forward\n"
+                    "  scan/0/next = Add(w, scan_2) : float32[3] @forward\n"
+                    "  scan/0/square = Mul(scan/0/next, scan/0/next) : float32[3] @forward\n"
+                    "  last = Add(scan/0/next, scan_1_1) : float32[3] @forward\n"
+                    "  scan/1/square = Mul(last, last) : float32[3] @forward\n"
+                    "  scan_3 = Reshape(scan/0/square, integers_2) allowzero=1 : float32[3,1] @forward\n"
+                    "  scan_4 = Reshape(scan/1/square, integers_3) allowzero=1 : float32[3,1] @forward\n"
+                    "  squares = Concat(scan_3, scan_4) axis=1 : float32[3,2] @forward\n"
+                    "  return last, squares\n"
+                    "}\n");
+    close_bound(&b);
+}
+
+/* Where data decide, both branches are computed. */
+Test(bind, condition_by_data_chooses_elements) {
+    bytes g = {0}, choice = node("If", "choice", "condition", "y");
+    put_graph_attribute(&choice, "then_branch", branch("yes", "Relu", "yes_out"));
+    put_graph_attribute(&choice, "else_branch", branch("no", "Sigmoid", "no_out"));
+    put_message(&g, GRAPH_NODE, choice);
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_INPUT, value_info("condition", BOOL, "1"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,3"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    must(try_bind(&b, g, &(ons_bind_options){.batch = 0}));
+    expect_text(&b, "graph main {\n"
+                    "  input x : float32[2,3]\n"
+                    "  input condition : bool[1]\n"
+                    "  constant integers : int64[0]\n"
+                    "  yes_out = Relu(x) : float32[2,3] @forward\n"
+                    "  no_out = Sigmoid(x) : float32[2,3] @forward\n"
+                    "  choice = Reshape(condition, integers) allowzero=0 : bool[] @forward\n"
+                    "  y = Where(choice, yes_out, no_out) : float32[2,3] @forward\n"
+                    "  return y\n"
+                    "}\n");
+    close_bound(&b);
+}
+
+Test(bind, sequences_are_resolved) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("SplitToSequence", "split", "x", "rows"));
+    put_message(&g, GRAPH_NODE, node("SequenceAt", "at", "rows,last", "row"));
+    put_message(&g, GRAPH_NODE, node("SequenceInsert", "insert", "rows,row,zero", "more"));
+    put_message(&g, GRAPH_NODE, int_node("ConcatFromSequence", "join", "more", "y", "axis", 0));
+    put_message(&g, GRAPH_NODE, node("SequenceLength", "length", "more", "n"));
+    put_integers(&g, "last", SCALAR_DIMS, (const int64_t[]){-1}, 1);
+    put_integers(&g, "zero", SCALAR_DIMS, (const int64_t[]){0}, 1);
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "3,3"));
+    put_message(&g, GRAPH_OUTPUT, value_info("n", INT64, ""));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    must(try_bind(&b, g, &(ons_bind_options){.batch = 0}));
+    expect_text(&b, "graph main {\n"
+                    "  input x : float32[2,3]\n"
+                    "  constant integers : int64[2]\n"
+                    "  constant n : int64[]\n"
+                    "  split, split_1 = Split(x, integers) axis=0 : float32[1,3] @forward\n"
+                    "  y = Concat(split_1, split, split_1) axis=0 : float32[3,3] @forward\n"
+                    "  return y, n\n"
+                    "}\n");
+    close_bound(&b);
+}

@@ -90,8 +90,9 @@ ons_status *ons_check_descriptor(const ons_operator *op) {
                 op->arity.outputs_max > 0,
             "impossible arity");
     REQUIRE(op->infer != NULL && op->cost != NULL, "no shape inference or no cost");
-    REQUIRE(op->reference != NULL || (op->roles.traits & (ONS_TRAIT_CONTROL_FLOW | ONS_TRAIT_CONSTANT | ONS_TRAIT_GRADIENT)) != 0,
-            "no reference");
+    const uint32_t gone = ONS_TRAIT_CONTROL_FLOW | ONS_TRAIT_LOOP | ONS_TRAIT_SCAN | ONS_TRAIT_LISTS |
+                          ONS_TRAIT_CONSTANT | ONS_TRAIT_GRADIENT;
+    REQUIRE(op->reference != NULL || (op->roles.traits & gone) != 0, "no reference");
     ONS_TRY(check_attributes(op));
     ONS_TRY(check_gradient_field(op));
     ONS_TRY(check_kernel_field(&op->cpu, "CPU"));

@@ -119,6 +119,12 @@ void put_int_attribute(bytes *n, const char *name, int64_t value) {
     put_message(n, NODE_ATTRIBUTE, b);
 }
 
+void put_ints_attribute(bytes *n, const char *name, const int64_t *values, size_t count) {
+    bytes b = attribute(name, 7);
+    for (size_t i = 0; i < count; ++i) put_integer(&b, ATTRIBUTE_INTS, (uint64_t)values[i]);
+    put_message(n, NODE_ATTRIBUTE, b);
+}
+
 void put_float_attribute(bytes *n, const char *name, float value) {
     bytes b = attribute(name, 1);
     put_float(&b, ATTRIBUTE_F, value);

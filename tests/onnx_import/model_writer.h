@@ -91,6 +91,7 @@ bytes external_tensor(const char *name, int dtype, const int64_t *dims, const ch
 /* A NodeProto; inputs and outputs are separated by commas: "a,,b". */
 bytes node(const char *op_type, const char *name, const char *inputs, const char *outputs);
 void put_int_attribute(bytes *n, const char *name, int64_t value);
+void put_ints_attribute(bytes *n, const char *name, const int64_t *values, size_t count);
 void put_float_attribute(bytes *n, const char *name, float value);
 void put_tensor_attribute(bytes *n, const char *name, bytes tensor);
 void put_graph_attribute(bytes *n, const char *name, bytes graph);

@@ -1,0 +1,67 @@
+/* What the parts of binding share (bind.c, control_flow.c, sequences.c); nobody else includes this. */
+#ifndef ONSTAGE_GRAPH_PASSES_BINDER_H
+#define ONSTAGE_GRAPH_PASSES_BINDER_H
+
+#include "graph/passes/bind.h"
+
+typedef struct symbol_size {
+    const char *name;
+    int64_t size;
+} symbol_size;
+
+/* A list of values. There is none in a bound graph: whoever makes, takes apart or joins one is replaced. */
+typedef struct value_list {
+    const ons_value_id *items; /* in the bound graph's arena */
+    uint32_t count;
+} value_list;
+
+typedef struct binder {
+    const ons_registry *registry;
+    const ons_bind_options *options;
+    ons_blockers *blockers; /* NULL: the first problem ends it */
+    ons_graph *to;
+    ons_builder builder;
+    ONS_VECTOR(symbol_size) symbols; /* resolved so far */
+    ONS_VECTOR(value_list) lists;    /* see ons_bind_is_list */
+} binder;
+
+/* A graph being copied: the outermost one, or a branch or body inside it. */
+typedef struct scope {
+    const ons_graph *from;
+    const struct scope *outer;
+    ons_value_id *map;  /* from → to; ONS_NONE: not made (yet) */
+    const char *prefix; /* of the names of what is made: "" but in the steps of a loop */
+} scope;
+
+/* A node on its way. */
+typedef struct pending {
+    const ons_node *node;       /* in the scope's graph */
+    const char *name;           /* with the scope's prefix */
+    ons_operands operands;      /* inferred, where the operator can do that */
+    const ons_value_id *inputs; /* bound */
+    ons_value_id *outputs;      /* to be set: bound */
+    bool *used;                 /* whether the file names the output */
+} pending;
+
+/* Of values that stand for a list, in maps and among the operands of nodes on their way, never in the graph. */
+static inline bool ons_bind_is_list(ons_value_id id) { return id != ONS_NONE && (id & 0x80000000u) != 0; }
+
+/* The bound value for one of the scope's: made by a node already bound, or an initialiser copied now, or a capture. */
+ons_status *ons_bind_resolve(binder *b, const scope *s, ons_value_id id, ons_value_id *result);
+
+/* Binds all nodes that the scope's outputs need. */
+ons_status *ons_bind_nodes(binder *b, scope *s);
+
+/* Nodes with ONS_TRAIT_CONTROL_FLOW, ONS_TRAIT_LOOP or ONS_TRAIT_SCAN. */
+ons_status *ons_bind_control_flow(binder *b, scope *s, pending *p);
+
+/* A node with one output, or its result where all inputs are known. */
+ons_status *ons_bind_build(binder *b, const ons_operator *op, const char *name, ons_inputs inputs,
+                           ons_settings settings, ons_value_id *output);
+
+/* A tensor cut into its `count` indices along an axis, which disappears; and back. */
+ons_status *ons_bind_unstack(binder *b, const char *name, ons_value_id value, uint32_t axis, ons_value_id *items);
+ons_status *ons_bind_stack(binder *b, const char *name, const ons_value_id *items, uint32_t count, uint32_t axis,
+                           ons_value_id *value);
+
+#endif

@@ -1,0 +1,21 @@
+/* SequenceAt: one element of a sequence. */
+#include "kernels/common/sequences.h"
+
+static ons_status *sequence_at_resolve(ons_mode_change *m) {
+    const ons_value_id *items;
+    uint32_t count, at;
+    ONS_TRY(ons_mode_list(m, 0, &items, &count));
+    ONS_TRY(ons_sequence_position(m, 1, count, 0, &at));
+    if (at >= count) return ons_node_error(m->operands, "element %u of a sequence of %u", at, count);
+    m->outputs[0] = items[at];
+    m->replaced = true;
+    return NULL;
+}
+
+static const ons_case sequence_at_cases[] = {
+    {.name = "alone", .inputs = {ONS_F32(3), ONS_I64_SCALAR(0)}, .error = "sequences"},
+    {.name = NULL},
+};
+
+ONS_DEFINE_SEQUENCE_OPERATOR(sequence_at, "SequenceAt", 11, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
+                             sequence_at_resolve, sequence_at_cases);

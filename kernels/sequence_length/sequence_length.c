@@ -1,0 +1,19 @@
+/* SequenceLength: how many elements a sequence has. */
+#include "kernels/common/sequences.h"
+
+static ons_status *sequence_length_resolve(ons_mode_change *m) {
+    const ons_value_id *items;
+    uint32_t count;
+    ONS_TRY(ons_mode_list(m, 0, &items, &count));
+    m->outputs[0] = ons_build_scalar(m->builder, ONS_INT64, count);
+    m->replaced = true;
+    return NULL;
+}
+
+static const ons_case sequence_length_cases[] = {
+    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
+    {.name = NULL},
+};
+
+ONS_DEFINE_SEQUENCE_OPERATOR(sequence_length, "SequenceLength", 11, ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                             sequence_length_resolve, sequence_length_cases);
