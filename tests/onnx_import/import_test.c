@@ -408,6 +408,18 @@ Test(import, an_unknown_operator_is_named_once) {
     imported_free(&m);
 }
 
+Test(import, an_operator_that_is_known_to_be_missing_has_its_reason_and_way_out) {
+    static const char *const types[] = {"OldNorm", "NewNorm"};
+    static const char *const words[] = {"it is of yesterday; export it anew",
+                                        "it is the vendor's own; export without it"};
+    for (size_t i = 0; i < 2; ++i) {
+        bytes g = small_graph(), missing = node(types[i], "n", "y", "f");
+        put_text(&missing, NODE_DOMAIN, "vendor");
+        put_message(&g, GRAPH_NODE, missing);
+        expect_failure(model(g, 17), ONS_UNSUPPORTED, words[i]);
+    }
+}
+
 Test(import, sparse_things_are_refused) {
     bytes g = small_graph(), sparse = {0};
     put_message(&sparse, 1, raw_tensor("thin", 1, DIMS(4), four, sizeof four));

@@ -72,7 +72,10 @@ static const ons_operator operators[] = {
 const ons_registry *test_registry(void) {
     enum { COUNT = sizeof operators / sizeof operators[0] };
     static const ons_operator *list[COUNT];
-    static const ons_registry registry = {.operators = list, .count = COUNT};
+    static const ons_unsupported unsupported[] = {{"vendor", "Old*", "it is of yesterday", "export it anew"},
+                                                  {"vendor", "*", "it is the vendor's own", "export without it"}};
+    static const ons_registry registry = {
+        .operators = list, .count = COUNT, .unsupported = unsupported, .unsupported_count = 2};
     for (size_t i = 0; i < COUNT; ++i) list[i] = &operators[i];
     return &registry;
 }
