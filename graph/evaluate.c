@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/operands.h"
+#include "graph/small_types.h"
 
 /* One case a dtype: the words of `count` elements, from and to memory. */
 #define WIDEN_CASE(DTYPE, TYPE, WORD, VALUE)                                                                           \
@@ -23,7 +24,27 @@
         }                                                                                                              \
         break;
 
+static void widen_small(ons_dtype dtype, const uint8_t *data, int64_t count, void *words) {
+    bool is_signed = dtype == ONS_INT4 || dtype == ONS_INT2;
+    for (int64_t i = 0; i < count; ++i) {
+        if (ons_is_small_float(dtype))
+            ((double *)words)[i] = ons_small_float_decode(dtype, data[i]);
+        else
+            ((int64_t *)words)[i] = is_signed ? (int8_t)data[i] : data[i];
+    }
+}
+
+static void narrow_small(ons_dtype dtype, const void *words, int64_t count, uint8_t *data) {
+    for (int64_t i = 0; i < count; ++i)
+        data[i] = ons_is_small_float(dtype) ? ons_small_float_encode(dtype, ((const double *)words)[i])
+                                            : (uint8_t)ons_small_integer_wrap(dtype, ((const int64_t *)words)[i]);
+}
+
 void ons_widen(ons_dtype dtype, const void *data, int64_t count, void *words) {
+    if (ons_is_small_float(dtype) || ons_is_small_integer(dtype)) {
+        widen_small(dtype, data, count, words);
+        return;
+    }
     switch (dtype) {
         WIDEN_CASE(ONS_FLOAT32, float, double, element)
         WIDEN_CASE(ONS_FLOAT64, double, double, element)
@@ -44,6 +65,10 @@ void ons_widen(ons_dtype dtype, const void *data, int64_t count, void *words) {
 }
 
 void ons_narrow(ons_dtype dtype, const void *words, int64_t count, void *data) {
+    if (ons_is_small_float(dtype) || ons_is_small_integer(dtype)) {
+        narrow_small(dtype, words, count, data);
+        return;
+    }
     switch (dtype) {
         NARROW_CASE(ONS_FLOAT32, float, double, element)
         NARROW_CASE(ONS_FLOAT64, double, double, element)

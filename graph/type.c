@@ -3,16 +3,39 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/small_types.h"
+
 static const struct {
     const char *name;
     uint8_t size;
 } dtypes[] = {
-    [ONS_NO_DTYPE] = {"none", 0}, [ONS_FLOAT32] = {"float32", 4},   [ONS_UINT8] = {"uint8", 1},
-    [ONS_INT8] = {"int8", 1},     [ONS_UINT16] = {"uint16", 2},     [ONS_INT16] = {"int16", 2},
-    [ONS_INT32] = {"int32", 4},   [ONS_INT64] = {"int64", 8},       [ONS_STRING] = {"string", 0},
-    [ONS_BOOL] = {"bool", 1},     [ONS_FLOAT16] = {"float16", 2},   [ONS_FLOAT64] = {"float64", 8},
-    [ONS_UINT32] = {"uint32", 4}, [ONS_UINT64] = {"uint64", 8},     [14] = {"complex64", 0},
-    [15] = {"complex128", 0},     [ONS_BFLOAT16] = {"bfloat16", 2},
+    [ONS_NO_DTYPE] = {"none", 0},
+    [ONS_FLOAT32] = {"float32", 4},
+    [ONS_UINT8] = {"uint8", 1},
+    [ONS_INT8] = {"int8", 1},
+    [ONS_UINT16] = {"uint16", 2},
+    [ONS_INT16] = {"int16", 2},
+    [ONS_INT32] = {"int32", 4},
+    [ONS_INT64] = {"int64", 8},
+    [ONS_STRING] = {"string", 0},
+    [ONS_BOOL] = {"bool", 1},
+    [ONS_FLOAT16] = {"float16", 2},
+    [ONS_FLOAT64] = {"float64", 8},
+    [ONS_UINT32] = {"uint32", 4},
+    [ONS_UINT64] = {"uint64", 8},
+    [14] = {"complex64", 0},
+    [15] = {"complex128", 0},
+    [ONS_BFLOAT16] = {"bfloat16", 2},
+    [17] = {"float8e4m3fn", 1},
+    [18] = {"float8e4m3fnuz", 1},
+    [19] = {"float8e5m2", 1},
+    [20] = {"float8e5m2fnuz", 1},
+    [21] = {"uint4", 1},
+    [22] = {"int4", 1},
+    [23] = {"float4e2m1", 1},
+    [24] = {"float8e8m0", 1},
+    [25] = {"uint2", 1},
+    [26] = {"int2", 1},
 };
 
 static bool known(ons_dtype dtype) { return (unsigned)dtype < sizeof dtypes / sizeof dtypes[0]; }
@@ -22,11 +45,13 @@ size_t ons_dtype_size(ons_dtype dtype) { return known(dtype) ? dtypes[dtype].siz
 const char *ons_dtype_name(ons_dtype dtype) { return known(dtype) ? dtypes[dtype].name : "unknown"; }
 
 bool ons_dtype_is_float(ons_dtype dtype) {
-    return dtype == ONS_FLOAT32 || dtype == ONS_FLOAT64 || dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16;
+    return dtype == ONS_FLOAT32 || dtype == ONS_FLOAT64 || dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16 ||
+           ons_is_small_float(dtype);
 }
 
 bool ons_dtype_is_integer(ons_dtype dtype) {
-    return (dtype >= ONS_UINT8 && dtype <= ONS_INT64) || dtype == ONS_UINT32 || dtype == ONS_UINT64;
+    return (dtype >= ONS_UINT8 && dtype <= ONS_INT64) || dtype == ONS_UINT32 || dtype == ONS_UINT64 ||
+           ons_is_small_integer(dtype);
 }
 
 ons_shape ons_shape_make(uint32_t rank, const int64_t *dims) {

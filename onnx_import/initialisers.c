@@ -54,7 +54,8 @@ static bool holds_infinities(const ons_tensor *tensor) {
 
 /* By type and contents; what its readers say comes later (roles.c). */
 static ons_role_reason find_reason(const ons_tensor *tensor) {
-    if (!ons_dtype_is_float(tensor->type.dtype)) return ONS_NOT_FLOAT;
+    /* Nothing computes in floats of a byte: they are the codes of a quantised model. */
+    if (!ons_dtype_is_float(tensor->type.dtype) || ons_dtype_size(tensor->type.dtype) == 1) return ONS_NOT_FLOAT;
     if (tensor->type.shape.rank == 0) return ONS_SCALAR;
     return holds_infinities(tensor) ? ONS_HOLDS_INFINITIES : ONS_WEIGHT;
 }

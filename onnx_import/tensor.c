@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/small_types.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ONNX files are little-endian");
 
 /* Tensors up to this size are copied out of the mapping where they are not aligned there. */
@@ -18,9 +20,9 @@ bool ons_tensor_is_external(const Onnx__TensorProto *tensor) {
 /* Element types that onstage does not compute with, for messages. */
 static const char *foreign_type(int32_t number) {
     static const char *const names[] = {
-        [8] = "string",          [14] = "complex64",  [15] = "complex128",     [17] = "float8e4m3fn",
-        [18] = "float8e4m3fnuz", [19] = "float8e5m2", [20] = "float8e5m2fnuz", [21] = "uint4",
-        [22] = "int4",           [23] = "float4e2m1",
+        [8] = "string",
+        [14] = "complex64",
+        [15] = "complex128",
     };
     if (number < 0 || (size_t)number >= sizeof names / sizeof names[0] || names[number] == NULL) return "unknown";
     return names[number];
@@ -30,7 +32,7 @@ ons_status *ons_tensor_type(const Onnx__TensorProto *tensor, ons_type *type) {
     int32_t number = tensor->data_type;
     *type = (ons_type){.dtype = ONS_NO_DTYPE};
     ONS_CHECK(number != ONS_NO_DTYPE, ONS_INVALID_MODEL, "it has no element type");
-    bool known = number > 0 && number <= ONS_BFLOAT16 && ons_dtype_size((ons_dtype)number) > 0;
+    bool known = number > 0 && ons_dtype_size((ons_dtype)number) > 0;
     ONS_CHECK(known, ONS_UNSUPPORTED, "its elements are of type %s (%d), which onstage does not compute with",
               foreign_type(number), number);
     ONS_CHECK(tensor->n_dims <= ONS_RANK_MAX, ONS_UNSUPPORTED, "it has %zu dimensions; onstage knows up to %d",
@@ -96,6 +98,14 @@ static ons_status *find_external(ons_model_file *file, const Onnx__TensorProto *
 
 /* ----------------------------------------------------------------------------------------------------------- encodings
  */
+
+/* Bytes of the elements as files have them. */
+static uint64_t file_bytes(const ons_type *type) {
+    if (ons_dtype_size(type->dtype) > 1) return (uint64_t)ons_type_dense_bytes(type);
+    return ((uint64_t)ons_shape_elements(&type->shape) * ons_small_bits(type->dtype) + 7) / 8;
+}
+
+static bool is_packed(const ons_type *type) { return ons_small_bits(type->dtype) < 8; }
 
 /* The typed field that the standard prescribes for an element type. */
 static uint32_t typed_field(ons_dtype dtype) {
@@ -182,13 +192,32 @@ ons_status *ons_tensor_find(ons_model_file *file, const Onnx__TensorProto *tenso
     *bytes = NULL;
     if (missing != NULL) *missing = false;
     ONS_CHECK(tensor->segment == NULL, ONS_UNSUPPORTED, "it is given in segments, which no known exporter writes");
-    uint64_t expected = (uint64_t)ons_type_dense_bytes(type);
-    if (ons_tensor_is_external(tensor)) return find_external(file, tensor, expected, bytes, missing);
+    uint64_t expected = file_bytes(type);
+    if (ons_tensor_is_external(tensor)) {
+        ONS_CHECK(!is_packed(type), ONS_UNSUPPORTED, "it is external, and its elements are packed into bytes");
+        return find_external(file, tensor, expected, bytes, missing);
+    }
     payload found = find_payload(file, tensor, type->dtype);
     if (found.is_integers) return NULL;
     ONS_CHECK(found.size == expected, ONS_INVALID_MODEL, "it has %llu bytes, its shape needs %llu",
               (unsigned long long)found.size, (unsigned long long)expected);
-    *bytes = expected == 0 ? (const void *)"" : found.bytes;
+    if (!is_packed(type)) *bytes = expected == 0 ? (const void *)"" : found.bytes;
+    return NULL;
+}
+
+/* Elements of 4 or 2 bits, several in a byte or in an integer of the typed field. */
+static ons_status *unpack(payload *found, const ons_type *type, uint8_t *to) {
+    uint32_t bits = ons_small_bits(type->dtype);
+    uint64_t elements = (uint64_t)ons_shape_elements(&type->shape), packed = 0;
+    for (uint64_t i = 0; i < elements; ++i) {
+        uint32_t place = (uint32_t)(i * bits % 8);
+        if (place == 0 && found->is_integers)
+            ONS_CHECK(next_integer(&found->integers, &packed), ONS_INVALID_MODEL,
+                      "it has fewer elements than its shape needs (%llu)", (unsigned long long)elements);
+        if (!found->is_integers) packed = ((const uint8_t *)found->bytes)[i * bits / 8];
+        uint8_t code = (uint8_t)(packed >> place & ((1u << bits) - 1));
+        to[i] = ons_is_small_integer(type->dtype) ? (uint8_t)ons_small_integer_wrap(type->dtype, code) : code;
+    }
     return NULL;
 }
 
@@ -200,6 +229,7 @@ ons_status *ons_tensor_decode(ons_model_file *file, const Onnx__TensorProto *ten
         return NULL;
     }
     payload found = find_payload(file, tensor, type->dtype);
+    if (is_packed(type)) return unpack(&found, type, data);
     uint64_t elements = (uint64_t)ons_shape_elements(&type->shape);
     size_t size = ons_dtype_size(type->dtype);
     uint64_t value = 0;
@@ -223,8 +253,9 @@ static bool is_mapped(const ons_model_file *file, const Onnx__TensorProto *tenso
 /* Before memory is taken for the elements: there cannot be more of them than bytes in the file. */
 static ons_status *check_size(const ons_model_file *file, const Onnx__TensorProto *tensor, const ons_type *type) {
     payload found = find_payload(file, tensor, type->dtype);
+    if (!found.is_integers) return NULL; /* was compared already */
     uint64_t most = found.integers.bytes != NULL ? found.integers.end - found.integers.at : found.integers.count;
-    ONS_CHECK((uint64_t)ons_shape_elements(&type->shape) <= most, ONS_INVALID_MODEL,
+    ONS_CHECK(file_bytes(type) / ons_dtype_size(type->dtype) <= most, ONS_INVALID_MODEL,
               "it has fewer elements than the %lld of its shape", (long long)ons_shape_elements(&type->shape));
     return NULL;
 }

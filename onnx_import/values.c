@@ -19,8 +19,7 @@ ons_status *ons_value_info_type(const Onnx__ValueInfoProto *info, ons_arena *are
     ONS_CHECK(info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE, ONS_UNSUPPORTED,
               "it is a sequence, map or optional value; onstage knows tensors only");
     const Onnx__TypeProto__Tensor *tensor = info->type->tensor_type;
-    bool known =
-        tensor->elem_type > 0 && tensor->elem_type <= ONS_BFLOAT16 && ons_dtype_size((ons_dtype)tensor->elem_type) > 0;
+    bool known = tensor->elem_type > 0 && ons_dtype_size((ons_dtype)tensor->elem_type) > 0;
     ONS_CHECK(known, ONS_UNSUPPORTED, "its elements are of a type (%d) that onstage does not compute with",
               tensor->elem_type);
     ONS_CHECK(tensor->shape != NULL, ONS_UNSUPPORTED, "the file states no shape for it, not even how many dimensions");

@@ -25,9 +25,9 @@ static const ons_case cast_like_cases[] = {
 };
 
 ONS_DEFINE_OPERATOR(cast_like, "CastLike", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("saturate", 1)), ONS_INFER(cast_like_infer),
-                    ONS_COST(cast_like_cost), ONS_GRADIENT_RULE(ons_cast_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, ons_cast_mode), ONS_REFERENCE(ons_cast_reference),
-                    ONS_CPU_KERNEL(ons_cast_prepare, ons_cast_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    cast_like_cases);
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("saturate", 1), ONS_STRING_ATTRIBUTE("round_mode", "up")),
+                    ONS_INFER(cast_like_infer), ONS_COST(cast_like_cost),
+                    ONS_GRADIENT_RULE(ons_cast_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, ons_cast_mode),
+                    ONS_REFERENCE(ons_cast_reference), ONS_CPU_KERNEL(ons_cast_prepare, ons_cast_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cast_like_cases);

@@ -1,9 +1,11 @@
 #include "kernels/common/cast.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "graph/evaluate.h"
 #include "graph/passes/bind.h"
+#include "graph/small_types.h"
 #include "kernels/common/integers.h"
 #include "kernels/common/unary.h"
 
@@ -17,10 +19,34 @@ ons_status *ons_cast_infer(ons_operands *o, ons_dtype to) {
 
 /* ------------------------------------------------------------------------------------------------------------ words */
 
+/* How a small float takes what it cannot hold. */
+typedef struct rounding {
+    bool saturate;
+    ons_power_rounding power;
+} rounding;
+
+static const ons_attribute *find_attribute(const ons_operands *o, const char *name) {
+    for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i)
+        if (strcmp(o->op->attributes[i].name, name) == 0) return &o->attributes[i];
+    return NULL;
+}
+
+static rounding rounding_of(const ons_operands *o) {
+    const ons_attribute *saturate = find_attribute(o, "saturate"), *mode = find_attribute(o, "round_mode");
+    const char *name = mode == NULL || mode->kind != ONS_ATTRIBUTE_STRING ? "up" : mode->s;
+    return (rounding){
+        .saturate = saturate == NULL || saturate->kind != ONS_ATTRIBUTE_INT || saturate->i != 0,
+        .power = strcmp(name, "down") == 0      ? ONS_POWER_DOWN
+                 : strcmp(name, "nearest") == 0 ? ONS_POWER_NEAREST
+                                                : ONS_POWER_UP,
+    };
+}
+
 /* The ends of the integer types, as words; uint64 is treated apart. */
 static void integer_range(ons_dtype dtype, int64_t *low, int64_t *high) {
-    int bits = (int)ons_dtype_size(dtype) * 8;
-    bool is_signed = dtype == ONS_INT8 || dtype == ONS_INT16 || dtype == ONS_INT32 || dtype == ONS_INT64;
+    int bits = ons_is_small_integer(dtype) ? (int)ons_small_bits(dtype) : (int)ons_dtype_size(dtype) * 8;
+    bool is_signed = dtype == ONS_INT4 || dtype == ONS_INT2 || dtype == ONS_INT8 || dtype == ONS_INT16 ||
+                     dtype == ONS_INT32 || dtype == ONS_INT64;
     *low = is_signed ? INT64_MIN >> (64 - bits) : 0;
     *high = is_signed ? INT64_MAX >> (64 - bits) : (int64_t)(UINT64_MAX >> (64 - bits) & INT64_MAX);
 }
@@ -30,11 +56,13 @@ static int64_t integer_of(double value, ons_dtype to) {
     if (to == ONS_BOOL) return value != 0;
     if (value != value) return 0;
     if (to == ONS_UINT64 && value >= 0x1p63) return (int64_t)(value >= 0x1p64 ? UINT64_MAX : (uint64_t)value);
+    if (ons_is_small_integer(to) && fabs(value) < 0x1p63) return ons_small_integer_wrap(to, (int64_t)value);
     integer_range(to, &low, &high);
     return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
 }
 
-static double float_of(double value, ons_dtype to) {
+static double float_of(double value, ons_dtype to, rounding how) {
+    if (ons_is_small_float(to)) return ons_small_float_round(to, value, how.saturate, how.power);
     switch (to) {
     case ONS_FLOAT16: return (double)ons_half_to_float(ons_float_to_half((float)value));
     case ONS_BFLOAT16: return (double)ons_bfloat16_to_float(ons_float_to_bfloat16((float)value));
@@ -42,23 +70,27 @@ static double float_of(double value, ons_dtype to) {
     }
 }
 
-static void convert_words(ons_dtype from, ons_dtype to, const void *in, void *out, int64_t count) {
+static void convert_words(ons_dtype from, ons_dtype to, rounding how, const void *in, void *out, int64_t count) {
     const double *floats = in;
     const int64_t *integers = in;
     if (ons_dtype_is_float(from) && ons_dtype_is_float(to))
-        for (int64_t i = 0; i < count; ++i) ((double *)out)[i] = float_of(floats[i], to);
+        for (int64_t i = 0; i < count; ++i) ((double *)out)[i] = float_of(floats[i], to, how);
     else if (ons_dtype_is_float(from))
         for (int64_t i = 0; i < count; ++i) ((int64_t *)out)[i] = integer_of(floats[i], to);
     else if (ons_dtype_is_float(to))
         for (int64_t i = 0; i < count; ++i)
-            ((double *)out)[i] = float_of(from == ONS_UINT64 ? (double)(uint64_t)integers[i] : (double)integers[i], to);
+            ((double *)out)[i] =
+                float_of(from == ONS_UINT64 ? (double)(uint64_t)integers[i] : (double)integers[i], to, how);
     else
-        for (int64_t i = 0; i < count; ++i) ((int64_t *)out)[i] = ons_wrap_to(to, integers[i]);
+        for (int64_t i = 0; i < count; ++i)
+            ((int64_t *)out)[i] =
+                ons_is_small_integer(to) ? ons_small_integer_wrap(to, integers[i]) : ons_wrap_to(to, integers[i]);
 }
 
 void ons_cast_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs) {
     (void)step;
-    convert_words(o->inputs[0].dtype, o->outputs[0].dtype, inputs[0], outputs[0], ons_elements(&o->outputs[0]));
+    convert_words(o->inputs[0].dtype, o->outputs[0].dtype, rounding_of(o), inputs[0], outputs[0],
+                  ons_elements(&o->outputs[0]));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- kernel */
@@ -66,6 +98,7 @@ void ons_cast_reference(const ons_operands *o, const ons_step *step, const void 
 typedef struct cast_state {
     int64_t elements;
     ons_dtype from, to;
+    rounding how;
     ons_unary_span *function; /* NULL: by way of words */
 } cast_state;
 
@@ -115,7 +148,8 @@ ons_status *ons_cast_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(cast_state), &memory));
     ons_dtype from = p->operands->inputs[0].dtype, to = p->operands->outputs[0].dtype;
-    *(cast_state *)memory = (cast_state){ons_elements(&p->operands->outputs[0]), from, to, find_direct(from, to)};
+    *(cast_state *)memory =
+        (cast_state){ons_elements(&p->operands->outputs[0]), from, to, rounding_of(p->operands), find_direct(from, to)};
     p->implementation = find_direct(from, to) != NULL ? "elementwise" : "elementwise: by way of 8-byte words";
     return NULL;
 }
@@ -128,7 +162,7 @@ static void run_through_words(const cast_state *state, const char *in, char *out
         uint64_t wide[BLOCK], converted[BLOCK];
         int64_t count = state->elements - begin < BLOCK ? state->elements - begin : BLOCK;
         ons_widen(state->from, in + (size_t)begin * in_size, count, wide);
-        convert_words(state->from, state->to, wide, converted, count);
+        convert_words(state->from, state->to, state->how, wide, converted, count);
         ons_narrow(state->to, converted, count, out + (size_t)begin * out_size);
     }
 }

@@ -1,7 +1,8 @@
 /* Conversion between element types: Cast and CastLike, which differ only in where the target stands.
  *
  * Floats become integers by truncation towards zero; what does not fit becomes the nearest that does, NaN becomes 0
- * (ONNX leaves both open). Integers among themselves wrap around. Everything but zero is true.
+ * (ONNX leaves both open), but those of 4 and 2 bits wrap around. Integers among themselves wrap around. Everything but
+ * zero is true.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_CAST_H
 #define ONSTAGE_KERNELS_COMMON_CAST_H

@@ -9,6 +9,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_FAKE_QUANTIZE_H
 #define ONSTAGE_KERNELS_COMMON_FAKE_QUANTIZE_H
 
+#include "graph/small_types.h"
 #include "kernels/common/quantization.h"
 
 enum { ONS_FAKE_AXIS, ONS_FAKE_BLOCK, ONS_FAKE_LOW, ONS_FAKE_HIGH, ONS_FAKE_FIXED };
@@ -29,6 +30,8 @@ ons_status *ons_fake_resolve(const ons_operands *o, uint32_t first, ons_fake *fa
 /* A zero point in memory. */
 static inline float ons_fake_zero(const ons_fake *fake, const void *zeros, int64_t k) {
     if (zeros == NULL) return 0;
+    if (ons_is_small_integer(fake->zero_dtype)) /* a byte each; the unsigned ones have no sign bit in it */
+        return ((const int8_t *)zeros)[k];
     switch (fake->zero_dtype) {
     case ONS_INT8: return ((const int8_t *)zeros)[k];
     case ONS_UINT8: return ((const uint8_t *)zeros)[k];

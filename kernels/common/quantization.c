@@ -1,5 +1,7 @@
 #include "kernels/common/quantization.h"
 
+#include "graph/small_types.h"
+
 static ons_status *misfit(const ons_operands *o, uint32_t input, const ons_type *x) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
     return ons_node_error(o, "scales of %s do not fit a tensor of %s", ons_type_print(&o->inputs[input], left),
@@ -42,6 +44,13 @@ ons_status *ons_scales_resolve(const ons_operands *o, const ons_type *x, uint32_
 }
 
 bool ons_quantized_range(ons_dtype dtype, double *low, double *high) {
+    if (ons_is_small_integer(dtype)) {
+        int64_t numbers = INT64_C(1) << ons_small_bits(dtype);
+        bool is_signed = dtype == ONS_INT4 || dtype == ONS_INT2;
+        *low = is_signed ? -(double)numbers / 2 : 0;
+        *high = *low + (double)numbers - 1;
+        return true;
+    }
     switch (dtype) {
     case ONS_UINT8: *low = 0, *high = 255; return true;
     case ONS_INT8: *low = -128, *high = 127; return true;

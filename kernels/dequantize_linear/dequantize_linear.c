@@ -1,5 +1,6 @@
 /* DequantizeLinear: (x - zero point) × scale. Behind a QuantizeLinear the two become FakeQuantize when the graph is
  * bound, whatever else reads the integers. */
+#include "graph/small_types.h"
 #include "kernels/common/expand.h"
 #include "kernels/common/quantization.h"
 
@@ -15,8 +16,9 @@ static ons_status *find_scales(const ons_operands *o, ons_scales *s) {
 static ons_status *dequantize_linear_infer(ons_operands *o) {
     ons_scales s;
     double low, high;
-    if (!ons_quantized_range(o->inputs[X].dtype, &low, &high) && o->inputs[X].dtype != ONS_INT32)
-        return ons_node_error(o, "%s cannot be dequantised; int8, uint8, int16, uint16 and int32 can",
+    if (!ons_quantized_range(o->inputs[X].dtype, &low, &high) && o->inputs[X].dtype != ONS_INT32 &&
+        !ons_is_small_float(o->inputs[X].dtype))
+        return ons_node_error(o, "%s cannot be dequantised; integers of up to 16 bits, int32 and 8-bit floats can",
                               ons_dtype_name(o->inputs[X].dtype));
     ONS_TRY(ons_need_float(o, SCALE));
     if (ons_has_input(o, ZERO) && o->inputs[ZERO].dtype != o->inputs[X].dtype)
@@ -35,7 +37,13 @@ static void dequantize_linear_reference(const ons_operands *o, const ons_step *s
     (void)step;
     ons_scales s;
     ons_status_free(find_scales(o, &s));
+    bool is_float = ons_is_small_float(o->inputs[X].dtype);
     for (int64_t i = 0; i < s.elements; ++i) {
+        if (is_float) { /* their zero point can only be 0 */
+            ((double *)outputs[0])[i] =
+                ((const double *)inputs[X])[i] * ((const double *)inputs[SCALE])[ons_scale_of(&s, i)];
+            continue;
+        }
         int64_t k = ons_scale_of(&s, i), zero = ons_has_input(o, ZERO) ? ((const int64_t *)inputs[ZERO])[k] : 0;
         ((double *)outputs[0])[i] =
             (double)(((const int64_t *)inputs[X])[i] - zero) * ((const double *)inputs[SCALE])[k];
@@ -144,7 +152,7 @@ static ons_status *dequantize_linear_mode(ons_mode_change *m) {
         x_type.dtype != scale_type.dtype || !same_axis || (dynamic && m->inputs[X] != node->outputs[0]))
         return NULL;
     double low, high;
-    ons_quantized_range(o->inputs[X].dtype, &low, &high);
+    if (!ons_quantized_range(o->inputs[X].dtype, &low, &high)) return NULL;
     ons_value_id y =
         ons_build(m->builder, &ons_op_fake_quantize, ONS_IN(x, from_scale, m->inputs[SCALE], from_zero, zero),
                   ONS_WITH(ONS_AT_INT(0, ons_attribute_int(o, AXIS)), ONS_AT_INT(1, ons_attribute_int(o, BLOCK)),
