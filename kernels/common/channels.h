@@ -30,4 +30,19 @@ static inline void ons_channels_choose(const ons_operands *o, ons_layout *inputs
         outputs[i] = ons_shape_equal(&o->outputs[i].shape, &o->inputs[0].shape) ? layout : ONS_LAYOUT_ONNX;
 }
 
+/* For operators of one tensor: input 0 and output 0 in the layout that input 0 has, the others in ONNX's order. */
+static inline ons_status *ons_channels_choose_first(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
+    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
+    for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
+    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
+    return NULL;
+}
+
+/* The axis that stands at `place` in memory. */
+static inline uint32_t ons_channels_axis(ons_layout layout, uint32_t rank, uint32_t place) {
+    if (layout != ONS_LAYOUT_CHANNELS_LAST || place == 0) return place;
+    return place + 1 < rank ? place + 1 : 1;
+}
+
 #endif

@@ -1,6 +1,7 @@
 #include "kernels/common/padding.h"
 
 #include "kernels/common/axes.h"
+#include "kernels/common/channels.h"
 
 /* Far more than any border, and far from overflow. */
 static const int64_t border_max = (int64_t)1 << 40;
@@ -88,4 +89,16 @@ ons_status *ons_padding_maps(const ons_padding *padding, ons_arena *arena, ons_a
         }
     }
     return NULL;
+}
+
+ons_padding ons_padding_in_memory(const ons_padding *padding, ons_layout layout) {
+    ons_padding result = *padding;
+    for (uint32_t i = 0; i < padding->input.rank; ++i) {
+        uint32_t axis = ons_channels_axis(layout, padding->input.rank, i);
+        result.input.dims[i] = padding->input.dims[axis];
+        result.output.dims[i] = padding->output.dims[axis];
+        result.before[i] = padding->before[axis];
+        result.after[i] = padding->after[axis];
+    }
+    return result;
 }

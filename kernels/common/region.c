@@ -100,3 +100,22 @@ ons_sample ons_region_sample(const ons_regions *r, const ons_region *region, int
     return (ons_sample){{up * r->width + left, up * r->width + right, down * r->width + left, down * r->width + right},
                         {(1 - below) * (1 - beside), (1 - below) * beside, below * (1 - beside), below * beside}};
 }
+
+int64_t ons_region_collect(const ons_regions *r, const ons_region *region, int64_t bin, int64_t first,
+                           ons_float_sample samples[static ONS_REGION_SAMPLES]) {
+    int64_t left = region->rows * region->columns - first;
+    int64_t count = left < ONS_REGION_SAMPLES ? left : ONS_REGION_SAMPLES;
+    for (int64_t i = 0; i < count; ++i) {
+        ons_sample sample = ons_region_sample(r, region, bin / r->out_width, bin % r->out_width,
+                                              (first + i) / region->columns, (first + i) % region->columns);
+        for (int k = 0; k < 4; ++k) {
+            samples[i].element[k] = sample.element[k];
+            samples[i].weight[k] = (float)sample.weight[k];
+        }
+    }
+    return count;
+}
+
+ons_region ons_region_from_floats(const ons_regions *r, const float corners[static 4]) {
+    return ons_region_make(r, (const double[]){corners[0], corners[1], corners[2], corners[3]});
+}

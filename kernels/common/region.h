@@ -48,4 +48,17 @@ typedef struct ons_sample {
 ons_sample ons_region_sample(const ons_regions *r, const ons_region *region, int64_t y, int64_t x, int64_t row,
                              int64_t column);
 
+/* For kernels: channels in groups, which share what is known of a few samples at a time. */
+enum { ONS_REGION_GROUP = 8, ONS_REGION_SAMPLES = 16 };
+
+typedef struct ons_float_sample {
+    int64_t element[4];
+    float weight[4];
+} ons_float_sample;
+
+/* Samples [first, …) of a bin, at most ONS_REGION_SAMPLES; returns how many. */
+int64_t ons_region_collect(const ons_regions *r, const ons_region *region, int64_t bin, int64_t first,
+                           ons_float_sample samples[static ONS_REGION_SAMPLES]);
+ons_region ons_region_from_floats(const ons_regions *r, const float corners[static 4]);
+
 #endif

@@ -202,7 +202,8 @@ static double kernel_at(const ons_resampling *r, double distance) {
 static int64_t reach_of(const ons_resampling *r, const ons_resample_axis *axis) {
     if (r->mode == ONS_NEAREST) return 1;
     double reach = r->mode == ONS_LINEAR ? 1 : 2;
-    return (int64_t)ceil(r->antialias && axis->scale < 1 ? reach / axis->scale : reach);
+    double wide = r->antialias && axis->scale < 1 ? reach / axis->scale : reach;
+    return (int64_t)ceil(fmin(wide, 2 * (double)axis->input + 4)); /* no farther than all elements */
 }
 
 static int64_t clamp(double index, int64_t length) {
@@ -273,7 +274,7 @@ ons_cost ons_resampling_cost(const ons_operands *o, const ons_resampling *r) {
     return (ons_cost){2 * taps * (double)ons_shape_elements(&r->output), ons_operand_bytes(o)};
 }
 
-/* ---- kernel and layout */
+/* ---- kernel */
 
 ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed) {
     ons_axis_map maps[ONS_RANK_MAX], ordered[ONS_RANK_MAX];
@@ -281,9 +282,9 @@ ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool
     void *plan;
     ONS_TRY(ons_require_float32(p->operands));
     ONS_TRY(ons_resampling_maps(r, p->arena, maps));
-    bool last = p->operands->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
+    ons_layout layout = p->operands->inputs[0].layout;
     for (uint32_t i = 0; i < rank; ++i) {
-        const ons_axis_map *map = &maps[!last || i == 0 ? i : i + 1 < rank ? i + 1 : 1];
+        const ons_axis_map *map = &maps[ons_channels_axis(layout, rank, i)];
         if (transposed)
             ONS_TRY(ons_axis_map_transpose(p->arena, map, &ordered[i]));
         else
@@ -295,14 +296,6 @@ ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool
 
 void ons_resampling_run(const ons_launch *launch) {
     ons_separable_run(launch->state, launch->inputs[0], launch->outputs[0], launch->scratch);
-}
-
-ons_status *ons_resampling_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
-    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
-    for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
-    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
-    return NULL;
 }
 
 /* ---- Resize and Upsample */

@@ -6,7 +6,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_RESAMPLE_H
 #define ONSTAGE_KERNELS_COMMON_RESAMPLE_H
 
-#include "kernels/common/layouts.h"
+#include "kernels/common/channels.h"
 #include "kernels/common/separable.h"
 
 enum { ONS_RESAMPLE_X, ONS_RESAMPLE_ROI, ONS_RESAMPLE_SCALES, ONS_RESAMPLE_SIZES };
@@ -82,9 +82,6 @@ ons_cost ons_resampling_cost(const ons_operands *o, const ons_resampling *r);
 /* Plans the maps, transposed for a gradient, in the layout of the first input. */
 ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed);
 void ons_resampling_run(const ons_launch *launch);
-
-/* Channels last where the first input is. */
-ons_status *ons_resampling_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
 
 /* ---- what Resize and Upsample share beyond that */
 ons_status *ons_resize_infer(ons_operands *o);

@@ -3,6 +3,7 @@
 #include "graph/evaluate.h"
 #include "graph/upgrade.h"
 #include "kernels/common/axes.h"
+#include "kernels/common/channels.h"
 #include "kernels/common/padding.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/strided.h"
@@ -107,6 +108,7 @@ static ons_status *pad_prepare(ons_prepare *p) {
     ons_padding padding;
     void *memory;
     ONS_TRY(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding));
+    padding = ons_padding_in_memory(&padding, o->inputs[ONS_PADDING_DATA].layout);
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     s->size = ons_dtype_size(o->inputs[ONS_PADDING_DATA].dtype);
@@ -243,6 +245,8 @@ static const ons_case pad_cases[] = {
     {.name = "edge_threads", .inputs = {ONS_F32(2, 3, 60, 60), ONS_I64(0, 0, 3, 3, 0, 0, 3, 3)}, IN_MODE("edge")},
     {.name = "wrap", .inputs = {ONS_F32(3, 4), ONS_I64(2, 1, 1, 3)}, IN_MODE("wrap")},
     {.name = "wrap_far", .inputs = {ONS_F32(3, 4), ONS_I64(7, -1, 1, 9)}, IN_MODE("wrap")},
+    {.name = "channels", .inputs = {ONS_F32(2, 5, 6, 7), ONS_I64(0, 1, 2, -1, 0, 0, 1, 3)}},
+    {.name = "reflect_channels", .inputs = {ONS_F32(2, 5, 6, 7), ONS_I64(0, 1, 2, -1, 0, 0, 1, 3)}, IN_MODE("reflect")},
     {.name = "threads", .inputs = {ONS_F32(7, 60, 60), ONS_I64(0, 1, 1, 0, 1, 1)}},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3), ONS_I64(1, 1)}},
     {.name = "bytes", .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 3, 5), ONS_I64(1, 1, 0, 2)}, IN_MODE("reflect")},
@@ -272,6 +276,7 @@ ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant"), ONS_FLOAT_ATTRIBUTE("onstage_value", 0)),
                     ONS_INFER(pad_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(pad_gradient, ONS_INPUT_BIT(ONS_PADDING_DATA) | ONS_INPUT_BIT(ONS_PADDING_VALUE)),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(pad_reference),
-                    ONS_CPU_KERNEL(pad_prepare, pad_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_cases);
+                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL),
+                    ONS_REFERENCE(pad_reference), ONS_CPU_KERNEL(pad_prepare, pad_run),
+                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_cases);

@@ -1,5 +1,6 @@
 /* The gradient of Pad in the modes that continue the tensor: an element collects the cotangents of all places that show
  * it. Inputs: the cotangent, then Pad's pads and axes at their places; onstage_shape is what was padded. */
+#include "kernels/common/channels.h"
 #include "kernels/common/padding.h"
 #include "kernels/common/separable.h"
 
@@ -55,6 +56,7 @@ static ons_status *pad_gradient_prepare(ons_prepare *p) {
     void *plan;
     ONS_TRY(ons_require_float32(p->operands));
     ONS_TRY(padding_of(p->operands, &padding));
+    padding = ons_padding_in_memory(&padding, p->operands->inputs[0].layout);
     ONS_TRY(ons_padding_maps(&padding, p->arena, maps));
     for (uint32_t i = 0; i < padding.input.rank; ++i)
         ONS_TRY(ons_axis_map_transpose(p->arena, &maps[i], &transposed[i]));
@@ -115,6 +117,7 @@ ONS_DEFINE_OPERATOR(pad_gradient, "PadGradient", ONS_INTERNAL, ONS_ARITY(2, 4, 1
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant"),
                                    ONS_REQUIRED_ATTRIBUTE("onstage_shape", ONS_ATTRIBUTE_INTS)),
                     ONS_INFER(pad_gradient_infer), ONS_COST(pad_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(pad_gradient_reference), ONS_CPU_KERNEL(pad_gradient_prepare, pad_gradient_run),
+                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM, ONS_REFERENCE(pad_gradient_reference),
+                    ONS_CPU_KERNEL(pad_gradient_prepare, pad_gradient_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_gradient_cases);

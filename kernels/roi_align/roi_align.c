@@ -20,27 +20,20 @@ static ons_cost roi_align_cost(const ons_operands *o) {
     return (ons_cost){8 * ratio * ratio * (double)ons_elements(&o->outputs[0]), ons_operand_bytes(o)};
 }
 
-#define DEFINE_POOL(NAME, REAL)                                                                                        \
-    /* One bin of one channel. */                                                                                      \
-    static REAL NAME(const ons_regions *r, const ons_region *region, int64_t y, int64_t x, const REAL *plane) {        \
-        REAL sum = 0, most = 0;                                                                                        \
-        bool any = false;                                                                                              \
-        for (int64_t row = 0; row < region->rows; ++row)                                                               \
-            for (int64_t column = 0; column < region->columns; ++column) {                                             \
-                ons_sample sample = ons_region_sample(r, region, y, x, row, column);                                   \
-                for (int k = 0; k < 4; ++k) {                                                                          \
-                    REAL part = (REAL)sample.weight[k] * plane[sample.element[k]];                                     \
-                    sum += part;                                                                                       \
-                    most = !any || part > most ? part : most;                                                          \
-                    any = true;                                                                                        \
-                }                                                                                                      \
-            }                                                                                                          \
-        int64_t count = region->rows * region->columns;                                                                \
-        return r->maximum ? most : count > 0 ? sum / (REAL)count : 0;                                                  \
+/* One bin of one channel. */
+static double pool(const ons_regions *r, const ons_region *region, int64_t y, int64_t x, const double *plane) {
+    double sum = 0, most = 0;
+    int64_t count = region->rows * region->columns;
+    for (int64_t i = 0; i < count; ++i) {
+        ons_sample sample = ons_region_sample(r, region, y, x, i / region->columns, i % region->columns);
+        for (int k = 0; k < 4; ++k) {
+            double part = sample.weight[k] * plane[sample.element[k]];
+            sum += part;
+            most = (i == 0 && k == 0) || part > most ? part : most;
+        }
     }
-
-DEFINE_POOL(pool_double, double)
-DEFINE_POOL(pool_float, float)
+    return r->maximum ? most : count > 0 ? sum / (double)count : 0;
+}
 
 static void roi_align_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
@@ -53,7 +46,7 @@ static void roi_align_reference(const ons_operands *o, const ons_step *step, con
         bool valid = image >= 0 && image < r.batch;
         const double *plane =
             (const double *)inputs[X] + ((valid ? image : 0) * r.channels + i / bins % r.channels) * r.height * r.width;
-        ((double *)outputs[0])[i] = valid ? pool_double(&r, &region, bin / r.out_width, bin % r.out_width, plane) : 0;
+        ((double *)outputs[0])[i] = valid ? pool(&r, &region, bin / r.out_width, bin % r.out_width, plane) : 0;
     }
 }
 
@@ -66,28 +59,59 @@ static ons_status *roi_align_prepare(ons_prepare *p) {
     return ons_regions_of(o, &o->inputs[X], CORNERS, memory);
 }
 
+static inline float mean_of(const ons_float_sample *samples, int64_t count, const float *plane, float sum) {
+    for (int64_t i = 0; i < count; ++i)
+        for (int k = 0; k < 4; ++k) sum += samples[i].weight[k] * plane[samples[i].element[k]];
+    return sum;
+}
+
+static inline float most_of(const ons_float_sample *samples, int64_t count, const float *plane, float most, bool any) {
+    for (int64_t i = 0; i < count; ++i)
+        for (int k = 0; k < 4; ++k) {
+            float part = samples[i].weight[k] * plane[samples[i].element[k]];
+            most = !any || part > most ? part : most;
+            any = true;
+        }
+    return most;
+}
+
+/* Some channels of one region: `x` and `y` are those of the first one. */
+static void pool_group(const ons_regions *r, const ons_region *region, int64_t channels, const float *x, float *y) {
+    int64_t bins = r->out_height * r->out_width, pixels = r->height * r->width;
+    int64_t all = region->rows * region->columns;
+    for (int64_t bin = 0; bin < bins; ++bin) {
+        float result[ONS_REGION_GROUP] = {0};
+        for (int64_t first = 0; first < all; first += ONS_REGION_SAMPLES) {
+            ons_float_sample samples[ONS_REGION_SAMPLES];
+            int64_t count = ons_region_collect(r, region, bin, first, samples);
+            for (int64_t c = 0; c < channels; ++c)
+                result[c] = r->maximum ? most_of(samples, count, x + c * pixels, result[c], first > 0)
+                                       : mean_of(samples, count, x + c * pixels, result[c]);
+        }
+        float share = r->maximum || all == 0 ? 1 : 1 / (float)all;
+        for (int64_t c = 0; c < channels; ++c) y[c * bins + bin] = result[c] * share;
+    }
+}
+
 static void roi_align_run(const ons_launch *launch) {
     const ons_regions *r = launch->state;
     const float *x = launch->inputs[X], *corners = launch->inputs[CORNERS];
     const int64_t *images = launch->inputs[IMAGES];
     float *y = launch->outputs[0];
-    int64_t bins = r->out_height * r->out_width;
+    int64_t bins = r->out_height * r->out_width, groups = (r->channels + ONS_REGION_GROUP - 1) / ONS_REGION_GROUP;
     for (int64_t i = 0; i < r->count; ++i)
         if ((images[i] < 0 || images[i] >= r->batch) && launch->fault->problem == NULL)
             *launch->fault = (ons_fault){"a region lies in no image of the batch", i, images[i]};
 #pragma omp parallel for schedule(static) if (r->count * r->channels * bins > 512)
-    for (int64_t i = 0; i < r->count * r->channels; ++i) {
-        int64_t number = i / r->channels, image = images[number];
-        double ends[4] = {corners[4 * number], corners[4 * number + 1], corners[4 * number + 2],
-                          corners[4 * number + 3]};
-        ons_region region = ons_region_make(r, ends);
-        if (image < 0 || image >= r->batch) {
-            memset(y + i * bins, 0, (size_t)bins * sizeof *y);
-            continue;
-        }
-        const float *plane = x + (image * r->channels + i % r->channels) * r->height * r->width;
-        for (int64_t bin = 0; bin < bins; ++bin)
-            y[i * bins + bin] = pool_float(r, &region, bin / r->out_width, bin % r->out_width, plane);
+    for (int64_t i = 0; i < r->count * groups; ++i) {
+        int64_t number = i / groups, channel = i % groups * ONS_REGION_GROUP, left = r->channels - channel;
+        int64_t channels = left < ONS_REGION_GROUP ? left : ONS_REGION_GROUP, image = images[number];
+        ons_region region = ons_region_from_floats(r, corners + 4 * number);
+        float *to = y + (number * r->channels + channel) * bins;
+        if (image < 0 || image >= r->batch)
+            memset(to, 0, (size_t)(channels * bins) * sizeof *to);
+        else
+            pool_group(r, &region, channels, x + (image * r->channels + channel) * r->height * r->width, to);
     }
 }
 

@@ -33,31 +33,28 @@ static ons_cost roi_align_gradient_cost(const ons_operands *o) {
     return (ons_cost){8 * (double)(ratio * ratio) * (double)ons_elements(&o->inputs[COTANGENT]), ons_operand_bytes(o)};
 }
 
-#define DEFINE_SPREAD(NAME, REAL)                                                                                      \
-    /* One bin of one channel; `x` is read only for maxima. */                                                         \
-    static void NAME(const ons_regions *r, const ons_region *region, int64_t bin, REAL cotangent, const REAL *x,       \
-                     REAL *dx) {                                                                                       \
-        int64_t found = -1, count = region->rows * region->columns;                                                    \
-        REAL most = 0, weight = 0;                                                                                     \
-        for (int64_t i = 0; i < count; ++i) {                                                                          \
-            ons_sample sample = ons_region_sample(r, region, bin / r->out_width, bin % r->out_width,                   \
-                                                  i / region->columns, i % region->columns);                           \
-            for (int k = 0; k < 4; ++k) {                                                                              \
-                REAL share = (REAL)sample.weight[k];                                                                   \
-                if (!r->maximum) {                                                                                     \
-                    dx[sample.element[k]] += share / (REAL)count * cotangent;                                          \
-                } else if (found < 0 || share * x[sample.element[k]] > most) {                                         \
-                    found = sample.element[k];                                                                         \
-                    most = share * x[found];                                                                           \
-                    weight = share;                                                                                    \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        if (found >= 0) dx[found] += weight * cotangent;                                                               \
+/* One bin of one channel; `x` is read only for maxima. */
+static void spread(const ons_regions *r, const ons_region *region, int64_t bin, double cotangent, const double *x,
+                   double *dx) {
+    int64_t found = -1, count = region->rows * region->columns;
+    double most = 0, weight = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        ons_sample sample = ons_region_sample(r, region, bin / r->out_width, bin % r->out_width, i / region->columns,
+                                              i % region->columns);
+        for (int k = 0; k < 4; ++k) {
+            double share = sample.weight[k];
+            int64_t at = sample.element[k];
+            if (!r->maximum) {
+                dx[at] += share / (double)count * cotangent;
+            } else if (found < 0 || share * x[at] > most) {
+                found = at;
+                most = share * x[at];
+                weight = share;
+            }
+        }
     }
-
-DEFINE_SPREAD(spread_double, double)
-DEFINE_SPREAD(spread_float, float)
+    if (found >= 0) dx[found] += weight * cotangent;
+}
 
 static void roi_align_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {
@@ -73,8 +70,7 @@ static void roi_align_gradient_reference(const ons_operands *o, const ons_step *
         ons_region region = ons_region_make(&r, (const double *)inputs[CORNERS] + 4 * number);
         if (image < 0 || image >= r.batch) continue;
         int64_t plane = (image * r.channels + i / bins % r.channels) * r.height * r.width;
-        spread_double(&r, &region, i % bins, ((const double *)inputs[COTANGENT])[i], x == NULL ? NULL : x + plane,
-                      dx + plane);
+        spread(&r, &region, i % bins, ((const double *)inputs[COTANGENT])[i], x == NULL ? NULL : x + plane, dx + plane);
     }
 }
 
@@ -88,31 +84,73 @@ static ons_status *roi_align_gradient_prepare(ons_prepare *p) {
     return regions_of(o, memory, &x);
 }
 
-/* One channel of all images, region after region. */
-static void spread_channel(const ons_regions *r, int64_t channel, const ons_launch *launch) {
+/* Where the largest part of a bin comes from. */
+typedef struct place {
+    int64_t element; /* -1: not found yet */
+    float part, weight;
+} place;
+
+static place largest(const ons_float_sample *samples, int64_t count, const float *x, place best) {
+    for (int64_t i = 0; i < count; ++i)
+        for (int k = 0; k < 4; ++k) {
+            float part = samples[i].weight[k] * x[samples[i].element[k]];
+            if (best.element < 0 || part > best.part) best = (place){samples[i].element[k], part, samples[i].weight[k]};
+        }
+    return best;
+}
+
+/* Some channels of one region: `dy`, `x` and `dx` are those of the first one. */
+static void spread_group(const ons_regions *r, const ons_region *region, int64_t channels, const float *dy,
+                         const float *x, float *dx) {
+    int64_t bins = r->out_height * r->out_width, pixels = r->height * r->width;
+    int64_t all = region->rows * region->columns;
+    for (int64_t bin = 0; bin < bins; ++bin) {
+        place best[ONS_REGION_GROUP];
+        for (int c = 0; c < ONS_REGION_GROUP; ++c) best[c] = (place){.element = -1};
+        for (int64_t first = 0; first < all; first += ONS_REGION_SAMPLES) {
+            ons_float_sample samples[ONS_REGION_SAMPLES];
+            int64_t count = ons_region_collect(r, region, bin, first, samples);
+            for (int64_t c = 0; c < channels; ++c) {
+                float share = dy[c * bins + bin] / (float)all, *to = dx + c * pixels;
+                if (r->maximum)
+                    best[c] = largest(samples, count, x + c * pixels, best[c]);
+                else
+                    for (int64_t i = 0; i < count; ++i)
+                        for (int k = 0; k < 4; ++k) to[samples[i].element[k]] += samples[i].weight[k] * share;
+            }
+        }
+        for (int64_t c = 0; c < channels; ++c)
+            if (best[c].element >= 0) dx[c * pixels + best[c].element] += best[c].weight * dy[c * bins + bin];
+    }
+}
+
+/* Channels from `channel` on in all images, region after region, so that the order of the sums is fixed. */
+static void spread_channels(const ons_regions *r, int64_t channel, int64_t channels, const ons_launch *launch) {
     const float *dy = launch->inputs[COTANGENT], *corners = launch->inputs[CORNERS];
     const float *x = r->maximum ? launch->inputs[X] : NULL;
     const int64_t *images = launch->inputs[IMAGES];
     float *dx = launch->outputs[0];
     int64_t bins = r->out_height * r->out_width, pixels = r->height * r->width;
     for (int64_t image = 0; image < r->batch; ++image)
-        memset(dx + (image * r->channels + channel) * pixels, 0, (size_t)pixels * sizeof *dx);
+        memset(dx + (image * r->channels + channel) * pixels, 0, (size_t)(channels * pixels) * sizeof *dx);
     for (int64_t i = 0; i < r->count; ++i) {
-        double ends[4] = {corners[4 * i], corners[4 * i + 1], corners[4 * i + 2], corners[4 * i + 3]};
-        ons_region region = ons_region_make(r, ends);
         if (images[i] < 0 || images[i] >= r->batch) continue;
+        ons_region region = ons_region_from_floats(r, corners + 4 * i);
         int64_t plane = (images[i] * r->channels + channel) * pixels;
-        for (int64_t bin = 0; bin < bins; ++bin)
-            spread_float(r, &region, bin, dy[(i * r->channels + channel) * bins + bin], x == NULL ? NULL : x + plane,
-                         dx + plane);
+        spread_group(r, &region, channels, dy + (i * r->channels + channel) * bins, x == NULL ? NULL : x + plane,
+                     dx + plane);
     }
 }
 
 static void roi_align_gradient_run(const ons_launch *launch) {
     const ons_regions *r = launch->state;
+    int64_t groups = (r->channels + ONS_REGION_GROUP - 1) / ONS_REGION_GROUP;
 #pragma omp parallel for schedule(                                                                                     \
     static) if (r->channels * (r->count * r->out_height * r->out_width + r->batch * r->height * r->width) > 512)
-    for (int64_t channel = 0; channel < r->channels; ++channel) spread_channel(r, channel, launch);
+    for (int64_t i = 0; i < groups; ++i) {
+        int64_t channel = i * ONS_REGION_GROUP, left = r->channels - channel;
+        spread_channels(r, channel, left < ONS_REGION_GROUP ? left : ONS_REGION_GROUP, launch);
+    }
 }
 
 #define THREE_REGIONS                                                                                                  \
@@ -140,22 +178,22 @@ static void roi_align_gradient_run(const ons_launch *launch) {
 
 static const ons_case roi_align_gradient_cases[] = {
     {.name = "mean",
-     .inputs = {ONS_F32(3, 5, 3, 2), THREE_REGIONS, THEIR_IMAGES},
-     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 5, 9, 8)},
+     .inputs = {ONS_F32(3, 9, 3, 2), THREE_REGIONS, THEIR_IMAGES},
+     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 9, 9, 8)},
      .tolerance = 2e-6,
-     .flops = 720},
+     .flops = 1296},
     {.name = "maximum",
-     .inputs = {ONS_F32(3, 5, 3, 2), THREE_REGIONS, THEIR_IMAGES, ONS_F32(2, 5, 9, 8)},
-     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 5, 9, 8), ONS_SET_STRING("mode", "max")},
+     .inputs = {ONS_F32(3, 9, 3, 2), THREE_REGIONS, THEIR_IMAGES, ONS_F32(2, 9, 9, 8)},
+     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 9, 9, 8), ONS_SET_STRING("mode", "max")},
      .tolerance = 2e-6,
-     .flops = 720},
+     .flops = 1296},
     {.name = "no_images",
-     .inputs = {ONS_F32(3, 5, 3, 2), THREE_REGIONS, THEIR_IMAGES},
-     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 5, 9, 8), ONS_SET_STRING("mode", "max")},
+     .inputs = {ONS_F32(3, 9, 3, 2), THREE_REGIONS, THEIR_IMAGES},
+     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 9, 9, 8), ONS_SET_STRING("mode", "max")},
      .error = "needs the images"},
     {.name = "misfit",
-     .inputs = {ONS_F32(3, 5, 3, 3), THREE_REGIONS, THEIR_IMAGES},
-     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 5, 9, 8)},
+     .inputs = {ONS_F32(3, 9, 3, 3), THREE_REGIONS, THEIR_IMAGES},
+     .settings = {BINS(3, 2), ONS_SET_INTS("onstage_shape", 2, 9, 9, 8)},
      .error = "shape of the result"},
     {.name = "large",
      .inputs = {ONS_F32(128, 256, 7, 7), ONS_F32_IN(0, 50, 128, 4), ONS_RANDOM(ONS_INT64, 0, 1, 128)},
