@@ -52,9 +52,10 @@ static void conv_integer_reference(const ons_operands *o, const ons_step *step, 
     bool by_output = w_zeros != NULL && ons_elements(&o->inputs[W_ZERO]) > 1;
     int64_t outputs_count = c.y.shape.dims[1], channels = c.w.shape.dims[1], positions = ons_window_outputs(&c.window);
     int64_t taps = ons_window_taps(&c.window), size = ons_window_inputs(&c.window);
-    for (int64_t i = 0, count = ons_elements(&c.y); i < count; ++i) {
+    int64_t share = c.groups > 0 ? outputs_count / c.groups : 0; /* outputs of a group */
+    for (int64_t i = 0, count = share > 0 ? ons_elements(&c.y) : 0; i < count; ++i) {
         int64_t output = i / positions % outputs_count, sample = i / positions / outputs_count, sum = 0;
-        int64_t first = output / (outputs_count / c.groups) * channels;
+        int64_t first = output / share * channels;
         int64_t w_zero = w_zeros == NULL ? 0 : w_zeros[by_output ? output : 0];
         for (int64_t k = 0; k < channels * taps; ++k) {
             int64_t at;
