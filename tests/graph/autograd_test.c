@@ -170,16 +170,16 @@ Test(autograd, a_rule_that_refuses_is_a_blocker) {
     scene *s = scene_open();
     ons_value_id x = add_input(s, "x", SHAPE(6)), w = add_parameter(s, "w", SHAPE(6));
     ons_value_id outputs[2];
-    ons_build_node(&s->builder, find_operator(s, "LayerNormalization"), ONS_IN(apply2(s, "Mul", x, w), w), ONS_DEFAULTS,
+    ons_build_node(&s->builder, find_operator(s, "RMSNormalization"), ONS_IN(apply2(s, "Mul", x, w), w), ONS_DEFAULTS,
                    2, NULL, outputs);
     must(ons_builder_finish(&s->builder));
-    ons_value_id out = outputs[1]; /* the mean, which is there for backward alone */
+    ons_value_id out = outputs[1]; /* the statistic, which is there for backward alone */
     ons_parameter_gradient found;
     must_fail(ons_differentiate(s->graph, s->registry, out, out, &w, 1, NULL, &found), ONS_UNSUPPORTED, "output 1");
     ons_blockers blockers = {0};
     must(ons_differentiate(s->graph, s->registry, out, out, &w, 1, &blockers, &found));
     cr_assert_eq(blockers.count, 1);
-    cr_expect_str_eq(blockers.items[0].operator_name, "LayerNormalization");
+    cr_expect_str_eq(blockers.items[0].operator_name, "RMSNormalization");
     cr_expect_null(strstr(blockers.items[0].reason, "node '"), "%s", blockers.items[0].reason);
     ons_vector_free(&blockers);
     scene_close(s);
