@@ -9,6 +9,7 @@ agree within 1e-4 relative. See models.py for the models.
 """
 
 import argparse
+import copy
 import json
 import pathlib
 import subprocess
@@ -53,7 +54,7 @@ def export(entry, module, inputs, path):
 
 def train_torch(entry, module, inputs, target):
     """Losses in float32 and how far they stray from float64."""
-    state = {k: v.clone() for k, v in module.state_dict().items()}
+    state = copy.deepcopy(module.state_dict())
     runs = []
     for dtype in (torch.float32, torch.float64):
         module.float()
@@ -101,7 +102,7 @@ def measure(entry, onstage):
             module = entry.make()
             make_distinct(module)
             count = sum(p.numel() for p in module.parameters())
-            state = {k: v.clone() for k, v in module.state_dict().items()}
+            state = copy.deepcopy(module.state_dict())
             module.train(entry.statistics)
             export(entry, module, inputs, folder / "model.onnx")
             module.load_state_dict(state)
