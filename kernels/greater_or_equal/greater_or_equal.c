@@ -5,11 +5,8 @@
 ONS_COMPARISON_FUNCTIONS(greater_or_equal, a >= b)
 
 static const ons_case greater_or_equal_cases[] = {
-    ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0),
-    ONS_COMPARISON_EDGE_CASE,
-    ONS_UINT64_CASE,
-    ONS_BROADCAST_INTEGER_CASES(-9),
-    {.name = NULL},
+    ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0), ONS_COMPARISON_EDGE_CASE, ONS_UINT64_CASE,
+    ONS_BROADCAST_INTEGER_CASES(-9),          {.name = NULL},
 };
 
 ONS_DEFINE_OPERATOR(greater_or_equal, "GreaterOrEqual", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),

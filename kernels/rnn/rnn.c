@@ -85,8 +85,8 @@ static const ons_case rnn_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(rnn, "RNN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3), ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES),
-                    ONS_INFER(rnn_infer), ONS_COST(rnn_cost),
+ONS_DEFINE_OPERATOR(rnn, "RNN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
+                    ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES), ONS_INFER(rnn_infer), ONS_COST(rnn_cost),
                     ONS_GRADIENT_RULE(rnn_gradient, ONS_ALL_INPUTS & ~ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS)),
                     ONS_SAVES(ONS_INPUT_BIT(ONS_RECURRENT_X) | ONS_INPUT_BIT(ONS_RECURRENT_W) |
                                   ONS_INPUT_BIT(ONS_RECURRENT_R) | ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS),
