@@ -36,26 +36,18 @@ def external(name, location):
 
 
 def five_problems():
-    """An operator nobody knows, one of a foreign domain, a loop, a result that is a string, and a way without gradient."""
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("Relu", ["state"], ["next"])],
-        "body",
-        [value("i", TensorProto.INT64, ()), value("go", TensorProto.BOOL, ()), value("state")],
-        [value("go_on", TensorProto.BOOL, ()), value("next")],
-    )
-    trips = numpy_helper.from_array(np.array(3, np.int64), "trips")
-    go = numpy_helper.from_array(np.array(True), "start")
+    """An operator nobody knows, one of a foreign domain, one of classical learning, and strings in and out."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
         helper.make_node("Frobnicate", ["a"], ["b"], name="unknown"),
         helper.make_node("FancyAttention", ["b"], ["c"], name="foreign", domain="com.example"),
-        helper.make_node("Loop", ["trips", "start", "c"], ["d"], name="loop", body=body),
+        helper.make_node("TreeEnsembleRegressor", ["c"], ["d"], name="trees", domain="ai.onnx.ml"),
         helper.make_node("NonZero", ["d"], ["e"], name="shape_by_values"),
         helper.make_node("StringNormalizer", ["words"], ["lower"], name="words"),
         helper.make_node("Relu", ["d"], ["y"], name="last"),
     ]
     inputs = [value("x"), value("words", TensorProto.STRING, (3,))]
-    save("five_problems", nodes, [weight(), trips, go], inputs=inputs)
+    save("five_problems", nodes, [weight()], inputs=inputs)
 
 
 def reasons():
