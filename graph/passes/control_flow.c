@@ -172,17 +172,14 @@ typedef struct passage {
 static ons_status *open_passage(passage *g, size_t results) {
     ONS_TRY(open_body(&g->y, 0));
     g->results = (uint32_t)results;
-    g->inputs = calloc(g->y.graph->inputs.count + 1, sizeof *g->inputs);
-    g->outputs = calloc(g->y.graph->outputs.count + 1, sizeof *g->outputs);
-    g->items = calloc(results + 1, sizeof *g->items);
-    return g->inputs == NULL || g->outputs == NULL || g->items == NULL ? ons_status_out_of_memory() : NULL;
+    ONS_NEW(g->inputs, g->y.b->to->arena, g->y.graph->inputs.count + 1);
+    ONS_NEW(g->outputs, g->y.b->to->arena, g->y.graph->outputs.count + 1);
+    ONS_NEW(g->items, g->y.b->to->arena, results + 1);
+    return NULL;
 }
 
 static void close_passage(passage *g) {
     for (uint32_t i = 0; g->items != NULL && i < g->results; ++i) ons_vector_free(&g->items[i]);
-    free(g->items);
-    free(g->inputs);
-    free(g->outputs);
     free(g->y.map);
 }
 

@@ -73,8 +73,9 @@ static ons_status *affine_grid_expand(ons_mode_change *m) {
 static void affine_grid_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
     int64_t size[ONS_INTEGERS_MAX];
-    uint32_t dims;
+    uint32_t dims = 0;
     ons_status_free(find_size(o, size, &dims)); /* has passed inference */
+    if (dims == 0) return;
     const double *theta = inputs[THETA];
     double *grid = outputs[0], position[4];
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]) / dims, plane = size[0] > 0 ? n / size[0] : 0; i < n; ++i) {

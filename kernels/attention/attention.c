@@ -117,55 +117,62 @@ static void scale_row(float *y, float factor, int64_t n) {
     for (int64_t d = 0; d < n; ++d) y[d] *= factor;
 }
 
-/* Queries [begin, end) of one head; `mask`, `kept` and `saved` are the head's, or NULL. */
-static void attend_block(const ons_attention *a, int64_t begin, int64_t end, ons_small_matrix query,
-                         ons_small_matrix keys, ons_small_matrix values, const float *mask, const uint8_t *kept,
-                         ons_small_matrix scores, ons_small_matrix y, float *saved) {
+/* The operands of one head; `mask`, `kept` and `saved` may be NULL. */
+typedef struct head_operands {
+    ons_small_matrix query, keys, values, y;
+    const float *mask;
+    const uint8_t *kept;
+    float *saved;
+} head_operands;
+
+/* Queries [begin, end). */
+static void attend_block(const ons_attention *a, const head_operands *h, int64_t begin, int64_t end,
+                         ons_small_matrix scores) {
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end);
     float factors[ONS_ATTENTION_BLOCK];
-    query.data += begin * query.stride;
-    y.data += begin * y.stride;
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = a->size}, query, keys, scores);
+    ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
+    ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = a->size}, query, h->keys, scores);
     for (int64_t r = 0; r < rows; ++r) {
         float max, sum;
         softmax_row(a->scale, scores.data + r * scores.stride,
-                    mask == NULL ? NULL : mask + (begin + r) * a->mask.position,
+                    h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
                     ons_attention_keys_seen(a, begin + r + 1), seen, &max, &sum);
         bool blind = a->guard && max == -INFINITY;
         factors[r] = 1 / sum;
         if (blind) memset(scores.data + r * scores.stride, 0, (size_t)seen * sizeof(float));
         if (blind) factors[r] = 0;
-        if (saved != NULL) saved[begin + r] = blind ? INFINITY : max + logf(sum);
-        if (kept != NULL)
-            ons_attention_drop(scores.data + r * scores.stride, kept + (begin + r) * a->keys, a->kept_scale, seen);
+        if (h->saved != NULL) h->saved[begin + r] = blind ? INFINITY : max + logf(sum);
+        if (h->kept != NULL)
+            ons_attention_drop(scores.data + r * scores.stride, h->kept + (begin + r) * a->keys, a->kept_scale, seen);
     }
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = a->size, .k = seen}, scores, values, y);
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = a->size, .k = seen}, scores, h->values, y);
     for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, factors[r], a->size);
 }
 
 static void attend_head(const ons_launch *launch, const attention_state *state, int64_t batch, int64_t head,
                         float *scratch) {
     const ons_attention *a = &state->attention;
-    ons_small_matrix query = ons_attention_matrix(launch->inputs[0], &a->query, batch, head);
-    ons_small_matrix keys = ons_attention_matrix(launch->inputs[1], &a->key, batch, head);
-    ons_small_matrix values = ons_attention_matrix(launch->inputs[2], &a->value, batch, head);
-    ons_small_matrix y = ons_attention_matrix(launch->outputs[0], &a->result, batch, head);
-    const float *mask =
-        a->has_mask ? (const float *)launch->inputs[3] + ons_attention_offset(&a->mask, batch, head) : NULL;
-    const uint8_t *kept = a->has_kept ? launch->inputs[4] : NULL;
-    if (kept != NULL) kept += (batch * a->heads + head) * a->queries * a->keys;
-    float *saved = launch->outputs[1];
-    if (saved != NULL) saved += (batch * a->heads + head) * a->queries;
+    head_operands h = {
+        .query = ons_attention_matrix(launch->inputs[0], &a->query, batch, head),
+        .keys = ons_attention_matrix(launch->inputs[1], &a->key, batch, head),
+        .values = ons_attention_matrix(launch->inputs[2], &a->value, batch, head),
+        .y = ons_attention_matrix(launch->outputs[0], &a->result, batch, head),
+        .mask = a->has_mask ? (const float *)launch->inputs[3] + ons_attention_offset(&a->mask, batch, head) : NULL,
+        .kept = a->has_kept ? launch->inputs[4] : NULL,
+        .saved = launch->outputs[1],
+    };
+    if (h.kept != NULL) h.kept += (batch * a->heads + head) * a->queries * a->keys;
+    if (h.saved != NULL) h.saved += (batch * a->heads + head) * a->queries;
     if (!a->keys_transposed) {
         ons_small_matrix transposed = {scratch, state->stride};
-        ons_small_transpose(a->keys, a->size, keys, transposed);
+        ons_small_transpose(a->keys, a->size, h.keys, transposed);
         scratch += a->size * state->stride;
-        keys = transposed;
+        h.keys = transposed;
     }
     for (int64_t begin = 0; begin < a->queries; begin += ONS_ATTENTION_BLOCK) {
         int64_t end = begin + ONS_ATTENTION_BLOCK < a->queries ? begin + ONS_ATTENTION_BLOCK : a->queries;
-        attend_block(a, begin, end, query, keys, values, mask, kept, (ons_small_matrix){scratch, state->stride}, y,
-                     saved);
+        attend_block(a, &h, begin, end, (ons_small_matrix){scratch, state->stride});
     }
 }
 

@@ -1,5 +1,6 @@
 /* The gradient of LSTM, GRU and RNN in float32: back through time step by step, which leaves the gradient of what
  * enters the gates at every step; then the gradients of X and of all weights as single large products with that. */
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -103,9 +104,10 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     state->wants_dr = ons_has_output(o, ONS_RG_DR);
     int64_t bytes = book_scratch(state), largest = 0;
     ons_status *status = prepare_products(p, state, &largest);
-    if (status == NULL && bytes + largest > p->scratch_limit)
+    int64_t needed = bytes + largest;
+    if (status == NULL && needed > p->scratch_limit)
         status = ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                                (long long)(bytes + largest), (long long)p->scratch_limit);
+                                (long long)needed, (long long)p->scratch_limit);
     if (status != NULL) {
         recurrent_back_destroy(state);
         p->destroy = NULL;
@@ -241,6 +243,7 @@ static void gru_row(const ons_recurrent *r, const ons_activation *activations, c
         d_z[j] = dh[j] * (h[j] - fresh[j]) * slope_z[j];
         dh[j] *= z[j];
     }
+    assert(w->first != NULL && w->last != NULL); /* every row of a GRU has them */
     memcpy(w->first, d_z, (size_t)count * sizeof(float));
     memcpy(w->last, d_fresh, (size_t)count * sizeof(float));
     if (!r->reset_after) return;

@@ -65,9 +65,10 @@ ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     state->packed_at = ons_recurrent_book(&bytes, state->blocks.count * state->blocks.width * r->rows);
     state->product_at = bytes;
     ons_status *status = prepare_projections(p, state, &largest);
-    if (status == NULL && bytes + largest > p->scratch_limit)
+    int64_t needed = bytes + largest;
+    if (status == NULL && needed > p->scratch_limit)
         status = ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                                (long long)(bytes + largest), (long long)p->scratch_limit);
+                                (long long)needed, (long long)p->scratch_limit);
     if (status != NULL) {
         recurrent_destroy(state);
         p->destroy = NULL;

@@ -310,7 +310,7 @@ static void run_rows(const ons_separable_stage *s, float fill, int64_t begin, in
             combine(plane, in_row, s->rows->index + first, s->rows->weight + first, count, target);
             row = target;
         }
-        if (row == shown)
+        if (shown != NULL && row == shown)
             memcpy(to, to - out_row, (size_t)out_row * sizeof *to);
         else if (s->columns != NULL)
             map_columns(s, fill, row, to);

@@ -77,10 +77,10 @@ static ons_status *implicit_result(const ons_operands *o, ons_einsum *e, uint32_
     for (uint32_t i = 0; i < e->count; ++i)
         for (uint32_t k = 0; k < e->operands[i].rank; ++k)
             if (e->operands[i].labels[k] < ONS_EINSUM_LETTERS) ++uses[e->operands[i].labels[k]];
-    for (uint8_t label = 0; label < ONS_EINSUM_LETTERS; ++label) {
+    for (int label = 0; label < ONS_EINSUM_LETTERS; ++label) {
         if (uses[label] != 1) continue;
         if (written.count > ONS_RANK_MAX) return ons_node_error(o, "the result has too many axes");
-        written.labels[written.count++] = label;
+        written.labels[written.count++] = (uint8_t)label;
     }
     return spell_out(o, &written, dims, &e->result);
 }

@@ -55,8 +55,8 @@ static void mel_weight_matrix_reference(const ons_operands *o, const ons_step *s
              .rate = number_at(o, inputs, RATE)};
     m.step = (2595 * log10(1 + number_at(o, inputs, UPPER) / 700) - m.low) / (double)(bins + 2);
     for (int64_t i = 0; i < rows * bins; ++i) {
-        int64_t bin = i % bins;
-        double value = height(edge(&m, bin), edge(&m, bin + 1), edge(&m, bin + 2), (double)(i / bins));
+        int64_t bin = i % bins, row = i / bins;
+        double value = height(edge(&m, bin), edge(&m, bin + 1), edge(&m, bin + 2), (double)row);
         if (ons_dtype_is_float(o->outputs[0].dtype))
             ((double *)outputs[0])[i] = value;
         else

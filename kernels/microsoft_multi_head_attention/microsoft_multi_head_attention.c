@@ -165,7 +165,8 @@ static void microsoft_multi_head_attention_reference(const ons_operands *o, cons
     if (all) ons_heads_reference(&a.heads, &words, outputs[0]);
     for (uint32_t k = 1; k < 3 && all; ++k) {
         int64_t size = k == 2 ? a.heads.value_size : a.heads.size;
-        if (!ons_has_output(o, k) || outputs[k] == NULL) continue;
+        if (!ons_has_output(o, k) || outputs[k] == NULL || size == 0 || a.heads.keys == 0 || a.heads.heads == 0)
+            continue;
         for (int64_t i = 0, n = ons_elements(&o->outputs[k]); i < n; ++i) {
             int64_t d = i % size, p = i / size % a.heads.keys, head = i / size / a.heads.keys % a.heads.heads;
             int64_t b = i / size / a.heads.keys / a.heads.heads;

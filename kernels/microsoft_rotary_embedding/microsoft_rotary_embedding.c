@@ -95,6 +95,7 @@ static void microsoft_rotary_embedding_reference(const ons_operands *o, const on
     ons_status_free(resolve(o, &r));
     const double *x = inputs[X];
     double *y = outputs[0];
+    if (r.size == 0 || r.heads == 0 || r.positions == 0) return;
     for (int64_t i = 0, n = ons_elements(&o->inputs[X]); i < n; ++i) {
         int64_t d = i % r.size, head = i - d, second = r.heads_first ? r.heads : r.positions,
                 third = r.heads_first ? r.positions : r.heads, batch = i / r.size / third / second,

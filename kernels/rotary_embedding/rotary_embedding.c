@@ -76,6 +76,7 @@ static void rotary_embedding_reference(const ons_operands *o, const ons_step *st
     const double *x = inputs[X];
     double *y = outputs[0];
     int64_t second = r.heads_first ? r.heads : r.positions, third = r.heads_first ? r.positions : r.heads;
+    if (r.length == 0 || second == 0 || third == 0) return;
     for (int64_t i = 0, n = ons_elements(&o->inputs[X]); i < n; ++i) {
         int64_t d = i % r.length, half = r.size / 2, batch = i / r.length / third / second;
         int64_t position = r.heads_first ? i / r.length % third : i / r.length / third % second;

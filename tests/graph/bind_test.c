@@ -209,7 +209,8 @@ Test(bind, lists_all_blockers) {
 /* sin and cos of row · 0.7^column, `columns` of each. */
 static void sinusoids(int rows, int columns, float *sines, float *cosines) {
     for (int i = 0; i < rows * columns; ++i) {
-        double angle = (double)(i / columns) * pow(0.7, i % columns);
+        int row = i / columns;
+        double angle = row * pow(0.7, i % columns);
         sines[i] = (float)sin(angle);
         cosines[i] = (float)cos(angle);
     }
