@@ -78,7 +78,9 @@ static void affine_grid_reference(const ons_operands *o, const ons_step *step, c
     if (dims == 0) return;
     const double *theta = inputs[THETA];
     double *grid = outputs[0], position[4];
-    for (int64_t i = 0, n = ons_elements(&o->outputs[0]) / dims, plane = size[0] > 0 ? n / size[0] : 0; i < n; ++i) {
+    int64_t points = ons_elements(&o->outputs[0]) / dims, plane = size[0] > 0 ? points / size[0] : 0;
+    if (plane == 0) return;
+    for (int64_t i = 0; i < points; ++i) {
         find_position(o, size + 2, dims, i % plane, position);
         for (uint32_t row = 0; row < dims; ++row) {
             double sum = 0;

@@ -1,5 +1,6 @@
 #include "kernels/common/separable.h"
 
+#include <assert.h>
 #include <omp.h>
 
 enum { LINE = 16 /* floats of a cache line */, NARROW = 16 /* fewer elements side by side are no row */ };
@@ -293,6 +294,8 @@ static void map_columns(const ons_separable_stage *s, float fill, const float *r
 static void run_rows(const ons_separable_stage *s, float fill, int64_t begin, int64_t end, const float *in, float *out,
                      float *buffer) {
     int64_t in_row = s->in_columns * s->width, out_row = s->out_columns * s->width;
+    if (begin >= end) return;
+    assert(in != NULL && out != NULL);
     const float *shown = NULL; /* the row of the operand that the row before is made from */
     for (int64_t unit = begin; unit < end; ++unit) {
         const float *plane = in + unit / s->out_rows * s->in_rows * in_row, *row = plane;
