@@ -95,6 +95,12 @@ bool ons_can_fold(const ons_operands *o) {
     return true;
 }
 
+ons_status *ons_fault_status(const char *node, const ons_fault *fault) {
+    if (fault->problem == NULL) return NULL;
+    return ons_status_new(ONS_INVALID_DATA, "node '%s': %s (element %lld is %lld)", node, fault->problem,
+                          (long long)fault->index, (long long)fault->value);
+}
+
 static ons_status *allocate_words(const ons_type *type, void **words) {
     *words = calloc((size_t)ons_shape_elements(&type->shape) + 1, 8);
     return *words == NULL ? ons_status_out_of_memory() : NULL;
@@ -139,8 +145,10 @@ static ons_status *run_node(const ons_graph *graph, ons_node_id id, const ons_st
     }
     ons_step own_step = *step;
     own_step.node_key = ons_graph_node_key(graph, id);
+    ons_fault fault = {0};
+    own_step.fault = &fault;
     node->op->reference(&all, &own_step, inputs, outputs);
-    return NULL;
+    return ons_fault_status(node->name, &fault);
 }
 
 ons_status *ons_evaluate(const ons_graph *graph, const ons_step *step, void **words) {

@@ -11,8 +11,12 @@ void ons_narrow(ons_dtype dtype, const void *words, int64_t count, void *data);
 
 /* Evaluates all nodes of the graph in order. `words[value]` holds the words of each value: those of inputs, states and
  * parameters are given by the caller (or taken from the store where NULL and the value has data); the rest is allocated
- * with malloc. After success or failure the caller frees every pointer that it did not set, with free(). */
+ * with malloc. Data that a node cannot take are an error with the node's name. After success or failure the caller
+ * frees every pointer that it did not set, with free(). */
 ons_status *ons_evaluate(const ons_graph *graph, const ons_step *step, void **words);
+
+/* What a kernel or a reference found wrong in the data of that node, ONS_INVALID_DATA; NULL where nothing. */
+ons_status *ons_fault_status(const char *node, const ons_fault *fault);
 
 /* Whether one node can be computed now: a reference, and contents known for all inputs. */
 bool ons_can_fold(const ons_operands *o);

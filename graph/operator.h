@@ -287,6 +287,13 @@ typedef struct ons_forms {
 
 /* ---------------------------------------------------------------------------------------------------------- kernels */
 
+/* What a kernel found wrong in the data; the first fault of a step wins. */
+typedef struct ons_fault {
+    const char *problem; /* static text, NULL: none */
+    int64_t index;       /* of the element */
+    int64_t value;
+} ons_fault;
+
 /* What changes from run to run. */
 typedef struct ons_step {
     uint64_t seed;
@@ -296,6 +303,7 @@ typedef struct ons_step {
     double counted_targets; /* targets of the whole step that count in the loss */
     double sample_share;    /* samples of this micro-batch ÷ samples of the step */
     uint64_t node_key;      /* for references: keys the random numbers of the node, as in ons_prepare */
+    ons_fault *fault;       /* for references: where to say what the data cannot be; NULL: nobody asks */
 } ons_step;
 
 /* Naive, in double for floats and exact for integers: every element of every operand is one 8-byte word, a double where
@@ -317,13 +325,6 @@ typedef struct ons_prepare {
     const char *implementation;   /* for inspection: "onednn:brgconv:avx512_core" */
 } ons_prepare;
 typedef ons_status *ons_prepare_function(ons_prepare *p);
-
-/* What a kernel found wrong in the data; the first fault of a step wins. */
-typedef struct ons_fault {
-    const char *problem; /* static text, NULL: none */
-    int64_t index;       /* of the element */
-    int64_t value;
-} ons_fault;
 
 typedef struct ons_launch {
     const void *const *inputs; /* NULL where left out */
@@ -377,6 +378,7 @@ typedef struct ons_case {
     bool no_gradient;  /* the gradient check skips it (a kink, or an input that is not differentiable here) */
     bool benchmark;    /* large: benchmarks run it, tests do not */
     const char *error; /* not NULL: shape inference must fail with a message that holds this text */
+    const char *fault; /* not NULL: kernel and reference must report a fault of the data whose text holds this */
 } ons_case;
 #define ONS_CASES(...) ((const ons_case[]){__VA_ARGS__, {.name = NULL}})
 

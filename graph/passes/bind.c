@@ -120,8 +120,10 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
         ONS_NEW(words, scratch, (size_t)ons_shape_elements(&o->outputs[i].shape) + 1);
         outputs[i] = words;
     }
-    ons_step step = {.step = 1, .counted_targets = 1, .sample_share = 1};
+    ons_fault fault = {0};
+    ons_step step = {.step = 1, .counted_targets = 1, .sample_share = 1, .fault = &fault};
     o->op->reference(o, &step, inputs, outputs);
+    ONS_TRY(ons_fault_status(o->name, &fault));
     for (uint32_t i = 0; i < p->node->output_count; ++i)
         if (p->used[i] && o->outputs[i].dtype != ONS_NO_DTYPE)
             p->outputs[i] = ons_build_constant(&b->builder, p->name, &o->outputs[i], outputs[i]);

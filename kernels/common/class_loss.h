@@ -49,7 +49,7 @@ static inline int64_t ons_class_at(const ons_class_loss *loss, const void *targe
     return target == loss->ignore_index || target < 0 || target >= loss->view.length ? -1 : target;
 }
 
-/* Reports the first target that is no class, unless a fault has been reported already. */
+/* Reports the first target that is no class, unless a fault has been reported already. `fault` NULL: to nobody. */
 void ons_class_loss_check(const ons_class_loss *loss, const void *targets, ons_fault *fault);
 
 #endif

@@ -60,6 +60,11 @@ ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state);
 /* For operators without a state. */
 ons_status *ons_prepare_nothing(ons_prepare *p);
 
+/* For references: what the data cannot be. The first one that is told stays. */
+static inline void ons_reference_fault(const ons_step *step, const char *problem, int64_t index, int64_t value) {
+    if (step->fault != NULL && step->fault->problem == NULL) *step->fault = (ons_fault){problem, index, value};
+}
+
 /* Rows and row length of `type` as a matrix with the given axis and all after it (or the last alone) as columns. */
 static inline int64_t ons_rows_before(const ons_shape *shape, uint32_t axis) { return ons_shape_span(shape, 0, axis); }
 

@@ -41,6 +41,11 @@ int64_t ons_line_target(const ons_line_map *map, int64_t number, int64_t index) 
     return ons_ravel(&map->data, at);
 }
 
+int64_t ons_line_reference(const ons_line_map *map, const ons_step *step, int64_t number, int64_t index) {
+    ons_reference_index(step, number, index, map->length);
+    return ons_line_target(map, number, index);
+}
+
 /* Where the data's element lies that has the same place on axes [first, last) as number `number` of the indices. */
 static int64_t offset_on(const ons_line_map *map, uint32_t first, uint32_t last, int64_t number) {
     int64_t offset = 0, stride = ons_shape_span(&map->data, last, map->data.rank);

@@ -14,10 +14,18 @@ ons_status *ons_check_indices(const ons_operands *o, uint32_t input, int64_t len
     return NULL;
 }
 
+static const char outside[] = "an index lies outside the axis that it looks up";
+
+int64_t ons_reference_index(const ons_step *step, int64_t position, int64_t index, int64_t length) {
+    int64_t resolved = ons_resolve_index(index, length);
+    if (resolved < 0) ons_reference_fault(step, outside, position, index);
+    return resolved;
+}
+
 void ons_fault_index(const ons_launch *launch, int64_t position, int64_t index) {
 #pragma omp critical(ons_fault_index)
     {
         bool first = launch->fault->problem == NULL || position < launch->fault->index;
-        if (first) *launch->fault = (ons_fault){"an index lies outside the axis that it looks up", position, index};
+        if (first) *launch->fault = (ons_fault){outside, position, index};
     }
 }

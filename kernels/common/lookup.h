@@ -20,6 +20,9 @@ static inline int64_t ons_resolve_index(int64_t index, int64_t length) {
  */
 ons_status *ons_check_indices(const ons_operands *o, uint32_t input, int64_t length);
 
+/* For references: index number `position`, which is `index`, in [0, length); -1 and a fault where it lies outside. */
+int64_t ons_reference_index(const ons_step *step, int64_t position, int64_t index, int64_t length);
+
 /* Notes the first index outside of its axis, counted from the beginning whatever thread comes upon it. */
 void ons_fault_index(const ons_launch *launch, int64_t position, int64_t index);
 

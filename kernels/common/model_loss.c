@@ -142,12 +142,13 @@ static double word_weight(const ons_model_loss *loss, const void *const *inputs,
     return loss->weights == ONS_NONE ? 1 : ((const double *)inputs[loss->weights])[class];
 }
 
-void ons_model_loss_reference(const ons_operands *o, const void *const *inputs, void *const *outputs,
-                              ons_loss_value_function *value) {
+void ons_model_loss_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                              void *const *outputs, ons_loss_value_function *value) {
     ons_model_loss loss = loss_of_words(o);
     const ons_axis_view *view = &loss.classes.view;
     const double *scores = inputs[ONS_MODEL_LOSS_SCORES];
     double sum = 0, total = 0, *result = outputs[0];
+    ons_class_loss_check(&loss.classes, inputs[ONS_MODEL_LOSS_LABELS], step->fault);
     for (int64_t i = 0; i < view->outer * view->inner; ++i) {
         int64_t class = ons_class_at(&loss.classes, inputs[ONS_MODEL_LOSS_LABELS], i);
         double weight = word_weight(&loss, inputs, class);

@@ -94,8 +94,8 @@ static inline int64_t ons_loss_first(const ons_axis_view *view, int64_t i) {
 
 /* Output 0 in words. `value` gives the loss of one target, before its weight; `scores` is its score of class 0. */
 typedef double ons_loss_value_function(const ons_axis_view *view, const double *scores, int64_t class);
-void ons_model_loss_reference(const ons_operands *o, const void *const *inputs, void *const *outputs,
-                              ons_loss_value_function *value);
+void ons_model_loss_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                              void *const *outputs, ons_loss_value_function *value);
 
 /* The gradient of the scores in words. `slope` is the derivative of a target's loss by the score of class k; `saved` is
  * that of the target, 0 where the array is NULL. */

@@ -61,3 +61,11 @@ int64_t ons_nd_lookup_at(const ons_nd_lookup *lookup, ons_dtype dtype, const voi
     }
     return number / lookup->tuples * lookup->per_batch + offset * lookup->slice;
 }
+
+int64_t ons_nd_lookup_reference(const ons_nd_lookup *lookup, const ons_step *step, const void *indices,
+                                int64_t number) {
+    int64_t bad = 0, at = ons_nd_lookup_at(lookup, ONS_INT64, indices, number, &bad);
+    if (at < 0)
+        ons_reference_fault(step, "an index tuple lies outside of the data", bad, ((const int64_t *)indices)[bad]);
+    return at;
+}

@@ -27,6 +27,9 @@ ons_status *ons_nd_lookup_shape(const ons_operands *o, const ons_shape *data, ui
 int64_t ons_nd_lookup_at(const ons_nd_lookup *lookup, ons_dtype dtype, const void *indices, int64_t number,
                          int64_t *bad);
 
+/* The same for references: words, and what lies outside is told. */
+int64_t ons_nd_lookup_reference(const ons_nd_lookup *lookup, const ons_step *step, const void *indices, int64_t number);
+
 /* Slices are worked on in pieces of so many elements; the pieces of one slice, and batches, are shared among threads.
  */
 enum { ONS_ND_PIECE = 256 };

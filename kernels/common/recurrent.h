@@ -132,7 +132,11 @@ static inline int64_t ons_recurrent_x_row(const ons_recurrent *r, int64_t t, int
 }
 
 /* ---- references */
-void ons_recurrent_reference(const ons_operands *o, ons_cell cell, const void *const *inputs, void *const *outputs);
+/* A fault of the data: a length that is none. */
+#define ONS_RECURRENT_BAD_LENGTH "a sequence length is negative or longer than the sequence"
+
+void ons_recurrent_reference(const ons_operands *o, const ons_step *step, ons_cell cell, const void *const *inputs,
+                             void *const *outputs);
 void ons_recurrent_gradient_reference(const ons_operands *o, ons_cell cell, const void *const *inputs,
                                       void *const *outputs);
 

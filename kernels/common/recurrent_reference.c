@@ -148,7 +148,8 @@ static const double *optional(const ons_operands *o, const void *const *inputs, 
     return ons_has_input(o, index) ? inputs[index] : NULL;
 }
 
-void ons_recurrent_reference(const ons_operands *o, ons_cell cell, const void *const *inputs, void *const *outputs) {
+void ons_recurrent_reference(const ons_operands *o, const ons_step *step, ons_cell cell, const void *const *inputs,
+                             void *const *outputs) {
     ons_recurrent r;
     ons_status *status = ons_recurrent_of(o, cell, &r);
     ons_status_free(status);
@@ -160,6 +161,8 @@ void ons_recurrent_reference(const ons_operands *o, ons_cell cell, const void *c
     const double *b = optional(o, inputs, ONS_RECURRENT_B), *p = optional(o, inputs, ONS_RECURRENT_P);
     const double *h0 = optional(o, inputs, ONS_RECURRENT_H0), *c0 = optional(o, inputs, ONS_RECURRENT_C0);
     const int64_t *lengths = ons_has_input(o, ONS_RECURRENT_LENGTHS) ? inputs[ONS_RECURRENT_LENGTHS] : NULL;
+    for (int64_t n = 0; lengths != NULL && n < r.batch; ++n)
+        if (lengths[n] < 0 || lengths[n] > r.steps) ons_reference_fault(step, ONS_RECURRENT_BAD_LENGTH, n, lengths[n]);
     double *y_c = cell == ONS_CELL_LSTM ? outputs[ONS_RECURRENT_Y_C] : NULL, *y_h = outputs[ONS_RECURRENT_Y_H];
     for (int64_t d = 0; d < r.directions; ++d)
         for (int64_t n = 0; n < r.batch; ++n) {

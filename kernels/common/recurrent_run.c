@@ -364,7 +364,7 @@ static void check_lengths(const forward *f) {
     ons_fault *fault = f->launch->fault;
     for (int64_t n = 0; f->lengths != NULL && n < f->state->r.batch; ++n)
         if ((f->lengths[n] < 0 || f->lengths[n] > f->state->r.steps) && fault != NULL && fault->problem == NULL)
-            *fault = (ons_fault){"a sequence length is negative or longer than the sequence", n, f->lengths[n]};
+            *fault = (ons_fault){ONS_RECURRENT_BAD_LENGTH, n, f->lengths[n]};
 }
 
 void ons_recurrent_run(const ons_launch *launch) {

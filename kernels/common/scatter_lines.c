@@ -24,13 +24,12 @@ ons_status *ons_scatter_lines_infer(ons_operands *o) {
 
 void ons_scatter_lines_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    (void)step;
     ons_line_map map = {0};
     ons_status_free(find_map(o, &map)); /* has passed inference */
     ons_scatter_mode mode = ons_scatter_mode_of(reduction_of(o));
     memcpy(outputs[0], inputs[ONS_SCATTER_DATA], (size_t)ons_elements(&o->inputs[ONS_SCATTER_DATA]) * 8);
     for (int64_t i = 0, n = ons_elements(&o->inputs[ONS_SCATTER_INDICES]); i < n; ++i) {
-        int64_t to = ons_line_target(&map, i, ((const int64_t *)inputs[ONS_SCATTER_INDICES])[i]);
+        int64_t to = ons_line_reference(&map, step, i, ((const int64_t *)inputs[ONS_SCATTER_INDICES])[i]);
         if (to >= 0) ons_scatter_word(mode, o->outputs[0].dtype, outputs[0], to, inputs[ONS_SCATTER_UPDATES], i);
     }
 }

@@ -96,6 +96,7 @@ void ons_reference_run(const ons_launch *launch) {
         s->output_words[i] = s->outputs[i].offset < 0 ? NULL : scratch + s->outputs[i].offset;
     ons_step step = *launch->step;
     step.node_key = s->node_key;
+    step.fault = launch->fault;
     s->operands.op->reference(&s->operands, &step, s->input_words, s->output_words);
     for (uint32_t i = 0; i < s->operands.output_count; ++i)
         if (s->outputs[i].offset >= 0 && launch->outputs[i] != NULL)

@@ -8,6 +8,7 @@ static void cross_entropy_reference(const ons_operands *o, const ons_step *step,
                                     void *const *outputs) {
     ons_class_loss loss = ons_class_loss_of(o);
     loss.wide = true; /* words */
+    ons_class_loss_check(&loss, inputs[1], step->fault);
     int64_t length = loss.view.length, inner = loss.view.inner;
     const double *x = inputs[0];
     double *saved = outputs[1], sum = 0;
@@ -149,6 +150,15 @@ static const ons_case cross_entropy_cases[] = {
      .tolerance = 1e-5,
      .flops = 20480000,
      .benchmark = true},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
     {.name = NULL},
 };
 

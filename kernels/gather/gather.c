@@ -34,14 +34,13 @@ static state make_state(const ons_operands *o, int64_t element_bytes) {
                    o->inputs[INDICES].dtype};
 }
 
-/* Words of the reference's operands: an entry outside the table is zeros. */
 static void gather_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     state s = make_state(o, 8);
     const int64_t *indices = inputs[INDICES];
     for (int64_t outer = 0; outer < s.outer; ++outer)
         for (int64_t i = 0; i < s.count; ++i) {
-            int64_t row = ons_resolve_index(indices[i], s.length);
+            int64_t row = ons_reference_index(step, i, indices[i], s.length);
             char *to = (char *)outputs[0] + (outer * s.count + i) * s.inner_bytes;
             if (row < 0)
                 memset(to, 0, (size_t)s.inner_bytes);
@@ -101,6 +100,9 @@ static const ons_case gather_cases[] = {
     {.name = "threads", .inputs = {ONS_F32(65, 128), ONS_RANDOM(ONS_INT64, 0, 64, 8, 64)}},
     {.name = "of_shape", .inputs = {ONS_I64(4, 5, 6), ONS_I64_SCALAR(1)}},
     {.name = "outside", .inputs = {ONS_F32(3, 4), ONS_I64(0, 3)}, .error = "index 3"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 3, 1}}},
+     .fault = "an index"},
     {.name = "float_index", .inputs = {ONS_F32(3, 4), ONS_F32(2)}, .error = "must be int64"},
     {.name = "large", .inputs = {ONS_F32(50257, 768), ONS_RANDOM(ONS_INT64, 0, 50256, 8, 1024)}, .benchmark = true},
     {.name = "small", .inputs = {ONS_F32(65, 128), ONS_RANDOM(ONS_INT64, 0, 64, 12, 64)}, .benchmark = true},

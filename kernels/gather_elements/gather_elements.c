@@ -21,7 +21,7 @@ static void gather_elements_reference(const ons_operands *o, const ons_step *ste
     ons_line_map map = {0};
     ons_status_free(find_map(o, &map)); /* has passed inference */
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]), zero = 0; i < n; ++i) {
-        int64_t from = ons_line_target(&map, i, ((const int64_t *)inputs[INDICES])[i]);
+        int64_t from = ons_line_reference(&map, step, i, ((const int64_t *)inputs[INDICES])[i]);
         ons_copy_word(outputs[0], i, from < 0 ? &zero : inputs[DATA], from < 0 ? 0 : from);
     }
 }
@@ -107,6 +107,15 @@ static const ons_case gather_elements_cases[] = {
      .inputs = {ONS_F32(64, 256, 196), ONS_RANDOM(ONS_INT64, 0, 255, 64, 64, 196)},
      .settings = {ONS_SET_INT("axis", 1)},
      .benchmark = true},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 2), .value_count = 2, .values = {0, -4}}},
+     .flops = -1,
+     .fault = "index"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 2), .value_count = 2, .values = {0, -4}}},
+     .flops = -1,
+     .fault = "index"},
     {.name = NULL},
 };
 

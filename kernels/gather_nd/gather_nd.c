@@ -23,8 +23,8 @@ static void gather_nd_reference(const ons_operands *o, const ons_step *step, con
     ons_nd_lookup lookup = {0};
     uint32_t tail;
     ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
-    for (int64_t i = 0, bad = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
-        int64_t from = ons_nd_lookup_at(&lookup, ONS_INT64, inputs[INDICES], i, &bad);
+    for (int64_t i = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
+        int64_t from = ons_nd_lookup_reference(&lookup, step, inputs[INDICES], i);
         for (int64_t k = 0; k < lookup.slice; ++k)
             ons_copy_word(outputs[0], i * lookup.slice + k, from < 0 ? &zero : inputs[DATA], from < 0 ? 0 : from + k);
     }
@@ -90,6 +90,15 @@ static const ons_case gather_nd_cases[] = {
      .settings = {ONS_SET_INT("batch_dims", 1)},
      .error = "batch"},
     {.name = "outside", .inputs = {ONS_F32(3), ONS_I64(3)}, .error = "index 3"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(2, 1), .value_count = 2, .values = {0, 3}}},
+     .flops = -1,
+     .fault = "index"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(2, 1), .value_count = 2, .values = {0, 3}}},
+     .flops = -1,
+     .fault = "index"},
     {.name = NULL},
 };
 

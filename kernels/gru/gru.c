@@ -10,8 +10,7 @@ static ons_cost gru_cost(const ons_operands *o) { return ons_recurrent_cost(o, O
 
 static void gru_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
-    ons_recurrent_reference(o, ONS_CELL_GRU, inputs, outputs);
+    ons_recurrent_reference(o, step, ONS_CELL_GRU, inputs, outputs);
 }
 
 static ons_status *gru_prepare(ons_prepare *p) { return ons_recurrent_prepare(p, ONS_CELL_GRU); }

@@ -9,8 +9,7 @@ static ons_cost lstm_cost(const ons_operands *o) { return ons_recurrent_cost(o, 
 
 static void lstm_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
-    ons_recurrent_reference(o, ONS_CELL_LSTM, inputs, outputs);
+    ons_recurrent_reference(o, step, ONS_CELL_LSTM, inputs, outputs);
 }
 
 static ons_status *lstm_prepare(ons_prepare *p) { return ons_recurrent_prepare(p, ONS_CELL_LSTM); }
@@ -133,6 +132,15 @@ static const ons_case lstm_cases[] = {
      .tolerance = 1e-4,
      .flops = 4294967296,
      .benchmark = true},
+    {.name = "lengths_in_data",
+     .inputs = {ONS_F32(3, 2, 4),
+                ONS_F32(1, 8, 4),
+                ONS_F32(1, 8, 2),
+                ONS_LEFT_OUT,
+                {.dtype = ONS_INT32, .shape = ONS_DIMS(2), .value_count = 2, .values = {3, 4}}},
+     .settings = {ONS_SET_INT("hidden_size", 2)},
+     .flops = -1,
+     .fault = "length"},
     {.name = NULL},
 };
 

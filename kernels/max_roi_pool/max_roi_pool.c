@@ -32,21 +32,24 @@ static ons_status *max_roi_pool_infer(ons_operands *o) {
     return NULL;
 }
 
+static const char foreign[] = "a region belongs to no sample of the batch";
+
 static void max_roi_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)step;
     ons_roi_sizes s = {0};
     ons_status_free(find_sizes(o, &s));
     const double *x = inputs[0], *regions = inputs[1];
     double *y = outputs[0];
     int64_t *positions = o->output_count > 1 ? outputs[1] : NULL;
-    for (int64_t i = 0; i < s.regions * s.channels * s.rows * s.columns; ++i) {
+    int64_t bins = s.rows * s.columns * s.channels;
+    for (int64_t i = 0; i < s.regions * bins; ++i) {
         int64_t column = i % s.columns, row = i / s.columns % s.rows, channel = i / s.columns / s.rows % s.channels;
         const double *region = regions + i / s.columns / s.rows / s.channels * 5;
         int64_t top, bottom, left, right, best = -1;
         ons_roi_span(region[2], region[4], s.scale, row, s.rows, s.height, &top, &bottom);
         ons_roi_span(region[1], region[3], s.scale, column, s.columns, s.width, &left, &right);
         bool inside = region[0] >= 0 && region[0] < (double)s.batch;
+        if (!inside) ons_reference_fault(step, foreign, i / bins, i / bins);
         const double *plane = x + (inside ? (int64_t)region[0] * s.channels + channel : 0) * s.height * s.width;
         for (int64_t at = top * s.width; inside && at < bottom * s.width; at += s.width)
             for (int64_t k = left; k < right; ++k)
@@ -99,8 +102,7 @@ static void max_roi_pool_run(const ons_launch *launch) {
         for (int64_t k = i * bins; positions != NULL && k < (i + 1) * bins; ++k) positions[k] = -1;
     }
     for (int64_t i = 0; i < s->regions && launch->fault != NULL && launch->fault->problem == NULL; ++i)
-        if (!(regions[i * 5] >= 0 && regions[i * 5] < (float)s->batch))
-            *launch->fault = (ons_fault){"a region belongs to no sample of the batch", i, (int64_t)i};
+        if (!(regions[i * 5] >= 0 && regions[i * 5] < (float)s->batch)) *launch->fault = (ons_fault){foreign, i, i};
 }
 
 static ons_status *max_roi_pool_gradient(ons_gradient *g) {
@@ -157,6 +159,18 @@ static const ons_case max_roi_pool_cases[] = {
      .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(1, 4)},
      .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
      .error = "regions"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(1, 1, 4, 4),
+                {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(1, 5), .value_count = 5, .values = {3, 0, 0, 2, 2}}},
+     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
+     .flops = -1,
+     .fault = "sample"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 1, 1, 4, 4),
+                {.dtype = ONS_FLOAT64, .shape = ONS_DIMS(1, 5), .value_count = 5, .values = {3, 0, 0, 2, 2}}},
+     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
+     .flops = -1,
+     .fault = "sample"},
     {.name = NULL},
 };
 

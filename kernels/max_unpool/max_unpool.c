@@ -76,9 +76,10 @@ static int64_t place_of(const ons_shape *made, const ons_shape *whole, int64_t i
     return place;
 }
 
+static const char outside[] = "an index lies outside of the output";
+
 static void max_unpool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    (void)step;
     ons_shape made = {0}, whole = {0};
     ons_status_free(find_shapes(o, &made, &whole));
     const uint64_t *x = inputs[0];
@@ -86,7 +87,10 @@ static void max_unpool_reference(const ons_operands *o, const ons_step *step, co
     uint64_t *y = outputs[0];
     memset(y, 0, (size_t)ons_shape_elements(&whole) * sizeof *y);
     for (int64_t i = 0, count = ons_elements(&o->inputs[0]), room = ons_shape_elements(&made); i < count; ++i)
-        if (indices[i] >= 0 && indices[i] < room) y[place_of(&made, &whole, indices[i])] = x[i];
+        if (indices[i] >= 0 && indices[i] < room)
+            y[place_of(&made, &whole, indices[i])] = x[i];
+        else
+            ons_reference_fault(step, outside, i, indices[i]);
 }
 
 typedef struct max_unpool_state {
@@ -144,8 +148,7 @@ static void max_unpool_run(const ons_launch *launch) {
     memset(y, 0, (size_t)s->elements * sizeof *y);
     place_values(s, x, indices, 0, s->values, 0, s->room, y);
     for (int64_t i = 0; i < s->values && launch->fault != NULL && launch->fault->problem == NULL; ++i)
-        if (indices[i] < 0 || indices[i] >= s->room)
-            *launch->fault = (ons_fault){"an index lies outside of the output", i, indices[i]};
+        if (indices[i] < 0 || indices[i] >= s->room) *launch->fault = (ons_fault){outside, i, indices[i]};
 }
 
 /* The gradient of a value is that of its place. */
@@ -199,6 +202,12 @@ static const ons_case max_unpool_cases[] = {
      .inputs = {ONS_F32(0, 1, 3), ONS_RANDOM(ONS_INT64, 0, 0, 0, 1, 3)},
      .settings = {ONS_SET_INTS("kernel_shape", 2)},
      .flops = 0},
+    {.name = "outside",
+     .inputs = {ONS_F32(1, 1, 3),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 1, 3), .value_count = 3, .values = {0, 2, 99}}},
+     .settings = {ONS_SET_INTS("kernel_shape", 2), ONS_SET_INTS("strides", 2)},
+     .flops = 0,
+     .fault = "an index"},
     {.name = "large",
      .inputs = {ONS_F32(16, 64, 56, 56), ONS_RANDOM(ONS_INT64, 0, 12845055, 16, 64, 56, 56)},
      .settings = {ONS_SET_INTS("kernel_shape", 2, 2), ONS_SET_INTS("strides", 2, 2)},

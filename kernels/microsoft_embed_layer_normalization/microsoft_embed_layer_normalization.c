@@ -83,17 +83,17 @@ static ons_status *microsoft_embed_layer_normalization_expand(ons_mode_change *m
                      ONS_WITH(ONS_AT_INT(0, -1), ONS_AT_FLOAT(1, ons_attribute_float(o, EPSILON)))));
 }
 
-/* Adds a row of a table; a number outside of it adds nothing. */
-static void add_row(const ons_operands *o, const void *const *inputs, uint32_t table, int64_t number, double *to) {
+/* Adds a row of a table to the sum at a place; a number outside of it adds nothing and is a fault. */
+static void add_row(const ons_operands *o, const ons_step *step, int64_t place, const void *const *inputs,
+                    uint32_t table, int64_t number, double *to) {
     const ons_shape *shape = &o->inputs[table].shape;
-    int64_t row = ons_resolve_index(number, shape->dims[0]);
+    int64_t row = ons_reference_index(step, place, number, shape->dims[0]);
     for (int64_t c = 0; row >= 0 && c < shape->dims[1]; ++c)
         to[c] += ((const double *)inputs[table])[row * shape->dims[1] + c];
 }
 
 static void microsoft_embed_layer_normalization_reference(const ons_operands *o, const ons_step *step,
                                                           const void *const *inputs, void *const *outputs) {
-    (void)step;
     const ons_shape *tokens = &o->inputs[WORDS_AT].shape;
     int64_t columns = o->inputs[WORDS].shape.dims[1], count = ons_shape_elements(tokens);
     double *y = outputs[0];
@@ -102,9 +102,10 @@ static void microsoft_embed_layer_normalization_reference(const ons_operands *o,
         int64_t place = t % tokens->dims[1];
         if (ons_has_input(o, POSITIONS_AT))
             place = ((const int64_t *)inputs[POSITIONS_AT])[o->inputs[POSITIONS_AT].shape.dims[0] == 1 ? place : t];
-        add_row(o, inputs, WORDS, ((const int64_t *)inputs[WORDS_AT])[t], y);
-        add_row(o, inputs, POSITIONS, place, y);
-        if (ons_has_input(o, SEGMENTS)) add_row(o, inputs, SEGMENTS, ((const int64_t *)inputs[SEGMENTS_AT])[t], y);
+        add_row(o, step, t, inputs, WORDS, ((const int64_t *)inputs[WORDS_AT])[t], y);
+        add_row(o, step, t, inputs, POSITIONS, place, y);
+        if (ons_has_input(o, SEGMENTS))
+            add_row(o, step, t, inputs, SEGMENTS, ((const int64_t *)inputs[SEGMENTS_AT])[t], y);
         for (int64_t c = 0; ons_has_output(o, 2) && outputs[2] != NULL && c < columns; ++c)
             ((double *)outputs[2])[t * columns + c] = y[c];
         ons_norm_reference(
@@ -141,6 +142,16 @@ static const ons_case microsoft_embed_layer_normalization_cases[] = {
      .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 2, 7), ONS_LEFT_OUT, ONS_F32(10, 8), ONS_F32(5, 8), ONS_LEFT_OUT,
                 ONS_F32(8), ONS_F32(8)},
      .error = "fewer"},
+    {.name = "outside_in_data",
+     .inputs = {{.dtype = ONS_INT32, .shape = ONS_DIMS(1, 2), .value_count = 2, .values = {3, 10}},
+                ONS_LEFT_OUT,
+                ONS_F32(10, 8),
+                ONS_F32(5, 8),
+                ONS_LEFT_OUT,
+                ONS_F32(8),
+                ONS_F32(8)},
+     .flops = -1,
+     .fault = "index"},
     {.name = NULL},
 };
 

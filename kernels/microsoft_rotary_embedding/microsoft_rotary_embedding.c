@@ -90,7 +90,6 @@ static ons_status *microsoft_rotary_embedding_expand(ons_mode_change *m) {
 
 static void microsoft_rotary_embedding_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                  void *const *outputs) {
-    (void)step;
     rotary r;
     ons_status_free(resolve(o, &r));
     const double *x = inputs[X];
@@ -107,7 +106,7 @@ static void microsoft_rotary_embedding_reference(const ons_operands *o, const on
         int64_t partner = r.interleaved ? d ^ 1 : is_first ? d + r.half : d - r.half;
         const int64_t *places = inputs[PLACES];
         int64_t row = r.offset ? places[0] + position : places[batch * r.positions + position];
-        row = ons_resolve_index(row, o->inputs[COSINES].shape.dims[0]);
+        row = ons_reference_index(step, batch * r.positions + position, row, o->inputs[COSINES].shape.dims[0]);
         double cosine = row < 0 ? 0 : ((const double *)inputs[COSINES])[row * r.half + pair];
         double sine = row < 0 ? 0 : ((const double *)inputs[SINES])[row * r.half + pair];
         y[i] = x[i] * cosine + (is_first ? -sine : sine) * x[head + partner];
@@ -135,6 +134,13 @@ static const ons_case microsoft_rotary_embedding_cases[] = {
     {.name = "places",
      .inputs = {ONS_F32(2, 3, 16), ONS_RANDOM(ONS_INT64, 0, 6, 3), ONS_F32(10, 4), ONS_F32(10, 4)},
      .error = "positions"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(1, 2, 1, 8),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 1), .value_count = 1, .values = {3}},
+                ONS_F32(3, 4),
+                ONS_F32(3, 4)},
+     .flops = -1,
+     .fault = "index"},
     {.name = NULL},
 };
 

@@ -25,11 +25,10 @@ static ons_status *ml_array_feature_extractor_expand(ons_mode_change *m) {
 
 static void ml_array_feature_extractor_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                  void *const *outputs) {
-    (void)step;
     const ons_shape *x = &o->inputs[X].shape;
     int64_t size = x->dims[x->rank - 1], count = ons_elements(&o->inputs[COLUMNS]);
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
-        int64_t column = ons_resolve_index(((const int64_t *)inputs[COLUMNS])[i % count], size);
+        int64_t column = ons_reference_index(step, i % count, ((const int64_t *)inputs[COLUMNS])[i % count], size);
         if (column < 0)
             memset((char *)outputs[0] + 8 * i, 0, 8);
         else
@@ -45,6 +44,9 @@ static const ons_case ml_array_feature_extractor_cases[] = {
                 {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {7}, .constant = true}},
      .error = "7"},
     {.name = "number", .inputs = {ONS_F32(), ONS_RANDOM(ONS_INT64, 0, 6, 1)}, .error = "columns"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(5, 7), {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {7}}},
+     .fault = "index"},
     {.name = NULL},
 };
 

@@ -8,8 +8,7 @@ static double loss_of(const ons_axis_view *view, const double *scores, int64_t c
 
 static void negative_log_likelihood_loss_reference(const ons_operands *o, const ons_step *step,
                                                    const void *const *inputs, void *const *outputs) {
-    (void)step;
-    ons_model_loss_reference(o, inputs, outputs, loss_of);
+    ons_model_loss_reference(o, step, inputs, outputs, loss_of);
 }
 
 static void take_target(ons_loss_part *part, int64_t i) {
@@ -86,6 +85,15 @@ static const ons_case negative_log_likelihood_loss_cases[] = {
      .tolerance = 1e-6,
      .flops = 4096,
      .benchmark = true},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
     {.name = NULL},
 };
 

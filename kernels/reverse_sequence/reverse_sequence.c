@@ -47,10 +47,16 @@ static bool copy_slice(const state *s, int64_t number, const int64_t *lengths, c
     return valid;
 }
 
+static const char too_long[] = "a sequence's length lies outside of the time axis";
+
 static void reverse_sequence_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     state s = make_state(o, 8);
     for (int64_t i = 0; i < s.rows * s.columns; ++i) copy_slice(&s, i, inputs[LENGTHS], inputs[DATA], outputs[0]);
+    const int64_t *lengths = inputs[LENGTHS];
+    for (int64_t i = 0, n = s.batch_first ? s.rows : s.columns; i < n; ++i)
+        if (lengths[i] < 0 || lengths[i] > (s.batch_first ? s.columns : s.rows))
+            ons_reference_fault(step, too_long, i, lengths[i]);
 }
 
 static ons_status *reverse_sequence_prepare(ons_prepare *p) {
@@ -69,7 +75,7 @@ static void reverse_sequence_run(const ons_launch *launch) {
         valid = copy_slice(s, i, lengths, launch->inputs[DATA], launch->outputs[0]) && valid;
     for (int64_t i = 0, n = s->batch_first ? s->rows : s->columns; !valid && i < n; ++i)
         if (launch->fault->problem == NULL && (lengths[i] < 0 || lengths[i] > (s->batch_first ? s->columns : s->rows)))
-            *launch->fault = (ons_fault){"a sequence's length lies outside of the time axis", i, lengths[i]};
+            *launch->fault = (ons_fault){too_long, i, lengths[i]};
 }
 
 /* What reverses also reverses back. */
@@ -87,6 +93,9 @@ static const ons_case reverse_sequence_cases[] = {
     {.name = "threads", .inputs = {ONS_F32(30, 40, 65), ONS_RANDOM(ONS_INT64, 1, 30, 40)}},
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 4, 3), ONS_RANDOM(ONS_INT64, 1, 4, 3)}},
     {.name = "bytes", .inputs = {ONS_RANDOM(ONS_UINT8, 0, 9, 4, 3), ONS_RANDOM(ONS_INT64, 1, 4, 3)}},
+    {.name = "too_long_in_data",
+     .inputs = {ONS_F32(4, 2), {.dtype = ONS_INT64, .shape = ONS_DIMS(2), .value_count = 2, .values = {1, 5}}},
+     .fault = "length"},
     {.name = "none", .inputs = {ONS_F32(4, 0), ONS_RANDOM(ONS_INT64, 1, 4, 0)}},
     {.name = "one_axis",
      .inputs = {ONS_F32(4, 3), ONS_RANDOM(ONS_INT64, 1, 4, 3)},

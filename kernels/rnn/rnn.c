@@ -8,8 +8,7 @@ static ons_cost rnn_cost(const ons_operands *o) { return ons_recurrent_cost(o, O
 
 static void rnn_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
-    ons_recurrent_reference(o, ONS_CELL_RNN, inputs, outputs);
+    ons_recurrent_reference(o, step, ONS_CELL_RNN, inputs, outputs);
 }
 
 static ons_status *rnn_prepare(ons_prepare *p) { return ons_recurrent_prepare(p, ONS_CELL_RNN); }

@@ -35,6 +35,8 @@ static double pool(const ons_regions *r, const ons_region *region, int64_t y, in
     return r->maximum ? most : count > 0 ? sum / (double)count : 0;
 }
 
+static const char foreign[] = "a region lies in no image of the batch";
+
 static void roi_align_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
     ons_regions r;
@@ -44,6 +46,7 @@ static void roi_align_reference(const ons_operands *o, const ons_step *step, con
         int64_t number = i / (bins * r.channels), image = images[number], bin = i % bins;
         ons_region region = ons_region_make(&r, (const double *)inputs[CORNERS] + 4 * number);
         bool valid = image >= 0 && image < r.batch;
+        if (!valid) ons_reference_fault(step, foreign, number, image);
         const double *plane =
             (const double *)inputs[X] + ((valid ? image : 0) * r.channels + i / bins % r.channels) * r.height * r.width;
         ((double *)outputs[0])[i] = valid ? pool(&r, &region, bin / r.out_width, bin % r.out_width, plane) : 0;
@@ -101,7 +104,7 @@ static void roi_align_run(const ons_launch *launch) {
     int64_t bins = r->out_height * r->out_width, groups = (r->channels + ONS_REGION_GROUP - 1) / ONS_REGION_GROUP;
     for (int64_t i = 0; i < r->count; ++i)
         if ((images[i] < 0 || images[i] >= r->batch) && launch->fault->problem == NULL)
-            *launch->fault = (ons_fault){"a region lies in no image of the batch", i, images[i]};
+            *launch->fault = (ons_fault){foreign, i, images[i]};
 #pragma omp parallel for schedule(static) if (r->count * r->channels * bins > 512)
     for (int64_t i = 0; i < r->count * groups; ++i) {
         int64_t number = i / groups, channel = i % groups * ONS_REGION_GROUP, left = r->channels - channel;
@@ -201,6 +204,18 @@ static const ons_case roi_align_cases[] = {
      .tolerance = 1e-6,
      .flops = 51380224,
      .benchmark = true},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(1, 1, 4, 4),
+                ONS_F32(1, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {3}}},
+     .flops = -1,
+     .fault = "image"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 1, 1, 4, 4),
+                ONS_RANDOM(ONS_FLOAT64, -1, 1, 1, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {3}}},
+     .flops = -1,
+     .fault = "image"},
     {.name = NULL},
 };
 

@@ -70,7 +70,6 @@ static ons_status *rotary_embedding_expand(ons_mode_change *m) {
 
 static void rotary_embedding_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     rotary r;
     ons_status_free(resolve(o, &r)); /* has passed inference */
     const double *x = inputs[X];
@@ -86,7 +85,8 @@ static void rotary_embedding_reference(const ons_operands *o, const ons_step *st
         bool is_first = r.interleaved ? d % 2 == 0 : d < half;
         int64_t partner = r.interleaved ? (d ^ 1) - d : is_first ? half : -half, row = batch * r.positions + position;
         if (r.looks_up)
-            row = ons_resolve_index(((const int64_t *)inputs[PLACES])[row], o->inputs[COSINES].shape.dims[0]);
+            row = ons_reference_index(step, row, ((const int64_t *)inputs[PLACES])[row],
+                                      o->inputs[COSINES].shape.dims[0]);
         double cosine = row < 0 ? 0 : ((const double *)inputs[COSINES])[row * half + pair];
         double sine = row < 0 ? 0 : ((const double *)inputs[SINES])[row * half + pair];
         y[i] = x[i] * cosine + (is_first ? -sine : sine) * x[i + partner];
@@ -117,6 +117,13 @@ static const ons_case rotary_embedding_cases[] = {
                 ONS_F32(3, 4),
                 {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 1), .value_count = 1, .values = {3}, .constant = true}},
      .error = "index 3"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(1, 2, 1, 8),
+                ONS_F32(3, 4),
+                ONS_F32(3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 1), .value_count = 1, .values = {3}}},
+     .flops = -1,
+     .fault = "index"},
     {.name = NULL},
 };
 

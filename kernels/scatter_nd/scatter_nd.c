@@ -31,8 +31,8 @@ static void scatter_nd_reference(const ons_operands *o, const ons_step *step, co
     ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
     ons_scatter_mode mode = ons_scatter_mode_of(ons_attribute_string(o, REDUCTION));
     memcpy(outputs[0], inputs[DATA], (size_t)ons_elements(&o->inputs[DATA]) * 8);
-    for (int64_t i = 0, bad = 0; i < lookup.tuples; ++i) {
-        int64_t to = ons_nd_lookup_at(&lookup, ONS_INT64, inputs[INDICES], i, &bad);
+    for (int64_t i = 0; i < lookup.tuples; ++i) {
+        int64_t to = ons_nd_lookup_reference(&lookup, step, inputs[INDICES], i);
         for (int64_t k = 0; to >= 0 && k < lookup.slice; ++k)
             ons_scatter_word(mode, o->inputs[DATA].dtype, outputs[0], to + k, inputs[UPDATES], i * lookup.slice + k);
     }
@@ -140,6 +140,20 @@ static const ons_case scatter_nd_cases[] = {
     {.name = "integers",
      .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 5), ONS_RANDOM(ONS_INT64, 0, 4, 3, 1), ONS_RANDOM(ONS_INT64, -9, 9, 3)}},
     {.name = "misfit", .inputs = {ONS_F32(3, 4), TUPLES(2, 0, 1, 2, 3), ONS_F32(3)}, .error = "do not fit"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(2, 1), .value_count = 2, .values = {0, 3}},
+                ONS_F32(2, 4)},
+     .settings = {ONS_SET_STRING("reduction", "add")},
+     .flops = -1,
+     .fault = "index"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(2, 1), .value_count = 2, .values = {0, 3}},
+                ONS_RANDOM(ONS_FLOAT64, -1, 1, 2, 4)},
+     .settings = {ONS_SET_STRING("reduction", "add")},
+     .flops = -1,
+     .fault = "index"},
     {.name = NULL},
 };
 

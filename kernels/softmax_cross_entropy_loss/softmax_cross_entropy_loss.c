@@ -24,8 +24,7 @@ static double cross_entropy_of(const ons_axis_view *view, const double *scores, 
 
 static void softmax_cross_entropy_loss_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                  void *const *outputs) {
-    (void)step;
-    ons_model_loss_reference(o, inputs, outputs, cross_entropy_of);
+    ons_model_loss_reference(o, step, inputs, outputs, cross_entropy_of);
     ons_axis_view view = ons_model_loss_of(o).classes.view;
     const double *scores = inputs[ONS_MODEL_LOSS_SCORES];
     double *log_probability = outputs[LOG_PROBABILITY], *saved = outputs[LOG_SUM];
@@ -226,6 +225,15 @@ static const ons_case softmax_cross_entropy_loss_cases[] = {
      .inputs = {ONS_F32(5, 7), LABELS(6, 5)},
      .settings = {ONS_SET_STRING("reduction", "max")},
      .error = "reduction"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
     {.name = NULL},
 };
 

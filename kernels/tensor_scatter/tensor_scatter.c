@@ -36,7 +36,6 @@ static ons_status *tensor_scatter_infer(ons_operands *o) {
 
 static void tensor_scatter_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     uint32_t axis = 0;
     bool circular = false;
     const ons_shape *cache = &o->inputs[CACHE].shape, *updates = &o->inputs[UPDATES].shape;
@@ -48,7 +47,10 @@ static void tensor_scatter_reference(const ons_operands *o, const ons_step *step
         int64_t first = ons_has_input(o, POSITIONS) ? ((const int64_t *)inputs[POSITIONS])[index[0]] : 0;
         int64_t at = first < -length || first > length ? -1 : first + index[axis]; /* far outside: nothing */
         if (circular && first >= -length && first <= length) at = (at + length) % length;
-        if (at < 0 || at >= length) continue;
+        if (at < 0 || at >= length) {
+            ons_reference_fault(step, "an update lies outside of the cache", i, first);
+            continue;
+        }
         index[axis] = at;
         ons_copy_word(outputs[0], ons_ravel(cache, index), inputs[UPDATES], i);
     }
@@ -95,6 +97,12 @@ static const ons_case tensor_scatter_cases[] = {
      .inputs = {ONS_F32(2, 5, 4), ONS_F32(2, 2, 4)},
      .settings = {ONS_SET_STRING("mode", "square")},
      .error = "mode"},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(1, 4, 2),
+                ONS_F32(1, 2, 2),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {9}}},
+     .flops = -1,
+     .fault = "cache"},
     {.name = NULL},
 };
 

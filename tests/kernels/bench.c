@@ -109,7 +109,8 @@ static ons_status *run_case(ons_fixture *fixture, const ons_backend *backend, in
 static bool run_operator(const ons_registry *registry, const ons_operator *op, const options *chosen) {
     bool fine = true;
     for (const ons_case *example = op->cases; example->name != NULL; ++example) {
-        if ((!example->benchmark && !chosen->all) || example->error != NULL || op->cpu.run == NULL || ons_is_view(op))
+        if ((!example->benchmark && !chosen->all) || example->error != NULL || example->fault != NULL ||
+            op->cpu.run == NULL || ons_is_view(op))
             continue;
         ons_fixture fixture;
         ons_status *status = ons_fixture_init(&fixture, registry, op, example, ons_test_seed());

@@ -2,6 +2,7 @@
  * reference, and their gradients against finite differences of it. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/evaluate.h"
 #include "graph/operands.h"
@@ -169,9 +170,20 @@ static ons_status *check_gradients(trial *t) {
     return NULL;
 }
 
+/* Data that cannot be: the nodes must say so, and the reference too. */
+static ons_status *check_fault(trial *t) {
+    ons_status *status = evaluate(t);
+    bool told = status != NULL && strstr(ons_status_get_message(status), "node '") != NULL;
+    ONS_CHECK(status != NULL, ONS_DEFECT, "the nodes report no fault where '%s' was due", t->fixture.example->fault);
+    if (!told) return status;
+    ons_status_free(status);
+    return ons_fixture_reference(&t->fixture);
+}
+
 static ons_status *check(trial *t) {
     const ons_case *example = t->fixture.example;
     ONS_TRY(expand(t));
+    if (example->fault != NULL) return check_fault(t);
     if (!example->no_gradient && ons_dtype_is_float(t->fixture.operands.outputs[t->output].dtype))
         ONS_TRY_AT(differentiate(t), "differentiating");
     ONS_TRY_AT(evaluate(t), "evaluating");

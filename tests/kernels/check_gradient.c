@@ -299,7 +299,8 @@ static ons_status *float_outputs(const ons_registry *registry, const ons_operato
 
 ons_status *ons_check_gradient(const ons_registry *registry, const ons_operator *op, const ons_case *example,
                                uint64_t seed) {
-    if (op->gradient.build == NULL || example->no_gradient || example->error != NULL || op->reference == NULL)
+    if (op->gradient.build == NULL || example->no_gradient || example->error != NULL || example->fault != NULL ||
+        op->reference == NULL)
         return NULL;
     uint32_t mask = 0, differentiable = 0;
     ONS_TRY(float_outputs(registry, op, example, seed, &mask));
@@ -352,7 +353,7 @@ ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op
     if (op->gradient.build == NULL) return NULL;
     for (const ons_case *example = op->cases; example->name != NULL; ++example) {
         uint32_t mask;
-        if (example->error != NULL || example->benchmark) continue;
+        if (example->error != NULL || example->fault != NULL || example->benchmark) continue;
         ONS_TRY_AT(float_outputs(registry, op, example, seed, &mask), "case '%s'", example->name);
         for (uint32_t k = 0; k < 32; ++k)
             if (mask >> k & 1)

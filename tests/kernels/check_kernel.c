@@ -144,8 +144,7 @@ static ons_status *run(trial *t, unsigned char poison, uint32_t placed, uint32_t
                          .step = &t->fixture->step,
                          .fault = &fault});
     ONS_TRY(t->backend->finish());
-    ONS_CHECK(fault.problem == NULL, ONS_DEFECT, "the kernel reports a fault: %s (element %lld, value %lld)",
-              fault.problem, (long long)fault.index, (long long)fault.value);
+    ONS_TRY(ons_fixture_check_fault(t->fixture, "the kernel", &fault));
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i)) ONS_TRY(ons_buffer_check(&t->inputs[i], "input", i));
     for (uint32_t i = 0; i < o->output_count; ++i)
@@ -218,6 +217,7 @@ static ons_status *check_runs(trial *t) {
     ONS_TRY(set_up(t));
     ONS_TRY(run(t, 0xFF, ONS_NONE, ONS_NONE)); /* a NaN in every float */
     ONS_TRY(check_inputs_unchanged(t));
+    if (t->fixture->example->fault != NULL) return NULL; /* nobody uses the results */
     ONS_TRY(check_against_reference(t));
     ONS_TRY(run(t, 0xA5, ONS_NONE, ONS_NONE));
     ONS_TRY(check_same_bits(t, "in a second run (poisoned with other bytes)"));

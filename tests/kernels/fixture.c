@@ -147,6 +147,16 @@ void ons_fixture_free(ons_fixture *fixture) {
     *fixture = (ons_fixture){0};
 }
 
+ons_status *ons_fixture_check_fault(const ons_fixture *fixture, const char *who, const ons_fault *fault) {
+    const char *wanted = fixture->example->fault;
+    ONS_CHECK(wanted == NULL || fault->problem != NULL, ONS_DEFECT, "%s reports no fault where '%s' was due", who,
+              wanted);
+    ONS_CHECK(fault->problem == NULL || (wanted != NULL && strstr(fault->problem, wanted) != NULL), ONS_DEFECT,
+              "%s reports a fault: %s (element %lld, value %lld)", who, fault->problem, (long long)fault->index,
+              (long long)fault->value);
+    return NULL;
+}
+
 ons_status *ons_fixture_reference(ons_fixture *fixture) {
     ons_operands all = fixture->operands;
     ONS_NEW(all.outputs, fixture->arena, all.output_count + 1);
@@ -157,6 +167,9 @@ ons_status *ons_fixture_reference(ons_fixture *fixture) {
         fixture->reference_words[i] = calloc((size_t)count + 1, 8);
         if (fixture->reference_words[i] == NULL) return ons_status_out_of_memory();
     }
-    fixture->op->reference(&all, &fixture->step, (const void *const *)fixture->input_words, fixture->reference_words);
-    return NULL;
+    ons_fault fault = {0};
+    ons_step step = fixture->step;
+    step.fault = &fault;
+    fixture->op->reference(&all, &step, (const void *const *)fixture->input_words, fixture->reference_words);
+    return ons_fixture_check_fault(fixture, "the reference", &fault);
 }

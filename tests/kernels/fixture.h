@@ -27,8 +27,12 @@ ons_status *ons_fixture_init(ons_fixture *fixture, const ons_registry *registry,
                              const ons_case *example, uint64_t seed);
 void ons_fixture_free(ons_fixture *fixture);
 
-/* Computes reference_words. */
+/* Computes reference_words. Fails where the reference reports a fault that the case does not expect, or none where it
+ * expects one. */
 ons_status *ons_fixture_reference(ons_fixture *fixture);
+
+/* Fails unless the fault is what the case expects. */
+ons_status *ons_fixture_check_fault(const ons_fixture *fixture, const char *who, const ons_fault *fault);
 
 /* How many outputs the case asks for. */
 uint32_t ons_case_outputs(const ons_case *example);
