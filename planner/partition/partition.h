@@ -1,0 +1,66 @@
+/* Splitting a workload into stages. */
+#ifndef ONSTAGE_PLANNER_PARTITION_H
+#define ONSTAGE_PLANNER_PARTITION_H
+
+#include "planner/memory/memory.h"
+#include "planner/pipeline.h"
+
+/* Everything that a plan is searched for. */
+typedef struct ons_planning_problem {
+    const ons_workload *work;
+    ons_pipeline pipeline;
+    int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */
+    double link_bandwidth;  /* bytes a second between neighbouring stages, each way; 0: transfers cost nothing */
+    double link_latency;
+    double host_bandwidth; /* between device and host, for swapping; 0: none */
+    double host_latency;
+    const ons_memory_strategy *memory;
+} ons_planning_problem;
+
+typedef struct ons_partition {
+    uint32_t stages;
+    uint32_t *first; /* stages + 1 positions: stage i holds [first[i], first[i + 1]) */
+    bool feasible;
+    double bottleneck_seconds; /* the slowest stage's time for one micro-batch, or the slowest transfer */
+    int64_t least_bytes;       /* where not feasible: the smallest capacity found to do */
+    uint64_t stages_judged;    /* how often a stage was evaluated */
+    uint32_t candidate_cuts;   /* most candidates at one level of the search; 0: not such a search */
+} ons_partition;
+
+/* Asks for the time and memory of stages; remembers what it was asked. */
+typedef struct ons_judge ons_judge;
+ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge);
+void ons_judge_free(ons_judge *judge); /* NULL is fine */
+const ons_planning_problem *ons_judge_problem(const ons_judge *judge);
+
+typedef struct ons_verdict {
+    bool feasible;
+    bool optimised; /* it fits only with swap or recompute */
+    double seconds; /* for one micro-batch, with what swap and recompute add; infinite where not feasible */
+    int64_t total_bytes;
+    int64_t least_bytes;
+} ons_verdict;
+/* Stage number `stage` of the pipeline as [first, end). */
+ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict);
+/* Seconds to send a micro-batch over the cut, the slower of both directions. 0 at the ends. */
+double ons_judge_transfer(const ons_judge *judge, uint32_t cut);
+uint64_t ons_judge_count(const ons_judge *judge);
+
+/* `first` is filled in (stages + 1 entries, allocated by the caller's arena). Where nothing is feasible, feasible is
+ * false and least_bytes says what would do; the status is for defects and short memory alone. */
+typedef ons_status *ons_partition_search(ons_judge *judge, ons_arena *arena, ons_partition *partition);
+
+typedef struct ons_partition_strategy {
+    const char *name;
+    ons_partition_search *search;
+    const char *summary;
+} ons_partition_strategy;
+
+/* NULL where there is none. */
+const ons_partition_strategy *ons_partition_strategy_find(const char *name);
+extern const ons_partition_strategy *const ons_partition_strategies[]; /* ends with NULL */
+
+/* Fills in feasibility and bottleneck of given cuts. */
+ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition);
+
+#endif

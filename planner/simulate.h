@@ -1,0 +1,61 @@
+/* The event simulator: tasks on resources, each resource serving its tasks in the order in which they were added, as a
+ * device's stream does. A task starts when all that it waits for has ended and its resources are free; so the times
+ * follow from the graph of tasks alone, and a cycle is a deadlock.
+ */
+#ifndef ONSTAGE_PLANNER_SIMULATE_H
+#define ONSTAGE_PLANNER_SIMULATE_H
+
+#include "base/status.h"
+#include "planner/pipeline.h"
+
+typedef uint32_t ons_task_id;
+typedef uint32_t ons_resource_id;
+enum { ONS_NO_TASK = 0xffffffffu };
+
+typedef struct ons_simulation ons_simulation;
+
+ons_status *ons_simulation_new(ons_simulation **simulation);
+void ons_simulation_free(ons_simulation *simulation); /* NULL is fine */
+
+/* A stream of a device ("compute", "send", "receive", "swap_out", "swap_in"). Texts are not copied. */
+ons_status *ons_simulation_add_resource(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id);
+
+typedef struct ons_task_spec {
+    const char *name; /* for traces */
+    ons_action action;
+    ons_resource_id resource;
+    ons_resource_id second_resource; /* a transfer occupies the sender's and the receiver's stream; ONS_NO_TASK: none */
+    double seconds;
+    int64_t start_bytes; /* change of the device's memory when the task starts */
+    int64_t end_bytes;   /* and when it ends */
+} ons_task_spec;
+ons_status *ons_simulation_add_task(ons_simulation *s, const ons_task_spec *spec, ons_task_id *id);
+/* `task` starts no earlier than `lag` seconds after the end of `before` (which may be added later). */
+ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before, ons_task_id task, double lag);
+
+/* Finds all times. A deadlock fails with the names of the tasks that wait for each other. */
+ons_status *ons_simulation_run(ons_simulation *s);
+
+typedef struct ons_task_times {
+    double start, end;
+    ons_task_id cause; /* what it waited for last: follows the critical path back; ONS_NO_TASK: nothing */
+} ons_task_times;
+uint32_t ons_simulation_task_count(const ons_simulation *s);
+const ons_task_spec *ons_simulation_task(const ons_simulation *s, ons_task_id task);
+ons_task_times ons_simulation_times(const ons_simulation *s, ons_task_id task);
+double ons_simulation_seconds(const ons_simulation *s); /* the end of the last task */
+double ons_simulation_busy(const ons_simulation *s, ons_resource_id resource);
+ons_task_id ons_simulation_last(const ons_simulation *s); /* the one that ends last: start of the critical path */
+
+/* Memory of a device over time, as (seconds, bytes) after each change, by rising time. In `arena`. */
+typedef struct ons_memory_point {
+    double seconds;
+    int64_t bytes;
+} ons_memory_point;
+ons_status *ons_simulation_memory(const ons_simulation *s, uint32_t device, ons_arena *arena, ons_memory_point **points,
+                                  uint32_t *count, int64_t *peak);
+
+/* A file for Perfetto, whole or not at all. */
+ons_status *ons_simulation_write_trace(const ons_simulation *s, const char *path);
+
+#endif
