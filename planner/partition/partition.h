@@ -29,18 +29,22 @@ typedef struct ons_partition {
 
 /* Asks for the time and memory of stages; remembers what it was asked. */
 typedef struct ons_judge ons_judge;
+/* `problem->memory` NULL: stages must fit as they are. Fails where there are more stages than nodes. */
 ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge);
 void ons_judge_free(ons_judge *judge); /* NULL is fine */
 const ons_planning_problem *ons_judge_problem(const ons_judge *judge);
+/* Asks about devices of another size from here on; forgets what it was asked. */
+void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes);
 
 typedef struct ons_verdict {
     bool feasible;
     bool optimised; /* it fits only with swap or recompute */
     double seconds; /* for one micro-batch, with what swap and recompute add; infinite where not feasible */
     int64_t total_bytes;
-    int64_t least_bytes;
+    int64_t least_bytes; /* the smallest capacity known to do */
 } ons_verdict;
-/* Stage number `stage` of the pipeline as [first, end). */
+/* Stage number `stage` (from 0) of the pipeline as [first, end). Amortised without allocation; the fits-as-it-is case
+ * costs what ons_work_stage_memory does, and no stage is optimised twice. */
 ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict);
 /* Seconds to send a micro-batch over the cut, the slower of both directions. 0 at the ends. */
 double ons_judge_transfer(const ons_judge *judge, uint32_t cut);
@@ -56,11 +60,11 @@ typedef struct ons_partition_strategy {
     const char *summary;
 } ons_partition_strategy;
 
-/* NULL where there is none. */
+/* NULL where there is none. A strategy is a line in strategies.inc. */
 const ons_partition_strategy *ons_partition_strategy_find(const char *name);
 extern const ons_partition_strategy *const ons_partition_strategies[]; /* ends with NULL */
 
-/* Fills in feasibility and bottleneck of given cuts. */
+/* Fills in feasibility, bottleneck and least capacity of given cuts. */
 ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition);
 
 #endif

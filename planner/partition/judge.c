@@ -1,0 +1,192 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/partition/partition.h"
+
+/* What a memory strategy answered. Stages that fit as they are cost less to work out again than to look up. */
+typedef struct memo_entry {
+    uint32_t first, end; /* end 0: free */
+    uint32_t load;
+    bool feasible;
+    double seconds;
+    int64_t total_bytes, least_bytes;
+} memo_entry;
+
+struct ons_judge {
+    ons_planning_problem problem;
+    ons_stage_load *loads; /* of every stage */
+    uint32_t *load_class;  /* the first stage with the same load: they share what is remembered */
+    ons_memory_workspace *workspace;
+    memo_entry *memo; /* open addressing; a power of two, at most half full */
+    uint32_t memo_size, memo_used;
+    uint64_t count;
+};
+
+enum { FIRST_MEMO_SIZE = 1 << 10 };
+
+static bool same_load(const ons_stage_load *a, const ons_stage_load *b) {
+    return a->in_flight == b->in_flight && a->versions == b->versions && a->accumulates == b->accumulates;
+}
+
+static ons_status *prepare(ons_judge *judge) {
+    const ons_planning_problem *p = &judge->problem;
+    uint32_t stages = p->pipeline.stages;
+    judge->loads = calloc(stages, sizeof *judge->loads);
+    judge->load_class = calloc(stages, sizeof *judge->load_class);
+    judge->memo = calloc(FIRST_MEMO_SIZE, sizeof *judge->memo);
+    judge->memo_size = FIRST_MEMO_SIZE;
+    if (judge->loads == NULL || judge->load_class == NULL || judge->memo == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < stages; ++i) {
+        judge->loads[i] = ons_pipeline_load(&p->pipeline, i);
+        /* Loads only fall along the pipeline, so equal ones are neighbours. */
+        bool same = i > 0 && same_load(&judge->loads[i], &judge->loads[i - 1]);
+        judge->load_class[i] = same ? judge->load_class[i - 1] : i;
+    }
+    return p->memory == NULL ? NULL : ons_memory_workspace_new(p->work, &judge->workspace);
+}
+
+ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge) {
+    *judge = NULL;
+    ONS_CHECK(problem->pipeline.stages > 0 && problem->pipeline.micro_batches > 0, ONS_INVALID_ARGUMENT,
+              "a pipeline needs at least one stage and one micro-batch");
+    ONS_CHECK(problem->pipeline.stages <= problem->work->node_count, ONS_INVALID_ARGUMENT,
+              "%u stages are more than the model's %u nodes; take fewer", problem->pipeline.stages,
+              problem->work->node_count);
+    ons_judge *made = calloc(1, sizeof *made);
+    if (made == NULL) return ons_status_out_of_memory();
+    made->problem = *problem;
+    ons_status *status = prepare(made);
+    if (status != NULL) {
+        ons_judge_free(made);
+        return status;
+    }
+    *judge = made;
+    return NULL;
+}
+
+void ons_judge_free(ons_judge *judge) {
+    if (judge == NULL) return;
+    ons_memory_workspace_free(judge->workspace);
+    free(judge->loads);
+    free(judge->load_class);
+    free(judge->memo);
+    free(judge);
+}
+
+const ons_planning_problem *ons_judge_problem(const ons_judge *judge) { return &judge->problem; }
+uint64_t ons_judge_count(const ons_judge *judge) { return judge->count; }
+
+void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes) {
+    if (judge->problem.capacity_bytes == capacity_bytes) return;
+    judge->problem.capacity_bytes = capacity_bytes;
+    memset(judge->memo, 0, judge->memo_size * sizeof *judge->memo);
+    judge->memo_used = 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------- what is known */
+
+static uint32_t hash(uint32_t first, uint32_t end, uint32_t load) {
+    uint64_t h = ((uint64_t)first << 32 | end) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 29 ^ load) * 0xbf58476d1ce4e5b9u;
+    return (uint32_t)(h >> 32);
+}
+
+/* The entry of this stage, or the free one where it belongs. */
+static memo_entry *find(memo_entry *memo, uint32_t size, uint32_t first, uint32_t end, uint32_t load) {
+    uint32_t at = hash(first, end, load) & (size - 1);
+    while (memo[at].end != 0 && (memo[at].first != first || memo[at].end != end || memo[at].load != load))
+        at = (at + 1) & (size - 1);
+    return &memo[at];
+}
+
+static ons_status *grow(ons_judge *judge) {
+    ONS_CHECK(judge->memo_size <= UINT32_MAX / 4, ONS_OUT_OF_MEMORY, "more stages were looked at than can be kept");
+    uint32_t size = judge->memo_size * 2;
+    memo_entry *memo = calloc(size, sizeof *memo);
+    if (memo == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < judge->memo_size; ++i) {
+        const memo_entry *e = &judge->memo[i];
+        if (e->end != 0) *find(memo, size, e->first, e->end, e->load) = *e;
+    }
+    free(judge->memo);
+    judge->memo = memo;
+    judge->memo_size = size;
+    return NULL;
+}
+
+static ons_status *optimise(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, memo_entry *entry) {
+    const ons_planning_problem *p = &judge->problem;
+    ons_stage_problem problem = {.work = p->work,
+                                 .first = first,
+                                 .end = end,
+                                 .load = judge->loads[stage],
+                                 .capacity_bytes = p->capacity_bytes,
+                                 .host_bandwidth = p->host_bandwidth,
+                                 .host_latency = p->host_latency};
+    ons_stage_solution solution = {0};
+    ONS_TRY(p->memory->solve(&problem, judge->workspace, NULL, &solution));
+    entry->feasible = solution.feasible;
+    entry->seconds = solution.seconds;
+    entry->total_bytes = solution.memory.total;
+    entry->least_bytes = solution.least_bytes;
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- verdicts */
+
+ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict) {
+    const ons_planning_problem *p = &judge->problem;
+    ++judge->count;
+    *verdict = (ons_verdict){.seconds = INFINITY, .least_bytes = INT64_MAX};
+    if (first >= end) return NULL; /* no stage is empty, whatever its capacity */
+    ons_stage_memory memory;
+    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
+        *verdict = (ons_verdict){true, false, ons_work_seconds(p->work, first, end), memory.total, memory.total};
+        return NULL;
+    }
+    verdict->total_bytes = verdict->least_bytes = memory.total;
+    if (p->memory == NULL) return NULL;
+    memo_entry *entry = find(judge->memo, judge->memo_size, first, end, judge->load_class[stage]);
+    if (entry->end == 0) {
+        if (judge->memo_used >= judge->memo_size / 2) {
+            ONS_TRY(grow(judge));
+            entry = find(judge->memo, judge->memo_size, first, end, judge->load_class[stage]);
+        }
+        ONS_TRY(optimise(judge, first, end, stage, entry));
+        entry->first = first;
+        entry->end = end;
+        entry->load = judge->load_class[stage];
+        ++judge->memo_used;
+    }
+    *verdict = (ons_verdict){.feasible = entry->feasible,
+                             .optimised = entry->feasible,
+                             .seconds = entry->feasible ? entry->seconds : INFINITY,
+                             .total_bytes = entry->total_bytes,
+                             .least_bytes = entry->feasible ? entry->total_bytes : entry->least_bytes};
+    return NULL;
+}
+
+double ons_judge_transfer(const ons_judge *judge, uint32_t cut) {
+    const ons_planning_problem *p = &judge->problem;
+    if (p->link_bandwidth <= 0 || cut == 0 || cut >= p->work->node_count) return 0;
+    int64_t forward = ons_work_cut_bytes(p->work, cut), backward = ons_work_cut_gradient_bytes(p->work, cut);
+    return p->link_latency + (double)(forward > backward ? forward : backward) / p->link_bandwidth;
+}
+
+ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition) {
+    partition->feasible = true;
+    partition->bottleneck_seconds = 0;
+    partition->least_bytes = 0;
+    for (uint32_t i = 0; i < partition->stages; ++i) {
+        ons_verdict v;
+        ONS_TRY(ons_judge_stage(judge, partition->first[i], partition->first[i + 1], i, &v));
+        double transfer = ons_judge_transfer(judge, partition->first[i]);
+        if (!v.feasible) partition->feasible = false;
+        if (v.least_bytes > partition->least_bytes) partition->least_bytes = v.least_bytes;
+        partition->bottleneck_seconds = fmax(partition->bottleneck_seconds, fmax(v.seconds, transfer));
+    }
+    partition->stages_judged = ons_judge_count(judge);
+    return NULL;
+}
