@@ -179,6 +179,7 @@ typedef enum ons_trait {
     ONS_TRAIT_SCAN = 1 << 12,           /* ONNX's Scan, likewise; attributes: body, num_scan_inputs, axes and directions
                                            of the inputs, those of the outputs, and whether all have samples at axis 0 */
     ONS_TRAIT_LISTS = 1 << 13,          /* makes or takes a list of tensors (ons_forms.mode replaces it) */
+    ONS_TRAIT_DENSE = 1 << 14,          /* products of matrices, convolutions: what matrix units compute */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */
@@ -191,6 +192,8 @@ typedef struct ons_operator_roles {
     { (ROLE), (TRAITS), (STATISTICS) }
 #define ONS_PLAIN_OPERATOR                                                                                             \
     { ONS_NO_ROLE, 0, 0 }
+#define ONS_DENSE_OPERATOR                                                                                             \
+    { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0 }
 
 /* --------------------------------------------------------------------------------------------------------- aliasing */
 

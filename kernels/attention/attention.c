@@ -324,6 +324,6 @@ ONS_DEFINE_OPERATOR(
     ONS_GRADIENT_RULE(attention_gradient, ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3)),
     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4),
               ONS_INPUT_BIT(1)),
-    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
+    ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
     ONS_REFERENCE(attention_reference), ONS_CPU_KERNEL(attention_prepare, attention_run),
     ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_cases);

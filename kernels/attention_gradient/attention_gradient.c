@@ -354,7 +354,7 @@ static const ons_case attention_gradient_cases[] = {
 
 ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 1, 4),
                     ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_gradient_infer), ONS_COST(attention_gradient_cost),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),
                     ONS_CPU_KERNEL(attention_gradient_prepare, attention_gradient_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_gradient_cases);

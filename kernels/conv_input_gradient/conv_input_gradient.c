@@ -120,7 +120,7 @@ ONS_DEFINE_OPERATOR(conv_input_gradient, "ConvInputGradient", ONS_INTERNAL, ONS_
                                    ONS_REQUIRED_ATTRIBUTE("input_shape", ONS_ATTRIBUTE_INTS)),
                     ONS_INFER(conv_input_gradient_infer), ONS_COST(conv_input_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("second derivatives are not supported"), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_input_gradient_choose), ONS_ONE_FORM,
+                    ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_input_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(conv_input_gradient_reference),
                     ONS_CPU_KERNEL(conv_input_gradient_prepare, conv_input_gradient_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), conv_input_gradient_cases);

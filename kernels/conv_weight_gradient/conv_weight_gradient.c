@@ -141,7 +141,7 @@ ONS_DEFINE_OPERATOR(conv_weight_gradient, "ConvWeightGradient", ONS_INTERNAL, ON
                     ONS_ATTRIBUTES(ONS_WINDOW_ATTRIBUTES, ONS_INT_ATTRIBUTE("group", 1)),
                     ONS_INFER(conv_weight_gradient_infer), ONS_COST(conv_weight_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("second derivatives are not supported"), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_weight_gradient_choose), ONS_ONE_FORM,
+                    ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_weight_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(conv_weight_gradient_reference),
                     ONS_CPU_KERNEL(conv_weight_gradient_prepare, conv_weight_gradient_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), conv_weight_gradient_cases);

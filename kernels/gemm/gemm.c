@@ -194,6 +194,6 @@ ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1)
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1), ONS_FLOAT_ATTRIBUTE("beta", 1),
                                    ONS_INT_ATTRIBUTE("transA", 0), ONS_INT_ATTRIBUTE("transB", 0)),
                     ONS_INFER(gemm_infer), ONS_COST(gemm_cost), ONS_GRADIENT_RULE(gemm_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_FORMS(gemm_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gemm_reference),
                     ONS_CPU_KERNEL(gemm_prepare, gemm_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), gemm_cases);

@@ -117,7 +117,7 @@ static const ons_case linear_cases[] = {
 ONS_DEFINE_OPERATOR(
     linear, "Linear", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1), ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("transpose", 0)),
     ONS_INFER(linear_infer), ONS_COST(linear_cost), ONS_GRADIENT_RULE(linear_gradient, ONS_ALL_INPUTS),
-    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
     ONS_FORMS(NULL,
               ONS_PATTERNS({"Add(MatMul(x, t=Transpose(w)), b)", fuse_transpose}, {"Add(MatMul(x, w), b)", fuse_plain},
                            {"Add(p=MatMulTransposed(x, w), b)", fuse_transposed}),

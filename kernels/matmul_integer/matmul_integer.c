@@ -86,6 +86,6 @@ static const ons_case matmul_integer_cases[] = {
 ONS_DEFINE_OPERATOR(matmul_integer, "MatMulInteger", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(matmul_integer_infer), ONS_COST(matmul_integer_cost),
                     ONS_NOT_DIFFERENTIABLE("integers do not change gradually"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(matmul_integer_reference), ONS_CPU_REFERENCE_KERNEL,
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(matmul_integer_reference), ONS_CPU_REFERENCE_KERNEL,
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), matmul_integer_cases);

@@ -174,7 +174,7 @@ ONS_DEFINE_OPERATOR(
                    ONS_INT_ATTRIBUTE("fold", 0), ONS_FLOAT_ATTRIBUTE("alpha", 1)),
     ONS_INFER(matmul_transposed_infer), ONS_COST(matmul_transposed_cost),
     ONS_GRADIENT_RULE(matmul_transposed_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0),
-    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
     ONS_FORMS(NULL, ONS_PATTERNS({"MatMul(a, t=Transpose(b))", fuse_right}, {"MatMul(t=Transpose(a), b)", fuse_left}),
               NULL),
     ONS_REFERENCE(matmul_transposed_reference), ONS_CPU_KERNEL(matmul_transposed_prepare, matmul_transposed_run),
