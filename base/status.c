@@ -33,7 +33,7 @@ ons_status *ons_status_new(ons_status_code code, const char *format, ...) {
 }
 
 ons_status *ons_status_at(ons_status *status, const char *format, ...) {
-    if (status == NULL || status == &out_of_memory) return status;
+    if (status == NULL) return status;
     va_list arguments;
     va_start(arguments, format);
     char *place = NULL;
@@ -41,6 +41,10 @@ ons_status *ons_status_at(ons_status *status, const char *format, ...) {
     va_end(arguments);
     char *message = NULL;
     if (place != NULL && asprintf(&message, "%s: %s", place, status->message) >= 0) {
+        if (status == &out_of_memory) { /* the static one stays as it is: there was memory for a message, after all */
+            free(place);
+            return wrap(ONS_OUT_OF_MEMORY, message);
+        }
         free(status->message);
         status->message = message;
     }

@@ -63,7 +63,8 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
     ons_status *status = ons_prepare_for_cpu(&prepare, &run);
     p->prepared[id] = (prepared){run, prepare.state, prepare.destroy, prepare.implementation};
     p->scratch[id] = prepare.scratch_bytes;
-    return status;
+    bool short_of_memory = ons_status_get_code(status) == ONS_OUT_OF_MEMORY;
+    return short_of_memory ? ons_status_at(status, "node '%s' (%s)", node->name, node->op->name) : status;
 }
 
 static ons_status *prepare_all(ons_program *p, const ons_program_options *options) {

@@ -91,8 +91,8 @@ static ons_value_id reduce_to(differentiation *d, ons_value_id gradient, const o
             ons_build(b, reduce, ONS_IN(gradient, ons_build_integers(b, axes, count)), ONS_WITH(ONS_AT_INT(0, 1)));
     ons_shape reduced = ons_builder_type(b, gradient).shape;
     if (gradient != ONS_NONE && !ons_shape_equal(&reduced, shape))
-        gradient =
-            ons_build(b, reshape, ONS_IN(gradient, ons_build_integers(b, shape->dims, shape->rank)), ONS_DEFAULTS);
+        gradient = ons_build(b, reshape, ONS_IN(gradient, ons_build_integers(b, shape->dims, shape->rank)),
+                             ONS_WITH(ONS_AT_INT(0, 1)));
     return gradient;
 }
 
@@ -222,7 +222,10 @@ static ons_status *run(differentiation *d, ons_value_id loss, ons_value_id cotan
         ons_arena_free(scratch);
         ons_status *left = ons_builder_finish(&d->builder);
         ons_status_free(status == NULL ? NULL : left);
-        ONS_TRY(status == NULL ? left : status);
+        if (status == NULL) status = left;
+        if (ons_status_get_code(status) == ONS_OUT_OF_MEMORY)
+            return ons_status_at(status, "node '%s', its gradient", d->graph->nodes.items[i].name);
+        ONS_TRY(status);
     }
     for (uint32_t i = 0; i < count; ++i) {
         const flow *f = &d->flows[parameters[i]];

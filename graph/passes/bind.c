@@ -101,6 +101,19 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
 /* -------------------------------------------------------------------------------------------------------------- nodes
  */
 
+/* What has more elements than this is not computed while shapes are bound, in words of 8 bytes: it stays a node. */
+enum { FOLDED_ELEMENTS = 1 << 27 };
+
+static bool folds(const ons_operands *o) {
+    double elements = 0;
+    if (o->op->roles.traits & ONS_TRAIT_RANDOM || !ons_can_fold(o)) return false;
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (ons_has_input(o, i)) elements += (double)ons_shape_elements(&o->inputs[i].shape);
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        if (ons_has_output(o, i)) elements += (double)ons_shape_elements(&o->outputs[i].shape);
+    return elements <= FOLDED_ELEMENTS;
+}
+
 static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
     const ons_operands *o = &p->operands;
     const void **inputs;
@@ -176,8 +189,7 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
         ons_bound_names names = {s->from, s->map};
         return ons_bind_gradient(&b->builder, &names, p->node, p->inputs, p->outputs);
     }
-    bool random = (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
-    if (op->roles.traits & ONS_TRAIT_CONSTANT || (!random && ons_can_fold(&p->operands))) return fold(b, p, scratch);
+    if (op->roles.traits & ONS_TRAIT_CONSTANT || folds(&p->operands)) return fold(b, p, scratch);
     ONS_TRY(change_mode(b, p, &replaced));
     if (replaced) return NULL;
     ons_inputs inputs = {p->inputs, p->node->input_count};
@@ -257,7 +269,7 @@ static ons_status *build_folded(binder *b, const ons_operator *op, const char *n
     b->builder.name = name;
     ONS_TRY(describe_operands(b, &node, inputs.ids, scratch, &p.operands));
     ONS_TRY(ons_operands_infer(&p.operands));
-    if (ons_can_fold(&p.operands)) return fold(b, &p, scratch);
+    if (folds(&p.operands)) return fold(b, &p, scratch);
     *output = ons_build(&b->builder, op, inputs, settings);
     return ons_builder_finish(&b->builder);
 }
@@ -283,7 +295,9 @@ static const char *without_place(const ons_node *node, const char *message, ons_
 
 /* Notes the problem and goes on, or ends with it. */
 static ons_status *note(binder *b, const ons_node *node, ons_status *problem) {
-    if (problem == NULL || b->blockers == NULL || ons_status_get_code(problem) == ONS_OUT_OF_MEMORY) return problem;
+    if (ons_status_get_code(problem) == ONS_OUT_OF_MEMORY)
+        return ons_status_at(problem, "node '%s' (%s)", node->name, node->op->name);
+    if (problem == NULL || b->blockers == NULL) return problem;
     ons_blocker blocker = {
         .node = ons_arena_copy_text(b->to->arena, node->name),
         .operator_name = node->op->name,

@@ -9,10 +9,14 @@ ons_status *ons_batch_infer(ons_operands *o) {
         return ons_node_error(o, "normalisation of %s is not supported", ons_dtype_name(x->dtype));
     for (uint32_t i = 1; i < 5; ++i) {
         const ons_shape *vector = &o->inputs[i].shape;
+        if (!ons_dtype_is_float(o->inputs[i].dtype))
+            return ons_node_error(o, "input %u is %s, not floats", i, ons_dtype_name(o->inputs[i].dtype));
         if (vector->rank != 1 || vector->dims[0] != x->shape.dims[1])
             return ons_node_error(o, "input %u must be a vector of %lld, one for each channel", i,
                                   (long long)x->shape.dims[1]);
     }
+    if (o->inputs[1].dtype != o->inputs[2].dtype || o->inputs[3].dtype != o->inputs[4].dtype)
+        return ons_node_error(o, "scale and bias, mean and variance must be of one element type each");
     o->outputs[0] = ons_type_make(x->dtype, x->shape);
     for (uint32_t i = 1; i < o->output_count; ++i)
         o->outputs[i] = ons_type_make(o->inputs[3].dtype, o->inputs[3].shape);

@@ -52,10 +52,10 @@ ons_type ons_regions_result(const ons_regions *r, ons_dtype dtype) {
     return ons_type_make(dtype, (ons_shape){4, {r->count, r->channels, r->out_height, r->out_width}});
 }
 
-static int64_t samples_of(const ons_regions *r, double extent, int64_t bins) {
-    double samples = ceil(extent / (double)bins);
+static int64_t samples_of(const ons_regions *r, double extent, int64_t bins, int64_t side) {
+    double samples = ceil(extent / (double)bins), most = fmin(SAMPLES_MAX, 4 * (double)side + 16);
     if (r->sampling_ratio > 0) return r->sampling_ratio;
-    return !(samples > 0) ? 0 : samples > SAMPLES_MAX ? SAMPLES_MAX : (int64_t)samples; /* 0 for NaN */
+    return !(samples > 0) ? 0 : (int64_t)fmin(samples, most); /* 0 for NaN */
 }
 
 ons_region ons_region_make(const ons_regions *r, const double corners[static 4]) {
@@ -70,8 +70,8 @@ ons_region ons_region_make(const ons_regions *r, const double corners[static 4])
                         .left = left,
                         .bin_height = height / (double)r->out_height,
                         .bin_width = width / (double)r->out_width,
-                        .rows = samples_of(r, height, r->out_height),
-                        .columns = samples_of(r, width, r->out_width)};
+                        .rows = samples_of(r, height, r->out_height, r->height),
+                        .columns = samples_of(r, width, r->out_width, r->width)};
 }
 
 /* The two elements around a position along an axis, and the share of the second; false outside. */

@@ -125,8 +125,9 @@ static ons_status *dequantize_linear_gradient(ons_gradient *g) {
     if (count > 0)
         product = ons_build(b, &ons_op_reduce_sum, ONS_IN(product, ons_build_integers(b, axes, count)),
                             ONS_WITH(ONS_AT_INT(0, 0)));
-    g->gradients[SCALE] = ons_build(
-        b, &ons_op_reshape, ONS_IN(product, ons_build_integers(b, type.shape.dims, type.shape.rank)), ONS_DEFAULTS);
+    g->gradients[SCALE] =
+        ons_build(b, &ons_op_reshape, ONS_IN(product, ons_build_integers(b, type.shape.dims, type.shape.rank)),
+                  ONS_WITH(ONS_AT_INT(0, 1)));
     return NULL;
 }
 

@@ -38,7 +38,8 @@ static void gather_reference(const ons_operands *o, const ons_step *step, const 
                              void *const *outputs) {
     state s = make_state(o, 8);
     const int64_t *indices = inputs[INDICES];
-    for (int64_t outer = 0; outer < s.outer; ++outer)
+    int64_t outer_count = s.inner_bytes == 0 ? 1 : s.outer;
+    for (int64_t outer = 0; outer < outer_count; ++outer)
         for (int64_t i = 0; i < s.count; ++i) {
             int64_t row = ons_reference_index(step, i, indices[i], s.length);
             char *to = (char *)outputs[0] + (outer * s.count + i) * s.inner_bytes;
@@ -62,7 +63,7 @@ static void gather_run(const ons_launch *launch) {
     const char *data = launch->inputs[DATA];
     const void *indices = launch->inputs[INDICES];
     char *out = launch->outputs[0];
-    int64_t rows = s->outer * s->count;
+    int64_t rows = s->inner_bytes == 0 ? s->count : s->outer * s->count; /* of empty ones only the indices matter */
 #pragma omp parallel for schedule(static) if (rows * s->inner_bytes > 4 * ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < rows; ++i) {
         int64_t index = ons_index_at(s->index_dtype, indices, i % s->count);

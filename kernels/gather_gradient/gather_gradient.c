@@ -67,6 +67,7 @@ static ons_status *gather_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     *s = make_state(o);
+    if (ons_elements(&o->outputs[0]) == 0) return NULL;
     /* first place of each row, and of the row after the last; then the places themselves */
     p->scratch_bytes = ((s->length + 2 + s->count) * (int64_t)sizeof(int64_t) + 63) / 64 * 64;
     return NULL;
@@ -139,6 +140,7 @@ static void gather_gradient_run(const ons_launch *launch) {
     const float *cotangent = launch->inputs[COTANGENT];
     float *out = launch->outputs[0];
     int64_t *firsts = launch->scratch, *places = firsts + s->length + 2;
+    if (s->outer * s->length * s->inner == 0) return;
     sort_places(s, launch->inputs[INDICES], firsts, places);
     int64_t work = s->length + firsts[s->length], total = work * s->outer;
 #pragma omp parallel if (total * s->inner > ONS_PARALLEL_GRAIN)

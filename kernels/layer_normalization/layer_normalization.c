@@ -106,9 +106,9 @@ static void differentiate_result(ons_gradient *g) {
     /* It comes out in the scale's shape; the bias may have ones in front where the scale has none. */
     const ons_shape *shape = &g->operands->inputs[2].shape;
     if (!ons_shape_equal(shape, &g->operands->inputs[1].shape))
-        g->gradients[2] =
-            ons_build(builder, ons_registry_role(builder->registry, ONS_ROLE_RESHAPE),
-                      ONS_IN(results[2], ons_build_integers(builder, shape->dims, shape->rank)), ONS_DEFAULTS);
+        g->gradients[2] = ons_build(builder, ons_registry_role(builder->registry, ONS_ROLE_RESHAPE),
+                                    ONS_IN(results[2], ons_build_integers(builder, shape->dims, shape->rank)),
+                                    ONS_WITH(ONS_AT_INT(0, 1)));
 }
 
 static ons_status *layer_normalization_gradient(ons_gradient *g) {

@@ -45,7 +45,8 @@ static ons_status *lrn_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(ons_local_response), &memory));
     ons_local_response *l = memory;
     ONS_TRY(ons_local_response_of(p->operands, &p->operands->inputs[1], l));
-    l->parts = ons_elements(&p->operands->inputs[1]) > ONS_PARALLEL_GRAIN ? p->threads : 1;
+    int64_t elements = ons_elements(&p->operands->inputs[1]);
+    l->parts = elements > ONS_PARALLEL_GRAIN ? p->threads : elements > 0;
     p->scratch_bytes = l->parts * l->size.channels * (int64_t)sizeof(ons_lanes);
     if (p->scratch_bytes > p->scratch_limit)
         return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",

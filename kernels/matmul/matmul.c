@@ -49,7 +49,7 @@ static void matmul_run(const ons_launch *launch) {
 /* The value with another shape of the same size. */
 static ons_value_id reshape(ons_builder *builder, ons_value_id value, const ons_shape *shape) {
     return ons_build(builder, ons_registry_role(builder->registry, ONS_ROLE_RESHAPE),
-                     ONS_IN(value, ons_build_integers(builder, shape->dims, shape->rank)), ONS_DEFAULTS);
+                     ONS_IN(value, ons_build_integers(builder, shape->dims, shape->rank)), ONS_WITH(ONS_AT_INT(0, 1)));
 }
 
 /* Vectors become matrices, so that the rules below see matrices alone. A gradient keeps the batch of the output; the
