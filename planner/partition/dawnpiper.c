@@ -1,0 +1,221 @@
+/* DawnPiper's binary partition (Algorithm 1): the stages are halved, and the cut between the halves is looked for
+ * between the positions that balance time and memory.
+ *
+ * What the paper leaves out, and what is the same but faster:
+ * - A cut on which memory optimisation fails costs infinitely much; it does not count as "no optimisation needed".
+ * - Subproblems are remembered by their nodes and stages, and given a limit: one that cannot get below what was found
+ *   already is not finished. Both halves' own seconds are such a bound; so is, going from the compute-balanced cut on,
+ *   the half that grows: where it alone is no better than the best, no later cut is.
+ */
+#include "planner/partition/dawnpiper.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "planner/partition/reach.h"
+
+/* What is known about a span. */
+typedef struct answer {
+    ons_span span;
+    double seconds; /* of the slowest stage or transfer; a lower bound where not `final` */
+    uint32_t cut;   /* behind the middle stage */
+    bool known, final, optimised;
+} answer;
+
+typedef struct search {
+    ons_judge *judge;
+    const ons_planning_problem *problem;
+    ons_cut_finder finder;
+    uint32_t *cuts; /* a stack of lists, one for each level that is open */
+    answer *answers;
+    uint32_t size, used; /* open addressing: a power of two, at most half full */
+    uint32_t most_candidates;
+} search;
+
+/* --------------------------------------------------------------------------------------------------------- answers */
+
+static bool same_span(const ons_span *a, const ons_span *b) {
+    return a->first == b->first && a->end == b->end && a->low == b->low && a->high == b->high;
+}
+
+static answer *find(answer *answers, uint32_t size, const ons_span *s) {
+    uint64_t h = ((uint64_t)s->first << 32 | s->end) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 31 ^ ((uint64_t)s->low << 32 | s->high)) * 0xbf58476d1ce4e5b9u;
+    uint32_t at = (uint32_t)(h >> 32) & (size - 1);
+    while (answers[at].known && !same_span(&answers[at].span, s)) at = (at + 1) & (size - 1);
+    return &answers[at];
+}
+
+static ons_status *make_room(search *x) {
+    if (x->used < x->size / 2) return NULL;
+    ONS_CHECK(x->size <= UINT32_MAX / 4, ONS_OUT_OF_MEMORY, "the search has too many parts to remember");
+    uint32_t size = x->size == 0 ? 1024 : x->size * 2;
+    answer *answers = calloc(size, sizeof *answers);
+    if (answers == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < x->size; ++i)
+        if (x->answers[i].known) *find(answers, size, &x->answers[i].span) = x->answers[i];
+    free(x->answers);
+    x->answers = answers;
+    x->size = size;
+    return NULL;
+}
+
+static ons_status *keep(search *x, const answer *a) {
+    ONS_TRY(make_room(x));
+    answer *at = find(x->answers, x->size, &a->span);
+    if (!at->known) ++x->used;
+    *at = *a;
+    at->known = true;
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- BiPar */
+
+static uint32_t middle_stage(const ons_span *s) {
+    return s->high - s->low == 2 ? s->low : s->low + (s->high - s->low) / 2; /* three stages: one and two */
+}
+
+static ons_span left_of(const ons_span *s, uint32_t stage, uint32_t cut) {
+    return (ons_span){s->first, cut, s->low, stage};
+}
+static ons_span right_of(const ons_span *s, uint32_t stage, uint32_t cut) {
+    return (ons_span){cut, s->end, stage + 1, s->high};
+}
+
+/* No split of the span is faster than its seconds divided evenly. */
+static double least_seconds(const search *x, const ons_span *s) {
+    return ons_work_seconds(x->problem->work, s->first, s->end) / (s->high - s->low + 1);
+}
+
+static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result);
+
+/* Both halves at one cut. `grown`: the half that grows from cut to cut, is asked first, and is already too slow. */
+static ons_status *try_cut(search *x, const answer *best, uint32_t cut, bool left_grows, uint32_t *cuts, answer *tried,
+                           bool *grown) {
+    uint32_t stage = middle_stage(&best->span);
+    ons_span halves[] = {left_of(&best->span, stage, cut), right_of(&best->span, stage, cut)};
+    answer grows, shrinks;
+    *tried = (answer){.span = best->span, .seconds = INFINITY, .cut = cut, .optimised = true};
+    ONS_TRY(bipartition(x, &halves[left_grows ? 0 : 1], best->seconds, cuts, &grows));
+    *grown = grows.seconds >= best->seconds;
+    if (*grown) return NULL;
+    ONS_TRY(bipartition(x, &halves[left_grows ? 1 : 0], best->seconds, cuts, &shrinks));
+    tried->seconds = fmax(fmax(grows.seconds, shrinks.seconds), ons_judge_transfer(x->judge, cut));
+    tried->optimised = grows.optimised || shrinks.optimised;
+    return NULL;
+}
+
+/* The loop of AdjacentPartition and of BiPar over the candidate cuts. With two stages, the compute-balanced cut comes
+ * first and fits, or not, as it is: the case with which AdjacentPartition begins. */
+static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
+    const ons_span *s = &best->span;
+    uint32_t stage = middle_stage(s);
+    ons_balanced_cuts interval = ons_balance(x->problem, s, stage);
+    uint32_t count = ons_identify_and_sort(&x->finder, s, stage, &interval, cuts);
+    if (count > x->most_candidates) x->most_candidates = count;
+    for (uint32_t i = 0; i < count; ++i) {
+        ons_span left = left_of(s, stage, cuts[i]), right = right_of(s, stage, cuts[i]);
+        if (fmax(least_seconds(x, &left), least_seconds(x, &right)) >= best->seconds) continue;
+        answer tried;
+        bool grown;
+        ONS_TRY(try_cut(x, best, cuts[i], interval.compute <= interval.memory, cuts + count, &tried, &grown));
+        if (tried.seconds < best->seconds) *best = tried;
+        /* The halves become less even from here on, so only savings in memory could pay. */
+        if (grown || !tried.optimised) break;
+    }
+    return NULL;
+}
+
+static ons_status *one_stage(search *x, answer *best) {
+    ons_verdict v;
+    ONS_TRY(ons_judge_stage(x->judge, best->span.first, best->span.end, best->span.low, &v));
+    best->seconds = v.seconds;
+    best->optimised = v.optimised || !v.feasible;
+    best->final = true;
+    return NULL;
+}
+
+/* BiPar. `limit`: what is not below it need not be found; the answer then says so (final: false). */
+static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result) {
+    *result = (answer){.span = *span, .seconds = least_seconds(x, span), .optimised = true};
+    if (result->seconds >= limit) return NULL;
+    if (span->low == span->high) return one_stage(x, result);
+    if (x->size > 0) {
+        const answer *known = find(x->answers, x->size, span);
+        if (known->known && (known->final || known->seconds >= limit)) {
+            *result = *known;
+            return NULL;
+        }
+    }
+    result->seconds = limit;
+    ONS_TRY(try_cuts(x, result, cuts));
+    result->final = result->seconds < limit || isinf(limit);
+    return keep(x, result);
+}
+
+/* -------------------------------------------------------------------------------------------------------- strategy */
+
+/* Cuts of an answered span and of its halves. */
+static void collect(const search *x, const ons_span *span, uint32_t *first) {
+    if (span->low == span->high) return;
+    const answer *a = find(x->answers, x->size, span);
+    uint32_t stage = middle_stage(span);
+    ons_span left = left_of(span, stage, a->cut), right = right_of(span, stage, a->cut);
+    first[stage + 1] = a->cut;
+    collect(x, &left, first);
+    collect(x, &right, first);
+}
+
+static ons_status *run(search *x, uint32_t *first, bool *found) {
+    const ons_planning_problem *p = x->problem;
+    answer whole;
+    ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
+    if (x->answers != NULL) memset(x->answers, 0, x->size * sizeof *x->answers);
+    x->used = 0;
+    first[0] = 0;
+    first[p->pipeline.stages] = p->work->node_count;
+    ONS_TRY(bipartition(x, &all, INFINITY, x->cuts, &whole));
+    *found = isfinite(whole.seconds);
+    if (*found) collect(x, &all, first);
+    return NULL;
+}
+
+typedef struct attempt_context {
+    search *search;
+    uint32_t *first;
+} attempt_context;
+
+static ons_status *attempt(ons_judge *judge, void *context, bool *found) {
+    attempt_context *c = context;
+    return run(c->search, c->first, found);
+}
+
+static ons_status *split_with(search *x, ons_arena *scratch, ons_partition *partition) {
+    uint32_t levels = 2;
+    while (partition->stages >> levels != 0) ++levels;
+    ONS_TRY(ons_cut_finder_make(x->problem, scratch, &x->finder));
+    ONS_NEW(x->cuts, scratch, ((size_t)x->problem->work->node_count + 1) * levels);
+    ONS_TRY(run(x, partition->first, &partition->feasible));
+    partition->candidate_cuts = x->most_candidates;
+    if (partition->feasible) return ons_partition_judge(x->judge, partition);
+    attempt_context context = {x, partition->first};
+    partition->bottleneck_seconds = INFINITY;
+    ONS_TRY(ons_reach_least_capacity(x->judge, attempt, &context, &partition->least_bytes));
+    partition->stages_judged = ons_judge_count(x->judge);
+    return NULL;
+}
+
+static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
+    search x = {.judge = judge, .problem = ons_judge_problem(judge)};
+    *partition = (ons_partition){.stages = x.problem->pipeline.stages};
+    ONS_NEW(partition->first, arena, (size_t)partition->stages + 1);
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = split_with(&x, scratch, partition);
+    ons_arena_free(scratch);
+    free(x.answers);
+    return status;
+}
+
+const ons_partition_strategy ons_partition_dawnpiper = {
+    "dawnpiper", split, "halves the stages between the compute-balanced and the memory-balanced cut (DawnPiper)"};

@@ -1,0 +1,130 @@
+/* The optimum over all ways to cut the given order into intervals, by the judge's costs.
+ *
+ * 1. Without memory, costs are monotone, and bisection (reach.c) is exact. Where that split fits as it is, nothing can
+ *    be better, and it is the answer.
+ * 2. Otherwise reach.c gives a split that is good; a dynamic programme over (stage, cut) then looks for a better one:
+ *    best[s + 1][e] = min over b of max(best[s][b], cost of [b, e) as stage s, transfer over e).
+ *    Swap and recompute cost what a strategy says, monotone or not, so nothing is skipped but what a lower bound rules
+ *    out: the nodes' own seconds, and weights alone over the capacity.
+ */
+#include <math.h>
+
+#include "base/arena.h"
+#include "planner/partition/reach.h"
+
+/* Pairs of cuts and stages that the dynamic programme looks at, at most; over that the split of reach.c stands. */
+static const uint64_t MOST_PAIRS = (uint64_t)1 << 28;
+
+typedef struct programme {
+    ons_judge *judge;
+    const ons_workload *work;
+    uint32_t stages;
+    double limit;                  /* only what is better counts */
+    uint32_t *earliest, *furthest; /* of the cut in front of each stage */
+    double *before, *after;        /* best bottleneck of the stages up to a cut: in front of the stage, behind it */
+    uint32_t **from;               /* [stage][cut behind it - earliest]: the cut in front of it */
+} programme;
+
+static bool is_empty(const programme *p, uint32_t stage) { return p->earliest[stage] > p->furthest[stage]; }
+
+static uint64_t count_pairs(const programme *p) {
+    uint64_t pairs = 0;
+    for (uint32_t i = 0; i < p->stages; ++i) {
+        if (is_empty(p, i) || is_empty(p, i + 1)) return 0;
+        pairs += ((uint64_t)p->furthest[i] - p->earliest[i] + 1) * (p->furthest[i + 1] - p->earliest[i + 1] + 1);
+    }
+    return pairs;
+}
+
+/* Takes [begin, end) as the stage if that makes the split up to `end` better. */
+static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint32_t end) {
+    double bound = fmax(p->before[begin], ons_work_seconds(p->work, begin, end));
+    if (!(bound < p->after[end])) return NULL;
+    ons_verdict v;
+    ONS_TRY(ons_judge_stage(p->judge, begin, end, stage, &v));
+    double t = fmax(fmax(p->before[begin], v.seconds), ons_judge_transfer(p->judge, end));
+    if (!(t < p->after[end])) return NULL;
+    p->after[end] = t;
+    p->from[stage][end - p->earliest[stage + 1]] = begin;
+    return NULL;
+}
+
+static ons_status *fill_stage(programme *p, uint32_t stage) {
+    uint32_t likely = p->earliest[stage];
+    for (uint32_t end = p->earliest[stage + 1]; end <= p->furthest[stage + 1]; ++end) {
+        p->after[end] = p->limit;
+        if (!(ons_judge_transfer(p->judge, end) < p->limit)) continue;
+        uint32_t last = p->furthest[stage] < end ? p->furthest[stage] : end - 1;
+        /* Neighbouring ends are mostly best begun at the same place: seen first, it rules out the others. */
+        if (likely <= last) ONS_TRY(try_stage(p, stage, likely, end));
+        for (uint32_t begin = last + 1; begin-- > p->earliest[stage];) {
+            if (!(ons_work_seconds(p->work, begin, end) < p->after[end])) break;
+            ONS_TRY(try_stage(p, stage, begin, end));
+        }
+        if (p->after[end] < p->limit) likely = p->from[stage][end - p->earliest[stage + 1]];
+    }
+    return NULL;
+}
+
+static ons_status *run(programme *p, ons_arena *scratch) {
+    ONS_NEW(p->before, scratch, (size_t)p->work->node_count + 1);
+    ONS_NEW(p->after, scratch, (size_t)p->work->node_count + 1);
+    ONS_NEW(p->from, scratch, p->stages);
+    for (uint32_t i = 0; i < p->stages; ++i) {
+        ONS_NEW(p->from[i], scratch, (size_t)(p->furthest[i + 1] - p->earliest[i + 1]) + 1);
+        ONS_TRY(fill_stage(p, i));
+        double *swap = p->before;
+        p->before = p->after;
+        p->after = swap;
+    }
+    return NULL;
+}
+
+/* Improves `first`, whose bottleneck is given (infinite: none is known). */
+static ons_status *improve(ons_judge *judge, ons_arena *scratch, double at_least, uint32_t *first, double *bottleneck) {
+    const ons_planning_problem *problem = ons_judge_problem(judge);
+    programme p = {.judge = judge, .work = problem->work, .stages = problem->pipeline.stages, .limit = *bottleneck};
+    if (*bottleneck <= at_least * (1 + 1e-12)) return NULL;
+    ONS_NEW(p.earliest, scratch, p.stages + 1);
+    ONS_NEW(p.furthest, scratch, p.stages + 1);
+    ons_reach_windows(judge, p.limit, p.earliest, p.furthest);
+    uint64_t pairs = count_pairs(&p);
+    if (pairs == 0 || pairs > MOST_PAIRS) return NULL;
+    ONS_TRY(run(&p, scratch));
+    uint32_t cut = p.work->node_count;
+    if (!(p.before[cut] < *bottleneck)) return NULL;
+    *bottleneck = p.before[cut];
+    for (uint32_t i = p.stages; i > 0; --i) {
+        first[i] = cut;
+        cut = p.from[i - 1][cut - p.earliest[i]];
+    }
+    first[0] = 0;
+    return NULL;
+}
+
+static ons_status *search(ons_judge *judge, ons_arena *scratch, uint32_t *first, double *bottleneck) {
+    double at_least;
+    ONS_TRY(ons_reach_search(judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, first, &at_least));
+    ONS_TRY(ons_reach_search(judge, &(ons_reach){.tolerance = 1e-6, .at_least = at_least * (1 - 1e-12)}, first,
+                             bottleneck));
+    return improve(judge, scratch, at_least, first, bottleneck);
+}
+
+static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
+    double bottleneck;
+    *partition = (ons_partition){.stages = ons_judge_problem(judge)->pipeline.stages};
+    ONS_NEW(partition->first, arena, (size_t)partition->stages + 1);
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = search(judge, scratch, partition->first, &bottleneck);
+    ons_arena_free(scratch);
+    ONS_TRY(status);
+    partition->bottleneck_seconds = bottleneck;
+    if (isfinite(bottleneck)) return ons_partition_judge(judge, partition);
+    ONS_TRY(ons_reach_least_capacity(judge, ons_reach_attempt, NULL, &partition->least_bytes));
+    partition->stages_judged = ons_judge_count(judge);
+    return NULL;
+}
+
+const ons_partition_strategy ons_partition_exact = {
+    "exact", split, "the optimum over all cuts of the order (the yardstick; slow where memory is short)"};

@@ -1,0 +1,250 @@
+#include "planner/partition/reach.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint32_t node_count(const ons_judge *judge) { return ons_judge_problem(judge)->work->node_count; }
+static uint32_t stage_count(const ons_judge *judge) { return ons_judge_problem(judge)->pipeline.stages; }
+
+/* The largest end in [first, most] of a stage whose nodes alone take no longer than `limit`. */
+static uint32_t reach_in_time(const ons_workload *work, uint32_t first, uint32_t most, double limit) {
+    uint32_t low = first, high = most;
+    while (low < high) {
+        uint32_t middle = high - (high - low) / 2;
+        if (ons_work_seconds(work, first, middle) <= limit)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+typedef struct stage_query {
+    ons_judge *judge;
+    uint32_t first, stage;
+    double limit;
+} stage_query;
+
+static ons_status *excess(const stage_query *q, uint32_t end, double *over) {
+    ons_verdict v;
+    ONS_TRY(ons_judge_stage(q->judge, q->first, end, q->stage, &v));
+    *over = v.seconds - q->limit;
+    return NULL;
+}
+
+/* The largest end below `high`, which is too far, that is not. Regula falsi where both ends have a time, since what
+ * memory costs grows steadily with the stage; otherwise, and every other step, the middle. */
+static ons_status *reach_between(const stage_query *q, uint32_t high, double over, uint32_t *end) {
+    uint32_t low = q->first;
+    double under = -q->limit;
+    for (bool halve = false; high - low > 1; halve = !halve) {
+        uint32_t at = low + (high - low) / 2;
+        if (!halve && isfinite(over)) {
+            at = low + (uint32_t)((double)(high - low) * (-under / (over - under)));
+            if (at <= low) at = low + 1;
+            if (at >= high) at = high - 1;
+        }
+        double here;
+        ONS_TRY(excess(q, at, &here));
+        if (here <= 0) {
+            low = at;
+            under = here;
+        } else {
+            high = at;
+            over = here;
+        }
+    }
+    *end = low;
+    return NULL;
+}
+
+static ons_status *reach_stage(const stage_query *q, bool relaxed, uint32_t most, uint32_t *end) {
+    *end = reach_in_time(ons_judge_problem(q->judge)->work, q->first, most, q->limit);
+    if (relaxed || *end <= q->first) return NULL;
+    double over;
+    ONS_TRY(excess(q, *end, &over));
+    return over <= 0 ? NULL : reach_between(q, *end, over, end);
+}
+
+static bool cut_is_quick(const ons_judge *judge, uint32_t cut, double limit) {
+    return ons_judge_transfer(judge, cut) <= limit;
+}
+
+/* The furthest cut in front of each stage that leaves a quick cut for every later one. */
+static bool leave_room(const ons_judge *judge, double limit, uint32_t *latest) {
+    uint32_t stages = stage_count(judge), cut = node_count(judge);
+    latest[stages] = cut;
+    for (uint32_t i = stages; i-- > 1;) {
+        do {
+            if (--cut == 0) return false;
+        } while (!cut_is_quick(judge, cut, limit));
+        latest[i] = cut;
+    }
+    return true;
+}
+
+ons_status *ons_reach_within(ons_judge *judge, bool relaxed, double limit, uint32_t *first, bool *found) {
+    const ons_workload *work = ons_judge_problem(judge)->work;
+    uint32_t stages = stage_count(judge), count = node_count(judge);
+    *found = false;
+    if (!leave_room(judge, limit, first)) return NULL; /* first[i] holds the latest until it is known */
+    first[0] = 0;
+    for (uint32_t i = 0; i + 1 < stages; ++i) {
+        if (ons_work_seconds(work, first[i], count) > limit * (stages - i) * (1 + 1e-12)) return NULL;
+        stage_query q = {judge, first[i], i, limit};
+        uint32_t end;
+        ONS_TRY(reach_stage(&q, relaxed, first[i + 1], &end));
+        while (end > first[i] && !cut_is_quick(judge, end, limit)) --end;
+        if (end == first[i]) return NULL;
+        first[i + 1] = end;
+    }
+    if (ons_work_seconds(work, first[stages - 1], count) > limit) return NULL;
+    double over = 0;
+    stage_query last = {judge, first[stages - 1], stages - 1, limit};
+    if (!relaxed) ONS_TRY(excess(&last, count, &over));
+    *found = over <= 0;
+    return NULL;
+}
+
+/* The bottleneck of a split, for the search that found it. */
+static ons_status *measure(ons_judge *judge, bool relaxed, const uint32_t *first, double *bottleneck) {
+    const ons_workload *work = ons_judge_problem(judge)->work;
+    *bottleneck = 0;
+    for (uint32_t i = 0; i < stage_count(judge); ++i) {
+        ons_verdict v = {.seconds = ons_work_seconds(work, first[i], first[i + 1])};
+        if (!relaxed) ONS_TRY(ons_judge_stage(judge, first[i], first[i + 1], i, &v));
+        *bottleneck = fmax(*bottleneck, fmax(v.seconds, ons_judge_transfer(judge, first[i])));
+    }
+    return NULL;
+}
+
+typedef struct bisection {
+    double low, high; /* nothing below low; high was found */
+    uint32_t *best, *trial;
+} bisection;
+
+static ons_status *probe(ons_judge *judge, bool relaxed, double limit, bisection *b) {
+    bool found;
+    ONS_TRY(ons_reach_within(judge, relaxed, limit, b->trial, &found));
+    if (!found) {
+        b->low = fmax(b->low, limit);
+        return NULL;
+    }
+    ONS_TRY(measure(judge, relaxed, b->trial, &b->high));
+    for (uint32_t i = 0; i <= stage_count(judge); ++i) b->best[i] = b->trial[i];
+    return NULL;
+}
+
+/* With memory in mind the optimum mostly lies little above the lower bound: steps away from it, each three times as
+ * large, then no limit at all. */
+static ons_status *bracket(ons_judge *judge, const ons_reach *options, bisection *b) {
+    double step = 0.005;
+    ONS_TRY(probe(judge, options->relaxed, b->low * (1 + 1e-12), b));
+    for (; isinf(b->high) && step < 100 && b->low > 0; step *= 3)
+        ONS_TRY(probe(judge, options->relaxed, options->at_least * (1 + step), b));
+    return isinf(b->high) ? probe(judge, options->relaxed, INFINITY, b) : NULL;
+}
+
+static ons_status *search(ons_judge *judge, const ons_reach *options, bisection *b) {
+    ONS_TRY(bracket(judge, options, b));
+    if (isinf(b->high)) return NULL;
+    while (b->high > b->low * (1 + options->tolerance)) {
+        double limit = b->low + (b->high - b->low) / 2, before = b->high - b->low;
+        ONS_TRY(probe(judge, options->relaxed, limit, b));
+        if (!(b->high - b->low < before)) break; /* nothing lies between two neighbouring numbers */
+    }
+    return NULL;
+}
+
+ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_t *first, double *bottleneck) {
+    ons_reach o = *options;
+    const ons_workload *work = ons_judge_problem(judge)->work;
+    o.at_least = fmax(o.at_least, ons_work_seconds(work, 0, node_count(judge)) / stage_count(judge) * (1 - 1e-12));
+    bisection b = {o.at_least, INFINITY, first, calloc((size_t)stage_count(judge) + 1, sizeof(uint32_t))};
+    if (b.trial == NULL) return ons_status_out_of_memory();
+    ons_status *status = search(judge, &o, &b);
+    *bottleneck = b.high;
+    free(b.trial);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- windows */
+
+/* What no decision about tensors makes smaller. It grows with the stage. */
+static bool may_hold(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit) {
+    const ons_planning_problem *p = ons_judge_problem(judge);
+    if (ons_work_seconds(p->work, first, end) > limit) return false;
+    if (p->capacity_bytes == 0) return true;
+    ons_stage_load load = ons_pipeline_load(&p->pipeline, stage);
+    ons_stage_memory m;
+    ons_work_stage_memory(p->work, first, end, &load, &m);
+    return m.weights + m.gradients + m.states + m.versions <= p->capacity_bytes;
+}
+
+void ons_reach_windows(const ons_judge *judge, double limit, uint32_t *earliest, uint32_t *furthest) {
+    uint32_t stages = stage_count(judge), count = node_count(judge);
+    furthest[0] = 0;
+    for (uint32_t i = 0; i < stages; ++i) {
+        uint32_t low = furthest[i], high = count - (stages - 1 - i);
+        while (low < high) {
+            uint32_t middle = high - (high - low) / 2;
+            if (may_hold(judge, furthest[i], middle, i, limit))
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        furthest[i + 1] = low;
+    }
+    earliest[stages] = count;
+    for (uint32_t i = stages; i-- > 0;) {
+        uint32_t low = i, high = earliest[i + 1];
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (may_hold(judge, middle, earliest[i + 1], i, limit))
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        earliest[i] = low;
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- refusal */
+
+ons_status *ons_reach_attempt(ons_judge *judge, void *context, bool *found) {
+    uint32_t *first = calloc((size_t)stage_count(judge) + 1, sizeof *first);
+    if (first == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_reach_within(judge, false, INFINITY, first, found);
+    free(first);
+    return status;
+}
+
+static ons_status *least_capacity(ons_judge *judge, ons_partition_attempt *attempt, void *context, int64_t *least) {
+    int64_t low = ons_judge_problem(judge)->capacity_bytes, high = low;
+    for (bool found = false; !found;) {
+        ONS_CHECK(high < INT64_MAX / 4, ONS_INVALID_DATA, "no capacity is enough for these stages");
+        low = high;
+        high += high / 2 + 64;
+        ons_judge_set_capacity(judge, high);
+        ONS_TRY(attempt(judge, context, &found));
+    }
+    while (high - low > high / 64) {
+        bool found;
+        int64_t middle = low + (high - low) / 2;
+        ons_judge_set_capacity(judge, middle);
+        ONS_TRY(attempt(judge, context, &found));
+        if (found)
+            high = middle;
+        else
+            low = middle;
+    }
+    *least = high;
+    return NULL;
+}
+
+ons_status *ons_reach_least_capacity(ons_judge *judge, ons_partition_attempt *attempt, void *context, int64_t *least) {
+    int64_t before = ons_judge_problem(judge)->capacity_bytes;
+    ons_status *status = least_capacity(judge, attempt, context, least);
+    ons_judge_set_capacity(judge, before);
+    return status;
+}

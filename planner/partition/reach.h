@@ -1,0 +1,38 @@
+/* Splitting a chain where costs are monotone: a longer stage never costs less. Then, under a limit on the bottleneck,
+ * every stage may take as many nodes as it can, and bisection on the limit finds the optimum. Seconds without memory
+ * are monotone; with swap and recompute they are as far as the memory strategy is sound, so what comes out is then a
+ * good bound, not a proof (exact.c).
+ */
+#ifndef ONSTAGE_PLANNER_PARTITION_REACH_H
+#define ONSTAGE_PLANNER_PARTITION_REACH_H
+
+#include "planner/partition/partition.h"
+
+typedef struct ons_reach {
+    bool relaxed;     /* as if memory had no end: a lower bound of everything */
+    double tolerance; /* relative, of the bottleneck */
+    double at_least;  /* a known lower bound of the bottleneck, 0 where there is none */
+} ons_reach;
+
+/* Whether some split keeps every stage and transfer within `limit`; fills first[0 … stages]. O(stages log² n). */
+ons_status *ons_reach_within(ons_judge *judge, bool relaxed, double limit, uint32_t *first, bool *found);
+
+/* The smallest such limit. Not found: the stages do not fit with any (bottleneck infinite). */
+ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_t *first, double *bottleneck);
+
+/* For stages from 0 on and for stages up to the last: the furthest cut in front of each stage that can be reached, and
+ * the earliest from which the end can still be, where every stage takes no longer than `limit` and holds its weights
+ * within the capacity, whatever else is swapped. What lies outside cannot be part of a split that is better. Both have
+ * stages + 1 entries. */
+void ons_reach_windows(const ons_judge *judge, double limit, uint32_t *earliest, uint32_t *furthest);
+
+/* Whether stages can be found for the capacity that the judge asks about now. */
+typedef ons_status *ons_partition_attempt(ons_judge *judge, void *context, bool *found);
+/* The smallest capacity with which `attempt` succeeds, to within 1/64, starting from the judge's, with which it did
+ * not. The judge's capacity is as before. */
+ons_status *ons_reach_least_capacity(ons_judge *judge, ons_partition_attempt *attempt, void *context, int64_t *least);
+
+/* An attempt for it, context unused: stages as long as they can be. */
+ons_partition_attempt ons_reach_attempt;
+
+#endif
