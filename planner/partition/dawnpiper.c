@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "planner/partition/reach.h"
 
@@ -30,6 +31,7 @@ typedef struct search {
     answer *answers;
     uint32_t size, used; /* open addressing: a power of two, at most half full */
     uint32_t most_candidates;
+    uint32_t *first; /* the result */
 } search;
 
 /* --------------------------------------------------------------------------------------------------------- answers */
@@ -47,7 +49,7 @@ static answer *find(answer *answers, uint32_t size, const ons_span *s) {
 }
 
 static ons_status *make_room(search *x) {
-    if (x->used < x->size / 2) return NULL;
+    if (x->size > 0 && x->used < x->size / 2) return NULL;
     ONS_CHECK(x->size <= UINT32_MAX / 4, ONS_OUT_OF_MEMORY, "the search has too many parts to remember");
     uint32_t size = x->size == 0 ? 1024 : x->size * 2;
     answer *answers = calloc(size, sizeof *answers);
@@ -140,12 +142,10 @@ static ons_status *bipartition(search *x, const ons_span *span, double limit, ui
     *result = (answer){.span = *span, .seconds = least_seconds(x, span), .optimised = true};
     if (result->seconds >= limit) return NULL;
     if (span->low == span->high) return one_stage(x, result);
-    if (x->size > 0) {
-        const answer *known = find(x->answers, x->size, span);
-        if (known->known && (known->final || known->seconds >= limit)) {
-            *result = *known;
-            return NULL;
-        }
+    const answer *known = find(x->answers, x->size, span);
+    if (known->known && (known->final || known->seconds >= limit)) {
+        *result = *known;
+        return NULL;
     }
     result->seconds = limit;
     ONS_TRY(try_cuts(x, result, cuts));
@@ -170,7 +170,7 @@ static ons_status *run(search *x, uint32_t *first, bool *found) {
     const ons_planning_problem *p = x->problem;
     answer whole;
     ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
-    if (x->answers != NULL) memset(x->answers, 0, x->size * sizeof *x->answers);
+    memset(x->answers, 0, x->size * sizeof *x->answers);
     x->used = 0;
     first[0] = 0;
     first[p->pipeline.stages] = p->work->node_count;
@@ -180,41 +180,50 @@ static ons_status *run(search *x, uint32_t *first, bool *found) {
     return NULL;
 }
 
-typedef struct attempt_context {
-    search *search;
-    uint32_t *first;
-} attempt_context;
-
 static ons_status *attempt(ons_judge *judge, void *context, bool *found) {
-    attempt_context *c = context;
-    return run(c->search, c->first, found);
+    search *x = context;
+    return run(x, x->first, found);
 }
 
-static ons_status *split_with(search *x, ons_arena *scratch, ons_partition *partition) {
-    uint32_t levels = 2;
-    while (partition->stages >> levels != 0) ++levels;
-    ONS_TRY(ons_cut_finder_make(x->problem, scratch, &x->finder));
+static ons_status *prepare(search *x, ons_arena *scratch) {
+    uint32_t levels = 2, stages = x->problem->pipeline.stages;
+    while (stages >> levels != 0) ++levels;
     ONS_NEW(x->cuts, scratch, ((size_t)x->problem->work->node_count + 1) * levels);
-    ONS_TRY(run(x, partition->first, &partition->feasible));
-    partition->candidate_cuts = x->most_candidates;
-    if (partition->feasible) return ons_partition_judge(x->judge, partition);
-    attempt_context context = {x, partition->first};
-    partition->bottleneck_seconds = INFINITY;
-    ONS_TRY(ons_reach_least_capacity(x->judge, attempt, &context, &partition->least_bytes));
-    partition->stages_judged = ons_judge_count(x->judge);
+    ONS_TRY(ons_cut_finder_make(x->problem, scratch, &x->finder));
+    return make_room(x);
+}
+
+/* `least_bytes` NULL: where nothing fits, what would do is not wanted. */
+static ons_status *solve(search *x, bool *found, int64_t *least_bytes) {
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = prepare(x, scratch);
+    if (status == NULL) status = run(x, x->first, found);
+    if (status == NULL && !*found && least_bytes != NULL)
+        status = ons_reach_least_capacity(x->judge, attempt, x, least_bytes);
+    ons_arena_free(scratch);
+    free(x->answers);
+    return status;
+}
+
+ons_status *ons_dawnpiper_search(ons_judge *judge, uint32_t *first, bool *found, uint32_t *candidate_cuts) {
+    search x = {.judge = judge, .problem = ons_judge_problem(judge), .first = first};
+    ONS_TRY(solve(&x, found, NULL));
+    *candidate_cuts = x.most_candidates;
     return NULL;
 }
 
 static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
     search x = {.judge = judge, .problem = ons_judge_problem(judge)};
-    *partition = (ons_partition){.stages = x.problem->pipeline.stages};
-    ONS_NEW(partition->first, arena, (size_t)partition->stages + 1);
-    ons_arena *scratch = ons_arena_new();
-    if (scratch == NULL) return ons_status_out_of_memory();
-    ons_status *status = split_with(&x, scratch, partition);
-    ons_arena_free(scratch);
-    free(x.answers);
-    return status;
+    *partition = (ons_partition){.stages = x.problem->pipeline.stages, .bottleneck_seconds = INFINITY};
+    ONS_NEW(x.first, arena, (size_t)partition->stages + 1);
+    partition->first = x.first;
+    bool found;
+    ONS_TRY(solve(&x, &found, &partition->least_bytes));
+    partition->candidate_cuts = x.most_candidates;
+    if (found) return ons_partition_judge(judge, partition);
+    partition->stages_judged = ons_judge_count(judge);
+    return NULL;
 }
 
 const ons_partition_strategy ons_partition_dawnpiper = {

@@ -70,29 +70,50 @@ static bool last_has_more(const ons_planning_problem *p, const ons_span *s, uint
     return at < s->end && (double)ons_balance_bytes(p, at, s->end, s->high) > bytes;
 }
 
+/* Two neighbouring cuts between which memory is even: no cut has exactly that, in general. */
+typedef struct cut_pair {
+    uint32_t low, high;
+} cut_pair;
+
+/* The first stage has less at `low`, not at `high`. */
+static cut_pair balance_two(const ons_planning_problem *p, const ons_span *s) {
+    cut_pair cut = {s->first, s->end};
+    while (cut.low + 1 < cut.high) {
+        uint32_t middle = cut.low + (cut.high - cut.low) / 2;
+        if (ons_balance_bytes(p, s->first, middle, s->low) < ons_balance_bytes(p, middle, s->end, s->high))
+            cut.low = middle;
+        else
+            cut.high = middle;
+    }
+    return cut;
+}
+
 /* Algorithm 2 takes M_L = M_N / sum of k_L / k_x, as if peaks would add. They do not, so that is where bisection
  * starts; it ends where both sides agree on the cut. */
-static uint32_t balance_memory(const ons_planning_problem *p, const ons_span *s, uint32_t stage) {
+static cut_pair balance_many(const ons_planning_problem *p, const ons_span *s, uint32_t stage) {
     double whole = (double)micro_batch_bytes(p->work, s->first, s->end), parts = 0;
     double low = 0, high = whole * multiplicity(p, s->low);
-    uint32_t low_cut = s->first, high_cut = s->end, cut = s->first;
+    cut_pair found = {s->first, s->end};
+    uint32_t cut = s->first;
     for (uint32_t x = s->low; x <= s->high; ++x) parts += 1 / multiplicity(p, x);
     double bytes = whole / parts;
-    for (int i = 0; i < 48 && low_cut + 1 < high_cut; ++i) {
+    for (int i = 0; i < 48 && found.low + 1 < found.high; ++i) {
         if (last_has_more(p, s, stage, bytes, &cut)) {
             low = bytes;
-            low_cut = cut;
+            found.low = cut;
         } else {
             high = bytes;
-            high_cut = cut;
+            found.high = cut;
         }
         /* The first guess is near: look around it before the whole range is halved. */
         bytes = i == 0 ? (low > 0 ? fmin(bytes * 1.25, high) : bytes * 0.8) : low + (high - low) / 2;
     }
-    return high_cut;
+    return found;
 }
 
 ons_balanced_cuts ons_balance(const ons_planning_problem *p, const ons_span *s, uint32_t stage) {
-    return (ons_balanced_cuts){clamp(balance_compute(p->work, s, stage), s, stage),
-                               clamp(balance_memory(p, s, stage), s, stage)};
+    uint32_t compute = clamp(balance_compute(p->work, s, stage), s, stage);
+    cut_pair even = s->high == s->low + 1 ? balance_two(p, s) : balance_many(p, s, stage);
+    /* Both of the pair can be best: the interval reaches to the farther one. */
+    return (ons_balanced_cuts){compute, clamp(even.high > compute ? even.high : even.low, s, stage)};
 }

@@ -7,6 +7,8 @@
  *    Swap and recompute cost what a strategy says, monotone or not, so nothing is skipped but what a lower bound rules
  *    out: the nodes' own seconds, and weights alone over the capacity.
  */
+#include "planner/partition/exact.h"
+
 #include <math.h>
 
 #include "base/arena.h"
@@ -23,9 +25,12 @@ typedef struct programme {
     uint32_t *earliest, *furthest; /* of the cut in front of each stage */
     double *before, *after;        /* best bottleneck of the stages up to a cut: in front of the stage, behind it */
     uint32_t **from;               /* [stage][cut behind it - earliest]: the cut in front of it */
+    uint64_t budget, spent;        /* nodes of the stages judged; no budget: 0 */
 } programme;
 
 static bool is_empty(const programme *p, uint32_t stage) { return p->earliest[stage] > p->furthest[stage]; }
+
+static bool is_spent(const programme *p) { return p->budget != 0 && p->spent > p->budget; }
 
 static uint64_t count_pairs(const programme *p) {
     uint64_t pairs = 0;
@@ -41,6 +46,7 @@ static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint3
     double bound = fmax(p->before[begin], ons_work_seconds(p->work, begin, end));
     if (!(bound < p->after[end])) return NULL;
     ons_verdict v;
+    p->spent += end - begin;
     ONS_TRY(ons_judge_stage(p->judge, begin, end, stage, &v));
     double t = fmax(fmax(p->before[begin], v.seconds), ons_judge_transfer(p->judge, end));
     if (!(t < p->after[end])) return NULL;
@@ -52,6 +58,7 @@ static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint3
 static ons_status *fill_stage(programme *p, uint32_t stage) {
     uint32_t likely = p->earliest[stage];
     for (uint32_t end = p->earliest[stage + 1]; end <= p->furthest[stage + 1]; ++end) {
+        if (is_spent(p)) return NULL;
         p->after[end] = p->limit;
         if (!(ons_judge_transfer(p->judge, end) < p->limit)) continue;
         uint32_t last = p->furthest[stage] < end ? p->furthest[stage] : end - 1;
@@ -80,45 +87,55 @@ static ons_status *run(programme *p, ons_arena *scratch) {
     return NULL;
 }
 
-/* Improves `first`, whose bottleneck is given (infinite: none is known). */
-static ons_status *improve(ons_judge *judge, ons_arena *scratch, double at_least, uint32_t *first, double *bottleneck) {
-    const ons_planning_problem *problem = ons_judge_problem(judge);
-    programme p = {.judge = judge, .work = problem->work, .stages = problem->pipeline.stages, .limit = *bottleneck};
-    if (*bottleneck <= at_least * (1 + 1e-12)) return NULL;
-    ONS_NEW(p.earliest, scratch, p.stages + 1);
-    ONS_NEW(p.furthest, scratch, p.stages + 1);
-    ons_reach_windows(judge, p.limit, p.earliest, p.furthest);
-    uint64_t pairs = count_pairs(&p);
+static ons_status *improve(programme *p, ons_arena *scratch, uint32_t *first, double *bottleneck, bool *proven) {
+    ONS_NEW(p->earliest, scratch, (size_t)p->stages + 1);
+    ONS_NEW(p->furthest, scratch, (size_t)p->stages + 1);
+    ons_reach_windows(p->judge, p->limit, p->earliest, p->furthest);
+    uint64_t pairs = count_pairs(p);
+    *proven = pairs == 0;
     if (pairs == 0 || pairs > MOST_PAIRS) return NULL;
-    ONS_TRY(run(&p, scratch));
-    uint32_t cut = p.work->node_count;
-    if (!(p.before[cut] < *bottleneck)) return NULL;
-    *bottleneck = p.before[cut];
-    for (uint32_t i = p.stages; i > 0; --i) {
+    ONS_TRY(run(p, scratch));
+    if (is_spent(p)) return NULL;
+    *proven = true;
+    uint32_t cut = p->work->node_count;
+    if (!(p->before[cut] < *bottleneck)) return NULL;
+    *bottleneck = p->before[cut];
+    for (uint32_t i = p->stages; i > 0; --i) {
         first[i] = cut;
-        cut = p.from[i - 1][cut - p.earliest[i]];
+        cut = p->from[i - 1][cut - p->earliest[i]];
     }
     first[0] = 0;
     return NULL;
 }
 
-static ons_status *search(ons_judge *judge, ons_arena *scratch, uint32_t *first, double *bottleneck) {
-    double at_least;
-    ONS_TRY(ons_reach_search(judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, first, &at_least));
-    ONS_TRY(ons_reach_search(judge, &(ons_reach){.tolerance = 1e-6, .at_least = at_least * (1 - 1e-12)}, first,
-                             bottleneck));
-    return improve(judge, scratch, at_least, first, bottleneck);
+ons_status *ons_exact_improve(ons_judge *judge, double at_least, uint64_t node_budget, uint32_t *first,
+                              double *bottleneck, bool *proven) {
+    const ons_planning_problem *problem = ons_judge_problem(judge);
+    programme p = {.judge = judge,
+                   .work = problem->work,
+                   .stages = problem->pipeline.stages,
+                   .limit = *bottleneck,
+                   .budget = node_budget};
+    *proven = *bottleneck <= at_least * (1 + 1e-12);
+    if (*proven) return NULL;
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = improve(&p, scratch, first, bottleneck, proven);
+    ons_arena_free(scratch);
+    return status;
 }
 
 static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
-    double bottleneck;
+    double at_least, bottleneck;
+    bool proven;
     *partition = (ons_partition){.stages = ons_judge_problem(judge)->pipeline.stages};
-    ONS_NEW(partition->first, arena, (size_t)partition->stages + 1);
-    ons_arena *scratch = ons_arena_new();
-    if (scratch == NULL) return ons_status_out_of_memory();
-    ons_status *status = search(judge, scratch, partition->first, &bottleneck);
-    ons_arena_free(scratch);
-    ONS_TRY(status);
+    uint32_t *first;
+    ONS_NEW(first, arena, (size_t)partition->stages + 1);
+    partition->first = first;
+    ONS_TRY(ons_reach_search(judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, first, &at_least));
+    ons_reach with_memory = {.tolerance = 1e-6, .at_least = at_least * (1 - 1e-12)};
+    ONS_TRY(ons_reach_search(judge, &with_memory, first, &bottleneck));
+    ONS_TRY(ons_exact_improve(judge, at_least, 0, first, &bottleneck, &proven));
     partition->bottleneck_seconds = bottleneck;
     if (isfinite(bottleneck)) return ons_partition_judge(judge, partition);
     ONS_TRY(ons_reach_least_capacity(judge, ons_reach_attempt, NULL, &partition->least_bytes));

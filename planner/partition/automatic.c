@@ -1,0 +1,97 @@
+/* The best that is known, in little time:
+ *
+ * 1. DawnPiper's split. The theorem holds where memory optimisation costs the same wherever it is needed; where it does
+ *    not, the optimum lies outside the interval.
+ * 2. So the cuts are also moved outwards, to where the stages' times, with what swap and recompute add, meet: for all
+ *    stages at once, that is the bisection of reach.c.
+ * 3. The same for smaller devices: what memory strategies decide is not monotone, and a split that was made for less
+ *    memory may be better. It is judged at the real capacity.
+ * 4. Where little enough is left to look at, the dynamic programme of exact.c, which is certain.
+ *
+ * It ends as soon as nothing can be better by more than TOLERANCE.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "planner/partition/dawnpiper.h"
+#include "planner/partition/exact.h"
+#include "planner/partition/reach.h"
+
+static const double TOLERANCE = 5e-4;
+static const uint64_t NODE_BUDGET = 1000000; /* of the dynamic programme: some milliseconds */
+enum { SMALLER_CAPACITIES = 4 };             /* a sixteenth less each */
+
+typedef struct best {
+    ons_judge *judge;
+    double at_least, seconds;
+    uint32_t *first, *trial;
+    uint32_t stages;
+} best;
+
+static bool is_good(const best *b) { return b->seconds <= b->at_least * (1 + TOLERANCE); }
+
+/* Judges the trial at the capacity that counts and keeps it if it is better. */
+static ons_status *offer(best *b) {
+    ons_partition p = {.stages = b->stages, .first = b->trial};
+    ONS_TRY(ons_partition_judge(b->judge, &p));
+    if (!p.feasible || p.bottleneck_seconds >= b->seconds) return NULL;
+    b->seconds = p.bottleneck_seconds;
+    memcpy(b->first, b->trial, ((size_t)b->stages + 1) * sizeof *b->first);
+    return NULL;
+}
+
+static ons_status *meet(best *b) {
+    double seconds;
+    ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least};
+    ONS_TRY(ons_reach_search(b->judge, &options, b->trial, &seconds));
+    return isfinite(seconds) ? offer(b) : NULL;
+}
+
+static ons_status *try_smaller_capacities(best *b) {
+    int64_t capacity = ons_judge_problem(b->judge)->capacity_bytes;
+    for (int i = 1; i <= SMALLER_CAPACITIES && !is_good(b); ++i) {
+        double seconds;
+        ons_judge_set_capacity(b->judge, capacity - capacity / 16 * i);
+        ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least};
+        ons_status *status = ons_reach_search(b->judge, &options, b->trial, &seconds);
+        ons_judge_set_capacity(b->judge, capacity);
+        ONS_TRY(status);
+        if (isinf(seconds)) break; /* smaller ones do not fit either */
+        ONS_TRY(offer(b));
+    }
+    return NULL;
+}
+
+static ons_status *try_dawnpiper(best *b, uint32_t *candidate_cuts) {
+    bool found;
+    ONS_TRY(ons_dawnpiper_search(b->judge, b->trial, &found, candidate_cuts));
+    return found ? offer(b) : NULL;
+}
+
+static ons_status *search(best *b, uint32_t *candidate_cuts) {
+    bool proven;
+    ONS_TRY(ons_reach_search(b->judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, b->trial, &b->at_least));
+    ONS_TRY(offer(b));
+    if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
+    ONS_TRY(try_dawnpiper(b, candidate_cuts));
+    ONS_TRY(meet(b));
+    ONS_TRY(try_smaller_capacities(b));
+    return is_good(b) ? NULL : ons_exact_improve(b->judge, b->at_least, NODE_BUDGET, b->first, &b->seconds, &proven);
+}
+
+static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
+    uint32_t stages = ons_judge_problem(judge)->pipeline.stages;
+    best b = {.judge = judge, .seconds = INFINITY, .stages = stages};
+    *partition = (ons_partition){.stages = stages, .bottleneck_seconds = INFINITY};
+    ONS_NEW(b.first, arena, (size_t)stages + 1);
+    ONS_NEW(b.trial, arena, (size_t)stages + 1);
+    partition->first = b.first;
+    ONS_TRY(search(&b, &partition->candidate_cuts));
+    if (isfinite(b.seconds)) return ons_partition_judge(judge, partition);
+    ONS_TRY(ons_reach_least_capacity(judge, ons_reach_attempt, NULL, &partition->least_bytes));
+    partition->stages_judged = ons_judge_count(judge);
+    return NULL;
+}
+
+const ons_partition_strategy ons_partition_automatic = {"auto", split,
+                                                        "the best of dawnpiper and a search for where times meet"};
