@@ -60,6 +60,7 @@ static ons_value_id replace_tanh(ons_match *match) { return replace(match, "tanh
 static const ons_pattern gelu_patterns[] = {
     PRODUCTS("Erf(Div(x, 1.41421356))", replace_exact),
     PRODUCTS("Erf(Mul(x, 0.70710678))", replace_exact),
+    {"Mul(Mul(x, 0.5), Erfc(Mul(Neg(x), 0.70710678)))", replace_exact}, /* TensorFlow's */
     PRODUCTS("Tanh(Mul(Add(x, Mul(Pow(x, 3), 0.044715)), 0.79788456))", replace_tanh),
     PRODUCTS("Tanh(Mul(Add(x, Mul(Mul(Mul(x, x), x), 0.044715)), 0.79788456))", replace_tanh),
     PRODUCTS("Tanh(Mul(Add(x, Mul(Mul(Mul(x, 0.044715), x), x)), 0.79788456))", replace_tanh),

@@ -95,6 +95,7 @@ Test(forms, gelu_by_erf) {
         "Mul(x, Mul(Add(Erf(Mul(x, 0.70710677)), 1), 0.5))", "Mul(0.5, Mul(x, Add(Erf(Mul(0.70710677, x)), 1)))",
         "Mul(Mul(0.5, x), Add(Erf(Mul(x, 0.7071068)), 1))",  "Div(Mul(x, Add(1, Erf(Div(x, 1.4142135)))), 2)",
         "Mul(Mul(0.5, Add(Erf(Div(x, 1.4142135)), 1)), x)",  "Mul(Div(x, 2), Add(Erf(Div(x, 1.4142135)), 1))",
+        "Mul(Mul(0.5, x), Erfc(Mul(Neg(x), 0.70710677)))",
     };
     for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; ++i) expect_gelu(expressions[i], "none");
 }

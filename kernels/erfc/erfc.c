@@ -1,0 +1,36 @@
+/* Erfc: 1 - erf, the complement. ONNX does not have it: TensorFlow does, for its Gelu, and tf2onnx hands it on. */
+#include "kernels/common/cases.h"
+#include "kernels/common/rules.h"
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+/* 2·Φ(-x·√2): small where x is large, which a difference from 1 is not. */
+static inline float complement(float x) {
+    float density;
+    return 2 * ons_normal(x * -0x1.6a09e6p0f, &density);
+}
+
+ONS_UNARY_FUNCTIONS(erfc, erfc(x), complement(x))
+
+static ons_status *erfc_gradient(ons_gradient *g) {
+    /* -2 / √π · e^(-x²) */
+    ons_value_id square = ons_make2(g, &ons_op_mul, ons_gradient_input(g, 0), ons_gradient_input(g, 0));
+    ons_value_id bell = ons_make1(g, &ons_op_exp, ons_make1(g, &ons_op_neg, square));
+    ons_value_id slope = ons_make2(g, &ons_op_mul, bell, ons_make_scalar(g, -1.1283791670955126));
+    g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], slope);
+    return NULL;
+}
+
+static const ons_case erfc_cases[] = {
+    ONS_UNARY_CASES(-3, 3, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 9, NAN, INFINITY, -INFINITY, 0, -0.0, 5, -5, 0.92, 1e-30),
+    {.name = NULL},
+};
+
+ONS_DEFINE_OPERATOR(erfc, "Erfc", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
+                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(erfc_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(erfc_reference),
+                    ONS_CPU_KERNEL(ons_unary_prepare, erfc_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    erfc_cases);
