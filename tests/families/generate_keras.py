@@ -4,10 +4,11 @@
     python3 tests/families/generate_keras.py [FAMILY ...]
 
 Needs the packages of requirements_keras.txt; nothing that runs or tests onstage does. Each family gives a folder with
-model.onnx, its arrays and golden.json, whose fields tests/golden/README.md describes. `trainable` is what
-docs/export_keras.md tells users to do so that BatchNormalization and Dropout stay in the file.
+model.onnx, its arrays and golden.json, whose fields tests/golden/README.md describes. `trainable` and
+`everything_kept` are what docs/export_keras.md tells users to do so that nothing gets lost on the way.
 """
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -26,6 +27,8 @@ import onnx.numpy_helper
 import tensorflow as tf
 import tf2onnx
 from keras import layers
+from tensorflow.python.grappler import tf_optimizer
+from tf2onnx import optimizer
 from tf2onnx.optimizer import back_to_back_optimizer
 
 HERE = pathlib.Path(__file__).parent
@@ -54,8 +57,8 @@ def convolution():
         layers.Conv2D(6, 3, padding="same", use_bias=False), layers.BatchNormalization(), layers.ReLU(), layers.Dropout(0.3),
         layers.DepthwiseConv2D(3, padding="same", use_bias=False), layers.BatchNormalization(), layers.Activation("relu6"),
         layers.SeparableConv2D(8, 3, strides=2, padding="same", depth_multiplier=2), layers.Activation("swish"),
-        layers.Conv2DTranspose(5, 2, strides=2), layers.AveragePooling2D(2), layers.GlobalAveragePooling2D(),
-        layers.Dropout(0.2), layers.Dense(5),
+        layers.Conv2DTranspose(5, 2, strides=2, activation="relu"), layers.AveragePooling2D(2), layers.GlobalAveragePooling2D(),
+        layers.Dense(9, use_bias=False), layers.BatchNormalization(), layers.ReLU(), layers.Dropout(0.2), layers.Dense(5),
     ])  # fmt: skip
 
 
@@ -101,8 +104,10 @@ class Normalization(layers.BatchNormalization):
     """As one operation, which tf2onnx writes as BatchNormalization."""
 
     def call(self, inputs, training=None, mask=None):
+        image = inputs if len(inputs.shape) == 4 else tf.reshape(inputs, (-1, 1, 1, inputs.shape[-1]))
         statistics = self.moving_mean, self.moving_variance
-        return tf.compat.v1.nn.fused_batch_norm(inputs, self.gamma, self.beta, *statistics, self.epsilon, is_training=False)[0]
+        normal = tf.compat.v1.nn.fused_batch_norm(image, self.gamma, self.beta, *statistics, self.epsilon, is_training=False)[0]
+        return normal if image is inputs else tf.reshape(normal, tf.shape(inputs))
 
 
 class Dropout(layers.Dropout):
@@ -115,11 +120,32 @@ class Dropout(layers.Dropout):
 
 def trainable(model):
     """The same network and weights; what is exported from it holds BatchNormalization and Dropout."""
-    back_to_back_optimizer._func_map.pop(("Conv", "BatchNormalization"), None)  # would fold the one into the other
     replaced = {layers.BatchNormalization: Normalization, layers.Dropout: Dropout}
     copy = keras.models.clone_model(model, clone_function=lambda layer: replaced.get(type(layer), type(layer)).from_config(layer.get_config()))
     copy.set_weights(model.get_weights())
     return copy
+
+
+def without_folding(optimize):
+    def optimize_rest(config, graph):
+        passes = config.graph_options.rewrite_options.optimizers
+        passes[:] = [name for name in passes if name != "constfold"]
+        return optimize(config, graph)
+
+    return optimize_rest
+
+
+@contextlib.contextmanager
+def everything_kept():
+    """Takes from tf2onnx what simplifies weights away."""
+    before = dict(optimizer._optimizers), dict(back_to_back_optimizer._func_map), tf_optimizer.OptimizeGraph
+    back_to_back_optimizer._func_map.pop(("Conv", "BatchNormalization"))  # the one would be multiplied into the other
+    optimizer._optimizers.pop("merge_duplication")  # two weights that are equal would become one
+    tf_optimizer.OptimizeGraph = without_folding(tf_optimizer.OptimizeGraph)  # a bias of zeros would be dropped
+    yield
+    optimizer._optimizers.update(before[0])
+    back_to_back_optimizer._func_map.update(before[1])
+    tf_optimizer.OptimizeGraph = before[2]
 
 
 def export(family, model, path):
@@ -131,7 +157,8 @@ def export(family, model, path):
     else:
         copy = trainable(model)
         function = tf.function(lambda x: {"logits": copy(x)}, input_signature=spec)
-        tf2onnx.convert.from_function(function, spec, opset=family.opset, output_path=str(path))
+        with everything_kept():
+            tf2onnx.convert.from_function(function, spec, opset=family.opset, output_path=str(path))
     file = onnx.load(path)
     file.graph.doc_string = file.producer_version = ""
     onnx.save(file, path)
@@ -150,9 +177,6 @@ def randomised(family):
         value = variable.numpy() + 0.05 * rng.standard_normal(variable.shape) if "float" in variable.dtype else variable.numpy()
         values.append(numpy.abs(value) + 0.1 if "variance" in variable.path else value)
     model.set_weights([v.astype(numpy.float32) if v.dtype.kind == "f" else v for v in values])
-    for layer in model.layers:
-        if isinstance(layer, layers.Dropout):
-            layer.rate = 0.0  # random numbers of two programs cannot be compared
     return model
 
 
@@ -170,7 +194,7 @@ def train(family, weights, x, target, rate, dtype):
     assert all(w.dtype in (dtype, "uint32", "int64") for w in model.weights)
     for layer in model.layers:
         if isinstance(layer, layers.Dropout):
-            layer.rate = 0.0
+            layer.rate = 0.0  # random numbers of two programs cannot be compared
     variables, losses, first = model.trainable_variables, [], None
     speeds = [0.0] * len(variables)
     for step in range(STEPS):
