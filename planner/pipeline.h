@@ -53,18 +53,49 @@ typedef struct ons_action {
     uint32_t micro_batch; /* of an update: the last one that it takes in */
 } ons_action;
 
-/* What every device computes, in its order (forward, backward, update; the rest follows from these). Device i holds
- * stage i. Communication, swap and recompute are put in by whoever lowers the plan. */
+const char *ons_action_name(ons_action_kind kind); /* "forward", "input gradient", … */
+
+/* What every device computes, in its order (forward, backward, update; the rest follows from these). Communication,
+ * swap and recompute are put in by whoever lowers the plan. */
 typedef struct ons_action_list {
     ons_action *items;
     uint32_t count;
 } ons_action_list;
 
-/* `lists`: one for each device, in `arena`. */
+/* `lists`: one for each device, in `arena`; device i holds stage i. Gradients are taken in ascending order of
+ * micro-batches. */
 ons_status *ons_pipeline_actions(const ons_pipeline *pipeline, ons_arena *arena, ons_action_list **lists);
 
-/* Whether the lists can run: each (stage, micro-batch, action) exactly once, forward before backward, and no deadlock
- * where no message is buffered (a send waits for its receive). The failure names the first action that is stuck. */
+/* A stage's result that a later stage reads. */
+typedef struct ons_stage_edge {
+    uint32_t from, to; /* stages */
+    bool gradient;     /* the way back is used too */
+    bool detached; /* the sender's compute goes on before the value is taken, as over connections that skip stages */
+} ons_stage_edge;
+
+/* Any schedule: what is true of it is said here, nothing is assumed. Devices may hold several stages, each stage lies
+ * on one device; backward may be one action, or input and weight gradient apart, from stage to stage. */
+typedef struct ons_schedule {
+    uint32_t stages, micro_batches, devices;
+    bool asynchronous;            /* updates come between micro-batches */
+    const ons_action_list *lists; /* of each device */
+    const ons_stage_edge *edges;  /* NULL: each stage feeds the next one */
+    uint32_t edge_count;
+} ons_schedule;
+
+/* Whether the schedule can run:
+ * - each action of a stage and micro-batch exactly once, each stage on one device; forward before its gradient, input
+ *   gradient before weight gradient, gradients in ascending order of micro-batches (the order in which they are added:
+ *   it decides the bits of the result); every gradient is followed by an update, and a synchronous step has one, at
+ *   the stage's end;
+ * - lists either name no send and receive, which then follow their action and precede their reader, or name all: a send
+ *   stands for all values that leave the stage, a receive for all that come;
+ * - no deadlock where no message is buffered: what is sent and received between two computations of a device is begun
+ *   together, and a device goes on when all of it has met its other end.
+ * The failure names the action that is wrong, or the first one that is stuck. Scratch memory comes from `arena`. */
+ons_status *ons_schedule_verify(const ons_schedule *schedule, ons_arena *arena);
+
+/* The same for a straight pipeline whose device i holds stage i. */
 ons_status *ons_actions_verify(const ons_pipeline *pipeline, const ons_action_list *lists, ons_arena *arena);
 
 #endif
