@@ -55,18 +55,15 @@ static ons_status *get_size(const ons_json *object, const char *name, int64_t *b
     return NULL;
 }
 
-/* Nodes of one name are one layer; a node that names none is a layer of its own. */
+/* Nodes that name the same layer are one; who names none names itself. */
 static ons_status *read_layer(own_reader *r, const ons_json *json, ons_work_node *node) {
-    const char *name = NULL;
+    const char *name = node->name;
     ONS_TRY(get_text(json, "layer", r->arena, &name));
-    uint32_t known = name == NULL ? ONS_MAP_ABSENT : ons_map_get(&r->layers, name);
-    if (known != ONS_MAP_ABSENT) {
-        node->layer = known;
-        return NULL;
-    }
+    node->layer = ons_map_get(&r->layers, name);
+    if (node->layer != ONS_MAP_ABSENT) return NULL;
     node->layer = r->work->layer_count;
-    r->work->layers[r->work->layer_count++].name = name == NULL ? node->name : name;
-    return name == NULL ? NULL : ons_map_set(&r->layers, name, node->layer);
+    r->work->layers[r->work->layer_count++].name = name;
+    return ons_map_set(&r->layers, name, node->layer);
 }
 
 static ons_status *read_node(own_reader *r, const ons_json *json, uint32_t index) {
