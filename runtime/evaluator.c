@@ -85,7 +85,7 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
                               e->fault.fault.value);
     }
     if (e->unit->loss != ONS_NONE && e->step.counted_targets > 0)
-        e->loss_sum += *(const float *)ons_program_address(e->unit->program, e->unit->loss) * e->step.counted_targets;
+        e->loss_sum += ons_program_scalar(e->unit->program, e->unit->loss) * e->step.counted_targets;
     e->counted += e->step.counted_targets;
     if (o->counts_classes) count_right(e, e->unit == &o->full ? o->full_prediction : o->rest_prediction);
     return o->read == NULL ? NULL : o->read(o->read_context, e->unit, first, count);

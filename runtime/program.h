@@ -39,6 +39,8 @@ ons_status *ons_program_place(ons_program *program, void *const *persistent, voi
 
 /* Where a value lies, after ons_program_place. */
 void *ons_program_address(const ons_program *program, ons_value_id value);
+/* What a float32 or float64 scalar holds, between runs. */
+double ons_program_scalar(const ons_program *program, ons_value_id value);
 
 /* Called after every node, by the thread that runs; times are CLOCK_MONOTONIC nanoseconds. Must not allocate. */
 typedef void ons_node_observer(void *context, ons_node_id node, int64_t start, int64_t end);

@@ -133,8 +133,8 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate,
     const ons_unit *last = s->samples % s->o.full.rows != 0 ? &s->o.rest : &s->o.full;
     if (s->fault.fault.problem != NULL) return fault_status(s, last, step);
     *result = (ons_step_result){
-        .loss = *(const float *)ons_program_address(last->program, last->loss),
-        .norm = last->norm == ONS_NONE ? NAN : *(const float *)ons_program_address(last->program, last->norm),
+        .loss = ons_program_scalar(last->program, last->loss),
+        .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm),
         .samples = s->samples,
         .last = last,
     };

@@ -15,7 +15,7 @@ typedef struct ons_unit {
     ons_program *program;
     size_t rows;
     const ons_value_id *inputs;  /* of each of the feed's fields */
-    ons_value_id loss;           /* float32 scalar: of the whole step, once its last micro-batch has run */
+    ons_value_id loss;           /* float32 or float64 scalar: of the whole step, once its last micro-batch has run */
     ons_value_id norm;           /* ONS_NONE: not computed */
     const ons_value_id *squares; /* float64 scalars, one a trained weight; NULL: not computed */
 } ons_unit;

@@ -1,18 +1,18 @@
 /* Losses are operators with a role; this pass attaches one to a forward graph.
  *
- * A loss operator has inputs (prediction, target) and output 0, a float32 scalar: this micro-batch's part of the step's
- * loss, that is, the sum over its counted targets ÷ ons_step.counted_targets, so that the parts of all micro-batches
- * add up to the step's mean. Further outputs are saved for backward. ONS_ROLE_SAMPLE_MEAN has one input, a scalar of
- * the model's own, and gives it times ons_step.sample_share.
+ * A loss operator has inputs (prediction, target) and output 0, a scalar, float64 where the prediction is and else
+ * float32: this micro-batch's part of the step's loss, that is, the sum over its counted targets ÷
+ * ons_step.counted_targets, so that the parts of all micro-batches add up to the step's mean. Further outputs are saved
+ * for backward. ONS_ROLE_SAMPLE_MEAN has one input, a scalar of the model's own, and gives it times
+ * ons_step.sample_share.
  *
- *   role                              attributes by position                      further outputs
- *   ONS_ROLE_CROSS_ENTROPY            axis, ignore_index                          log of the sum of exponentials,
- * float32 of the target's shape ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD  axis, ignore_index                          (input:
- * log probabilities) ONS_ROLE_SQUARED_ERROR, ONS_ROLE_ABSOLUTE_ERROR, ONS_ROLE_BINARY_CROSS_ENTROPY (with logits): none
- *   ONS_ROLE_HUBER                    delta
+ *   ONS_ROLE_CROSS_ENTROPY: attributes axis, ignore_index; output 1 is the log of the sum of exponentials, of the
+ * loss's type and the target's shape ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD (of log probabilities): attributes axis,
+ * ignore_index ONS_ROLE_SQUARED_ERROR, ONS_ROLE_ABSOLUTE_ERROR, ONS_ROLE_BINARY_CROSS_ENTROPY (with logits): none
+ *   ONS_ROLE_HUBER: attribute delta
  *
- * Class targets are int64 or int32, of the prediction's shape without the class axis; others are float32 of the
- * prediction's shape.
+ * Class targets are int64 or int32, of the prediction's shape without the class axis; others are of the prediction's
+ * type and shape.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_LOSS_H
 #define ONSTAGE_GRAPH_PASSES_LOSS_H

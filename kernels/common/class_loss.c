@@ -26,8 +26,8 @@ static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
 ons_status *ons_class_loss_infer(ons_operands *o) {
     ons_axis_view view;
     ONS_TRY(check_operands(o, &view));
-    o->outputs[0] = ons_type_make(ONS_FLOAT32, (ons_shape){0});
-    if (o->output_count > 1) o->outputs[1] = ons_type_make(ONS_FLOAT32, o->inputs[1].shape);
+    o->outputs[0] = ons_loss_type(&o->inputs[0]);
+    if (o->output_count > 1) o->outputs[1] = ons_type_make(o->outputs[0].dtype, o->inputs[1].shape);
     return NULL;
 }
 

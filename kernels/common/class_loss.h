@@ -20,7 +20,7 @@ typedef struct ons_class_loss {
     int parts; /* of the sum; scratch holds a double for each */
 } ons_class_loss;
 
-/* Checks the operands. Outputs: the loss and, where the operator can have it, a float32 of the target's shape. */
+/* Checks the operands. Outputs: the loss and, where the operator can have it, one number of its type a target. */
 ons_status *ons_class_loss_infer(ons_operands *o);
 /* Of a gradient: output 0 is like the prediction. */
 ons_status *ons_class_loss_gradient_infer(ons_operands *o);

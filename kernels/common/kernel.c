@@ -84,6 +84,10 @@ ons_status *ons_require_float32(const ons_operands *o) {
     return NULL;
 }
 
+ons_type ons_loss_type(const ons_type *prediction) {
+    return ons_type_make(prediction->dtype == ONS_FLOAT64 ? ONS_FLOAT64 : ONS_FLOAT32, (ons_shape){0});
+}
+
 ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first) {
     const ons_operands *o = g->operands;
     for (uint32_t i = first; i < ons_graph_node(g->builder->graph, g->node)->output_count; ++i)

@@ -50,6 +50,9 @@ ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, ui
 /* The usual refusal of a CPU kernel: fails unless input 0 is float32. */
 ons_status *ons_require_float32(const ons_operands *o);
 
+/* The type of a loss of `prediction`: a scalar in double where that is double, otherwise in float32. */
+ons_type ons_loss_type(const ons_type *prediction);
+
 /* For gradient rules: fails where a gradient comes from output `first` or a later one, which are there for backward
  * alone. */
 ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first);

@@ -12,7 +12,7 @@ static ons_status *check_operands(const ons_operands *o) {
 
 ons_status *ons_pointwise_loss_infer(ons_operands *o) {
     ONS_TRY(check_operands(o));
-    o->outputs[0] = ons_type_make(ONS_FLOAT32, (ons_shape){0});
+    o->outputs[0] = ons_loss_type(&o->inputs[0]);
     return NULL;
 }
 

@@ -16,7 +16,7 @@ typedef struct ons_pointwise_loss {
     float parameter; /* attribute 0, where the operator has one */
 } ons_pointwise_loss;
 
-/* (prediction, target) of one shape → a float32 scalar. */
+/* (prediction, target) of one shape → ons_loss_type. */
 ons_status *ons_pointwise_loss_infer(ons_operands *o);
 /* (prediction, target, cotangent) → like the prediction. */
 ons_status *ons_pointwise_loss_gradient_infer(ons_operands *o);
@@ -119,6 +119,8 @@ ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operato
      .tolerance = 1e-5, .flops = 35 * (OPERATIONS)},                                                                   \
     {.name = "rank0", .inputs = {ONS_F32_IN(-2, 2), ONS_F32_IN(LOW, 1)}, .settings = {SETTING},                        \
      .tolerance = 1e-5, .flops = (OPERATIONS)},                                                                        \
+    {.name = "double", .inputs = {ONS_RANDOM(ONS_FLOAT64, -2, 2, 7), ONS_RANDOM(ONS_FLOAT64, LOW, 1, 7)},              \
+     .settings = {SETTING}, .tolerance = 1e-14, .flops = 7 * (OPERATIONS)},                                            \
     {.name = "odd", .inputs = {ONS_F32_IN(-2, 2, 3, 1, 37), ONS_F32_IN(LOW, 1, 3, 1, 37)}, .settings = {SETTING},      \
      .tolerance = 1e-5, .flops = 111 * (OPERATIONS)},                                                                  \
     {.name = "threads", .inputs = {ONS_F32_IN(-2, 2, 9, 5003), ONS_F32_IN(LOW, 1, 9, 5003)}, .settings = {SETTING},    \

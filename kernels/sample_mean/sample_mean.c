@@ -5,7 +5,7 @@ static ons_status *sample_mean_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];
     if (!ons_dtype_is_float(o->inputs[0].dtype) || ons_elements(&o->inputs[0]) != 1)
         return ons_node_error(o, "a loss must be one float number, not %s", ons_type_print(&o->inputs[0], text));
-    o->outputs[0] = ons_type_make(ONS_FLOAT32, (ons_shape){0});
+    o->outputs[0] = ons_loss_type(&o->inputs[0]);
     return NULL;
 }
 
@@ -30,6 +30,7 @@ static ons_status *sample_mean_gradient(ons_gradient *g) {
 static const ons_case sample_mean_cases[] = {
     {.name = "rank0", .inputs = {ONS_F32()}, .tolerance = 1e-6, .flops = 1},
     {.name = "rank2", .inputs = {ONS_F32(1, 1)}, .tolerance = 1e-6, .flops = 1},
+    {.name = "double", .inputs = {ONS_RANDOM(ONS_FLOAT64, 1, 2)}, .tolerance = 1e-14, .flops = 1},
     {.name = NULL},
 };
 

@@ -7,6 +7,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/autograd.h"
+#include "graph/passes/loss.h"
 #include "tests/graph/fixture.h"
 
 enum { PARAMETERS_MAX = 4 };
@@ -283,4 +284,31 @@ Test(autograd, batch_normalisation_goes_through_the_statistics_of_the_batch) {
     }
     free_gradients(&g);
     scene_close(s);
+}
+
+Test(loss, a_double_prediction_has_a_double_loss) {
+    static const struct {
+        ons_dtype prediction, loss;
+    } expected[] = {{ONS_FLOAT64, ONS_FLOAT64}, {ONS_FLOAT32, ONS_FLOAT32}, {ONS_FLOAT16, ONS_FLOAT32}};
+    static const ons_role roles[] = {ONS_ROLE_CROSS_ENTROPY, ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD, ONS_ROLE_SQUARED_ERROR,
+                                     ONS_ROLE_HUBER};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i)
+        for (size_t k = 0; k < sizeof roles / sizeof roles[0]; ++k) {
+            scene *s = scene_open();
+            ons_type type = ons_type_make(expected[i].prediction, SHAPE(2, 3));
+            ons_value_id output, target, loss, prediction;
+            must(ons_graph_add_value(s->graph, "y", ONS_INPUT, &type, &output));
+            add_output(s, output);
+            ons_loss_options options = {.role = roles[k],
+                                        .target = ons_type_make(ONS_INT64, SHAPE(2)),
+                                        .class_axis = ONS_CLASS_AXIS_AUTO,
+                                        .ignore_index = ONS_DEFAULT_IGNORE_INDEX,
+                                        .delta = 1};
+            must(ons_attach_loss(s->graph, s->registry, &options, &target, &loss, &prediction));
+            const ons_node *node = ons_graph_node(s->graph, ons_graph_value(s->graph, loss)->producer);
+            for (uint32_t j = 0; j < node->output_count; ++j)
+                cr_expect_eq(ons_graph_value(s->graph, node->outputs[j])->type.dtype, expected[i].loss,
+                             "%s of %s, output %u", node->op->name, ons_dtype_name(expected[i].prediction), j);
+            scene_close(s);
+        }
 }

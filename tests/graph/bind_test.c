@@ -222,7 +222,11 @@ Test(classify, sines_and_fills_are_not_weights) {
     sinusoids(ROWS, COLUMNS, sines, cosines);
     for (int i = 0; i < 2 * ROWS * COLUMNS; ++i) both[i] = i % 2 ? cosines[i / 2] : sines[i / 2];
     const float ones[] = {1, 1, 1, 1}, zeros[] = {0, 0, 0, 0};
+    double wide[2 * ROWS * COLUMNS];
+    for (int i = 0; i < 2 * ROWS * COLUMNS; ++i) wide[i] = both[i];
     bytes g = {0};
+    put_message(&g, GRAPH_INITIALIZER,
+                raw_tensor("both_in_double", ONS_FLOAT64, DIMS(ROWS, 2 * COLUMNS), wide, sizeof wide));
     put_message(&g, GRAPH_INITIALIZER, float_tensor("sines", DIMS(ROWS, COLUMNS), sines, ROWS * COLUMNS));
     put_message(&g, GRAPH_INITIALIZER, float_tensor("cosines", DIMS(ROWS, COLUMNS), cosines, ROWS * COLUMNS));
     put_message(&g, GRAPH_INITIALIZER, float_tensor("both", DIMS(ROWS, 2 * COLUMNS), both, 2 * ROWS * COLUMNS));
@@ -232,8 +236,15 @@ Test(classify, sines_and_fills_are_not_weights) {
     put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,scale", "s"));
     put_message(&g, GRAPH_NODE, node("Add", "shifted", "s,shift", "t"));
     put_message(&g, GRAPH_NODE, node("Add", "again", "t,zeros_like_1", "y"));
+    /* What no output depends on is no weight anyway. */
+    put_message(&g, GRAPH_NODE, node("Add", "pair", "sines,cosines", "u"));
+    put_message(&g, GRAPH_NODE, node("Neg", "one", "both", "v"));
+    put_message(&g, GRAPH_NODE, node("Neg", "double", "both_in_double", "w"));
     put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,4"));
     put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,4"));
+    put_message(&g, GRAPH_OUTPUT, value_info("u", FLOAT, "5,4"));
+    put_message(&g, GRAPH_OUTPUT, value_info("v", FLOAT, "5,8"));
+    put_message(&g, GRAPH_OUTPUT, value_info("w", ONS_FLOAT64, "5,8"));
     put_text(&g, GRAPH_NAME, "main");
     bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
     must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
@@ -244,8 +255,9 @@ Test(classify, sines_and_fills_are_not_weights) {
     static const struct {
         const char *name;
         ons_value_kind kind;
-    } expected[] = {{"sines", ONS_CONSTANT},        {"cosines", ONS_CONSTANT}, {"both", ONS_CONSTANT},
-                    {"zeros_like_1", ONS_CONSTANT}, {"scale", ONS_PARAMETER},  {"shift", ONS_PARAMETER}};
+    } expected[] = {{"sines", ONS_CONSTANT},          {"cosines", ONS_CONSTANT},      {"both", ONS_CONSTANT},
+                    {"both_in_double", ONS_CONSTANT}, {"zeros_like_1", ONS_CONSTANT}, {"scale", ONS_PARAMETER},
+                    {"shift", ONS_PARAMETER}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
         ons_value_id id = ons_graph_find_value(b.imported, expected[i].name);
         cr_expect_eq(ons_graph_value(b.imported, id)->kind, expected[i].kind, "%s", expected[i].name);
