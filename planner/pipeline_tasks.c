@@ -1,0 +1,385 @@
+#include "planner/pipeline_tasks.h"
+
+#include <stdlib.h>
+
+/* ----------------------------------------------------------------------------------------------------------- stages */
+
+static ons_status *place_stages(ons_pipeline_tasks *x, ons_arena *arena) {
+    ONS_NEW(x->device_of, arena, x->split.stages);
+    ONS_NEW(x->apart, arena, x->split.stages);
+    for (uint32_t i = 0; i < x->split.stages; ++i) x->device_of[i] = UINT32_MAX;
+    for (uint32_t device = 0; device < x->devices; ++device)
+        for (uint32_t i = 0; i < x->lists[device].count; ++i) {
+            const ons_action *a = &x->lists[device].items[i];
+            ONS_CHECK(a->stage < x->split.stages && a->micro_batch < x->micro_batches, ONS_INVALID_DATA,
+                      "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage,
+                      a->micro_batch);
+            x->device_of[a->stage] = device;
+            if (a->kind == ONS_ACTION_INPUT_GRADIENT) x->apart[a->stage] = true;
+        }
+    for (uint32_t i = 0; i < x->split.stages; ++i)
+        ONS_CHECK(x->device_of[i] != UINT32_MAX, ONS_INVALID_DATA, "no device computes stage %u", i);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ links */
+
+/* Links by [from · stages + to]; most pairs of stages exchange nothing. */
+static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, ons_stage_link *pairs) {
+    const ons_work_tensor *t = &split->problem->work->tensors[tensor];
+    uint32_t first, last, from = ons_split_stage_of(split, t->producer);
+    uint32_t begin = split->first[to], end = split->first[to + 1];
+    bool reads = ons_within(t->readers, t->reader_count, begin, end, &first, &last);
+    if (!reads && !ons_within(t->savers, t->saver_count, begin, end, &first, &last)) return;
+    ons_stage_link *link = &pairs[(size_t)from * split->stages + to];
+    link->from = from;
+    link->to = to; /* > 0: the pair is used */
+    link->bytes += t->bytes;
+    if (!reads || t->gradient_bytes == 0) return;
+    link->gradient = true;
+    link->gradient_bytes += t->gradient_bytes;
+}
+
+static uint32_t last_use(const ons_work_tensor *t) {
+    uint32_t read = t->reader_count > 0 ? t->readers[t->reader_count - 1] : t->producer;
+    uint32_t save = t->saver_count > 0 ? t->savers[t->saver_count - 1] : t->producer;
+    return read > save ? read : save;
+}
+
+/* The farthest stage takes a value last, so the sender frees it then. */
+static void add_freed(const ons_pipeline_tasks *x, uint32_t from, ons_stage_link *pairs) {
+    const ons_stage_tasks *stage = &x->stages[from];
+    for (uint32_t i = 0; i < stage->sent_count; ++i) {
+        const ons_work_tensor *t = &x->split.problem->work->tensors[stage->sent[i]];
+        uint32_t to = ons_split_stage_of(&x->split, last_use(t));
+        pairs[(size_t)from * x->split.stages + to].freed_bytes += t->bytes;
+    }
+}
+
+static ons_status *make_links(ons_pipeline_tasks *x, ons_arena *arena) {
+    size_t pairs_count = (size_t)x->split.stages * x->split.stages;
+    ons_stage_link *pairs;
+    ONS_NEW(pairs, arena, pairs_count);
+    for (uint32_t to = 1; to < x->split.stages; ++to) {
+        ons_work_list crossing = ons_work_crossing(x->split.problem->work, x->split.first[to]);
+        for (uint32_t i = 0; i < crossing.count; ++i) add_crossing(&x->split, to, crossing.items[i], pairs);
+    }
+    for (uint32_t from = 0; from < x->split.stages; ++from) add_freed(x, from, pairs);
+    for (size_t i = 0; i < pairs_count; ++i)
+        if (pairs[i].to > 0) pairs[x->link_count++] = pairs[i];
+    x->links = pairs;
+    return NULL;
+}
+
+ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
+                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
+                                    ons_arena *arena, ons_pipeline_tasks *x) {
+    *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
+    ONS_TRY(place_stages(x, arena));
+    ONS_NEW(x->stages, arena, split->stages);
+    for (uint32_t i = 0; i < split->stages; ++i)
+        ONS_TRY(ons_stage_tasks_make(split, i, solutions != NULL ? &solutions[i] : NULL, x->apart[i], arena,
+                                     &x->stages[i]));
+    ONS_TRY(make_links(x, arena));
+    size_t count = (size_t)split->stages * micro_batches;
+    ONS_NEW(x->forward_first, arena, count);
+    ONS_NEW(x->forward_last, arena, count);
+    ONS_NEW(x->backward_first, arena, count);
+    ONS_NEW(x->backward_last, arena, count);
+    ONS_NEW(x->before_forward, arena, count);
+    ONS_NEW(x->before_backward, arena, count);
+    ONS_NEW(x->forward_order, arena, count);
+    ONS_NEW(x->backward_order, arena, count);
+    ONS_NEW(x->forward_count, arena, split->stages);
+    ONS_NEW(x->backward_count, arena, split->stages);
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------- computations */
+
+typedef struct adder {
+    ons_pipeline_tasks *x;
+    ons_simulation *s;
+    ons_task_id *last;      /* [device]: of its compute stream */
+    ons_task_id **out, *in; /* out[stage][micro-batch · copies + copy]: to the host; in[copy]: back */
+    ons_task_id *transfers; /* see transfer_index */
+    bool free_links;        /* transfers take their time, but nobody waits for a link */
+} adder;
+
+static ons_resource_id stream(uint32_t device, uint32_t which) { return device * ONS_DEVICE_STREAMS + which; }
+
+static ons_status *wait_for(adder *a, ons_task_id task, ons_task_id before) {
+    return before == ONS_NO_TASK ? NULL : ons_simulation_add_dependency(a->s, before, task, 0);
+}
+
+static ons_status *add_piece(adder *a, const ons_action *action, const ons_stage_piece *piece, ons_task_id *id) {
+    uint32_t device = a->x->device_of[action->stage];
+    ons_task_spec spec = {.name = ons_action_name(piece->kind),
+                          .action = {piece->kind, action->stage, action->micro_batch},
+                          .resource = stream(device, ONS_STREAM_COMPUTE),
+                          .second_resource = ONS_NO_RESOURCE,
+                          .seconds = piece->seconds,
+                          .start_bytes = piece->start_bytes,
+                          .end_bytes = piece->end_bytes};
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, id));
+    a->last[device] = *id;
+    return NULL;
+}
+
+static ons_status *add_copy(adder *a, const ons_action *action, const ons_stage_copy *copy, bool out, ons_task_id *id) {
+    ons_action_kind kind = out ? ONS_ACTION_SWAP_OUT : ONS_ACTION_SWAP_IN;
+    ons_task_spec spec = {.name = a->x->split.problem->work->tensors[copy->tensor].name,
+                          .action = {kind, action->stage, action->micro_batch},
+                          .resource =
+                              stream(a->x->device_of[action->stage], out ? ONS_STREAM_SWAP_OUT : ONS_STREAM_SWAP_IN),
+                          .second_resource = ONS_NO_RESOURCE,
+                          .seconds = copy->seconds,
+                          .start_bytes = out ? 0 : copy->bytes,
+                          .end_bytes = out ? -copy->bytes : 0};
+    if (spec.name == NULL) spec.name = ons_action_name(kind);
+    return ons_simulation_add_task(a->s, &spec, id);
+}
+
+static ons_status *add_forward(adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
+    ons_pipeline_tasks *x = a->x;
+    const ons_stage_tasks *t = &x->stages[action->stage];
+    size_t base = (size_t)action->stage * x->micro_batches;
+    uint32_t made = 0, copied = 0, done = x->forward_count[action->stage];
+    ons_task_id *own = a->out[action->stage] + (size_t)action->micro_batch * t->copy_count;
+    const ons_task_id *before =
+        done > 0 ? a->out[action->stage] + (size_t)x->forward_order[base + done - 1] * t->copy_count : NULL;
+    for (uint32_t i = 0; i < t->forward_count; ++i) {
+        ONS_TRY(add_piece(a, action, &t->forward[i], last));
+        if (i == 0) *first = *last;
+        /* A swapped tensor has one place for forward parts: the micro-batch before must have left it. */
+        for (; made < t->copy_count && t->copies[t->by_made[made]].made_in == i; ++made)
+            if (before != NULL) ONS_TRY(wait_for(a, *last, before[t->by_made[made]]));
+        for (; copied < t->copy_count && t->copies[t->by_out[copied]].out_after == i; ++copied) {
+            uint32_t copy = t->by_out[copied];
+            ONS_TRY(add_copy(a, action, &t->copies[copy], true, &own[copy]));
+            ONS_TRY(wait_for(a, own[copy], *last));
+        }
+    }
+    x->forward_order[base + x->forward_count[action->stage]++] = action->micro_batch;
+    return NULL;
+}
+
+static ons_status *add_backward(adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
+    ons_pipeline_tasks *x = a->x;
+    const ons_stage_tasks *t = &x->stages[action->stage];
+    uint32_t begun = 0, needed = 0, device = x->device_of[action->stage];
+    const ons_task_id *out = a->out[action->stage] + (size_t)action->micro_batch * t->copy_count;
+    for (uint32_t i = 0; i < t->backward_count; ++i) {
+        for (; begun < t->copy_count && t->copies[t->by_in[begun]].in_before == i; ++begun) {
+            uint32_t copy = t->by_in[begun];
+            ONS_TRY(add_copy(a, action, &t->copies[copy], false, &a->in[copy]));
+            ONS_TRY(wait_for(a, a->in[copy], a->last[device])); /* the compute stream has come here */
+            ONS_TRY(wait_for(a, a->in[copy], out[copy]));
+        }
+        ONS_TRY(add_piece(a, action, &t->backward[i], last));
+        if (i == 0) *first = *last;
+        for (; needed < t->copy_count && t->copies[t->by_needed[needed]].needed_by == i; ++needed)
+            ONS_TRY(wait_for(a, *last, a->in[t->by_needed[needed]]));
+    }
+    x->backward_order[(size_t)action->stage * x->micro_batches + x->backward_count[action->stage]++] =
+        action->micro_batch;
+    return NULL;
+}
+
+static ons_status *add_action(adder *a, const ons_action *action) {
+    ons_pipeline_tasks *x = a->x;
+    const ons_stage_tasks *t = &x->stages[action->stage];
+    size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
+    ons_task_id before = a->last[x->device_of[action->stage]], id;
+    ons_stage_piece update = {ONS_ACTION_UPDATE, t->update_seconds, 0, 0};
+    switch ((int)action->kind) {
+    case ONS_ACTION_FORWARD:
+        x->before_forward[at] = before;
+        return add_forward(a, action, &x->forward_first[at], &x->forward_last[at]);
+    case ONS_ACTION_BACKWARD:
+    case ONS_ACTION_INPUT_GRADIENT:
+        x->before_backward[at] = before;
+        return add_backward(a, action, &x->backward_first[at], &x->backward_last[at]);
+    case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &id);
+    case ONS_ACTION_UPDATE: return add_piece(a, action, &update, &id);
+    default: break;
+    }
+    return ons_status_new(ONS_UNSUPPORTED,
+                          "stage %u, micro-batch %u: a list to simulate holds computations alone, %s is derived from "
+                          "the plan",
+                          action->stage, action->micro_batch, ons_action_name(action->kind));
+}
+
+static ons_status *add_computations(adder *a) {
+    ons_pipeline_tasks *x = a->x;
+    for (uint32_t i = 0; i < x->split.stages; ++i) x->forward_count[i] = x->backward_count[i] = 0;
+    for (uint32_t device = 0; device < x->devices; ++device) {
+        a->last[device] = ONS_NO_TASK;
+        for (uint32_t i = 0; i < x->lists[device].count; ++i) ONS_TRY(add_action(a, &x->lists[device].items[i]));
+    }
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------- transfers */
+
+/* A link's value for one micro-batch, or its gradient. */
+typedef struct transfer {
+    uint32_t link, micro_batch;
+    bool gradient;
+    double start; /* with links that are free */
+    uint32_t order;
+} transfer;
+
+static size_t transfer_index(const ons_pipeline_tasks *x, const transfer *t) {
+    return ((size_t)t->link * x->micro_batches + t->micro_batch) * 2 + t->gradient;
+}
+
+static double transfer_seconds(const ons_planning_problem *p, int64_t bytes) {
+    return p->link_bandwidth > 0 ? (double)bytes / p->link_bandwidth + p->link_latency : 0;
+}
+
+static ons_status *add_transfer(adder *a, const transfer *t) {
+    const ons_pipeline_tasks *x = a->x;
+    const ons_stage_link *link = &x->links[t->link];
+    uint32_t sender = t->gradient ? link->to : link->from, receiver = t->gradient ? link->from : link->to;
+    uint32_t from = x->device_of[sender], to = x->device_of[receiver];
+    int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
+    bool local = from == to;
+    ons_task_spec spec = {
+        .name = t->gradient ? "gradient" : "activation",
+        .action = {t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION, sender, t->micro_batch},
+        .resource = stream(to, local ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE),
+        .second_resource = stream(from, local ? ONS_STREAM_LOCAL : ONS_STREAM_SEND),
+        .seconds = local ? 0 : transfer_seconds(x->split.problem, bytes),
+        .start_bytes = bytes,
+        .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
+    if (a->free_links) spec.resource = spec.second_resource = ONS_NO_RESOURCE;
+    return ons_simulation_add_task(a->s, &spec, &a->transfers[transfer_index(x, t)]);
+}
+
+static ons_status *add_transfers(adder *a, const transfer *transfers, size_t count) {
+    for (size_t i = 0; i < count; ++i) ONS_TRY(add_transfer(a, &transfers[i]));
+    return NULL;
+}
+
+/* What a link's transfers wait for, and who waits for them; in the order in which the stages at its ends compute.
+ *
+ * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. A
+ * sender keeps what was not yet taken, in a place that is used again: its stage may be as far ahead as the receiver's
+ * stage is behind it, and one more. */
+static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
+    const ons_pipeline_tasks *x = a->x;
+    const ons_stage_link *link = &x->links[link_number];
+    size_t from = (size_t)(gradient ? link->to : link->from) * x->micro_batches;
+    size_t to = (size_t)(gradient ? link->from : link->to) * x->micro_batches;
+    const uint32_t *sent = gradient ? x->backward_order + from : x->forward_order + from;
+    const uint32_t *taken = gradient ? x->backward_order + to : x->forward_order + to;
+    const ons_task_id *made = gradient ? x->backward_last + from : x->forward_last + from;
+    const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
+    const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
+    const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
+    uint32_t places = 1 + link->to - link->from;
+    transfer t = {.link = link_number, .gradient = gradient};
+    const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
+    for (uint32_t i = 0; i < x->micro_batches; ++i) {
+        ONS_TRY(wait_for(a, tasks[2 * (size_t)sent[i]], made[sent[i]]));
+        if (i >= places) ONS_TRY(wait_for(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
+        ONS_TRY(wait_for(a, used[taken[i]], tasks[2 * (size_t)taken[i]]));
+        if (i >= 1) ONS_TRY(wait_for(a, tasks[2 * (size_t)taken[i]], before[taken[i - 1]]));
+    }
+    return NULL;
+}
+
+static ons_status *connect_links(adder *a) {
+    for (uint32_t i = 0; i < a->x->link_count; ++i) {
+        ONS_TRY(connect_link(a, i, false));
+        if (a->x->links[i].gradient) ONS_TRY(connect_link(a, i, true));
+    }
+    return NULL;
+}
+
+static ons_status *add_streams(adder *a) {
+    static const char *const names[ONS_DEVICE_STREAMS] = {
+        [ONS_STREAM_COMPUTE] = "compute",   [ONS_STREAM_SEND] = "send",       [ONS_STREAM_RECEIVE] = "receive",
+        [ONS_STREAM_SWAP_OUT] = "swap out", [ONS_STREAM_SWAP_IN] = "swap in", [ONS_STREAM_LOCAL] = "local"};
+    for (uint32_t device = 0; device < a->x->devices; ++device) {
+        int64_t held = 0;
+        for (uint32_t i = 0; i < ONS_DEVICE_STREAMS; ++i) {
+            ons_resource_id id;
+            ONS_TRY(ons_simulation_add_resource(a->s, device, names[i], &id));
+        }
+        for (uint32_t i = 0; i < a->x->split.stages; ++i)
+            if (a->x->device_of[i] == device) held += a->x->stages[i].held_bytes;
+        ONS_TRY(ons_simulation_set_memory(a->s, device, held));
+    }
+    return NULL;
+}
+
+static ons_status *simulate(adder *a, const transfer *transfers, size_t count) {
+    ONS_TRY(add_streams(a));
+    ONS_TRY(add_computations(a));
+    ONS_TRY(add_transfers(a, transfers, count));
+    ONS_TRY(connect_links(a));
+    return ons_simulation_run(a->s);
+}
+
+static int by_start(const void *left, const void *right) {
+    const transfer *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static void sort_transfers(const adder *a, transfer *transfers, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        ons_task_id task = a->transfers[transfer_index(a->x, &transfers[i])];
+        transfers[i].start = ons_simulation_times(a->s, task).start;
+        transfers[i].order = ons_simulation_order(a->s, task);
+    }
+    qsort(transfers, count, sizeof *transfers, by_start);
+}
+
+static ons_status *list_transfers(const ons_pipeline_tasks *x, ons_arena *arena, transfer **list, size_t *count) {
+    ONS_NEW(*list, arena, (size_t)x->link_count * x->micro_batches * 2);
+    *count = 0;
+    for (uint32_t link = 0; link < x->link_count; ++link)
+        for (uint32_t i = 0; i < x->micro_batches; ++i)
+            for (int gradient = 0; gradient <= (int)x->links[link].gradient; ++gradient)
+                (*list)[(*count)++] = (transfer){.link = link, .micro_batch = i, .gradient = gradient != 0};
+    return NULL;
+}
+
+static ons_status *allocate(adder *a, ons_arena *arena) {
+    const ons_pipeline_tasks *x = a->x;
+    uint32_t most_copies = 0;
+    ONS_NEW(a->last, arena, x->devices);
+    ONS_NEW(a->transfers, arena, (size_t)x->link_count * x->micro_batches * 2);
+    ONS_NEW(a->out, arena, x->split.stages);
+    for (uint32_t i = 0; i < x->split.stages; ++i) {
+        uint32_t copies = x->stages[i].copy_count;
+        if (copies > most_copies) most_copies = copies;
+        ONS_NEW(a->out[i], arena, (size_t)copies * x->micro_batches);
+    }
+    ONS_NEW(a->in, arena, most_copies);
+    return NULL;
+}
+
+ons_status *ons_pipeline_tasks_run(ons_pipeline_tasks *x, ons_arena *arena, ons_simulation **simulation) {
+    adder a = {.x = x, .free_links = true};
+    transfer *transfers;
+    size_t count;
+    ONS_TRY(allocate(&a, arena));
+    ONS_TRY(list_transfers(x, arena, &transfers, &count));
+    ONS_TRY(ons_simulation_new(&a.s));
+    ons_status *status = simulate(&a, transfers, count);
+    if (status == NULL) sort_transfers(&a, transfers, count);
+    ons_simulation_free(a.s);
+    if (status != NULL) return status;
+    a.free_links = false;
+    ONS_TRY(ons_simulation_new(&a.s));
+    status = simulate(&a, transfers, count);
+    if (status != NULL)
+        ons_simulation_free(a.s);
+    else
+        *simulation = a.s;
+    return status;
+}

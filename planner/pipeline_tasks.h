@@ -1,0 +1,62 @@
+/* A pipeline's actions as tasks of the simulator: computations in the order of each device's list, copies to the host
+ * and back on streams of their own, and transfers between stages.
+ *
+ *   compute    F ─────────┐      B        a transfer occupies the sender's send stream and the receiver's
+ *   send        ····[activation]····      receive stream; it starts when its value is there and the receiver has
+ *   receive     ····[activation]····      room: for one micro-batch ahead of the one that is computed
+ */
+#ifndef ONSTAGE_PLANNER_PIPELINE_TASKS_H
+#define ONSTAGE_PLANNER_PIPELINE_TASKS_H
+
+#include "planner/simulate.h"
+#include "planner/stage_tasks.h"
+
+/* What goes from a stage straight to a later one for each micro-batch, and what comes back. */
+typedef struct ons_stage_link {
+    uint32_t from, to;
+    bool gradient;
+    int64_t bytes, gradient_bytes;
+    int64_t freed_bytes; /* by the sender when the values were sent */
+} ons_stage_link;
+
+/* How a device's streams are numbered in the simulation: device · ONS_DEVICE_STREAMS + stream. */
+enum {
+    ONS_STREAM_COMPUTE,
+    ONS_STREAM_SEND,
+    ONS_STREAM_RECEIVE,
+    ONS_STREAM_SWAP_OUT,
+    ONS_STREAM_SWAP_IN,
+    ONS_STREAM_LOCAL, /* values that pass between stages of one device: they take no time */
+    ONS_DEVICE_STREAMS
+};
+
+typedef struct ons_pipeline_tasks {
+    ons_split split;
+    const ons_action_list *lists;
+    uint32_t devices, micro_batches;
+    uint32_t *device_of; /* [stage] */
+    bool *apart;         /* [stage]: input and weight gradients are actions of their own */
+    ons_stage_tasks *stages;
+    ons_stage_link *links;
+    uint32_t link_count;
+    /* [stage · micro_batches + micro-batch], set by ons_pipeline_tasks_add: tasks */
+    ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
+    ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
+    uint32_t *forward_order, *backward_order;      /* [stage · micro_batches + i]: the i-th micro-batch */
+    uint32_t *forward_count, *backward_count;      /* [stage] */
+} ons_pipeline_tasks;
+
+/* Everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed. What
+ * is pointed to must outlive the result, which lives in `arena`. */
+ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
+                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
+                                    ons_arena *arena, ons_pipeline_tasks *tasks);
+
+/* Adds all tasks to an empty simulation and runs it.
+ *
+ * Streams serve in the order of adding, so transfers need an order. They are therefore simulated twice: first with
+ * links that never make anybody wait, then in the order in which they started there. That order agrees with every
+ * dependency, so no transfer can hang behind one that waits for it. */
+ons_status *ons_pipeline_tasks_run(ons_pipeline_tasks *tasks, ons_arena *arena, ons_simulation **simulation);
+
+#endif

@@ -1,0 +1,56 @@
+/* One stage's work for one micro-batch as pieces for the simulator: whole where nothing is swapped or recomputed,
+ * otherwise cut where a copy starts or is waited for, and where something is computed again.
+ */
+#ifndef ONSTAGE_PLANNER_STAGE_TASKS_H
+#define ONSTAGE_PLANNER_STAGE_TASKS_H
+
+#include "planner/partition/partition.h"
+
+typedef struct ons_stage_piece {
+    ons_action_kind kind; /* forward, backward, recompute */
+    double seconds;
+    int64_t start_bytes, end_bytes; /* change of memory: up to the most that the piece needs, and back */
+} ons_stage_piece;
+
+/* A tensor that is swapped. Pieces are numbered in the order in which they run. */
+typedef struct ons_stage_copy {
+    uint32_t tensor;
+    int64_t bytes;
+    double seconds;
+    uint32_t made_in;   /* forward piece that needs its place: the copy of the micro-batch before must have ended;
+                           ONS_NO_NODE: it arrives into a place of its own */
+    uint32_t out_after; /* forward piece at whose end the copy to the host starts */
+    uint32_t in_before; /* backward piece in front of which the copy back starts */
+    uint32_t needed_by; /* backward piece that needs it */
+} ons_stage_copy;
+
+typedef struct ons_stage_tasks {
+    ons_stage_piece *forward, *backward;
+    uint32_t forward_count, backward_count;
+    ons_stage_piece weight_gradient; /* where it is apart: `backward` is the input gradient alone, and frees nothing */
+    double update_seconds;
+    int64_t held_bytes; /* weights, their gradients, states and versions: there all the time */
+    ons_stage_copy *copies;
+    uint32_t copy_count;
+    uint32_t *by_made, *by_out, *by_in, *by_needed; /* copies by rising piece */
+    uint32_t *sent; /* tensors that only a later stage still needs after the forward part */
+    uint32_t sent_count;
+} ons_stage_tasks;
+
+/* A workload split into stages: what ons_stage_tasks_make and the transfers look at. */
+typedef struct ons_split {
+    const ons_planning_problem *problem;
+    const uint32_t *first; /* stages + 1 positions */
+    uint32_t stages;
+} ons_split;
+
+uint32_t ons_split_stage_of(const ons_split *split, uint32_t position);
+/* Whether the part of an ascending list in [from, end) is not empty; its first and last item. */
+bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end, uint32_t *first, uint32_t *last);
+
+/* `solution` NULL: nothing decided. `apart`: input and weight gradients are actions of their own. Everything in
+ * `arena`. Fails on decisions about what the stage has not got. */
+ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution, bool apart,
+                                 ons_arena *arena, ons_stage_tasks *tasks);
+
+#endif

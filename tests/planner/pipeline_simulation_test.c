@@ -1,0 +1,422 @@
+/* Pipelines by simulation: known closed forms, and properties of random workloads, cuts, schedules and decisions. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "planner/pipeline_simulation.h"
+#include "tests/planner/random_work.h"
+
+static ons_arena *arena;
+
+static void make_arena(void) { arena = ons_arena_new(); }
+static void free_arena(void) { ons_arena_free(arena); }
+
+TestSuite(pipeline_simulation, .init = make_arena, .fini = free_arena);
+
+static void expect_success(ons_status *status) {
+    cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
+}
+
+static void expect_refusal(ons_status *status, const char *part) {
+    cr_assert_not_null(status, "expected a failure with '%s'", part);
+    cr_expect(strstr(ons_status_get_message(status), part) != NULL, "'%s' lacks '%s'", ons_status_get_message(status),
+              part);
+    ons_status_free(status);
+}
+
+static ons_pipeline_forecast simulate(const ons_planning_problem *p, const uint32_t *first) {
+    ons_pipeline_setup setup = {.problem = p, .first = first};
+    ons_pipeline_forecast f;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    return f;
+}
+
+static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)); }
+
+/* ---------------------------------------------------------------------------------------------------- closed forms */
+
+enum { MOST_STAGES = 8 };
+
+/* Updates take no time, so that closed forms are short. */
+static void make_uniform(uint32_t nodes, ons_workload *work) {
+    expect_success(uniform_work_make(nodes, arena, work));
+    for (uint32_t i = 0; i < nodes; ++i) work->nodes[i].update_seconds = 0;
+    expect_success(ons_workload_finish(work, arena));
+}
+
+static void cut_evenly(const ons_workload *work, uint32_t stages, uint32_t *first) {
+    for (uint32_t i = 0; i <= stages; ++i) first[i] = work->node_count / stages * i;
+}
+
+Test(pipeline_simulation, equal_stages_take_m_plus_l_minus_1_turns) {
+    for (uint32_t stages = 1; stages <= MOST_STAGES; ++stages)
+        for (uint32_t m = 1; m <= 10; ++m)
+            for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_1F1B; ++kind) {
+                ons_workload work;
+                uint32_t first[MOST_STAGES + 1];
+                make_uniform(stages * 2, &work);
+                cut_evenly(&work, stages, first);
+                ons_planning_problem p = {.work = &work, .pipeline = {kind, stages, m}};
+                ons_pipeline_forecast f = simulate(&p, first);
+                double turn = 2 * 3e-3, expected = (m + stages - 1) * turn;
+                cr_assert(near(f.iteration_seconds, expected), "%s, %u stages, %u micro-batches: %g instead of %g",
+                          ons_pipeline_name(kind), stages, m, f.iteration_seconds, expected);
+                for (uint32_t i = 0; i < stages; ++i)
+                    cr_assert_float_eq(f.devices[i].bubble_share, (stages - 1.0) / (m + stages - 1.0), 1e-9);
+                cr_assert(near(f.seconds_per_sample * (double)work.samples * m, expected));
+                ons_simulation_free(f.simulation);
+            }
+}
+
+Test(pipeline_simulation, transfers_add_to_the_way_through) {
+    ons_workload work;
+    uint32_t first[] = {0, 2, 4};
+    make_uniform(4, &work);
+    ons_planning_problem p = {
+        .work = &work, .pipeline = {ONS_PIPELINE_1F1B, 2, 1}, .link_bandwidth = 1e6, .link_latency = 5e-4};
+    ons_pipeline_forecast f = simulate(&p, first);
+    int64_t there = ons_work_cut_bytes(&work, 2), back = ons_work_cut_gradient_bytes(&work, 2);
+    cr_expect(near(f.iteration_seconds, 4 * 3e-3 + (double)(there + back) / 1e6 + 2 * 5e-4), "%g", f.iteration_seconds);
+    cr_expect(f.devices[0].sent_bytes == there && f.devices[0].received_bytes == back);
+    cr_expect(f.devices[1].sent_bytes == back && f.devices[1].received_bytes == there);
+    cr_expect(near(f.devices[0].send_seconds, (double)there / 1e6 + 5e-4));
+    cr_expect_eq(f.critical_count, 6, "two stages there and back, with a transfer each way");
+    ons_simulation_free(f.simulation);
+}
+
+static void make_random(uint64_t seed, bool chain, uint32_t nodes, ons_workload *work) {
+    random_work_options options = random_work_graph(seed, nodes);
+    if (chain) options = (random_work_options){.seed = seed, .nodes = nodes, .heavy_tailed = seed % 2 == 0};
+    expect_success(random_work_make(&options, arena, work));
+}
+
+static void cut_randomly(random_source *random, uint32_t nodes, uint32_t stages, uint32_t *first) {
+    first[0] = 0;
+    for (uint32_t i = 1; i < stages; ++i) /* every stage after this one must get a node */
+        first[i] = first[i - 1] + 1 + random_below(random, (nodes - first[i - 1]) - (stages - i));
+    first[stages] = nodes;
+}
+
+static double stage_load(const ons_workload *work, const uint32_t *first, uint32_t stage, bool with_update) {
+    return ons_work_seconds(work, first[stage], first[stage + 1]) +
+           (with_update ? ons_work_update_seconds(work, first[stage], first[stage + 1]) : 0);
+}
+
+Test(pipeline_simulation, the_asynchronous_period_is_the_slowest_stage) {
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+        random_source random = {seed};
+        ons_workload work;
+        uint32_t first[MOST_STAGES + 1], stages = 1 + random_below(&random, MOST_STAGES);
+        make_random(seed, true, stages + random_below(&random, 30), &work);
+        cut_randomly(&random, work.node_count, stages, first);
+        ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_PIPEDREAM, stages, 5}};
+        ons_pipeline_forecast f = simulate(&p, first);
+        double slowest = 0;
+        for (uint32_t i = 0; i < stages; ++i) slowest = fmax(slowest, stage_load(&work, first, i, true));
+        cr_assert(near(f.iteration_seconds, 5 * slowest), "seed %llu: %g instead of %g", (unsigned long long)seed,
+                  f.iteration_seconds, 5 * slowest);
+        ons_simulation_free(f.simulation);
+        if (seed % 20 == 0) free_arena(), make_arena();
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- swapping by hand
+ */
+
+/* One stage of two nodes and one micro-batch: F0 F1 B1 B0, where B1 saves tensor 0. */
+Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
+    ons_workload work;
+    uint32_t first[] = {0, 4};
+    make_uniform(4, &work); /* tensor i: made by i, read and saved by i + 1 */
+    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 1, 1}, .host_bandwidth = 1000 / 2e-3};
+    ons_tensor_decision d = {0, ONS_SWAP, 1, 2}; /* 2 ms out after F1, 2 ms in before B2, needed by B1 */
+    ons_stage_solution solution = {.feasible = true, .decisions = &d, .decision_count = 1};
+    ons_pipeline_setup setup = {.problem = &p, .first = first, .solutions = &solution};
+    ons_pipeline_forecast f;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    /* F0-F3 until 4 ms, B3 until 6, B2 until 8 while the copy comes back from 6 to 8. */
+    cr_expect(near(f.iteration_seconds, 12e-3), "%g", f.iteration_seconds);
+    cr_expect(f.devices[0].swapped_out_bytes == 1000 && f.devices[0].swapped_in_bytes == 1000);
+    ons_simulation_free(f.simulation);
+    d.in_before = 1; /* right before it is needed: 2 ms more */
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    cr_expect(near(f.iteration_seconds, 14e-3), "%g", f.iteration_seconds);
+    cr_expect(near(f.devices[0].busy_seconds, 12e-3));
+    ons_simulation_free(f.simulation);
+    p.host_bandwidth = 1000 / 7e-3; /* out from 2 to 9 ms, in from 9 to 16; then B1 and B0 */
+    d.in_before = 3;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    cr_expect(near(f.iteration_seconds, 20e-3), "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+    d = (ons_tensor_decision){0, ONS_RECOMPUTE, 0, 1};
+    solution.recompute_seconds = 1e-3;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    cr_expect(near(f.iteration_seconds, 13e-3), "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+    d.in_before = 4;
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "outside of the stage's nodes 0 to 3");
+    d = (ons_tensor_decision){99, ONS_SWAP, 0, 1};
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "tensor 99");
+}
+
+/* ------------------------------------------------------------------------------------------------------- user's lists
+ */
+
+static ons_action_list parse(const char *text) { /* "F0.1 B0.1 U0.1": kind, stage, micro-batch */
+    ons_action_list list = {ons_arena_allocate(arena, strlen(text) + 1, sizeof(ons_action)), 0};
+    for (; *text != '\0'; text += strcspn(text, " "), text += strspn(text, " ")) {
+        static const ons_action_kind kinds[] = {
+            ONS_ACTION_FORWARD, ONS_ACTION_BACKWARD, ONS_ACTION_INPUT_GRADIENT, ONS_ACTION_WEIGHT_GRADIENT,
+            ONS_ACTION_UPDATE,  ONS_ACTION_SWAP_OUT, ONS_ACTION_SWAP_IN};
+        list.items[list.count++] = (ons_action){kinds[strchr("FBIWUoi", text[0]) - "FBIWUoi"],
+                                                (uint32_t)(text[1] - '0'), (uint32_t)(text[3] - '0')};
+    }
+    return list;
+}
+
+Test(pipeline_simulation, lists_of_a_user) {
+    ons_workload work;
+    uint32_t first[] = {0, 1, 2};
+    make_uniform(2, &work);
+    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 2, 2}};
+    ons_action_list lists[] = {parse("F0.0 F0.1 B0.0 B0.1 U0.1"), parse("F1.0 B1.0 F1.1 B1.1 U1.1")};
+    ons_pipeline_setup setup = {.problem = &p, .first = first, .lists = lists, .devices = 2};
+    ons_pipeline_forecast f;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    cr_expect(near(f.iteration_seconds, 9e-3), "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+    /* Gradients apart: the first stage waits for the input gradient alone, so the last weight gradient is all that
+     * lies behind: F F I | I W at stage 0, F I F I W W at stage 1. */
+    lists[0] = parse("F0.0 F0.1 I0.0 W0.0 I0.1 W0.1 U0.1");
+    lists[1] = parse("F1.0 I1.0 F1.1 I1.1 W1.0 W1.1 U1.1");
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    cr_expect(near(f.iteration_seconds, 7e-3), "%g", f.iteration_seconds);
+    cr_expect_eq(f.devices[1].memory[f.devices[1].memory_count - 1].bytes, f.devices[1].memory[0].bytes);
+    ons_simulation_free(f.simulation);
+    lists[0] = parse("F0.0 F1.0 B1.0 B0.0 F0.1 F1.1 B1.1 U1.1 B0.1 U0.1"); /* both stages on one device */
+    setup.devices = 1;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    cr_expect(near(f.iteration_seconds, 12e-3), "%g", f.iteration_seconds);
+    cr_expect(f.devices[0].sent_bytes == 0 && fabs(f.devices[0].bubble_share) < 1e-9);
+    ons_simulation_free(f.simulation);
+    lists[0] = parse("F0.0 B0.0 F0.1 B0.1 U0.1");
+    lists[1] = parse("F1.0 F1.1 B1.0 B1.1 U1.1");
+    setup.devices = 2;
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "waiting to receive the gradient of micro-batch 0");
+    lists[0] = parse("F0.0 F0.1 o0.0 i0.0 B0.0 B0.1 U0.1");
+    lists[1] = parse("F1.0 B1.0 F1.1 B1.1 U1.1");
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "computations alone");
+    lists[0] = parse("F0.0 F0.2 B0.0 B0.1 U0.1");
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "no micro-batch 2");
+}
+
+Test(pipeline_simulation, stages_must_cover_the_nodes) {
+    ons_workload work;
+    ons_pipeline_forecast f;
+    make_uniform(4, &work);
+    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 2, 2}};
+    ons_pipeline_setup setup = {.problem = &p, .first = (const uint32_t[]){0, 2, 3}};
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "do not cover");
+    setup.first = (const uint32_t[]){0, 0, 4};
+    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "stage 0 holds no node");
+}
+
+/* ---------------------------------------------------------------------------------------------------- random pipelines
+ */
+
+typedef struct random_pipeline {
+    uint64_t seed;
+    bool chain, decided;
+    ons_workload work;
+    ons_planning_problem problem;
+    uint32_t first[MOST_STAGES + 1];
+    ons_stage_solution solutions[MOST_STAGES];
+} random_pipeline;
+
+static uint32_t last_in(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end) {
+    while (count > 0 && list[count - 1] >= end) --count;
+    return count > 0 && list[count - 1] >= from ? list[count - 1] : ONS_NO_NODE;
+}
+
+/* Some of the tensors that a stage saves are swapped or recomputed, with triggers as a strategy may choose them. */
+static void decide(random_source *random, random_pipeline *r, uint32_t stage) {
+    ons_stage_solution *solution = &r->solutions[stage];
+    uint32_t from = r->first[stage], end = r->first[stage + 1];
+    solution->decisions = ons_arena_allocate(arena, r->work.tensor_count, sizeof *solution->decisions);
+    solution->recompute_seconds = 1e-4 * random_unit(random);
+    for (uint32_t i = 0; i < r->work.tensor_count; ++i) {
+        const ons_work_tensor *t = &r->work.tensors[i];
+        uint32_t saver = last_in(t->savers, t->saver_count, from, end);
+        if (saver == ONS_NO_NODE || random_chance(random, 0.5)) continue;
+        uint32_t read = last_in(t->readers, t->reader_count, from, end);
+        bool made = t->producer >= from && t->producer < end;
+        if (read == ONS_NO_NODE) read = made ? t->producer : from;
+        bool recompute = made && random_chance(random, 0.4);
+        solution->decisions[solution->decision_count++] =
+            (ons_tensor_decision){i, recompute ? ONS_RECOMPUTE : ONS_SWAP, read + random_below(random, end - read),
+                                  saver + random_below(random, end - saver)};
+    }
+}
+
+static random_pipeline make_pipeline(uint64_t seed) {
+    random_source random = {seed};
+    random_pipeline r = {.seed = seed, .chain = seed % 2 == 0, .decided = seed % 4 >= 2};
+    uint32_t stages = 1 + random_below(&random, MOST_STAGES);
+    make_random(seed, r.chain, stages + random_below(&random, 40), &r.work);
+    cut_randomly(&random, r.work.node_count, stages, r.first);
+    ons_pipeline pipeline = {(ons_pipeline_kind)random_below(&random, 3), stages, 1 + random_below(&random, 12)};
+    r.problem = (ons_planning_problem){.work = &r.work, .pipeline = pipeline};
+    if (random_chance(&random, 0.7)) {
+        r.problem.link_bandwidth = random_between(&random, 1e7, 1e10, true);
+        r.problem.link_latency = random_between(&random, 1e-6, 1e-4, false);
+    }
+    r.problem.host_bandwidth = random_between(&random, 1e7, 1e10, true);
+    r.problem.host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
+    for (uint32_t i = 0; r.decided && i < stages; ++i) decide(&random, &r, i);
+    return r;
+}
+
+static void check_times(const random_pipeline *r, const ons_pipeline_forecast *f) {
+    const ons_pipeline *p = &r->problem.pipeline;
+    bool async = ons_pipeline_is_asynchronous(p);
+    double path = 0;
+    for (uint32_t i = 0; i < f->critical_count; ++i)
+        path += ons_simulation_task(f->simulation, f->critical_path[i])->seconds;
+    cr_assert(near(path, ons_simulation_seconds(f->simulation)), "seed %llu: %g is not the critical path, %g",
+              (unsigned long long)r->seed, ons_simulation_seconds(f->simulation), path);
+    cr_assert(async || f->iteration_seconds * (1 + 1e-9) >= path, "seed %llu", (unsigned long long)r->seed);
+    for (uint32_t i = 0; i < p->stages; ++i) {
+        double load = p->micro_batches * (stage_load(&r->work, r->first, i, async) +
+                                          r->solutions[i].recompute_seconds * (r->solutions[i].decision_count > 0));
+        double update = async ? 0 : ons_work_update_seconds(&r->work, r->first[i], r->first[i + 1]);
+        bool recomputes = false;
+        for (uint32_t k = 0; k < r->solutions[i].decision_count; ++k)
+            recomputes |= r->solutions[i].decisions[k].decision == ONS_RECOMPUTE;
+        if (!recomputes && r->solutions[i].decision_count > 0)
+            load -= p->micro_batches * r->solutions[i].recompute_seconds;
+        cr_assert(near(f->devices[i].busy_seconds, load + update), "seed %llu, stage %u: busy %g instead of %g",
+                  (unsigned long long)r->seed, i, f->devices[i].busy_seconds, load + update);
+        cr_assert(f->iteration_seconds * (1 + 1e-9) >= f->devices[i].busy_seconds,
+                  "seed %llu, stage %u: faster than its load", (unsigned long long)r->seed, i);
+        cr_assert(f->devices[i].bubble_share >= -1e-9 && f->devices[i].bubble_share <= 1);
+    }
+}
+
+static void check_memory(const random_pipeline *r, const ons_pipeline_forecast *f) {
+    const ons_pipeline *p = &r->problem.pipeline;
+    for (uint32_t i = 0; i < p->stages; ++i) {
+        const ons_device_forecast *d = &f->devices[i];
+        ons_stage_memory memory;
+        ons_stage_load load = ons_pipeline_load(p, i);
+        ons_work_stage_memory(&r->work, r->first[i], r->first[i + 1], &load, &memory);
+        int64_t held = memory.weights + memory.gradients + memory.states + memory.versions;
+        cr_assert_eq(d->memory[0].bytes, held);
+        cr_assert_eq(d->memory[d->memory_count - 1].bytes, held, "seed %llu, stage %u: %lld bytes are left",
+                     (unsigned long long)r->seed, i, (long long)(d->memory[d->memory_count - 1].bytes - held));
+        for (uint32_t k = 0; k < d->memory_count; ++k)
+            cr_assert(d->memory[k].bytes >= held && d->memory[k].bytes <= d->peak_bytes,
+                      "seed %llu, stage %u: %lld bytes less than it holds all the time", (unsigned long long)r->seed, i,
+                      (long long)(held - d->memory[k].bytes));
+        if (r->decided) continue;
+        /* In a chain nothing exceeds the formula. Where connections skip stages, what waits to be sent comes on top. */
+        int64_t waiting = ons_work_cut_gradient_bytes(&r->work, r->first[i]);
+        if (i + 1 < p->stages) waiting += ons_work_cut_bytes(&r->work, r->first[i + 1]);
+        int64_t bound = memory.total + (r->chain ? 0 : (p->stages + 1) * waiting);
+        cr_assert(d->peak_bytes <= bound, "seed %llu, %s, stage %u of %u: %lld bytes, but at most %lld are expected",
+                  (unsigned long long)r->seed, ons_pipeline_name(p->kind), i, p->stages, (long long)d->peak_bytes,
+                  (long long)bound);
+    }
+}
+
+enum { MOST_MICRO_BATCHES = 4096 };
+
+/* When a stage's part of a micro-batch begins and ends, [stage][micro-batch]; found from the tasks alone. */
+typedef struct part_times {
+    double start[MOST_STAGES][MOST_MICRO_BATCHES], end[MOST_STAGES][MOST_MICRO_BATCHES];
+} part_times;
+
+static void add_part(part_times *parts, const ons_task_spec *spec, ons_task_times t) {
+    double *start = &parts->start[spec->action.stage][spec->action.micro_batch];
+    double *end = &parts->end[spec->action.stage][spec->action.micro_batch];
+    *start = fmin(*start, t.start);
+    *end = fmax(*end, t.end);
+}
+
+static uint32_t find_parts(const ons_pipeline_forecast *f, part_times *forward, part_times *backward) {
+    uint32_t micro_batches = 0;
+    for (uint32_t i = 0; i < MOST_STAGES; ++i)
+        for (uint32_t k = 0; k < MOST_MICRO_BATCHES; ++k) {
+            forward->start[i][k] = backward->start[i][k] = INFINITY;
+            forward->end[i][k] = backward->end[i][k] = -1;
+        }
+    for (uint32_t i = 0; i < ons_simulation_task_count(f->simulation); ++i) {
+        const ons_task_spec *spec = ons_simulation_task(f->simulation, i);
+        cr_assert_lt(spec->action.micro_batch, MOST_MICRO_BATCHES);
+        if (spec->action.micro_batch >= micro_batches) micro_batches = spec->action.micro_batch + 1;
+        ons_action_kind kind = spec->action.kind;
+        if (kind == ONS_ACTION_FORWARD) add_part(forward, spec, ons_simulation_times(f->simulation, i));
+        if (kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_RECOMPUTE)
+            add_part(backward, spec, ons_simulation_times(f->simulation, i));
+    }
+    return micro_batches;
+}
+
+static double sending(const random_pipeline *r, int64_t bytes) {
+    const ons_planning_problem *p = &r->problem;
+    return p->link_bandwidth > 0 ? (double)bytes / p->link_bandwidth + p->link_latency : 0;
+}
+
+static uint32_t stage_of(const random_pipeline *r, uint32_t node) {
+    uint32_t stage = 0;
+    while (r->first[stage + 1] <= node) ++stage;
+    return stage;
+}
+
+/* Whatever one node reads from another has been computed and, between stages, sent. */
+static void check_tensor(const random_pipeline *r, const ons_work_tensor *t, uint32_t reader, uint32_t micro_batches,
+                         const part_times *forward, const part_times *backward) {
+    uint32_t from = stage_of(r, t->producer), to = stage_of(r, reader);
+    if (from == to) return;
+    for (uint32_t i = 0; i < micro_batches; ++i) {
+        cr_assert(forward->start[to][i] * (1 + 1e-9) >= forward->end[from][i] + sending(r, t->bytes),
+                  "seed %llu: stage %u starts micro-batch %u before '%s' of stage %u is there",
+                  (unsigned long long)r->seed, to, i, t->name, from);
+        cr_assert(t->gradient_bytes == 0 ||
+                      backward->start[from][i] * (1 + 1e-9) >= backward->end[to][i] + sending(r, t->gradient_bytes),
+                  "seed %llu: stage %u starts backward of micro-batch %u before the gradient of '%s' is there",
+                  (unsigned long long)r->seed, from, i, t->name);
+    }
+}
+
+static void check_order(const random_pipeline *r, const ons_pipeline_forecast *f) {
+    static part_times forward, backward;
+    uint32_t micro_batches = find_parts(f, &forward, &backward);
+    for (uint32_t stage = 0; stage < r->problem.pipeline.stages; ++stage)
+        for (uint32_t i = 0; i < micro_batches; ++i) {
+            cr_assert(forward.end[stage][i] >= 0 && backward.end[stage][i] >= 0, "seed %llu: a part is missing",
+                      (unsigned long long)r->seed);
+            cr_assert(backward.start[stage][i] >= forward.end[stage][i]);
+        }
+    for (uint32_t i = 0; i < r->work.tensor_count; ++i) {
+        const ons_work_tensor *t = &r->work.tensors[i];
+        for (uint32_t k = 0; t->producer != ONS_NO_NODE && k < t->reader_count; ++k)
+            check_tensor(r, t, t->readers[k], micro_batches, &forward, &backward);
+    }
+}
+
+Test(pipeline_simulation, random_pipelines) {
+    for (uint64_t seed = 1; seed <= 1200; ++seed) {
+        random_pipeline r = make_pipeline(seed);
+        ons_pipeline_setup setup = {
+            .problem = &r.problem, .first = r.first, .solutions = r.decided ? r.solutions : NULL};
+        ons_pipeline_forecast f;
+        ons_status *status = ons_pipeline_simulate(&setup, arena, &f);
+        cr_assert(status == NULL, "seed %llu: %s", (unsigned long long)seed,
+                  status != NULL ? ons_status_get_message(status) : "");
+        check_times(&r, &f);
+        check_memory(&r, &f);
+        check_order(&r, &f);
+        ons_simulation_free(f.simulation);
+        if (seed % 20 == 0) free_arena(), make_arena();
+    }
+}
