@@ -42,6 +42,7 @@ static ons_status *allocate_nodes(ons_memory_workspace *w, ons_arena *a, size_t 
     ONS_NEW(w->backward_part, a, n);
     ONS_NEW(w->crossing, a, n);
     ONS_NEW(w->boundary, a, n);
+    ONS_NEW(w->layer_score, a, n);
     ONS_NEW(w->rerun_flag, a, n);
     ONS_NEW(w->visited, a, n);
     ONS_NEW(w->parts, a, 3 * n);

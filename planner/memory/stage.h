@@ -92,6 +92,7 @@ struct ons_memory_workspace {
     uint32_t *visited;   /* [node]: number of the visit */
     int64_t *crossing;   /* [position] */
     uint32_t *boundary;  /* [position] */
+    double *layer_score; /* [position] */
     uint32_t visit;
 };
 
@@ -121,6 +122,6 @@ void ons_stage_recompute_all(ons_memory_workspace *workspace, bool swap, ons_pre
                              uint8_t *scratch, ons_walk *walk);
 
 ons_memory_solve ons_memory_solve_none, ons_memory_solve_recompute_all, ons_memory_solve_capuchin,
-    ons_memory_solve_exact;
+    ons_memory_solve_exact, ons_memory_solve_recompute_layers, ons_memory_solve_vpipe_layers;
 
 #endif

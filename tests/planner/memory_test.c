@@ -96,7 +96,7 @@ static void check_decisions(const random_stage *stage, const ons_stage_solution 
 }
 
 Test(memory, solutions_are_what_the_judge_says) {
-    static const char *names[] = {"none", "recompute-all", "capuchin", "exact"};
+    static const char *names[] = {"none", "recompute-all", "capuchin", "exact", "recompute-layers", "vpipe-layers"};
     for (uint64_t seed = 1; seed <= 300; ++seed) {
         random_stage stage;
         renew_arena();
@@ -113,7 +113,7 @@ Test(memory, solutions_are_what_the_judge_says) {
 
 /* A strategy that is given what it asked for can do it. */
 Test(memory, least_bytes_are_enough) {
-    static const char *names[] = {"none", "recompute-all", "capuchin", "exact"};
+    static const char *names[] = {"none", "recompute-all", "capuchin", "exact", "recompute-layers", "vpipe-layers"};
     for (uint64_t seed = 1; seed <= 200; ++seed) {
         random_stage stage;
         renew_arena();
