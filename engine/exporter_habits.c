@@ -19,7 +19,19 @@ static bool has_folded_weights(const ons_graph *graph, const ons_node *node) {
            (begins_with(bias->name, weight->name) && strcmp(bias->name + length, "_bias") == 0);
 }
 
-void ons_note_folded_normalisation(const ons_graph *graph, FILE *out) {
+/* By what the newer exporter's rewriter leaves at the node. */
+static void note_marked_nodes(const ons_model_file *file, FILE *out) {
+    const char *first;
+    size_t count = ons_model_file_marked_nodes(file, "FuseBatchNormInto", &first);
+    if (count > 0)
+        fprintf(
+            out,
+            "the exporter folded a BatchNorm into %zu of the nodes, first '%s': it trains, but without normalising; "
+            "an export with optimize=False, then --batchnorm train, keeps the BatchNorm\n",
+            count, first);
+}
+
+void ons_note_folded_normalisation(const ons_model_file *file, const ons_graph *graph, FILE *out) {
     const ons_node *first = NULL;
     int count = 0;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
@@ -28,7 +40,10 @@ void ons_note_folded_normalisation(const ons_graph *graph, FILE *out) {
         if (first == NULL) first = node;
         ++count;
     }
-    if (first == NULL) return;
+    if (first == NULL) {
+        note_marked_nodes(file, out);
+        return;
+    }
     fprintf(
         out,
         "%d of the convolutions, first '%s' with '%s', ha%s the names of one into which a BatchNorm was folded: it "

@@ -188,7 +188,7 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
                     "weights of their own\n",
                     value->name, uses, value->name);
     }
-    ons_note_folded_normalisation(model->graph, out);
+    ons_note_folded_normalisation(model->file, model->graph, out);
     ons_note_transposed_copies(model->graph, out);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }

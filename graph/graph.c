@@ -25,6 +25,7 @@ void ons_graph_free(ons_graph *graph) {
     ons_vector_free(&graph->nodes);
     ons_vector_free(&graph->inputs);
     ons_vector_free(&graph->outputs);
+    ons_vector_free(&graph->read_by_unknown);
     ons_map_free(&graph->value_names);
     ons_map_free(&graph->node_names);
     ons_arena_free(graph->arena); /* the graph itself lies in it */

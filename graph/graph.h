@@ -107,8 +107,9 @@ struct ons_graph {
     const char *name;
     ONS_VECTOR(ons_value) values;
     ONS_VECTOR(ons_node) nodes;
-    ONS_VECTOR(ons_value_id) inputs;  /* in the order of the file */
-    ONS_VECTOR(ons_value_id) outputs; /* likewise */
+    ONS_VECTOR(ons_value_id) inputs;          /* in the order of the file */
+    ONS_VECTOR(ons_value_id) outputs;         /* likewise */
+    ONS_VECTOR(ons_value_id) read_by_unknown; /* by nodes of the file that could not be imported: for `check` */
     ons_map value_names;
     ons_map node_names;
     /* Symbolic dimensions of the inputs of a graph fresh from a file: symbols[input][axis], NULL where there is none.

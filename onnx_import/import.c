@@ -114,7 +114,6 @@ ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const
     ons_map_free(&in.call_prefixes);
     ons_vector_free(&in.file_nodes);
     ons_vector_free(&in.initialisers);
-    ons_vector_free(&in.unknown_readers);
     if (status != NULL) {
         ons_graph_free(in.top); /* and the texts of blockers with it */
         if (blockers != NULL) blockers->count = blocker_count;

@@ -35,7 +35,6 @@ typedef struct importer {
     const bool *needed;                    /* of each node of the file's graph; NULL: all are */
     ONS_VECTOR(uint32_t) file_nodes;       /* of each node of `top`: its index in the file's graph; ONS_NO_FILE_NODE */
     ONS_VECTOR(ons_value_id) initialisers; /* of `top` */
-    ONS_VECTOR(ons_value_id) unknown_readers; /* values of `top` that nodes which could not be imported read */
 } importer;
 
 /* An attribute given to a function: what it is, and where its own references and captures are to be looked up. */

@@ -233,6 +233,21 @@ const ProtobufCMessageUnknownField *ons_unknown_field(const ProtobufCMessage *me
     return NULL;
 }
 
+size_t ons_model_file_marked_nodes(const ons_model_file *file, const char *text, const char **first) {
+    enum { NODE_METADATA = 9 }; /* the installed schema may not know it yet */
+    const Onnx__GraphProto *graph = file->model->graph;
+    size_t count = 0;
+    *first = "";
+    for (size_t i = 0; i < graph->n_node; ++i) {
+        const ProtobufCMessageUnknownField *field = NULL;
+        bool marked = false;
+        while (!marked && (field = ons_unknown_field(&graph->node[i]->base, NODE_METADATA, field)) != NULL)
+            marked = memmem(field->data, field->len, text, strlen(text)) != NULL;
+        if (marked && count++ == 0) *first = ons_text(graph->node[i]->name);
+    }
+    return count;
+}
+
 const ons_tensor_place *ons_model_file_place(const ons_model_file *file, const Onnx__TensorProto *tensor) {
     const ProtobufCMessageUnknownField *mark = ons_unknown_field(&tensor->base, PLACE_FIELD, NULL);
     if (mark == NULL || mark->len != 4) return NULL;

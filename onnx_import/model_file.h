@@ -40,4 +40,8 @@ typedef struct ons_model_info {
 /* Texts live as long as the file. */
 void ons_model_file_info(const ons_model_file *file, ons_model_info *info);
 
+/* Nodes of the main graph whose metadata (NodeProto.metadata_props) hold the text, as exporters note what they did;
+ * *first is the name of the first one, "" where there is none. */
+size_t ons_model_file_marked_nodes(const ons_model_file *file, const char *text, const char **first);
+
 #endif

@@ -155,7 +155,7 @@ static ons_status *block_unknown(scope *s, const Onnx__NodeProto *node, const ch
     for (size_t i = 0; s->graph == s->in->top && i < node->n_input; ++i) {
         ons_value_id value;
         ONS_TRY(ons_scope_resolve(s, node->input[i], "it", &value));
-        if (value != ONS_NONE) ONS_PUSH(&s->in->unknown_readers, value);
+        if (value != ONS_NONE) ONS_PUSH(&s->in->top->read_by_unknown, value);
     }
     return NULL;
 }

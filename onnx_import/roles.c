@@ -95,7 +95,7 @@ static ons_status *read_graph(roles *r) {
     for (size_t i = 0; i < r->in->initialisers.count; ++i) r->initialiser[r->in->initialisers.items[i]] = true;
     for (ons_node_id id = 0; id < r->graph->nodes.count; ++id) ONS_TRY(read_node(r, id));
     for (size_t i = 0; i < r->graph->outputs.count; ++i) use_unseen(r, r->graph->outputs.items[i]);
-    for (size_t i = 0; i < r->in->unknown_readers.count; ++i) use_unseen(r, r->in->unknown_readers.items[i]);
+    for (size_t i = 0; i < r->graph->read_by_unknown.count; ++i) use_unseen(r, r->graph->read_by_unknown.items[i]);
     return NULL;
 }
 

@@ -229,10 +229,12 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
     ONS_NEW(inputs, scratch, node->input_count + 1);
     ONS_NEW(p.outputs, scratch, node->output_count + 8); /* a mode function may be generous */
     ONS_NEW(p.used, scratch, node->output_count + 8);
+    bool hangs = false; /* on a blocker that was noted */
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ONS_TRY(ons_bind_resolve(b, s, node->inputs[i], &inputs[i]));
-        if (node->inputs[i] != ONS_NONE && inputs[i] == ONS_NONE) return NULL; /* hangs on a blocker that was noted */
+        hangs |= node->inputs[i] != ONS_NONE && inputs[i] == ONS_NONE;
     }
+    if (hangs) return ons_bind_check_hanging(b, node, inputs);
     for (uint32_t i = 0; i < node->output_count; ++i) {
         p.outputs[i] = ONS_NONE;
         p.used[i] = node->outputs[i] != ONS_NONE;
@@ -315,6 +317,7 @@ static bool *find_needed(const ons_graph *from) {
     if (live == NULL) return NULL;
     bool *needed = live + from->values.count;
     for (size_t i = 0; i < from->outputs.count; ++i) live[from->outputs.items[i]] = true;
+    for (size_t i = 0; i < from->read_by_unknown.count; ++i) live[from->read_by_unknown.items[i]] = true;
     for (size_t i = from->nodes.count; i-- > 0;) {
         const ons_node *node = &from->nodes.items[i];
         for (uint32_t k = 0; k < node->output_count; ++k)

@@ -55,6 +55,10 @@ ons_status *ons_bind_nodes(binder *b, scope *s);
 /* Nodes with ONS_TRAIT_CONTROL_FLOW, ONS_TRAIT_LOOP or ONS_TRAIT_SCAN. */
 ons_status *ons_bind_control_flow(binder *b, scope *s, pending *p);
 
+/* Of a node with operands that are not known (ONS_NONE) because of a blocker before it: a loop whose trip count or
+ * condition is known to depend on data is one more, and so is an operator that computes in integers. */
+ons_status *ons_bind_check_hanging(const binder *b, const ons_node *node, const ons_value_id *inputs);
+
 /* A node with one output, or its result where all inputs are known. */
 ons_status *ons_bind_build(binder *b, const ons_operator *op, const char *name, ons_inputs inputs,
                            ons_settings settings, ons_value_id *output);

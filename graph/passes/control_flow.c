@@ -167,6 +167,7 @@ typedef struct passage {
     uint32_t states, results; /* carried values; outputs that are collected */
     ons_value_id *inputs, *outputs;
     collected *items; /* of each result */
+    bool imagined;    /* no step runs: the items are there for their types */
 } passage;
 
 static ons_status *open_passage(passage *g, size_t results) {
@@ -193,13 +194,34 @@ static ons_status *step_passage(passage *g, uint32_t first_input, uint32_t first
     return NULL;
 }
 
+/* Where no step runs, one is bound for the types of what would be collected. Nothing reads it, so pruning takes it. */
+static ons_status *imagine_step(passage *g, const pending *p, uint32_t first_input, uint32_t first_output) {
+    bool collects = false;
+    for (uint32_t i = g->states; i < p->node->output_count; ++i) collects |= p->used[i];
+    if (!collects) return NULL;
+    size_t count = g->y.graph->inputs.count;
+    ons_value_id *kept;
+    ONS_NEW(kept, g->y.b->to->arena, count + 1);
+    memcpy(kept, g->inputs, count * sizeof *kept);
+    g->imagined = true;
+    ONS_TRY(step_passage(g, first_input, first_output));
+    memcpy(g->inputs, kept, count * sizeof *kept);
+    return NULL;
+}
+
+/* A tensor of that type. */
+static ons_status *make_zeros(binder *b, const char *name, const ons_type *type, ons_value_id *result) {
+    void *words = calloc((size_t)ons_shape_elements(&type->shape) + 1, 8);
+    if (words == NULL) return ons_status_out_of_memory();
+    *result = ons_build_constant(&b->builder, name, type, words);
+    free(words);
+    return ons_builder_finish(&b->builder);
+}
+
 /* What was collected, as one tensor with the steps along an axis. */
 static ons_status *join_result(passage *g, const pending *p, uint32_t result, int64_t axis, bool backwards,
                                ons_value_id *value) {
     collected *items = &g->items[result];
-    ONS_CHECK(items->count > 0, ONS_UNSUPPORTED,
-              "node '%s' (%s): no step runs, and the shape of what would be collected is not known", p->node->name,
-              p->node->op->name);
     for (size_t i = 0; i < items->count; ++i) {
         if (items->items[i] == ONS_NONE) return NULL;
         ONS_CHECK(!ons_bind_is_list(items->items[i]), ONS_INVALID_MODEL,
@@ -214,7 +236,33 @@ static ons_status *join_result(passage *g, const pending *p, uint32_t result, in
     ONS_CHECK(ons_axis_resolve(axis, rank, &resolved), ONS_INVALID_MODEL,
               "node '%s' (%s): output axis %lld of a tensor of rank %u", p->node->name, p->node->op->name,
               (long long)axis, rank);
-    return ons_bind_stack(g->y.b, p->name, items->items, (uint32_t)items->count, resolved, value);
+    if (!g->imagined) return ons_bind_stack(g->y.b, p->name, items->items, (uint32_t)items->count, resolved, value);
+    ons_type type = ons_graph_value(g->y.b->to, items->items[0])->type;
+    ONS_CHECK(type.shape.rank < ONS_RANK_MAX, ONS_UNSUPPORTED, "node '%s' (%s): stacks tensors of rank %u",
+              p->node->name, p->node->op->name, type.shape.rank);
+    for (uint32_t i = type.shape.rank++; i > resolved; --i) type.shape.dims[i] = type.shape.dims[i - 1];
+    type.shape.dims[resolved] = 0;
+    return make_zeros(g->y.b, p->name, &type, value);
+}
+
+/* Trip count and condition of a loop, one integer each. */
+static ons_status *find_limit(const binder *b, const ons_node *node, ons_value_id id, uint32_t input, int64_t *value) {
+    static const char *const what[] = {"the trip count depends on data, so the loop cannot be unrolled",
+                                       "whether the loop begins depends on data"};
+    ONS_CHECK(id == ONS_NONE || known_integer(b, id, value), ONS_UNSUPPORTED,
+              "node '%s' (%s): %s; export the model with a fixed number of steps", node->name, node->op->name,
+              what[input]);
+    return NULL;
+}
+
+ons_status *ons_bind_check_hanging(const binder *b, const ons_node *node, const ons_value_id *inputs) {
+    int64_t value;
+    ONS_CHECK(!(node->op->roles.traits & ONS_TRAIT_QUANTIZED), ONS_UNSUPPORTED,
+              "node '%s' (%s): %s; train the float model and quantise it afterwards", node->name, node->op->name,
+              node->op->gradient.why_not);
+    if (!(node->op->roles.traits & ONS_TRAIT_LOOP)) return NULL;
+    for (uint32_t i = 0; i < 2 && i < node->input_count; ++i) ONS_TRY(find_limit(b, node, inputs[i], i, &value));
+    return NULL;
 }
 
 /* How often, as far as that is known before the first step. */
@@ -223,13 +271,8 @@ static ons_status *find_trips(const binder *b, const pending *p, int64_t *trips,
     int64_t condition = 1;
     *trips = INT64_MAX;
     *by_condition = ons_has_input(o, 1);
-    ONS_CHECK(!ons_has_input(o, 0) || known_integer(b, p->inputs[0], trips), ONS_UNSUPPORTED,
-              "node '%s' (%s): the trip count depends on data, so the loop cannot be unrolled; export the model with a "
-              "fixed number of steps",
-              o->name, o->op->name);
-    ONS_CHECK(!*by_condition || known_integer(b, p->inputs[1], &condition), ONS_UNSUPPORTED,
-              "node '%s' (%s): whether the loop begins depends on data; export the model with a fixed number of steps",
-              o->name, o->op->name);
+    if (ons_has_input(o, 0)) ONS_TRY(find_limit(b, p->node, p->inputs[0], 0, trips));
+    if (*by_condition) ONS_TRY(find_limit(b, p->node, p->inputs[1], 1, &condition));
     ONS_CHECK(*by_condition || *trips != INT64_MAX, ONS_UNSUPPORTED,
               "node '%s' (%s): the loop has neither a trip count nor a condition, and never ends", o->name,
               o->op->name);
@@ -237,20 +280,24 @@ static ons_status *find_trips(const binder *b, const pending *p, int64_t *trips,
     return NULL;
 }
 
+static ons_status *start_step(passage *g, const pending *p, int64_t step) {
+    binder *b = g->y.b;
+    int64_t yes = 1;
+    ons_type flag = {.dtype = ONS_BOOL};
+    b->builder.name = p->name;
+    if (g->y.graph->inputs.count > 0) g->inputs[0] = ons_build_scalar(&b->builder, ONS_INT64, (double)step);
+    if (g->y.graph->inputs.count > 1) g->inputs[1] = ons_build_constant(&b->builder, p->name, &flag, &yes);
+    return ons_builder_finish(&b->builder);
+}
+
 static ons_status *run_loop(passage *g, const pending *p) {
     binder *b = g->y.b;
-    const ons_graph *body_graph = g->y.graph;
     const char *where = p->node->name, *what = p->node->op->name;
     int64_t trips, condition = 1;
     bool by_condition;
     ONS_TRY(find_trips(b, p, &trips, &by_condition));
     for (int64_t i = 0; i < trips && condition != 0 && !g->y.blocked; ++i) {
-        int64_t yes = 1;
-        ons_type flag = {.dtype = ONS_BOOL};
-        b->builder.name = p->name;
-        if (body_graph->inputs.count > 0) g->inputs[0] = ons_build_scalar(&b->builder, ONS_INT64, (double)i);
-        if (body_graph->inputs.count > 1) g->inputs[1] = ons_build_constant(&b->builder, p->name, &flag, &yes);
-        ONS_TRY(ons_builder_finish(&b->builder));
+        ONS_TRY(start_step(g, p, i));
         ONS_TRY(step_passage(g, 2, 1));
         bool goes_on = !by_condition || i + 1 == trips || g->y.blocked;
         ONS_CHECK(goes_on || known_integer(b, g->outputs[0], &condition), ONS_UNSUPPORTED,
@@ -258,6 +305,8 @@ static ons_status *run_loop(passage *g, const pending *p) {
                   "fixed number of steps",
                   where, what, (long long)i);
     }
+    if (trips <= 0) ONS_TRY(start_step(g, p, 0));
+    if (trips <= 0) ONS_TRY(imagine_step(g, p, 2, 1));
     for (uint32_t i = 0; i < p->node->output_count; ++i)
         if (i < g->states)
             p->outputs[i] = g->y.blocked ? ONS_NONE : g->inputs[2 + i];
@@ -291,6 +340,20 @@ static int64_t listed(const pending *p, uint32_t attribute, uint32_t index) {
     return list->kind == ONS_ATTRIBUTE_INTS && index < list->count ? list->ints[index] : 0;
 }
 
+/* Of tensors without a step: what a step would be given. */
+static ons_status *imagine_pieces(passage *g, const pending *p, const ons_value_id *inputs, uint32_t scanned) {
+    binder *b = g->y.b;
+    for (uint32_t i = 0; i < scanned; ++i) {
+        ons_type type = ons_graph_value(b->to, inputs[g->states + i])->type;
+        uint32_t axis = 0;
+        ons_axis_resolve(listed(p, SCAN_INPUT_AXES, i), type.shape.rank, &axis);
+        for (uint32_t k = axis; k + 1 < type.shape.rank; ++k) type.shape.dims[k] = type.shape.dims[k + 1];
+        type.shape.dims[--type.shape.rank] = 0;
+        ONS_TRY(make_zeros(b, p->name, &type, &g->inputs[g->states + i]));
+    }
+    return NULL;
+}
+
 /* One scan: `inputs` are the states and then the tensors to go through; `outputs` as the node's. */
 static ons_status *run_scan(passage *g, const pending *p, const ons_value_id *inputs, uint32_t scanned,
                             ons_value_id **pieces, ons_value_id *outputs) {
@@ -320,6 +383,10 @@ static ons_status *run_scan(passage *g, const pending *p, const ons_value_id *in
         for (uint32_t i = 0; i < scanned; ++i)
             g->inputs[g->states + i] = pieces[i][listed(p, SCAN_INPUT_DIRECTIONS, i) != 0 ? length - 1 - step : step];
         ONS_TRY(step_passage(g, 0, 0));
+    }
+    if (length == 0) {
+        ONS_TRY(imagine_pieces(g, p, inputs, scanned));
+        ONS_TRY(imagine_step(g, p, 0, 0));
     }
     for (uint32_t i = 0; i < p->node->output_count && !g->y.blocked; ++i)
         if (i < g->states)

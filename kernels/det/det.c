@@ -20,7 +20,7 @@ static void det_reference(const ons_operands *o, const ons_step *step, const voi
     int64_t count, size;
     ons_status_free(ons_square_matrices(o, &count, &size)); /* has passed inference */
     double *work = outputs[1];
-    memcpy(work, inputs[0], (size_t)(count * size * size) * sizeof *work);
+    if (count * size > 0) memcpy(work, inputs[0], (size_t)(count * size * size) * sizeof *work);
     for (int64_t i = 0; i < count; ++i) ((double *)outputs[0])[i] = ons_determinant(work + i * size * size, size);
 }
 

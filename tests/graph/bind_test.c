@@ -344,6 +344,7 @@ static bytes looping(const char *inputs, const char *goes_on) {
     put_message(&g, GRAPH_NODE, loop);
     put_message(&g, GRAPH_NODE, node("ReduceSum", "count", "x", "trips"));
     put_integers(&g, "three", SCALAR_DIMS, (const int64_t[]){3}, 1);
+    put_integers(&g, "none", SCALAR_DIMS, (const int64_t[]){0}, 1);
     put_message(&g, GRAPH_INITIALIZER, raw_tensor("true", BOOL, SCALAR_DIMS, &(bool){true}, 1));
     put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2"));
     put_message(&g, GRAPH_OUTPUT, value_info("last", FLOAT, "2"));
@@ -393,7 +394,18 @@ Test(bind, loop_that_depends_on_data_says_so) {
 }
 
 /* Backwards through the rows of x; the results are put together along axis 1. */
-Test(bind, scan_is_unrolled) {
+/* No step runs: the state goes through, and what would be collected has no entries of the body's shape. */
+Test(bind, loop_without_steps) {
+    bound b;
+    must(try_bind(&b, looping("none,,x", "going"), &(ons_bind_options){.batch = 0}));
+    const ons_value *all = ons_graph_value(b.graph, b.graph->outputs.items[1]);
+    cr_assert_eq(b.graph->nodes.count, 0);
+    cr_assert_str_eq(ons_graph_value(b.graph, b.graph->outputs.items[0])->name, "x");
+    cr_assert(all->type.dtype == ONS_FLOAT32 && ons_shape_equal(&all->type.shape, &(ons_shape){2, {0, 2}}));
+    close_bound(&b);
+}
+
+static bytes scanning(const char *x_dims) {
     bytes body = {0}, g = {0};
     put_message(&body, GRAPH_NODE, node("Add", "add", "state,row", "next"));
     put_message(&body, GRAPH_NODE, node("Mul", "mul", "next,next", "square"));
@@ -407,12 +419,26 @@ Test(bind, scan_is_unrolled) {
     put_ints_attribute(&scan, "scan_output_axes", (const int64_t[]){-1}, 1);
     put_message(&g, GRAPH_NODE, scan);
     put_message(&g, GRAPH_INITIALIZER, float_tensor("w", DIMS(3), (const float[]){1, 2, 3}, 3));
-    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, x_dims));
     put_message(&g, GRAPH_OUTPUT, value_info("last", FLOAT, "3"));
-    put_message(&g, GRAPH_OUTPUT, value_info("squares", FLOAT, "3,2"));
+    put_message(&g, GRAPH_OUTPUT, value_info("squares", FLOAT, "3,N"));
     put_text(&g, GRAPH_NAME, "main");
+    return g;
+}
+
+Test(bind, scan_without_steps) {
     bound b;
-    must(try_bind(&b, g, &(ons_bind_options){.batch = 0}));
+    must(try_bind(&b, scanning("0,3"), &(ons_bind_options){.batch = 0}));
+    const ons_value *squares = ons_graph_value(b.graph, b.graph->outputs.items[1]);
+    cr_assert_eq(b.graph->nodes.count, 0);
+    cr_assert_str_eq(ons_graph_value(b.graph, b.graph->outputs.items[0])->name, "w");
+    cr_assert(ons_shape_equal(&squares->type.shape, &(ons_shape){2, {3, 0}}));
+    close_bound(&b);
+}
+
+Test(bind, scan_is_unrolled) {
+    bound b;
+    must(try_bind(&b, scanning("2,3"), &(ons_bind_options){.batch = 0}));
     expect_text(&b, "graph main {\n"
                     "  input x : float32[2,3]\n"
                     "  parameter w : float32[3]\n"

@@ -50,6 +50,38 @@ def five_problems():
     save("five_problems", nodes, [weight()], inputs=inputs)
 
 
+def hanging():
+    """Behind an operator that nobody knows, a loop as long as the data say."""
+    body = helper.make_graph(
+        [helper.make_node("Add", ["state", "state"], ["next"]), helper.make_node("Identity", ["goes"], ["on"])],
+        "body",
+        [value("i", TensorProto.INT64, ()), value("goes", TensorProto.BOOL, ()), value("state", shape=None)],
+        [value("on", TensorProto.BOOL, ()), value("next", shape=None)],
+    )
+    nodes = [
+        helper.make_node("Frobnicate", ["x"], ["a"], name="unknown"),
+        helper.make_node("MatMul", ["a", "w"], ["b"], name="product"),
+        helper.make_node("ReduceSum", ["x"], ["sum"], name="sum", keepdims=0),
+        helper.make_node("Cast", ["sum"], ["steps"], name="steps", to=TensorProto.INT64),
+        helper.make_node("Loop", ["steps", "", "b"], ["c"], name="loop", body=body),
+        helper.make_node("Frobnicate", ["c"], ["y"], name="unknown_too"),
+    ]
+    save("hanging", nodes, [weight()])
+
+
+def marked_normalisation():
+    """A convolution that says in its metadata what the newer exporter did to it."""
+    node = helper.make_node("Conv", ["x", "c.weight", "c.bias"], ["y"], name="node_conv")
+    node.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="FuseBatchNormIntoConv")
+    save(
+        "marked_normalisation",
+        [node],
+        [weight("c.weight", (2, 3, 3, 3)), weight("c.bias", (2,))],
+        inputs=[value("x", shape=("batch", 3, 8, 8))],
+        output_shape=("batch", 2, 6, 6),
+    )
+
+
 def reasons():
     """Initialisers of every kind that `onstage inspect` explains."""
     one = np.array([0.5], np.float32)
@@ -102,6 +134,8 @@ def main():
     external("external_absolute", "/etc/passwd")
     external("external_link", "link.bin")
     five_problems()
+    hanging()
+    marked_normalisation()
 
 
 if __name__ == "__main__":
