@@ -1,0 +1,94 @@
+#include "runtime/profiler.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/trace.h"
+
+typedef struct profiling {
+    const ons_profiler_options *o;
+    double *now;     /* of each node, in the repetition that runs */
+    double *kept;    /* [node][repetition] */
+    double *steps;   /* [repetition] */
+    size_t nodes;    /* of the graph */
+    int64_t counted; /* repetitions so far, without the warm-up */
+    ons_step step;
+    double step_seconds;
+    ons_program_fault fault;
+} profiling;
+
+static void observe(void *context, ons_node_id node, int64_t start, int64_t end) {
+    ((profiling *)context)->now[node] += (double)(end - start) * 1e-9;
+}
+
+/* On the compute thread. */
+static void run_once(void *argument, uintptr_t native) {
+    (void)native;
+    profiling *p = argument;
+    for (uint32_t i = 0; i < p->o->input_count; ++i) {
+        const ons_profiler_input *input = &p->o->inputs[i];
+        void *address = ons_program_address(p->o->program, input->value);
+        if (address != NULL) memcpy(address, input->data, input->bytes);
+    }
+    int64_t start = ons_trace_now();
+    for (int part = 0; part < ONS_PART_COUNT && p->fault.fault.problem == NULL; ++part)
+        ons_program_run(p->o->program, (ons_program_part)part, &p->step, observe, p, &p->fault);
+    p->step_seconds = (double)(ons_trace_now() - start) * 1e-9;
+}
+
+static ons_status *fault_status(const profiling *p) {
+    const ons_fault *fault = &p->fault.fault;
+    const ons_graph *graph = ons_program_graph(p->o->program);
+    const char *node = p->fault.node == ONS_NONE ? "" : ons_graph_node(graph, p->fault.node)->name;
+    return ons_status_new(ONS_INVALID_DATA,
+                          "node '%s': %s (element %" PRId64 " is %" PRId64
+                          "); made-up data will not do here: give the model's own by --input and --target",
+                          node, fault->problem, fault->index, fault->value);
+}
+
+static ons_status *repeat(profiling *p) {
+    int64_t all = p->o->repetitions + ONS_PROFILER_WARM_UP;
+    for (int64_t i = 0; i < all; ++i) {
+        memset(p->now, 0, p->nodes * sizeof *p->now);
+        p->step.step = (uint64_t)i + 1;
+        ons_machine_launch(p->o->machine, run_once, p);
+        ons_machine_wait(p->o->machine);
+        if (p->fault.fault.problem != NULL) return fault_status(p);
+        if (i >= ONS_PROFILER_WARM_UP) {
+            for (size_t node = 0; node < p->nodes; ++node)
+                p->kept[node * (size_t)p->o->repetitions + (size_t)p->counted] = p->now[node];
+            p->steps[p->counted++] = p->step_seconds;
+        }
+        if (p->o->progress != NULL)
+            ONS_CHECK(p->o->progress(p->o->progress_context, i + 1, all), ONS_INTERRUPTED, "stopped while measuring");
+    }
+    return NULL;
+}
+
+static int by_value(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, int64_t count) {
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times) {
+    profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}};
+    p.nodes = ons_program_graph(options->program)->nodes.count;
+    size_t cells;
+    ONS_CHECK(options->repetitions > 0 && !__builtin_mul_overflow(p.nodes + 1, (size_t)options->repetitions, &cells),
+              ONS_INVALID_ARGUMENT, "%lld repetitions cannot be measured", (long long)options->repetitions);
+    ONS_NEW(p.now, arena, p.nodes + 1);
+    ONS_NEW(p.kept, arena, cells);
+    ONS_NEW(p.steps, arena, (size_t)options->repetitions);
+    ONS_NEW(times->node_seconds, arena, p.nodes + 1);
+    ONS_TRY(repeat(&p));
+    for (size_t node = 0; node < p.nodes; ++node)
+        times->node_seconds[node] = median(&p.kept[node * (size_t)options->repetitions], options->repetitions);
+    times->step_seconds = median(p.steps, options->repetitions);
+    return NULL;
+}

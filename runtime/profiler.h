@@ -1,0 +1,39 @@
+/* Measures how long each node of a program takes on its machine. */
+#ifndef ONSTAGE_RUNTIME_PROFILER_H
+#define ONSTAGE_RUNTIME_PROFILER_H
+
+#include "runtime/machine.h"
+
+/* What a value of the program holds when a repetition begins; `data` outlives the call. */
+typedef struct ons_profiler_input {
+    ons_value_id value;
+    const void *data;
+    size_t bytes;
+} ons_profiler_input;
+
+/* Called after every repetition; returns false to stop. */
+typedef bool ons_profiler_progress(void *context, int64_t done, int64_t repetitions);
+
+typedef struct ons_profiler_options {
+    ons_machine *machine; /* started */
+    ons_program *program; /* of the machine */
+    const ons_profiler_input *inputs;
+    uint32_t input_count;
+    ons_step step;                   /* the rate should be 0, so that the weights stay what they are */
+    int64_t repetitions;             /* those that count; ONS_PROFILER_WARM_UP more come before */
+    ons_profiler_progress *progress; /* may be NULL */
+    void *progress_context;
+} ons_profiler_options;
+
+enum { ONS_PROFILER_WARM_UP = 2 };
+
+typedef struct ons_program_times {
+    double *node_seconds; /* of each node of the graph; 0: it does not run */
+    double step_seconds;  /* from the first node to the last */
+} ons_program_times;
+
+/* Medians over the repetitions of a whole step: beginning, one micro-batch, end. Results in `arena`. Fails where a
+ * kernel reports a fault (naming node and remedy), and with ONS_INTERRUPTED where `progress` says so. */
+ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times);
+
+#endif

@@ -1,0 +1,207 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/node_amount.h"
+#include "planner/node_costs.h"
+
+static ons_cost cost_of(const ons_operands *o) {
+    double elements = (double)ons_shape_elements(&o->outputs[0].shape);
+    return (ons_cost){3 * elements, 8 * elements};
+}
+
+static const ons_operator scale = {.name = "Scale",
+                                   .arity = ONS_ARITY(1, 1, 1, 1),
+                                   .attributes = ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("by", 2)),
+                                   .cost = cost_of,
+                                   .aliases = ONS_NO_ALIASES};
+static const ons_operator product = {.name = "Product",
+                                     .arity = ONS_ARITY(1, 1, 1, 1),
+                                     .attributes = ONS_NO_ATTRIBUTES,
+                                     .cost = cost_of,
+                                     .roles = ONS_DENSE_OPERATOR,
+                                     .aliases = ONS_NO_ALIASES};
+static const ons_operator view = {.name = "View",
+                                  .arity = ONS_ARITY(1, 1, 1, 1),
+                                  .attributes = ONS_NO_ATTRIBUTES,
+                                  .cost = cost_of,
+                                  .aliases = ONS_ALIASES({ONS_ALIAS_VIEW, 0, 0})};
+
+static void expect_success(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
+
+static ons_value_id add(ons_graph *graph, const ons_operator *op, const char *name, ons_value_id input) {
+    ons_node_id node;
+    ons_value_id value;
+    ons_type type = ons_graph_value(graph, input)->type;
+    expect_success(ons_graph_add_node(graph, op, name, NULL, &input, 1, 1, &node));
+    expect_success(ons_graph_add_value(graph, name, ONS_ACTIVATION, &type, &value));
+    ons_graph_set_output(graph, node, 0, value);
+    return value;
+}
+
+/* a: Scale, b: View, c: Product, d: Scale, e: Scale of another size */
+static ons_graph *make_graph(void) {
+    ons_graph *graph;
+    expect_success(ons_graph_new(NULL, "g", &graph));
+    int64_t dims[] = {10, 10}, other[] = {7};
+    ons_type type = ons_type_make(ONS_FLOAT32, ons_shape_make(2, dims));
+    ons_type small = ons_type_make(ONS_FLOAT32, ons_shape_make(1, other));
+    ons_value_id x, y;
+    expect_success(ons_graph_add_value(graph, "x", ONS_INPUT, &type, &x));
+    expect_success(ons_graph_add_value(graph, "y", ONS_INPUT, &small, &y));
+    x = add(graph, &scale, "a", x);
+    x = add(graph, &view, "b", x);
+    x = add(graph, &product, "c", x);
+    add(graph, &scale, "d", x);
+    add(graph, &scale, "e", y);
+    return graph;
+}
+
+static ons_device_profile simple_device(void) {
+    return (ons_device_profile){
+        .name = "d",
+        .title = "",
+        .memory_bytes = 100,
+        .matrix_flops = 1000,
+        .vector_flops = 100,
+        .memory_bandwidth = 1e9,
+        .launch_seconds = 1,
+        .link_bandwidth = 1,
+        .host_bandwidth = 1,
+        .matrix = {1, 0},
+        .vector = {1, 0},
+        .memory = {1, 0},
+        .sources = "",
+        .matrix_flops_of = {1000},
+    };
+}
+
+Test(node_costs, the_analytic_model_tells_products_from_the_rest_and_views_cost_nothing) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_device_profile device = simple_device();
+    ons_graph_cost cost;
+    expect_success(ons_graph_cost_analytic(graph, &device, arena, &cost));
+    cr_expect_float_eq(cost.seconds[0], 1 + 300 / 100.0, 1e-9);
+    cr_expect_eq(cost.seconds[1], 0);
+    cr_expect_float_eq(cost.seconds[2], 1 + 300 / 1000.0, 1e-9);
+    cr_expect_float_eq(cost.seconds[4], 1 + 21 / 100.0, 1e-9);
+    cr_expect_eq(cost.scratch_bytes[0], 0);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+static const char *key_of(const ons_graph *graph, ons_node_id node, ons_arena *arena) {
+    const char *key;
+    expect_success(ons_node_key(graph, node, arena, &key));
+    return key;
+}
+
+Test(node_costs, keys_tell_operators_shapes_attributes_and_layouts_apart) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    const char *a = key_of(graph, 0, arena);
+    cr_expect_str_eq(a, key_of(graph, 3, arena));
+    cr_expect_str_neq(a, key_of(graph, 2, arena));
+    cr_expect_str_neq(a, key_of(graph, 4, arena));
+    ons_attribute three = {.kind = ONS_ATTRIBUTE_INT, .i = 3};
+    const ons_attribute *before = ons_graph_node(graph, 3)->attributes;
+    ons_graph_node(graph, 3)->attributes = &three;
+    cr_expect_str_neq(a, key_of(graph, 3, arena));
+    ons_graph_node(graph, 3)->attributes = before;
+    ons_graph_value(graph, ons_graph_node(graph, 3)->outputs[0])->type.layout = 5;
+    cr_expect_str_neq(a, key_of(graph, 3, arena));
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+/* What a profiler would make of the graph, but for node e. */
+static ons_node_costs make_costs(const ons_graph *graph, ons_arena *arena) {
+    ons_node_costs costs = {.device = simple_device(), .model = "m.onnx", .samples = 4, .step_seconds = 0.5};
+    costs.nodes = ons_arena_allocate(arena, 8, sizeof *costs.nodes);
+    static const ons_node_id measured[] = {0, 2, 3};
+    static const double seconds[] = {0.25, 0.5, 0.75};
+    for (int i = 0; i < 3; ++i)
+        costs.nodes[costs.count++] = (ons_node_cost){
+            .key = key_of(graph, measured[i], arena),
+            .name = ons_graph_node(graph, measured[i])->name,
+            .operator_name = ons_graph_node(graph, measured[i])->op->name,
+            .implementation = "",
+            .phase = ONS_WEIGHT_GRADIENT,
+            .seconds = seconds[i],
+            .scratch_bytes = 64 * i,
+        };
+    expect_success(ons_node_costs_index(&costs, arena));
+    return costs;
+}
+
+Test(node_costs, measured_nodes_are_found_by_key_the_others_by_the_model) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena);
+    ons_graph_cost cost;
+    ons_node_costs_use use;
+    expect_success(ons_node_costs_apply(&costs, graph, arena, &cost, &use));
+    cr_expect_eq(use.measured, 3);
+    cr_expect_eq(use.analytic, 1);
+    cr_expect_eq(cost.seconds[0], 0.25);
+    cr_expect_eq(cost.seconds[1], 0); /* a view */
+    cr_expect_eq(cost.seconds[2], 0.5);
+    cr_expect_eq(cost.seconds[3], 0.75);
+    cr_expect_eq(cost.scratch_bytes[2], 64);
+    cr_expect_float_eq(cost.seconds[4], 1 + 21 / 100.0, 1e-9);
+    costs.nodes[0].name = costs.nodes[2].name = "of another graph"; /* now the mean of both is what is known */
+    expect_success(ons_node_costs_apply(&costs, graph, arena, &cost, &use));
+    cr_expect_eq(cost.seconds[0], 0.5);
+    cr_expect_eq(cost.seconds[3], 0.5);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+Test(node_costs, survive_write_read_write) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena), again;
+    char *text, *second;
+    expect_success(ons_node_costs_print(&costs, &text));
+    expect_success(ons_node_costs_parse(text, strlen(text), arena, &again));
+    expect_success(ons_node_costs_print(&again, &second));
+    cr_expect_str_eq(text, second);
+    cr_expect_eq(again.count, 3);
+    cr_expect_eq(again.nodes[1].seconds, 0.5);
+    cr_expect_eq(again.nodes[1].phase, ONS_WEIGHT_GRADIENT);
+    cr_expect_eq(again.samples, 4);
+    free(text);
+    free(second);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+static void refuse(const char *piece, const char *replacement, const char *expected) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena);
+    char *text, *changed;
+    expect_success(ons_node_costs_print(&costs, &text));
+    char *place = strstr(text, piece);
+    cr_assert_not_null(place, "no %s in %s", piece, text);
+    cr_assert_gt(asprintf(&changed, "%.*s%s%s", (int)(place - text), text, replacement, place + strlen(piece)), 0);
+    ons_status *status = ons_node_costs_parse(changed, strlen(changed), arena, &costs);
+    cr_expect_not_null(strstr(ons_status_get_message(status), expected), "%s: %s", replacement,
+                       ons_status_get_message(status));
+    ons_status_free(status);
+    free(text);
+    free(changed);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+Test(node_costs, failures_name_the_field) {
+    refuse("\"onstage_profile\":\t1", "\"onstage_profile\":\t9", "knows version 1");
+    refuse("\"weight_gradient\"", "\"sideways\"", "'nodes', number 0: 'phase': 'sideways'");
+    refuse("\"seconds\":\t0.5", "\"seconds\":\t-0.5", "'nodes', number 1: 'seconds'");
+    refuse("\"samples\":\t4", "\"samples\":\t-4", "'run': 'samples'");
+    refuse("\"scratch_bytes\":\t64", "\"scratch_bytes\":\t\"x\"", "number 1: 'scratch_bytes'");
+    refuse("\"vector_flops\"", "\"vector\"", "'device'");
+}
