@@ -42,8 +42,9 @@ typedef struct ons_work_edges {
 /* `forward`: from producers to readers and savers; else the other way. */
 ons_status *ons_work_edges_make(const ons_workload *work, bool forward, ons_arena *arena, ons_work_edges *edges);
 
-/* The packed order, from one that is legal. Transfers and memory are left aside. Exact unless a part of the graph has
- * so many branches side by side that not all ways through it can be tried; the best ones are then followed. */
+/* The packed order, from one that is legal. Transfers and memory are left aside. Exact, to within a millionth, unless a
+ * part of the graph has so many branches side by side that not all ways through it can be tried; the best ones are then
+ * followed. */
 ons_status *ons_work_order_pack(const ons_workload *work, const uint32_t *legal, uint32_t stages, uint32_t *order);
 
 #endif

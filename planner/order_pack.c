@@ -15,11 +15,10 @@
 
 enum {
     LARGEST_BLOCK = 1024, /* larger ones keep their order */
-    WIDEST = 4096,        /* sets of one size that are followed */
-    BISECTIONS = 48,
+    WIDEST = 1024,        /* sets of one size that are followed */
 };
 #define WORK      6e7  /* steps that one trial of T may take, about */
-#define PRECISION 1e-9 /* of T, relative */
+#define PRECISION 1e-6 /* of T, relative */
 
 /* A set of taken nodes of a block. */
 typedef struct taken_set {
@@ -54,6 +53,8 @@ typedef struct packer {
     uint32_t *slots; /* hash table of the next level: index + 1 */
     taken_step *steps;
     double *waste;
+    uint32_t *ready;
+    double total; /* seconds of all nodes */
 } packer;
 
 /* ------------------------------------------------------------------------------------------------------------ blocks
@@ -183,10 +184,10 @@ static uint32_t width_of(const packer *p, uint32_t nodes) {
     return width < 1 ? 1 : width > WIDEST ? WIDEST : (uint32_t)width;
 }
 
-/* A power of two with room for every set that a level can be given. */
-static uint32_t slots_of(const packer *p, uint32_t nodes) {
-    uint64_t sets = (uint64_t)width_of(p, nodes) * nodes, slots = 64;
-    while (slots < 2 * sets) slots *= 2;
+/* A power of two with room for every set that `sets` of a block lead to. */
+static uint32_t slots_of(uint64_t sets, uint32_t nodes) {
+    uint64_t slots = 64;
+    while (slots < 2 * sets * nodes) slots *= 2;
     return (uint32_t)slots;
 }
 
@@ -201,23 +202,46 @@ static void find_needs(packer *p, uint32_t begin, uint32_t count, uint32_t words
     }
 }
 
+/* What the stages begun leave unused is lost; with too much of it the rest cannot fit any more. */
+static bool is_lost(const packer *p, const taken_set *set, double most) {
+    double room = p->stages * most - (set->stage * most + set->load), left = p->total - set->done;
+    return left > room * (1 + 1e-12) + 1e-12 * p->total;
+}
+
+/* Puts the set with `v` taken as well into the next level. */
+static void take(packer *p, uint32_t s, uint32_t begin, uint32_t v, double most, uint32_t words, uint32_t slots) {
+    const uint64_t *mask = p->now.masks + (size_t)s * words;
+    taken_set set = p->now.sets[s];
+    if (!add_node(&set, p->work, p->legal[begin + v], most, p->stages) || is_lost(p, &set, most)) return;
+    set.node = v;
+    uint64_t *larger = p->next.masks + (size_t)p->next.count * words;
+    memcpy(larger, mask, words * sizeof *mask);
+    larger[v / 64] |= 1ull << v % 64;
+    offer(p, &set, words, slots);
+}
+
+/* The nodes that may follow. One that takes no time is taken before all others: that is never worse. */
+static uint32_t find_ready(packer *p, const uint64_t *mask, uint32_t begin, uint32_t count, uint32_t words) {
+    uint32_t ready = 0;
+    for (uint32_t v = 0; v < count; ++v) {
+        if ((mask[v / 64] >> v % 64 & 1) != 0 || !includes(mask, p->needs + (size_t)v * words, words)) continue;
+        if (node_seconds(p->work, p->legal[begin + v]) <= 0) {
+            p->ready[0] = v;
+            return 1;
+        }
+        p->ready[ready++] = v;
+    }
+    return ready;
+}
+
 /* Every set of the level with one node more. */
 static void extend(packer *p, uint32_t begin, uint32_t count, double most) {
-    uint32_t words = words_of(count), slots = slots_of(p, count);
+    uint32_t words = words_of(count), slots = slots_of(p->now.count, count);
     memset(p->slots, 0, slots * sizeof *p->slots);
     p->next.count = 0;
     for (uint32_t s = 0; s < p->now.count; ++s) {
-        const uint64_t *mask = p->now.masks + (size_t)s * words;
-        for (uint32_t v = 0; v < count; ++v) {
-            if ((mask[v / 64] >> v % 64 & 1) != 0 || !includes(mask, p->needs + (size_t)v * words, words)) continue;
-            taken_set set = p->now.sets[s];
-            if (!add_node(&set, p->work, p->legal[begin + v], most, p->stages)) continue;
-            set.node = v;
-            uint64_t *larger = p->next.masks + (size_t)p->next.count * words;
-            memcpy(larger, mask, words * sizeof *mask);
-            larger[v / 64] |= 1ull << v % 64;
-            offer(p, &set, words, slots);
-        }
+        uint32_t ready = find_ready(p, p->now.masks + (size_t)s * words, begin, count, words);
+        for (uint32_t i = 0; i < ready; ++i) take(p, s, begin, p->ready[i], most, words, slots);
     }
 }
 
@@ -270,15 +294,29 @@ static bool pack(packer *p, double most) {
     return true;
 }
 
-/* The slowest stage when each takes from `order` what it can within `most` seconds. */
+/* The slowest stage when each takes from `order` what it can within `most` seconds; infinite where stages are too few.
+ */
 static double slowest(const packer *p, const uint32_t *order, double most) {
     taken_set set = {0};
     double greatest = 0;
     for (uint32_t i = 0; i < p->work->node_count; ++i) {
-        (void)add_node(&set, p->work, order[i], most, UINT32_MAX);
+        if (!add_node(&set, p->work, order[i], most, p->stages)) return INFINITY;
         greatest = fmax(greatest, set.load);
     }
     return greatest;
+}
+
+/* The least slowest stage that the order itself allows. */
+static double best_of_order(const packer *p, const uint32_t *order, double low) {
+    double high = p->total;
+    for (double trial = low; high - low > PRECISION * high; trial = low + (high - low) / 2) {
+        double reached = slowest(p, order, trial);
+        if (reached <= trial)
+            high = reached;
+        else
+            low = trial;
+    }
+    return high;
 }
 
 static ons_status *reserve(packer *p, ons_arena *arena) {
@@ -289,7 +327,7 @@ static ons_status *reserve(packer *p, ons_arena *arena) {
         size_t width = width_of(p, count), words = words_of(count), room = width * count + 1;
         if (sets < room) sets = room;
         if (masks < room * words) masks = room * words;
-        if (slots < slots_of(p, count)) slots = slots_of(p, count);
+        if (slots < slots_of(width, count)) slots = slots_of(width, count);
         if (steps < room) steps = room;
         if (needs < count * words) needs = count * words;
     }
@@ -301,28 +339,29 @@ static ons_status *reserve(packer *p, ons_arena *arena) {
     ONS_NEW(p->steps, arena, steps);
     ONS_NEW(p->needs, arena, needs);
     ONS_NEW(p->waste, arena, 2 * sets);
+    ONS_NEW(p->ready, arena, LARGEST_BLOCK);
     return NULL;
 }
 
 static ons_status *search(packer *p, ons_arena *arena, uint32_t *order) {
     const ons_workload *work = p->work;
     uint32_t count = work->node_count;
-    double total = 0, longest = 0;
+    double longest = 0;
     ONS_NEW(p->position, arena, (size_t)count + 1);
     ONS_NEW(p->order, arena, (size_t)count + 1);
     for (uint32_t i = 0; i < count; ++i) {
         p->position[p->legal[i]] = i;
-        total += node_seconds(work, i);
+        p->total += node_seconds(work, i);
         longest = fmax(longest, node_seconds(work, i));
     }
     memcpy(order, p->legal, count * sizeof *order);
     ONS_TRY(ons_work_edges_make(work, false, arena, &p->back));
     ONS_TRY(find_blocks(p, arena));
-    if (p->branching == 0 || p->stages < 2 || !isfinite(total)) return NULL;
+    if (p->branching == 0 || p->stages < 2 || !isfinite(p->total)) return NULL;
     ONS_TRY(reserve(p, arena));
-    /* All that any packing can reach is above `low`; `high` was reached, or needs no packing at all. */
-    double low = fmax(longest, total / p->stages), high = total, trial = low;
-    for (int i = 0; i < BISECTIONS && high - low > PRECISION * high; ++i, trial = low + (high - low) / 2) {
+    /* Nothing is below `low`; `high` was reached. */
+    double low = fmax(longest, p->total / p->stages), high = best_of_order(p, order, low);
+    for (double trial = low; high - low > PRECISION * high; trial = low + (high - low) / 2) {
         if (!pack(p, trial)) {
             low = trial;
             continue;

@@ -304,11 +304,12 @@ static double bottleneck(const ons_workload *w, uint32_t stages) {
     return high;
 }
 
-/* Figures of PipeDream's own planner (straight pipeline, no transfers), measured. */
+/* Figures of PipeDream's own planner (straight pipeline, no transfers), measured. On inception_v3 it does not end:
+ * there it is the optimum, from our search without a limit on the sets that it follows. */
 static const struct pipedream_figure {
     const char *file;
     uint32_t nodes;
-    double seconds[3]; /* 2, 4, 8 stages; 0: it did not end */
+    double seconds[3]; /* 2, 4, 8 stages */
 } figures[] = {
     {"pipedream/alexnet.txt", 23, {.043075, .028721, .028721}},
     {"pipedream/resnet18.txt", 71, {.130199, .069523, .035207}},
@@ -316,7 +317,7 @@ static const struct pipedream_figure {
     {"pipedream/gnmt.txt", 48, {.045936, .025868, .019032}},
     {"pipedream/resnet50.txt", 177, {.221933, .111497, .056684}},
     {"pipedream/densenet121.txt", 429, {.163085, .081985, .041615}},
-    {"pipedream/inception_v3.txt", 326, {0, 0, 0}},
+    {"pipedream/inception_v3.txt", 326, {.344659, .177874, .091970}},
 };
 
 Test(cost_file, packed_order_is_no_worse_than_pipedreams_planner) {
@@ -331,8 +332,8 @@ Test(cost_file, packed_order_is_no_worse_than_pipedreams_planner) {
                 cr_expect(reached <= bottleneck(&other, stages) * (1 + 1e-9), "%s, %u stages: worse than %s",
                           figures[i].file, stages, ons_order_name(order));
             }
-            cr_expect(given == 0 || reached <= given * (1 + 1e-9), "%s, %u stages: %.9f, not %.9f", figures[i].file,
-                      stages, reached, given);
+            cr_expect(reached <= given * (1 + 1e-9), "%s, %u stages: %.9f, not %.9f", figures[i].file, stages, reached,
+                      given);
         }
 }
 
