@@ -35,8 +35,7 @@ STEPS = 3
 LEARNING_RATE = 2**-10  # onstage keeps both in float32: these are the same numbers there
 MOMENTUM = 0.875
 TOLERANCE = 1e-4  # of float32 losses, relative
-DOUBLE_TOLERANCE = 1e-7  # of double losses, which onstage prints from float32, relative
-NORM_TOLERANCE = 1e-9  # of the norms of the whole gradient in double, relative
+DOUBLE_TOLERANCE = 1e-7  # of double losses and of the norms of the whole gradient, relative
 SECONDS = 1200  # for one run of onstage
 
 
@@ -68,7 +67,7 @@ def export(entry, module, inputs, path):
     sample = tuple(torch.from_numpy(a[: models.BATCH]) for a in inputs.values())
     names = list(inputs)
     if entry.exporter == "dynamo":
-        torch.onnx.export(module, sample, str(path), dynamo=True, opset_version=entry.opset, input_names=names, output_names=["output"], external_data=False, verbose=False)
+        torch.onnx.export(module, sample, str(path), dynamo=True, opset_version=entry.opset, input_names=names, output_names=["output"], external_data=False, verbose=False, optimize=False)
         return
     mode = torch.onnx.TrainingMode.TRAINING if entry.statistics else torch.onnx.TrainingMode.EVAL
     torch.onnx.export(
@@ -80,7 +79,7 @@ def export(entry, module, inputs, path):
 def train_torch(entry, module, inputs, target):
     """Losses and norms of the whole gradient, step by step, in the module's type. The module is left as it was."""
     state = copy.deepcopy(module.state_dict())
-    module.train(entry.statistics)
+    module.train(entry.statistics or entry.train_form)
     tensors = [torch.from_numpy(a) for a in inputs.values()]
     answer = torch.from_numpy(target)
     weights = [p for p in module.parameters() if p.requires_grad]
@@ -108,6 +107,8 @@ def train_onstage(onstage, entry, folder, inputs, target):
     for name in inputs:
         words += ["--input", f"{name}={folder / name}.npy"]
     words += ["--batch", models.BATCH, "--steps", STEPS, "--no-shuffle", "--optimizer", "sgd", "--lr", LEARNING_RATE, "--momentum", MOMENTUM]
+    for pattern in entry.freeze:
+        words += ["--freeze", pattern]
     for pattern in entry.train:
         words += ["--train", pattern]
     words += ["--log-grad-norms", "--log-json", folder / "log.jsonl", "--out", folder / "trained.onnx"]
@@ -127,8 +128,8 @@ def distance(ours, theirs):
 
 def judge(r):
     """What a reader may conclude from the distances."""
-    in_double = r["double"] <= DOUBLE_TOLERANCE and r["norms"] <= NORM_TOLERANCE if "double" in r else None
-    if in_double is False:
+    in_double = "double" in r and max(r["double"], r["norms"]) <= DOUBLE_TOLERANCE
+    if "double" in r and not in_double:
         return "differs"
     if r["float"] <= TOLERANCE:
         return "trains"
@@ -186,9 +187,10 @@ def table(results):
         f"package are built with random weights, exported by PyTorch {torch.__version__.partition('+')[0]}, and trained for {STEPS} steps by onstage and by PyTorch.", "",
         f"**{trained} of {exported} exported models train: {states.count('trains')} in float32 within {TOLERANCE:g}, {states.count('trains in double')} more in double.**", "",
         "A distance is the largest of the steps' relative distances from PyTorch's float64 run. \"Trains\": the float32 losses are within",
-        f"{TOLERANCE:g}. Some BatchNorm models cannot be compared so: with two samples a batch, rounding moves PyTorch's own float32 losses",
-        "further than that from its float64 losses. They \"train in double\": the same model exported in double has the losses within",
-        f"{DOUBLE_TOLERANCE:g} (onstage prints losses in float32) and the norm of the whole gradient, at every step, within {NORM_TOLERANCE:g}.", "",
+        f"{TOLERANCE:g}. Some models with BatchNorm cannot be judged so: with {models.BATCH} samples a batch, rounding moves PyTorch's own float32 losses",
+        "further than that from its float64 losses. These \"train in double\": the same model, exported in double, has losses and norms of",
+        f"the whole gradient within {DOUBLE_TOLERANCE:g} at every step. What is more than rounding there is float32 by ONNX's rules (attributes, the",
+        "statistics that LayerNormalization saves) or in the model itself (Llama's RMSNorm). No double figure: those runs use slow reference kernels and were left out.", "",
         "Made by `python3 tests/coverage/coverage.py --write`.", "",
         "| model | parameters | exporter, opset | state | float32 losses | PyTorch's float32 losses | double losses | double gradient norms |",
         "|---|---|---|---|---|---|---|---|",
@@ -212,6 +214,8 @@ def main():
     known, results = {}, {}
     if options.results and options.results.exists():
         known = {r.pop("name"): r for r in map(json.loads, options.results.read_text().splitlines())}
+        for r in known.values():
+            r["state"] = judge(r) if "float" in r else r["state"]
     for entry in models.ENTRIES:
         if options.models and entry.name not in options.models:
             continue

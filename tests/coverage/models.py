@@ -28,6 +28,8 @@ class Entry:
     exporter: str = "torchscript"
     opset: int = 17
     statistics: bool = False  # it has BatchNorm: exported and trained in training form
+    train_form: bool = False  # PyTorch differentiates it in training form only, which computes the same
+    freeze: tuple = ()  # patterns of what is no weight in PyTorch, though the file does not say so
     train: tuple = ()  # patterns of weights that onstage trains only when told to
     double: bool = True  # it is trained in double too, by reference kernels, which take a hundred times as long
 
@@ -206,14 +208,14 @@ ENTRIES = [
     E("phlippe_resnet", reason=NOT_PACKAGED),
     E("pytorch_unet", reason=NOT_PACKAGED),
     E("resnet152", vision("resnet152", 64), image(64), **BN),
-    E("resnet18", vision("resnet18", 64), image(64), **BN),
+    E("resnet18", vision("resnet18", 64), image(64), double=False, **BN),
     E("resnet50", vision("resnet50", 64), image(64), **BN),
     E("resnext50_32x4d", vision("resnext50_32x4d", 64), image(64), **BN),
     E("shufflenet_v2_x1_0", vision("shufflenet_v2_x1_0", 64), image(64), **BN),
     E("squeezenet1_1", vision("squeezenet1_1", 64), image(64)),
     E("timm_nfnet", timm_model("dm_nfnet_f0", num_classes=10), image(64, 10), train=("*", "*skipinit_gain"), double=False),
-    E("timm_regnet", timm_model("regnety_120", num_classes=10), image(64, 10), **BN),
-    E("timm_resnest", timm_model("resnest14d", num_classes=10), image(64, 10), **BN),
+    E("timm_regnet", timm_model("regnety_120", num_classes=10), image(64, 10), double=False, **BN),
+    E("timm_resnest", timm_model("resnest14d", num_classes=10), image(64, 10), double=False, **BN),
     E("timm_vision_transformer", timm_model("vit_small_patch16_224", num_classes=10, img_size=64), image(64, 10), double=False),
     E("timm_vision_transformer_large", timm_model("vit_giant_patch14_224", num_classes=10, img_size=56, depth=2), image(56, 10), double=False),
     E("timm_vovnet", timm_model("ese_vovnet19b_dw", num_classes=10), image(64, 10), **BN),
@@ -221,7 +223,7 @@ ENTRIES = [
     E("vgg16", vision("vgg16", 224), image(224), double=False),
     E("hf_BigBird", hugging_face("BigBirdForMaskedLM", big_bird), words()),
     E("hf_Longformer", hugging_face("LongformerForMaskedLM", longformer), words()),
-    E("hf_Reformer", hugging_face("ReformerModelWithLMHead", reformer, masks=NO_MASK), words(32)),
+    E("hf_Reformer", hugging_face("ReformerModelWithLMHead", reformer, masks=NO_MASK), words(32), exporter="dynamo", opset=18, train_form=True),
     E("hf_T5_generate", reason=GENERATES),
     E("opacus_cifar10", vision("resnet18", 32, norm_layer=group_norm, num_classes=10), image(32, 10), exporter="dynamo", opset=18),
     E("hf_T5", hugging_face("T5ForConditionalGeneration", t5(2, 64), ("input_ids", "decoder_input_ids"), masks=NO_MASK), words(12, 10)),
@@ -229,6 +231,6 @@ ENTRIES = [
     E("hf_T5_large", hugging_face("T5ForConditionalGeneration", t5(4, 128), ("input_ids", "decoder_input_ids"), masks=NO_MASK), words(12, 10)),
     E("dlrm", reason=NOT_PACKAGED),
     E("cm3leon_generate", reason=GENERATES),
-    E("hf_Bart", hugging_face("BartForConditionalGeneration", bart, ("input_ids", "decoder_input_ids"), masks=(("attention_mask", "input_ids"), ("decoder_attention_mask", "decoder_input_ids"))), words(12, 10)),
+    E("hf_Bart", hugging_face("BartForConditionalGeneration", bart, ("input_ids", "decoder_input_ids"), masks=(("attention_mask", "input_ids"), ("decoder_attention_mask", "decoder_input_ids"))), words(12, 10), freeze=("*final_logits_bias",)),
     E("timm_efficientnet", timm_model("efficientnet_b0", num_classes=10), image(64, 10), **BN),
 ]
