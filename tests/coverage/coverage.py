@@ -179,18 +179,20 @@ def measure(entry, onstage):
 
 def table(results):
     states = [r["state"] for r in results.values()]
-    exported = len(states) - states.count("not exported")
+    exported = len(states) - states.count("not exported") - states.count("not measured")
     trained = states.count("trains") + states.count("trains in double")
     lines = [
         "# Model coverage", "",
         "The 49 TorchBench models that the Pfeife paper names in its appendix C (Pfeife itself runs 37 of them). Those whose code is in a",
         f"package are built with random weights, exported by PyTorch {torch.__version__.partition('+')[0]}, and trained for {STEPS} steps by onstage and by PyTorch.", "",
-        f"**{trained} of {exported} exported models train: {states.count('trains')} in float32 within {TOLERANCE:g}, {states.count('trains in double')} more in double.**", "",
+        f"**{trained} of {exported} exported models train: {states.count('trains')} in float32 within {TOLERANCE:g}, {states.count('trains in double')} more in double.**"
+        + (f" {states.count('not measured')} more are not measured yet." if "not measured" in states else ""), "",
         "A distance is the largest of the steps' relative distances from PyTorch's float64 run. \"Trains\": the float32 losses are within",
         f"{TOLERANCE:g}. Some models with BatchNorm cannot be judged so: with {models.BATCH} samples a batch, rounding moves PyTorch's own float32 losses",
         "further than that from its float64 losses. These \"train in double\": the same model, exported in double, has losses and norms of",
         f"the whole gradient within {DOUBLE_TOLERANCE:g} at every step. What is more than rounding there is float32 by ONNX's rules (attributes, the",
-        "statistics that LayerNormalization saves) or in the model itself (Llama's RMSNorm). No double figure: those runs use slow reference kernels and were left out.", "",
+        "statistics that LayerNormalization saves) or in the model itself (Llama's RMSNorm). No double figure: those runs use slow reference",
+        "kernels and were left out.", "",
         "Made by `python3 tests/coverage/coverage.py --write`.", "",
         "| model | parameters | exporter, opset | state | float32 losses | PyTorch's float32 losses | double losses | double gradient norms |",
         "|---|---|---|---|---|---|---|---|",
