@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "planner/cost_file.h"
-#include "planner/partition/partition.h"
+#include "planner/partition/orders.h"
+#include "planner/zero.h"
 #include "tests/planner/random_work.h"
 
 enum { CASES = 150, MOST_STAGES = 6 };
@@ -266,4 +267,72 @@ Test(baselines, pipedreams_figures) {
         double found = split(&p, "pipedream").bottleneck_seconds;
         cr_expect(fabs(found - figures[i].seconds) < 1e-9, "%s, %u stages: %.9f", path, figures[i].stages, found);
     }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ orders
+ */
+
+Test(baselines, best_order_is_no_worse_than_any) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+        random_work_options options = random_work_graph(seed, 60);
+        options.branches = options.skips = 0.5;
+        ons_workload work;
+        expect_success(random_work_make(&options, arena, &work));
+        ons_planning_problem p = make_problem(&work, seed);
+        if (seed % 2 == 0)
+            p.capacity_bytes = fullest_of(&p, split(&p, "memory-balanced-nodes").first) * (int64_t)(seed % 3);
+        const ons_partition_strategy *strategy = ons_partition_strategy_find("pipedream-nodes");
+        ons_ordered_partition best;
+        expect_success(ons_partition_best_order(&p, strategy, arena, &best));
+        cr_assert_eq(best.partition.first[best.partition.stages], work.node_count);
+        for (ons_order_kind order = 0; order < ONS_ORDER_COUNT; ++order) {
+            uint32_t *nodes;
+            ons_workload moved;
+            expect_success(ons_work_order(&work, order, p.pipeline.stages, arena, &nodes));
+            expect_success(ons_work_reorder(&work, nodes, arena, &moved));
+            ons_planning_problem other = p;
+            other.work = &moved;
+            ons_partition found = split(&other, "pipedream-nodes");
+            cr_expect(best.partition.feasible || !found.feasible, "%s: %s fits", work.name, ons_order_name(order));
+            if (best.partition.feasible && found.feasible)
+                cr_expect(best.partition.bottleneck_seconds <= found.bottleneck_seconds * (1 + 1e-9), "%s: %s",
+                          work.name, ons_order_name(order));
+            if (!best.partition.feasible)
+                cr_expect_leq(best.partition.least_bytes, found.least_bytes, "%s: %s", work.name,
+                              ons_order_name(order));
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------- ZeRO
+ */
+
+Test(baselines, zero_by_hand) {
+    ons_workload work;
+    ons_stage_memory whole;
+    ons_zero_memory zero;
+    expect_success(uniform_work_make(10, arena, &work)); /* weights of 100 + 100 + 200 bytes; layers of four nodes */
+    ons_work_stage_memory(&work, 0, 10, &(ons_stage_load){1, 1, true}, &whole);
+    ons_zero_memory_find(&work, 1, 1, &zero);
+    cr_expect_eq(zero.total, whole.weights + whole.gradients + whole.states + whole.peak);
+    ons_zero_memory_find(&work, 1, 8, &zero);
+    cr_expect(zero.weights == 1000 && zero.gradients == 1000 && zero.states == 250 && zero.gathered == 0);
+    ons_zero_memory_find(&work, 2, 8, &zero);
+    cr_expect(zero.weights == 1000 && zero.gradients == 125 && zero.states == 250 && zero.gathered == 400);
+    ons_zero_memory_find(&work, 3, 3, &zero);
+    cr_expect(zero.weights == 334 && zero.gradients == 334 && zero.states == 667 && zero.gathered == 800);
+    cr_expect_eq(zero.activations, whole.peak);
+    cr_expect_eq(zero.total, zero.weights + zero.gradients + zero.states + zero.gathered + zero.activations);
+}
+
+/* A weight of two nodes in one layer is gathered once; in two layers, for each. */
+Test(baselines, zero_gathers_tied_weights_once) {
+    static const uint32_t users[] = {0, 3, 5};
+    ons_workload work;
+    ons_zero_memory zero;
+    expect_success(uniform_work_make(8, arena, &work));
+    work.weights[0] = (ons_work_weight){"tied", 10000, 10000, 0, users, 3};
+    expect_success(ons_workload_finish(&work, arena));
+    ons_zero_memory_find(&work, 3, 100, &zero);
+    cr_expect_eq(zero.gathered, 20000 + 800, "%lld", (long long)zero.gathered);
 }
