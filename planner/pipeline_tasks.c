@@ -22,6 +22,18 @@ static ons_status *place_stages(ons_pipeline_tasks *x, ons_arena *arena) {
     return NULL;
 }
 
+static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *solutions, ons_arena *arena) {
+    ons_memory_workspace *workspace;
+    ONS_NEW(x->stages, arena, x->split.stages);
+    ONS_TRY(ons_memory_workspace_new(x->split.problem->work, &workspace));
+    ons_status *status = NULL;
+    for (uint32_t i = 0; i < x->split.stages && status == NULL; ++i)
+        status = ons_stage_tasks_make(&x->split, i, solutions != NULL ? &solutions[i] : NULL, x->apart[i], workspace,
+                                      arena, &x->stages[i]);
+    ons_memory_workspace_free(workspace);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------------------ links */
 
 /* Links by [from · stages + to]; most pairs of stages exchange nothing. */
@@ -76,10 +88,7 @@ ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solu
                                     ons_arena *arena, ons_pipeline_tasks *x) {
     *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
     ONS_TRY(place_stages(x, arena));
-    ONS_NEW(x->stages, arena, split->stages);
-    for (uint32_t i = 0; i < split->stages; ++i)
-        ONS_TRY(ons_stage_tasks_make(split, i, solutions != NULL ? &solutions[i] : NULL, x->apart[i], arena,
-                                     &x->stages[i]));
+    ONS_TRY(make_stages(x, solutions, arena));
     ONS_TRY(make_links(x, arena));
     size_t count = (size_t)split->stages * micro_batches;
     ONS_NEW(x->forward_first, arena, count);
@@ -103,6 +112,7 @@ typedef struct adder {
     ons_task_id *last;      /* [device]: of its compute stream */
     ons_task_id **out, *in; /* out[stage][micro-batch · copies + copy]: to the host; in[copy]: back */
     ons_task_id *transfers; /* see transfer_index */
+    bool *forward_newest;   /* [stage]: a forward part was added last, no backward part since */
     bool free_links;        /* transfers take their time, but nobody waits for a link */
 } adder;
 
@@ -126,63 +136,120 @@ static ons_status *add_piece(adder *a, const ons_action *action, const ons_stage
     return NULL;
 }
 
-static ons_status *add_copy(adder *a, const ons_action *action, const ons_stage_copy *copy, bool out, ons_task_id *id) {
-    ons_action_kind kind = out ? ONS_ACTION_SWAP_OUT : ONS_ACTION_SWAP_IN;
+static ons_status *add_copy_task(adder *a, const ons_action *action, const ons_stage_copy *copy, uint32_t which,
+                                 ons_task_id *id) {
+    ons_action_kind kind = which == ONS_STREAM_SWAP_IN ? ONS_ACTION_SWAP_IN : ONS_ACTION_SWAP_OUT;
     ons_task_spec spec = {.name = a->x->split.problem->work->tensors[copy->tensor].name,
                           .action = {kind, action->stage, action->micro_batch},
-                          .resource =
-                              stream(a->x->device_of[action->stage], out ? ONS_STREAM_SWAP_OUT : ONS_STREAM_SWAP_IN),
+                          .resource = stream(a->x->device_of[action->stage], which),
                           .second_resource = ONS_NO_RESOURCE,
-                          .seconds = copy->seconds,
-                          .start_bytes = out ? 0 : copy->bytes,
-                          .end_bytes = out ? -copy->bytes : 0};
+                          .seconds = which == ONS_STREAM_LOCAL ? 0 : copy->seconds};
     if (spec.name == NULL) spec.name = ons_action_name(kind);
+    if (which == ONS_STREAM_SWAP_IN) spec.start_bytes = copy->bytes;
+    bool frees = which == ONS_STREAM_LOCAL || copy->used_by <= copy->out_after;
+    if (which != ONS_STREAM_SWAP_IN && frees) spec.end_bytes = -copy->bytes;
     return ons_simulation_add_task(a->s, &spec, id);
+}
+
+/* The copy to the host, behind its trigger. */
+static ons_status *add_copy_out(adder *a, const ons_action *action, const ons_stage_copy *copy, ons_task_id trigger,
+                                ons_task_id *id) {
+    ONS_TRY(add_copy_task(a, action, copy, ONS_STREAM_SWAP_OUT, id));
+    return wait_for(a, *id, trigger);
+}
+
+/* Where the forward part still reads what was copied, it is freed after both. */
+static ons_status *add_release(adder *a, const ons_action *action, const ons_stage_copy *copy, ons_task_id reader,
+                               ons_task_id *id) {
+    ons_task_id out = *id;
+    ONS_TRY(add_copy_task(a, action, copy, ONS_STREAM_LOCAL, id));
+    ONS_TRY(wait_for(a, *id, out));
+    return wait_for(a, *id, reader);
+}
+
+/* The copies of the micro-batch whose forward part was the stage's `order`-th; NULL where there was none. */
+static const ons_task_id *copies_of(const adder *a, uint32_t stage, int64_t order) {
+    const ons_pipeline_tasks *x = a->x;
+    if (order < 0 || order >= x->forward_count[stage]) return NULL;
+    uint32_t micro_batch = x->forward_order[(size_t)stage * x->micro_batches + (uint32_t)order];
+    return a->out[stage] + (size_t)micro_batch * x->stages[stage].copy_count;
+}
+
+/* Memory that the plan counts as free from this piece on must be: the task waits for the copies that leave it. `order`:
+ * the newest forward part. */
+static ons_status *wait_for_gone(adder *a, uint32_t stage, uint32_t copy, int64_t order, ons_task_id task) {
+    const ons_task_id *out = copies_of(a, stage, order - (int64_t)a->x->stages[stage].copies[copy].gone_later);
+    return out != NULL ? wait_for(a, task, out[copy]) : NULL;
+}
+
+/* No backward part came between this forward part and the one before, as when a pipeline fills: what should be gone in
+ * that backward part must be so now. */
+static ons_status *wait_for_skipped(adder *a, uint32_t stage, int64_t order, ons_task_id task) {
+    const ons_stage_tasks *t = &a->x->stages[stage];
+    for (uint32_t i = 0; i < t->copy_count && t->copies[t->by_gone_backward[i]].gone_backward != ONS_NO_NODE; ++i)
+        ONS_TRY(wait_for_gone(a, stage, t->by_gone_backward[i], order - 1, task));
+    return NULL;
 }
 
 static ons_status *add_forward(adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
-    size_t base = (size_t)action->stage * x->micro_batches;
-    uint32_t made = 0, copied = 0, done = x->forward_count[action->stage];
+    uint32_t copied = 0, used = 0, gone = 0, order = x->forward_count[action->stage]++;
     ons_task_id *own = a->out[action->stage] + (size_t)action->micro_batch * t->copy_count;
-    const ons_task_id *before =
-        done > 0 ? a->out[action->stage] + (size_t)x->forward_order[base + done - 1] * t->copy_count : NULL;
+    x->forward_order[(size_t)action->stage * x->micro_batches + order] = action->micro_batch;
     for (uint32_t i = 0; i < t->forward_count; ++i) {
         ONS_TRY(add_piece(a, action, &t->forward[i], last));
         if (i == 0) *first = *last;
-        /* A swapped tensor has one place for forward parts: the micro-batch before must have left it. */
-        for (; made < t->copy_count && t->copies[t->by_made[made]].made_in == i; ++made)
-            if (before != NULL) ONS_TRY(wait_for(a, *last, before[t->by_made[made]]));
-        for (; copied < t->copy_count && t->copies[t->by_out[copied]].out_after == i; ++copied) {
-            uint32_t copy = t->by_out[copied];
-            ONS_TRY(add_copy(a, action, &t->copies[copy], true, &own[copy]));
-            ONS_TRY(wait_for(a, own[copy], *last));
+        if (i == 0 && a->forward_newest[action->stage]) ONS_TRY(wait_for_skipped(a, action->stage, order, *last));
+        for (; gone < t->copy_count && t->copies[t->by_gone_forward[gone]].gone_forward == i; ++gone)
+            ONS_TRY(wait_for_gone(a, action->stage, t->by_gone_forward[gone], order, *last));
+        for (; copied < t->copy_count && t->copies[t->by_out[copied]].out_after == i; ++copied)
+            ONS_TRY(add_copy_out(a, action, &t->copies[t->by_out[copied]], *last, &own[t->by_out[copied]]));
+        for (; used < t->copy_count && t->copies[t->by_used[used]].used_by == i; ++used) {
+            const ons_stage_copy *copy = &t->copies[t->by_used[used]];
+            if (copy->out_after < i) ONS_TRY(add_release(a, action, copy, *last, &own[t->by_used[used]]));
         }
     }
-    x->forward_order[base + x->forward_count[action->stage]++] = action->micro_batch;
+    a->forward_newest[action->stage] = true;
+    return NULL;
+}
+
+/* In front of a backward piece: what must be gone is waited for by the copies that come back there, which may take its
+ * place, and by the piece. `gone` counts through the copies by the piece in which they are gone. */
+static ons_status *wait_before(adder *a, uint32_t stage, uint32_t piece, uint32_t *gone, ons_task_id copy_in,
+                               ons_task_id task) {
+    const ons_stage_tasks *t = &a->x->stages[stage];
+    int64_t order = (int64_t)a->x->forward_count[stage] - 1;
+    for (; *gone < t->copy_count && t->copies[t->by_gone_backward[*gone]].gone_backward == piece; ++*gone) {
+        if (!a->forward_newest[stage]) continue;
+        ONS_TRY(wait_for_gone(a, stage, t->by_gone_backward[*gone], order, task));
+        if (copy_in != ONS_NO_TASK) ONS_TRY(wait_for_gone(a, stage, t->by_gone_backward[*gone], order, copy_in));
+    }
     return NULL;
 }
 
 static ons_status *add_backward(adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
     ons_pipeline_tasks *x = a->x;
-    const ons_stage_tasks *t = &x->stages[action->stage];
-    uint32_t begun = 0, needed = 0, device = x->device_of[action->stage];
-    const ons_task_id *out = a->out[action->stage] + (size_t)action->micro_batch * t->copy_count;
+    uint32_t stage = action->stage, begun = 0, needed = 0, gone = 0, device = x->device_of[stage];
+    const ons_stage_tasks *t = &x->stages[stage];
+    const ons_task_id *out = a->out[stage] + (size_t)action->micro_batch * t->copy_count;
     for (uint32_t i = 0; i < t->backward_count; ++i) {
+        ons_task_id copy_in = ONS_NO_TASK; /* the first of those that start here; the others come behind it */
         for (; begun < t->copy_count && t->copies[t->by_in[begun]].in_before == i; ++begun) {
             uint32_t copy = t->by_in[begun];
-            ONS_TRY(add_copy(a, action, &t->copies[copy], false, &a->in[copy]));
+            ONS_TRY(add_copy_task(a, action, &t->copies[copy], ONS_STREAM_SWAP_IN, &a->in[copy]));
             ONS_TRY(wait_for(a, a->in[copy], a->last[device])); /* the compute stream has come here */
             ONS_TRY(wait_for(a, a->in[copy], out[copy]));
+            if (copy_in == ONS_NO_TASK) copy_in = a->in[copy];
         }
         ONS_TRY(add_piece(a, action, &t->backward[i], last));
         if (i == 0) *first = *last;
+        ONS_TRY(wait_before(a, stage, i, &gone, copy_in, *last));
         for (; needed < t->copy_count && t->copies[t->by_needed[needed]].needed_by == i; ++needed)
             ONS_TRY(wait_for(a, *last, a->in[t->by_needed[needed]]));
     }
-    x->backward_order[(size_t)action->stage * x->micro_batches + x->backward_count[action->stage]++] =
-        action->micro_batch;
+    a->forward_newest[stage] = false;
+    x->backward_order[(size_t)stage * x->micro_batches + x->backward_count[stage]++] = action->micro_batch;
     return NULL;
 }
 
@@ -212,7 +279,10 @@ static ons_status *add_action(adder *a, const ons_action *action) {
 
 static ons_status *add_computations(adder *a) {
     ons_pipeline_tasks *x = a->x;
-    for (uint32_t i = 0; i < x->split.stages; ++i) x->forward_count[i] = x->backward_count[i] = 0;
+    for (uint32_t i = 0; i < x->split.stages; ++i) {
+        x->forward_count[i] = x->backward_count[i] = 0;
+        a->forward_newest[i] = false;
+    }
     for (uint32_t device = 0; device < x->devices; ++device) {
         a->last[device] = ONS_NO_TASK;
         for (uint32_t i = 0; i < x->lists[device].count; ++i) ONS_TRY(add_action(a, &x->lists[device].items[i]));
@@ -306,7 +376,8 @@ static ons_status *add_streams(adder *a) {
         int64_t held = 0;
         for (uint32_t i = 0; i < ONS_DEVICE_STREAMS; ++i) {
             ons_resource_id id;
-            ONS_TRY(ons_simulation_add_resource(a->s, device, names[i], &id));
+            ONS_TRY(i == ONS_STREAM_LOCAL ? ons_simulation_add_unordered(a->s, device, names[i], &id)
+                                          : ons_simulation_add_resource(a->s, device, names[i], &id));
         }
         for (uint32_t i = 0; i < a->x->split.stages; ++i)
             if (a->x->device_of[i] == device) held += a->x->stages[i].held_bytes;
@@ -352,6 +423,7 @@ static ons_status *allocate(adder *a, ons_arena *arena) {
     const ons_pipeline_tasks *x = a->x;
     uint32_t most_copies = 0;
     ONS_NEW(a->last, arena, x->devices);
+    ONS_NEW(a->forward_newest, arena, x->split.stages);
     ONS_NEW(a->transfers, arena, (size_t)x->link_count * x->micro_batches * 2);
     ONS_NEW(a->out, arena, x->split.stages);
     for (uint32_t i = 0; i < x->split.stages; ++i) {

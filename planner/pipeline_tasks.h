@@ -26,7 +26,7 @@ enum {
     ONS_STREAM_RECEIVE,
     ONS_STREAM_SWAP_OUT,
     ONS_STREAM_SWAP_IN,
-    ONS_STREAM_LOCAL, /* values that pass between stages of one device: they take no time */
+    ONS_STREAM_LOCAL, /* what takes no time: values between stages of one device, memory that is freed */
     ONS_DEVICE_STREAMS
 };
 

@@ -10,6 +10,7 @@
 typedef struct stream {
     uint32_t device;
     const char *name;
+    bool ordered;
     double busy;
 } stream;
 
@@ -60,11 +61,19 @@ void ons_simulation_free(ons_simulation *s) {
 
 /* ---------------------------------------------------------------------------------------------------------- adding */
 
-ons_status *ons_simulation_add_resource(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id) {
+static ons_status *add_stream(ons_simulation *s, const stream *added, ons_resource_id *id) {
     ONS_CHECK(s->resources.count < ONS_NO_RESOURCE, ONS_UNSUPPORTED, "more streams than can be numbered");
     *id = (ons_resource_id)s->resources.count;
-    ONS_PUSH(&s->resources, (stream){device, name, 0});
+    ONS_PUSH(&s->resources, *added);
     return NULL;
+}
+
+ons_status *ons_simulation_add_resource(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id) {
+    return add_stream(s, &(stream){device, name, true, 0}, id);
+}
+
+ons_status *ons_simulation_add_unordered(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id) {
+    return add_stream(s, &(stream){device, name, false, 0}, id);
 }
 
 ons_status *ons_simulation_set_memory(ons_simulation *s, uint32_t device, int64_t bytes) {
@@ -148,7 +157,7 @@ static ons_status *link_dependencies(const ons_simulation *s, successors *x) {
 static void link_one(const ons_simulation *s, successors *x, ons_task_id *last, ons_task_id task, int which) {
     const ons_task_spec *t = &s->tasks.items[task];
     ons_resource_id r = which == 0 ? t->resource : t->second_resource;
-    if (r == ONS_NO_RESOURCE || (which == 1 && r == t->resource)) return;
+    if (r == ONS_NO_RESOURCE || !s->resources.items[r].ordered || (which == 1 && r == t->resource)) return;
     ons_task_id before = last[r];
     last[r] = task;
     if (before == ONS_NO_TASK) return;

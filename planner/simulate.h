@@ -19,6 +19,8 @@ void ons_simulation_free(ons_simulation *simulation); /* NULL is fine */
 
 /* A stream of a device ("compute", "send", "receive", "swap out", "swap in"). Texts are not copied. */
 ons_status *ons_simulation_add_resource(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id);
+/* A stream on which nobody waits for his turn: its tasks change the device's memory and are shown, nothing more. */
+ons_status *ons_simulation_add_unordered(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id);
 /* What a device holds before the first task; 0 where it is not said. */
 ons_status *ons_simulation_set_memory(ons_simulation *s, uint32_t device, int64_t bytes);
 

@@ -1,25 +1,30 @@
 #include "planner/stage_tasks.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-#include "planner/workload_index.h"
+#include "planner/memory/stage.h"
 
-/* Everything below counts positions from the stage's first node. A part allocates before it runs and frees after it. */
+/* What runs again for which backward part, how long tensors live and when a swapped one is counted as gone are taken
+ * from the walk of the decisions' judge (planner/memory/evaluate.c), so that the simulation repeats what was planned.
+ * Its parts are the forward parts, then for each backward part what is run again for it and the part itself. A part
+ * allocates before it runs and frees after it. */
 typedef struct maker {
     const ons_split *split;
     const ons_workload *work;
     const ons_stage_solution *solution;
+    ons_memory_workspace *walk;
+    double period; /* seconds of the stage alone */
     ons_arena *arena;
     ons_stage_tasks *tasks;
-    uint32_t stage, first, end, count;
+    uint32_t first, end, count; /* positions */
     bool apart;
-    int64_t *forward_new, *forward_freed, *backward_new, *backward_freed;
-    bool *forward_cut, *backward_cut; /* a piece starts with this part */
-    int64_t *recompute_new;           /* in front of the backward part */
-    double *recompute_share, share_sum;
-    bool *recomputes;
-    uint32_t *forward_piece, *backward_piece; /* pieces that hold the parts */
-    uint32_t *backward_front;                 /* the piece with which the backward part's begins: a recompute, if any */
+    /* by part */
+    int64_t *made, *freed, *transient;
+    double *seconds;
+    ons_action_kind *kind;
+    bool *cut;       /* a piece starts with it */
+    uint32_t *piece; /* that holds it */
 } maker;
 
 uint32_t ons_split_stage_of(const ons_split *split, uint32_t position) {
@@ -55,77 +60,104 @@ bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t en
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------------------- tensors */
+/* ----------------------------------------------------------------------------------------------------------- parts */
 
-static const ons_tensor_decision *find_decision(const maker *m, uint32_t tensor) {
-    if (m->solution == NULL) return NULL;
-    uint32_t low = 0, high = m->solution->decision_count;
-    const ons_tensor_decision *d = m->solution->decisions;
-    while (low < high) { /* they were sorted by tensor */
-        uint32_t middle = low + (high - low) / 2;
-        if (d[middle].tensor < tensor)
-            low = middle + 1;
-        else
-            high = middle;
+static void set_part(maker *m, uint32_t part, ons_action_kind kind, double seconds, int64_t bytes) {
+    m->kind[part] = kind;
+    m->seconds[part] = seconds;
+    m->transient[part] = bytes;
+    m->cut[part] = part == 0 || m->kind[part - 1] != kind;
+}
+
+static void list_parts(maker *m) {
+    const ons_work_node *nodes = m->work->nodes + m->first;
+    const ons_memory_workspace *w = m->walk;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < m->count; ++i)
+        set_part(m, i, ONS_ACTION_FORWARD, nodes[i].forward_seconds, nodes[i].forward_bytes);
+    for (uint32_t i = m->count; i-- > 0;) {
+        for (uint32_t part = w->group_begin[i]; part < w->backward_part[i]; ++part) {
+            const ons_work_node *again = &nodes[w->reruns[next++]];
+            set_part(m, part, ONS_ACTION_RECOMPUTE, again->forward_seconds, again->forward_bytes);
+        }
+        double weight = nodes[i].weight_gradient_seconds;
+        if (m->apart) m->tasks->weight_gradient.seconds += weight;
+        set_part(m, w->backward_part[i], m->apart ? ONS_ACTION_INPUT_GRADIENT : ONS_ACTION_BACKWARD,
+                 nodes[i].input_gradient_seconds + (m->apart ? 0 : weight), nodes[i].backward_bytes);
     }
-    return low < m->solution->decision_count && d[low].tensor == tensor && d[low].decision != ONS_KEEP ? &d[low] : NULL;
 }
 
-/* A tensor's use in the stage, positions local. */
-typedef struct usage {
-    uint32_t tensor;
-    bool made, arrives, sent, saved;
-    uint32_t producer;  /* where it is made; 0 where it comes from elsewhere */
-    uint32_t last_read; /* forward part after which the stage reads it no more */
-    uint32_t first_saver, last_saver;
-} usage;
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
-static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static void live(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
+    m->made[from] += bytes;
+    m->freed[to] += bytes;
+}
 
-static void swap_tensor(maker *m, const usage *u, const ons_tensor_decision *d) {
-    const ons_work_tensor *t = &m->work->tensors[u->tensor];
-    const ons_planning_problem *p = m->split->problem;
+/* The first part that starts when the copy out has ended, counted on over the periods. */
+static uint64_t find_gone(const maker *m, uint32_t local) {
+    const ons_memory_workspace *w = m->walk;
+    double periods = floor(w->out_end[local] / m->period), rest = w->out_end[local] - periods * m->period;
+    uint32_t part = 0;
+    while (part < w->part_count && w->parts[part].start < rest) ++part;
+    uint64_t gone = (uint64_t)periods * w->part_count + part, used = w->tensors[local].last_use;
+    return gone > used ? gone : used + 1;
+}
+
+/* Pieces are not known yet: parts stand in their places until finish_copies. */
+static void swap_tensor(maker *m, uint32_t local, const ons_stage_load *load) {
+    const ons_memory_workspace *w = m->walk;
+    const ons_stage_tensor *s = &w->tensors[local];
     ons_stage_copy *c = &m->tasks->copies[m->tasks->copy_count++];
-    uint32_t out_after = u->sent ? m->count - 1 : larger(d->out_after - m->first, u->last_read);
-    uint32_t in_before = larger(d->in_before - m->first, u->last_saver);
-    *c = (ons_stage_copy){u->tensor, t->bytes,     0, u->arrives ? ONS_NO_NODE : u->producer, out_after,
-                          in_before, u->last_saver};
-    if (p->host_bandwidth > 0) c->seconds = (double)t->bytes / p->host_bandwidth + p->host_latency;
-    m->forward_cut[u->producer] = true;
-    if (out_after + 1 < m->count) m->forward_cut[out_after + 1] = true;
-    m->backward_cut[in_before] = m->backward_cut[u->last_saver] = true;
-    m->backward_freed[u->first_saver] += t->bytes;
+    *c = (ons_stage_copy){.tensor = s->tensor,
+                          .bytes = s->bytes,
+                          .seconds = s->copy_seconds,
+                          .out_after = w->out_after[local],
+                          .used_by = s->last_use,
+                          .in_before = w->start[local],
+                          .needed_by = w->need[local],
+                          .gone_forward = ONS_NO_NODE,
+                          .gone_backward = ONS_NO_NODE};
+    m->cut[c->out_after + 1] = m->cut[c->used_by + 1] = m->cut[c->in_before] = m->cut[c->needed_by] = true;
+    if (!(m->period > 0)) return;
+    uint64_t gone = find_gone(m, local);
+    uint64_t waiting = load->in_flight > 1 ? load->in_flight - 1 : 0;
+    if (gone >= waiting * w->part_count + c->in_before) return;
+    uint32_t part = (uint32_t)(gone % w->part_count);
+    c->gone_later = (uint32_t)(gone / w->part_count);
+    *(part < m->count ? &c->gone_forward : &c->gone_backward) = part;
+    m->cut[part] = true;
 }
 
-static void recompute_tensor(maker *m, const usage *u, const ons_tensor_decision *d) {
-    int64_t bytes = m->work->tensors[u->tensor].bytes;
-    uint32_t in_before = larger(d->in_before - m->first, u->last_saver);
-    double share = m->work->nodes[m->first + u->producer].forward_seconds;
-    m->recomputes[in_before] = true;
-    m->recompute_new[in_before] += bytes;
-    m->recompute_share[in_before] += share;
-    m->share_sum += share;
-    m->backward_freed[u->first_saver] += bytes;
-    if (u->sent)
-        m->tasks->sent[m->tasks->sent_count++] = u->tensor;
-    else
-        m->forward_freed[u->last_read] += bytes;
+static bool is_sent(const maker *m, const ons_work_tensor *t) {
+    return (t->reader_count > 0 && t->readers[t->reader_count - 1] >= m->end) ||
+           (t->saver_count > 0 && t->savers[t->saver_count - 1] >= m->end);
 }
 
-static void place_value(maker *m, const usage *u) {
-    int64_t bytes = m->work->tensors[u->tensor].bytes;
-    const ons_tensor_decision *d = u->saved ? find_decision(m, u->tensor) : NULL;
-    if (!u->arrives) m->forward_new[u->producer] += bytes; /* what arrives is allocated by the transfer */
-    if (d != NULL && d->decision == ONS_SWAP)
-        swap_tensor(m, u, d);
-    else if (d != NULL && u->made)
-        recompute_tensor(m, u, d);
-    else if (u->saved)
-        m->backward_freed[u->first_saver] += bytes;
-    else if (u->sent)
-        m->tasks->sent[m->tasks->sent_count++] = u->tensor;
-    else
-        m->forward_freed[u->last_read] += bytes;
+static void place_value(maker *m, uint32_t local, ons_decision decision, const ons_stage_load *load) {
+    const ons_memory_workspace *w = m->walk;
+    const ons_stage_tensor *s = &w->tensors[local];
+    const ons_work_tensor *t = &m->work->tensors[s->tensor];
+    bool saved = s->first_saver != ONS_NO_NODE, source = w->last_source[local] != ONS_NO_NODE;
+    bool again = s->producer != ONS_NO_NODE && w->rerun_walk[s->producer] == w->walk_number;
+    uint32_t end = saved ? w->backward_part[s->first_saver] : 0, rerun = again ? w->rerun_part[s->producer] : 0;
+    if (source && w->last_source[local] > end) end = w->last_source[local];
+    /* What arrives from another stage is allocated by the transfer. */
+    if (s->producer != ONS_NO_NODE || t->producer == ONS_NO_NODE) m->made[s->born] += s->bytes;
+    if (decision == ONS_SWAP) {
+        swap_tensor(m, local, load);
+        m->freed[end] += s->bytes;
+        if (again && (rerun < w->start[local] || rerun > end)) live(m, rerun, rerun, s->bytes);
+    } else if (decision == ONS_KEEP && (saved || (source && !s->can_rerun))) {
+        m->freed[end] += s->bytes;
+        if (again && rerun > end) live(m, rerun, rerun, s->bytes);
+    } else {
+        if (s->producer != ONS_NO_NODE && is_sent(m, t))
+            m->tasks->sent[m->tasks->sent_count++] = s->tensor;
+        else
+            m->freed[s->last_use] += s->bytes;
+        if (again) live(m, rerun, end > rerun ? end : rerun, s->bytes);
+    }
 }
 
 /* Each later stage that reads the tensor sends a gradient of it. */
@@ -138,47 +170,38 @@ static uint32_t count_gradients(const maker *m, const ons_work_tensor *t) {
     return stages;
 }
 
-static void place_gradient(maker *m, const usage *u) {
-    const ons_work_tensor *t = &m->work->tensors[u->tensor];
-    uint32_t first, last;
-    bool read = ons_within(t->readers, t->reader_count, m->first, m->end, &first, &last);
-    if (u->made) {
+static void place_gradient(maker *m, const ons_stage_tensor *s) {
+    const ons_work_tensor *t = &m->work->tensors[s->tensor];
+    const uint32_t *part = m->walk->backward_part;
+    bool made = s->producer != ONS_NO_NODE, read = s->last_read != ONS_NO_NODE;
+    if (made) {
         uint32_t arriving = count_gradients(m, t);
-        if (arriving == 0) m->backward_new[read ? last - m->first : u->producer] += t->gradient_bytes;
-        m->backward_freed[u->producer] += t->gradient_bytes * (arriving == 0 ? 1 : arriving);
-    } else if (u->arrives && read) {
-        m->backward_new[last - m->first] += t->gradient_bytes; /* freed when it was sent */
+        if (arriving == 0) m->made[part[read ? s->last_read : s->producer]] += t->gradient_bytes;
+        m->freed[part[s->producer]] += t->gradient_bytes * (arriving == 0 ? 1 : arriving);
+    } else if (t->producer != ONS_NO_NODE && read) {
+        m->made[part[s->last_read]] += t->gradient_bytes; /* freed when it was sent */
     }
 }
 
-static void place(maker *m, uint32_t tensor) {
-    const ons_work_tensor *t = &m->work->tensors[tensor];
-    uint32_t first, last;
-    usage u = {.tensor = tensor};
-    bool outside = t->producer == ONS_NO_NODE;
-    bool read = ons_within(t->readers, t->reader_count, m->first, m->end, &first, &last);
-    u.made = !outside && t->producer >= m->first;
-    u.arrives = !outside && !u.made;
-    u.producer = u.made ? t->producer - m->first : 0;
-    u.last_read = read ? last - m->first : u.producer;
-    u.saved = ons_within(t->savers, t->saver_count, m->first, m->end, &first, &last);
-    if (!u.made && !read && !u.saved) return;
-    u.first_saver = u.saved ? first - m->first : 0;
-    u.last_saver = u.saved ? last - m->first : 0;
-    u.sent = u.made && ((t->reader_count > 0 && t->readers[t->reader_count - 1] >= m->end) ||
-                        (t->saver_count > 0 && t->savers[t->saver_count - 1] >= m->end));
-    place_value(m, &u);
-    place_gradient(m, &u);
+static int by_tensor(const void *left, const void *right) {
+    const ons_tensor_decision *a = left, *b = right;
+    return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
 }
 
-static void place_tensors(maker *m) {
-    ons_work_list arriving = ons_work_crossing(m->work, m->first);
-    for (uint32_t i = 0; i < arriving.count; ++i) place(m, arriving.items[i]);
-    for (uint32_t i = 0; i < m->work->index->outside_count; ++i) place(m, m->work->index->outside[i]);
-    for (uint32_t node = m->first; node < m->end; ++node) {
-        ons_work_list made = ons_work_produces(m->work, node);
-        for (uint32_t i = 0; i < made.count; ++i) place(m, made.items[i]);
-    }
+/* A sorted copy of the decisions, so that a tensor's is found. */
+static ons_status *sort_decisions(const maker *m, ons_tensor_decision **sorted, uint32_t *count) {
+    *count = m->solution != NULL && m->solution->decisions != NULL ? m->solution->decision_count : 0;
+    ONS_NEW(*sorted, m->arena, *count);
+    if (*count == 0) return NULL;
+    memcpy(*sorted, m->solution->decisions, *count * sizeof **sorted);
+    qsort(*sorted, *count, sizeof **sorted, by_tensor);
+    return NULL;
+}
+
+static ons_decision find_decision(const ons_tensor_decision *sorted, uint32_t count, uint32_t tensor) {
+    ons_tensor_decision key = {.tensor = tensor};
+    const ons_tensor_decision *found = count > 0 ? bsearch(&key, sorted, count, sizeof *sorted, by_tensor) : NULL;
+    return found != NULL ? found->decision : ONS_KEEP;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- pieces */
@@ -188,73 +211,43 @@ typedef struct level {
     int64_t now, most;
 } level;
 
-static void run_part(level *l, int64_t made, int64_t transient, int64_t freed) {
-    l->now += made;
-    if (l->now + transient > l->most) l->most = l->now + transient;
+static void run_part(const maker *m, level *l, uint32_t part, int64_t freed) {
+    l->now += m->made[part];
+    if (l->now + m->transient[part] > l->most) l->most = l->now + m->transient[part];
     l->now -= freed;
 }
 
-static void close_piece(ons_stage_piece *piece, level *l) {
-    piece->start_bytes = l->most;
-    piece->end_bytes = l->now - l->most;
-    *l = (level){0, 0};
-}
-
-static ons_status *make_forward(maker *m) {
-    uint32_t pieces = 0;
+/* Parts [from, to) as pieces. `late`: what they would free is freed after all of them. */
+static ons_status *make_pieces(maker *m, uint32_t from, uint32_t to, int64_t *late, ons_stage_piece **pieces,
+                               uint32_t *count) {
     level l = {0, 0};
-    for (uint32_t i = 0; i < m->count; ++i) pieces += i == 0 || m->forward_cut[i];
-    ONS_NEW(m->tasks->forward, m->arena, pieces);
-    for (uint32_t i = 0; i < m->count; ++i) {
-        const ons_work_node *node = &m->work->nodes[m->first + i];
-        if (i == 0 || m->forward_cut[i]) m->tasks->forward[m->tasks->forward_count++].kind = ONS_ACTION_FORWARD;
-        ons_stage_piece *piece = &m->tasks->forward[m->tasks->forward_count - 1];
-        m->forward_piece[i] = m->tasks->forward_count - 1;
-        piece->seconds += node->forward_seconds;
-        run_part(&l, m->forward_new[i], node->forward_bytes, m->forward_freed[i]);
-        if (i + 1 == m->count || m->forward_cut[i + 1]) close_piece(piece, &l);
+    *count = 0;
+    for (uint32_t part = from; part < to; ++part) *count += m->cut[part];
+    ONS_NEW(*pieces, m->arena, *count);
+    ons_stage_piece *piece = *pieces - 1;
+    for (uint32_t part = from; part < to; ++part) {
+        if (m->cut[part]) ++piece;
+        piece->kind = m->kind[part];
+        piece->seconds += m->seconds[part];
+        m->piece[part] = (uint32_t)(piece - *pieces);
+        run_part(m, &l, part, late != NULL ? 0 : m->freed[part]);
+        if (late != NULL) *late += m->freed[part];
+        if (part + 1 < to && !m->cut[part + 1]) continue;
+        piece->start_bytes = l.most;
+        piece->end_bytes = l.now - l.most;
+        l = (level){0, 0};
     }
     return NULL;
 }
 
-/* The judge of the decisions knows what recomputation takes in all, sources included; what runs in front of which
- * backward part is its share by the time of the nodes whose results are wanted there. */
-static void put_recompute(maker *m, uint32_t i, uint32_t places) {
-    double total = m->solution->recompute_seconds;
-    ons_stage_piece *piece = &m->tasks->backward[m->tasks->backward_count++];
-    piece->kind = ONS_ACTION_RECOMPUTE;
-    piece->seconds = m->share_sum > 0 ? total * (m->recompute_share[i] / m->share_sum) : total / places;
-    piece->start_bytes = m->recompute_new[i];
-}
-
-static ons_status *make_backward(maker *m) {
-    uint32_t pieces = 0, places = 0;
-    int64_t freed_late = 0;
-    level l = {0, 0};
-    for (uint32_t i = 0; i < m->count; ++i) {
-        places += m->recomputes[i];
-        pieces += i + 1 == m->count || m->backward_cut[i] || m->recomputes[i];
-    }
-    ONS_NEW(m->tasks->backward, m->arena, (size_t)pieces + places);
-    for (uint32_t i = m->count; i-- > 0;) {
-        const ons_work_node *node = &m->work->nodes[m->first + i];
-        bool starts = i + 1 == m->count || m->backward_cut[i] || m->recomputes[i];
-        if (starts) {
-            m->backward_front[i] = m->tasks->backward_count;
-            if (m->recomputes[i]) put_recompute(m, i, places);
-            m->tasks->backward[m->tasks->backward_count++].kind =
-                m->apart ? ONS_ACTION_INPUT_GRADIENT : ONS_ACTION_BACKWARD;
-        }
-        ons_stage_piece *piece = &m->tasks->backward[m->tasks->backward_count - 1];
-        m->backward_piece[i] = m->tasks->backward_count - 1;
-        piece->seconds += node->input_gradient_seconds;
-        *(m->apart ? &m->tasks->weight_gradient.seconds : &piece->seconds) += node->weight_gradient_seconds;
-        run_part(&l, m->backward_new[i], node->backward_bytes, m->apart ? 0 : m->backward_freed[i]);
-        freed_late += m->apart ? m->backward_freed[i] : 0;
-        if (i == 0 || m->backward_cut[i - 1] || m->recomputes[i - 1]) close_piece(piece, &l);
-    }
+static ons_status *make_all_pieces(maker *m) {
+    int64_t late = 0;
+    m->cut[0] = m->cut[m->count] = true;
+    ONS_TRY(make_pieces(m, 0, m->count, NULL, &m->tasks->forward, &m->tasks->forward_count));
+    ONS_TRY(make_pieces(m, m->count, m->walk->part_count, m->apart ? &late : NULL, &m->tasks->backward,
+                        &m->tasks->backward_count));
     m->tasks->weight_gradient.kind = ONS_ACTION_WEIGHT_GRADIENT;
-    m->tasks->weight_gradient.end_bytes = -freed_late;
+    m->tasks->weight_gradient.end_bytes = -late;
     return NULL;
 }
 
@@ -284,98 +277,87 @@ static ons_status *sort_copies(maker *m, size_t offset, uint32_t **sorted) {
     return NULL;
 }
 
-/* From parts to pieces. */
+/* From parts to pieces. Copies that start together are served in the order in which they are needed. */
 static ons_status *finish_copies(maker *m) {
-    for (uint32_t i = 0; i < m->tasks->copy_count; ++i) {
-        ons_stage_copy *c = &m->tasks->copies[i];
-        if (c->made_in != ONS_NO_NODE) c->made_in = m->forward_piece[c->made_in];
-        c->out_after = m->forward_piece[c->out_after];
-        c->in_before = m->backward_front[c->in_before];
-        c->needed_by = m->backward_piece[c->needed_by];
+    ons_stage_tasks *t = m->tasks;
+    uint32_t *by_need;
+    ons_stage_copy *copies = t->copies;
+    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, needed_by), &by_need));
+    ONS_NEW(t->copies, m->arena, t->copy_count);
+    for (uint32_t i = 0; i < t->copy_count; ++i) {
+        ons_stage_copy *c = &t->copies[i];
+        *c = copies[by_need[i]];
+        c->out_after = m->piece[c->out_after];
+        c->used_by = m->piece[c->used_by];
+        c->in_before = m->piece[c->in_before];
+        c->needed_by = m->piece[c->needed_by];
+        if (c->gone_forward != ONS_NO_NODE) c->gone_forward = m->piece[c->gone_forward];
+        if (c->gone_backward != ONS_NO_NODE) c->gone_backward = m->piece[c->gone_backward];
     }
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, made_in), &m->tasks->by_made));
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, out_after), &m->tasks->by_out));
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, in_before), &m->tasks->by_in));
-    return sort_copies(m, offsetof(ons_stage_copy, needed_by), &m->tasks->by_needed);
-}
-
-static int by_tensor(const void *left, const void *right) {
-    const ons_tensor_decision *a = left, *b = right;
-    return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
-}
-
-/* A sorted copy of the decisions, so that a tensor's is found. */
-static ons_status *sort_decisions(maker *m) {
-    if (m->solution == NULL || m->solution->decisions == NULL || m->solution->decision_count == 0) {
-        m->solution = NULL;
-        return NULL;
-    }
-    ons_stage_solution *sorted;
-    uint32_t count = m->solution->decision_count;
-    ONS_NEW(sorted, m->arena, 1);
-    *sorted = *m->solution;
-    ONS_NEW(sorted->decisions, m->arena, count);
-    memcpy(sorted->decisions, m->solution->decisions, count * sizeof *sorted->decisions);
-    qsort(sorted->decisions, count, sizeof *sorted->decisions, by_tensor);
-    for (uint32_t i = 0; i < count; ++i) {
-        const ons_tensor_decision *d = &sorted->decisions[i];
-        if (d->decision == ONS_KEEP) continue;
-        ONS_CHECK(d->tensor < m->work->tensor_count && (i == 0 || d->tensor != d[-1].tensor), ONS_INVALID_ARGUMENT,
-                  "stage %u: a decision about tensor %u, which is no tensor or was decided already", m->stage,
-                  d->tensor);
-        ONS_CHECK(d->in_before >= m->first && d->in_before < m->end &&
-                      (d->decision != ONS_SWAP || (d->out_after >= m->first && d->out_after < m->end)),
-                  ONS_INVALID_ARGUMENT, "stage %u, tensor '%s': a trigger outside of the stage's nodes %u to %u",
-                  m->stage, m->work->tensors[d->tensor].name, m->first, m->end - 1);
-    }
-    m->solution = sorted;
-    return NULL;
+    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, out_after), &t->by_out));
+    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, used_by), &t->by_used));
+    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, in_before), &t->by_in));
+    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, needed_by), &t->by_needed));
+    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, gone_forward), &t->by_gone_forward));
+    return sort_copies(m, offsetof(ons_stage_copy, gone_backward), &t->by_gone_backward);
 }
 
 static ons_status *allocate(maker *m) {
-    uint32_t n = m->count, made = 0;
-    for (uint32_t node = m->first; node < m->end; ++node) made += ons_work_produces(m->work, node).count;
-    ONS_NEW(m->forward_new, m->arena, n);
-    ONS_NEW(m->forward_freed, m->arena, n);
-    ONS_NEW(m->backward_new, m->arena, n);
-    ONS_NEW(m->backward_freed, m->arena, n);
-    ONS_NEW(m->forward_cut, m->arena, n);
-    ONS_NEW(m->backward_cut, m->arena, n);
-    ONS_NEW(m->recompute_new, m->arena, n);
-    ONS_NEW(m->recompute_share, m->arena, n);
-    ONS_NEW(m->recomputes, m->arena, n);
-    ONS_NEW(m->forward_piece, m->arena, n);
-    ONS_NEW(m->backward_piece, m->arena, n);
-    ONS_NEW(m->backward_front, m->arena, n);
-    ONS_NEW(m->tasks->sent, m->arena, made);
-    ONS_NEW(m->tasks->copies, m->arena, m->solution == NULL ? 0 : m->solution->decision_count);
+    size_t parts = (size_t)m->walk->part_count + 1, tensors = m->walk->tensor_count;
+    ONS_NEW(m->made, m->arena, parts);
+    ONS_NEW(m->freed, m->arena, parts);
+    ONS_NEW(m->transient, m->arena, parts);
+    ONS_NEW(m->seconds, m->arena, parts);
+    ONS_NEW(m->kind, m->arena, parts);
+    ONS_NEW(m->cut, m->arena, parts);
+    ONS_NEW(m->piece, m->arena, parts);
+    ONS_NEW(m->tasks->sent, m->arena, tensors);
+    ONS_NEW(m->tasks->copies, m->arena, tensors);
     return NULL;
 }
 
+static ons_status *make(maker *m, const ons_stage_load *load) {
+    ons_tensor_decision *decisions;
+    uint32_t count;
+    ONS_TRY(sort_decisions(m, &decisions, &count));
+    ONS_TRY(allocate(m));
+    list_parts(m);
+    for (uint32_t i = 0; i < m->walk->tensor_count; ++i) {
+        place_value(m, i, find_decision(decisions, count, m->walk->tensors[i].tensor), load);
+        place_gradient(m, &m->walk->tensors[i]);
+    }
+    ONS_TRY(make_all_pieces(m));
+    return finish_copies(m);
+}
+
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution, bool apart,
-                                 ons_arena *arena, ons_stage_tasks *tasks) {
+                                 ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks) {
     const ons_planning_problem *p = split->problem;
     maker m = {.split = split,
                .work = p->work,
                .solution = solution,
+               .walk = workspace,
                .arena = arena,
                .tasks = tasks,
                .apart = apart,
-               .stage = stage,
                .first = split->first[stage],
                .end = split->first[stage + 1]};
+    ons_stage_problem problem = {.work = p->work,
+                                 .first = m.first,
+                                 .end = m.end,
+                                 .load = ons_pipeline_load(&p->pipeline, stage),
+                                 .host_bandwidth = p->host_bandwidth,
+                                 .host_latency = p->host_latency};
+    ons_stage_solution walked;
+    bool decided = solution != NULL && solution->decisions != NULL;
     *tasks = (ons_stage_tasks){0};
     m.count = m.end - m.first;
-    ONS_TRY(sort_decisions(&m));
-    ONS_TRY(allocate(&m));
-    place_tensors(&m);
-    ONS_TRY(make_forward(&m));
-    ONS_TRY(make_backward(&m));
-    ONS_TRY(finish_copies(&m));
-    ons_stage_memory memory;
-    ons_stage_load load = ons_pipeline_load(&p->pipeline, stage);
-    ons_work_stage_memory(p->work, m.first, m.end, &load, &memory);
-    tasks->held_bytes = memory.weights + memory.gradients + memory.states + memory.versions;
+    ONS_TRY_AT(ons_memory_evaluate(&problem, decided ? solution->decisions : NULL,
+                                   decided ? solution->decision_count : 0, workspace, &walked),
+               "stage %u", stage);
+    m.period = walked.seconds;
+    ONS_TRY(make(&m, &problem.load));
+    tasks->held_bytes = walked.memory.weights + walked.memory.gradients + walked.memory.states + walked.memory.versions;
     tasks->update_seconds = ons_work_update_seconds(p->work, m.first, m.end);
     return NULL;
 }

@@ -17,11 +17,15 @@ typedef struct ons_stage_copy {
     uint32_t tensor;
     int64_t bytes;
     double seconds;
-    uint32_t made_in;   /* forward piece that needs its place: the copy of the micro-batch before must have ended;
-                           ONS_NO_NODE: it arrives into a place of its own */
     uint32_t out_after; /* forward piece at whose end the copy to the host starts */
+    uint32_t used_by;   /* forward piece at whose end its memory may be freed, once the copy has ended */
     uint32_t in_before; /* backward piece in front of which the copy back starts */
     uint32_t needed_by; /* backward piece that needs it */
+    /* The plan counts on its memory from a piece on that the device holds back until then: a forward piece, or one of
+     * the backward part that follows (the other is ONS_NO_NODE), as many forward parts later. Both ONS_NO_NODE: the
+     * plan counts it as kept. */
+    uint32_t gone_forward, gone_backward;
+    uint32_t gone_later;
 } ons_stage_copy;
 
 typedef struct ons_stage_tasks {
@@ -32,7 +36,7 @@ typedef struct ons_stage_tasks {
     int64_t held_bytes; /* weights, their gradients, states and versions: there all the time */
     ons_stage_copy *copies;
     uint32_t copy_count;
-    uint32_t *by_made, *by_out, *by_in, *by_needed; /* copies by rising piece */
+    uint32_t *by_out, *by_used, *by_in, *by_needed, *by_gone_forward, *by_gone_backward; /* copies by rising piece */
     uint32_t *sent; /* tensors that only a later stage still needs after the forward part */
     uint32_t sent_count;
 } ons_stage_tasks;
@@ -49,8 +53,8 @@ uint32_t ons_split_stage_of(const ons_split *split, uint32_t position);
 bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end, uint32_t *first, uint32_t *last);
 
 /* `solution` NULL: nothing decided. `apart`: input and weight gradients are actions of their own. Everything in
- * `arena`. Fails on decisions about what the stage has not got. */
+ * `arena`; the workspace is that of the split's workload. Fails on decisions that ons_memory_evaluate refuses. */
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution, bool apart,
-                                 ons_arena *arena, ons_stage_tasks *tasks);
+                                 ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks);
 
 #endif
