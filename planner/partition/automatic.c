@@ -18,8 +18,8 @@
 #include "planner/partition/reach.h"
 
 static const double TOLERANCE = 5e-4;
-static const uint64_t NODE_BUDGET = 1000000; /* of the dynamic programme: some milliseconds */
-enum { SMALLER_CAPACITIES = 4 };             /* a sixteenth less each */
+static const uint64_t NODE_BUDGET = 20000; /* of stages optimised for steps 3 and 4 each: some milliseconds */
+enum { SMALLER_CAPACITIES = 4 };           /* a sixteenth less each */
 
 typedef struct best {
     ons_judge *judge;
@@ -49,7 +49,8 @@ static ons_status *meet(best *b) {
 
 static ons_status *try_smaller_capacities(best *b) {
     int64_t capacity = ons_judge_problem(b->judge)->capacity_bytes;
-    for (int i = 1; i <= SMALLER_CAPACITIES && !is_good(b); ++i) {
+    uint64_t most = ons_judge_optimised_nodes(b->judge) + NODE_BUDGET;
+    for (int i = 1; i <= SMALLER_CAPACITIES && ons_judge_optimised_nodes(b->judge) < most; ++i) {
         double seconds;
         ons_judge_set_capacity(b->judge, capacity - capacity / 16 * i);
         ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least};
@@ -74,9 +75,11 @@ static ons_status *search(best *b, uint32_t *candidate_cuts) {
     ONS_TRY(offer(b));
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
+    if (is_good(b)) return NULL;
     ONS_TRY(meet(b));
+    if (is_good(b)) return NULL;
     ONS_TRY(try_smaller_capacities(b));
-    return is_good(b) ? NULL : ons_exact_improve(b->judge, b->at_least, NODE_BUDGET, b->first, &b->seconds, &proven);
+    return ons_exact_improve(b->judge, b->at_least, NODE_BUDGET, b->first, &b->seconds, &proven);
 }
 
 static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {

@@ -4,8 +4,7 @@
  * What the paper leaves out, and what is the same but faster:
  * - A cut on which memory optimisation fails costs infinitely much; it does not count as "no optimisation needed".
  * - Subproblems are remembered by their nodes and stages, and given a limit: one that cannot get below what was found
- *   already is not finished. Both halves' own seconds are such a bound; so is, going from the compute-balanced cut on,
- *   the half that grows: where it alone is no better than the best, no later cut is.
+ *   already is not finished. The nodes' own seconds, divided evenly, are such a bound.
  */
 #include "planner/partition/dawnpiper.h"
 
@@ -91,16 +90,15 @@ static double least_seconds(const search *x, const ons_span *s) {
 
 static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result);
 
-/* Both halves at one cut. `grown`: the half that grows from cut to cut, is asked first, and is already too slow. */
-static ons_status *try_cut(search *x, const answer *best, uint32_t cut, bool left_grows, uint32_t *cuts, answer *tried,
-                           bool *grown) {
+/* Both halves at one cut; the one that grows from cut to cut first. Infinite where that is too slow already. */
+static ons_status *try_cut(search *x, const answer *best, uint32_t cut, bool left_grows, uint32_t *cuts,
+                           answer *tried) {
     uint32_t stage = middle_stage(&best->span);
     ons_span halves[] = {left_of(&best->span, stage, cut), right_of(&best->span, stage, cut)};
     answer grows, shrinks;
     *tried = (answer){.span = best->span, .seconds = INFINITY, .cut = cut, .optimised = true};
     ONS_TRY(bipartition(x, &halves[left_grows ? 0 : 1], best->seconds, cuts, &grows));
-    *grown = grows.seconds >= best->seconds;
-    if (*grown) return NULL;
+    if (grows.seconds >= best->seconds) return NULL;
     ONS_TRY(bipartition(x, &halves[left_grows ? 1 : 0], best->seconds, cuts, &shrinks));
     tried->seconds = fmax(fmax(grows.seconds, shrinks.seconds), ons_judge_transfer(x->judge, cut));
     tried->optimised = grows.optimised || shrinks.optimised;
@@ -119,11 +117,10 @@ static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
         ons_span left = left_of(s, stage, cuts[i]), right = right_of(s, stage, cuts[i]);
         if (fmax(least_seconds(x, &left), least_seconds(x, &right)) >= best->seconds) continue;
         answer tried;
-        bool grown;
-        ONS_TRY(try_cut(x, best, cuts[i], interval.compute <= interval.memory, cuts + count, &tried, &grown));
+        ONS_TRY(try_cut(x, best, cuts[i], interval.compute <= interval.memory, cuts + count, &tried));
         if (tried.seconds < best->seconds) *best = tried;
         /* The halves become less even from here on, so only savings in memory could pay. */
-        if (grown || !tried.optimised) break;
+        if (!tried.optimised) break;
     }
     return NULL;
 }

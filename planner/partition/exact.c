@@ -30,7 +30,7 @@ typedef struct programme {
 
 static bool is_empty(const programme *p, uint32_t stage) { return p->earliest[stage] > p->furthest[stage]; }
 
-static bool is_spent(const programme *p) { return p->budget != 0 && p->spent > p->budget; }
+static bool is_spent(const programme *p) { return p->budget != 0 && ons_judge_optimised_nodes(p->judge) > p->budget; }
 
 static uint64_t count_pairs(const programme *p) {
     uint64_t pairs = 0;
@@ -46,7 +46,6 @@ static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint3
     double bound = fmax(p->before[begin], ons_work_seconds(p->work, begin, end));
     if (!(bound < p->after[end])) return NULL;
     ons_verdict v;
-    p->spent += end - begin;
     ONS_TRY(ons_judge_stage(p->judge, begin, end, stage, &v));
     double t = fmax(fmax(p->before[begin], v.seconds), ons_judge_transfer(p->judge, end));
     if (!(t < p->after[end])) return NULL;
@@ -115,7 +114,7 @@ ons_status *ons_exact_improve(ons_judge *judge, double at_least, uint64_t node_b
                    .work = problem->work,
                    .stages = problem->pipeline.stages,
                    .limit = *bottleneck,
-                   .budget = node_budget};
+                   .budget = node_budget == 0 ? 0 : ons_judge_optimised_nodes(judge) + node_budget};
     *proven = *bottleneck <= at_least * (1 + 1e-12);
     if (*proven) return NULL;
     ons_arena *scratch = ons_arena_new();

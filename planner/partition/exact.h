@@ -6,7 +6,8 @@
 
 /* Looks through all splits for one whose bottleneck is below `*bottleneck` (infinite: none is known), and puts it in
  * its place. `at_least`: a lower bound of every bottleneck. `node_budget`: gives up, leaving what was given, after
- * judging stages of so many nodes together; 0: goes on to the end. `proven`: nothing better than the answer exists. */
+ * optimising stages of so many nodes together; 0: goes on to the end. `proven`: nothing better than the answer exists.
+ */
 ons_status *ons_exact_improve(ons_judge *judge, double at_least, uint64_t node_budget, uint32_t *first,
                               double *bottleneck, bool *proven);
 

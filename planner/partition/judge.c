@@ -20,7 +20,7 @@ struct ons_judge {
     ons_memory_workspace *workspace;
     memo_entry *memo; /* open addressing; a power of two, at most half full */
     uint32_t memo_size, memo_used;
-    uint64_t count;
+    uint64_t count, optimised_nodes;
 };
 
 enum { FIRST_MEMO_SIZE = 1 << 10 };
@@ -76,6 +76,7 @@ void ons_judge_free(ons_judge *judge) {
 
 const ons_planning_problem *ons_judge_problem(const ons_judge *judge) { return &judge->problem; }
 uint64_t ons_judge_count(const ons_judge *judge) { return judge->count; }
+uint64_t ons_judge_optimised_nodes(const ons_judge *judge) { return judge->optimised_nodes; }
 
 void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes) {
     if (judge->problem.capacity_bytes == capacity_bytes) return;
@@ -125,6 +126,7 @@ static ons_status *optimise(ons_judge *judge, uint32_t first, uint32_t end, uint
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency};
     ons_stage_solution solution = {0};
+    judge->optimised_nodes += end - first;
     ONS_TRY(p->memory->solve(&problem, judge->workspace, NULL, &solution));
     entry->feasible = solution.feasible;
     entry->seconds = solution.seconds;
@@ -134,6 +136,13 @@ static ons_status *optimise(ons_judge *judge, uint32_t first, uint32_t end, uint
 }
 
 /* --------------------------------------------------------------------------------------------------------- verdicts */
+
+bool ons_judge_fits(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage) {
+    ons_stage_memory memory;
+    if (judge->problem.capacity_bytes == 0) return true;
+    ons_work_stage_memory(judge->problem.work, first, end, &judge->loads[stage], &memory);
+    return memory.total <= judge->problem.capacity_bytes;
+}
 
 ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict) {
     const ons_planning_problem *p = &judge->problem;

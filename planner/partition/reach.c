@@ -1,7 +1,9 @@
 #include "planner/partition/reach.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
 
 static uint32_t node_count(const ons_judge *judge) { return ons_judge_problem(judge)->work->node_count; }
 static uint32_t stage_count(const ons_judge *judge) { return ons_judge_problem(judge)->pipeline.stages; }
@@ -19,6 +21,11 @@ static uint32_t reach_in_time(const ons_workload *work, uint32_t first, uint32_t
     return low;
 }
 
+/* Cuts between which a stage is known to end. */
+typedef struct cut_bounds {
+    uint32_t least, most;
+} cut_bounds;
+
 typedef struct stage_query {
     ons_judge *judge;
     uint32_t first, stage;
@@ -32,11 +39,22 @@ static ons_status *excess(const stage_query *q, uint32_t end, double *over) {
     return NULL;
 }
 
-/* The largest end below `high`, which is too far, that is not. Regula falsi where both ends have a time, since what
- * memory costs grows steadily with the stage; otherwise, and every other step, the middle. */
-static ons_status *reach_between(const stage_query *q, uint32_t high, double over, uint32_t *end) {
-    uint32_t low = q->first;
-    double under = -q->limit;
+/* The largest end in [low, high] of a stage that fits as it is; low where there is none. */
+static uint32_t reach_as_is(const stage_query *q, uint32_t low, uint32_t high) {
+    while (low < high) {
+        uint32_t middle = high - (high - low) / 2;
+        if (ons_judge_fits(q->judge, q->first, middle, q->stage))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* The largest end in [low, high[ that is not too far; high is, by `over`, and low is not. Regula falsi where both ends
+ * have a time, since what memory costs grows steadily with the stage; otherwise, and every other step, the middle. */
+static ons_status *reach_between(const stage_query *q, uint32_t low, uint32_t high, double over, uint32_t *end) {
+    double under = ons_work_seconds(ons_judge_problem(q->judge)->work, q->first, low) - q->limit;
     for (bool halve = false; high - low > 1; halve = !halve) {
         uint32_t at = low + (high - low) / 2;
         if (!halve && isfinite(over)) {
@@ -58,12 +76,17 @@ static ons_status *reach_between(const stage_query *q, uint32_t high, double ove
     return NULL;
 }
 
-static ons_status *reach_stage(const stage_query *q, bool relaxed, uint32_t most, uint32_t *end) {
-    *end = reach_in_time(ons_judge_problem(q->judge)->work, q->first, most, q->limit);
-    if (relaxed || *end <= q->first) return NULL;
+/* How far a stage goes. `bounds`: between which cuts that is known to be, from searches with a smaller and with a
+ * larger limit. */
+static ons_status *reach_stage(const stage_query *q, bool relaxed, cut_bounds bounds, uint32_t *end) {
+    uint32_t low = bounds.least > q->first ? bounds.least : q->first;
+    *end = reach_in_time(ons_judge_problem(q->judge)->work, q->first, bounds.most, q->limit);
+    if (relaxed || *end <= low) return NULL;
+    uint32_t as_is = reach_as_is(q, low, *end);
+    if (as_is == *end) return NULL;
     double over;
     ONS_TRY(excess(q, *end, &over));
-    return over <= 0 ? NULL : reach_between(q, *end, over, end);
+    return over <= 0 ? NULL : reach_between(q, as_is, *end, over, end);
 }
 
 static bool cut_is_quick(const ons_judge *judge, uint32_t cut, double limit) {
@@ -83,7 +106,9 @@ static bool leave_room(const ons_judge *judge, double limit, uint32_t *latest) {
     return true;
 }
 
-ons_status *ons_reach_within(ons_judge *judge, bool relaxed, double limit, uint32_t *first, bool *found) {
+/* Every stage as long as it can be; `bounds` of the ends are taken into account and, for what is found, tightened. */
+static ons_status *fill(ons_judge *judge, bool relaxed, double limit, const cut_bounds *bounds, uint32_t *reached,
+                        uint32_t *first, bool *found) {
     const ons_workload *work = ons_judge_problem(judge)->work;
     uint32_t stages = stage_count(judge), count = node_count(judge);
     *found = false;
@@ -92,10 +117,11 @@ ons_status *ons_reach_within(ons_judge *judge, bool relaxed, double limit, uint3
     for (uint32_t i = 0; i + 1 < stages; ++i) {
         if (ons_work_seconds(work, first[i], count) > limit * (stages - i) * (1 + 1e-12)) return NULL;
         stage_query q = {judge, first[i], i, limit};
-        uint32_t end;
-        ONS_TRY(reach_stage(&q, relaxed, first[i + 1], &end));
+        cut_bounds b = {bounds[i + 1].least, bounds[i + 1].most < first[i + 1] ? bounds[i + 1].most : first[i + 1]};
+        ONS_TRY(reach_stage(&q, relaxed, b, &reached[i + 1]));
+        uint32_t end = reached[i + 1];
         while (end > first[i] && !cut_is_quick(judge, end, limit)) --end;
-        if (end == first[i]) return NULL;
+        if (end <= first[i]) return NULL;
         first[i + 1] = end;
     }
     if (ons_work_seconds(work, first[stages - 1], count) > limit) return NULL;
@@ -119,52 +145,86 @@ static ons_status *measure(ons_judge *judge, bool relaxed, const uint32_t *first
 }
 
 typedef struct bisection {
+    ons_judge *judge;
+    bool relaxed;
     double low, high; /* nothing below low; high was found */
-    uint32_t *best, *trial;
+    uint32_t *best, *trial, *reached;
+    cut_bounds *bounds;
 } bisection;
 
-static ons_status *probe(ons_judge *judge, bool relaxed, double limit, bisection *b) {
+/* Longer limits reach farther, stage by stage: what one trial reached bounds the next ones, so that the nearer low and
+ * high come, the fewer stages must be judged. */
+static ons_status *probe(bisection *b, double limit) {
+    uint32_t stages = stage_count(b->judge);
+    double bottleneck = INFINITY;
     bool found;
-    ONS_TRY(ons_reach_within(judge, relaxed, limit, b->trial, &found));
-    if (!found) {
+    memset(b->reached, 0, ((size_t)stages + 1) * sizeof *b->reached);
+    ONS_TRY(fill(b->judge, b->relaxed, limit, b->bounds, b->reached, b->trial, &found));
+    if (found) ONS_TRY(measure(b->judge, b->relaxed, b->trial, &bottleneck));
+    bool better = bottleneck < b->high; /* it need not be where costs are not monotone after all */
+    for (uint32_t i = 1; i < stages && b->reached[i] > 0; ++i) {
+        if (better)
+            b->bounds[i].most = b->reached[i];
+        else if (b->reached[i] > b->bounds[i].least)
+            b->bounds[i].least = b->reached[i];
+        if (b->bounds[i].most < b->bounds[i].least) b->bounds[i].least = b->bounds[i].most;
+    }
+    if (!better) {
         b->low = fmax(b->low, limit);
         return NULL;
     }
-    ONS_TRY(measure(judge, relaxed, b->trial, &b->high));
-    for (uint32_t i = 0; i <= stage_count(judge); ++i) b->best[i] = b->trial[i];
+    b->high = bottleneck;
+    memcpy(b->best, b->trial, ((size_t)stages + 1) * sizeof *b->best);
     return NULL;
 }
 
 /* With memory in mind the optimum mostly lies little above the lower bound: steps away from it, each three times as
  * large, then no limit at all. */
-static ons_status *bracket(ons_judge *judge, const ons_reach *options, bisection *b) {
-    double step = 0.005;
-    ONS_TRY(probe(judge, options->relaxed, b->low * (1 + 1e-12), b));
-    for (; isinf(b->high) && step < 100 && b->low > 0; step *= 3)
-        ONS_TRY(probe(judge, options->relaxed, options->at_least * (1 + step), b));
-    return isinf(b->high) ? probe(judge, options->relaxed, INFINITY, b) : NULL;
+static ons_status *bracket(bisection *b) {
+    double step = 0.005, at_least = b->low;
+    ONS_TRY(probe(b, at_least * (1 + 1e-12)));
+    for (; isinf(b->high) && step < 100 && at_least > 0; step *= 3) ONS_TRY(probe(b, at_least * (1 + step)));
+    return isinf(b->high) ? probe(b, INFINITY) : NULL;
 }
 
-static ons_status *search(ons_judge *judge, const ons_reach *options, bisection *b) {
-    ONS_TRY(bracket(judge, options, b));
+static ons_status *bisect(bisection *b, double tolerance) {
+    ONS_TRY(bracket(b));
     if (isinf(b->high)) return NULL;
-    while (b->high > b->low * (1 + options->tolerance)) {
+    while (b->high > b->low * (1 + tolerance)) {
         double limit = b->low + (b->high - b->low) / 2, before = b->high - b->low;
-        ONS_TRY(probe(judge, options->relaxed, limit, b));
+        ONS_TRY(probe(b, limit));
         if (!(b->high - b->low < before)) break; /* nothing lies between two neighbouring numbers */
     }
     return NULL;
 }
 
-ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_t *first, double *bottleneck) {
-    ons_reach o = *options;
-    const ons_workload *work = ons_judge_problem(judge)->work;
-    o.at_least = fmax(o.at_least, ons_work_seconds(work, 0, node_count(judge)) / stage_count(judge) * (1 - 1e-12));
-    bisection b = {o.at_least, INFINITY, first, calloc((size_t)stage_count(judge) + 1, sizeof(uint32_t))};
-    if (b.trial == NULL) return ons_status_out_of_memory();
-    ons_status *status = search(judge, &o, &b);
+static ons_status *new_bisection(ons_judge *judge, bool relaxed, ons_arena *scratch, bisection *b) {
+    size_t cuts = (size_t)stage_count(judge) + 1;
+    *b = (bisection){.judge = judge, .relaxed = relaxed, .high = INFINITY};
+    ONS_NEW(b->trial, scratch, cuts);
+    ONS_NEW(b->reached, scratch, cuts);
+    ONS_NEW(b->bounds, scratch, cuts);
+    for (size_t i = 0; i < cuts; ++i) b->bounds[i].most = node_count(judge);
+    return NULL;
+}
+
+static ons_status *search(ons_judge *judge, const ons_reach *options, ons_arena *scratch, uint32_t *first,
+                          double *bottleneck) {
+    bisection b;
+    ONS_TRY(new_bisection(judge, options->relaxed, scratch, &b));
+    double even = ons_work_seconds(ons_judge_problem(judge)->work, 0, node_count(judge)) / stage_count(judge);
+    b.best = first;
+    b.low = fmax(options->at_least, even * (1 - 1e-12));
+    ONS_TRY(bisect(&b, options->tolerance));
     *bottleneck = b.high;
-    free(b.trial);
+    return NULL;
+}
+
+ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_t *first, double *bottleneck) {
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = search(judge, options, scratch, first, bottleneck);
+    ons_arena_free(scratch);
     return status;
 }
 
@@ -211,11 +271,17 @@ void ons_reach_windows(const ons_judge *judge, double limit, uint32_t *earliest,
 
 /* ---------------------------------------------------------------------------------------------------------- refusal */
 
+static ons_status *fill_without_limit(ons_judge *judge, ons_arena *scratch, bool *found) {
+    bisection b;
+    ONS_TRY(new_bisection(judge, false, scratch, &b));
+    return fill(judge, false, INFINITY, b.bounds, b.reached, b.trial, found);
+}
+
 ons_status *ons_reach_attempt(ons_judge *judge, void *context, bool *found) {
-    uint32_t *first = calloc((size_t)stage_count(judge) + 1, sizeof *first);
-    if (first == NULL) return ons_status_out_of_memory();
-    ons_status *status = ons_reach_within(judge, false, INFINITY, first, found);
-    free(first);
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = fill_without_limit(judge, scratch, found);
+    ons_arena_free(scratch);
     return status;
 }
 

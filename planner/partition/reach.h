@@ -14,10 +14,8 @@ typedef struct ons_reach {
     double at_least;  /* a known lower bound of the bottleneck, 0 where there is none */
 } ons_reach;
 
-/* Whether some split keeps every stage and transfer within `limit`; fills first[0 … stages]. O(stages log² n). */
-ons_status *ons_reach_within(ons_judge *judge, bool relaxed, double limit, uint32_t *first, bool *found);
-
-/* The smallest such limit. Not found: the stages do not fit with any (bottleneck infinite). */
+/* The smallest bottleneck; fills in first[0 … stages]. Not found: the stages do not fit (bottleneck infinite). Some
+ * ten to forty trials of a limit, O(stages log n) each, of which few judge a stage that was not judged before. */
 ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_t *first, double *bottleneck);
 
 /* For stages from 0 on and for stages up to the last: the furthest cut in front of each stage that can be reached, and

@@ -1,0 +1,141 @@
+/* How long planning takes: transformer workloads of growing size, split by dawnpiper and by auto, with memory so short
+ * that stages swap or recompute. bench/README.md says how it is run.
+ *
+ *   planner_speed table     a Markdown table
+ *   planner_speed series    nodes, stages, seconds of each strategy: columns for gnuplot
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "planner/partition/partition.h"
+#include "tests/planner/transformer_work.h"
+
+typedef struct size {
+    const char *name;
+    transformer_work_options options;
+    uint32_t stages;
+} size;
+
+typedef struct timing {
+    double seconds;
+    ons_partition partition;
+    uint64_t judged;
+} timing;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Between what the weights take and what all of an even split takes, at most `share` of the way. */
+static int64_t choose_capacity(const ons_workload *work, const ons_pipeline *pipeline, double share) {
+    int64_t fixed = 0, total = 0;
+    for (uint32_t i = 0; i < pipeline->stages; ++i) {
+        ons_stage_load load = ons_pipeline_load(pipeline, i);
+        ons_stage_memory m;
+        uint64_t nodes = work->node_count;
+        ons_work_stage_memory(work, (uint32_t)(nodes * i / pipeline->stages),
+                              (uint32_t)(nodes * (i + 1) / pipeline->stages), &load, &m);
+        int64_t stays = m.weights + m.gradients + m.states + m.versions;
+        if (stays > fixed) fixed = stays;
+        if (m.total > total) total = m.total;
+    }
+    return fixed + (int64_t)((double)(total - fixed) * share);
+}
+
+/* The fastest of a few runs, judge and its memory included. */
+static ons_status *measure(const ons_planning_problem *problem, const char *strategy, ons_arena *arena, timing *t) {
+    t->seconds = 1e9;
+    double began = now();
+    for (int run = 0; run < 5 && (run == 0 || now() - began < 2); ++run) {
+        ons_judge *judge;
+        double start = now();
+        ONS_TRY(ons_judge_new(problem, &judge));
+        ons_status *status = ons_partition_strategy_find(strategy)->search(judge, arena, &t->partition);
+        t->judged = ons_judge_count(judge);
+        ons_judge_free(judge);
+        ONS_TRY(status);
+        double took = now() - start;
+        if (took < t->seconds) t->seconds = took;
+    }
+    return NULL;
+}
+
+static void print_row(const size *s, const ons_workload *work, const char *pipeline, const timing *d, const timing *a) {
+    printf("| %s | %u | %u | %s | %.1f | %lu | %u | %.1f | %lu | %.1f |\n", s->name, work->node_count, s->stages,
+           pipeline, d->seconds * 1e3, d->judged, d->partition.candidate_cuts, a->seconds * 1e3, a->judged,
+           a->partition.feasible && d->partition.feasible
+               ? 100 * (d->partition.bottleneck_seconds / a->partition.bottleneck_seconds - 1)
+               : -1);
+}
+
+static ons_status *plan(const size *s, ons_pipeline_kind kind, const char *memory, bool series) {
+    ons_arena *arena = ons_arena_new();
+    ons_workload work;
+    timing dawnpiper = {0}, automatic = {0};
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : transformer_work_make(&s->options, arena, &work);
+    if (status == NULL) {
+        ons_planning_problem p = {.work = &work,
+                                  .pipeline = {kind, s->stages, 2 * s->stages},
+                                  .link_bandwidth = 25e9,
+                                  .link_latency = 1e-5,
+                                  .host_bandwidth = 25e9,
+                                  .host_latency = 1e-5,
+                                  .memory = ons_memory_strategy_find(memory)};
+        p.capacity_bytes = choose_capacity(&work, &p.pipeline, 0.6);
+        status = measure(&p, "dawnpiper", arena, &dawnpiper);
+        if (status == NULL) status = measure(&p, "auto", arena, &automatic);
+    }
+    if (status == NULL && series) {
+        printf("%u %u %.6f %.6f\n", work.node_count, s->stages, dawnpiper.seconds, automatic.seconds);
+    } else if (status == NULL) {
+        print_row(s, &work, ons_pipeline_name(kind), &dawnpiper, &automatic);
+    }
+    fflush(stdout);
+    ons_arena_free(arena);
+    return status;
+}
+
+static ons_status *print_table(const char *memory) {
+    const size sizes[] = {
+        {"BERT, 340 M", transformer_work_bert(32), 4},    {"BERT, 340 M", transformer_work_bert(32), 8},
+        {"48 layers", {48, 1024, 16, 512, 32, 30522}, 8}, {"96 layers", {96, 1024, 16, 512, 32, 30522}, 16},
+        {"GPT-3, 175 B", transformer_work_gpt3(1), 64},
+    };
+    printf("| workload | nodes | stages | schedule | dawnpiper ms | stages judged | most candidate cuts | auto ms | "
+           "stages judged | dawnpiper slower by %% |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
+        for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
+            ONS_TRY(plan(&sizes[i], kind, memory, false));
+    return NULL;
+}
+
+static ons_status *print_series(const char *memory) {
+    const uint32_t stages[] = {8, 64};
+    for (size_t i = 0; i < 2; ++i) {
+        for (uint32_t layers = 20; layers <= 2000; layers = layers * 10 / 4) {
+            size s = {"", {layers, 1024, 16, 512, 8, 30522}, stages[i]};
+            ONS_TRY(plan(&s, ONS_PIPELINE_1F1B, memory, true));
+        }
+        printf("\n\n");
+    }
+    return NULL;
+}
+
+int main(int argument_count, char **arguments) {
+    const char *memory = argument_count > 2 ? arguments[2] : "capuchin";
+    bool table = argument_count > 1 && strcmp(arguments[1], "table") == 0;
+    bool series = argument_count > 1 && strcmp(arguments[1], "series") == 0;
+    if (!table && !series) {
+        fprintf(stderr, "usage: planner_speed table|series [MEMORY STRATEGY]\n");
+        return 2;
+    }
+    ons_status *status = table ? print_table(memory) : print_series(memory);
+    if (status == NULL) return 0;
+    fprintf(stderr, "planner_speed: %s\n", ons_status_get_message(status));
+    ons_status_free(status);
+    return 1;
+}

@@ -1,0 +1,341 @@
+/* Partition strategies: what every one of them promises, exact against trying all splits, DawnPiper and auto against
+ * exact, and the theorem of DawnPiper's section 4.1. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "planner/partition/dawnpiper.h"
+#include "tests/planner/planning_case.h"
+
+static ons_arena *arena;
+static ons_planning_problem problem;
+static ons_judge *judge;
+
+static void make_arena(void) { arena = ons_arena_new(); }
+static void free_arena(void) { ons_arena_free(arena); }
+
+TestSuite(partition, .init = make_arena, .fini = free_arena);
+
+static void expect_success(ons_status *status) {
+    cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
+}
+
+static void begin(const planning_case *c) {
+    ons_arena_free(arena);
+    arena = ons_arena_new();
+    expect_success(planning_case_make(c, arena, &problem));
+    expect_success(ons_judge_new(&problem, &judge));
+}
+
+static void end(void) { ons_judge_free(judge); }
+
+static ons_partition split(const char *strategy) {
+    ons_partition p;
+    const ons_partition_strategy *s = ons_partition_strategy_find(strategy);
+    cr_assert_not_null(s, "no strategy '%s'", strategy);
+    expect_success(s->search(judge, arena, &p));
+    return p;
+}
+
+/* Which memory strategies the random tests go through. */
+static const ons_memory_strategy *memory_of(uint64_t seed) {
+    const ons_memory_strategy *const all[] = {NULL, &even_memory, &split_memory, &wild_memory,
+                                              ons_memory_strategy_find("capuchin")};
+    return all[seed % (sizeof all / sizeof *all)];
+}
+
+/* ------------------------------------------------------------------------------------------------- all splits tried */
+
+static double best_of_rest(uint32_t stage, uint32_t first, double so_far, double best) {
+    uint32_t nodes = problem.work->node_count, last = problem.pipeline.stages - 1;
+    uint32_t from = stage == last ? nodes : first + 1, to = nodes - (last - stage);
+    for (uint32_t e = from; e <= to; ++e) {
+        ons_verdict v;
+        expect_success(ons_judge_stage(judge, first, e, stage, &v));
+        double t = fmax(so_far, fmax(v.seconds, ons_judge_transfer(judge, e)));
+        if (t >= best) continue;
+        best = stage == last ? t : best_of_rest(stage + 1, e, t, best);
+    }
+    return best;
+}
+
+Test(partition, exact_finds_what_trying_all_splits_finds) {
+    uint32_t impossible = 0;
+    for (uint64_t seed = 1; seed <= 600; ++seed) {
+        begin(&(planning_case){
+            .seed = seed, .least_nodes = 2, .most_nodes = 14, .most_stages = 6, .memory = memory_of(seed)});
+        ons_partition p = split("exact");
+        double best = best_of_rest(0, 0, 0, INFINITY);
+        cr_expect(p.feasible == isfinite(best), "seed %lu: exact %s, all splits %s", seed,
+                  p.feasible ? "fits" : "does not fit", isfinite(best) ? "do" : "do not");
+        if (p.feasible && isfinite(best))
+            cr_expect(fabs(p.bottleneck_seconds - best) <= 1e-12 * best, "seed %lu: exact %.17g, all splits %.17g",
+                      seed, p.bottleneck_seconds, best);
+        if (!p.feasible) ++impossible;
+        end();
+    }
+    cr_expect(impossible > 0 && impossible < 300, "%u of 600 problems have no solution: nothing is tested", impossible);
+}
+
+/* ------------------------------------------------------------------------------- what every strategy promises */
+
+/* False: the strategy keeps layers whole, and there are too few. */
+static bool can_split(const ons_partition_strategy *s, ons_partition *p) {
+    ons_status *status = s->search(judge, arena, p);
+    bool too_few = status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT &&
+                   problem.work->layer_count < problem.pipeline.stages;
+    if (too_few)
+        ons_status_free(status);
+    else
+        expect_success(status);
+    return !too_few;
+}
+
+static void expect_cover(const ons_partition *p, const char *name, uint64_t seed) {
+    cr_expect(p->stages == problem.pipeline.stages, "seed %lu, %s: %u stages", seed, name, p->stages);
+    cr_expect(p->first[0] == 0 && p->first[p->stages] == problem.work->node_count, "seed %lu, %s: no cover", seed,
+              name);
+    for (uint32_t i = 0; i < p->stages; ++i)
+        cr_expect(p->first[i] < p->first[i + 1], "seed %lu, %s: stage %u is empty", seed, name, i);
+}
+
+/* The bottleneck is what the stages and cuts say, and every stage keeps to the capacity. */
+static void expect_truth(const ons_partition *p, const char *name, uint64_t seed) {
+    double slowest = 0;
+    for (uint32_t i = 0; i < p->stages; ++i) {
+        ons_verdict v;
+        expect_success(ons_judge_stage(judge, p->first[i], p->first[i + 1], i, &v));
+        cr_expect(v.feasible && v.total_bytes <= problem.capacity_bytes, "seed %lu, %s: stage %u takes %ld of %ld",
+                  seed, name, i, v.total_bytes, problem.capacity_bytes);
+        slowest = fmax(slowest, fmax(v.seconds, ons_judge_transfer(judge, p->first[i])));
+    }
+    cr_expect(fabs(slowest - p->bottleneck_seconds) <= 1e-12 * slowest, "seed %lu, %s: says %g, is %g", seed, name,
+              p->bottleneck_seconds, slowest);
+}
+
+/* What was said to be enough is enough, and not much less would be. */
+static void expect_refusal(const ons_partition *p, const ons_partition_strategy *s, uint64_t seed) {
+    ons_partition again;
+    cr_expect(p->least_bytes > problem.capacity_bytes, "seed %lu, %s: refuses %ld bytes, asks for %ld", seed, s->name,
+              problem.capacity_bytes, p->least_bytes);
+    ons_judge_set_capacity(judge, p->least_bytes);
+    expect_success(s->search(judge, arena, &again));
+    cr_expect(again.feasible, "seed %lu, %s: %ld bytes were to be enough", seed, s->name, p->least_bytes);
+    ons_judge_set_capacity(judge, problem.capacity_bytes);
+}
+
+Test(partition, every_strategy_covers_the_model_and_is_never_better_than_exact) {
+    uint32_t refused = 0;
+    for (uint64_t seed = 1; seed <= 300; ++seed) {
+        begin(&(planning_case){
+            .seed = seed, .least_nodes = 8, .most_nodes = 40, .most_stages = 8, .memory = memory_of(seed)});
+        ons_partition exact = split("exact");
+        for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL; ++s) {
+            ons_partition p;
+            if (!can_split(*s, &p)) continue;
+            if (!p.feasible) {
+                ++refused;
+                expect_refusal(&p, *s, seed);
+                continue;
+            }
+            expect_cover(&p, (*s)->name, seed);
+            expect_truth(&p, (*s)->name, seed);
+            cr_expect(exact.feasible && p.bottleneck_seconds >= exact.bottleneck_seconds * (1 - 1e-12),
+                      "seed %lu: %s finds %.12g, exact %.12g", seed, (*s)->name, p.bottleneck_seconds,
+                      exact.bottleneck_seconds);
+        }
+        end();
+    }
+    cr_expect(refused > 0);
+}
+
+Test(partition, a_stage_for_each_node_and_more_stages_than_nodes) {
+    ons_workload *work = ons_arena_allocate(arena, 1, sizeof *work);
+    expect_success(uniform_work_make(3, arena, work));
+    problem = (ons_planning_problem){.work = work, .pipeline = {ONS_PIPELINE_1F1B, 3, 3}};
+    for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL; ++s) {
+        ons_partition p;
+        expect_success(ons_judge_new(&problem, &judge));
+        if (can_split(*s, &p)) cr_expect(p.feasible && p.first[1] == 1 && p.first[2] == 2, "%s", (*s)->name);
+        end();
+    }
+    problem.pipeline.stages = 4;
+    ons_status *status = ons_judge_new(&problem, &judge);
+    cr_assert_not_null(status);
+    cr_expect_eq(ons_status_get_code(status), ONS_INVALID_ARGUMENT);
+    ons_status_free(status);
+}
+
+/* ---------------------------------------------------------------------------------------------------- gaps to exact */
+
+typedef struct gaps {
+    const char *name;
+    uint32_t cases, worse;
+    double sum, worst;
+    uint64_t worst_seed;
+} gaps;
+
+static void add_gap(gaps *g, uint64_t seed, const ons_partition *p, const ons_partition *exact) {
+    double gap = p->feasible ? p->bottleneck_seconds / exact->bottleneck_seconds - 1 : INFINITY;
+    ++g->cases;
+    if (gap > 1e-9) ++g->worse;
+    if (isfinite(gap)) g->sum += gap;
+    if (gap > g->worst) {
+        g->worst = gap;
+        g->worst_seed = seed;
+    }
+}
+
+static void print_gaps(const gaps *g) {
+    printf("%s: %u chains, %u not optimal, mean gap %.3f %%, worst %.1f %% (seed %lu)\n", g->name, g->cases, g->worse,
+           100 * g->sum / g->cases, 100 * g->worst, g->worst_seed);
+}
+
+Test(partition, auto_is_within_a_thousandth_of_exact) {
+    gaps dawnpiper = {.name = "dawnpiper"}, automatic = {.name = "auto"};
+    for (uint64_t seed = 1; dawnpiper.cases < 500; ++seed) {
+        begin(&(planning_case){.seed = seed,
+                               .least_nodes = 20,
+                               .most_nodes = 60,
+                               .most_stages = 8,
+                               .chains = true,
+                               .memory = memory_of(seed)});
+        ons_partition exact = split("exact"), fast = split("auto"), paper = split("dawnpiper");
+        if (exact.feasible) {
+            add_gap(&dawnpiper, seed, &paper, &exact);
+            add_gap(&automatic, seed, &fast, &exact);
+            cr_expect(fast.feasible && fast.bottleneck_seconds <= exact.bottleneck_seconds * 1.001,
+                      "seed %lu: auto %.9g, exact %.9g", seed, fast.bottleneck_seconds, exact.bottleneck_seconds);
+            cr_expect(fast.bottleneck_seconds <= paper.bottleneck_seconds, "seed %lu: dawnpiper beats auto", seed);
+        }
+        end();
+    }
+    print_gaps(&dawnpiper);
+    print_gaps(&automatic);
+}
+
+/* Property 12, for strategies of memory that keep it for one stage. */
+Test(partition, more_memory_is_never_slower) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+        begin(&(planning_case){.seed = seed,
+                               .least_nodes = 10,
+                               .most_nodes = 40,
+                               .most_stages = 6,
+                               .memory = seed % 2 == 0 ? &even_memory : NULL});
+        double before = INFINITY;
+        for (int i = 0; i < 8; ++i) {
+            ons_judge_set_capacity(judge, problem.capacity_bytes * (8 + i) / 8);
+            ons_partition p = split("auto");
+            double seconds = p.feasible ? p.bottleneck_seconds : INFINITY;
+            cr_expect(seconds <= before * (1 + 1e-12), "seed %lu: %.9g s with %d eighths, %.9g with one less", seed,
+                      seconds, 8 + i, before);
+            before = seconds;
+        }
+        end();
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ the theorem */
+
+/* Two stages cut at `cut`, as the theorem sees them: time, and overhead for k_x M_x over the capacity, charged
+ * evenly or for each micro-batch. */
+static double two_stages(uint32_t cut, bool for_each) {
+    double slowest = 0;
+    uint32_t at[] = {0, cut, problem.work->node_count};
+    for (uint32_t i = 0; i < 2; ++i) {
+        int64_t over = ons_balance_bytes(&problem, at[i], at[i + 1], i) - problem.capacity_bytes;
+        if (for_each) over /= ons_pipeline_load(&problem.pipeline, i).in_flight;
+        slowest = fmax(slowest, ons_work_seconds(problem.work, at[i], at[i + 1]) + even_overhead(over));
+    }
+    return slowest;
+}
+
+/* Condition 1: as nodes come to a stage, it needs more memory; time does in any case. */
+static bool memory_is_monotone(void) {
+    uint32_t nodes = problem.work->node_count;
+    for (uint32_t cut = 1; cut + 1 < nodes; ++cut)
+        if (ons_balance_bytes(&problem, 0, cut + 1, 0) < ons_balance_bytes(&problem, 0, cut, 0) ||
+            ons_balance_bytes(&problem, cut + 1, nodes, 1) > ons_balance_bytes(&problem, cut, nodes, 1))
+            return false;
+    return true;
+}
+
+typedef struct tally {
+    const char *name;
+    uint32_t cases, outside;
+    double worst, worst_auto; /* what the best of the interval, and auto, lose */
+    uint32_t farthest;        /* nodes from the interval to the best cut */
+    uint64_t seed;
+} tally;
+
+/* Compares the best cut of the theorem's interval with the best of all. */
+static void look_at_interval(tally *t, uint64_t seed, bool for_each) {
+    uint32_t nodes = problem.work->node_count, best = 1;
+    ons_balanced_cuts b = ons_balance(&problem, &(ons_span){0, nodes, 0, 1}, 0);
+    uint32_t low = b.compute < b.memory ? b.compute : b.memory, high = b.compute < b.memory ? b.memory : b.compute;
+    double within = INFINITY;
+    for (uint32_t cut = 1; cut < nodes; ++cut) {
+        double seconds = two_stages(cut, for_each);
+        if (seconds < two_stages(best, for_each)) best = cut;
+        if (cut >= low && cut <= high) within = fmin(within, seconds);
+    }
+    ++t->cases;
+    double loss = within / two_stages(best, for_each) - 1;
+    if (loss <= 1e-12) return;
+    ++t->outside;
+    uint32_t far = best < low ? low - best : best - high;
+    if (far > t->farthest) t->farthest = far;
+    if (loss > t->worst) {
+        t->worst = loss;
+        t->seed = seed;
+    }
+}
+
+static void print_tally(const tally *t) {
+    printf("%s: the optimum is outside in %u of %u chains, by up to %u nodes; worst loss %.1f %% (seed %lu)\n", t->name,
+           t->outside, t->cases, t->farthest, 100 * t->worst, t->seed);
+}
+
+static void begin_two_stages(uint64_t seed, const ons_memory_strategy *memory) {
+    begin(&(planning_case){.seed = seed,
+                           .least_nodes = 10,
+                           .most_nodes = 60,
+                           .most_stages = 2,
+                           .chains = true,
+                           .free_links = true,
+                           .memory = memory});
+}
+
+Test(partition, the_theorem_holds_where_its_conditions_do) {
+    tally met = {.name = "conditions met"};
+    for (uint64_t seed = 1; met.cases < 2000; ++seed) {
+        begin_two_stages(seed, &even_memory);
+        if (memory_is_monotone()) look_at_interval(&met, seed, false);
+        end();
+    }
+    print_tally(&met);
+    cr_expect_eq(met.outside, 0, "the optimum is outside the interval, seed %lu", met.seed);
+}
+
+Test(partition, where_the_theorem_does_not_hold_auto_finds_the_optimum) {
+    tally third = {.name = "condition 3 broken (overhead for each micro-batch)"};
+    gaps paper = {.name = "dawnpiper there"}, automatic = {.name = "auto there"};
+    for (uint64_t seed = 1; third.cases < 2000; ++seed) {
+        begin_two_stages(seed, &split_memory);
+        uint32_t before = third.outside;
+        look_at_interval(&third, seed, true);
+        if (third.outside > before) {
+            ons_partition exact = split("exact"), a = split("auto"), d = split("dawnpiper");
+            if (exact.feasible) {
+                add_gap(&paper, seed, &d, &exact);
+                add_gap(&automatic, seed, &a, &exact);
+                cr_expect(a.bottleneck_seconds <= exact.bottleneck_seconds * 1.001, "seed %lu", seed);
+            }
+        }
+        end();
+    }
+    print_tally(&third);
+    print_gaps(&paper);
+    print_gaps(&automatic);
+    cr_expect(third.outside > 0, "the condition is not needed?");
+}
