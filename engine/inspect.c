@@ -29,6 +29,11 @@ static const char *reason_of(const ons_value *value) {
     case ONS_HOLDS_INFINITIES: return "not trained: holds infinities, a mask";
     case ONS_SINUSOIDS: return "not trained: sines and cosines of positions; --train by name trains them";
     case ONS_FILLED: return "not trained: filled with one number by the program; --train by name trains it";
+    case ONS_FIRST_STATE:
+        return "not trained: zeros that a recurrence starts from, made by the program; --train by name trains it";
+    case ONS_MASK: return "not trained: the values of a mask; --train by name trains it";
+    case ONS_COORDINATES: return "not trained: evenly spaced, as coordinates are; --train by name trains it";
+    case ONS_FREQUENCIES: return "not trained: a geometric series that the program made; --train by name trains it";
     case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph";
     case ONS_NOT_REACHED: return "not trained: no gradient reaches it";
     }

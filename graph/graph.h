@@ -40,6 +40,10 @@ typedef enum ons_role_reason {
     ONS_FROM_CONSTANT_NODE, /* not an initialiser at all */
     ONS_SINUSOIDS,          /* sines and cosines of positions */
     ONS_FILLED,             /* zeros or ones that the program made */
+    ONS_FIRST_STATE,        /* zeros that a recurrence starts from */
+    ONS_MASK,               /* zeros beside large negative numbers, or a triangle of ones */
+    ONS_COORDINATES,        /* evenly spaced numbers: an axis or a grid */
+    ONS_FREQUENCIES,        /* a geometric series that the program made */
     ONS_NOT_REACHED,        /* read only where no gradient can come: the scales of a Resize, say */
 } ons_role_reason;
 

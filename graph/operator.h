@@ -159,6 +159,7 @@ typedef enum ons_role {
     ONS_ROLE_SPLIT,  /* attribute 0: axis; 1: number of equal pieces */
     ONS_ROLE_CONCAT, /* attribute 0: axis */
     ONS_ROLE_SELECT, /* inputs: condition, taken where it is true, taken elsewhere */
+    ONS_ROLE_SQUARE_ROOT,
     ONS_ROLE_COUNT,
 } ons_role;
 
@@ -180,20 +181,26 @@ typedef enum ons_trait {
                                            of the inputs, those of the outputs, and whether all have samples at axis 0 */
     ONS_TRAIT_LISTS = 1 << 13,          /* makes or takes a list of tensors (ons_forms.mode replaces it) */
     ONS_TRAIT_DENSE = 1 << 14,          /* products of matrices, convolutions: what matrix units compute */
+    ONS_TRAIT_MOVES = 1 << 15,          /* output 0 holds elements of input 0, unchanged, in other places */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */
 typedef struct ons_operator_roles {
     ons_role role;
     uint32_t traits;
-    uint32_t statistics; /* bit i: input i is a running statistic: a buffer, never a weight */
+    uint32_t statistics;  /* bit i: input i is a running statistic: a buffer, never a weight */
+    uint32_t states;      /* bit i: input i is what a recurrence starts from */
+    uint32_t coordinates; /* bit i: input i says where another one is read */
 } ons_operator_roles;
 #define ONS_ROLES(ROLE, TRAITS, STATISTICS)                                                                            \
-    { (ROLE), (TRAITS), (STATISTICS) }
-#define ONS_PLAIN_OPERATOR                                                                                             \
-    { ONS_NO_ROLE, 0, 0 }
-#define ONS_DENSE_OPERATOR                                                                                             \
-    { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0 }
+    { (ROLE), (TRAITS), (STATISTICS), 0, 0 }
+#define ONS_PLAIN_OPERATOR  ONS_ROLES(ONS_NO_ROLE, 0, 0)
+#define ONS_DENSE_OPERATOR  ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0)
+#define ONS_MOVING_OPERATOR ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_MOVES, 0)
+#define ONS_RECURRENT_OPERATOR(STATES)                                                                                 \
+    { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, (STATES), 0 }
+#define ONS_SAMPLING_OPERATOR(COORDINATES)                                                                             \
+    { ONS_NO_ROLE, 0, 0, 0, (COORDINATES) }
 
 /* --------------------------------------------------------------------------------------------------------- aliasing */
 

@@ -210,7 +210,7 @@ static const ons_case grid_sample_cases[] = {
 ONS_DEFINE_OPERATOR(grid_sample, "GridSample", ONS_ONNX(16, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_GRID_ATTRIBUTES), ONS_INFER(grid_sample_infer), ONS_COST(grid_sample_cost),
                     ONS_GRADIENT_RULE(grid_sample_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(GRID), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(grid_sample_reference),
+                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(GRID), 0), ONS_SAMPLING_OPERATOR(ONS_INPUT_BIT(GRID)),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(grid_sample_reference),
                     ONS_CPU_KERNEL(grid_sample_prepare, grid_sample_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
                     grid_sample_cases);

@@ -90,6 +90,6 @@ static const ons_case transpose_cases[] = {
 ONS_DEFINE_OPERATOR(transpose, "Transpose", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("perm", ONS_ATTRIBUTE_INTS)), ONS_INFER(transpose_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(transpose_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_MOVING_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(transpose_reference), ONS_CPU_KERNEL(transpose_prepare, ons_strided_run),
                     ONS_NO_CUDA_KERNEL("this build has no CUDA"), transpose_cases);

@@ -1,13 +1,9 @@
 /* From a file's graph to the bound one: what is printed after binding is all that is left. */
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/passes/bind.h"
-#include "graph/passes/classify.h"
-#include "graph/passes/fill.h"
-#include "graph/passes/sinusoid.h"
 #include "onnx_import/import.h"
 #include "tests/graph/fixture.h"
 #include "tests/onnx_import/model_writer.h"
@@ -203,114 +199,6 @@ Test(bind, lists_all_blockers) {
     cr_assert_str_eq(blockers.items[0].node, "first");
     cr_assert_str_eq(blockers.items[1].node, "second");
     ons_vector_free(&blockers);
-    close_bound(&b);
-}
-
-/* sin and cos of row · 0.7^column, `columns` of each. */
-static void sinusoids(int rows, int columns, float *sines, float *cosines) {
-    for (int i = 0; i < rows * columns; ++i) {
-        int row = i / columns;
-        double angle = row * pow(0.7, i % columns);
-        sines[i] = (float)sin(angle);
-        cosines[i] = (float)cos(angle);
-    }
-}
-
-Test(classify, sines_and_fills_are_not_weights) {
-    enum { ROWS = 5, COLUMNS = 4 };
-    float sines[ROWS * COLUMNS], cosines[ROWS * COLUMNS], both[2 * ROWS * COLUMNS];
-    sinusoids(ROWS, COLUMNS, sines, cosines);
-    for (int i = 0; i < 2 * ROWS * COLUMNS; ++i) both[i] = i % 2 ? cosines[i / 2] : sines[i / 2];
-    const float ones[] = {1, 1, 1, 1}, zeros[] = {0, 0, 0, 0};
-    double wide[2 * ROWS * COLUMNS];
-    for (int i = 0; i < 2 * ROWS * COLUMNS; ++i) wide[i] = both[i];
-    bytes g = {0};
-    put_message(&g, GRAPH_INITIALIZER,
-                raw_tensor("both_in_double", ONS_FLOAT64, DIMS(ROWS, 2 * COLUMNS), wide, sizeof wide));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("sines", DIMS(ROWS, COLUMNS), sines, ROWS * COLUMNS));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("cosines", DIMS(ROWS, COLUMNS), cosines, ROWS * COLUMNS));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("both", DIMS(ROWS, 2 * COLUMNS), both, 2 * ROWS * COLUMNS));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("scale", DIMS(4), ones, 4));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("shift", DIMS(4), zeros, 4));
-    put_message(&g, GRAPH_INITIALIZER, float_tensor("zeros_like_1", DIMS(4), zeros, 4));
-    put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,scale", "s"));
-    put_message(&g, GRAPH_NODE, node("Add", "shifted", "s,shift", "t"));
-    put_message(&g, GRAPH_NODE, node("Add", "again", "t,zeros_like_1", "y"));
-    /* What no output depends on is no weight anyway. */
-    put_message(&g, GRAPH_NODE, node("Add", "pair", "sines,cosines", "u"));
-    put_message(&g, GRAPH_NODE, node("Neg", "one", "both", "v"));
-    put_message(&g, GRAPH_NODE, node("Neg", "double", "both_in_double", "w"));
-    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,4"));
-    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,4"));
-    put_message(&g, GRAPH_OUTPUT, value_info("u", FLOAT, "5,4"));
-    put_message(&g, GRAPH_OUTPUT, value_info("v", FLOAT, "5,8"));
-    put_message(&g, GRAPH_OUTPUT, value_info("w", ONS_FLOAT64, "5,8"));
-    put_text(&g, GRAPH_NAME, "main");
-    bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
-    must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
-    must(ons_store_init(&b.store));
-    must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
-    ons_classify_sinusoids(b.imported, NULL, NULL);
-    ons_classify_fills(b.imported, NULL, NULL);
-    static const struct {
-        const char *name;
-        ons_value_kind kind;
-    } expected[] = {{"sines", ONS_CONSTANT},          {"cosines", ONS_CONSTANT},      {"both", ONS_CONSTANT},
-                    {"both_in_double", ONS_CONSTANT}, {"zeros_like_1", ONS_CONSTANT}, {"scale", ONS_PARAMETER},
-                    {"shift", ONS_PARAMETER}};
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
-        ons_value_id id = ons_graph_find_value(b.imported, expected[i].name);
-        cr_expect_eq(ons_graph_value(b.imported, id)->kind, expected[i].kind, "%s", expected[i].name);
-    }
-    must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph));
-    close_bound(&b);
-}
-
-Test(classify, a_single_number_with_a_shape_is_a_weight) {
-    static const struct {
-        const char *name;
-        ons_value_kind kind;
-        ons_role_reason reason;
-    } expected[] = {
-        {"temperature", ONS_PARAMETER, ONS_WEIGHT},
-        {"bias", ONS_PARAMETER, ONS_WEIGHT},
-        {"slope", ONS_PARAMETER, ONS_WEIGHT},
-        {"reconstruction", ONS_PARAMETER, ONS_WEIGHT},
-        {"/Constant_1_output_0", ONS_CONSTANT, ONS_SCALAR},
-        {"Const__7", ONS_PARAMETER, ONS_WEIGHT},
-        {"val_72", ONS_CONSTANT, ONS_SCALAR},
-        {"val_loss", ONS_PARAMETER, ONS_WEIGHT},
-        {"rank0", ONS_CONSTANT, ONS_SCALAR},
-    };
-    bytes g = {0};
-    const float one[] = {1};
-    put_message(&g, GRAPH_NODE, node("Mul", "scaled", "x,temperature", "a"));
-    put_message(&g, GRAPH_NODE, node("Add", "shifted", "a,bias", "b"));
-    put_message(&g, GRAPH_NODE, node("PRelu", "bent", "b,slope", "c"));
-    put_message(&g, GRAPH_NODE, node("Div", "divided", "c,reconstruction", "d"));
-    put_message(&g, GRAPH_NODE, node("Mul", "by_constant", "d,/Constant_1_output_0", "e"));
-    put_message(&g, GRAPH_NODE, node("PRelu", "bent_again", "e,Const__7", "f"));
-    put_message(&g, GRAPH_NODE, node("Mul", "by_scalar", "f,rank0", "g"));
-    put_message(&g, GRAPH_NODE, node("Mul", "by_value", "g,val_72", "h"));
-    put_message(&g, GRAPH_NODE, node("Mul", "by_loss", "h,val_loss", "y"));
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i)
-        put_message(
-            &g, GRAPH_INITIALIZER,
-            float_tensor(expected[i].name, strcmp(expected[i].name, "rank0") == 0 ? SCALAR_DIMS : DIMS(1), one, 1));
-    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,3"));
-    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,3"));
-    put_text(&g, GRAPH_NAME, "main");
-    bound b = {.file_bytes = model(g, 17), .scene = scene_open()};
-    must(ons_model_file_open_memory(b.file_bytes.data, b.file_bytes.count, &b.file));
-    must(ons_store_init(&b.store));
-    must(ons_import(b.file, b.scene->registry, NULL, &b.store, NULL, &b.imported));
-    ons_classify_scalars(b.imported, NULL, NULL);
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
-        const ons_value *value = ons_graph_value(b.imported, ons_graph_find_value(b.imported, expected[i].name));
-        cr_expect_eq(value->kind, expected[i].kind, "%s", expected[i].name);
-        cr_expect_eq(value->reason, expected[i].reason, "%s", expected[i].name);
-    }
-    must(ons_bind(b.imported, b.scene->registry, &(ons_bind_options){.batch = 0}, NULL, &b.graph));
     close_bound(&b);
 }
 

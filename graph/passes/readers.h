@@ -1,0 +1,19 @@
+/* As what the nodes of a graph read a value. */
+#ifndef ONSTAGE_GRAPH_PASSES_READERS_H
+#define ONSTAGE_GRAPH_PASSES_READERS_H
+
+#include "graph/operator.h"
+
+typedef enum ons_reading {
+    ONS_READ_ADDED = 1 << 0,       /* a summand, as biases and masks are */
+    ONS_READ_ELEMENTWISE = 1 << 1, /* an operand of another elementwise operator */
+    ONS_READ_STATE = 1 << 2,       /* what a recurrence starts from */
+    ONS_READ_COORDINATES = 1 << 3, /* places in another tensor */
+    ONS_READ_ROOTED = 1 << 4,      /* a summand of what only square roots read, as epsilons are */
+    ONS_READ_OTHERWISE = 1 << 5,   /* a matrix, say, or an output of the graph */
+} ons_reading;
+
+/* All of its readings together, those of its copies, views and pieces included; 0: nothing reads it. */
+uint32_t ons_readings(const ons_graph *graph, ons_value_id value);
+
+#endif

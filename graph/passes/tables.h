@@ -1,0 +1,28 @@
+/* Tables that a program computes and an exporter writes like weights: the zeros that a recurrence starts from, masks,
+ * axes and grids of coordinates, series of frequencies. What a table holds does not suffice to tell it from a weight,
+ * since weights may start from anything; so it must also be read as such a table is, and, where weights are known to
+ * start so, have a name that only exporters give.
+ *
+ * | reason          | holds                                             | is read                    | name         |
+ * |-----------------|---------------------------------------------------|----------------------------|--------------|
+ * | ONS_FIRST_STATE | zeros                                             | as a first state           | of a result  |
+ * | ONS_MASK        | 0 and one number ≤ -100, in two dimensions or more| added, elementwise         | any          |
+ * |                 | a square triangle of ones and zeros               | elementwise, not added     | any          |
+ * | ONS_COORDINATES | whole steps along one axis, the same along others;| added, elementwise,        | any          |
+ * |                 | one such grid, or one for each of 2 to 4 channels | as coordinates             |              |
+ * |                 | 0, 1, 2, 3, …                                     | elementwise, not added     | any          |
+ * |                 | even steps                                        | added, elementwise         | of a result  |
+ * | ONS_FREQUENCIES | even ratios                                       | elementwise, not added     | of a result  |
+ *
+ * Whole steps: of 1, or from end to end, or from centre to centre, of a length of 1 or 2. Axes have four places or
+ * more. Nothing else may read it; views and pieces of it count as it. */
+#ifndef ONSTAGE_GRAPH_PASSES_TABLES_H
+#define ONSTAGE_GRAPH_PASSES_TABLES_H
+
+#include "graph/graph.h"
+
+/* On a graph as imported: float parameters that are such tables become ONS_CONSTANT, with the reason. `insists` (may be
+ * NULL) names initialisers that the user wants trained all the same. */
+void ons_classify_tables(ons_graph *graph, bool (*insists)(const void *context, const char *name), const void *context);
+
+#endif
