@@ -7,7 +7,7 @@
 #include "graph/passes/readers.h"
 
 enum { PLACES_MIN = 4, CHANNELS_MIN = 2, CHANNELS_MAX = 4 };
-static const double MASKED_MAX = -100; /* what masks add is this or less */
+static const double MASKED_MIN = 100; /* what masks add or subtract is this or more */
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
@@ -46,7 +46,7 @@ static bool holds_zeros(const numbers *n) {
 }
 
 static bool is_additive_mask(const numbers *n) {
-    double low = 0;
+    double large = 0;
     bool zero = false, two = true;
     for (int64_t k = 0; k < n->count && two; ++k) {
         double value = at(n, k);
@@ -55,9 +55,9 @@ static bool is_additive_mask(const numbers *n) {
         else if (low == 0 && value <= MASKED_MAX)
             low = value;
         else
-            two = value == low;
+            two = value == large;
     }
-    return two && zero && low < 0;
+    return two && zero && large != 0;
 }
 
 /* Ones where row - column ≥ `from` (or, `upper`, where it is not), zeros elsewhere. */

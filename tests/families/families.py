@@ -135,7 +135,7 @@ FAMILIES = [
     F("audio", "convolutions of one dimension, group and instance norm", vision.AudioNet, waves, **TRAINED_STATISTICS, opset=15),
     F("autoencoder", "autoencoder", vision.Autoencoder, digits, opset=13, loss="mse", **ADAM),
     F("diffusion", "diffusion U-Net with attention", vision.DiffusionUNet, noise, opset=17, loss="mse", dynamic=False),
-    F("diffusion_dynamo", "the same", vision.DiffusionUNet, noise, exporter="dynamo", opset=18, loss="mse", options=["--freeze", "unsqueeze_1"]),
+    F("diffusion_dynamo", "the same", vision.DiffusionUNet, noise, exporter="dynamo", opset=18, loss="mse"),
     F("bert", "BERT", language.bert, sentences, opset=14, dynamic=False),
     F("bert_dynamo", "the same", language.bert, sentences, exporter="dynamo", opset=18, dynamic=False, folding=False),
     F("gpt2", "GPT-2", language.gpt2, tokens(12, 48), opset=13, dynamic=False),

@@ -183,6 +183,7 @@ static float centres(int64_t k, const int64_t *dims) {
 }
 static float causal(int64_t k, const int64_t *dims) { return k % dims[1] > k / dims[1] ? -1e9f : 0.0f; }
 static float windows(int64_t k, const int64_t *dims) { return (k + k / dims[1]) % 3 == 0 ? -100.0f : 0.0f; }
+static float subtracted(int64_t k, const int64_t *dims) { return -1e-5f * causal(k, dims); }
 static float slightly(int64_t k, const int64_t *dims) { return causal(k, dims) != 0 ? -1.0f : 0.0f; }
 static float lower(int64_t k, const int64_t *dims) { return k % dims[1] <= k / dims[1]; }
 static float diagonal(int64_t k, const int64_t *dims) { return k % dims[1] == k / dims[1]; }
