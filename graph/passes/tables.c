@@ -52,8 +52,8 @@ static bool is_additive_mask(const numbers *n) {
         double value = at(n, k);
         if (value == 0)
             zero = true;
-        else if (low == 0 && value <= MASKED_MAX)
-            low = value;
+        else if (large == 0 && fabs(value) >= MASKED_MIN)
+            large = value;
         else
             two = value == large;
     }

@@ -282,7 +282,8 @@ Test(classify, masks) {
         {"mask", {6, 6}, causal, "Add(x,%)", ONS_MASK},
         {"layers.attn_mask", {8, 16}, windows, "Unsqueeze(%,shape):u Add(x,u)", ONS_MASK},
         {"mask", {6, 6}, causal, "Slice(%,shape,shape):s Where(x,s,x)", ONS_MASK},
-        {"mask", {6, 6}, slightly, "Add(x,%)", ONS_WEIGHT}, {"mask", {6, 6}, causal, "MatMul(x,%)", ONS_WEIGHT},
+        {"mul_3", {6, 6}, subtracted, "Sub(x,%)", ONS_MASK}, {"mask", {6, 6}, slightly, "Add(x,%)", ONS_WEIGHT},
+        {"mask", {6, 6}, causal, "MatMul(x,%)", ONS_WEIGHT},
         {"mask", {6, 6}, causal, "Add(x,%) MatMul(x,%)", ONS_WEIGHT}, {"tril", {6, 6}, lower, "Mul(x,%)", ONS_MASK},
         {"tril", {6, 6}, lower, "MatMul(x,%)", ONS_WEIGHT}, {"transform", {6, 6}, diagonal, "Mul(x,%)", ONS_WEIGHT});
 }
