@@ -1,5 +1,9 @@
 #include "kernels/common/expand.h"
 
+#include <string.h>
+
+#include "graph/operands.h"
+
 ons_value_id ons_expand_scalar_like(ons_mode_change *m, ons_value_id x, double value) {
     return ons_build_scalar(m->builder, ons_builder_type(m->builder, x).dtype, value);
 }
@@ -41,6 +45,35 @@ ons_value_id ons_expand_range(ons_mode_change *m, int64_t begin, int64_t count, 
     for (int64_t i = 0; i < count; ++i) numbers[i] = begin + i;
     ons_type type = ons_type_make(ONS_INT64, ons_shape_make(rank, dims));
     return ons_build_constant(m->builder, m->operands->name, &type, numbers);
+}
+
+ons_status *ons_expand_other(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
+                             uint32_t count, ons_value_id *outputs) {
+    ons_arena *arena = m->builder->graph->arena;
+    uint32_t declared = 0;
+    ons_attribute *attributes;
+    ons_operands operands;
+    ons_value_id *made;
+    bool *used;
+    ONS_TRY(ons_builder_finish(m->builder)); /* the inputs are there */
+    while (op->attributes[declared].name != NULL) ++declared;
+    ONS_NEW(attributes, arena, declared + 1);
+    for (uint32_t i = 0; i < declared; ++i) attributes[i] = op->attributes[i].default_value;
+    for (uint32_t i = 0; i < settings.count; ++i) attributes[settings.items[i].index] = settings.items[i].value;
+    ONS_TRY(ons_operands_make(m->builder->graph, op, m->operands->name, attributes, inputs.ids, inputs.count, count,
+                              arena, &operands));
+    ONS_TRY(ons_operands_infer(&operands));
+    ONS_NEW(made, arena, operands.output_count + 8); /* an expansion may be generous */
+    ONS_NEW(used, arena, operands.output_count + 8);
+    for (uint32_t i = 0; i < operands.output_count; ++i) used[i] = i < count;
+    ons_mode_change other = *m;
+    other.operands = &operands;
+    other.inputs = inputs.ids;
+    other.outputs = made;
+    other.outputs_used = used;
+    ONS_TRY(op->forms.mode(&other));
+    memcpy(outputs, made, count * sizeof *outputs);
+    return NULL;
 }
 
 ons_status *ons_expand_finish(ons_mode_change *m, ons_value_id result) {

@@ -43,6 +43,10 @@ ons_value_id ons_expand_slice(ons_mode_change *m, ons_value_id x, int64_t axis, 
 /* The int64 vector begin, begin + 1, … of `count` elements, of the given shape. */
 ons_value_id ons_expand_range(ons_mode_change *m, int64_t begin, int64_t count, uint32_t rank, const int64_t *dims);
 
+/* The nodes that stand for another operator of this kind, with `count` outputs. */
+ons_status *ons_expand_other(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
+                             uint32_t count, ons_value_id *outputs);
+
 /* The end of every expansion: its result as output 0. */
 ons_status *ons_expand_finish(ons_mode_change *m, ons_value_id result);
 
