@@ -115,7 +115,7 @@ ons_status *ons_model_check(const char *path, const ons_config *config, ons_chec
     ons_blockers blockers = {0};
     ons_model *model = NULL;
     ons_status *status =
-        c->arena == NULL ? ons_status_out_of_memory() : ons_model_open(path, config, &blockers, &model);
+        c->arena == NULL ? ons_status_out_of_memory() : ons_model_open(path, config, false, &blockers, &model);
     if (status == NULL) status = find_problems(model, config, &blockers, c);
     ons_vector_free(&blockers);
     ons_model_free(model);

@@ -157,6 +157,13 @@ ons_status *ons_config_set(ons_config *config, const char *option, const char *v
     return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option --%s", option);
 }
 
+const char *ons_config_get(const ons_config *config, const char *option) {
+    for (size_t i = 0; options[i].name != NULL; ++i)
+        if (strcmp(options[i].name, option) == 0 && places[i].kind == KIND_TEXT)
+            return *(const char *const *)((const char *)config + places[i].offset);
+    return NULL;
+}
+
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array) {
     ONS_CHECK(array->rank >= 1 && array->rank <= ONS_RANK_MAX, ONS_INVALID_ARGUMENT,
               "array '%s': rank %u is not between 1 and %d", name, array->rank, ONS_RANK_MAX);
@@ -201,6 +208,15 @@ ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
     return ons_status_new(ONS_INVALID_ARGUMENT,
                           "--loss: '%s' is not one of cross_entropy, nll, mse, l1, huber, bce_with_logits, graph",
                           config->loss);
+}
+
+ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss) {
+    ons_config usual = *config;
+    if (usual.loss == NULL)
+        usual.loss = ons_shape_elements(&judged->shape) == 1 ? "graph"
+                     : judged->shape.rank > 1                ? "cross_entropy"
+                                                             : "mse";
+    return ons_config_loss(&usual, loss);
 }
 
 static double number_or(const ons_number *number, double fallback) { return number->given ? number->value : fallback; }
@@ -293,11 +309,11 @@ ons_status *ons_config_threads(const ons_config *config, int *threads) {
     return NULL;
 }
 
-ons_status *ons_config_schedule(const ons_config *config, ons_schedule *schedule) {
+ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule) {
     static const char *const names[] = {"constant", "linear", "cosine"};
     for (int i = 0; i < 3; ++i)
         if (strcmp(config->lr_schedule, names[i]) == 0) {
-            *schedule = (ons_schedule)i;
+            *schedule = (ons_rate_schedule)i;
             return NULL;
         }
     return ons_status_new(ONS_INVALID_ARGUMENT, "--lr-schedule: '%s' is not one of constant, linear, cosine",
@@ -305,8 +321,8 @@ ons_status *ons_config_schedule(const ons_config *config, ons_schedule *schedule
 }
 
 ons_status *ons_config_check_supported(const ons_config *config) {
-    ONS_CHECK(config->stages == 1 && config->pipeline == NULL && config->partition == NULL && config->plan == NULL,
-              ONS_UNSUPPORTED, "this version runs one stage: leave out --stages, --pipeline, --partition and --plan");
+    ONS_CHECK(config->stages == 1 && config->plan == NULL, ONS_UNSUPPORTED,
+              "this version runs one stage: leave out --stages and --plan");
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
     ONS_CHECK(strcmp(config->precision, "fp32") == 0 || strcmp(config->precision, "bf16") == 0, ONS_INVALID_ARGUMENT,
@@ -327,7 +343,7 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     return NULL;
 }
 
-double ons_learning_rate(ons_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps) {
+double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps) {
     if (step <= warmup) return base * (double)step / (double)warmup;
     double done = steps > warmup ? (double)(step - warmup) / (double)(steps - warmup) : 0;
     switch (schedule) {

@@ -34,7 +34,7 @@ typedef struct ons_number { /* a number that may be left to a default of its con
 
 typedef ONS_VECTOR(ons_pair) ons_pairs;
 
-typedef enum ons_schedule { ONS_SCHEDULE_CONSTANT, ONS_SCHEDULE_LINEAR, ONS_SCHEDULE_COSINE } ons_schedule;
+typedef enum ons_rate_schedule { ONS_SCHEDULE_CONSTANT, ONS_SCHEDULE_LINEAR, ONS_SCHEDULE_COSINE } ons_rate_schedule;
 
 struct ons_config {
     ons_arena *arena;
@@ -61,8 +61,11 @@ struct ons_config {
     int64_t warmup;
     /* run */
     int64_t steps, epochs, seed, threads, stages;
-    const char *memory, *device, *precision, *pipeline, *partition, *transport, *plan;
+    const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
     bool pin;
+    /* planning */
+    const char *device_profile, *cost_graph, *report, *prices;
+    bool max_batch;
     /* results */
     const char *out, *export_form, *checkpoint;
     int64_t checkpoint_every, val_every;
@@ -77,17 +80,19 @@ ons_config *ons_config_hold(const ons_config *config);
 
 /* Derived settings; each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
+/* The same where planning and profiling need no --loss: by the type of what is judged then. */
+ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss);
 ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer);
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode);
 ons_status *ons_config_memory(const ons_config *config, int64_t *bytes); /* 0: no cap */
 ons_status *ons_config_threads(const ons_config *config, int *threads);
-ons_status *ons_config_schedule(const ons_config *config, ons_schedule *schedule);
+ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule);
 double ons_config_base_rate(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 
 /* The rate of step `step` (from 1) of `steps`: rises linearly over the warm-up, then follows the schedule down to 0. */
-double ons_learning_rate(ons_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps);
+double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps);
 
 /* Fails where a --train or --freeze matches no initialiser of the imported graph: most likely a typing error. */
 ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph);

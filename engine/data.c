@@ -134,7 +134,8 @@ static int64_t exported_rows(const ons_model *model) {
 
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *b) {
     int64_t fixed = exported_rows(model);
-    *b = (ons_batching){config->batch, config->micro_batches, 0, fixed > 0};
+    *b =
+        (ons_batching){config->batch, config->micro_batches > 0 ? config->micro_batches : config->stages, 0, fixed > 0};
     for (size_t i = 0; fixed == 0 && b->batch == 0 && i < config->dims.count; ++i) {
         /* --dim of the batch's symbol says the size of a micro-batch. */
         for (size_t k = 0; k < model->graph->inputs.count; ++k) {

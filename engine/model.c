@@ -40,13 +40,15 @@ static ons_status *import_options(const ons_config *config, ons_arena *arena, on
     return wanted_outputs(config, arena, options);
 }
 
-static ons_status *open_model(ons_model *m, const char *path, const ons_config *config, ons_blockers *blockers) {
+static ons_status *open_model(ons_model *m, const char *path, const ons_config *config, bool structure,
+                              ons_blockers *blockers) {
     m->arena = ons_arena_new();
     if (m->arena == NULL) return ons_status_out_of_memory();
     m->path = ons_arena_copy_text(m->arena, path);
     m->registry = ons_kernels_registry();
     ons_import_options options;
     ONS_TRY(import_options(config, m->arena, &options));
+    options.allow_missing_data = structure;
     ONS_TRY(ons_store_init(&m->store));
     ONS_TRY(ons_model_file_open(path, &m->file));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
@@ -57,10 +59,11 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     return NULL;
 }
 
-ons_status *ons_model_open(const char *path, const ons_config *config, ons_blockers *blockers, ons_model **result) {
+ons_status *ons_model_open(const char *path, const ons_config *config, bool structure, ons_blockers *blockers,
+                           ons_model **result) {
     ons_model *m = calloc(1, sizeof *m);
     if (m == NULL) return ons_status_out_of_memory();
-    ons_status *status = open_model(m, path, config, blockers);
+    ons_status *status = open_model(m, path, config, structure, blockers);
     if (status != NULL) {
         ons_model_free(m);
         return status;
@@ -70,7 +73,7 @@ ons_status *ons_model_open(const char *path, const ons_config *config, ons_block
 }
 
 ons_status *ons_model_load(const char *path, const ons_config *config, ons_model **model) {
-    return ons_model_open(path, config, NULL, model);
+    return ons_model_open(path, config, false, NULL, model);
 }
 
 void ons_model_free(ons_model *m) {

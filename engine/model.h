@@ -15,7 +15,9 @@ struct ons_model {
     ons_arena *arena;
 };
 
-/* `blockers` as in ons_import; texts in the model's graph. */
-ons_status *ons_model_open(const char *path, const ons_config *config, ons_blockers *blockers, ons_model **model);
+/* `blockers` as in ons_import; texts in the model's graph. `structure`: weights in external files may be missing, which
+ * is enough for planning. */
+ons_status *ons_model_open(const char *path, const ons_config *config, bool structure, ons_blockers *blockers,
+                           ons_model **model);
 
 #endif

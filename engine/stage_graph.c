@@ -88,12 +88,16 @@ static ons_status *attach_loss(assembly *a) {
     const ons_stage_graph_options *o = a->o;
     ons_stage_graph *r = a->r;
     ons_loss_options loss;
-    ONS_TRY(ons_config_loss(o->config, &loss));
+    if (o->dataset == NULL && r->output_count > 0)
+        ONS_TRY(ons_config_loss_or_usual(o->config, &ons_graph_value(r->graph, r->outputs[0])->type, &loss));
+    else
+        ONS_TRY(ons_config_loss(o->config, &loss));
     ONS_TRY(resolve_output(a, &loss.output));
     bool target = o->dataset != NULL && ons_dataset_find(o->dataset, ONS_TARGET_FIELD) != ONS_NO_FIELD;
     if (loss.role != ONS_ROLE_SAMPLE_MEAN) {
-        ONS_CHECK(target, ONS_INVALID_ARGUMENT, "--loss %s needs targets; give --target FILE", o->config->loss);
-        loss.target = target_type(o->dataset, o->rows);
+        ONS_CHECK(target || o->dataset == NULL, ONS_INVALID_ARGUMENT, "--loss %s needs targets; give --target FILE",
+                  o->config->loss);
+        if (target) loss.target = target_type(o->dataset, o->rows);
     }
     ONS_TRY(ons_attach_loss(r->graph, o->model->registry, &loss, &r->target, &a->loss_part, &r->prediction));
     if (ons_loss_counts_classes(loss.role)) /* the loss's own attribute 0, see graph/passes/loss.h */

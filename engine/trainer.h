@@ -45,7 +45,7 @@ struct ons_trainer {
     ons_batching batching;
     ons_course training, validation; /* validation.dataset NULL: none */
     ons_stepper *stepper;
-    ons_schedule schedule;
+    ons_rate_schedule schedule;
     int threads;
     int64_t step, steps, steps_per_epoch, validate_every;
     uint64_t digest; /* of all that must stay the same for a resumed run to go on as before */

@@ -58,6 +58,9 @@ void ons_config_free(ons_config *config); /* NULL is fine */
  * Fails where there is no such option or the value does not fit. `value` is copied. */
 ons_status *ons_config_set(ons_config *config, const char *option, const char *value);
 
+/* What an option of kind text was set to, or its default; NULL: neither. Lives as long as the configuration. */
+const char *ons_config_get(const ons_config *config, const char *option);
+
 /* Element types of arrays, numbered as in ONNX. */
 typedef enum ons_element_type {
     ONS_ELEMENT_FLOAT32 = 1,
@@ -234,6 +237,21 @@ ons_status *ons_trainer_get_status(ons_trainer *trainer, ons_trainer_status *sta
 /* A trainable weight as it is now; `values` must hold its elements as float32. Fails where there is none of that name.
  */
 ons_status *ons_trainer_read(ons_trainer *trainer, const char *initialiser, float *values, size_t count);
+
+/* ----------------------------------------------------------------------------------------------------------- planning
+ */
+
+typedef struct ons_planning ons_planning;
+
+/* Plans how a model is trained: stages, swap, recompute, memory and time, as the configuration asks (stages, memory,
+ * pipeline, partition, device-profile, …). Weights in external files may be missing. `path` NULL: the option
+ * "cost-graph" names a profile to plan instead. Fails with ONS_OUT_OF_MEMORY where nothing fits, saying what would. */
+ons_status *ons_planning_new(const char *path, const ons_config *config, ons_planning **planning);
+void ons_planning_free(ons_planning *planning); /* NULL is fine */
+/* The plan as text for people; lives as long as the planning. */
+const char *ons_planning_text(const ons_planning *planning);
+/* Writes the plan file, whole or not at all. */
+ons_status *ons_planning_write(const ons_planning *planning, const char *path);
 
 /* --------------------------------------------------------------------------------------------------------- evaluation
  */

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_PLANNER_GRAPH_WORK_H
 #define ONSTAGE_PLANNER_GRAPH_WORK_H
 
-#include "graph/liveness.h"
+#include "graph/registry.h"
 #include "planner/device_profile.h"
 #include "planner/workload.h"
 
@@ -23,15 +23,18 @@ typedef struct ons_graph_work_options {
     int64_t samples; /* in a micro-batch */
 } ons_graph_work_options;
 
-/* `node_of_position[i]`: the forward node at position i; `position_of_node[n]`: where node n goes with (its own, or
- * that of the forward node that it was derived from); `value_of_tensor[t]`. All in `arena`. */
 typedef struct ons_graph_work {
     ons_workload work;
-    ons_node_id *node_of_position;
-    uint32_t *position_of_node;
+    ons_node_id
+        *node_of_position;      /* the forward node at each position; the order is the graph's, which is the file's */
+    uint32_t *position_of_node; /* where each node of the graph goes with */
     ons_value_id *value_of_tensor;
+    ons_value_id *root_of_value; /* the value whose bytes a view shows; itself for all others */
 } ons_graph_work;
 
+/* Everything in `arena`; names are the graph's. What a position holds: a forward node; the nodes that autograd made for
+ * it (ons_node.origin); accumulation and update of the weights whose gradients come from it. Views count as nodes but
+ * not as tensors: their readers read what they show. */
 ons_status *ons_graph_work_make(const ons_graph_work_options *options, ons_arena *arena, ons_graph_work *result);
 
 #endif

@@ -58,6 +58,7 @@ typedef struct ons_plan_stage {
 typedef struct ons_plan {
     ons_plan_subject subject;
     const char *partition, *memory; /* strategies that made it */
+    const char *order;              /* of the nodes that stages are intervals of: "file", "depth", … */
     ons_pipeline pipeline;
     int64_t capacity_bytes; /* the cap; 0: none */
     ons_plan_stage *stages;

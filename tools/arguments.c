@@ -10,6 +10,7 @@
 enum { KEY_FIRST = 1000, KEY_NEGATIVE = 10000, KEY_END = 20000, HELP_BYTES = 512 };
 
 typedef struct parsing {
+    const ons_subcommand *subcommand;
     ons_config *config;
     const char *model;
     ons_status *failure;
@@ -29,8 +30,13 @@ static error_t parse_one(int key, char *argument, struct argp_state *state) {
         return 0;
     }
     if (key == ARGP_KEY_ARG) argp_error(state, "one model at a time: what is '%s'?", argument);
-    if (key == ARGP_KEY_END && p->model == NULL) argp_error(state, "which model? Give MODEL.onnx");
+    if (key == ARGP_KEY_END && p->model == NULL && !p->subcommand->model_optional)
+        argp_error(state, "which model? Give MODEL.onnx");
     if (key == 'h') argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    if (key == 'o') {
+        p->failure = ons_config_set(p->config, "out", argument);
+        return p->failure == NULL ? 0 : EINVAL;
+    }
     if (key < KEY_FIRST || key >= KEY_END) /* argp's own keys lie on both sides */
         return ARGP_ERR_UNKNOWN;
     p->failure = set_option(p, key, argument);
@@ -61,7 +67,7 @@ static struct argp_option *make_table(const ons_subcommand *subcommand) {
     const ons_option *options = ons_options();
     size_t count = 0, used = 0;
     while (options[count].name != NULL) ++count;
-    struct argp_option *table = calloc(3 * count + 2, sizeof *table);
+    struct argp_option *table = calloc(3 * count + 3, sizeof *table);
     const char *group = "";
     for (size_t i = 0; table != NULL && i < count; ++i) {
         const ons_option *option = &options[i];
@@ -77,7 +83,10 @@ static struct argp_option *make_table(const ons_subcommand *subcommand) {
             table[used++] = (struct argp_option){negative, KEY_NEGATIVE + (int)i, NULL, OPTION_HIDDEN, NULL, 0};
         }
     }
-    if (table != NULL) table[used] = (struct argp_option){.key = 'h', .flags = OPTION_HIDDEN};
+    if (table != NULL) {
+        table[used++] = (struct argp_option){.key = 'h', .flags = OPTION_HIDDEN};
+        table[used] = (struct argp_option){.key = 'o', .arg = "FILE", .flags = OPTION_HIDDEN}; /* --out */
+    }
     return table;
 }
 
@@ -93,7 +102,7 @@ int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv,
         sprintf(text, "%s\v%s", subcommand->summary, subcommand->epilogue == NULL ? "" : subcommand->epilogue);
     struct argp_option *table = make_table(subcommand);
     if (text == NULL || table == NULL) exit(ONS_OUT_OF_MEMORY);
-    parsing p = {.config = config};
+    parsing p = {.subcommand = subcommand, .config = config};
     const struct argp parser = {.options = table, .parser = parse_one, .args_doc = "MODEL.onnx", .doc = text};
     argv[0] = (char *)subcommand->name; /* what argp calls the program */
     program_invocation_name = argv[0];

@@ -20,6 +20,7 @@ static const ons_subcommand subcommand = {
     groups,
     hides,
     "Example: onstage eval trained.onnx --input x.npy --target y.npy --loss cross_entropy --metric accuracy",
+    false,
 };
 
 static volatile sig_atomic_t interrupted;

@@ -13,6 +13,7 @@ static const ons_subcommand subcommand = {
     groups,
     hides,
     NULL,
+    false,
 };
 
 static void print_list(const char *title, const ons_tensor_info *list, size_t count) {

@@ -17,6 +17,7 @@ static const ons_subcommand subcommand = {
     hides,
     "Ctrl-C finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit code 8.\n\n"
     "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out trained.onnx",
+    false,
 };
 
 static volatile sig_atomic_t interrupted;

@@ -46,6 +46,20 @@ static ons_status *class_axis(const ons_type *prediction, const ons_type *target
     return NULL;
 }
 
+/* Without data: images and rows have their classes at axis 1, sequences of tokens at the end. */
+static ons_status *usual_target(const ons_type *prediction, int64_t *wanted, ons_type *target) {
+    uint32_t rank = prediction->shape.rank, axis = rank == 3 ? 2 : 1;
+    ONS_CHECK(rank > 0 && (rank > 1 || *wanted != ONS_CLASS_AXIS_AUTO), ONS_INVALID_ARGUMENT,
+              "the output has no axis of classes; choose another --loss or --loss-output");
+    if (*wanted != ONS_CLASS_AXIS_AUTO)
+        ONS_CHECK(ons_axis_resolve(*wanted, rank, &axis), ONS_INVALID_ARGUMENT,
+                  "--class-axis %lld lies outside the prediction's %u axes", (long long)*wanted, rank);
+    *wanted = axis;
+    *target = (ons_type){.dtype = ONS_INT64, .shape = {.rank = rank - 1}};
+    for (uint32_t i = 0; i + 1 < rank; ++i) target->shape.dims[i] = prediction->shape.dims[i < axis ? i : i + 1];
+    return NULL;
+}
+
 ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,
                             ons_value_id *target, ons_value_id *loss, ons_value_id *prediction) {
     *target = ONS_NONE;
@@ -62,12 +76,17 @@ ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, cons
         return ons_builder_finish(&b);
     }
     bool classes = ons_loss_counts_classes(options->role);
-    ons_type wanted = classes ? options->target : ons_type_make(type.dtype, type.shape);
+    int64_t axis_wanted = options->class_axis;
+    ons_type wanted = ons_type_make(type.dtype, type.shape);
+    if (classes && options->target.dtype != ONS_NO_DTYPE)
+        wanted = options->target;
+    else if (classes)
+        ONS_TRY(usual_target(&type, &axis_wanted, &wanted));
     ONS_TRY(ons_graph_add_value(graph, "target", ONS_INPUT, &wanted, target));
     ONS_PUSH(&graph->inputs, *target);
     if (classes) {
         uint32_t axis = 0;
-        ONS_TRY(class_axis(&type, &options->target, options->class_axis, &axis));
+        ONS_TRY(class_axis(&type, &wanted, axis_wanted, &axis));
         *loss = ons_build(&b, op, ONS_IN(*prediction, *target),
                           ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, options->ignore_index)));
     } else {

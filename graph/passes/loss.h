@@ -25,7 +25,8 @@ enum { ONS_DEFAULT_IGNORE_INDEX = -100, ONS_CLASS_AXIS_AUTO = INT32_MIN };
 typedef struct ons_loss_options {
     ons_role role;
     const char *output; /* the graph output to be judged; NULL: the first (float) one */
-    ons_type target;    /* of a micro-batch, for class targets; others have the prediction's type */
+    ons_type target;    /* of a micro-batch, for class targets; others have the prediction's type. No dtype: as class
+                           targets usually are (planning needs no data) */
     int64_t class_axis; /* ONS_CLASS_AXIS_AUTO: the axis that the target lacks, axis 1 where ambiguous */
     int64_t ignore_index;
     double delta;

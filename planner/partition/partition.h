@@ -67,6 +67,8 @@ typedef struct ons_partition_strategy {
 /* NULL where there is none. A strategy is a line in strategies.inc. */
 const ons_partition_strategy *ons_partition_strategy_find(const char *name);
 extern const ons_partition_strategy *const ons_partition_strategies[]; /* ends with NULL */
+/* Whether it may be given the nodes in another order than the file's. */
+bool ons_partition_takes_any_order(const ons_partition_strategy *strategy);
 
 /* Fills in feasibility, bottleneck and least capacity of given cuts. */
 ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition);

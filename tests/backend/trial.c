@@ -66,7 +66,7 @@ static void forget_graph(trial *t) {
 /* Import and binding with the chosen inputs as constants. Training mode is what the file's nodes say. */
 static ons_status *bind(trial *t, const char *path, const data_set *set) {
     forget_graph(t);
-    ONS_TRY(ons_model_open(path, NULL, NULL, &t->model));
+    ONS_TRY(ons_model_open(path, NULL, false, NULL, &t->model));
     ONS_TRY(state_inputs(t, set));
     ons_bind_options options = {.mode = {.training = true, .batchnorm = ONS_AS_GRAPH, .dropout = ONS_AS_GRAPH}};
     return ons_bind(t->model->graph, t->model->registry, &options, NULL, &t->graph);

@@ -1,0 +1,42 @@
+#include "engine/plan_input.h"
+
+#include <inttypes.h>
+
+static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
+    in->arena = ons_arena_new();
+    if (in->arena == NULL) return ons_status_out_of_memory();
+    ONS_CHECK(o->batch % o->micro_batches == 0, ONS_INVALID_ARGUMENT,
+              "--batch %" PRId64 " cannot be split into %" PRId64 " equal micro-batches; choose a multiple", o->batch,
+              o->micro_batches);
+    in->batch = o->batch;
+    in->micro_batches = o->micro_batches;
+    ons_stage_graph_options graph = {
+        .model = o->model,
+        .config = o->config,
+        .rows = o->batch / o->micro_batches,
+        .training = true,
+        .repeats = o->accumulates,
+    };
+    ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
+    ONS_TRY(ons_graph_cost_analytic(in->stage.graph, o->profile, in->arena, &in->cost));
+    ons_graph_work_options work = {
+        .graph = in->stage.graph,
+        .registry = o->model->registry,
+        .cost = &in->cost,
+        .samples = graph.rows,
+    };
+    return ons_graph_work_make(&work, in->arena, &in->graph_work);
+}
+
+ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_input *input) {
+    *input = (ons_plan_input){0};
+    ons_status *status = make(options, input);
+    if (status != NULL) ons_plan_input_free(input);
+    return status;
+}
+
+void ons_plan_input_free(ons_plan_input *input) {
+    ons_stage_graph_free(&input->stage);
+    ons_arena_free(input->arena);
+    *input = (ons_plan_input){0};
+}

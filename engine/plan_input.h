@@ -1,0 +1,29 @@
+/* From a model and options to what the planner plans. */
+#ifndef ONSTAGE_ENGINE_PLAN_INPUT_H
+#define ONSTAGE_ENGINE_PLAN_INPUT_H
+
+#include "engine/model.h"
+#include "engine/stage_graph.h"
+#include "planner/graph_work.h"
+#include "planner/plan.h"
+
+typedef struct ons_plan_input {
+    ons_arena *arena; /* owned */
+    ons_stage_graph stage;
+    ons_graph_cost cost;
+    ons_graph_work graph_work; /* graph_work.work is what is planned */
+    int64_t batch, micro_batches;
+} ons_plan_input;
+
+typedef struct ons_plan_input_options {
+    const ons_model *model;
+    const ons_config *config;
+    const ons_device_profile *profile;
+    int64_t batch, micro_batches;
+    bool accumulates; /* gradients are summed over micro-batches: always so in a pipeline */
+} ons_plan_input_options;
+
+ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_input *input);
+void ons_plan_input_free(ons_plan_input *input); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,178 @@
+#include "engine/planning.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static const ons_workload *work_of(const ons_planning *p) {
+    return p->model == NULL ? &p->file : &p->input.graph_work.work;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- problem */
+
+static ons_status *unknown(const char *option, const char *value, const char *names) {
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--%s: there is no '%s'; take one of%s", option, value, names);
+}
+
+/* " a b c": what is after the list's own names. */
+static const char *partition_names(ons_arena *arena) {
+    const char *text = "";
+    for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL && text != NULL; ++s)
+        text = ons_arena_format(arena, "%s %s", text, (*s)->name);
+    return text == NULL ? "" : text;
+}
+
+static const char *memory_names(ons_arena *arena) {
+    const char *text = "";
+    for (const ons_memory_strategy *const *s = ons_memory_strategies; *s != NULL && text != NULL; ++s)
+        text = ons_arena_format(arena, "%s %s", text, (*s)->name);
+    return text == NULL ? "" : text;
+}
+
+static ons_status *choose_strategies(ons_planning *p) {
+    const ons_config *c = p->config;
+    p->strategy = ons_partition_strategy_find(c->partition);
+    if (p->strategy == NULL) return unknown("partition", c->partition, partition_names(p->arena));
+    p->problem.memory = ons_memory_strategy_find(c->memory_strategy);
+    if (p->problem.memory == NULL) return unknown("memory-strategy", c->memory_strategy, memory_names(p->arena));
+    return ons_pipeline_parse(c->pipeline, &p->problem.pipeline.kind);
+}
+
+/* --memory, or all that the device has; either way the libraries' share comes off it. */
+static ons_status *choose_capacity(ons_planning *p) {
+    char cap[ONS_BYTES_TEXT], reserve[ONS_BYTES_TEXT];
+    int64_t bytes;
+    ONS_TRY(ons_config_memory(p->config, &bytes));
+    if (bytes == 0) bytes = p->profile.memory_bytes;
+    ONS_CHECK(bytes > p->profile.reserve_bytes, ONS_OUT_OF_MEMORY,
+              "--memory %s is less than the %s that the device's own libraries take",
+              ons_bytes_print((double)bytes, cap), ons_bytes_print((double)p->profile.reserve_bytes, reserve));
+    p->problem.capacity_bytes = bytes - p->profile.reserve_bytes;
+    return NULL;
+}
+
+static ons_status *pose(ons_planning *p) {
+    ONS_TRY(choose_strategies(p));
+    ONS_TRY(ons_device_profile_load(p->config->device_profile, p->arena, &p->profile));
+    ONS_TRY(choose_capacity(p));
+    p->problem.link_bandwidth = p->profile.link_bandwidth;
+    p->problem.link_latency = p->profile.link_latency;
+    p->problem.host_bandwidth = p->profile.host_bandwidth;
+    p->problem.host_latency = p->profile.host_latency;
+    p->problem.pipeline.stages = (uint32_t)p->config->stages;
+    return NULL;
+}
+
+ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batches) {
+    ons_plan_input_options options = {
+        .model = p->model,
+        .config = p->config,
+        .profile = &p->profile,
+        .batch = batch,
+        .micro_batches = micro_batches,
+        .accumulates = micro_batches > 1 || p->problem.pipeline.stages > 1,
+    };
+    ons_plan_input_free(&p->input);
+    ONS_TRY(ons_plan_input_make(&options, &p->input));
+    p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
+    p->problem.work = work_of(p);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- plan */
+
+static void name_subject(ons_planning *p, int64_t batch, int64_t micro_batches) {
+    ons_plan_subject *s = &p->plan.subject;
+    s->model = p->model == NULL ? p->config->cost_graph : p->model->path;
+    s->batch = batch;
+    s->micro_batches = micro_batches;
+    s->loss = p->config->loss;
+    s->optimizer = p->config->optimizer;
+    s->precision = p->config->precision;
+    s->device_profile = p->profile.name;
+    s->threads = p->config->threads;
+    p->plan.partition = p->strategy->name;
+}
+
+static ons_status *plan_batch(ons_planning *p, int64_t batch, int64_t micro_batches) {
+    ONS_TRY(ons_planning_pose(p, batch, micro_batches));
+    ONS_TRY(ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned));
+    name_subject(p, batch, micro_batches);
+    return NULL;
+}
+
+/* The largest number of samples in a micro-batch that fits: doubling, then halving the gap. */
+static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
+    int64_t fits = 0, fails = 0;
+    for (int64_t rows = 1; fails == 0 || fits + 1 < fails;) {
+        ONS_TRY(plan_batch(p, rows * micro_batches, micro_batches));
+        *(p->planned.partition.feasible ? &fits : &fails) = rows;
+        if (fails == 1 || rows >= INT64_C(1) << 30) break;
+        rows = fails == 0 ? 2 * rows : fits + (fails - fits) / 2;
+    }
+    if (fits == 0) return NULL; /* the last plan says what one sample needs */
+    return plan_batch(p, fits * micro_batches, micro_batches);
+}
+
+static ons_status *plan_model(ons_planning *p, const char *path) {
+    ons_batching batching;
+    ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
+    ONS_TRY(ons_choose_batching(p->model, p->config, &batching));
+    if (!p->config->max_batch) return plan_batch(p, batching.batch, batching.micro_batches);
+    ONS_CHECK(!batching.fixed, ONS_INVALID_ARGUMENT,
+              "--max-batch needs a model with a batch that is not fixed; export it with a dynamic batch axis");
+    return plan_largest(p, batching.micro_batches);
+}
+
+static ons_status *make(ons_planning *p, const char *path) {
+    p->arena = ons_arena_new();
+    if (p->arena == NULL) return ons_status_out_of_memory();
+    ONS_TRY(pose(p));
+    ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx or --cost-graph FILE");
+    ONS_TRY(plan_model(p, path));
+    ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
+    return ons_planning_describe(p, &p->text);
+}
+
+ons_status *ons_planning_new(const char *path, const ons_config *config, ons_planning **result) {
+    ons_planning *p = calloc(1, sizeof *p);
+    if (p == NULL) return ons_status_out_of_memory();
+    p->config = ons_config_hold(config);
+    ons_status *status = make(p, path);
+    if (status != NULL) {
+        ons_planning_free(p);
+        return status;
+    }
+    *result = p;
+    return NULL;
+}
+
+void ons_planning_free(ons_planning *p) {
+    if (p == NULL) return;
+    ons_plan_input_free(&p->input);
+    ons_model_free(p->model);
+    ons_config_free(p->config);
+    ons_arena_free(p->arena);
+    free(p->text);
+    free(p);
+}
+
+const char *ons_planning_text(const ons_planning *p) { return p->text; }
+
+ons_status *ons_planning_write(const ons_planning *p, const char *path) {
+    char *text;
+    ons_file_writer *writer;
+    ONS_TRY(ons_plan_print(&p->plan, &text));
+    ons_status *status = ons_file_writer_open(path, &writer);
+    if (status == NULL) {
+        status = ons_file_write(writer, text, strlen(text));
+        if (status == NULL)
+            status = ons_file_commit(writer);
+        else
+            ons_file_discard(writer);
+    }
+    free(text);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* A plan in the making: what it is for, what was found. */
+#ifndef ONSTAGE_ENGINE_PLANNING_H
+#define ONSTAGE_ENGINE_PLANNING_H
+
+#include "engine/plan_input.h"
+#include "planner/planner.h"
+
+struct ons_planning {
+    ons_arena *arena;
+    ons_config *config; /* held */
+    ons_model *model;   /* NULL: planned from a cost graph */
+    ons_device_profile profile;
+    const ons_partition_strategy *strategy;
+    ons_planning_problem problem;
+    ons_plan_input input; /* of a model */
+    ons_workload file;    /* of a cost graph */
+    ons_planned planned;
+    ons_plan plan;
+    char *text;
+};
+
+/* The problem for a batch of so many samples in so many micro-batches; frees the input of an earlier one. */
+ons_status *ons_planning_pose(ons_planning *planning, int64_t batch, int64_t micro_batches);
+
+/* The report in words; free with free(). */
+ons_status *ons_planning_describe(const ons_planning *planning, char **text);
+
+#endif

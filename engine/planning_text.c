@@ -1,0 +1,78 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/planning.h"
+
+typedef struct writer {
+    FILE *out;
+    const ons_planning *p;
+} writer;
+
+static const char *size(int64_t bytes, char text[static ONS_BYTES_TEXT]) {
+    return ons_bytes_print((double)bytes, text);
+}
+
+static void describe_subject(const writer *w) {
+    const ons_plan *plan = &w->p->plan;
+    char cap[ONS_BYTES_TEXT];
+    fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch);
+    if (plan->subject.micro_batches > 1) fprintf(w->out, " in %" PRId64 " micro-batches", plan->subject.micro_batches);
+    fprintf(w->out, ", %u stage%s of %s (%s free for each)\n", plan->pipeline.stages,
+            plan->pipeline.stages == 1 ? "" : "s", w->p->profile.title, size(plan->capacity_bytes, cap));
+    fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s; planned in %.3f s\n\n",
+            ons_pipeline_name(plan->pipeline.kind), plan->partition, plan->order, plan->memory, plan->planning_seconds);
+}
+
+static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint32_t *recomputed) {
+    *swapped = *recomputed = 0;
+    for (uint32_t i = 0; i < stage->decision_count; ++i) {
+        *swapped += stage->decisions[i].decision == ONS_SWAP;
+        *recomputed += stage->decisions[i].decision == ONS_RECOMPUTE;
+    }
+}
+
+static void describe_stages(const writer *w) {
+    const ons_plan *plan = &w->p->plan;
+    fprintf(w->out, "stage  nodes  micro-batch   memory      free        swapped  recomputed  first node\n");
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+        const ons_plan_stage *s = &plan->stages[i];
+        uint32_t swapped, recomputed;
+        char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT];
+        count_decisions(s, &swapped, &recomputed);
+        fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds,
+                size(s->memory_bytes, memory), size(plan->capacity_bytes - s->memory_bytes, left), swapped, recomputed,
+                s->first_node);
+    }
+}
+
+static void describe_memory(const writer *w) {
+    const ons_plan *plan = &w->p->plan;
+    fprintf(w->out, "\nstage  weights     versions    gradients   optimiser   stashed     running     transfers\n");
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+        const ons_stage_memory *m = &plan->stages[i].memory;
+        const int64_t parts[] = {m->weights, m->versions, m->gradients, m->states, m->stash, m->peak, m->transfers};
+        fprintf(w->out, "%5u", i);
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k) {
+            char text[ONS_BYTES_TEXT];
+            fprintf(w->out, "  %-10s", size(parts[k], text));
+        }
+        fputc('\n', w->out);
+    }
+}
+
+ons_status *ons_planning_describe(const ons_planning *p, char **text) {
+    size_t length;
+    writer w = {.out = open_memstream(text, &length), .p = p};
+    if (w.out == NULL) return ons_status_out_of_memory();
+    describe_subject(&w);
+    describe_stages(&w);
+    describe_memory(&w);
+    fprintf(w.out,
+            "\nslowest stage %.3f ms a micro-batch; a step of %" PRId64 " samples takes %.3f ms: %.1f samples/s\n",
+            1e3 * p->plan.bottleneck_seconds, p->plan.subject.batch, 1e3 * p->plan.step_seconds,
+            (double)p->plan.subject.batch / p->plan.step_seconds);
+    bool failed = ferror(w.out) != 0;
+    if (fclose(w.out) != 0 || failed) return ons_status_out_of_memory();
+    return NULL;
+}

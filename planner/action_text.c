@@ -1,0 +1,47 @@
+#include "planner/action_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const codes[ONS_ACTION_COUNT] = {
+    [ONS_ACTION_FORWARD] = "F",
+    [ONS_ACTION_BACKWARD] = "B",
+    [ONS_ACTION_INPUT_GRADIENT] = "I",
+    [ONS_ACTION_WEIGHT_GRADIENT] = "W",
+    [ONS_ACTION_UPDATE] = "U",
+    [ONS_ACTION_SEND_ACTIVATION] = "SA",
+    [ONS_ACTION_RECEIVE_ACTIVATION] = "RA",
+    [ONS_ACTION_SEND_GRADIENT] = "SG",
+    [ONS_ACTION_RECEIVE_GRADIENT] = "RG",
+    [ONS_ACTION_ALL_REDUCE] = "AR",
+    [ONS_ACTION_SWAP_OUT] = "SO",
+    [ONS_ACTION_SWAP_IN] = "SI",
+    [ONS_ACTION_RECOMPUTE] = "RC",
+};
+
+const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]) {
+    snprintf(text, ONS_ACTION_TEXT, "%u%s%u", action->stage, codes[action->kind], action->micro_batch);
+    return text;
+}
+
+/* A decimal number without sign, spaces or leading zeros. */
+static bool read_number(const char **text, uint32_t *number) {
+    const char *start = *text;
+    uint64_t value = 0;
+    for (; **text >= '0' && **text <= '9' && *text - start < 10; ++*text) value = 10 * value + (uint64_t)(**text - '0');
+    *number = (uint32_t)value;
+    return *text > start && value < UINT32_MAX && (*start != '0' || *text == start + 1);
+}
+
+bool ons_action_parse(const char *text, ons_action *action) {
+    if (!read_number(&text, &action->stage)) return false;
+    size_t length = strspn(text, "ABCFGIORSUW");
+    for (int kind = 0; kind < ONS_ACTION_COUNT; ++kind) {
+        if (strlen(codes[kind]) != length || strncmp(codes[kind], text, length) != 0) continue;
+        action->kind = (ons_action_kind)kind;
+        text += length;
+        return read_number(&text, &action->micro_batch) && *text == '\0';
+    }
+    return false;
+}

@@ -1,0 +1,15 @@
+/* Actions as short texts, close to PyTorch's schedule files: "2F0" is stage 2, forward, micro-batch 0. */
+#ifndef ONSTAGE_PLANNER_ACTION_TEXT_H
+#define ONSTAGE_PLANNER_ACTION_TEXT_H
+
+#include "planner/pipeline.h"
+
+/*   F forward   B backward   I input gradient   W weight gradient   U update
+ *   SA RA  send, receive activation   SG RG  send, receive gradient   AR  all-reduce
+ *   SO SI  swap out, swap in          RC     recompute */
+enum { ONS_ACTION_TEXT = 32 };
+const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]);
+/* false where the text is none. */
+bool ons_action_parse(const char *text, ons_action *action);
+
+#endif

@@ -1,0 +1,88 @@
+#include "planner/graph_positions.h"
+
+typedef struct finder {
+    const ons_graph *graph;
+    ons_graph_work *r;
+    uint32_t count;
+} finder;
+
+/* A view shows the bytes of its source, which may be a view itself. */
+static ons_status *find_roots(finder *f, ons_arena *arena) {
+    ONS_NEW(f->r->root_of_value, arena, f->graph->values.count + 1);
+    for (ons_value_id id = 0; id < f->graph->values.count; ++id) f->r->root_of_value[id] = id;
+    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(f->graph, id);
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
+            bool same = alias->kind == ONS_ALIAS_VIEW || alias->kind == ONS_ALIAS_STATE;
+            if (!same || alias->output >= node->output_count || node->outputs[alias->output] == ONS_NONE ||
+                alias->input >= node->input_count || node->inputs[alias->input] == ONS_NONE)
+                continue;
+            f->r->root_of_value[node->outputs[alias->output]] = f->r->root_of_value[node->inputs[alias->input]];
+        }
+    }
+    return NULL;
+}
+
+static ons_status *number_units(finder *f, ons_arena *arena) {
+    ONS_NEW(f->r->node_of_position, arena, f->graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
+        if (!ons_is_forward_unit(ons_graph_node(f->graph, id))) continue;
+        f->r->node_of_position[f->count] = id;
+        f->r->position_of_node[id] = f->count++;
+    }
+    ONS_CHECK(f->count > 0, ONS_UNSUPPORTED, "the model computes nothing that could be planned");
+    return NULL;
+}
+
+/* The position of the first input that some placed node makes. */
+static uint32_t position_of_inputs(const finder *f, const ons_node *node) {
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        if (node->inputs[i] == ONS_NONE) continue;
+        ons_node_id maker = ons_graph_value(f->graph, node->inputs[i])->producer;
+        if (maker != ONS_NONE && f->r->position_of_node[maker] != ONS_NO_NODE) return f->r->position_of_node[maker];
+    }
+    return ONS_NO_NODE;
+}
+
+/* Backward nodes go with the node that they were derived from; accumulation and updates with what makes the gradient.
+ */
+static void place_derived(finder *f) {
+    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(f->graph, id);
+        uint32_t *position = &f->r->position_of_node[id];
+        if (*position != ONS_NO_NODE || (node->phase == ONS_FORWARD && node->per_step)) continue;
+        if (node->origin != id && node->origin != ONS_NONE) *position = f->r->position_of_node[node->origin];
+        if (*position == ONS_NO_NODE) *position = position_of_inputs(f, node);
+    }
+}
+
+/* What reads nothing but weights (a reorder of them, at the start of a step) goes with its first reader. */
+static void place_by_reader(finder *f) {
+    for (ons_node_id id = (ons_node_id)f->graph->nodes.count; id-- > 0;) {
+        const ons_node *node = ons_graph_node(f->graph, id);
+        uint32_t position = f->r->position_of_node[id];
+        if (position == ONS_NO_NODE) f->r->position_of_node[id] = position = 0;
+        for (uint32_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] == ONS_NONE) continue;
+            ons_node_id maker = ons_graph_value(f->graph, node->inputs[i])->producer;
+            if (maker == ONS_NONE || ons_is_forward_unit(ons_graph_node(f->graph, maker))) continue;
+            uint32_t *known = &f->r->position_of_node[maker];
+            const ons_node *making = ons_graph_node(f->graph, maker);
+            bool at_start = making->phase == ONS_FORWARD && making->per_step;
+            if (*known == ONS_NO_NODE || (at_start && position < *known)) *known = position;
+        }
+    }
+}
+
+ons_status *ons_graph_positions_find(const ons_graph_work_options *options, ons_arena *arena, ons_graph_work *r,
+                                     uint32_t *count) {
+    finder f = {.graph = options->graph, .r = r};
+    ONS_TRY(find_roots(&f, arena));
+    ONS_NEW(r->position_of_node, arena, options->graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < options->graph->nodes.count; ++id) r->position_of_node[id] = ONS_NO_NODE;
+    ONS_TRY(number_units(&f, arena));
+    place_derived(&f);
+    place_by_reader(&f);
+    *count = f.count;
+    return NULL;
+}

@@ -1,0 +1,260 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "planner/action_text.h"
+#include "planner/plan.h"
+
+enum { STAGES_MOST = 65536 };
+
+typedef struct reader {
+    ons_arena *arena;
+    ons_plan *plan;
+} reader;
+
+/* ----------------------------------------------------------------------------------------------------------- fields */
+
+static ons_status *get_whole(const ons_json *object, const char *name, int64_t low, int64_t high, int64_t *value) {
+    ONS_TRY(ons_json_get_int(object, name, value));
+    ONS_CHECK(*value >= low && *value <= high, ONS_INVALID_DATA, "'%s' is %lld, not between %lld and %lld", name,
+              (long long)*value, (long long)low, (long long)high);
+    return NULL;
+}
+
+static ons_status *get_bytes(const ons_json *object, const char *name, int64_t *value) {
+    return get_whole(object, name, 0, INT64_C(1) << 53, value);
+}
+
+static ons_status *get_seconds(const ons_json *object, const char *name, double *value) {
+    ONS_TRY(ons_json_get_double(object, name, value));
+    ONS_CHECK(*value >= 0, ONS_INVALID_DATA, "'%s' is negative", name);
+    return NULL;
+}
+
+static ons_status *get_text(const reader *r, const ons_json *object, const char *name, const char **value) {
+    ONS_TRY(ons_json_get_text(object, name, value));
+    *value = ons_arena_copy_text(r->arena, *value);
+    return *value == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+/* NULL where it is left out. */
+static ons_status *get_optional_text(const reader *r, const ons_json *object, const char *name, const char **value) {
+    *value = NULL;
+    return ons_json_find(object, name) == NULL ? NULL : get_text(r, object, name, value);
+}
+
+/* The elements of a stage-by-stage list: as many as the plan has stages. */
+static ons_status *get_stages(const reader *r, const ons_json *object, const ons_json **first) {
+    const ons_json *array;
+    ONS_TRY(ons_json_get_array(object, "stages", &array));
+    ONS_CHECK((uint32_t)cJSON_GetArraySize(array) == r->plan->pipeline.stages, ONS_INVALID_DATA,
+              "'stages' has %d entries, but decisions.stages has %u", cJSON_GetArraySize(array),
+              r->plan->pipeline.stages);
+    *first = array->child;
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- subject */
+
+static ons_status *read_settings(const reader *r, const ons_json *object, const char *name, ons_plan_setting **list,
+                                 uint32_t *count) {
+    const ons_json *settings;
+    ONS_TRY(ons_json_get_object(object, name, &settings));
+    ONS_NEW(*list, r->arena, (size_t)cJSON_GetArraySize(settings) + 1);
+    for (const ons_json *each = settings->child; each != NULL; each = each->next) {
+        ONS_CHECK(cJSON_IsString(each), ONS_INVALID_DATA, "'%s.%s' is no text", name, each->string);
+        ons_plan_setting *setting = &(*list)[(*count)++];
+        setting->name = ons_arena_copy_text(r->arena, each->string);
+        setting->value = ons_arena_copy_text(r->arena, each->valuestring);
+        if (setting->name == NULL || setting->value == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
+static ons_status *read_subject(const reader *r, const ons_json *root) {
+    const ons_json *o;
+    ons_plan_subject *s = &r->plan->subject;
+    ONS_TRY(ons_json_get_object(root, "for", &o));
+    ONS_TRY(get_text(r, o, "model", &s->model));
+    ONS_TRY(get_optional_text(r, o, "digest", &s->digest));
+    ONS_TRY(read_settings(r, o, "dims", &s->dims, &s->dim_count));
+    ONS_TRY(get_whole(o, "batch", 1, INT64_C(1) << 53, &s->batch));
+    ONS_TRY(get_whole(o, "micro_batches", 1, UINT32_MAX - 1, &s->micro_batches));
+    ONS_TRY(get_optional_text(r, o, "loss", &s->loss));
+    ONS_TRY(get_optional_text(r, o, "optimizer", &s->optimizer));
+    ONS_TRY(get_optional_text(r, o, "precision", &s->precision));
+    ONS_TRY(get_optional_text(r, o, "device_profile", &s->device_profile));
+    ONS_TRY(get_whole(o, "threads", 0, 1024, &s->threads));
+    ONS_TRY(get_bytes(o, "trainable_elements", &s->trainable_elements));
+    ONS_TRY(get_optional_text(r, o, "trainable_digest", &s->trainable_digest));
+    return read_settings(r, o, "libraries", &s->libraries, &s->library_count);
+}
+
+/* -------------------------------------------------------------------------------------------------------- decisions */
+
+static ons_status *read_tensors(const reader *r, const ons_json *stage, const char *name, ons_decision decision,
+                                ons_plan_stage *s) {
+    const ons_json *array;
+    ONS_TRY(ons_json_get_array(stage, name, &array));
+    uint32_t index = 0;
+    for (const ons_json *each = array->child; each != NULL; each = each->next, ++index) {
+        ons_plan_decision *d = &s->decisions[s->decision_count++];
+        d->decision = decision;
+        ONS_TRY_AT(get_text(r, each, "tensor", &d->tensor), "%s[%u]", name, index);
+        if (decision == ONS_SWAP) ONS_TRY_AT(get_text(r, each, "out_after", &d->out_after), "%s[%u]", name, index);
+        ONS_TRY_AT(get_text(r, each, "in_before", &d->in_before), "%s[%u]", name, index);
+    }
+    return NULL;
+}
+
+static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_stage *s) {
+    int64_t nodes, device;
+    const ons_json *swap, *recompute;
+    ONS_TRY(get_text(r, stage, "first_node", &s->first_node));
+    ONS_TRY(get_whole(stage, "nodes", 1, UINT32_MAX - 1, &nodes));
+    ONS_TRY(get_whole(stage, "device", 0, r->plan->pipeline.stages - 1, &device));
+    ONS_TRY(ons_json_get_array(stage, "swap", &swap));
+    ONS_TRY(ons_json_get_array(stage, "recompute", &recompute));
+    s->node_count = (uint32_t)nodes;
+    s->device = (uint32_t)device;
+    ONS_NEW(s->decisions, r->arena, (size_t)cJSON_GetArraySize(swap) + (size_t)cJSON_GetArraySize(recompute) + 1);
+    ONS_TRY(read_tensors(r, stage, "swap", ONS_SWAP, s));
+    return read_tensors(r, stage, "recompute", ONS_RECOMPUTE, s);
+}
+
+static ons_status *read_actions(const reader *r, const ons_json *decisions) {
+    const ons_json *devices;
+    uint32_t device = 0;
+    ONS_TRY(ons_json_get_array(decisions, "actions", &devices));
+    ONS_CHECK((uint32_t)cJSON_GetArraySize(devices) == r->plan->pipeline.stages, ONS_INVALID_DATA,
+              "'actions' has %d lists for %u stages", cJSON_GetArraySize(devices), r->plan->pipeline.stages);
+    ONS_NEW(r->plan->actions, r->arena, r->plan->pipeline.stages);
+    for (const ons_json *list = devices->child; list != NULL; list = list->next, ++device) {
+        ons_action_list *actions = &r->plan->actions[device];
+        ONS_CHECK(cJSON_IsArray(list), ONS_INVALID_DATA, "'actions[%u]' is no list", device);
+        ONS_NEW(actions->items, r->arena, (size_t)cJSON_GetArraySize(list) + 1);
+        for (const ons_json *each = list->child; each != NULL; each = each->next) {
+            ons_action *action = &actions->items[actions->count];
+            ONS_CHECK(cJSON_IsString(each) && ons_action_parse(each->valuestring, action), ONS_INVALID_DATA,
+                      "'actions[%u][%u]' is no action; they look like \"2F0\": stage, action, micro-batch", device,
+                      actions->count);
+            ONS_CHECK(action->stage < r->plan->pipeline.stages && action->micro_batch < r->plan->pipeline.micro_batches,
+                      ONS_INVALID_DATA, "'actions[%u][%u]' (\"%s\"): there is no such stage or micro-batch", device,
+                      actions->count, each->valuestring);
+            ++actions->count;
+        }
+    }
+    return ons_actions_verify(&r->plan->pipeline, r->plan->actions, r->arena);
+}
+
+static ons_status *read_decisions(const reader *r, const ons_json *root) {
+    const ons_json *o, *stages;
+    const char *schedule;
+    ons_plan *plan = r->plan;
+    ONS_TRY(ons_json_get_object(root, "decisions", &o));
+    ONS_TRY(get_text(r, o, "schedule", &schedule));
+    ONS_TRY(ons_pipeline_parse(schedule, &plan->pipeline.kind));
+    ONS_TRY(get_text(r, o, "partition", &plan->partition));
+    ONS_TRY(get_text(r, o, "memory", &plan->memory));
+    ONS_TRY(get_text(r, o, "order", &plan->order));
+    ONS_TRY(get_bytes(o, "capacity_bytes", &plan->capacity_bytes));
+    ONS_TRY(ons_json_get_array(o, "stages", &stages));
+    int count = cJSON_GetArraySize(stages);
+    ONS_CHECK(count >= 1 && count <= STAGES_MOST, ONS_INVALID_DATA, "'stages' has %d entries, not between 1 and %d",
+              count, STAGES_MOST);
+    plan->pipeline.stages = (uint32_t)count;
+    plan->pipeline.micro_batches = (uint32_t)plan->subject.micro_batches;
+    ONS_NEW(plan->stages, r->arena, (size_t)count);
+    uint32_t index = 0;
+    for (const ons_json *each = stages->child; each != NULL; each = each->next, ++index)
+        ONS_TRY_AT(read_stage(r, each, &plan->stages[index]), "stages[%u]", index);
+    return read_actions(r, o);
+}
+
+/* --------------------------------------------------------------------------------------- layout, costs, prediction */
+
+static ons_status *read_stage_layout(const ons_json *o, ons_plan_stage *s) {
+    int64_t in_flight, versions;
+    ONS_TRY(get_bytes(o, "arena_bytes", &s->memory_bytes));
+    ONS_TRY(get_bytes(o, "fragmentation_bytes", &s->fragmentation_bytes));
+    ONS_TRY(get_whole(o, "in_flight", 1, UINT32_MAX - 1, &in_flight));
+    ONS_TRY(get_whole(o, "versions", 1, UINT32_MAX - 1, &versions));
+    s->load.in_flight = (uint32_t)in_flight;
+    s->load.versions = (uint32_t)versions;
+    return ons_json_get_bool(o, "accumulates", &s->load.accumulates);
+}
+
+static ons_status *read_stage_costs(const ons_json *o, ons_plan_stage *s) {
+    ONS_TRY(get_seconds(o, "forward_seconds", &s->forward_seconds));
+    ONS_TRY(get_seconds(o, "backward_seconds", &s->backward_seconds));
+    ONS_TRY(get_seconds(o, "recompute_seconds", &s->recompute_seconds));
+    ONS_TRY(get_seconds(o, "stall_seconds", &s->stall_seconds));
+    ONS_TRY(get_seconds(o, "update_seconds", &s->update_seconds));
+    ONS_TRY(get_seconds(o, "send_seconds", &s->send_seconds));
+    ONS_TRY(get_bytes(o, "send_bytes", &s->send_bytes));
+    return get_bytes(o, "receive_bytes", &s->receive_bytes);
+}
+
+static ons_status *read_stage_prediction(const ons_json *o, ons_plan_stage *s) {
+    const ons_json *m;
+    int64_t bytes;
+    ONS_TRY(get_seconds(o, "seconds", &s->seconds));
+    ONS_TRY(get_bytes(o, "memory_bytes", &bytes));
+    ONS_CHECK(bytes == s->memory_bytes, ONS_INVALID_DATA, "'memory_bytes' is not the layout's arena_bytes");
+    ONS_TRY(ons_json_get_object(o, "memory", &m));
+    ONS_TRY(get_bytes(m, "weights", &s->memory.weights));
+    ONS_TRY(get_bytes(m, "versions", &s->memory.versions));
+    ONS_TRY(get_bytes(m, "gradients", &s->memory.gradients));
+    ONS_TRY(get_bytes(m, "optimizer_states", &s->memory.states));
+    ONS_TRY(get_bytes(m, "stashed", &s->memory.stash));
+    ONS_TRY(get_bytes(m, "running", &s->memory.peak));
+    ONS_TRY(get_bytes(m, "transfers", &s->memory.transfers));
+    s->memory.total = bytes;
+    return NULL;
+}
+
+typedef ons_status *read_part(const ons_json *object, ons_plan_stage *stage);
+
+static ons_status *read_by_stage(const reader *r, const ons_json *object, read_part *read) {
+    const ons_json *each;
+    ONS_TRY(get_stages(r, object, &each));
+    for (uint32_t i = 0; each != NULL; each = each->next, ++i)
+        ONS_TRY_AT(read(each, &r->plan->stages[i]), "stages[%u]", i);
+    return NULL;
+}
+
+static ons_status *read_prediction(const reader *r, const ons_json *o) {
+    ONS_TRY(get_seconds(o, "step_seconds", &r->plan->step_seconds));
+    ONS_TRY(get_seconds(o, "bottleneck_seconds", &r->plan->bottleneck_seconds));
+    r->plan->reproducible = ons_json_find(o, "planning_seconds") == NULL;
+    if (!r->plan->reproducible) ONS_TRY(get_seconds(o, "planning_seconds", &r->plan->planning_seconds));
+    return read_by_stage(r, o, read_stage_prediction);
+}
+
+static ons_status *read(const reader *r, const ons_json *root) {
+    int64_t version;
+    const ons_json *layout, *costs, *predicted;
+    ONS_TRY(ons_json_get_int(root, "version", &version));
+    ONS_CHECK(version == ONS_PLAN_VERSION, ONS_UNSUPPORTED,
+              "'version' is %lld; this program reads plans of version %d: plan again", (long long)version,
+              ONS_PLAN_VERSION);
+    ONS_TRY_AT(read_subject(r, root), "for");
+    ONS_TRY_AT(read_decisions(r, root), "decisions");
+    ONS_TRY(ons_json_get_object(root, "layout", &layout));
+    ONS_TRY_AT(read_by_stage(r, layout, read_stage_layout), "layout");
+    ONS_TRY(ons_json_get_object(root, "costs", &costs));
+    ONS_TRY_AT(read_by_stage(r, costs, read_stage_costs), "costs");
+    ONS_TRY(ons_json_get_object(root, "predicted", &predicted));
+    ONS_TRY_AT(read_prediction(r, predicted), "predicted");
+    return NULL;
+}
+
+ons_status *ons_plan_parse(const char *text, size_t size, ons_arena *arena, ons_plan *plan) {
+    ons_json *root;
+    *plan = (ons_plan){0};
+    reader r = {.arena = arena, .plan = plan};
+    ONS_TRY(ons_json_parse(text, size, &root));
+    ons_status *status = read(&r, root);
+    ons_json_free(root);
+    return status;
+}

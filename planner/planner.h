@@ -1,0 +1,30 @@
+/* From a planning problem to a plan: partition, memory decisions of every stage, actions, prediction. */
+#ifndef ONSTAGE_PLANNER_PLANNER_H
+#define ONSTAGE_PLANNER_PLANNER_H
+
+#include "planner/partition/partition.h"
+#include "planner/plan.h"
+
+typedef struct ons_planned {
+    const char *order;            /* of nodes: "file", or the name of an ons_order_kind */
+    const uint32_t *node_at;      /* the node of the problem's workload at each position; NULL: as they stand there */
+    ons_planning_problem problem; /* as posed, with the workload in that order: positions below are in it */
+    ons_partition partition;
+    ons_stage_solution *solutions; /* one a stage; NULL where partition.feasible is false */
+    double planning_seconds;
+} ons_planned;
+
+/* Searches, in several orders of the nodes where the strategy takes any; everything in `arena`. That nothing fits is no
+ * failure of the search: see partition.feasible. */
+ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                               ons_arena *arena, ons_planned *planned);
+
+/* Puts what was found into a plan, by names; `plan->subject` is the caller's. Fails where nothing was feasible, with
+ * the smallest capacity that would do. */
+ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_plan *plan);
+
+/* Bytes as people write them: "1.5 GiB". Returns `text`. */
+enum { ONS_BYTES_TEXT = 32 };
+const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]);
+
+#endif
