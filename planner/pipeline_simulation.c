@@ -130,6 +130,15 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
         to->sent_bytes += link->gradient_bytes * micro_batches;
         from->received_bytes += link->gradient_bytes * micro_batches;
     }
+    for (uint32_t i = 0; i < t->tie_count; ++i) {
+        const ons_stage_tie *tie = &t->ties[i];
+        ons_device_forecast *a = &f->devices[t->device_of[tie->first]], *b = &f->devices[t->device_of[tie->second]];
+        if (a == b) continue;
+        a->sent_bytes += tie->bytes;
+        a->received_bytes += tie->bytes;
+        b->sent_bytes += tie->bytes;
+        b->received_bytes += tie->bytes;
+    }
     for (uint32_t stage = 0; stage < t->split.stages; ++stage)
         for (uint32_t i = 0; i < t->stages[stage].copy_count; ++i) {
             ons_device_forecast *d = &f->devices[t->device_of[stage]];

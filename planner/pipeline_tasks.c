@@ -34,62 +34,13 @@ static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ links */
-
-/* Links by [from · stages + to]; most pairs of stages exchange nothing. */
-static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, ons_stage_link *pairs) {
-    const ons_work_tensor *t = &split->problem->work->tensors[tensor];
-    uint32_t first, last, from = ons_split_stage_of(split, t->producer);
-    uint32_t begin = split->first[to], end = split->first[to + 1];
-    bool reads = ons_within(t->readers, t->reader_count, begin, end, &first, &last);
-    if (!reads && !ons_within(t->savers, t->saver_count, begin, end, &first, &last)) return;
-    ons_stage_link *link = &pairs[(size_t)from * split->stages + to];
-    link->from = from;
-    link->to = to; /* > 0: the pair is used */
-    link->bytes += t->bytes;
-    if (!reads || t->gradient_bytes == 0) return;
-    link->gradient = true;
-    link->gradient_bytes += t->gradient_bytes;
-}
-
-static uint32_t last_use(const ons_work_tensor *t) {
-    uint32_t read = t->reader_count > 0 ? t->readers[t->reader_count - 1] : t->producer;
-    uint32_t save = t->saver_count > 0 ? t->savers[t->saver_count - 1] : t->producer;
-    return read > save ? read : save;
-}
-
-/* The farthest stage takes a value last, so the sender frees it then. */
-static void add_freed(const ons_pipeline_tasks *x, uint32_t from, ons_stage_link *pairs) {
-    const ons_stage_tasks *stage = &x->stages[from];
-    for (uint32_t i = 0; i < stage->sent_count; ++i) {
-        const ons_work_tensor *t = &x->split.problem->work->tensors[stage->sent[i]];
-        uint32_t to = ons_split_stage_of(&x->split, last_use(t));
-        pairs[(size_t)from * x->split.stages + to].freed_bytes += t->bytes;
-    }
-}
-
-static ons_status *make_links(ons_pipeline_tasks *x, ons_arena *arena) {
-    size_t pairs_count = (size_t)x->split.stages * x->split.stages;
-    ons_stage_link *pairs;
-    ONS_NEW(pairs, arena, pairs_count);
-    for (uint32_t to = 1; to < x->split.stages; ++to) {
-        ons_work_list crossing = ons_work_crossing(x->split.problem->work, x->split.first[to]);
-        for (uint32_t i = 0; i < crossing.count; ++i) add_crossing(&x->split, to, crossing.items[i], pairs);
-    }
-    for (uint32_t from = 0; from < x->split.stages; ++from) add_freed(x, from, pairs);
-    for (size_t i = 0; i < pairs_count; ++i)
-        if (pairs[i].to > 0) pairs[x->link_count++] = pairs[i];
-    x->links = pairs;
-    return NULL;
-}
-
 ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
                                     const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
                                     ons_arena *arena, ons_pipeline_tasks *x) {
     *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
     ONS_TRY(place_stages(x, arena));
     ONS_TRY(make_stages(x, solutions, arena));
-    ONS_TRY(make_links(x, arena));
+    ONS_TRY(ons_pipeline_links_make(x, arena));
     size_t count = (size_t)split->stages * micro_batches;
     ONS_NEW(x->forward_first, arena, count);
     ONS_NEW(x->forward_last, arena, count);
@@ -109,11 +60,12 @@ ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solu
 typedef struct adder {
     ons_pipeline_tasks *x;
     ons_simulation *s;
-    ons_task_id *last;      /* [device]: of its compute stream */
-    ons_task_id **out, *in; /* out[stage][micro-batch · copies + copy]: to the host; in[copy]: back */
-    ons_task_id *transfers; /* see transfer_index */
-    bool *forward_newest;   /* [stage]: a forward part was added last, no backward part since */
-    bool free_links;        /* transfers take their time, but nobody waits for a link */
+    ons_task_id *last;                   /* [device]: of its compute stream */
+    ons_task_id **out, *in;              /* out[stage][micro-batch · copies + copy]: to the host; in[copy]: back */
+    ons_task_id *transfers;              /* see transfer_index */
+    ons_task_id *gradient_last, *update; /* [stage]: the last part that adds to weights' gradients; the update */
+    bool *forward_newest;                /* [stage]: a forward part was added last, no backward part since */
+    bool free_links;                     /* transfers take their time, but nobody waits for a link */
 } adder;
 
 static ons_resource_id stream(uint32_t device, uint32_t which) { return device * ONS_DEVICE_STREAMS + which; }
@@ -257,7 +209,7 @@ static ons_status *add_action(adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
     size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
-    ons_task_id before = a->last[x->device_of[action->stage]], id;
+    ons_task_id before = a->last[x->device_of[action->stage]];
     ons_stage_piece update = {ONS_ACTION_UPDATE, t->update_seconds, 0, 0};
     switch ((int)action->kind) {
     case ONS_ACTION_FORWARD:
@@ -266,9 +218,11 @@ static ons_status *add_action(adder *a, const ons_action *action) {
     case ONS_ACTION_BACKWARD:
     case ONS_ACTION_INPUT_GRADIENT:
         x->before_backward[at] = before;
-        return add_backward(a, action, &x->backward_first[at], &x->backward_last[at]);
-    case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &id);
-    case ONS_ACTION_UPDATE: return add_piece(a, action, &update, &id);
+        ONS_TRY(add_backward(a, action, &x->backward_first[at], &x->backward_last[at]));
+        a->gradient_last[action->stage] = x->backward_last[at];
+        return NULL;
+    case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &a->gradient_last[action->stage]);
+    case ONS_ACTION_UPDATE: return add_piece(a, action, &update, &a->update[action->stage]);
     default: break;
     }
     return ons_status_new(ONS_UNSUPPORTED,
@@ -292,37 +246,55 @@ static ons_status *add_computations(adder *a) {
 
 /* -------------------------------------------------------------------------------------------------------- transfers */
 
-/* A link's value for one micro-batch, or its gradient. */
+/* A link's value for one micro-batch, or its gradient; or the gradients of weights that two stages share. */
 typedef struct transfer {
-    uint32_t link, micro_batch;
-    bool gradient;
-    double start; /* with links that are free */
+    bool tie;
+    uint32_t link, micro_batch; /* a link, or a tie */
+    bool gradient;              /* from the later stage to the earlier one */
+    double start;               /* with links that are free */
     uint32_t order;
 } transfer;
 
 static size_t transfer_index(const ons_pipeline_tasks *x, const transfer *t) {
+    if (t->tie) return ((size_t)x->link_count * x->micro_batches + t->link) * 2 + t->gradient;
     return ((size_t)t->link * x->micro_batches + t->micro_batch) * 2 + t->gradient;
+}
+
+static size_t transfer_places(const ons_pipeline_tasks *x) {
+    return ((size_t)x->link_count * x->micro_batches + x->tie_count) * 2;
 }
 
 static double transfer_seconds(const ons_planning_problem *p, int64_t bytes) {
     return p->link_bandwidth > 0 ? (double)bytes / p->link_bandwidth + p->link_latency : 0;
 }
 
-static ons_status *add_transfer(adder *a, const transfer *t) {
-    const ons_pipeline_tasks *x = a->x;
+/* What a transfer is, without its streams. */
+static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const transfer *t) {
+    if (t->tie)
+        return (ons_task_spec){.name = "tied gradients",
+                               .action = {ONS_ACTION_ALL_REDUCE, 0, x->micro_batches - 1},
+                               .seconds = transfer_seconds(x->split.problem, x->ties[t->link].bytes)};
     const ons_stage_link *link = &x->links[t->link];
-    uint32_t sender = t->gradient ? link->to : link->from, receiver = t->gradient ? link->from : link->to;
-    uint32_t from = x->device_of[sender], to = x->device_of[receiver];
     int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
-    bool local = from == to;
-    ons_task_spec spec = {
+    return (ons_task_spec){
         .name = t->gradient ? "gradient" : "activation",
-        .action = {t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION, sender, t->micro_batch},
-        .resource = stream(to, local ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE),
-        .second_resource = stream(from, local ? ONS_STREAM_LOCAL : ONS_STREAM_SEND),
-        .seconds = local ? 0 : transfer_seconds(x->split.problem, bytes),
+        .action = {t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION, 0, t->micro_batch},
+        .seconds = transfer_seconds(x->split.problem, bytes),
         .start_bytes = bytes,
         .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
+}
+
+static ons_status *add_transfer(adder *a, const transfer *t) {
+    const ons_pipeline_tasks *x = a->x;
+    uint32_t early = t->tie ? x->ties[t->link].first : x->links[t->link].from;
+    uint32_t late = t->tie ? x->ties[t->link].second : x->links[t->link].to;
+    uint32_t sender = t->gradient ? late : early, receiver = t->gradient ? early : late;
+    uint32_t from = x->device_of[sender], to = x->device_of[receiver];
+    ons_task_spec spec = describe_transfer(x, t);
+    spec.action.stage = sender;
+    spec.resource = stream(to, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE);
+    spec.second_resource = stream(from, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_SEND);
+    if (from == to) spec.seconds = 0;
     if (a->free_links) spec.resource = spec.second_resource = ONS_NO_RESOURCE;
     return ons_simulation_add_task(a->s, &spec, &a->transfers[transfer_index(x, t)]);
 }
@@ -360,11 +332,26 @@ static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     return NULL;
 }
 
+/* Each of two stages that share weights adds the other's gradients to its own before it updates. They exchange them
+ * when both have all of theirs, so that nothing large stands in the way of the pipeline's own transfers. */
+static ons_status *connect_tie(adder *a, uint32_t number) {
+    const ons_pipeline_tasks *x = a->x;
+    const ons_stage_tie *tie = &x->ties[number];
+    for (int up = 0; up < 2; ++up) {
+        ons_task_id task = a->transfers[transfer_index(x, &(transfer){.tie = true, .link = number, .gradient = up})];
+        ONS_TRY(wait_for(a, task, a->gradient_last[tie->first]));
+        ONS_TRY(wait_for(a, task, a->gradient_last[tie->second]));
+        ONS_TRY(wait_for(a, a->update[up ? tie->first : tie->second], task));
+    }
+    return NULL;
+}
+
 static ons_status *connect_links(adder *a) {
     for (uint32_t i = 0; i < a->x->link_count; ++i) {
         ONS_TRY(connect_link(a, i, false));
         if (a->x->links[i].gradient) ONS_TRY(connect_link(a, i, true));
     }
+    for (uint32_t i = 0; i < a->x->tie_count; ++i) ONS_TRY(connect_tie(a, i));
     return NULL;
 }
 
@@ -410,12 +397,14 @@ static void sort_transfers(const adder *a, transfer *transfers, size_t count) {
 }
 
 static ons_status *list_transfers(const ons_pipeline_tasks *x, ons_arena *arena, transfer **list, size_t *count) {
-    ONS_NEW(*list, arena, (size_t)x->link_count * x->micro_batches * 2);
+    ONS_NEW(*list, arena, transfer_places(x));
     *count = 0;
     for (uint32_t link = 0; link < x->link_count; ++link)
         for (uint32_t i = 0; i < x->micro_batches; ++i)
             for (int gradient = 0; gradient <= (int)x->links[link].gradient; ++gradient)
                 (*list)[(*count)++] = (transfer){.link = link, .micro_batch = i, .gradient = gradient != 0};
+    for (uint32_t tie = 0; tie < x->tie_count; ++tie)
+        for (int up = 0; up < 2; ++up) (*list)[(*count)++] = (transfer){.tie = true, .link = tie, .gradient = up != 0};
     return NULL;
 }
 
@@ -424,7 +413,9 @@ static ons_status *allocate(adder *a, ons_arena *arena) {
     uint32_t most_copies = 0;
     ONS_NEW(a->last, arena, x->devices);
     ONS_NEW(a->forward_newest, arena, x->split.stages);
-    ONS_NEW(a->transfers, arena, (size_t)x->link_count * x->micro_batches * 2);
+    ONS_NEW(a->transfers, arena, transfer_places(x));
+    ONS_NEW(a->gradient_last, arena, x->split.stages);
+    ONS_NEW(a->update, arena, x->split.stages);
     ONS_NEW(a->out, arena, x->split.stages);
     for (uint32_t i = 0; i < x->split.stages; ++i) {
         uint32_t copies = x->stages[i].copy_count;

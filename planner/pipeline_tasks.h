@@ -19,6 +19,14 @@ typedef struct ons_stage_link {
     int64_t freed_bytes; /* by the sender when the values were sent */
 } ons_stage_link;
 
+/* Two stages with copies of the same trained weights: at the end of a synchronous step each sends the other what it has
+ * added up. (Not simulated where the schedule is asynchronous: waiting for it after every micro-batch would undo that.)
+ */
+typedef struct ons_stage_tie {
+    uint32_t first, second;
+    int64_t bytes; /* each way */
+} ons_stage_tie;
+
 /* How a device's streams are numbered in the simulation: device · ONS_DEVICE_STREAMS + stream. */
 enum {
     ONS_STREAM_COMPUTE,
@@ -38,7 +46,8 @@ typedef struct ons_pipeline_tasks {
     bool *apart;         /* [stage]: input and weight gradients are actions of their own */
     ons_stage_tasks *stages;
     ons_stage_link *links;
-    uint32_t link_count;
+    ons_stage_tie *ties;
+    uint32_t link_count, tie_count;
     /* [stage · micro_batches + micro-batch], set by ons_pipeline_tasks_add: tasks */
     ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
     ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
@@ -51,6 +60,9 @@ typedef struct ons_pipeline_tasks {
 ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
                                     const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
                                     ons_arena *arena, ons_pipeline_tasks *tasks);
+
+/* Links and ties, from the split and the tasks of its stages. */
+ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);
 
 /* Adds all tasks to an empty simulation and runs it.
  *

@@ -120,6 +120,30 @@ Test(pipeline_simulation, the_asynchronous_period_is_the_slowest_stage) {
     }
 }
 
+/* Stages that share a weight add each other's gradients before they update: an exchange at the end of the step. */
+Test(pipeline_simulation, tied_weights_are_exchanged_before_the_update) {
+    ons_workload work;
+    uint32_t first[] = {0, 1, 2, 3};
+    make_uniform(3, &work);
+    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 3, 2}, .link_bandwidth = 1e6};
+    ons_pipeline_forecast f = simulate(&p, first);
+    double untied = f.iteration_seconds;
+    int64_t sent = f.devices[2].sent_bytes;
+    ons_simulation_free(f.simulation);
+    work.weights[0].users = (const uint32_t[]){0, 2};
+    work.weights[0].user_count = 2;
+    work.weights[0].gradient_bytes = 3000;
+    expect_success(ons_workload_finish(&work, arena));
+    f = simulate(&p, first);
+    cr_expect(near(f.iteration_seconds, untied + 3e-3), "%g, %g without the tie", f.iteration_seconds, untied);
+    cr_expect(f.devices[2].sent_bytes == sent + 3000 && f.devices[2].received_bytes > 3000);
+    ons_simulation_free(f.simulation);
+    p.pipeline.kind = ONS_PIPELINE_PIPEDREAM;
+    f = simulate(&p, first);
+    cr_expect_eq(f.devices[2].sent_bytes, sent, "asynchronous: not simulated");
+    ons_simulation_free(f.simulation);
+}
+
 /* ---------------------------------------------------------------------------------------------------- swapping by hand
  */
 
@@ -266,32 +290,31 @@ static ons_stage_problem stage_problem(const ons_planning_problem *p, const uint
                                .host_latency = p->host_latency};
 }
 
-static random_pipeline make_pipeline(uint64_t seed) {
+static void make_pipeline(uint64_t seed, random_pipeline *r) {
     random_source random = {seed};
-    random_pipeline r = {.seed = seed, .chain = seed % 2 == 0, .decided = seed % 4 >= 2};
+    *r = (random_pipeline){.seed = seed, .chain = seed % 2 == 0, .decided = seed % 4 >= 2};
     uint32_t stages = 1 + random_below(&random, MOST_STAGES);
-    make_random(seed, r.chain, stages + random_below(&random, 40), &r.work);
-    cut_randomly(&random, r.work.node_count, stages, r.first);
+    make_random(seed, r->chain, stages + random_below(&random, 40), &r->work);
+    cut_randomly(&random, r->work.node_count, stages, r->first);
     ons_pipeline pipeline = {(ons_pipeline_kind)random_below(&random, 3), stages, 1 + random_below(&random, 12)};
-    r.problem = (ons_planning_problem){.work = &r.work, .pipeline = pipeline};
+    r->problem = (ons_planning_problem){.work = &r->work, .pipeline = pipeline};
     if (random_chance(&random, 0.7)) {
-        r.problem.link_bandwidth = random_between(&random, 1e7, 1e10, true);
-        r.problem.link_latency = random_between(&random, 1e-6, 1e-4, false);
+        r->problem.link_bandwidth = random_between(&random, 1e7, 1e10, true);
+        r->problem.link_latency = random_between(&random, 1e-6, 1e-4, false);
     }
-    r.problem.host_bandwidth = random_between(&random, 1e7, 1e10, true);
-    r.problem.host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
+    r->problem.host_bandwidth = random_between(&random, 1e7, 1e10, true);
+    r->problem.host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
     ons_memory_workspace *workspace;
-    expect_success(ons_memory_workspace_new(&r.work, &workspace));
-    for (uint32_t i = 0; r.decided && i < stages; ++i) {
-        ons_stage_problem stage = stage_problem(&r.problem, r.first, i);
+    expect_success(ons_memory_workspace_new(&r->work, &workspace));
+    for (uint32_t i = 0; r->decided && i < stages; ++i) {
+        ons_stage_problem stage = stage_problem(&r->problem, r->first, i);
         ons_stage_solution judged;
-        decide(&random, &r, i);
+        decide(&random, r, i);
         expect_success(
-            ons_memory_evaluate(&stage, r.solutions[i].decisions, r.solutions[i].decision_count, workspace, &judged));
-        r.again[i] = judged.recompute_seconds;
+            ons_memory_evaluate(&stage, r->solutions[i].decisions, r->solutions[i].decision_count, workspace, &judged));
+        r->again[i] = judged.recompute_seconds;
     }
     ons_memory_workspace_free(workspace);
-    return r;
 }
 
 static void check_times(const random_pipeline *r, const ons_pipeline_forecast *f) {
@@ -418,7 +441,8 @@ static void check_order(const random_pipeline *r, const ons_pipeline_forecast *f
 
 Test(pipeline_simulation, random_pipelines) {
     for (uint64_t seed = 1; seed <= 600; ++seed) {
-        random_pipeline r = make_pipeline(seed);
+        random_pipeline r;
+        make_pipeline(seed, &r);
         ons_pipeline_setup setup = {
             .problem = &r.problem, .first = r.first, .solutions = r.decided ? r.solutions : NULL};
         ons_pipeline_forecast f;
