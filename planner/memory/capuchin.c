@@ -4,262 +4,184 @@
  * A path starts with everything kept and decides one tensor after the other, whatever the capacity: swaps by falling
  * FreeTime as long as they are hidden, then what saves most memory for the time that it adds (MSPS, counted once for
  * each micro-batch in flight and updated after every choice). Every step adds time, or none. So of one path the first
- * point that fits is the fastest that fits, and a larger capacity finds a point before it or the same.
+ * level that fits is the fastest that fits, and a larger capacity finds a level before it or the same.
  *
  *   level      0 ──▶ 1 ──▶ 2 ──▶ 3 ──▶ 4         `reached`: the first level that fits
  *                      └─┬────────┴────┘
  *                   their neighbours are tried too: one decision more, one less, one changed or exchanged
  *
- * Greedy points overshoot: the last step frees more than is missing, and what was decided first may no longer be
+ * Greedy levels overshoot: the last step frees more than is missing, and what was decided first may no longer be
  * needed. So the neighbours of the levels around `reached` are judged as well. This keeps the property, as
  *   - the neighbours of a level do not depend on the capacity;
  *   - a neighbour counts only where it is no faster than the level before its own;
  *   - levels from `reached - BEFORE` to `reached + AFTER` are looked at, AFTER being 1:
  * what a smaller capacity finds at a level that a larger one does not look at is slower than the level that the larger
  * one reached. Of several paths (rules), the fastest result is taken; a minimum of monotone functions is monotone.
+ *
+ * Where there are many candidates, a path is laid in batches: several steps by estimates, one walk. Only the last batch
+ * is then walked step by step.
  */
 #include <math.h>
 #include <string.h>
 
-#include "planner/memory/stage.h"
+#include "planner/memory/search.h"
 
 enum {
     BEFORE = 2,
     AFTER = 1,
-    TRIALS = 3,          /* moves walked for each step, best estimate first */
+    TRIALS = 3,          /* moves walked for a single step, best estimate first */
     MOST_TRIALS = 12,    /* where none of them saves anything */
     HIDDEN_FAILURES = 6, /* swaps in a row that are not hidden end the first phase */
-    NEIGHBOURS = 16,     /* further decisions tried at a level */
-    EXCHANGES = 16,      /* candidates up to which pairs of changes are tried */
+    BATCHES = 32,        /* a path has about so many */
+    LARGEST_BATCH = 64,
+    FEW = 16,       /* candidates up to which all pairs of changes are tried */
+    NEIGHBOURS = 8, /* changes of each kind that are tried where there are more */
 };
 
-typedef enum preference { BY_RATIO, BY_TIME, BY_SAVING } preference;
-
-typedef struct rule {
-    bool swaps, recomputes;
-    bool hidden_first; /* Capuchin's first phase */
-    preference preference;
-    ons_prefetch prefetch;
-} rule;
-
-typedef struct search {
-    ons_memory_workspace *w;
-    const rule *rule;
-    uint8_t *current, *trial, *best, *spare;
-    ons_walk start, now; /* everything kept; `current` */
-    /* Where `now` needs most. */
-    bool peak_forward;
-    uint32_t peak_position;
-    double best_seconds;
-    int64_t best_total, least;
-    ons_prefetch best_prefetch;
-    bool found;
-} search;
-
-/* ---------------------------------------------------------------------------------------------------------- judging */
-
-static void note(search *s, const uint8_t *decisions, const ons_walk *walk, ons_prefetch prefetch) {
-    if (walk->total < s->least) s->least = walk->total;
-    if (walk->total > s->w->problem->capacity_bytes) return;
-    bool better = !s->found || walk->seconds < s->best_seconds ||
-                  (walk->seconds == s->best_seconds && walk->total < s->best_total);
-    if (!better) return;
-    s->found = true;
-    s->best_seconds = walk->seconds;
-    s->best_total = walk->total;
-    s->best_prefetch = prefetch;
-    memcpy(s->best, decisions, s->w->tensor_count);
-}
-
-/* Judges `decisions` with one more changed; the change stays. */
-static void try_with(search *s, uint8_t *decisions, uint32_t tensor, uint8_t decision, ons_walk *walk) {
-    decisions[tensor] = decision;
-    ons_stage_walk(s->w, decisions, s->rule->prefetch, walk);
-}
-
-static bool is_allowed(const search *s, uint32_t tensor, uint8_t decision) {
-    const ons_stage_tensor *t = &s->w->tensors[tensor];
-    return decision == ONS_SWAP ? s->rule->swaps && t->can_swap : s->rule->recomputes && t->can_recompute;
-}
-
-/* Remembers what the estimates need of the walk of `current`. */
-static void settle(search *s) {
-    ons_memory_workspace *w = s->w;
-    ons_stage_walk(w, s->current, s->rule->prefetch, &s->now);
-    for (uint32_t i = 0; i < w->node_count; ++i) w->rerun_flag[i] = w->rerun_walk[i] == w->walk_number;
-    s->peak_forward = s->now.peak_part < w->node_count;
-    s->peak_position = s->now.peak_part;
-    if (s->peak_forward) return;
-    for (s->peak_position = w->node_count - 1; w->backward_part[s->peak_position] < s->now.peak_part;)
-        --s->peak_position;
-}
-
-/* -------------------------------------------------------------------------------------------------------- estimates */
-
-/* Whether the tensor, kept, is alive where most is needed, and would not be otherwise. */
-static bool covers_peak(const search *s, const ons_stage_tensor *t) {
-    return s->peak_forward ? t->last_use < s->peak_position : t->last_saver < s->peak_position;
-}
-
-static int64_t estimate_saving(const search *s, const ons_stage_tensor *t) {
-    uint32_t in_flight = s->w->problem->load.in_flight, waiting = in_flight > 1 ? in_flight - 1 : 0;
-    return t->bytes * ((int64_t)waiting + covers_peak(s, t));
-}
-
-/* Seconds of nodes that would run again besides those that do. */
-static double estimate_recompute(search *s, uint32_t tensor) {
-    ons_memory_workspace *w = s->w;
-    uint32_t depth = 0;
-    double seconds = 0;
-    ++w->visit;
-    w->stack[depth++] = w->tensors[tensor].producer;
-    w->visited[w->tensors[tensor].producer] = w->visit;
-    while (depth > 0) {
-        uint32_t node = w->stack[--depth];
-        if (w->rerun_flag[node]) continue;
-        uint32_t position = w->problem->first + node;
-        seconds += w->work->nodes[position].forward_seconds;
-        ons_work_list reads = ons_work_reads(w->work, position);
-        for (uint32_t i = 0; i < reads.count; ++i) {
-            uint32_t source = w->local[reads.items[i]];
-            const ons_stage_tensor *t = &w->tensors[source];
-            bool again = s->current[source] == ONS_RECOMPUTE || (t->first_saver == ONS_NO_NODE && t->can_rerun);
-            if (!again || w->visited[t->producer] == w->visit) continue;
-            w->visited[t->producer] = w->visit;
-            w->stack[depth++] = t->producer;
-        }
-    }
-    return seconds;
-}
-
-/* Seconds that nothing hides of a copy back that starts with the backward part: -FreeTime where it has the link for
- * itself. */
-static double estimate_swap(const search *s, uint32_t tensor) {
-    const ons_memory_workspace *w = s->w;
-    const ons_stage_tensor *t = &w->tensors[tensor];
-    uint32_t first = w->problem->first;
-    if (s->rule->prefetch == ONS_PREFETCH_NEVER) return t->copy_seconds;
-    double available = ons_work_backward_seconds(w->work, first + t->last_saver + 1, first + w->node_count);
-    double seconds = t->copy_seconds - available;
-    return seconds > 0 ? seconds : 0;
-}
-
-static double rate(const search *s, int64_t saving, double seconds) {
-    double floor = 1e-9 * s->start.seconds; /* so that what costs nothing is ordered by what it saves */
-    switch (s->rule->preference) {
-    case BY_TIME: return 1 / (seconds + floor);
-    case BY_SAVING: return (double)saving;
-    default: return (double)saving / (seconds + floor);
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------------------ a step
+/* ------------------------------------------------------------------------------------------------------------ a path
  */
 
-typedef struct option {
-    ons_move move;
-    double score;
-} option;
+typedef struct path {
+    uint32_t depth;                         /* moves so far */
+    uint32_t batch;                         /* most moves of a batch */
+    uint32_t hidden, next_hidden, failures; /* candidates by FreeTime, and how far the first phase is */
+    uint32_t reached;                       /* ONS_NO_NODE: nothing fits yet */
+} path;
 
-/* Keeps the `most` best options, best first. */
-static void insert(option *options, uint32_t *count, uint32_t most, option added) {
-    uint32_t i = *count < most ? (*count)++ : most;
-    if (i == most) {
-        if (most == 0 || options[most - 1].score >= added.score) return;
-        i = most - 1;
-    }
-    for (; i > 0 && options[i - 1].score < added.score; --i) options[i] = options[i - 1];
-    options[i] = added;
+static void append(ons_search *s, path *p, ons_move move) {
+    s->current[move.tensor] = move.decision;
+    s->w->moves[p->depth++] = move;
 }
 
-/* The best moves from `current` by estimate. */
-static uint32_t find_options(search *s, option *options, uint32_t most) {
+static void take_back(ons_search *s, path *p, uint32_t depth) {
+    while (p->depth > depth) s->current[s->w->moves[--p->depth].tensor] = ONS_KEEP;
+}
+
+/* Capuchin's first phase: swaps by falling FreeTime that add no time. A batch that adds some is halved. */
+static bool extend_hidden(ons_search *s, path *p) {
     ons_memory_workspace *w = s->w;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < w->candidate_count; ++i) {
-        uint32_t t = w->candidates[i];
-        if (s->current[t] != ONS_KEEP) continue;
-        int64_t saving = estimate_saving(s, &w->tensors[t]);
-        if (saving == 0) continue;
-        for (uint8_t decision = ONS_SWAP; decision <= ONS_RECOMPUTE; ++decision) {
-            if (!is_allowed(s, t, decision)) continue;
-            double seconds = decision == ONS_SWAP ? estimate_swap(s, t) : estimate_recompute(s, t);
-            insert(options, &count, most, (option){{t, decision}, rate(s, saving, seconds)});
+    uint32_t depth = p->depth, most = p->batch;
+    while (p->next_hidden < p->hidden && p->failures < HIDDEN_FAILURES) {
+        ons_walk walk;
+        uint32_t next = p->next_hidden;
+        for (; next < p->hidden && p->depth < depth + most; ++next) {
+            uint32_t t = w->order[next];
+            if (ons_search_saving(s, t) > 0) append(s, p, (ons_move){t, ONS_SWAP});
         }
+        uint32_t added = p->depth - depth;
+        ons_stage_walk(w, s->current, s->rule->prefetch, &walk);
+        bool hidden = added > 0 && walk.seconds == s->now.seconds && walk.total < s->now.total;
+        if (hidden || added <= 1) p->next_hidden = next;
+        if (hidden) {
+            p->failures = 0;
+            return true;
+        }
+        take_back(s, p, depth);
+        p->failures += added == 1;
+        most = (most + 1) / 2;
     }
-    return count;
+    return false;
 }
 
-/* Of the best estimates, the move that really is best. False: none saves memory. A move that saves nothing by itself,
- * as several parts need the most, is taken where no other is left. */
-static bool find_move(search *s, ons_move *move, ons_walk *result) {
-    option options[MOST_TRIALS];
-    uint32_t count = find_options(s, options, MOST_TRIALS);
+/* The best of `count` options, scored again as the moves before it changed its estimate, comes first. */
+static void bring_best(ons_search *s, ons_search_option *options, uint32_t count) {
+    for (;;) {
+        uint32_t i = 0;
+        ons_search_option first = options[0];
+        first.score = ons_search_score(s, first.move);
+        for (; i + 1 < count && options[i + 1].score > first.score; ++i) options[i] = options[i + 1];
+        options[i] = first;
+        if (i == 0) return;
+    }
+}
+
+/* A batch by estimates, each move after those before it. */
+static bool extend_by_estimates(ons_search *s, path *p) {
+    ons_search_option options[2 * LARGEST_BATCH];
+    ons_walk walk;
+    uint32_t depth = p->depth, count = ons_search_options(s, false, options, 2 * p->batch);
+    for (uint32_t i = 0; i < count && p->depth < depth + p->batch; ++i) {
+        bring_best(s, options + i, count - i);
+        ons_move move = options[i].move;
+        if (s->current[move.tensor] != ONS_KEEP) continue;
+        append(s, p, move);
+        ons_search_expect(s, move);
+    }
+    ons_stage_walk(s->w, s->current, s->rule->prefetch, &walk);
+    if (p->depth > depth && walk.seconds >= s->now.seconds && walk.total < s->now.total) return true;
+    take_back(s, p, depth);
+    ons_search_settle(s);
+    return false;
+}
+
+/* Of the best estimates, the move that really is best. A move that saves nothing by itself, as several parts need the
+ * most, is taken where no other is left. */
+static bool extend_by_one(ons_search *s, path *p) {
+    ons_search_option options[MOST_TRIALS];
+    ons_move move;
+    uint32_t count = ons_search_options(s, false, options, MOST_TRIALS);
     double best = -1;
     bool level = false;
     for (uint32_t i = 0; i < count && (i < TRIALS || best < 0); ++i) {
         ons_walk walk;
         uint32_t t = options[i].move.tensor;
-        try_with(s, s->current, t, options[i].move.decision, &walk);
+        s->current[t] = options[i].move.decision;
+        ons_stage_walk(s->w, s->current, s->rule->prefetch, &walk);
         s->current[t] = ONS_KEEP;
         if (walk.seconds < s->now.seconds || walk.total > s->now.total) continue;
         bool saves = walk.total < s->now.total;
-        double score = rate(s, s->now.total - walk.total, walk.seconds - s->now.seconds);
+        double score = ons_search_rate(s, s->now.total - walk.total, walk.seconds - s->now.seconds);
         if (saves ? score <= best : level || best >= 0) continue;
         if (saves) best = score;
         level |= !saves;
-        *move = options[i].move;
-        *result = walk;
+        move = options[i].move;
     }
-    return best >= 0 || level;
+    if (best < 0 && !level) return false;
+    append(s, p, move);
+    return true;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- FreeTime
- */
-
-/* Between the end of the copy out and the latest start of the copy back. */
-static double free_time(const ons_memory_workspace *w, uint32_t tensor) {
-    const ons_stage_tensor *t = &w->tensors[tensor];
-    uint32_t first = w->problem->first, end = w->problem->end, in_flight = w->problem->load.in_flight;
-    double period = w->compute_seconds > w->problem->period_seconds ? w->compute_seconds : w->problem->period_seconds;
-    double between = ons_work_forward_seconds(w->work, first + t->last_use + 1, end) +
-                     ons_work_backward_seconds(w->work, first + t->last_saver + 1, end) +
-                     (in_flight > 1 ? (double)(in_flight - 1) * period : 0);
-    return between - 2 * t->copy_seconds;
+/* One batch more, settled at its end. False: nothing saves any more. */
+static bool extend(ons_search *s, path *p) {
+    if (!extend_hidden(s, p) && !(p->batch > 1 && extend_by_estimates(s, p)) && !extend_by_one(s, p)) return false;
+    ons_search_settle(s);
+    ons_search_note(s, s->current, &s->now, s->rule->prefetch);
+    return true;
 }
 
-/* Candidates by falling FreeTime, those that have some. */
-static uint32_t order_by_free_time(search *s) {
+/* Walks the levels after `from` one by one, to the first that fits and AFTER more, or to the first that is slower than
+ * what was found: all that follow are slower still. True: the path ends there. */
+static bool step_through(ons_search *s, path *p, uint32_t from) {
     ons_memory_workspace *w = s->w;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < w->candidate_count; ++i) {
-        uint32_t t = w->candidates[i];
-        w->score[t] = w->tensors[t].can_swap ? free_time(w, t) : -1;
-        if (w->score[t] < 0) continue;
-        uint32_t j = count++;
-        for (; j > 0 && w->score[w->order[j - 1]] < w->score[t]; --j) w->order[j] = w->order[j - 1];
-        w->order[j] = t;
+    uint32_t depth = p->depth;
+    take_back(s, p, from);
+    while (p->depth < depth) {
+        ons_walk walk;
+        append(s, p, w->moves[p->depth]);
+        ons_stage_walk(w, s->current, s->rule->prefetch, &walk);
+        ons_search_note(s, s->current, &walk, s->rule->prefetch);
+        if (s->found && walk.seconds > s->best_seconds) return true;
+        if (p->reached == ONS_NO_NODE && walk.total <= w->problem->capacity_bytes) p->reached = p->depth;
+        if (p->reached != ONS_NO_NODE && p->depth >= p->reached + AFTER) return true;
     }
-    return count;
-}
-
-/* The next swap that adds no time. */
-static bool find_hidden_swap(search *s, uint32_t *next, uint32_t count, uint32_t *failures, ons_move *move,
-                             ons_walk *result) {
-    ons_memory_workspace *w = s->w;
-    while (*next < count && *failures < HIDDEN_FAILURES) {
-        uint32_t t = w->order[(*next)++];
-        if (estimate_saving(s, &w->tensors[t]) == 0) continue;
-        try_with(s, s->current, t, ONS_SWAP, result);
-        s->current[t] = ONS_KEEP;
-        if (result->seconds == s->now.seconds && result->total < s->now.total) {
-            *move = (ons_move){t, ONS_SWAP};
-            *failures = 0;
-            return true;
-        }
-        ++*failures;
-    }
+    ons_search_settle(s);
     return false;
+}
+
+static void lay_path(ons_search *s, path *p) {
+    ons_memory_workspace *w = s->w;
+    uint32_t batch = (w->candidate_count + BATCHES - 1) / BATCHES;
+    *p = (path){.batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH, .reached = ONS_NO_NODE};
+    memset(s->current, ONS_KEEP, w->tensor_count);
+    ons_search_settle(s);
+    p->hidden = ons_search_order_hidden(s);
+    for (bool done = false; !done;) {
+        uint32_t depth = p->depth;
+        if (!extend(s, p)) return;
+        bool fits = s->now.total <= w->problem->capacity_bytes;
+        if (fits || p->reached != ONS_NO_NODE || (s->found && s->now.seconds > s->best_seconds))
+            done = step_through(s, p, depth);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------- neighbours */
@@ -269,153 +191,147 @@ typedef struct level {
     double floor;   /* seconds of the level before: a faster neighbour does not count */
 } level;
 
-static void note_neighbour(search *s, const level *l, const uint8_t *decisions) {
+static int64_t try_trial(ons_search *s, const level *l) {
     ons_walk walk;
-    ons_stage_walk(s->w, decisions, s->rule->prefetch, &walk);
-    if (walk.seconds >= l->floor) note(s, decisions, &walk, s->rule->prefetch);
+    ons_stage_walk(s->w, s->trial, s->rule->prefetch, &walk);
+    if (walk.seconds >= l->floor) ons_search_note(s, s->trial, &walk, s->rule->prefetch);
+    return walk.total;
 }
 
 /* `trial` with each of the options on top. */
-static void try_options(search *s, const level *l, const option *options, uint32_t count) {
+static void try_options(ons_search *s, const level *l, const ons_search_option *options, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t t = options[i].move.tensor;
-        uint8_t before = s->trial[t];
-        if (before != ONS_KEEP) continue;
-        s->trial[t] = options[i].move.decision;
-        note_neighbour(s, l, s->trial);
-        s->trial[t] = before;
+        ons_move m = options[i].move;
+        if (s->trial[m.tensor] != ONS_KEEP) continue;
+        s->trial[m.tensor] = m.decision;
+        try_trial(s, l);
+        s->trial[m.tensor] = ONS_KEEP;
     }
+}
+
+/* One decision changed: taken back, the other one, and (`options`) another tensor in its stead. */
+static void try_changes(ons_search *s, const level *l, ons_move m, const ons_search_option *options, uint32_t count) {
+    uint8_t other = m.decision == ONS_SWAP ? ONS_RECOMPUTE : ONS_SWAP;
+    s->trial[m.tensor] = ONS_KEEP;
+    try_trial(s, l);
+    try_options(s, l, options, count);
+    if (ons_search_allows(s, m.tensor, other)) {
+        s->trial[m.tensor] = other;
+        try_trial(s, l);
+    }
+    s->trial[m.tensor] = m.decision;
 }
 
 /* Takes back one decision after the other, the oldest first, as long as no more memory is needed than at the level. */
-static void clean(search *s, const level *l, int64_t total) {
-    ons_memory_workspace *w = s->w;
-    memcpy(s->trial, s->current, w->tensor_count);
-    for (uint32_t i = 0; i + 1 < l->moves; ++i) {
-        ons_walk walk;
-        uint32_t t = w->moves[i].tensor;
-        uint8_t before = s->trial[t];
-        try_with(s, s->trial, t, ONS_KEEP, &walk);
-        if (walk.total > total) {
-            s->trial[t] = before;
-            continue;
-        }
-        if (walk.seconds >= l->floor) note(s, s->trial, &walk, s->rule->prefetch);
+static void try_without(ons_search *s, const level *l, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        ons_move m = s->w->moves[i];
+        s->trial[m.tensor] = ONS_KEEP;
+        if (try_trial(s, l) > s->now.total) s->trial[m.tensor] = m.decision;
     }
 }
 
-/* The neighbours of a level: `current` holds its decisions. */
-static void try_neighbours(search *s, const level *l) {
+/* `current`, settled, holds the level. */
+static void try_neighbours(ons_search *s, const level *l) {
     ons_memory_workspace *w = s->w;
-    option options[2 * NEIGHBOURS];
-    bool thorough = w->candidate_count <= EXCHANGES;
-    settle(s);
-    uint32_t count = find_options(s, options, thorough ? 2 * NEIGHBOURS : NEIGHBOURS);
+    ons_search_option options[2 * FEW];
+    bool few = w->candidate_count <= FEW;
+    uint32_t count = ons_search_options(s, few, options, few ? 2 * FEW : NEIGHBOURS), pairs = few ? count : 0;
     memcpy(s->trial, s->current, w->tensor_count);
     try_options(s, l, options, count);
-    for (uint32_t i = 0; thorough && i < count; ++i) {
+    for (uint32_t i = 0; i < pairs; ++i) {
         s->trial[options[i].move.tensor] = options[i].move.decision;
         try_options(s, l, options, i);
         s->trial[options[i].move.tensor] = ONS_KEEP;
     }
-    for (uint32_t i = 0; i < l->moves; ++i) {
-        ons_move m = w->moves[i];
-        uint8_t other = m.decision == ONS_SWAP ? ONS_RECOMPUTE : ONS_SWAP;
-        s->trial[m.tensor] = ONS_KEEP;
-        note_neighbour(s, l, s->trial);
-        if (thorough) try_options(s, l, options, count);
-        if (is_allowed(s, m.tensor, other)) {
-            s->trial[m.tensor] = other;
-            note_neighbour(s, l, s->trial);
-        }
-        s->trial[m.tensor] = m.decision;
-    }
-    clean(s, l, s->now.total);
+    uint32_t changed = few || l->moves < NEIGHBOURS ? l->moves : NEIGHBOURS;
+    for (uint32_t i = l->moves - changed; i < l->moves; ++i) try_changes(s, l, w->moves[i], options, pairs);
+    try_without(s, l, changed);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ a path
- */
-
-static uint32_t walk_path(search *s, uint32_t *reached) {
+static void follow(ons_search *s, const ons_search_rule *rule) {
     ons_memory_workspace *w = s->w;
-    uint32_t depth = 0, next = 0, failures = 0, hidden = 0;
-    memset(s->current, ONS_KEEP, w->tensor_count);
-    *reached = ONS_NO_NODE;
-    settle(s);
-    w->move_seconds[0] = s->now.seconds;
-    if (s->rule->hidden_first) hidden = order_by_free_time(s);
-    while (*reached == ONS_NO_NODE || depth < *reached + AFTER) {
-        ons_move move;
-        ons_walk walk;
-        if (!find_hidden_swap(s, &next, hidden, &failures, &move, &walk) && !find_move(s, &move, &walk)) break;
-        s->current[move.tensor] = move.decision;
-        w->moves[depth++] = move;
-        w->move_seconds[depth] = walk.seconds;
-        note(s, s->current, &walk, s->rule->prefetch);
-        if (*reached == ONS_NO_NODE && walk.total <= w->problem->capacity_bytes) *reached = depth;
-        /* All that follows is slower. */
-        if (s->found && walk.seconds > s->best_seconds) break;
-        settle(s);
-    }
-    return depth;
-}
-
-static void follow(search *s, const rule *r) {
-    ons_memory_workspace *w = s->w;
-    uint32_t reached;
-    s->rule = r;
-    uint32_t depth = walk_path(s, &reached);
-    if (reached == ONS_NO_NODE) reached = depth;
+    path p;
+    double floor = 0;
+    s->rule = rule;
+    lay_path(s, &p);
+    uint32_t reached = p.reached == ONS_NO_NODE ? p.depth : p.reached, end = p.depth;
     uint32_t from = reached > BEFORE ? reached - BEFORE : 0;
-    memset(s->current, ONS_KEEP, w->tensor_count);
-    for (uint32_t i = 0; i <= depth; ++i) {
-        if (i > 0) s->current[w->moves[i - 1].tensor] = w->moves[i - 1].decision;
-        level l = {i, i > 0 ? w->move_seconds[i - 1] : 0};
-        if (i >= from && !(s->found && l.floor >= s->best_seconds)) try_neighbours(s, &l);
+    take_back(s, &p, from > 0 ? from - 1 : 0);
+    if (from > 0) {
+        ons_search_settle(s);
+        floor = s->now.seconds;
+        append(s, &p, w->moves[p.depth]);
+    }
+    for (;;) {
+        if (s->found && floor >= s->best_seconds) return;
+        ons_search_settle(s);
+        try_neighbours(s, &(level){p.depth, floor});
+        floor = s->now.seconds;
+        if (p.depth == end) return;
+        append(s, &p, w->moves[p.depth]);
     }
 }
 
 /* --------------------------------------------------------------------------------------------------------- strategy */
 
-static const rule rules[] = {
-    {true, true, true, BY_RATIO, ONS_PREFETCH_HIDDEN}, {false, true, false, BY_RATIO, ONS_PREFETCH_HIDDEN},
-    {true, true, false, BY_TIME, ONS_PREFETCH_HIDDEN}, {true, true, false, BY_SAVING, ONS_PREFETCH_HIDDEN},
-    {true, true, false, BY_RATIO, ONS_PREFETCH_NEVER},
+typedef struct path_rule {
+    ons_search_rule rule;
+    bool for_swaps; /* does nothing of its own without a link to the host */
+    bool for_few;   /* worth its time where candidates are few alone */
+} path_rule;
+
+static const path_rule rules[] = {
+    {{true, true, ONS_HIDDEN_BY_FREE_TIME, ONS_BY_RATE, ONS_PREFETCH_HIDDEN}, false, false},
+    {{true, true, ONS_HIDDEN_AS_RATED, ONS_BY_TIME, ONS_PREFETCH_HIDDEN}, false, false},
+    {{true, true, ONS_HIDDEN_BY_NEED, ONS_BY_RATE, ONS_PREFETCH_HIDDEN}, true, false},
+    {{true, true, ONS_HIDDEN_AS_RATED, ONS_BY_SAVING, ONS_PREFETCH_HIDDEN}, false, true},
+    {{false, true, ONS_HIDDEN_AS_RATED, ONS_BY_RATE, ONS_PREFETCH_HIDDEN}, true, true},
+    {{true, true, ONS_HIDDEN_AS_RATED, ONS_BY_RATE, ONS_PREFETCH_NEVER}, true, true},
 };
 
-/* What needs least: everything swapped, everything recomputed, and both. */
-static void try_everything(search *s) {
+#define ENDS_FROM 1.02 /* of the seconds without decisions */
+
+static void try_end(ons_search *s, const ons_walk *walk, ons_prefetch prefetch, double floor) {
+    if (walk->total < s->least) s->least = walk->total;
+    if (walk->seconds >= floor) ons_search_note(s, s->current, walk, prefetch);
+}
+
+/* What needs least: everything swapped, everything recomputed, and both. They count from `floor` seconds on, so that
+ * what fits with less added time needs not try them. */
+static void try_ends(ons_search *s, double floor) {
     ons_memory_workspace *w = s->w;
     bool swaps = w->problem->host_bandwidth > 0;
     for (ons_prefetch prefetch = ONS_PREFETCH_HIDDEN; prefetch <= (swaps ? ONS_PREFETCH_NEVER : ONS_PREFETCH_HIDDEN);
          ++prefetch) {
         ons_walk walk;
         ons_stage_recompute_all(w, swaps, prefetch, s->current, s->trial, &walk);
-        note(s, s->current, &walk, prefetch);
+        try_end(s, &walk, prefetch, floor);
         for (uint32_t i = 0; i < w->tensor_count; ++i) s->current[i] = w->tensors[i].can_swap ? ONS_SWAP : ONS_KEEP;
         ons_stage_walk(w, s->current, prefetch, &walk);
-        note(s, s->current, &walk, prefetch);
+        try_end(s, &walk, prefetch, floor);
     }
     ons_walk walk;
     ons_stage_recompute_all(w, false, ONS_PREFETCH_HIDDEN, s->current, s->trial, &walk);
-    note(s, s->current, &walk, ONS_PREFETCH_HIDDEN);
+    try_end(s, &walk, ONS_PREFETCH_HIDDEN, floor);
 }
 
 ons_status *ons_memory_solve_capuchin(const ons_stage_problem *problem, ons_memory_workspace *w, ons_arena *arena,
                                       ons_stage_solution *solution) {
     if (ons_stage_fits(w, problem, solution)) return NULL;
-    search s = {.w = w,
-                .current = w->decisions[1],
-                .trial = w->decisions[2],
-                .best = w->decisions[3],
-                .spare = w->decisions[4],
-                .least = solution->memory.total};
-    s.start.seconds = solution->seconds;
+    ons_search s = {.w = w,
+                    .current = w->decisions[1],
+                    .trial = w->decisions[2],
+                    .best = w->decisions[3],
+                    .least = solution->memory.total};
+    s.start_seconds = solution->seconds;
     bool swaps = problem->host_bandwidth > 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
-        if (swaps || (rules[i].recomputes && rules[i].prefetch == ONS_PREFETCH_HIDDEN)) follow(&s, &rules[i]);
+        bool applies = (swaps || !rules[i].for_swaps) && (w->candidate_count <= FEW || !rules[i].for_few);
+        if (applies && !(s.found && s.best_seconds <= s.start_seconds)) follow(&s, &rules[i].rule);
     }
-    try_everything(&s);
+    double floor = s.start_seconds * ENDS_FROM;
+    if (!(s.found && s.best_seconds <= floor)) try_ends(&s, floor);
     if (!s.found) {
         ons_stage_refuse(w, s.least, solution);
         return NULL;

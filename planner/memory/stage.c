@@ -25,7 +25,6 @@ static ons_status *allocate_tensors(ons_memory_workspace *w, ons_arena *a, size_
     ONS_NEW(w->order, a, n);
     ONS_NEW(w->score, a, n);
     ONS_NEW(w->moves, a, n);
-    ONS_NEW(w->move_seconds, a, n);
     return NULL;
 }
 
@@ -41,6 +40,7 @@ static ons_status *allocate_nodes(ons_memory_workspace *w, ons_arena *a, size_t 
     ONS_NEW(w->group_begin, a, n);
     ONS_NEW(w->backward_part, a, n);
     ONS_NEW(w->crossing, a, n);
+    ONS_NEW(w->link_slack, a, n);
     ONS_NEW(w->boundary, a, n);
     ONS_NEW(w->layer_score, a, n);
     ONS_NEW(w->rerun_flag, a, n);

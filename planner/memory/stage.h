@@ -26,7 +26,7 @@ typedef struct ons_move {
     uint8_t decision;
 } ons_move;
 
-enum { ONS_DECISION_SETS = 5 };
+enum { ONS_DECISION_SETS = 4 };
 
 /* When a copy back to the device starts. */
 typedef enum ons_prefetch {
@@ -87,7 +87,8 @@ struct ons_memory_workspace {
     uint32_t *order;                       /* candidates */
     double *score;                         /* by tensor */
     ons_move *moves;
-    double *move_seconds;
+    double *link_slack;  /* [position] */
+    double link_busy;    /* seconds of copies of one direction in a period */
     uint8_t *rerun_flag; /* [node] */
     uint32_t *visited;   /* [node]: number of the visit */
     int64_t *crossing;   /* [position] */
