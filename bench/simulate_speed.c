@@ -1,6 +1,6 @@
 /* Tasks per second of the event simulator: ./bazelw run //bench:simulate_speed -- [TASKS]
- * A pipeline of 8 stages, as long as it takes: two computations and two transfers for each stage
- * and micro-batch, and a dependency on each side of a transfer. */
+ * A pipeline of 8 stages, as long as it takes: two computations and two transfers for each stage and micro-batch, with
+ * a dependency on each side of a transfer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -457,6 +457,29 @@ Test(pipeline_simulation, random_pipelines) {
     }
 }
 
+/* The stretch that is long enough gives the period of one that is many times longer. */
+Test(pipeline_simulation, the_steady_state_is_that_of_a_long_run) {
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+        random_pipeline r;
+        ons_pipeline_forecast own, given;
+        ons_action_list *lists;
+        make_pipeline(seed, &r);
+        r.problem.pipeline.kind = ONS_PIPELINE_PIPEDREAM;
+        r.problem.pipeline.micro_batches = 3000;
+        ons_pipeline_setup setup = {.problem = &r.problem, .first = r.first, .devices = r.problem.pipeline.stages};
+        expect_success(ons_pipeline_simulate(&setup, arena, &own));
+        expect_success(ons_pipeline_actions(&r.problem.pipeline, arena, &lists));
+        setup.lists = lists;
+        expect_success(ons_pipeline_simulate(&setup, arena, &given));
+        cr_assert(fabs(own.iteration_seconds - given.iteration_seconds) <= 1e-3 * given.iteration_seconds,
+                  "seed %llu: %g instead of %g", (unsigned long long)seed, own.iteration_seconds,
+                  given.iteration_seconds);
+        ons_simulation_free(own.simulation);
+        ons_simulation_free(given.simulation);
+        if (seed % 5 == 0) free_arena(), make_arena();
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------- what was planned */
 
 /* Solves every stage under a part of the memory that it would take. False where one cannot. */
