@@ -1,12 +1,12 @@
 /* The best that is known, in little time:
  *
- * 1. DawnPiper's split. The theorem holds where memory optimisation costs the same wherever it is needed; where it does
- *    not, the optimum lies outside the interval.
- * 2. So the cuts are also moved outwards, to where the stages' times, with what swap and recompute add, meet: for all
- *    stages at once, that is the bisection of reach.c.
- * 3. The same for smaller devices: what memory strategies decide is not monotone, and a split that was made for less
- *    memory may be better. It is judged at the real capacity.
- * 4. Where little enough is left to look at, the dynamic programme of exact.c, which is certain.
+ * 1. The theorem holds where memory optimisation costs the same wherever it is needed; where it does not, the optimum
+ *    lies outside the interval. So the cuts are moved to where the stages' times, with what swap and recompute add,
+ *    meet: for all stages at once, that is the bisection of reach.c.
+ * 2. DawnPiper's split, if it is faster; what cannot be is left out of its search.
+ * 3. The dynamic programme of exact.c, which is certain, as far as it comes.
+ * 4. Where it did not come to its end, step 1 for smaller devices: what memory strategies decide is not monotone, and a
+ *    split that was made for less memory may be better. It is judged at the real capacity.
  *
  * It ends as soon as nothing can be better by more than TOLERANCE.
  */
@@ -18,7 +18,7 @@
 #include "planner/partition/reach.h"
 
 static const double TOLERANCE = 5e-4;
-static const uint64_t NODE_BUDGET = 20000; /* of stages optimised for steps 3 and 4 each: some milliseconds */
+static const uint64_t NODE_BUDGET = 20000; /* of stages optimised for steps 3 and 4 each */
 enum { SMALLER_CAPACITIES = 4 };           /* a sixteenth less each */
 
 typedef struct best {
@@ -65,7 +65,7 @@ static ons_status *try_smaller_capacities(best *b) {
 
 static ons_status *try_dawnpiper(best *b, uint32_t *candidate_cuts) {
     bool found;
-    ONS_TRY(ons_dawnpiper_search(b->judge, b->trial, &found, candidate_cuts));
+    ONS_TRY(ons_dawnpiper_search(b->judge, b->seconds, b->trial, &found, candidate_cuts));
     return found ? offer(b) : NULL;
 }
 
@@ -74,12 +74,11 @@ static ons_status *search(best *b, uint32_t *candidate_cuts) {
     ONS_TRY(ons_reach_search(b->judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, b->trial, &b->at_least));
     ONS_TRY(offer(b));
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
+    ONS_TRY(meet(b));
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
     if (is_good(b)) return NULL;
-    ONS_TRY(meet(b));
-    if (is_good(b)) return NULL;
-    ONS_TRY(try_smaller_capacities(b));
-    return ons_exact_improve(b->judge, b->at_least, NODE_BUDGET, b->first, &b->seconds, &proven);
+    ONS_TRY(ons_exact_improve(b->judge, b->at_least, NODE_BUDGET, b->first, &b->seconds, &proven));
+    return proven ? NULL : try_smaller_capacities(b);
 }
 
 static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {

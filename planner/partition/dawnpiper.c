@@ -163,7 +163,8 @@ static void collect(const search *x, const ons_span *span, uint32_t *first) {
     collect(x, &right, first);
 }
 
-static ons_status *run(search *x, uint32_t *first, bool *found) {
+/* `limit`: what is no faster is not wanted. */
+static ons_status *run(search *x, double limit, uint32_t *first, bool *found) {
     const ons_planning_problem *p = x->problem;
     answer whole;
     ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
@@ -171,15 +172,15 @@ static ons_status *run(search *x, uint32_t *first, bool *found) {
     x->used = 0;
     first[0] = 0;
     first[p->pipeline.stages] = p->work->node_count;
-    ONS_TRY(bipartition(x, &all, INFINITY, x->cuts, &whole));
-    *found = isfinite(whole.seconds);
+    ONS_TRY(bipartition(x, &all, limit, x->cuts, &whole));
+    *found = whole.seconds < limit;
     if (*found) collect(x, &all, first);
     return NULL;
 }
 
 static ons_status *attempt(ons_judge *judge, void *context, bool *found) {
     search *x = context;
-    return run(x, x->first, found);
+    return run(x, INFINITY, x->first, found);
 }
 
 static ons_status *prepare(search *x, ons_arena *scratch) {
@@ -191,11 +192,11 @@ static ons_status *prepare(search *x, ons_arena *scratch) {
 }
 
 /* `least_bytes` NULL: where nothing fits, what would do is not wanted. */
-static ons_status *solve(search *x, bool *found, int64_t *least_bytes) {
+static ons_status *solve(search *x, double limit, bool *found, int64_t *least_bytes) {
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = prepare(x, scratch);
-    if (status == NULL) status = run(x, x->first, found);
+    if (status == NULL) status = run(x, limit, x->first, found);
     if (status == NULL && !*found && least_bytes != NULL)
         status = ons_reach_least_capacity(x->judge, attempt, x, least_bytes);
     ons_arena_free(scratch);
@@ -203,9 +204,10 @@ static ons_status *solve(search *x, bool *found, int64_t *least_bytes) {
     return status;
 }
 
-ons_status *ons_dawnpiper_search(ons_judge *judge, uint32_t *first, bool *found, uint32_t *candidate_cuts) {
+ons_status *ons_dawnpiper_search(ons_judge *judge, double limit, uint32_t *first, bool *found,
+                                 uint32_t *candidate_cuts) {
     search x = {.judge = judge, .problem = ons_judge_problem(judge), .first = first};
-    ONS_TRY(solve(&x, found, NULL));
+    ONS_TRY(solve(&x, limit, found, NULL));
     *candidate_cuts = x.most_candidates;
     return NULL;
 }
@@ -216,7 +218,7 @@ static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *part
     ONS_NEW(x.first, arena, (size_t)partition->stages + 1);
     partition->first = x.first;
     bool found;
-    ONS_TRY(solve(&x, &found, &partition->least_bytes));
+    ONS_TRY(solve(&x, INFINITY, &found, &partition->least_bytes));
     partition->candidate_cuts = x.most_candidates;
     if (found) return ons_partition_judge(judge, partition);
     partition->stages_judged = ons_judge_count(judge);

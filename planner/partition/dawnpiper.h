@@ -40,8 +40,9 @@ ons_status *ons_cut_finder_make(const ons_planning_problem *problem, ons_arena *
 uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_span *span, uint32_t stage,
                                const ons_balanced_cuts *interval, uint32_t *cuts);
 
-/* BiPar over all stages: fills in first[0 … stages], unless nothing it looked at fits. `candidate_cuts`: most at one
- * level. */
-ons_status *ons_dawnpiper_search(ons_judge *judge, uint32_t *first, bool *found, uint32_t *candidate_cuts);
+/* BiPar over all stages: fills in first[0 … stages], unless nothing it looked at fits, or is faster than `limit`.
+ * `candidate_cuts`: most at one level. */
+ons_status *ons_dawnpiper_search(ons_judge *judge, double limit, uint32_t *first, bool *found,
+                                 uint32_t *candidate_cuts);
 
 #endif

@@ -137,11 +137,10 @@ static ons_status *optimise(ons_judge *judge, uint32_t first, uint32_t end, uint
 
 /* --------------------------------------------------------------------------------------------------------- verdicts */
 
-bool ons_judge_fits(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage) {
+int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage) {
     ons_stage_memory memory;
-    if (judge->problem.capacity_bytes == 0) return true;
     ons_work_stage_memory(judge->problem.work, first, end, &judge->loads[stage], &memory);
-    return memory.total <= judge->problem.capacity_bytes;
+    return memory.total;
 }
 
 ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict) {

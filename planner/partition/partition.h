@@ -46,8 +46,8 @@ typedef struct ons_verdict {
 /* Stage number `stage` (from 0) of the pipeline as [first, end). Amortised without allocation; the fits-as-it-is case
  * costs what ons_work_stage_memory does, and no stage is optimised twice. */
 ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict);
-/* Whether it fits as it is: quick. */
-bool ons_judge_fits(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage);
+/* Bytes that it takes as it is. Quick. */
+int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage);
 /* Seconds to send a micro-batch over the cut, the slower of both directions. 0 at the ends. */
 double ons_judge_transfer(const ons_judge *judge, uint32_t cut);
 uint64_t ons_judge_count(const ons_judge *judge);

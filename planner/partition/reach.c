@@ -39,16 +39,22 @@ static ons_status *excess(const stage_query *q, uint32_t end, double *over) {
     return NULL;
 }
 
-/* The largest end in [low, high] of a stage that fits as it is; low where there is none. */
+/* The largest end in [low, high] of a stage that fits as it is; low where there is none. What it takes grows with the
+ * stage, but for the gradients that are received over the cut at its end: those are looked at one by one. */
 static uint32_t reach_as_is(const stage_query *q, uint32_t low, uint32_t high) {
-    while (low < high) {
-        uint32_t middle = high - (high - low) / 2;
-        if (ons_judge_fits(q->judge, q->first, middle, q->stage))
-            low = middle;
+    const ons_planning_problem *p = ons_judge_problem(q->judge);
+    uint32_t from = low, count = p->work->node_count;
+    if (p->capacity_bytes == 0) return high;
+    while (from < high) {
+        uint32_t middle = high - (high - from) / 2;
+        int64_t received = middle < count ? ons_work_cut_gradient_bytes(p->work, middle) : 0;
+        if (ons_judge_bytes(q->judge, q->first, middle, q->stage) - received <= p->capacity_bytes)
+            from = middle;
         else
             high = middle - 1;
     }
-    return low;
+    while (high > low && ons_judge_bytes(q->judge, q->first, high, q->stage) > p->capacity_bytes) --high;
+    return high;
 }
 
 /* The largest end in [low, high[ that is not too far; high is, by `over`, and low is not. Regula falsi where both ends
