@@ -1,8 +1,10 @@
 /* Any bytes as a cost graph, in every order: what was read prints, and reads again to as many nodes. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "planner/cost_file.h"
-#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void check(ons_status *status) {
     if (status != NULL) abort();
