@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
     const ons_channels *size = &plan->size;
     float shift = s->shift[channel];
     double first = 0, second = 0;
-    for (int64_t n = 0; n < size->batch; ++n) {
+    for (int64_t n = 0; n < size->batch && size->positions > 0; ++n) {
         int64_t base = (n * size->channels + channel) * size->positions;
         for (int64_t start = 0; start < size->positions; start += RUN * ONS_LANES) {
             int64_t end = start + RUN * ONS_LANES < size->positions ? start + RUN * ONS_LANES : size->positions;
@@ -155,7 +155,9 @@ SUMS(ons_batch_sum_products, dy, const float *dy, const float *x)
 #define FOR_ROWS(ROW, LENGTH, CHANNEL, MAP_LAST, MAP_PLAIN)                                                            \
     do {                                                                                                               \
         const ons_channels *size_ = &plan->size;                                                                       \
-        int64_t rows_ = size_->last ? plan->rows + (plan->extra > 0) : size_->batch * size_->channels;                 \
+        int64_t rows_ = size_->positions == 0 ? 0                                                                      \
+                        : size_->last         ? plan->rows + (plan->extra > 0)                                         \
+                                              : size_->batch * size_->channels;                                                \
         _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t row_ = 0; row_ < rows_;         \
                                                                                ++row_) {                               \
             if (size_->last) {                                                                                         \

@@ -59,6 +59,11 @@ static ons_value_id seen(ons_mode_change *m, const ons_heads *h, ons_value_id ma
 
 /* -inf where the key comes after the query. */
 static ons_value_id causal_mask(ons_mode_change *m, const ons_heads *h, ons_dtype dtype) {
+    if (h->queries > 0 && h->keys > (1 << 28) / h->queries) {
+        ons_builder_fail(m->builder, ons_node_error(m->operands, "a mask of %lld queries and %lld keys is too large",
+                                                    (long long)h->queries, (long long)h->keys));
+        return ONS_NONE;
+    }
     double *words = ons_arena_allocate(m->builder->graph->arena, (size_t)(h->queries * h->keys) + 1, sizeof *words);
     if (words == NULL) {
         ons_builder_fail(m->builder, ons_status_out_of_memory());

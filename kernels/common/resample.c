@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "graph/evaluate.h"
+#include "graph/small_types.h"
 
 /* ---- attributes and inputs */
 
@@ -315,7 +316,11 @@ ons_cost ons_resize_cost(const ons_operands *o) {
 
 /* Rounds to the nearest integer that the dtype has. */
 static int64_t saturate(ons_dtype dtype, double value) {
-    static const double ends[][2] = {[ONS_UINT8] = {0, UINT8_MAX},
+    static const double ends[][2] = {[ONS_UINT4] = {0, 15},
+                                     [ONS_INT4] = {-8, 7},
+                                     [ONS_UINT2] = {0, 3},
+                                     [ONS_INT2] = {-2, 1},
+                                     [ONS_UINT8] = {0, UINT8_MAX},
                                      [ONS_INT8] = {INT8_MIN, INT8_MAX},
                                      [ONS_UINT16] = {0, UINT16_MAX},
                                      [ONS_INT16] = {INT16_MIN, INT16_MAX},

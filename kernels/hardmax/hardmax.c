@@ -23,10 +23,11 @@ static void hardmax_reference(const ons_operands *o, const ons_step *step, const
 
 static void hardmax_row(const float *x, float *y, int64_t n) {
     int64_t best = 0;
+    if (n == 0) return;
     for (int64_t k = 1; k < n; ++k)
         if (IS_LARGER(x[k], x[best])) best = k;
     memset(y, 0, (size_t)n * sizeof *y);
-    if (n > 0) y[best] = 1;
+    y[best] = 1;
 }
 
 static void hardmax_columns(const float *x, float *y, int64_t length, int64_t stride, int width) {

@@ -85,7 +85,7 @@ static void max_unpool_reference(const ons_operands *o, const ons_step *step, co
     const uint64_t *x = inputs[0];
     const int64_t *indices = inputs[1];
     uint64_t *y = outputs[0];
-    memset(y, 0, (size_t)ons_shape_elements(&whole) * sizeof *y);
+    if (ons_shape_elements(&whole) > 0) memset(y, 0, (size_t)ons_shape_elements(&whole) * sizeof *y);
     for (int64_t i = 0, count = ons_elements(&o->inputs[0]), room = ons_shape_elements(&made); i < count; ++i)
         if (indices[i] >= 0 && indices[i] < room)
             y[place_of(&made, &whole, indices[i])] = x[i];

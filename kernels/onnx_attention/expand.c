@@ -35,6 +35,12 @@ static ons_value_id repeat_heads(expansion *e, ons_value_id x, int64_t size) {
 /* A tensor of float32 from a function of query and key. */
 static ons_value_id table_of(expansion *e, double (*entry)(const ons_onnx_attention *a, int64_t i, int64_t j)) {
     const ons_onnx_attention *a = &e->a;
+    if (a->queries > 0 && a->keys > (1 << 28) / a->queries) {
+        ons_builder_fail(e->m->builder,
+                         ons_node_error(e->m->operands, "a mask of %lld queries and %lld keys is too large",
+                                        (long long)a->queries, (long long)a->keys));
+        return ONS_NONE;
+    }
     int64_t count = a->queries * a->keys;
     double *words = ons_arena_allocate(e->m->builder->graph->arena, (size_t)count + 1, sizeof *words);
     if (words == NULL) {

@@ -26,12 +26,14 @@ static ons_status *reverse_sequence_infer(ons_operands *o) {
 typedef struct state {
     int64_t rows, columns; /* axes 0 and 1 */
     int64_t slice;         /* bytes of what follows */
+    int64_t slices;        /* 0 where they are empty */
     bool batch_first;
 } state;
 
 static state make_state(const ons_operands *o, int64_t element_bytes) {
     const ons_shape *shape = &o->inputs[DATA].shape;
-    return (state){shape->dims[0], shape->dims[1], ons_shape_span(shape, 2, shape->rank) * element_bytes,
+    int64_t slice = ons_shape_span(shape, 2, shape->rank) * element_bytes;
+    return (state){shape->dims[0], shape->dims[1], slice, slice == 0 ? 0 : shape->dims[0] * shape->dims[1],
                    ons_attribute_int(o, BATCH_AXIS) == 0};
 }
 
@@ -52,7 +54,7 @@ static const char too_long[] = "a sequence's length lies outside of the time axi
 static void reverse_sequence_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     state s = make_state(o, 8);
-    for (int64_t i = 0; i < s.rows * s.columns; ++i) copy_slice(&s, i, inputs[LENGTHS], inputs[DATA], outputs[0]);
+    for (int64_t i = 0; i < s.slices; ++i) copy_slice(&s, i, inputs[LENGTHS], inputs[DATA], outputs[0]);
     const int64_t *lengths = inputs[LENGTHS];
     for (int64_t i = 0, n = s.batch_first ? s.rows : s.columns; i < n; ++i)
         if (lengths[i] < 0 || lengths[i] > (s.batch_first ? s.columns : s.rows))
@@ -69,9 +71,9 @@ static ons_status *reverse_sequence_prepare(ons_prepare *p) {
 static void reverse_sequence_run(const ons_launch *launch) {
     const state *s = launch->state;
     const int64_t *lengths = launch->inputs[LENGTHS];
-    bool valid = true;
-#pragma omp parallel for schedule(static) reduction(&& : valid) if (s->rows * s->columns * s->slice > 4 * ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < s->rows * s->columns; ++i)
+    bool valid = s->slice > 0; /* else the lengths are looked at all the same */
+#pragma omp parallel for schedule(static) reduction(&& : valid) if (s->slices * s->slice > 4 * ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < s->slices; ++i)
         valid = copy_slice(s, i, lengths, launch->inputs[DATA], launch->outputs[0]) && valid;
     for (int64_t i = 0, n = s->batch_first ? s->rows : s->columns; !valid && i < n; ++i)
         if (launch->fault->problem == NULL && (lengths[i] < 0 || lengths[i] > (s->batch_first ? s->columns : s->rows)))
