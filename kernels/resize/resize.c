@@ -1,4 +1,5 @@
 /* Resize: the tensor sampled anew along its axes; nearest elements, or straight lines or cubic curves through them. */
+#include "graph/small_types.h"
 #include "graph/upgrade.h"
 #include "kernels/common/resample.h"
 
@@ -139,6 +140,10 @@ static const ons_case resize_cases[] = {
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3, 4), BY_SIZES(5, 9)}},
     {.name = "bytes",
      .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 3, 4), BY_SIZES(5, 9)},
+     .settings = {MODE("cubic")},
+     .flops = 720},
+    {.name = "four_bits",
+     .inputs = {ONS_RANDOM(ONS_INT4, -8, 7, 3, 4), BY_SIZES(5, 9)},
      .settings = {MODE("cubic")},
      .flops = 720},
     {.name = "both", .inputs = {ONS_F32(2, 3), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 2), ONS_I64(2, 6)}, .error = "either"},
