@@ -16,6 +16,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .rows = o->batch / o->micro_batches,
         .training = true,
         .repeats = o->accumulates,
+        .as_exported = o->as_exported,
     };
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
     ONS_TRY(ons_graph_cost_analytic(in->stage.graph, o->profile, in->arena, &in->cost));

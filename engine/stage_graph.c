@@ -200,12 +200,12 @@ static ons_status *assemble(assembly *a) {
     ONS_TRY(bind(a));
     if (o->blockers != NULL && o->blockers->count > 0)
         return NULL; /* the rest would only report what follows from these */
-    ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
+    if (!o->as_exported) ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
     ONS_TRY(note_ends(a));
     if (o->training || o->config->loss != NULL) ONS_TRY(attach_loss(a));
     if (o->training) ONS_TRY(differentiate(a));
     ONS_TRY(choose_outputs(a));
-    ONS_TRY(lay_out(a));
+    if (!o->as_exported) ONS_TRY(lay_out(a));
 #ifndef NDEBUG
     ONS_TRY(ons_graph_verify(a->r->graph));
 #endif

@@ -281,4 +281,16 @@ if succeeds eval "$models/fixed_batch.onnx" --input x.npy --output y.npy && prin
     pass "$name"
 fi
 
+# ------------------------------------------------------------------------------------------------------------------- plan
+for plannable in "bert --dim sequence=512 --class-axis -1" "gpt2 --dim sequence=1024 --class-axis -1" \
+    "t5 --dim sequence=512 --dim target=512 --class-axis -1" \
+    "amoebanet --dim height=224 --dim width=224 --batchnorm train"; do
+    begin "plan of a model of true size without its weights: ${plannable%% *}"
+    # shellcheck disable=SC2086
+    if succeeds plan "$examples/plan/${plannable%% *}.onnx" ${plannable#* } --batch 16 --micro-batches 8 --stages 8 \
+        --device-profile a100-40gb && printed "8 stages of NVIDIA A100" && printed "samples/s$"; then
+        pass "$name"
+    fi
+done
+
 report_and_exit
