@@ -74,6 +74,7 @@ static bool extend_hidden(ons_search *s, path *p) {
         if (hidden || added <= 1) p->next_hidden = next;
         if (hidden) {
             p->failures = 0;
+            ons_search_adopt(s, &walk);
             return true;
         }
         take_back(s, p, depth);
@@ -108,7 +109,10 @@ static bool extend_by_estimates(ons_search *s, path *p) {
         ons_search_expect(s, move);
     }
     ons_stage_walk(s->w, s->current, s->rule->prefetch, &walk);
-    if (p->depth > depth && walk.seconds >= s->now.seconds && walk.total < s->now.total) return true;
+    if (p->depth > depth && walk.seconds >= s->now.seconds && walk.total < s->now.total) {
+        ons_search_adopt(s, &walk);
+        return true;
+    }
     take_back(s, p, depth);
     ons_search_settle(s);
     return false;
@@ -138,13 +142,13 @@ static bool extend_by_one(ons_search *s, path *p) {
     }
     if (best < 0 && !level) return false;
     append(s, p, move);
+    ons_search_settle(s);
     return true;
 }
 
 /* One batch more, settled at its end. False: nothing saves any more. */
 static bool extend(ons_search *s, path *p) {
     if (!extend_hidden(s, p) && !(p->batch > 1 && extend_by_estimates(s, p)) && !extend_by_one(s, p)) return false;
-    ons_search_settle(s);
     ons_search_note(s, s->current, &s->now, s->rule->prefetch);
     return true;
 }

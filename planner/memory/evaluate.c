@@ -160,16 +160,25 @@ static uint32_t need_position(const ons_memory_workspace *w, uint32_t t) {
     return w->first_source[t] < w->backward_part[saver] ? w->first_source_slot[t] : saver;
 }
 
+/* By the part that needs them, counted into w->changes, which is free here. */
 static void list_swaps(ons_memory_workspace *w, const uint8_t *decisions) {
+    int64_t *next = w->changes;
+    memset(next, 0, (w->part_count + 1) * sizeof *next);
     w->swap_count = 0;
-    for (uint32_t i = w->candidate_count; i-- > 0;) {
-        uint32_t t = w->candidates[i], saver = w->tensors[t].last_saver;
+    for (uint32_t i = 0; i < w->candidate_count; ++i) {
+        uint32_t t = w->candidates[i];
         if (decisions[t] != ONS_SWAP) continue;
-        uint32_t backward = w->backward_part[saver];
+        uint32_t backward = w->backward_part[w->tensors[t].last_saver];
         w->need[t] = w->first_source[t] < backward ? w->first_source[t] : backward;
-        w->swaps[w->swap_count++] = t;
+        w->by_out[w->swap_count++] = t;
+        ++next[w->need[t] + 1];
     }
-    sort_swaps(w, w->swaps, w->need);
+    if (w->swap_count == 0) return;
+    for (uint32_t i = w->node_count; i < w->part_count; ++i) next[i + 1] += next[i];
+    for (uint32_t i = 0; i < w->swap_count; ++i) {
+        uint32_t t = w->by_out[i];
+        w->swaps[next[w->need[t]]++] = t;
+    }
 }
 
 /* From the last copy to the first: each may end no later than it is needed, nor than the next one must start. */
@@ -202,13 +211,12 @@ static double copy_out(ons_memory_workspace *w, double period) {
     double total = 0;
     for (uint32_t i = 0; i < w->swap_count; ++i) total += w->tensors[w->swaps[i]].copy_seconds;
     if (period < total) period = total;
-    /* By start of the copy: the order in which they are made, unless the triggers were given. */
-    for (uint32_t i = 0; i < w->swap_count; ++i) w->by_start[i] = w->swaps[w->swap_count - 1 - i];
-    sort_swaps(w, w->by_start, w->out_after);
+    /* They come in the order in which they are made, which is right unless the triggers were given. */
+    sort_swaps(w, w->by_out, w->out_after);
     double free = 0;
     for (int pass = 0; pass < 2; ++pass) {
         for (uint32_t i = 0; i < w->swap_count; ++i) {
-            uint32_t t = w->by_start[i];
+            uint32_t t = w->by_out[i];
             const ons_stage_part *after = &w->parts[w->out_after[t]];
             double ready = after->start + after->seconds;
             free = (free > ready ? free : ready) + w->tensors[t].copy_seconds;
@@ -286,18 +294,22 @@ static void add_long(account *a, uint32_t from, uint64_t to, int64_t bytes) {
     }
 }
 
-/* The first part that starts when the copy out has ended, counted on over the periods. */
-static uint64_t gone_from(const account *a, uint32_t t) {
-    double periods = floor(a->w->out_end[t] / a->seconds), rest = a->w->out_end[t] - periods * a->seconds;
-    uint32_t low = 0, high = a->period;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (a->w->parts[middle].start < rest)
-            low = middle + 1;
-        else
-            high = middle;
+/* The first parts that start when the copies out have ended, counted on over the periods. */
+static void find_gone(account *a) {
+    ons_memory_workspace *w = a->w;
+    uint64_t base = 0;
+    double begun = 0;
+    uint32_t part = 0;
+    for (uint32_t i = 0; i < w->swap_count; ++i) {
+        uint32_t t = w->by_out[i];
+        while (begun + w->parts[part].start < w->out_end[t]) {
+            if (++part < a->period) continue;
+            part = 0;
+            base += a->period;
+            begun += a->seconds;
+        }
+        w->gone_from[t] = base + part;
     }
-    return (uint64_t)periods * a->period + low;
 }
 
 static bool runs_again(const ons_memory_workspace *w, const ons_stage_tensor *t) {
@@ -306,7 +318,7 @@ static bool runs_again(const ons_memory_workspace *w, const ons_stage_tensor *t)
 
 static void add_swapped(account *a, uint32_t index, const ons_stage_tensor *t, uint32_t end) {
     uint32_t back = a->w->start[index];
-    uint64_t gone = gone_from(a, index), return_part = (uint64_t)a->waiting * a->period + back;
+    uint64_t gone = a->w->gone_from[index], return_part = (uint64_t)a->waiting * a->period + back;
     if (gone <= t->last_use) gone = t->last_use + 1;
     if (gone >= return_part) {
         a->always += (int64_t)a->waiting * t->bytes;
@@ -354,6 +366,7 @@ static void find_memory(ons_memory_workspace *w, const uint8_t *decisions, doubl
     account a = {w, w->changes, 0, w->part_count, waiting(w), seconds};
     int64_t held = 0, alive = 0, peak = -1;
     memset(w->changes, 0, (w->part_count + 1) * sizeof *w->changes);
+    find_gone(&a);
     for (uint32_t i = 0; i < w->tensor_count; ++i) held += add_tensor(&a, i, (ons_decision)decisions[i]);
     for (uint32_t i = 0; i < w->part_count; ++i) {
         alive += w->changes[i];

@@ -44,8 +44,14 @@ static void find_slack(ons_memory_workspace *w) {
 }
 
 void ons_search_settle(ons_search *s) {
+    ons_walk walk;
+    ons_stage_walk(s->w, s->current, s->rule->prefetch, &walk);
+    ons_search_adopt(s, &walk);
+}
+
+void ons_search_adopt(ons_search *s, const ons_walk *walk) {
     ons_memory_workspace *w = s->w;
-    ons_stage_walk(w, s->current, s->rule->prefetch, &s->now);
+    s->now = *walk;
     for (uint32_t i = 0; i < w->node_count; ++i) w->rerun_flag[i] = w->rerun_walk[i] == w->walk_number;
     find_slack(w);
     s->peak_forward = s->now.peak_part < w->node_count;

@@ -45,6 +45,8 @@ void ons_search_note(ons_search *s, const uint8_t *decisions, const ons_walk *wa
 
 /* Walks `current`, for the estimates that follow. */
 void ons_search_settle(ons_search *s);
+/* The same where `current` was what was walked last, with this result. */
+void ons_search_adopt(ons_search *s, const ons_walk *walk);
 /* Carries the estimates on over one decision more, without a walk. */
 void ons_search_expect(ons_search *s, ons_move move);
 

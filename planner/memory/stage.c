@@ -20,6 +20,8 @@ static ons_status *allocate_tensors(ons_memory_workspace *w, ons_arena *a, size_
     ONS_NEW(w->in_end, a, n);
     ONS_NEW(w->swaps, a, n);
     ONS_NEW(w->by_start, a, n);
+    ONS_NEW(w->by_out, a, n);
+    ONS_NEW(w->gone_from, a, n);
     ONS_NEW(w->wake_next, a, n);
     for (size_t i = 0; i < ONS_DECISION_SETS; ++i) ONS_NEW(w->decisions[i], a, n);
     ONS_NEW(w->order, a, n);

@@ -66,12 +66,14 @@ struct ons_memory_workspace {
     double compute_seconds;   /* forward and backward */
 
     /* Of the last walk, by tensor unless said otherwise. */
-    uint32_t *in_before;                   /* local position: of swapped and recomputed tensors */
-    uint32_t *out_after;                   /* local position, of swapped ones */
-    uint32_t *first_source, *last_source;  /* parts that run again and read it; ONS_NO_NODE: none */
-    uint32_t *first_source_slot;           /* position whose backward part `first_source` precedes */
-    uint32_t *need, *start;                /* part before which a swapped tensor must be back; its copy's first part */
-    double *out_end, *in_end;              /* of its copies; out_end counts from the start of its own forward part */
+    uint32_t *in_before;                  /* local position: of swapped and recomputed tensors */
+    uint32_t *out_after;                  /* local position, of swapped ones */
+    uint32_t *first_source, *last_source; /* parts that run again and read it; ONS_NO_NODE: none */
+    uint32_t *first_source_slot;          /* position whose backward part `first_source` precedes */
+    uint32_t *need, *start;               /* part before which a swapped tensor must be back; its copy's first part */
+    double *out_end, *in_end;             /* of its copies; out_end counts from the start of its own forward part */
+    uint32_t *by_out;                     /* swapped tensors by out_after */
+    uint64_t *gone_from; /* of swapped ones: the part, counted on over the periods, from which they may be gone */
     uint32_t *swaps, *by_start;            /* swapped tensors by `need`, and by `start` */
     uint32_t *wake_head, *wake_next;       /* [position]: recomputed tensors with that in_before */
     uint32_t *reruns, *rerun_slot;         /* nodes in the order in which they run again, and for whom */
