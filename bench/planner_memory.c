@@ -1,7 +1,7 @@
-/* How far the memory strategies are from the best possible, on random stages of at most 12 saved tensors, and how long
+/* How far the memory strategies are from the best possible, on random stages of at most 10 saved tensors, and how long
  * they take on larger ones: the table of bench/results/planner_memory_gap.md.
  *
- *     ./bazelw run -c opt //bench:planner_memory -- [STAGES] [SEED]
+ *     ./bazelw run //bench:planner_memory -- [STAGES] [SEED]
  */
 #include <math.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void print_gaps(const gap *gaps, uint32_t count) {
     }
 }
 
-/* Mean microseconds of a call, over capacities of which the stage without optimisation needs `shares`. */
+/* Mean microseconds of a call where the capacity is `share` of what the stage needs without optimisation. */
 static bool measure_time(uint32_t nodes, double share, uint64_t seed) {
     enum { STAGES = 20 };
     double seconds = 0, slower = 0;
@@ -106,8 +106,11 @@ static bool measure_time(uint32_t nodes, double share, uint64_t seed) {
         random_stage_free(&stage);
         ons_arena_free(arena);
     }
-    printf("| %u | %.0f %% | %.0f | %u of %d | %.2f %% |\n", nodes, 100 * share, 1e6 * seconds / STAGES, solved, STAGES,
-           solved > 0 ? 100 * slower / solved : NAN);
+    printf("| %u | %.0f %% | %.0f | %u of %d | ", nodes, 100 * share, 1e6 * seconds / STAGES, solved, STAGES);
+    if (solved > 0)
+        printf("%.2f %% |\n", 100 * slower / solved);
+    else
+        printf("- |\n");
     return true;
 }
 
@@ -119,10 +122,10 @@ int main(int argc, char **argv) {
            (unsigned long long)(seed + stages - 1));
     if (!measure_gaps(stages, seed, gaps, 2)) return 1;
     print_gaps(gaps, 2);
-    printf(
-        "\nTime of one call of `capuchin` (random graphs, 4 micro-batches in flight; capacity as a share of what the "
-        "stage needs without it):\n\n"
-        "| nodes | capacity | microseconds | solved | slower than without a limit |\n|---|---|---|---|---|\n");
+    printf("\nProcessor time of one call of `capuchin` (random graphs, 4 micro-batches in flight; capacity as a share "
+           "of what the "
+           "stage needs without it):\n\n"
+           "| nodes | capacity | microseconds | solved | slower than without a limit |\n|---|---|---|---|---|\n");
     static const uint32_t nodes[] = {40, 150, 600};
     static const double shares[] = {0.98, 0.9, 0.7, 0.5, 0.2};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {

@@ -35,7 +35,7 @@ enum {
     BATCHES = 32,        /* a path has about so many */
     LARGEST_BATCH = 64,
     FEW = 16,       /* candidates up to which all pairs of changes are tried */
-    NEIGHBOURS = 8, /* changes of each kind that are tried where there are more */
+    NEIGHBOURS = 4, /* changes of each kind that are tried where there are more */
 };
 
 /* ------------------------------------------------------------------------------------------------------------ a path

@@ -27,8 +27,9 @@ typedef struct ons_stage_problem {
 typedef struct ons_tensor_decision {
     uint32_t tensor;
     ons_decision decision;
-    /* Positions in the stage. Swap: the copy to the host starts after the forward part of `out_after`, the copy back
-     * before the backward part of `in_before` (≥ the last saver). Recompute: before the backward part of `in_before`.
+    /* Positions in the stage. Swap: the copy to the host starts after the forward part of `out_after` (≥ the producer;
+     * later ones may still read it), the copy back before the backward part of `in_before` (≥ the last saver) and what
+     * runs again for it. Recompute: before the backward part of `in_before`; `out_after` is the last forward use.
      */
     uint32_t out_after, in_before;
 } ons_tensor_decision;
@@ -49,7 +50,8 @@ typedef struct ons_memory_workspace ons_memory_workspace;
 ons_status *ons_memory_workspace_new(const ons_workload *work, ons_memory_workspace **workspace);
 void ons_memory_workspace_free(ons_memory_workspace *workspace); /* NULL is fine */
 
-/* `arena` NULL: the decisions are not wanted. A stage that fits as it is comes back at once, nothing decided. */
+/* `arena` NULL: the decisions are not wanted. A stage that fits as it is comes back at once, nothing decided.
+ * More capacity never gives a slower solution of "none", "recompute-all", "capuchin" and "exact". */
 typedef ons_status *ons_memory_solve(const ons_stage_problem *problem, ons_memory_workspace *workspace,
                                      ons_arena *arena, ons_stage_solution *solution);
 
@@ -64,8 +66,10 @@ typedef struct ons_memory_strategy {
 const ons_memory_strategy *ons_memory_strategy_find(const char *name);
 extern const ons_memory_strategy *const ons_memory_strategies[]; /* ends with NULL */
 
-/* What given decisions cost and need, by walking the stage's forward and backward parts in order: the judge of all
- * strategies. `stall_seconds` comes from a simulation of the two copy streams over `in_flight` micro-batches. */
+/* What given decisions cost and need, by walking the parts of one period of the stage in order: the judge of all
+ * strategies; its model stands in evaluate.c. `memory` differs from ons_work_stage_memory's in stash and peak alone
+ * and, without decisions, is never more. Decisions that make no sense (a tensor that is not the stage's, or is decided
+ * twice; back too late; swapped without a link) are ONS_INVALID_ARGUMENT; ONS_KEEP says nothing. */
 ons_status *ons_memory_evaluate(const ons_stage_problem *problem, const ons_tensor_decision *decisions, uint32_t count,
                                 ons_memory_workspace *workspace, ons_stage_solution *solution);
 
