@@ -64,8 +64,11 @@ struct ons_config {
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
     bool pin;
     /* planning */
-    const char *device_profile, *cost_graph, *report, *prices;
+    const char *device_profile, *profile, *cost_graph, *report, *prices;
     bool max_batch;
+    /* profiling */
+    int64_t repetitions;
+    bool cache;
     /* results */
     const char *out, *export_form, *checkpoint;
     int64_t checkpoint_every, val_every;

@@ -2,6 +2,14 @@
 
 #include <inttypes.h>
 
+/* Measured, where a profile is given, otherwise by the device's analytic model. */
+static ons_status *find_costs(const ons_plan_input_options *o, ons_plan_input *in) {
+    if (o->config->profile == NULL) return ons_graph_cost_analytic(in->stage.graph, o->profile, in->arena, &in->cost);
+    ons_node_costs costs;
+    ONS_TRY(ons_node_costs_load(o->config->profile, in->arena, &costs));
+    return ons_node_costs_apply(&costs, in->stage.graph, in->arena, &in->cost, &in->measured);
+}
+
 static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
     in->arena = ons_arena_new();
     if (in->arena == NULL) return ons_status_out_of_memory();
@@ -19,7 +27,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .as_exported = o->as_exported,
     };
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
-    ONS_TRY(ons_graph_cost_analytic(in->stage.graph, o->profile, in->arena, &in->cost));
+    ONS_TRY(find_costs(o, in));
     ons_graph_work_options work = {
         .graph = in->stage.graph,
         .registry = o->model->registry,

@@ -5,13 +5,15 @@
 #include "engine/model.h"
 #include "engine/stage_graph.h"
 #include "planner/graph_work.h"
+#include "planner/node_costs.h"
 #include "planner/plan.h"
 
 typedef struct ons_plan_input {
     ons_arena *arena; /* owned */
     ons_stage_graph stage;
     ons_graph_cost cost;
-    ons_graph_work graph_work; /* graph_work.work is what is planned */
+    ons_node_costs_use measured; /* with --profile: nodes whose time was measured, and others */
+    ons_graph_work graph_work;   /* graph_work.work is what is planned */
     int64_t batch, micro_batches;
 } ons_plan_input;
 

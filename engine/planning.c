@@ -55,7 +55,8 @@ static ons_status *choose_capacity(ons_planning *p) {
 
 static ons_status *pose(ons_planning *p) {
     ONS_TRY(choose_strategies(p));
-    ONS_TRY(ons_device_profile_load(p->config->device_profile, p->arena, &p->profile));
+    const char *device = p->config->profile != NULL ? p->config->profile : p->config->device_profile;
+    ONS_TRY(ons_device_profile_load(device, p->arena, &p->profile));
     ONS_TRY(choose_capacity(p));
     p->problem.link_bandwidth = p->profile.link_bandwidth;
     p->problem.link_latency = p->profile.link_latency;

@@ -64,3 +64,8 @@ ons_status *ons_check_results(const ons_model *model, const ons_config *config) 
         ONS_TRY(check_result(model, config, "output", config->outputs.items[i].value));
     return NULL;
 }
+
+ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
+    ONS_TRY(check_result(model, config, "out", config->out));
+    return config->out == NULL ? NULL : check_apart("out", config->out, "the model", model->path);
+}

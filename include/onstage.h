@@ -263,6 +263,53 @@ typedef bool ons_progress(void *context, int64_t samples_done, int64_t samples);
 ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
                                ons_evaluation *evaluation);
 
+/* ---------------------------------------------------------------------------------------------------------- profiling
+ */
+
+typedef struct ons_node_profile {
+    const char *name, *operator_name;
+    const char *implementation; /* of its kernel; "" where it says nothing */
+    const char *phase;          /* "forward", "input gradient", "weight gradient", "update" */
+    double seconds;             /* the median */
+    double flops;
+    int64_t saved_bytes; /* of its outputs, those that wait for the backward pass */
+    int64_t scratch_bytes;
+} ons_node_profile;
+
+/* How far predicted times are from measured ones, over operators that differ. */
+typedef struct ons_model_error {
+    size_t operators;       /* 0: not known */
+    double median;          /* of |predicted - measured| / measured */
+    double weighted_median; /* the same, weighted by the time that they take */
+    double total;           /* predicted / measured, of the sums */
+} ons_model_error;
+
+typedef struct ons_profile {
+    const char *device; /* processor and threads */
+    int64_t samples;    /* of the micro-batch */
+    int64_t repetitions;
+    const ons_node_profile *nodes; /* those that run, by falling time */
+    size_t node_count;
+    size_t nodes_from_cache; /* all or none */
+    double phase_seconds[4], phase_flops[4];
+    double step_seconds; /* the median of whole steps; 0: all times come from the cache */
+    int64_t saved_bytes, scratch_bytes /* the largest */, arena_bytes;
+    double peak_flops, memory_bandwidth; /* by micro-benchmark */
+    double link_bandwidth, link_latency, host_bandwidth, host_latency;
+    ons_model_error fit;      /* of the analytic model fitted to half of the operators, on the other half */
+    ons_model_error compared; /* of the one that the option "device-profile" names, on all */
+    const char *compared_with;
+    const char *notes; /* one line each; "" where none */
+} ons_profile;
+
+/* Measures a training step of the model, node by node, on the data that is given or on made-up data, as the options
+ * "batch", "repetitions" and "cache" say. `progress` (may be NULL) counts repetitions. */
+ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
+                              ons_profile **profile);
+/* Writes it as docs/device_profile.md describes, whole or not at all. */
+ons_status *ons_profile_write(const ons_profile *profile, const char *path);
+void ons_profile_free(ons_profile *profile); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

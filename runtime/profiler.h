@@ -11,17 +11,14 @@ typedef struct ons_profiler_input {
     size_t bytes;
 } ons_profiler_input;
 
-/* Called after every repetition; returns false to stop. */
-typedef bool ons_profiler_progress(void *context, int64_t done, int64_t repetitions);
-
 typedef struct ons_profiler_options {
     ons_machine *machine; /* started */
     ons_program *program; /* of the machine */
     const ons_profiler_input *inputs;
     uint32_t input_count;
-    ons_step step;                   /* the rate should be 0, so that the weights stay what they are */
-    int64_t repetitions;             /* those that count; ONS_PROFILER_WARM_UP more come before */
-    ons_profiler_progress *progress; /* may be NULL */
+    ons_step step;          /* the rate should be 0, so that the weights stay what they are */
+    int64_t repetitions;    /* those that count; ONS_PROFILER_WARM_UP more come before */
+    ons_progress *progress; /* after every repetition; may be NULL */
     void *progress_context;
 } ons_profiler_options;
 

@@ -6,6 +6,7 @@ int ons_command_check(int argc, char **argv);
 int ons_command_inspect(int argc, char **argv);
 int ons_command_train(int argc, char **argv);
 int ons_command_eval(int argc, char **argv);
+int ons_command_profile(int argc, char **argv);
 int ons_command_plan(int argc, char **argv);
 
 #endif

@@ -15,6 +15,7 @@ static const struct {
     {"inspect", ons_command_inspect, "inputs, outputs, weights (trainable or not, and why), operators, sizes"},
     {"train", ons_command_train, "train a model and write it back"},
     {"eval", ons_command_eval, "loss, accuracy and outputs of a model over data"},
+    {"profile", ons_command_profile, "how long a training step takes on this machine, node by node"},
     {"plan", ons_command_plan, "what fits where, how fast, and what would make it fit"},
 };
 

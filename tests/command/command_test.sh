@@ -13,7 +13,7 @@ if succeeds --help && printed "check .*inspect|inspect" && printed "Exit codes: 
 begin "no arguments: help on stderr, exit code 1"
 run
 if ((status == 1)) && [[ ! -s $work/stdout ]] && grep -q Usage "$work/stderr"; then pass "$name"; else fail "$name" "status $status"; fi
-for command in check inspect train eval; do
+for command in check inspect train eval profile; do
     begin "help of $command fits 80 columns"
     succeeds "$command" --help || continue
     if awk 'length > 80 { exit 1 }' "$work/stdout"; then pass "$name"; else fail "$name" "a line is longer"; fi

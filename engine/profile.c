@@ -1,0 +1,422 @@
+/* Measures a model's training step node by node, and fits the analytic model to what was measured. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "engine/profile_data.h"
+#include "engine/results.h"
+#include "engine/trainer.h"
+#include "planner/node_amount.h"
+#include "planner/node_costs.h"
+#include "runtime/cost_cache.h"
+#include "runtime/device_speed.h"
+#include "runtime/profiler.h"
+
+/* A profile and what it consists of. */
+typedef struct owned_profile {
+    ons_profile profile; /* first: what the caller holds */
+    ons_arena *arena;
+    ons_node_costs costs;
+    char *notes;
+} owned_profile;
+
+/* What exists while it is made. */
+typedef struct making {
+    owned_profile *o;
+    const ons_model *model;
+    const ons_config *config;
+    ons_progress *progress;
+    void *progress_context;
+    int threads;
+    ons_batching batching;
+    ons_dataset *dataset; /* NULL: made-up data */
+    ons_stage_graph stage;
+    ons_machine *machine;
+    ons_program *program;
+    ons_cost_cache *cache; /* NULL: --no-cache */
+    ons_node_id *node_of_cost;
+    const char *device; /* what measured times hold for */
+    FILE *notes;
+} making;
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static ons_status *build(making *m) {
+    int64_t cap;
+    ons_device *device;
+    ONS_TRY(ons_config_check_supported(m->config));
+    ONS_TRY(ons_check_report(m->model, m->config));
+    ONS_TRY(ons_config_threads(m->config, &m->threads));
+    ONS_TRY(ons_config_memory(m->config, &cap));
+    ONS_TRY(ons_choose_batching(m->model, m->config, &m->batching));
+    if (ons_profile_has_data(m->config)) ONS_TRY(ons_open_training_data(m->model, m->config, &m->dataset));
+    bool repeats = m->batching.micro_batches > 1;
+    ons_stage_graph_options graph = {.model = m->model,
+                                     .config = m->config,
+                                     .dataset = m->dataset,
+                                     .rows = m->batching.rows,
+                                     .training = true,
+                                     .repeats = repeats};
+    ONS_TRY(ons_stage_graph_build(&graph, &m->stage));
+    ONS_TRY(ons_cpu_device_new(cap, m->config->pin, &device));
+    ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));
+    ons_program_options program = {.repeats = repeats, .kept = m->stage.kept, .kept_count = m->stage.kept_count};
+    ONS_TRY(ons_machine_add(m->machine, m->stage.graph, &program, &m->program));
+    ONS_TRY(ons_check_memory_cap(m->machine, cap));
+    return ons_machine_start(m->machine);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- nodes
+ */
+
+/* The value whose bytes a view's output is. */
+static ons_value_id behind_views(const ons_graph *graph, ons_value_id value) {
+    for (;;) {
+        ons_node_id producer = ons_graph_value(graph, value)->producer;
+        if (producer == ONS_NONE) return value;
+        const ons_node *node = ons_graph_node(graph, producer);
+        const ons_alias *alias = node->op->aliases;
+        while (alias->kind != ONS_ALIAS_END && (alias->kind != ONS_ALIAS_VIEW || node->outputs[alias->output] != value))
+            ++alias;
+        if (alias->kind == ONS_ALIAS_END) return value;
+        value = node->inputs[alias->input];
+    }
+}
+
+/* What forward nodes make and backward nodes read, once each. */
+static ons_status *find_saved(const making *m, bool **saved) {
+    const ons_graph *graph = m->stage.graph;
+    ONS_NEW(*saved, m->o->arena, graph->values.count + 1);
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; node->phase != ONS_FORWARD && i < node->input_count; ++i)
+            if (node->inputs[i] != ONS_NONE) (*saved)[behind_views(graph, node->inputs[i])] = true;
+    }
+    return NULL;
+}
+
+static ons_status *fill_cost(const making *m, ons_node_id id, const ons_node_amount *amount, const bool *saved,
+                             ons_node_cost *cost) {
+    const ons_graph *graph = m->stage.graph;
+    const ons_node *node = ons_graph_node(graph, id);
+    const ons_liveness *liveness = ons_program_liveness(m->program);
+    const char *implementation = ons_program_implementation(m->program, id);
+    ons_buffer_id scratch = liveness->scratch_of_node[id];
+    *cost = (ons_node_cost){
+        .name = node->name,
+        .operator_name = node->op->name,
+        .implementation = implementation == NULL ? "" : ons_arena_copy_text(m->o->arena, implementation),
+        .phase = node->phase,
+        .flops = amount->flops,
+        .bytes = amount->bytes,
+        .matrix = amount->matrix,
+        .scratch_bytes = scratch == ONS_NONE ? 0 : liveness->buffers[scratch].bytes,
+    };
+    cost->name = ons_arena_copy_text(m->o->arena, node->name); /* outlives the graph */
+    if (cost->name == NULL || cost->implementation == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; node->phase == ONS_FORWARD && i < node->output_count; ++i)
+        if (node->outputs[i] != ONS_NONE && saved[node->outputs[i]])
+            cost->saved_bytes +=
+                ons_registry_type_bytes(m->model->registry, &ons_graph_value(graph, node->outputs[i])->type);
+    return ons_node_key(graph, id, m->o->arena, &cost->key);
+}
+
+/* Every node that runs, without its time. */
+static ons_status *list_nodes(making *m) {
+    const ons_graph *graph = m->stage.graph;
+    ons_node_costs *costs = &m->o->costs;
+    bool *saved;
+    ONS_TRY(find_saved(m, &saved));
+    ONS_NEW(costs->nodes, m->o->arena, graph->nodes.count + 1);
+    ONS_NEW(m->node_of_cost, m->o->arena, graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        ons_node_amount amount;
+        ONS_TRY(ons_node_amount_find(graph, id, m->o->arena, &amount));
+        if (amount.view) continue;
+        m->node_of_cost[costs->count] = id;
+        ONS_TRY(fill_cost(m, id, &amount, saved, &costs->nodes[costs->count++]));
+    }
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- measuring
+ */
+
+/* The model's name from the system, and what else decides how long a kernel takes. */
+static ons_status *name_device(making *m) {
+    char model[128] = "unknown processor", line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "model name : %127[^\n]", model) == 1) break;
+    if (file != NULL) fclose(file);
+    ons_device_profile *d = &m->o->costs.device;
+    d->name = "measured";
+    d->title = ons_arena_format(m->o->arena, "%s, %d threads", model, m->threads);
+    m->device = ons_arena_format(m->o->arena, "%s, onstage %s", d->title, ons_version());
+    return d->title != NULL && m->device != NULL ? NULL : ons_status_out_of_memory();
+}
+
+/* The cache is a help, not a need: where it fails, a note says so. */
+static void note_failure(making *m, ons_status *status) {
+    if (status == NULL) return;
+    fprintf(m->notes, "measured times are not kept: %s\n", ons_status_get_message(status));
+    ons_status_free(status);
+}
+
+/* Micro-benchmarks under these names in the cache, or anew. */
+static ons_status *find_speed(making *m, ons_device_speed *speed) {
+    double *const values[] = {&speed->flops,        &speed->memory_bandwidth, &speed->link_bandwidth,
+                              &speed->link_latency, &speed->host_bandwidth,   &speed->host_latency};
+    static const char *const names[] = {"speed flops",        "speed memory_bandwidth", "speed link_bandwidth",
+                                        "speed link_latency", "speed host_bandwidth",   "speed host_latency"};
+    enum { COUNT = sizeof names / sizeof names[0] };
+    bool known = m->cache != NULL;
+    for (int i = 0; known && i < COUNT; ++i)
+        known = ons_cost_cache_get(m->cache, names[i], values[i]) && *values[i] > 0;
+    if (known) return NULL;
+    ons_device *device;
+    ONS_TRY(ons_cpu_device_new(0, m->config->pin, &device));
+    ons_status *status = ons_device_speed_measure(device, m->threads, speed);
+    device->free(device);
+    for (int i = 0; status == NULL && m->cache != NULL && i < COUNT; ++i)
+        status = ons_cost_cache_put(m->cache, names[i], *values[i]);
+    return status;
+}
+
+/* Times of all nodes from the cache; false where one is missing. */
+static bool look_up_all(making *m) {
+    ons_node_costs *costs = &m->o->costs;
+    uint32_t known = 0;
+    for (uint32_t i = 0; m->cache != NULL && i < costs->count; ++i)
+        known += ons_cost_cache_get(m->cache, costs->nodes[i].key, &costs->nodes[i].seconds);
+    m->o->profile.nodes_from_cache = known == costs->count ? known : 0;
+    return known == costs->count;
+}
+
+static ons_status *run_program(making *m) {
+    ons_node_costs *costs = &m->o->costs;
+    ons_profile_data data = {0};
+    ons_status *status =
+        ons_profile_data_make(m->model, m->dataset, &m->stage, (uint64_t)m->config->seed, m->o->arena, &data);
+    ons_profiler_options options = {
+        .machine = m->machine,
+        .program = m->program,
+        .inputs = data.inputs,
+        .input_count = data.count,
+        .step = {.seed = (uint64_t)m->config->seed, .counted_targets = data.counted_targets, .sample_share = 1},
+        .repetitions = m->config->repetitions,
+        .progress = m->progress,
+        .progress_context = m->progress_context,
+    };
+    ons_program_times times;
+    if (status == NULL) status = ons_profiler_run(&options, m->o->arena, &times);
+    ons_profile_data_free(&data);
+    ONS_TRY(status);
+    for (uint32_t i = 0; i < costs->count; ++i) costs->nodes[i].seconds = times.node_seconds[m->node_of_cost[i]];
+    costs->step_seconds = times.step_seconds;
+    return NULL;
+}
+
+/* Nodes of the same key share one time in the cache: their mean. */
+static ons_status *keep_times(making *m) {
+    ons_node_costs *costs = &m->o->costs;
+    for (uint32_t i = 0; m->cache != NULL && i < costs->count;) {
+        const char *key = costs->nodes[costs->by_key[i]].key;
+        double sum = 0;
+        uint32_t end = i;
+        for (; end < costs->count && strcmp(costs->nodes[costs->by_key[end]].key, key) == 0; ++end)
+            sum += costs->nodes[costs->by_key[end]].seconds;
+        ONS_TRY(ons_cost_cache_put(m->cache, key, sum / (end - i)));
+        i = end;
+    }
+    return NULL;
+}
+
+static ons_status *measure(making *m, ons_device_speed *speed) {
+    ONS_TRY(name_device(m));
+    if (m->config->cache) note_failure(m, ons_cost_cache_open(NULL, m->device, &m->cache));
+    ONS_TRY(find_speed(m, speed));
+    ONS_TRY(list_nodes(m));
+    ONS_TRY(ons_node_costs_index(&m->o->costs, m->o->arena));
+    if (!look_up_all(m)) {
+        ONS_TRY(run_program(m));
+        ONS_TRY(keep_times(m));
+    }
+    if (m->cache != NULL) note_failure(m, ons_cost_cache_save(m->cache));
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------------
+ * fitting
+ */
+
+static ons_status *describe_device(making *m, const ons_device_speed *speed) {
+    ons_device_profile *d = &m->o->costs.device, cpu;
+    ons_machine_memory memory;
+    ONS_TRY(ons_device_profile_load("cpu", m->o->arena, &cpu));
+    ONS_TRY(ons_machine_predict(m->machine, &memory));
+    cpu.name = d->name;
+    cpu.title = d->title;
+    cpu.matrix_flops = cpu.matrix_flops_of[ONS_PRECISION_FP32] = cpu.vector_flops = speed->flops;
+    cpu.memory_bandwidth = speed->memory_bandwidth;
+    cpu.link_bandwidth = speed->link_bandwidth;
+    cpu.link_latency = speed->link_latency;
+    cpu.host_bandwidth = speed->host_bandwidth;
+    cpu.host_latency = speed->host_latency;
+    cpu.sources = ons_arena_format(m->o->arena,
+                                   "memory_bytes: this machine's\n"
+                                   "matrix_flops: measured: multiply-adds in registers, all threads\n"
+                                   "vector_flops: the same\n"
+                                   "memory_bandwidth: measured: a sum of two arrays of 64 MiB into a third\n"
+                                   "link: measured: copies of 64 MiB and of 64 bytes by another thread\n"
+                                   "host: measured: the same into host memory\n"
+                                   "launch_seconds: fitted with the efficiency\n"
+                                   "efficiency: fitted to the nodes of %s at %" PRId64
+                                   " samples, every node the median of %" PRId64 " runs\n",
+                                   m->model->path, m->batching.rows, m->config->repetitions);
+    if (cpu.sources == NULL) return ons_status_out_of_memory();
+    *d = cpu;
+    ons_node_costs *costs = &m->o->costs;
+    costs->model = ons_arena_copy_text(m->o->arena, m->model->path);
+    costs->samples = m->batching.rows;
+    costs->threads = m->threads;
+    costs->repetitions = m->config->repetitions;
+    costs->parameter_bytes = memory.parameters;
+    costs->state_bytes = memory.states;
+    costs->transient_bytes = memory.transient;
+    costs->arena_bytes = memory.total;
+    return costs->model != NULL ? NULL : ons_status_out_of_memory();
+}
+
+static ons_model_error public_error(const ons_fit_error *e) {
+    return (ons_model_error){e->count, e->median, e->weighted_median, e->total};
+}
+
+static ons_status *fit(making *m) {
+    ons_profile *profile = &m->o->profile;
+    ons_arena *arena = m->o->arena;
+    ons_fit_sample *samples;
+    uint32_t count;
+    ons_fit_error error;
+    ONS_TRY(ons_node_costs_samples(&m->o->costs, arena, &samples, &count));
+    ons_status *status = ons_device_profile_fit(&m->o->costs.device, samples, count, arena);
+    if (status == NULL) {
+        ONS_TRY(ons_fit_error_find(&m->o->costs.device, samples, count, true, arena, &error));
+        profile->fit = public_error(&error);
+    } else {
+        fprintf(m->notes, "the efficiency is not fitted: %s\n", ons_status_get_message(status));
+        ons_status_free(status);
+    }
+    ons_device_profile other;
+    ONS_TRY(ons_device_profile_load(m->config->device_profile, arena, &other));
+    for (uint32_t i = 0; i < count; ++i) samples[i].held_out = true; /* it has seen none of them */
+    ONS_TRY(ons_fit_error_find(&other, samples, count, true, arena, &error));
+    profile->compared = public_error(&error);
+    profile->compared_with = other.name;
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- reporting
+ */
+
+static int by_seconds(const void *left, const void *right) {
+    const ons_node_profile *a = left, *b = right;
+    if (a->seconds != b->seconds) return a->seconds < b->seconds ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static ons_status *summarise(making *m) {
+    static const char *const phases[] = {"forward", "input gradient", "weight gradient", "update"};
+    ons_profile *p = &m->o->profile;
+    const ons_node_costs *costs = &m->o->costs;
+    ons_node_profile *nodes;
+    ONS_NEW(nodes, m->o->arena, costs->count + 1);
+    for (uint32_t i = 0; i < costs->count; ++i) {
+        const ons_node_cost *cost = &costs->nodes[i];
+        nodes[i] = (ons_node_profile){cost->name,    cost->operator_name, cost->implementation, phases[cost->phase],
+                                      cost->seconds, cost->flops,         cost->saved_bytes,    cost->scratch_bytes};
+        p->phase_seconds[cost->phase] += cost->seconds;
+        p->phase_flops[cost->phase] += cost->flops;
+        p->saved_bytes += cost->saved_bytes;
+        p->scratch_bytes = cost->scratch_bytes > p->scratch_bytes ? cost->scratch_bytes : p->scratch_bytes;
+    }
+    qsort(nodes, costs->count, sizeof *nodes, by_seconds);
+    p->nodes = nodes;
+    p->node_count = costs->count;
+    p->device = costs->device.title;
+    p->samples = costs->samples;
+    p->repetitions = costs->repetitions;
+    p->step_seconds = costs->step_seconds;
+    p->arena_bytes = costs->arena_bytes;
+    p->peak_flops = costs->device.matrix_flops;
+    p->memory_bandwidth = costs->device.memory_bandwidth;
+    p->link_bandwidth = costs->device.link_bandwidth;
+    p->link_latency = costs->device.link_latency;
+    p->host_bandwidth = costs->device.host_bandwidth;
+    p->host_latency = costs->device.host_latency;
+    return NULL;
+}
+
+static ons_status *make(making *m) {
+    ons_device_speed speed;
+    ONS_TRY(build(m));
+    ONS_TRY(measure(m, &speed));
+    ONS_TRY(describe_device(m, &speed));
+    ONS_TRY(fit(m));
+    return summarise(m);
+}
+
+static void free_making(making *m) {
+    ons_cost_cache_free(m->cache);
+    ons_machine_free(m->machine);
+    ons_stage_graph_free(&m->stage);
+    ons_dataset_free(m->dataset);
+}
+
+ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
+                              ons_profile **result) {
+    owned_profile *o = calloc(1, sizeof *o);
+    if (o == NULL) return ons_status_out_of_memory();
+    making m = {.o = o, .model = model, .config = config, .progress = progress, .progress_context = context};
+    size_t size;
+    o->arena = ons_arena_new();
+    m.notes = open_memstream(&o->notes, &size);
+    ons_status *status = o->arena == NULL || m.notes == NULL ? ons_status_out_of_memory() : make(&m);
+    free_making(&m);
+    if (m.notes != NULL && fclose(m.notes) != 0 && status == NULL) status = ons_status_out_of_memory();
+    if (status != NULL) {
+        ons_profile_free(&o->profile);
+        return ons_status_at(status, "%s", model->path);
+    }
+    o->profile.notes = o->notes;
+    *result = &o->profile;
+    return NULL;
+}
+
+ons_status *ons_profile_write(const ons_profile *profile, const char *path) {
+    const owned_profile *o = (const owned_profile *)profile;
+    char *text;
+    ons_file_writer *writer;
+    ONS_TRY(ons_node_costs_print(&o->costs, &text));
+    ons_status *status = ons_file_writer_open(path, &writer);
+    if (status == NULL) {
+        status = ons_file_write(writer, text, strlen(text));
+        if (status == NULL)
+            status = ons_file_commit(writer);
+        else
+            ons_file_discard(writer);
+    }
+    free(text);
+    return status;
+}
+
+void ons_profile_free(ons_profile *profile) {
+    owned_profile *o = (owned_profile *)profile;
+    if (o == NULL) return;
+    ons_arena_free(o->arena);
+    free(o->notes);
+    free(o);
+}

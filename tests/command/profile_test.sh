@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# `onstage profile`: what is measured, kept, written, and read again by the planner.
+set -uo pipefail
+source "${BASH_SOURCE[0]%/*}/cases.sh"
+json_check=$root/tests/command/json_check
+model=$golden/gpt_decomposed/model.onnx
+export XDG_CACHE_HOME=$work/cache
+profile=(profile "$model" --threads 1 --repetitions 3)
+
+begin "made-up data, a table, and a file that is JSON"
+if succeeds "${profile[@]}" -o p.json && printed '^node +operator +phase' && printed '^weight gradient' &&
+    printed '^whole step' && printed 'each the median of 3 steps' && printed '^wrote p.json'; then
+    if "$json_check" p.json >/dev/null 2>"$work/stderr"; then pass "$name"; else fail "$name" "p.json is no JSON"; fi
+fi
+
+begin "the file holds forward, both gradients and updates, each with a time"
+if succeeds "${profile[@]}" --no-cache -o p.json; then
+    complete=true
+    for phase in forward input_gradient weight_gradient update; do
+        grep -q "\"phase\":[[:space:]]*\"$phase\"" p.json || complete=false
+    done
+    # A median of 0 seconds: a node that was not measured.
+    grep -qE '"seconds":[[:space:]]*0,' p.json && complete=false
+    if $complete; then pass "$name"; else fail "$name" "a phase or a time is missing"; fi
+fi
+
+begin "a second run finds all times in the cache, --no-cache measures again"
+if succeeds "${profile[@]}" && printed 'all measured before' && succeeds "${profile[@]}" --no-cache &&
+    printed 'each the median of 3 steps'; then
+    if [[ -s $XDG_CACHE_HOME/onstage/costs.json ]]; then pass "$name"; else fail "$name" "no cache file"; fi
+fi
+
+begin "another number of threads is another device"
+if succeeds profile "$model" --threads 2 --repetitions 1 && printed 'each the median of 1 steps'; then pass "$name"; fi
+
+begin "a cache that is no JSON counts as empty"
+mkdir -p "$work/broken/onstage"
+echo '{' >"$work/broken/onstage/costs.json"
+if XDG_CACHE_HOME=$work/broken succeeds "${profile[@]}" && printed 'each the median of 3 steps'; then pass "$name"; fi
+
+begin "a cache that cannot be written is a note, no failure"
+if XDG_CACHE_HOME=/proc/nowhere succeeds "${profile[@]}" && printed 'measured times are not kept: '; then pass "$name"; fi
+
+begin "the model's own data"
+if succeeds profile "${mlp[@]}" --repetitions 2 --no-cache && printed '16 samples on '; then pass "$name"; fi
+
+begin "the fitted device is a device profile, compared on another model"
+if succeeds "${profile[@]}" -o p.json &&
+    succeeds profile "${mlp[@]}" --repetitions 2 --no-cache --device-profile p.json &&
+    printed 'analytic model of device profile measured: median error'; then pass "$name"; fi
+
+begin "plans from measured times"
+if succeeds "${profile[@]}" -o p.json && succeeds plan "$model" --batch 4 --profile p.json; then pass "$name"; fi
+
+begin "the model is not overwritten"
+cp "$model" own.onnx
+refuses 1 "would take the place of what the model reads" profile own.onnx --out own.onnx
+
+begin "a device profile that does not exist"
+refuses 5 "nothing.json.*a100-40gb" "${profile[@]}" --device-profile nothing.json
+
+begin "a damaged profile names file and field"
+if succeeds "${profile[@]}" -o p.json; then
+    sed -i 's/"phase":\(.*\)"forward"/"phase":\1"sideways"/' p.json
+    refuses 4 "p.json: 'nodes', number [0-9]+: 'phase': 'sideways'" plan "$model" --batch 4 --profile p.json
+fi
+
+begin "repetitions are counted from 1"
+refuses 1 "repetitions" profile "$model" --repetitions 0
+
+report_and_exit
