@@ -38,11 +38,16 @@ static double weighted_median(weighted *items, uint32_t count) {
 
 enum { PARAMETERS = 7, STARTS = 24, ROUNDS = 60 };
 
+/* How much a number's distance from where the search began counts: what the samples say nothing about (the launch,
+ * where all operators are large) stays what it was. */
+#define PULL 0.002
+
 typedef struct search {
     const ons_fit_sample *samples;
     weighted *errors; /* room for one a sample */
     uint32_t count;
     const ons_device_profile *device; /* peaks */
+    double from[PARAMETERS];
 } search;
 
 static const struct limits {
@@ -67,7 +72,8 @@ static void get_parameters(const ons_device_profile *p, double x[static PARAMETE
 static double loss(const search *s, const double x[static PARAMETERS]) {
     ons_device_profile p = *s->device;
     set_parameters(&p, x);
-    double mean = 0;
+    double mean = 0, pull = 0;
+    for (int i = 0; i < PARAMETERS; ++i) pull += PULL * fabs(log(x[i] / s->from[i]));
     for (uint32_t i = 0; i < s->count; ++i) {
         const ons_fit_sample *each = &s->samples[i];
         double predicted = ons_device_profile_seconds(&p, each->flops, each->bytes, each->matrix);
@@ -76,7 +82,7 @@ static double loss(const search *s, const double x[static PARAMETERS]) {
     }
     double by_time = weighted_median(s->errors, s->count);
     double median = s->errors[s->count / 2].value; /* they are sorted now */
-    return 0.6 * median + 0.3 * by_time + 0.1 * mean;
+    return 0.6 * median + 0.3 * by_time + 0.1 * mean + pull;
 }
 
 static double descend(const search *s, double x[static PARAMETERS]) {
@@ -109,11 +115,11 @@ static void scatter(const double from[static PARAMETERS], int start, double x[st
     }
 }
 
-static void find_best(const search *s, const double from[static PARAMETERS], double best[static PARAMETERS]) {
+static void find_best(const search *s, double best[static PARAMETERS]) {
     double least = INFINITY;
     for (int start = 0; start < STARTS; ++start) {
         double x[PARAMETERS];
-        scatter(from, start, x);
+        scatter(s->from, start, x);
         double now = descend(s, x);
         if (!(now < least)) continue;
         least = now;
@@ -137,10 +143,10 @@ ons_status *ons_device_profile_fit(ons_device_profile *profile, const ons_fit_sa
               "%u different operators were measured: too few to fit the efficiency to, %d are needed", s.count,
               ONS_FIT_LEAST);
     s.samples = seen;
-    double from[PARAMETERS], best[PARAMETERS];
+    double best[PARAMETERS];
     ons_efficiency kept[2] = {profile->vector, profile->matrix};
-    get_parameters(profile, from);
-    find_best(&s, from, best);
+    get_parameters(profile, s.from);
+    find_best(&s, best);
     set_parameters(profile, best);
     if (!matrix[0]) profile->vector = kept[0];
     if (!matrix[1]) profile->matrix = kept[1];
