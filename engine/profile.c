@@ -154,7 +154,7 @@ static ons_status *name_device(making *m) {
     if (file != NULL) fclose(file);
     ons_device_profile *d = &m->o->costs.device;
     d->name = "measured";
-    d->title = ons_arena_format(m->o->arena, "%s, %d threads", model, m->threads);
+    d->title = ons_arena_format(m->o->arena, "%s, %d thread%s", model, m->threads, m->threads == 1 ? "" : "s");
     m->device = ons_arena_format(m->o->arena, "%s, onstage %s", d->title, ons_version());
     return d->title != NULL && m->device != NULL ? NULL : ons_status_out_of_memory();
 }
