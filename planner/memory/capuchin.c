@@ -43,7 +43,8 @@ enum {
 
 typedef struct path {
     uint32_t depth;                         /* moves so far */
-    uint32_t batch;                         /* most moves of a batch */
+    uint32_t batch;                         /* most moves of a batch by estimates */
+    uint32_t hidden_batch;                  /* and of hidden swaps: it grows as long as they are */
     uint32_t hidden, next_hidden, failures; /* candidates by FreeTime, and how far the first phase is */
     uint32_t reached;                       /* ONS_NO_NODE: nothing fits yet */
 } path;
@@ -60,11 +61,11 @@ static void take_back(ons_search *s, path *p, uint32_t depth) {
 /* Capuchin's first phase: swaps by falling FreeTime that add no time. A batch that adds some is halved. */
 static bool extend_hidden(ons_search *s, path *p) {
     ons_memory_workspace *w = s->w;
-    uint32_t depth = p->depth, most = p->batch;
+    uint32_t depth = p->depth;
     while (p->next_hidden < p->hidden && p->failures < HIDDEN_FAILURES) {
         ons_walk walk;
         uint32_t next = p->next_hidden;
-        for (; next < p->hidden && p->depth < depth + most; ++next) {
+        for (; next < p->hidden && p->depth < depth + p->hidden_batch; ++next) {
             uint32_t t = w->order[next];
             if (ons_search_saving(s, t) > 0) append(s, p, (ons_move){t, ONS_SWAP});
         }
@@ -74,12 +75,13 @@ static bool extend_hidden(ons_search *s, path *p) {
         if (hidden || added <= 1) p->next_hidden = next;
         if (hidden) {
             p->failures = 0;
+            if (p->batch > 1 && p->hidden_batch < LARGEST_BATCH) p->hidden_batch *= 2;
             ons_search_adopt(s, &walk);
             return true;
         }
         take_back(s, p, depth);
         p->failures += added == 1;
-        most = (most + 1) / 2;
+        p->hidden_batch = (p->hidden_batch + 1) / 2;
     }
     return false;
 }
@@ -175,7 +177,8 @@ static bool step_through(ons_search *s, path *p, uint32_t from) {
 static void lay_path(ons_search *s, path *p) {
     ons_memory_workspace *w = s->w;
     uint32_t batch = (w->candidate_count + BATCHES - 1) / BATCHES;
-    *p = (path){.batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH, .reached = ONS_NO_NODE};
+    if (batch > LARGEST_BATCH) batch = LARGEST_BATCH;
+    *p = (path){.batch = batch, .hidden_batch = batch, .reached = ONS_NO_NODE};
     memset(s->current, ONS_KEEP, w->tensor_count);
     ons_search_settle(s);
     p->hidden = ons_search_order_hidden(s);
@@ -259,6 +262,7 @@ static void follow(ons_search *s, const ons_search_rule *rule) {
     double floor = 0;
     s->rule = rule;
     lay_path(s, &p);
+    if (!s->found && w->candidate_count > FEW) return;
     uint32_t reached = p.reached == ONS_NO_NODE ? p.depth : p.reached, end = p.depth;
     uint32_t from = reached > BEFORE ? reached - BEFORE : 0;
     take_back(s, &p, from > 0 ? from - 1 : 0);
@@ -294,30 +298,35 @@ static const path_rule rules[] = {
     {{true, true, ONS_HIDDEN_AS_RATED, ONS_BY_RATE, ONS_PREFETCH_NEVER}, true, true},
 };
 
-#define ENDS_FROM 1.02 /* of the seconds without decisions */
-
-static void try_end(ons_search *s, const ons_walk *walk, ons_prefetch prefetch, double floor) {
-    if (walk->total < s->least) s->least = walk->total;
-    if (walk->seconds >= floor) ons_search_note(s, s->current, walk, prefetch);
-}
-
-/* What needs least: everything swapped, everything recomputed, and both. They count from `floor` seconds on, so that
- * what fits with less added time needs not try them. */
-static void try_ends(ons_search *s, double floor) {
+/* What needs least: everything swapped, everything recomputed, and both. */
+static void try_ends(ons_search *s) {
     ons_memory_workspace *w = s->w;
-    bool swaps = w->problem->host_bandwidth > 0;
-    for (ons_prefetch prefetch = ONS_PREFETCH_HIDDEN; prefetch <= (swaps ? ONS_PREFETCH_NEVER : ONS_PREFETCH_HIDDEN);
-         ++prefetch) {
-        ons_walk walk;
-        ons_stage_recompute_all(w, swaps, prefetch, s->current, s->trial, &walk);
-        try_end(s, &walk, prefetch, floor);
-        for (uint32_t i = 0; i < w->tensor_count; ++i) s->current[i] = w->tensors[i].can_swap ? ONS_SWAP : ONS_KEEP;
-        ons_stage_walk(w, s->current, prefetch, &walk);
-        try_end(s, &walk, prefetch, floor);
-    }
     ons_walk walk;
     ons_stage_recompute_all(w, false, ONS_PREFETCH_HIDDEN, s->current, s->trial, &walk);
-    try_end(s, &walk, ONS_PREFETCH_HIDDEN, floor);
+    ons_search_note(s, s->current, &walk, ONS_PREFETCH_HIDDEN);
+    if (w->problem->host_bandwidth <= 0) return;
+    for (ons_prefetch prefetch = ONS_PREFETCH_HIDDEN; prefetch <= ONS_PREFETCH_NEVER; ++prefetch) {
+        ons_stage_recompute_all(w, true, prefetch, s->current, s->trial, &walk);
+        ons_search_note(s, s->current, &walk, prefetch);
+        for (uint32_t i = 0; i < w->tensor_count; ++i) s->current[i] = w->tensors[i].can_swap ? ONS_SWAP : ONS_KEEP;
+        ons_stage_walk(w, s->current, prefetch, &walk);
+        ons_search_note(s, s->current, &walk, prefetch);
+    }
+}
+
+/* All that the strategy knows. Where candidates are many, what neither the first path nor the ends can fit is given up:
+ * they need least, whatever the capacity. */
+static void search(ons_search *s) {
+    ons_memory_workspace *w = s->w;
+    bool few = w->candidate_count <= FEW, swaps = w->problem->host_bandwidth > 0;
+    follow(s, &rules[0].rule);
+    if (s->found && s->best_seconds <= s->start_seconds) return;
+    try_ends(s);
+    if (!few && !s->found) return;
+    for (size_t i = 1; i < sizeof rules / sizeof *rules; ++i) {
+        if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) follow(s, &rules[i].rule);
+        if (s->found && s->best_seconds <= s->start_seconds) return;
+    }
 }
 
 ons_status *ons_memory_solve_capuchin(const ons_stage_problem *problem, ons_memory_workspace *w, ons_arena *arena,
@@ -329,13 +338,7 @@ ons_status *ons_memory_solve_capuchin(const ons_stage_problem *problem, ons_memo
                     .best = w->decisions[3],
                     .least = solution->memory.total};
     s.start_seconds = solution->seconds;
-    bool swaps = problem->host_bandwidth > 0;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
-        bool applies = (swaps || !rules[i].for_swaps) && (w->candidate_count <= FEW || !rules[i].for_few);
-        if (applies && !(s.found && s.best_seconds <= s.start_seconds)) follow(&s, &rules[i].rule);
-    }
-    double floor = s.start_seconds * ENDS_FROM;
-    if (!(s.found && s.best_seconds <= floor)) try_ends(&s, floor);
+    search(&s);
     if (!s.found) {
         ons_stage_refuse(w, s.least, solution);
         return NULL;

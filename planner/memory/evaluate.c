@@ -119,12 +119,11 @@ static void note_sources(ons_memory_workspace *w, uint32_t node, uint32_t positi
 /* Lays out the period without waiting. Returns its seconds. */
 static double make_parts(ons_memory_workspace *w) {
     const ons_work_node *nodes = w->work->nodes + w->problem->first;
-    double now = 0;
+    double now = w->forward_end;
     uint32_t next = 0;
-    w->part_count = 0;
+    w->part_count = w->node_count; /* the forward parts stay as ons_stage_open made them */
     memset(w->first_source, 0xff, w->tensor_count * sizeof *w->first_source);
     memset(w->last_source, 0xff, w->tensor_count * sizeof *w->last_source);
-    for (uint32_t i = 0; i < w->node_count; ++i) add_part(w, &now, nodes[i].forward_seconds, nodes[i].forward_bytes);
     for (uint32_t i = w->node_count; i-- > 0;) {
         w->group_begin[i] = w->part_count;
         for (; next < w->rerun_count && w->rerun_slot[w->reruns[next]] == i; ++next) {

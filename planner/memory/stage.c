@@ -163,6 +163,16 @@ static void find_candidates(ons_memory_workspace *w) {
     }
 }
 
+static void make_forward_parts(ons_memory_workspace *w) {
+    double now = 0;
+    for (uint32_t i = 0; i < w->node_count; ++i) {
+        const ons_work_node *n = &w->work->nodes[w->problem->first + i];
+        w->parts[i] = (ons_stage_part){now, n->forward_seconds, n->forward_bytes};
+        now += n->forward_seconds;
+    }
+    w->forward_end = now;
+}
+
 void ons_stage_open(ons_memory_workspace *w, const ons_stage_problem *problem) {
     w->problem = problem;
     w->node_count = problem->end - problem->first;
@@ -181,6 +191,7 @@ void ons_stage_open(ons_memory_workspace *w, const ons_stage_problem *problem) {
     }
     find_candidates(w);
     find_gradients(w);
+    make_forward_parts(w);
 }
 
 /* -------------------------------------------------------------------------------------------------------- solutions */

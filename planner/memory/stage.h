@@ -63,6 +63,7 @@ struct ons_memory_workspace {
     uint32_t opening;
     int64_t *gradient_alive;  /* [position]: while its backward part runs, its scratch included */
     int64_t *gradient_before; /* [position]: right before */
+    double forward_end;       /* where the first backward part starts, in the period */
     double compute_seconds;   /* forward and backward */
 
     /* Of the last walk, by tensor unless said otherwise. */
