@@ -89,14 +89,6 @@ static void find_reruns(ons_memory_workspace *w, const uint8_t *decisions, ons_p
     }
 }
 
-double ons_stage_rerun_seconds(ons_memory_workspace *w, const uint8_t *decisions) {
-    double seconds = 0;
-    find_reruns(w, decisions, ONS_PREFETCH_HIDDEN);
-    for (uint32_t i = 0; i < w->rerun_count; ++i)
-        seconds += w->work->nodes[w->problem->first + w->reruns[i]].forward_seconds;
-    return seconds;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- parts */
 
 static void add_part(ons_memory_workspace *w, double *now, double seconds, int64_t bytes) {
@@ -130,10 +122,10 @@ static double make_parts(ons_memory_workspace *w) {
             uint32_t node = w->reruns[next];
             w->rerun_part[node] = w->part_count;
             note_sources(w, node, i);
-            add_part(w, &now, nodes[node].forward_seconds, nodes[node].forward_bytes + w->gradient_before[i]);
+            add_part(w, &now, w->forward_seconds[node], nodes[node].forward_bytes + w->gradient_before[i]);
         }
         w->backward_part[i] = w->part_count;
-        add_part(w, &now, nodes[i].input_gradient_seconds + nodes[i].weight_gradient_seconds, w->gradient_alive[i]);
+        add_part(w, &now, w->backward_seconds[i], w->gradient_alive[i]);
     }
     return now;
 }
@@ -255,10 +247,10 @@ static double find_stall(ons_memory_workspace *w, const uint8_t *decisions, ons_
     list_swaps(w, decisions);
     if (w->swap_count == 0) return 0;
     trigger_copies(w, prefetch);
-    double period = own > w->problem->period_seconds ? own : w->problem->period_seconds;
+    double period = own > w->period_seconds ? own : w->period_seconds;
     double copying = copy_out(w, period);
     double waited = copy_in(w, copying > period ? copying : period);
-    period = own + waited > w->problem->period_seconds ? own + waited : w->problem->period_seconds;
+    period = own + waited > w->period_seconds ? own + waited : w->period_seconds;
     return waited + (copying > period ? copying - period : 0);
 }
 
@@ -382,14 +374,13 @@ static void find_memory(ons_memory_workspace *w, const uint8_t *decisions, doubl
 void ons_stage_walk(ons_memory_workspace *w, const uint8_t *decisions, ons_prefetch prefetch, ons_walk *walk) {
     find_reruns(w, decisions, prefetch);
     double own = make_parts(w), stall = find_stall(w, decisions, prefetch, own);
-    double seconds = own + stall;
-    walk->recompute_seconds = 0;
-    for (uint32_t i = 0; i < w->rerun_count; ++i)
-        walk->recompute_seconds += w->work->nodes[w->problem->first + w->reruns[i]].forward_seconds;
+    double seconds = own + stall, again = 0;
+    for (uint32_t i = 0; i < w->rerun_count; ++i) again += w->forward_seconds[w->reruns[i]];
+    walk->recompute_seconds = again;
     walk->stall_seconds = stall;
     /* Not `own`: without decisions the sum is to be the workload's own, to the last bit. */
-    walk->seconds = w->compute_seconds + walk->recompute_seconds + stall;
-    find_memory(w, decisions, seconds > w->problem->period_seconds ? seconds : w->problem->period_seconds, walk);
+    walk->seconds = w->compute_seconds + (again + stall);
+    find_memory(w, decisions, seconds > w->period_seconds ? seconds : w->period_seconds, walk);
 }
 
 /* ------------------------------------------------------------------------------------------------- given decisions */

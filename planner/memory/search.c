@@ -73,7 +73,7 @@ static double visit_reruns(ons_search *s, uint32_t tensor, bool mark) {
         uint32_t node = w->stack[--depth], position = w->problem->first + node;
         if (w->rerun_flag[node]) continue;
         if (mark) w->rerun_flag[node] = 1;
-        seconds += w->work->nodes[position].forward_seconds;
+        seconds += w->forward_seconds[node];
         ons_work_list reads = ons_work_reads(w->work, position);
         for (uint32_t i = 0; i < reads.count; ++i) {
             uint32_t source = w->local[reads.items[i]];
@@ -118,7 +118,7 @@ static double swap_seconds(const ons_search *s, uint32_t tensor) {
     const ons_stage_tensor *t = &w->tensors[tensor];
     if (s->rule->prefetch == ONS_PREFETCH_NEVER) return t->copy_seconds;
     double slack = w->link_slack[t->last_saver], late = slack > 0 ? t->copy_seconds - slack : t->copy_seconds;
-    double period = s->now.seconds > w->problem->period_seconds ? s->now.seconds : w->problem->period_seconds;
+    double period = s->now.seconds > w->period_seconds ? s->now.seconds : w->period_seconds;
     double excess = w->link_busy + t->copy_seconds - period;
     if (excess > t->copy_seconds) excess = t->copy_seconds;
     double seconds = late > excess ? late : excess;
@@ -170,7 +170,7 @@ uint32_t ons_search_options(ons_search *s, bool idle, ons_search_option *options
 static double free_time(const ons_memory_workspace *w, uint32_t tensor) {
     const ons_stage_tensor *t = &w->tensors[tensor];
     uint32_t first = w->problem->first, end = w->problem->end, in_flight = w->problem->load.in_flight;
-    double period = w->compute_seconds > w->problem->period_seconds ? w->compute_seconds : w->problem->period_seconds;
+    double period = w->compute_seconds > w->period_seconds ? w->compute_seconds : w->period_seconds;
     double between = ons_work_forward_seconds(w->work, first + t->last_use + 1, end) +
                      ons_work_backward_seconds(w->work, first + t->last_saver + 1, end) +
                      (in_flight > 1 ? (double)(in_flight - 1) * period : 0);

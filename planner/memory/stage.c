@@ -1,5 +1,6 @@
 #include "planner/memory/stage.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------------------------------------------- workspace */
@@ -31,6 +32,8 @@ static ons_status *allocate_tensors(ons_memory_workspace *w, ons_arena *a, size_
 }
 
 static ons_status *allocate_nodes(ons_memory_workspace *w, ons_arena *a, size_t n) {
+    ONS_NEW(w->forward_seconds, a, n);
+    ONS_NEW(w->backward_seconds, a, n);
     ONS_NEW(w->gradient_alive, a, n);
     ONS_NEW(w->gradient_before, a, n);
     ONS_NEW(w->wake_head, a, n);
@@ -78,13 +81,15 @@ void ons_memory_workspace_free(ons_memory_workspace *workspace) {
 
 /* --------------------------------------------------------------------------------------------------------- opening */
 
+static double ticks(double seconds) { return rint(seconds * 0x1p44) * 0x1p-44; }
+
 static uint32_t add_tensor(ons_memory_workspace *w, uint32_t id, uint32_t producer, uint32_t born) {
     const ons_stage_problem *p = w->problem;
     const ons_work_tensor *t = &w->work->tensors[id];
     uint32_t index = w->tensor_count++;
     w->tensors[index] = (ons_stage_tensor){
         .bytes = t->bytes,
-        .copy_seconds = p->host_bandwidth > 0 ? p->host_latency + (double)t->bytes / p->host_bandwidth : 0,
+        .copy_seconds = p->host_bandwidth > 0 ? ticks(p->host_latency + (double)t->bytes / p->host_bandwidth) : 0,
         .tensor = id,
         .producer = producer,
         .born = born,
@@ -163,14 +168,17 @@ static void find_candidates(ons_memory_workspace *w) {
     }
 }
 
-static void make_forward_parts(ons_memory_workspace *w) {
+static void find_times(ons_memory_workspace *w) {
     double now = 0;
     for (uint32_t i = 0; i < w->node_count; ++i) {
         const ons_work_node *n = &w->work->nodes[w->problem->first + i];
-        w->parts[i] = (ons_stage_part){now, n->forward_seconds, n->forward_bytes};
-        now += n->forward_seconds;
+        w->forward_seconds[i] = ticks(n->forward_seconds);
+        w->backward_seconds[i] = ticks(n->input_gradient_seconds + n->weight_gradient_seconds);
+        w->parts[i] = (ons_stage_part){now, w->forward_seconds[i], n->forward_bytes};
+        now += w->forward_seconds[i];
     }
     w->forward_end = now;
+    w->period_seconds = ticks(w->problem->period_seconds);
 }
 
 void ons_stage_open(ons_memory_workspace *w, const ons_stage_problem *problem) {
@@ -191,7 +199,7 @@ void ons_stage_open(ons_memory_workspace *w, const ons_stage_problem *problem) {
     }
     find_candidates(w);
     find_gradients(w);
-    make_forward_parts(w);
+    find_times(w);
 }
 
 /* -------------------------------------------------------------------------------------------------------- solutions */

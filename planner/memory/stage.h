@@ -63,8 +63,11 @@ struct ons_memory_workspace {
     uint32_t opening;
     int64_t *gradient_alive;  /* [position]: while its backward part runs, its scratch included */
     int64_t *gradient_before; /* [position]: right before */
-    double forward_end;       /* where the first backward part starts, in the period */
-    double compute_seconds;   /* forward and backward */
+    /* Whole ticks (see ons_stage_open), by position. */
+    double *forward_seconds, *backward_seconds;
+    double period_seconds;  /* the problem's, likewise */
+    double forward_end;     /* where the first backward part starts, in the period */
+    double compute_seconds; /* forward and backward */
 
     /* Of the last walk, by tensor unless said otherwise. */
     uint32_t *in_before;                  /* local position: of swapped and recomputed tensors */
@@ -100,14 +103,13 @@ struct ons_memory_workspace {
     uint32_t visit;
 };
 
-/* Finds tensors, candidates and gradients of the problem's stage: O(its edges). */
+/* Finds tensors, candidates and gradients of the problem's stage: O(its edges). Times become whole ticks of 2^-44 s, so
+ * that sums of them are exact in any order up to 512 s: which of two sets of decisions is slower is not a matter of
+ * rounding. */
 void ons_stage_open(ons_memory_workspace *workspace, const ons_stage_problem *problem);
 
 /* `decisions[t]` (ons_decision) for every local tensor. O(nodes + edges + swaps log swaps). */
 void ons_stage_walk(ons_memory_workspace *workspace, const uint8_t *decisions, ons_prefetch prefetch, ons_walk *walk);
-
-/* Seconds of nodes that would run again with these decisions: the part of a walk that recomputation costs. */
-double ons_stage_rerun_seconds(ons_memory_workspace *workspace, const uint8_t *decisions);
 
 /* Writes the solution; walks once more for the triggers. `decisions` NULL: nothing is decided and `walk` need not be
  * set. `arena` NULL: the list of decisions is not wanted. */

@@ -181,11 +181,14 @@ Test(memory, more_memory_is_never_slower) {
         sweep(&stage, "recompute-all", seed, 10);
         random_stage_free(&stage);
     }
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
         random_stage stage;
         renew_arena();
-        expect_success(random_stage_make_large(seed, 40, 1, arena, &stage));
-        sweep(&stage, "capuchin", seed, 25);
+        expect_success(random_stage_make_large(seed, 30 + 4 * (uint32_t)seed, 1, arena, &stage));
+        stage.problem.load.in_flight = 1 + (uint32_t)(seed % 4);
+        if (seed % 5 == 0) stage.problem.host_bandwidth = 0;
+        if (seed % 3 == 0) stage.problem.host_bandwidth *= 6;
+        sweep(&stage, "capuchin", seed, 50);
         random_stage_free(&stage);
     }
 }
