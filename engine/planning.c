@@ -199,6 +199,7 @@ static ons_status *make(ons_planning *p, const char *path) {
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx or --cost-graph FILE");
     ONS_TRY(plan_model(p, path));
     ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
+    if (ons_planning_is_exact(p)) ONS_TRY(ons_planning_make_exact(p));
     return ons_planning_describe(p, &p->text);
 }
 
