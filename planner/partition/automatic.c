@@ -4,9 +4,10 @@
  *    lies outside the interval. So the cuts are moved to where the stages' times, with what swap and recompute add,
  *    meet: for all stages at once, that is the bisection of reach.c.
  * 2. DawnPiper's split, if it is faster; what cannot be is left out of its search.
- * 3. The dynamic programme of exact.c, which is certain, as far as it comes.
- * 4. Where it did not come to its end, step 1 for smaller devices: what memory strategies decide is not monotone, and a
- *    split that was made for less memory may be better. It is judged at the real capacity.
+ * 3. The dynamic programme of exact.c, which is certain, for small graphs: with few nodes a cut more or less is a
+ *    great difference, and stages are quickly optimised.
+ * 4. Where that did not come to its end, step 1 for smaller devices: what memory strategies decide is not monotone, and
+ *    a split that was made for less memory may be better. It is judged at the real capacity.
  *
  * It ends as soon as nothing can be better by more than TOLERANCE.
  */
@@ -17,8 +18,9 @@
 #include "planner/partition/exact.h"
 #include "planner/partition/reach.h"
 
-static const double TOLERANCE = 5e-4;
+static const double TOLERANCE = 8e-4;
 static const uint64_t NODE_BUDGET = 20000; /* of stages optimised for steps 3 and 4 each */
+enum { SMALL_GRAPH = 256 };                /* nodes */
 enum { SMALLER_CAPACITIES = 4 };           /* a sixteenth less each */
 
 typedef struct best {
@@ -76,8 +78,9 @@ static ons_status *search(best *b, uint32_t *candidate_cuts) {
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
     ONS_TRY(meet(b));
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
-    if (is_good(b)) return NULL;
-    ONS_TRY(ons_exact_improve(b->judge, b->at_least, NODE_BUDGET, b->first, &b->seconds, &proven));
+    if (is_good(b) || ons_judge_problem(b->judge)->work->node_count > SMALL_GRAPH) return NULL;
+    uint64_t budget = isinf(b->seconds) ? 10 * NODE_BUDGET : NODE_BUDGET; /* before it is refused, with more care */
+    ONS_TRY(ons_exact_improve(b->judge, b->at_least, budget, b->first, &b->seconds, &proven));
     return proven ? NULL : try_smaller_capacities(b);
 }
 

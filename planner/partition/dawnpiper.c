@@ -5,6 +5,8 @@
  * - A cut on which memory optimisation fails costs infinitely much; it does not count as "no optimisation needed".
  * - Subproblems are remembered by their nodes and stages, and given a limit: one that cannot get below what was found
  *   already is not finished. The nodes' own seconds, divided evenly, are such a bound.
+ * - From the compute-balanced cut towards the memory-balanced one, one half grows and the other shrinks, so the best
+ * cut is where their times meet (the theorem's own argument). In long lists bisection finds it.
  */
 #include "planner/partition/dawnpiper.h"
 
@@ -13,6 +15,11 @@
 #include <string.h>
 
 #include "planner/partition/reach.h"
+
+enum {
+    SHORT_LIST = 12, /* candidates that are all tried */
+    NEIGHBOURS = 2,  /* of the crossing in a longer one, on each side */
+};
 
 /* What is known about a span. */
 typedef struct answer {
@@ -90,39 +97,83 @@ static double least_seconds(const search *x, const ons_span *s) {
 
 static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result);
 
-/* Both halves at one cut; the one that grows from cut to cut first. Infinite where that is too slow already. */
-static ons_status *try_cut(search *x, const answer *best, uint32_t cut, bool left_grows, uint32_t *cuts,
-                           answer *tried) {
+/* Which half is the slower one at a cut. Along the candidates, one half grows and the other shrinks. */
+typedef enum slower { NEITHER, GROWING, SHRINKING } slower;
+
+/* Both halves at one cut, the growing one first; the better of this and the best is kept. `optimised`: one of them
+ * swaps or recomputes, or may have to. */
+static ons_status *try_cut(search *x, answer *best, uint32_t cut, bool left_grows, uint32_t *cuts, slower *which,
+                           bool *optimised) {
     uint32_t stage = middle_stage(&best->span);
     ons_span halves[] = {left_of(&best->span, stage, cut), right_of(&best->span, stage, cut)};
     answer grows, shrinks;
-    *tried = (answer){.span = best->span, .seconds = INFINITY, .cut = cut, .optimised = true};
+    *optimised = true;
+    *which = SHRINKING;
+    if (least_seconds(x, &halves[left_grows ? 1 : 0]) >= best->seconds) return NULL;
+    *which = GROWING;
     ONS_TRY(bipartition(x, &halves[left_grows ? 0 : 1], best->seconds, cuts, &grows));
     if (grows.seconds >= best->seconds) return NULL;
     ONS_TRY(bipartition(x, &halves[left_grows ? 1 : 0], best->seconds, cuts, &shrinks));
-    tried->seconds = fmax(fmax(grows.seconds, shrinks.seconds), ons_judge_transfer(x->judge, cut));
-    tried->optimised = grows.optimised || shrinks.optimised;
+    *optimised = grows.optimised || shrinks.optimised;
+    *which = grows.seconds > shrinks.seconds ? GROWING : SHRINKING;
+    double seconds = fmax(fmax(grows.seconds, shrinks.seconds), ons_judge_transfer(x->judge, cut));
+    if (seconds < best->seconds)
+        *best = (answer){.span = best->span, .seconds = seconds, .cut = cut, .optimised = *optimised};
     return NULL;
 }
 
-/* The loop of AdjacentPartition and of BiPar over the candidate cuts. With two stages, the compute-balanced cut comes
- * first and fits, or not, as it is: the case with which AdjacentPartition begins. */
-static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
-    const ons_span *s = &best->span;
-    uint32_t stage = middle_stage(s);
-    ons_balanced_cuts interval = ons_balance(x->problem, s, stage);
-    uint32_t count = ons_identify_and_sort(&x->finder, s, stage, &interval, cuts);
-    if (count > x->most_candidates) x->most_candidates = count;
-    for (uint32_t i = 0; i < count; ++i) {
-        ons_span left = left_of(s, stage, cuts[i]), right = right_of(s, stage, cuts[i]);
-        if (fmax(least_seconds(x, &left), least_seconds(x, &right)) >= best->seconds) continue;
-        answer tried;
-        ONS_TRY(try_cut(x, best, cuts[i], interval.compute <= interval.memory, cuts + count, &tried));
-        if (tried.seconds < best->seconds) *best = tried;
-        /* The halves become less even from here on, so only savings in memory could pay. */
-        if (!tried.optimised) break;
+/* A list of candidates and how far the search in it has come. */
+typedef struct candidates {
+    uint32_t *cuts, count;
+    bool left_grows;
+} candidates;
+
+/* All of [from, to), in order, up to one where nothing is optimised: the halves become less even from there on, so
+ * only savings in memory could pay. */
+static ons_status *scan(search *x, const candidates *c, uint32_t from, uint32_t to, answer *best, bool *ended) {
+    *ended = false;
+    for (uint32_t i = from; i < to && !*ended; ++i) {
+        slower which;
+        bool optimised;
+        ONS_TRY(try_cut(x, best, c->cuts[i], c->left_grows, c->cuts + c->count, &which, &optimised));
+        *ended = !optimised;
     }
     return NULL;
+}
+
+/* Where one half's time overtakes the other's, by bisection: the best cut of a long list is there, or next to it. */
+static ons_status *find_crossing(search *x, const candidates *c, answer *best, uint32_t *at) {
+    uint32_t low = 1, high = c->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        slower which;
+        bool optimised;
+        ONS_TRY(try_cut(x, best, c->cuts[middle], c->left_grows, c->cuts + c->count, &which, &optimised));
+        if (which == GROWING || !optimised)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *at = low;
+    return NULL;
+}
+
+/* The loop of AdjacentPartition and of BiPar over the candidate cuts. The compute-balanced cut comes first and fits as
+ * it is, or not: the case with which AdjacentPartition begins. */
+static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
+    const ons_span *s = &best->span;
+    uint32_t stage = middle_stage(s), at;
+    ons_balanced_cuts interval = ons_balance(x->problem, s, stage);
+    candidates c = {cuts, ons_identify_and_sort(&x->finder, s, stage, &interval, cuts),
+                    interval.compute <= interval.memory};
+    if (c.count > x->most_candidates) x->most_candidates = c.count;
+    bool ended;
+    if (c.count <= SHORT_LIST) return scan(x, &c, 0, c.count, best, &ended);
+    ONS_TRY(scan(x, &c, 0, 1, best, &ended));
+    if (ended) return NULL;
+    ONS_TRY(find_crossing(x, &c, best, &at));
+    return scan(x, &c, at > NEIGHBOURS ? at - NEIGHBOURS : 1, at + NEIGHBOURS < c.count ? at + NEIGHBOURS : c.count,
+                best, &ended);
 }
 
 static ons_status *one_stage(search *x, answer *best) {
