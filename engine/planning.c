@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "planner/workload_scale.h"
 
 static const ons_workload *work_of(const ons_planning *p) {
     return p->model == NULL ? &p->file : &p->input.graph_work.work;
@@ -104,16 +105,80 @@ static ons_status *plan_batch(ons_planning *p, int64_t batch, int64_t micro_batc
     return NULL;
 }
 
-/* The largest number of samples in a micro-batch that fits: doubling, then halving the gap. */
-static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
+/* Which batches fit, before graphs are made for any of them: two small ones are drawn on. */
+typedef struct estimate {
+    ons_plan_input low, high;
+    ons_planning_problem problem;
+    const ons_partition_strategy *strategy;
+    bool usable;
+} estimate;
+
+enum { ESTIMATE_LOW = 8, ESTIMATE_HIGH = 16, ROWS_MOST = 1 << 30 };
+
+static ons_status *make_estimate(ons_planning *p, int64_t micro_batches, estimate *e) {
+    *e = (estimate){.strategy = p->strategy, .usable = true};
+    ons_status *status = ons_planning_pose(p, ESTIMATE_LOW * micro_batches, micro_batches);
+    e->problem = p->problem;
+    e->low = p->input;
+    p->input = (ons_plan_input){0};
+    if (status == NULL) status = ons_planning_pose(p, ESTIMATE_HIGH * micro_batches, micro_batches);
+    e->high = p->input;
+    p->input = (ons_plan_input){0};
+    return status;
+}
+
+static ons_status *estimate_fits(estimate *e, int64_t rows, bool *fits) {
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    ons_workload work;
+    ons_planned planned;
+    ons_status *status =
+        ons_workload_scale(&e->low.graph_work.work, &e->high.graph_work.work, rows, arena, &work, &e->usable);
+    if (status == NULL && e->usable) {
+        e->problem.work = &work;
+        status = ons_planner_search(&e->problem, e->strategy, arena, &planned);
+        if (status == NULL) *fits = planned.partition.feasible;
+    }
+    ons_arena_free(arena);
+    return status;
+}
+
+/* Doubling, then halving the gap. 0: not one sample fits, or nothing can be told. */
+static ons_status *estimate_rows(estimate *e, int64_t *rows) {
     int64_t fits = 0, fails = 0;
-    for (int64_t rows = 1; fails == 0 || fits + 1 < fails;) {
+    for (int64_t next = 1; e->usable && next < ROWS_MOST && (fails == 0 || fits + 1 < fails);) {
+        bool good = false;
+        ONS_TRY(estimate_fits(e, next, &good));
+        *(good ? &fits : &fails) = next;
+        next = fails == 0 ? 2 * next : fits + (fails - fits) / 2;
+        if (next == 0) break;
+    }
+    *rows = e->usable ? fits : 0;
+    return NULL;
+}
+
+/* The largest number of samples in a micro-batch that fits. The estimate says where to look, real graphs decide: in
+ * steps that double, away from it, then by halving the gap. */
+static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
+    estimate e;
+    int64_t rows = 0, fits = 0, fails = 0, step = 1;
+    ons_status *status = make_estimate(p, micro_batches, &e);
+    if (status == NULL) status = estimate_rows(&e, &rows);
+    ons_plan_input_free(&e.low);
+    ons_plan_input_free(&e.high);
+    ONS_TRY(status);
+    for (rows = rows > 0 ? rows : 1; fails == 0 || fits + 1 < fails; step *= 2) {
         ONS_TRY(plan_batch(p, rows * micro_batches, micro_batches));
         *(p->planned.partition.feasible ? &fits : &fails) = rows;
-        if (fails == 1 || rows >= INT64_C(1) << 30) break;
-        rows = fails == 0 ? 2 * rows : fits + (fails - fits) / 2;
+        if (fails == 1 || rows >= ROWS_MOST) break;
+        if (fails == 0)
+            rows += step;
+        else if (fits == 0)
+            rows = rows > step ? rows - step : 1;
+        else
+            rows = fits + (fails - fits) / 2;
     }
-    if (fits == 0) return NULL; /* the last plan says what one sample needs */
+    if (fits == 0 || p->plan.subject.batch == fits * micro_batches) return NULL;
     return plan_batch(p, fits * micro_batches, micro_batches);
 }
 
@@ -134,6 +199,7 @@ static ons_status *make(ons_planning *p, const char *path) {
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx or --cost-graph FILE");
     ONS_TRY(plan_model(p, path));
     ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
+    if (ons_planning_is_exact(p)) ONS_TRY(ons_planning_make_exact(p));
     return ons_planning_describe(p, &p->text);
 }
 

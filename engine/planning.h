@@ -22,6 +22,11 @@ struct ons_planning {
 /* The problem for a batch of so many samples in so many micro-batches; frees the input of an earlier one. */
 ons_status *ons_planning_pose(ons_planning *planning, int64_t batch, int64_t micro_batches);
 
+/* Whether the plan is what `onstage train` would do on this machine, as far as memory goes; then
+ * ons_planning_make_exact replaces the estimate of its memory by the arena that the trainer would take, to the byte. */
+bool ons_planning_is_exact(const ons_planning *planning);
+ons_status *ons_planning_make_exact(ons_planning *planning);
+
 /* The report in words; free with free(). */
 ons_status *ons_planning_describe(const ons_planning *planning, char **text);
 
