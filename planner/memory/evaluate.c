@@ -273,15 +273,14 @@ static void add_bytes(account *a, uint32_t from, uint32_t to, int64_t bytes) {
 
 /* Parts [from, to], counted on over the periods. */
 static void add_long(account *a, uint32_t from, uint64_t to, int64_t bytes) {
-    uint64_t length = to - from + 1;
-    a->always += (int64_t)(length / a->period) * bytes;
-    uint32_t rest = (uint32_t)(length % a->period);
+    uint64_t rest = to - from + 1;
+    for (; rest >= a->period; rest -= a->period) a->always += bytes;
     if (rest == 0) return;
     if (from + rest <= a->period) {
-        add_bytes(a, from, from + rest - 1, bytes);
+        add_bytes(a, from, from + (uint32_t)rest - 1, bytes);
     } else {
         add_bytes(a, from, a->period - 1, bytes);
-        add_bytes(a, 0, from + rest - a->period - 1, bytes);
+        add_bytes(a, 0, from + (uint32_t)rest - a->period - 1, bytes);
     }
 }
 

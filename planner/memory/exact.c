@@ -31,9 +31,9 @@ static void enumerate(enumeration *e, uint32_t next) {
     if (walk.seconds > e->best_seconds || (fits && walk.seconds == e->best_seconds)) return;
     for (uint32_t i = next; i < w->candidate_count; ++i) {
         uint32_t t = w->candidates[i];
-        for (uint8_t decision = ONS_SWAP; decision <= ONS_RECOMPUTE; ++decision) {
+        for (int decision = ONS_SWAP; decision <= ONS_RECOMPUTE; ++decision) {
             if (decision == ONS_SWAP ? !w->tensors[t].can_swap : !w->tensors[t].can_recompute) continue;
-            e->current[t] = decision;
+            e->current[t] = (uint8_t)decision;
             enumerate(e, i + 1);
             e->current[t] = ONS_KEEP;
         }

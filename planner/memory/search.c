@@ -154,9 +154,9 @@ uint32_t ons_search_options(ons_search *s, bool idle, ons_search_option *options
     for (uint32_t i = 0; i < w->candidate_count; ++i) {
         uint32_t t = w->candidates[i];
         if (s->current[t] != ONS_KEEP || (!idle && ons_search_saving(s, t) == 0)) continue;
-        for (uint8_t decision = ONS_SWAP; decision <= ONS_RECOMPUTE; ++decision) {
-            ons_move move = {t, decision};
-            if (ons_search_allows(s, t, decision))
+        for (int decision = ONS_SWAP; decision <= ONS_RECOMPUTE; ++decision) {
+            ons_move move = {t, (uint8_t)decision};
+            if (ons_search_allows(s, t, move.decision))
                 insert(options, &count, most, (ons_search_option){move, ons_search_score(s, move)});
         }
     }

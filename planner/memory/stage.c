@@ -5,37 +5,38 @@
 
 /* ------------------------------------------------------------------------------------------------------- workspace */
 
-static ons_status *allocate_tensors(ons_memory_workspace *w, ons_arena *a, size_t n) {
-    ONS_NEW(w->tensors, a, n);
-    ONS_NEW(w->candidates, a, n);
-    ONS_NEW(w->local, a, n);
-    ONS_NEW(w->local_stage, a, n);
-    ONS_NEW(w->in_before, a, n);
-    ONS_NEW(w->out_after, a, n);
-    ONS_NEW(w->first_source, a, n);
-    ONS_NEW(w->last_source, a, n);
-    ONS_NEW(w->first_source_slot, a, n);
-    ONS_NEW(w->need, a, n);
-    ONS_NEW(w->start, a, n);
-    ONS_NEW(w->out_end, a, n);
-    ONS_NEW(w->in_end, a, n);
-    ONS_NEW(w->swaps, a, n);
-    ONS_NEW(w->by_start, a, n);
-    ONS_NEW(w->by_out, a, n);
-    ONS_NEW(w->gone_from, a, n);
-    ONS_NEW(w->wake_next, a, n);
-    for (size_t i = 0; i < ONS_DECISION_SETS; ++i) ONS_NEW(w->decisions[i], a, n);
-    ONS_NEW(w->order, a, n);
-    ONS_NEW(w->score, a, n);
-    ONS_NEW(w->moves, a, n);
-    return NULL;
-}
-
-static ons_status *allocate_nodes(ons_memory_workspace *w, ons_arena *a, size_t n) {
+/* `t` and `n`: of all tensors and nodes, and a little more. */
+static ons_status *allocate_stage(ons_memory_workspace *w, ons_arena *a, size_t t, size_t n) {
+    ONS_NEW(w->tensors, a, t);
+    ONS_NEW(w->candidates, a, t);
+    ONS_NEW(w->local, a, t);
+    ONS_NEW(w->local_stage, a, t);
     ONS_NEW(w->forward_seconds, a, n);
     ONS_NEW(w->backward_seconds, a, n);
     ONS_NEW(w->gradient_alive, a, n);
     ONS_NEW(w->gradient_before, a, n);
+    return NULL;
+}
+
+static ons_status *allocate_walk_tensors(ons_memory_workspace *w, ons_arena *a, size_t t) {
+    ONS_NEW(w->in_before, a, t);
+    ONS_NEW(w->out_after, a, t);
+    ONS_NEW(w->first_source, a, t);
+    ONS_NEW(w->last_source, a, t);
+    ONS_NEW(w->first_source_slot, a, t);
+    ONS_NEW(w->need, a, t);
+    ONS_NEW(w->start, a, t);
+    ONS_NEW(w->out_end, a, t);
+    ONS_NEW(w->in_end, a, t);
+    ONS_NEW(w->swaps, a, t);
+    ONS_NEW(w->by_start, a, t);
+    ONS_NEW(w->by_out, a, t);
+    ONS_NEW(w->gone_from, a, t);
+    ONS_NEW(w->wake_next, a, t);
+    return NULL;
+}
+
+static ons_status *allocate_walk_nodes(ons_memory_workspace *w, ons_arena *a, size_t n) {
     ONS_NEW(w->wake_head, a, n);
     ONS_NEW(w->reruns, a, n);
     ONS_NEW(w->rerun_slot, a, n);
@@ -44,14 +45,22 @@ static ons_status *allocate_nodes(ons_memory_workspace *w, ons_arena *a, size_t 
     ONS_NEW(w->stack, a, n);
     ONS_NEW(w->group_begin, a, n);
     ONS_NEW(w->backward_part, a, n);
+    ONS_NEW(w->parts, a, 3 * n);
+    ONS_NEW(w->changes, a, 3 * n);
+    return NULL;
+}
+
+static ons_status *allocate_search(ons_memory_workspace *w, ons_arena *a, size_t t, size_t n) {
+    for (size_t i = 0; i < ONS_DECISION_SETS; ++i) ONS_NEW(w->decisions[i], a, t);
+    ONS_NEW(w->order, a, t);
+    ONS_NEW(w->score, a, t);
+    ONS_NEW(w->moves, a, t);
     ONS_NEW(w->crossing, a, n);
     ONS_NEW(w->link_slack, a, n);
     ONS_NEW(w->boundary, a, n);
     ONS_NEW(w->layer_score, a, n);
     ONS_NEW(w->rerun_flag, a, n);
     ONS_NEW(w->visited, a, n);
-    ONS_NEW(w->parts, a, 3 * n);
-    ONS_NEW(w->changes, a, 3 * n);
     return NULL;
 }
 
@@ -59,8 +68,11 @@ static ons_status *allocate(const ons_workload *work, ons_arena *arena, ons_memo
     ONS_NEW(*workspace, arena, 1);
     (*workspace)->work = work;
     (*workspace)->arena = arena;
-    ONS_TRY(allocate_tensors(*workspace, arena, (size_t)work->tensor_count + 2));
-    return allocate_nodes(*workspace, arena, (size_t)work->node_count + 2);
+    size_t tensors = (size_t)work->tensor_count + 2, nodes = (size_t)work->node_count + 2;
+    ONS_TRY(allocate_stage(*workspace, arena, tensors, nodes));
+    ONS_TRY(allocate_walk_tensors(*workspace, arena, tensors));
+    ONS_TRY(allocate_walk_nodes(*workspace, arena, nodes));
+    return allocate_search(*workspace, arena, tensors, nodes);
 }
 
 ons_status *ons_memory_workspace_new(const ons_workload *work, ons_memory_workspace **workspace) {
