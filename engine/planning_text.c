@@ -22,6 +22,9 @@ static void describe_subject(const writer *w) {
             plan->pipeline.stages == 1 ? "" : "s", w->p->profile.title, size(plan->capacity_bytes, cap));
     fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s; planned in %.3f s\n\n",
             ons_pipeline_name(plan->pipeline.kind), plan->partition, plan->order, plan->memory, plan->planning_seconds);
+    if (w->p->config->profile != NULL)
+        fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
+                w->p->config->profile, w->p->input.measured.measured, w->p->input.measured.analytic);
 }
 
 static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint32_t *recomputed) {

@@ -50,7 +50,12 @@ if succeeds "${profile[@]}" -o p.json &&
     printed 'analytic model of device profile measured: median error'; then pass "$name"; fi
 
 begin "plans from measured times"
-if succeeds "${profile[@]}" -o p.json && succeeds plan "$model" --batch 4 --profile p.json; then pass "$name"; fi
+if succeeds "${profile[@]}" --batch 4 -o p.json && succeeds plan "$model" --batch 4 --profile p.json &&
+    printed 'times from p.json: of [1-9][0-9]* nodes measured, of 0 by the model'; then pass "$name"; fi
+
+begin "plans another batch by the fitted model, and says of how many nodes"
+if succeeds "${profile[@]}" --batch 4 -o p.json && succeeds plan "$model" --batch 6 --profile p.json &&
+    printed 'nodes measured, of [1-9][0-9]* by the model'; then pass "$name"; fi
 
 begin "the model is not overwritten"
 cp "$model" own.onnx
