@@ -4,9 +4,10 @@
  *    lies outside the interval. So the cuts are moved to where the stages' times, with what swap and recompute add,
  *    meet: for all stages at once, that is the bisection of reach.c.
  * 2. DawnPiper's split, if it is faster; what cannot be is left out of its search.
- * 3. The dynamic programme of exact.c, which is certain, for small graphs: with few nodes a cut more or less is a
+ * 3. The slowest stage gives to its neighbours what they can take.
+ * 4. The dynamic programme of exact.c, which is certain, for small graphs: with few nodes a cut more or less is a
  *    great difference, and stages are quickly optimised.
- * 4. Where that did not come to its end, step 1 for smaller devices: what memory strategies decide is not monotone, and
+ * 5. Where that did not come to its end, step 1 for smaller devices: what memory strategies decide is not monotone, and
  *    a split that was made for less memory may be better. It is judged at the real capacity.
  *
  * It ends as soon as nothing can be better by more than TOLERANCE.
@@ -19,9 +20,11 @@
 #include "planner/partition/reach.h"
 
 static const double TOLERANCE = 8e-4;
-static const uint64_t NODE_BUDGET = 20000; /* of stages optimised for steps 3 and 4 each */
-enum { SMALL_GRAPH = 256 };                /* nodes */
-enum { SMALLER_CAPACITIES = 4 };           /* a sixteenth less each */
+static const uint64_t NODE_BUDGET =
+    20000;                       /* of stages optimised for steps 4 and 5 each, and, a quarter of it, for step 3 */
+enum { MOVES = 6 };              /* of a cut, at most, in step 3 */
+enum { SMALL_GRAPH = 256 };      /* nodes */
+enum { SMALLER_CAPACITIES = 4 }; /* a sixteenth less each */
 
 typedef struct best {
     ons_judge *judge;
@@ -71,6 +74,68 @@ static ons_status *try_dawnpiper(best *b, uint32_t *candidate_cuts) {
     return found ? offer(b) : NULL;
 }
 
+static ons_status *stage_seconds(const best *b, uint32_t first, uint32_t end, uint32_t stage, double *seconds) {
+    ons_verdict v;
+    ONS_TRY(ons_judge_stage(b->judge, first, end, stage, &v));
+    *seconds = v.seconds;
+    return NULL;
+}
+
+/* Whether less crosses the cut than, or as little as, those next to it: a stage that begins there needs less memory
+ * than one that is a node shorter. */
+static bool is_quiet(const ons_workload *work, uint32_t cut) {
+    int64_t bytes = ons_work_cut_bytes(work, cut);
+    return bytes <= ons_work_cut_bytes(work, cut - 1) && bytes <= ons_work_cut_bytes(work, cut + 1);
+}
+
+static uint32_t nearer(uint32_t cut, int side) { return side > 0 ? cut - 1 : cut + 1; }
+
+/* Moves the cut in front of stage `cut` away from the slowest stage, on whose `side` it is (1: behind it, -1: before
+ * it), to one of the next quiet ones, if the neighbour then stays faster than the best. */
+static ons_status *move_cut(best *b, uint32_t cut, int side) {
+    const ons_workload *work = ons_judge_problem(b->judge)->work;
+    uint32_t from = b->first[cut - 1], to = b->first[cut + 1], place = nearer(b->first[cut], side), tries = 0;
+    for (; place > from && place < to && tries < MOVES; place = nearer(place, side)) {
+        double left, right;
+        if ((side > 0 ? ons_work_seconds(work, place, to) : ons_work_seconds(work, from, place)) >= b->seconds) break;
+        if (!is_quiet(work, place) || ons_judge_transfer(b->judge, place) >= b->seconds) continue;
+        ++tries;
+        ONS_TRY(stage_seconds(b, from, place, cut - 1, &left));
+        if (left >= b->seconds) continue;
+        ONS_TRY(stage_seconds(b, place, to, cut, &right));
+        if (right >= b->seconds) continue;
+        memcpy(b->trial, b->first, ((size_t)b->stages + 1) * sizeof *b->trial);
+        b->trial[cut] = place;
+        return offer(b);
+    }
+    return NULL;
+}
+
+static ons_status *find_slowest(const best *b, uint32_t *slowest) {
+    double most = 0;
+    for (uint32_t i = 0; i < b->stages; ++i) {
+        double seconds;
+        ONS_TRY(stage_seconds(b, b->first[i], b->first[i + 1], i, &seconds));
+        if (seconds > most) *slowest = i;
+        most = fmax(most, seconds);
+    }
+    return NULL;
+}
+
+/* Where costs are not quite monotone, the bisection leaves the slowest stage with a neighbour that could still take
+ * something from it. */
+static ons_status *even_out(best *b) {
+    uint64_t most = ons_judge_optimised_nodes(b->judge) + NODE_BUDGET / 4;
+    for (double before = INFINITY; b->seconds < before && ons_judge_optimised_nodes(b->judge) < most;) {
+        uint32_t slowest = 0;
+        before = b->seconds;
+        ONS_TRY(find_slowest(b, &slowest));
+        if (slowest + 1 < b->stages) ONS_TRY(move_cut(b, slowest + 1, 1));
+        if (b->seconds == before && slowest > 0) ONS_TRY(move_cut(b, slowest, -1));
+    }
+    return NULL;
+}
+
 static ons_status *search(best *b, uint32_t *candidate_cuts) {
     bool proven;
     ONS_TRY(ons_reach_search(b->judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, b->trial, &b->at_least));
@@ -78,6 +143,7 @@ static ons_status *search(best *b, uint32_t *candidate_cuts) {
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
     ONS_TRY(meet(b));
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
+    if (isfinite(b->seconds) && !is_good(b)) ONS_TRY(even_out(b));
     if (is_good(b) || ons_judge_problem(b->judge)->work->node_count > SMALL_GRAPH) return NULL;
     uint64_t budget = isinf(b->seconds) ? 10 * NODE_BUDGET : NODE_BUDGET; /* before it is refused, with more care */
     ONS_TRY(ons_exact_improve(b->judge, b->at_least, budget, b->first, &b->seconds, &proven));

@@ -18,7 +18,8 @@
 
 enum {
     SHORT_LIST = 12, /* candidates that are all tried */
-    NEIGHBOURS = 2,  /* of the crossing in a longer one, on each side */
+    NEIGHBOURS = 2,  /* of the crossing in a longer one, on each side, */
+    MANY_STAGES = 8, /* unless there are more than so many: each cut is then a search of its own */
 };
 
 /* What is known about a span. */
@@ -172,6 +173,7 @@ static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
     ONS_TRY(scan(x, &c, 0, 1, best, &ended));
     if (ended) return NULL;
     ONS_TRY(find_crossing(x, &c, best, &at));
+    if (s->high - s->low >= MANY_STAGES) return NULL;
     return scan(x, &c, at > NEIGHBOURS ? at - NEIGHBOURS : 1, at + NEIGHBOURS < c.count ? at + NEIGHBOURS : c.count,
                 best, &ended);
 }
