@@ -22,9 +22,12 @@
  * after the forward part `out_after`; the copy back before the group of parts of the backward part `in_before`, when
  * its own copy out has ended. A part waits for the copies of what it reads. Where copies take longer than the period,
  * the excess is waited for too: what a period copies must fit it.
+ *
+ * Not counted: what is waited where forward parts follow each other without backward parts in between, while a pipeline
+ * fills and all the time in GPipe. The copies out of a micro-batch then have the time of a forward part, not of a
+ * period; memory is what is said here as long as the device waits for them (planner/pipeline_simulation.h does).
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "planner/memory/stage.h"
