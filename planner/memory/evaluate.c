@@ -51,7 +51,13 @@ static void push(ons_memory_workspace *w, uint32_t *depth, uint32_t node, uint32
     w->stack[(*depth)++] = node;
 }
 
+/* They come from the last to the first, nearly. */
 static void sort_ascending(uint32_t *list, uint32_t count) {
+    for (uint32_t i = 0; i < count / 2; ++i) {
+        uint32_t item = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = item;
+    }
     for (uint32_t i = 1; i < count; ++i) {
         uint32_t item = list[i], j = i;
         for (; j > 0 && list[j - 1] > item; --j) list[j] = list[j - 1];
@@ -154,25 +160,18 @@ static uint32_t need_position(const ons_memory_workspace *w, uint32_t t) {
     return w->first_source[t] < w->backward_part[saver] ? w->first_source_slot[t] : saver;
 }
 
-/* By the part that needs them, counted into w->changes, which is free here. */
 static void list_swaps(ons_memory_workspace *w, const uint8_t *decisions) {
-    int64_t *next = w->changes;
-    memset(next, 0, (w->part_count + 1) * sizeof *next);
+    uint32_t count = 0;
     w->swap_count = 0;
     for (uint32_t i = 0; i < w->candidate_count; ++i) {
-        uint32_t t = w->candidates[i];
+        uint32_t made = w->candidates[i], t = w->by_saver[i];
+        if (decisions[made] == ONS_SWAP) w->by_out[count++] = made;
         if (decisions[t] != ONS_SWAP) continue;
         uint32_t backward = w->backward_part[w->tensors[t].last_saver];
         w->need[t] = w->first_source[t] < backward ? w->first_source[t] : backward;
-        w->by_out[w->swap_count++] = t;
-        ++next[w->need[t] + 1];
+        w->swaps[w->swap_count++] = t;
     }
-    if (w->swap_count == 0) return;
-    for (uint32_t i = w->node_count; i < w->part_count; ++i) next[i + 1] += next[i];
-    for (uint32_t i = 0; i < w->swap_count; ++i) {
-        uint32_t t = w->by_out[i];
-        w->swaps[next[w->need[t]]++] = t;
-    }
+    sort_swaps(w, w->swaps, w->need);
 }
 
 /* From the last copy to the first: each may end no later than it is needed, nor than the next one must start. */

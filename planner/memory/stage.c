@@ -9,6 +9,7 @@
 static ons_status *allocate_stage(ons_memory_workspace *w, ons_arena *a, size_t t, size_t n) {
     ONS_NEW(w->tensors, a, t);
     ONS_NEW(w->candidates, a, t);
+    ONS_NEW(w->by_saver, a, t);
     ONS_NEW(w->local, a, t);
     ONS_NEW(w->local_stage, a, t);
     ONS_NEW(w->forward_seconds, a, n);
@@ -180,6 +181,22 @@ static void find_candidates(ons_memory_workspace *w) {
     }
 }
 
+/* Counted by last saver; `stack` is free here. */
+static void sort_by_saver(ons_memory_workspace *w) {
+    uint32_t *next = w->stack, before = 0;
+    for (uint32_t i = 0; i < w->node_count; ++i) next[i] = 0;
+    for (uint32_t i = 0; i < w->candidate_count; ++i) ++next[w->tensors[w->candidates[i]].last_saver];
+    for (uint32_t i = w->node_count; i-- > 0;) {
+        uint32_t count = next[i];
+        next[i] = before;
+        before += count;
+    }
+    for (uint32_t i = 0; i < w->candidate_count; ++i) {
+        uint32_t t = w->candidates[i];
+        w->by_saver[next[w->tensors[t].last_saver]++] = t;
+    }
+}
+
 static void find_times(ons_memory_workspace *w) {
     double now = 0;
     for (uint32_t i = 0; i < w->node_count; ++i) {
@@ -210,6 +227,7 @@ void ons_stage_open(ons_memory_workspace *w, const ons_stage_problem *problem) {
         note_uses(w, i, i - problem->first);
     }
     find_candidates(w);
+    sort_by_saver(w);
     find_gradients(w);
     find_times(w);
 }
