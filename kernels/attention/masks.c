@@ -1,6 +1,5 @@
 #include "kernels/attention/masks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/evaluate.h"
@@ -21,30 +20,41 @@ bool ons_same_type(const ons_graph *graph, ons_value_id a, ons_value_id b) {
     return ons_type_equal(&ons_graph_value(graph, a)->type, &ons_graph_value(graph, b)->type);
 }
 
-/* All elements in words of double; to be freed; NULL where they are not known (or memory is short). */
-static double *known_numbers(const ons_graph *graph, ons_value_id value, int64_t *count) {
+/* The contents of a value, or NULL where they are not known. */
+static const ons_tensor *known(const ons_graph *graph, ons_value_id value) {
     const ons_tensor *tensor = value == ONS_NONE ? NULL : ons_graph_constant(graph, value);
-    if (tensor == NULL || tensor->data == NULL) return NULL;
-    *count = ons_shape_elements(&tensor->type.shape);
-    double *words = malloc(((size_t)*count + 1) * sizeof *words);
-    if (words == NULL) return NULL;
-    ons_widen(tensor->type.dtype, tensor->data, *count, words);
-    for (int64_t i = 0; !ons_dtype_is_float(tensor->type.dtype) && i < *count; ++i) {
-        int64_t integer;
-        memcpy(&integer, &words[i], sizeof integer);
-        words[i] = (double)integer;
+    return tensor == NULL || tensor->data == NULL ? NULL : tensor;
+}
+
+/* Masks over a large batch have hundreds of millions of elements, and every attention of a model asks about them: they
+ * are read in place, and only as far as they can still tell anything. */
+static double element(const ons_tensor *tensor, int64_t index) {
+    switch (tensor->type.dtype) {
+    case ONS_FLOAT32: return ((const float *)tensor->data)[index];
+    case ONS_FLOAT64: return ((const double *)tensor->data)[index];
+    case ONS_INT64: return (double)((const int64_t *)tensor->data)[index];
+    case ONS_INT32: return ((const int32_t *)tensor->data)[index];
+    case ONS_BOOL: return ((const uint8_t *)tensor->data)[index] != 0;
+    default: break;
     }
-    return words;
+    double word;
+    int64_t integer;
+    ons_widen(tensor->type.dtype, (const char *)tensor->data + index * (int64_t)ons_dtype_size(tensor->type.dtype), 1,
+              &word);
+    if (ons_dtype_is_float(tensor->type.dtype)) return word;
+    memcpy(&integer, &word, sizeof integer);
+    return (double)integer;
 }
 
 bool ons_is_number(const ons_graph *graph, ons_value_id value, double *number) {
-    int64_t count = 0;
-    double *words = known_numbers(graph, value, &count);
-    bool same = words != NULL && count > 0;
-    for (int64_t i = 1; same && i < count; ++i) same = words[i] == words[0];
-    if (same) *number = words[0];
-    free(words);
-    return same;
+    const ons_tensor *tensor = known(graph, value);
+    int64_t count = tensor == NULL ? 0 : ons_shape_elements(&tensor->type.shape);
+    if (count == 0) return false;
+    double first = element(tensor, 0);
+    for (int64_t i = 1; i < count; ++i)
+        if (element(tensor, i) != first) return false;
+    *number = first;
+    return true;
 }
 
 bool ons_step_over_scale(const ons_graph *graph, ons_value_id *value, double *scale) {
@@ -64,17 +74,24 @@ bool ons_step_over_scale(const ons_graph *graph, ons_value_id *value, double *sc
     return true;
 }
 
-/* Whether a mask over the last two of its axes lets position t see exactly the keys up to t. `hides[i]` tells of each
- * element. */
-static bool is_causal(const ons_type *mask, const bool *hides, int64_t queries, int64_t keys) {
+/* Whether a mask has a row for each query and a column for each of as many keys. */
+static bool is_square(const ons_type *mask, int64_t queries, int64_t keys) {
     const ons_shape *shape = &mask->shape;
-    if (shape->rank < 2 || queries != keys || shape->dims[shape->rank - 2] != queries ||
-        shape->dims[shape->rank - 1] != keys)
-        return false;
-    int64_t count = ons_shape_elements(shape);
-    for (int64_t i = 0; i < count; ++i)
-        if (hides[i] != (i % keys > i / keys % queries)) return false;
-    return true;
+    return shape->rank >= 2 && queries == keys && shape->dims[shape->rank - 2] == queries &&
+           shape->dims[shape->rank - 1] == keys;
+}
+
+/* What is seen of an element's place: position t sees exactly the keys up to t. */
+typedef struct place {
+    int64_t row, column, size;
+} place;
+
+static bool is_hidden_by_time(const place *p) { return p->column > p->row; }
+
+static void step(place *p) {
+    if (++p->column < p->size) return;
+    p->column = 0;
+    if (++p->row == p->size) p->row = 0;
 }
 
 /* Whether a mask broadcasts to the scores and has every key. */
@@ -94,37 +111,35 @@ static bool list_mask(ons_found_masks *masks, ons_found_mask mask) {
 
 /* scores + mask, whose contents may be known: zeros are no mask. */
 static bool read_added_mask(const ons_graph *graph, ons_value_id mask, const int64_t dims[4], ons_found_masks *masks) {
-    int64_t count = 0;
     const ons_type *type = &ons_graph_value(graph, mask)->type;
-    double *words = known_numbers(graph, mask, &count);
-    bool *hides = malloc((size_t)count + 1);
-    bool known = words != NULL && hides != NULL, plain = known, empty = known;
-    for (int64_t i = 0; known && i < count; ++i) {
-        hides[i] = words[i] < HIDDEN;
-        plain &= hides[i] || words[i] == 0;
-        empty &= words[i] == 0;
+    const ons_tensor *tensor = known(graph, mask);
+    int64_t count = tensor == NULL ? 0 : ons_shape_elements(&type->shape);
+    bool empty = tensor != NULL, causal = empty && is_square(type, dims[2], dims[3]);
+    place p = {.size = dims[3]};
+    for (int64_t i = 0; i < count && (empty || causal); ++i) {
+        double number = element(tensor, i);
+        empty &= number == 0;
+        causal = causal && (is_hidden_by_time(&p) ? number < HIDDEN : number == 0);
+        step(&p);
     }
-    bool causal = plain && is_causal(type, hides, dims[2], dims[3]);
-    free(words);
-    free(hides);
+    if (empty) return true;
     masks->causal |= causal;
-    if (causal || empty) return true;
-    return type->dtype == ONS_FLOAT32 && mask_fits(type, dims) &&
-           list_mask(masks, (ons_found_mask){mask, ONS_NONE, false, 0});
+    return causal || (type->dtype == ONS_FLOAT32 && mask_fits(type, dims) &&
+                      list_mask(masks, (ons_found_mask){mask, ONS_NONE, false, 0}));
 }
 
 /* Where(condition, scores, fill) or, `hides`, Where(condition, fill, scores) */
 static bool read_chosen_mask(const ons_graph *graph, ons_value_id condition, bool hides, double fill,
                              const int64_t dims[4], ons_found_masks *masks) {
-    int64_t count = 0;
     const ons_type *type = &ons_graph_value(graph, condition)->type;
-    double *words = known_numbers(graph, condition, &count);
-    bool *hidden = malloc((size_t)count + 1);
-    bool known = words != NULL && hidden != NULL;
-    for (int64_t i = 0; known && i < count; ++i) hidden[i] = (words[i] != 0) == hides;
-    bool causal = known && is_causal(type, hidden, dims[2], dims[3]);
-    free(words);
-    free(hidden);
+    const ons_tensor *tensor = known(graph, condition);
+    int64_t count = tensor == NULL ? 0 : ons_shape_elements(&type->shape);
+    bool causal = tensor != NULL && is_square(type, dims[2], dims[3]);
+    place p = {.size = dims[3]};
+    for (int64_t i = 0; i < count && causal; ++i) {
+        causal = ((element(tensor, i) != 0) == hides) == is_hidden_by_time(&p);
+        step(&p);
+    }
     masks->causal |= causal;
     if (causal) return true;
     return fill <= LOST && mask_fits(type, dims) &&
