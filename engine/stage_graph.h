@@ -29,7 +29,7 @@ typedef struct ons_stage_graph_options {
     int64_t rows;
     int64_t fallback; /* for dimensions that nothing binds; 0: an error */
     bool training;
-    bool repeats; /* more than one micro-batch a step */
+    bool repeats;     /* more than one micro-batch a step */
     bool as_exported; /* nothing is fused or laid out for this machine's kernels: operators as the file has them, for
                          comparison with systems that run them so */
     ons_blockers *blockers;

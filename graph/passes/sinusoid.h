@@ -6,8 +6,8 @@
 
 #include "graph/graph.h"
 
-/* On a graph as imported: float32 and float64 parameters that are such tables become ONS_CONSTANT with the reason ONS_SINUSOIDS.
- * `insists` (may be NULL) names initialisers that the user wants trained all the same. */
+/* On a graph as imported: float32 and float64 parameters that are such tables become ONS_CONSTANT with the reason
+ * ONS_SINUSOIDS. `insists` (may be NULL) names initialisers that the user wants trained all the same. */
 void ons_classify_sinusoids(ons_graph *graph, bool (*insists)(const void *context, const char *name),
                             const void *context);
 

@@ -196,6 +196,7 @@ static void microsoft_group_query_attention_reference(const ons_operands *o, con
     double *parts[3], *weights = malloc(((size_t)s.positions + 1) * sizeof *weights);
     for (int i = 0; i < 3; ++i) parts[i] = part_of(o, &s, step, inputs, i);
     bool whole = parts[0] != NULL && parts[1] != NULL && parts[2] != NULL && weights != NULL;
+    whole = whole && s.size > 0 && s.positions > 0 && s.heads > 0 && s.key_heads > 0;
     for (int64_t row = 0; whole && row < s.batch * s.positions * s.heads; ++row)
         reference_row(o, &s, inputs, parts, row / s.heads / s.positions, row % s.heads, row / s.heads % s.positions,
                       (double *)outputs[0] + row * s.size, weights);
