@@ -210,12 +210,15 @@ ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
                           config->loss);
 }
 
+const char *ons_config_loss_name(const ons_config *config, const ons_type *judged) {
+    if (config->loss != NULL) return config->loss;
+    if (ons_shape_elements(&judged->shape) == 1) return "graph";
+    return judged->shape.rank > 1 ? "cross_entropy" : "mse";
+}
+
 ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss) {
     ons_config usual = *config;
-    if (usual.loss == NULL)
-        usual.loss = ons_shape_elements(&judged->shape) == 1 ? "graph"
-                     : judged->shape.rank > 1                ? "cross_entropy"
-                                                             : "mse";
+    usual.loss = ons_config_loss_name(config, judged);
     return ons_config_loss(&usual, loss);
 }
 
@@ -318,6 +321,10 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
         }
     return ons_status_new(ONS_INVALID_ARGUMENT, "--lr-schedule: '%s' is not one of constant, linear, cosine",
                           config->lr_schedule);
+}
+
+const char *ons_config_device_profile(const ons_config *config) {
+    return config->device_profile == NULL ? "cpu" : config->device_profile;
 }
 
 ons_status *ons_config_check_supported(const ons_config *config) {

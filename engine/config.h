@@ -65,7 +65,7 @@ struct ons_config {
     bool pin;
     /* planning */
     const char *device_profile, *profile, *cost_graph, *report, *prices;
-    bool max_batch;
+    bool max_batch, reproducible;
     /* profiling */
     int64_t repetitions;
     bool cache;
@@ -84,6 +84,7 @@ ons_config *ons_config_hold(const ons_config *config);
 /* Derived settings; each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
 /* The same where planning and profiling need no --loss: by the type of what is judged then. */
+const char *ons_config_loss_name(const ons_config *config, const ons_type *judged);
 ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss);
 ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer);
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode);
@@ -91,6 +92,8 @@ ons_status *ons_config_memory(const ons_config *config, int64_t *bytes); /* 0: n
 ons_status *ons_config_threads(const ons_config *config, int *threads);
 ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule);
 double ons_config_base_rate(const ons_config *config);
+/* --device-profile, or this machine's. */
+const char *ons_config_device_profile(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 

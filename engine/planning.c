@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/planning_subject.h"
+#include "engine/results.h"
+#include "planner/cost_file.h"
 #include "planner/workload_scale.h"
 
 static const ons_workload *work_of(const ons_planning *p) {
@@ -47,6 +50,7 @@ static ons_status *choose_capacity(ons_planning *p) {
     int64_t bytes;
     ONS_TRY(ons_config_memory(p->config, &bytes));
     if (bytes == 0) bytes = p->profile.memory_bytes;
+    if (bytes == 0) return NULL; /* no device, no limit */
     ONS_CHECK(bytes > p->profile.reserve_bytes, ONS_OUT_OF_MEMORY,
               "--memory %s is less than the %s that the device's own libraries take",
               ons_bytes_print((double)bytes, cap), ons_bytes_print((double)p->profile.reserve_bytes, reserve));
@@ -57,7 +61,10 @@ static ons_status *choose_capacity(ons_planning *p) {
 static ons_status *pose(ons_planning *p) {
     ONS_TRY(choose_strategies(p));
     const char *device = p->config->profile != NULL ? p->config->profile : p->config->device_profile;
-    ONS_TRY(ons_device_profile_load(device, p->arena, &p->profile));
+    p->profile = (ons_device_profile){.title = "a device without limits"};
+    if (p->config->cost_graph == NULL || device != NULL)
+        ONS_TRY(ons_device_profile_load(device == NULL ? ons_config_device_profile(p->config) : device, p->arena,
+                                        &p->profile));
     ONS_TRY(choose_capacity(p));
     p->problem.link_bandwidth = p->profile.link_bandwidth;
     p->problem.link_latency = p->profile.link_latency;
@@ -77,7 +84,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
         .accumulates = micro_batches > 1 || p->problem.pipeline.stages > 1,
     };
     ons_plan_input_free(&p->input);
-    ONS_TRY(ons_plan_input_make(&options, &p->input));
+    if (p->model != NULL) ONS_TRY(ons_plan_input_make(&options, &p->input));
     p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
     p->problem.work = work_of(p);
     return NULL;
@@ -85,24 +92,10 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-static void name_subject(ons_planning *p, int64_t batch, int64_t micro_batches) {
-    ons_plan_subject *s = &p->plan.subject;
-    s->model = p->model == NULL ? p->config->cost_graph : p->model->path;
-    s->batch = batch;
-    s->micro_batches = micro_batches;
-    s->loss = p->config->loss;
-    s->optimizer = p->config->optimizer;
-    s->precision = p->config->precision;
-    s->device_profile = p->profile.name;
-    s->threads = p->config->threads;
-    p->plan.partition = p->strategy->name;
-}
-
 static ons_status *plan_batch(ons_planning *p, int64_t batch, int64_t micro_batches) {
     ONS_TRY(ons_planning_pose(p, batch, micro_batches));
     ONS_TRY(ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned));
-    name_subject(p, batch, micro_batches);
-    return NULL;
+    return ons_planning_name_subject(p, batch, micro_batches);
 }
 
 /* Which batches fit, before graphs are made for any of them: two small ones are drawn on. */
@@ -182,9 +175,8 @@ static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
     return plan_batch(p, fits * micro_batches, micro_batches);
 }
 
-static ons_status *plan_model(ons_planning *p, const char *path) {
+static ons_status *plan_model(ons_planning *p) {
     ons_batching batching;
-    ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     ONS_TRY(ons_choose_batching(p->model, p->config, &batching));
     if (!p->config->max_batch) return plan_batch(p, batching.batch, batching.micro_batches);
     ONS_CHECK(!batching.fixed, ONS_INVALID_ARGUMENT,
@@ -192,12 +184,40 @@ static ons_status *plan_model(ons_planning *p, const char *path) {
     return plan_largest(p, batching.micro_batches);
 }
 
+/* Times and bytes of a cost graph are those of its micro-batches. */
+static ons_status *plan_file(ons_planning *p) {
+    const ons_config *c = p->config;
+    ons_cost_file_options options = {.order = ONS_ORDER_DEPTH};
+    ONS_CHECK(!c->max_batch, ONS_INVALID_ARGUMENT, "--max-batch: the micro-batches of a cost graph are what they are");
+    ONS_TRY(ons_cost_file_load(c->cost_graph, &options, p->arena, &p->file));
+    int64_t micro_batches = c->micro_batches > 0 ? c->micro_batches : c->stages, batch;
+    ONS_CHECK(!__builtin_mul_overflow(micro_batches, p->file.samples, &batch), ONS_INVALID_ARGUMENT,
+              "--micro-batches %" PRId64 " is too many", micro_batches);
+    ONS_CHECK(c->batch == 0 || c->batch == batch, ONS_INVALID_ARGUMENT,
+              "--batch %" PRId64 ": the micro-batches of %s have %" PRId64
+              " samples each; give --micro-batches instead",
+              c->batch, c->cost_graph, p->file.samples);
+    return plan_batch(p, batch, micro_batches);
+}
+
+static ons_status *check_out(const ons_planning *p) {
+    if (p->model != NULL) return ons_check_report(p->model, p->config);
+    return ons_check_output("out", p->config->out, "--cost-graph", p->config->cost_graph);
+}
+
 static ons_status *make(ons_planning *p, const char *path) {
+    const char *cost_graph = p->config->cost_graph;
     p->arena = ons_arena_new();
     if (p->arena == NULL) return ons_status_out_of_memory();
+    ONS_CHECK(path == NULL || cost_graph == NULL, ONS_INVALID_ARGUMENT,
+              "either a model (%s) or --cost-graph %s is planned, not both", path, cost_graph);
+    ONS_CHECK(path != NULL || cost_graph != NULL, ONS_INVALID_ARGUMENT,
+              "which model? Give MODEL.onnx or --cost-graph FILE");
     ONS_TRY(pose(p));
-    ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx or --cost-graph FILE");
-    ONS_TRY(plan_model(p, path));
+    if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
+    ONS_TRY(check_out(p));
+    ONS_TRY(path != NULL ? plan_model(p) : plan_file(p));
+    if (!p->planned.partition.feasible) return ons_planning_refuse(p);
     ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
     if (ons_planning_is_exact(p)) ONS_TRY(ons_planning_make_exact(p));
     return ons_planning_describe(p, &p->text);

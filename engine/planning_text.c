@@ -13,16 +13,22 @@ static const char *size(int64_t bytes, char text[static ONS_BYTES_TEXT]) {
     return ons_bytes_print((double)bytes, text);
 }
 
+/* 0: there is none. */
+static const char *limit(int64_t bytes, char text[static ONS_BYTES_TEXT]) {
+    return bytes == 0 ? "any memory" : size(bytes, text);
+}
+
 static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
-    char cap[ONS_BYTES_TEXT];
+    char cap[ONS_BYTES_TEXT], took[32] = "";
+    if (!plan->reproducible) snprintf(took, sizeof took, "; planned in %.3f s", plan->planning_seconds);
     fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch);
     if (plan->subject.micro_batches > 1) fprintf(w->out, " in %" PRId64 " micro-batches", plan->subject.micro_batches);
     fprintf(w->out, ", %u stage%s of %s (%s free for each)\n", plan->pipeline.stages,
-            plan->pipeline.stages == 1 ? "" : "s", w->p->profile.title, size(plan->capacity_bytes, cap));
-    fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s; planned in %.3f s\n\n",
-            ons_pipeline_name(plan->pipeline.kind), plan->partition, plan->order, plan->memory, plan->planning_seconds);
-    if (w->p->config->profile != NULL)
+            plan->pipeline.stages == 1 ? "" : "s", w->p->profile.title, limit(plan->capacity_bytes, cap));
+    fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s%s\n\n",
+            ons_pipeline_name(plan->pipeline.kind), plan->partition, plan->order, plan->memory, took);
+    if (w->p->config->profile != NULL && w->p->model != NULL)
         fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
                 w->p->config->profile, w->p->input.measured.measured, w->p->input.measured.analytic);
 }
@@ -44,8 +50,9 @@ static void describe_stages(const writer *w) {
         char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT];
         count_decisions(s, &swapped, &recomputed);
         fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds,
-                size(s->memory_bytes, memory), size(plan->capacity_bytes - s->memory_bytes, left), swapped, recomputed,
-                s->first_node);
+                size(s->memory_bytes, memory),
+                plan->capacity_bytes == 0 ? "-" : size(plan->capacity_bytes - s->memory_bytes, left), swapped,
+                recomputed, s->first_node);
     }
 }
 

@@ -311,7 +311,7 @@ static ons_status *fit(making *m) {
         ons_status_free(status);
     }
     ons_device_profile other;
-    ONS_TRY(ons_device_profile_load(m->config->device_profile, arena, &other));
+    ONS_TRY(ons_device_profile_load(ons_config_device_profile(m->config), arena, &other));
     for (uint32_t i = 0; i < count; ++i) samples[i].held_out = true; /* it has seen none of them */
     ONS_TRY(ons_fit_error_find(&other, samples, count, true, arena, &error));
     profile->compared = public_error(&error);

@@ -65,6 +65,12 @@ ons_status *ons_check_results(const ons_model *model, const ons_config *config) 
     return NULL;
 }
 
+ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads) {
+    if (path == NULL) return NULL;
+    ONS_TRY(check_writable(option, path));
+    return check_apart(option, path, reader, reads);
+}
+
 ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_result(model, config, "out", config->out));
     return config->out == NULL ? NULL : check_apart("out", config->out, "the model", model->path);

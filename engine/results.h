@@ -8,6 +8,8 @@
 /* Fails with the option named where a file cannot be written (its folder is missing or locked, it is a folder itself),
  * or where it is one that the run reads. --out may take the place of the model. */
 ons_status *ons_check_results(const ons_model *model, const ons_config *config);
+/* A single result, and what it must not take the place of (`reads`, an option or what people call it, may be NULL). */
+ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads);
 /* The same of --out alone, where it names no model but a report: it must not take the model's place. */
 ons_status *ons_check_report(const ons_model *model, const ons_config *config);
 

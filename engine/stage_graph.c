@@ -88,10 +88,13 @@ static ons_status *attach_loss(assembly *a) {
     const ons_stage_graph_options *o = a->o;
     ons_stage_graph *r = a->r;
     ons_loss_options loss;
-    if (o->dataset == NULL && r->output_count > 0)
+    r->loss_name = o->config->loss;
+    if (o->dataset == NULL && r->output_count > 0) {
+        r->loss_name = ons_config_loss_name(o->config, &ons_graph_value(r->graph, r->outputs[0])->type);
         ONS_TRY(ons_config_loss_or_usual(o->config, &ons_graph_value(r->graph, r->outputs[0])->type, &loss));
-    else
+    } else {
         ONS_TRY(ons_config_loss(o->config, &loss));
+    }
     ONS_TRY(resolve_output(a, &loss.output));
     bool target = o->dataset != NULL && ons_dataset_find(o->dataset, ONS_TARGET_FIELD) != ONS_NO_FIELD;
     if (loss.role != ONS_ROLE_SAMPLE_MEAN) {

@@ -13,6 +13,7 @@ typedef struct ons_stage_graph {
     ons_value_id target; /* ONS_NONE: none */
     ons_value_id loss;   /* ONS_NONE: none (inference without targets) */
     ons_value_id prediction;
+    const char *loss_name; /* training: as asked for, or the usual one */
     uint32_t class_axis;   /* of the prediction, where the targets are classes */
     ons_value_id *outputs; /* inference: in the order of the model's outputs */
     uint32_t output_count;

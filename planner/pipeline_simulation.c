@@ -57,7 +57,10 @@ static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena
         ONS_TRY(ons_pipeline_actions(&pipeline, arena, &own));
         lists = own;
     }
-    ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, lists, devices, micro_batches, arena, &x->tasks));
+    if (setup->parts != NULL)
+        ONS_TRY(ons_pipeline_tasks_take(&split, setup->parts, lists, devices, micro_batches, arena, &x->tasks));
+    else
+        ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, lists, devices, micro_batches, arena, &x->tasks));
     if (setup->lists != NULL) ONS_TRY(verify_lists(x, arena));
     return ons_pipeline_tasks_run(&x->tasks, arena, &x->simulation);
 }
@@ -189,9 +192,22 @@ static ons_status *report(const stretch *x, ons_arena *arena, ons_pipeline_forec
     return report_critical_path(x->simulation, arena, f);
 }
 
+ons_status *ons_pipeline_parts_make(const ons_pipeline_setup *setup, ons_arena *arena, ons_pipeline_parts *parts) {
+    const ons_planning_problem *p = setup->problem;
+    ons_split split = {p, setup->first, p->pipeline.stages};
+    ons_action_list *lists;
+    ons_pipeline_tasks tasks;
+    ONS_TRY(check_split(p, setup->first));
+    ONS_TRY(ons_pipeline_actions(&p->pipeline, arena, &lists));
+    ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, lists, split.stages, p->pipeline.micro_batches, arena,
+                                    &tasks));
+    *parts = (ons_pipeline_parts){tasks.stages, tasks.links, tasks.ties, tasks.link_count, tasks.tie_count};
+    return NULL;
+}
+
 ons_status *ons_pipeline_simulate(const ons_pipeline_setup *setup, ons_arena *arena, ons_pipeline_forecast *forecast) {
     *forecast = (ons_pipeline_forecast){0};
-    ONS_TRY(check_split(setup->problem, setup->first));
+    if (setup->parts == NULL) ONS_TRY(check_split(setup->problem, setup->first));
     stretch x = {.setup = setup};
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();

@@ -3,15 +3,18 @@
 #define ONSTAGE_PLANNER_PIPELINE_SIMULATION_H
 
 #include "planner/partition/partition.h"
+#include "planner/pipeline_tasks.h"
 #include "planner/simulate.h"
 
 typedef struct ons_pipeline_setup {
     const ons_planning_problem *problem;
     const uint32_t *first;               /* stages + 1 positions, as in ons_partition */
     const ons_stage_solution *solutions; /* of each stage, with its decisions; NULL: all tensors stay */
-    const ons_action_list *lists; /* computations of each device; NULL: the schedule's own, stage i on device i. An
-                                     asynchronous one is then simulated for as long as it takes to become steady */
-    uint32_t devices;             /* of `lists` */
+    const ons_action_list *lists;    /* computations of each device; NULL: the schedule's own, stage i on device i. An
+                                        asynchronous one is then simulated for as long as it takes to become steady */
+    uint32_t devices;                /* of `lists` */
+    const ons_pipeline_parts *parts; /* what was made of the split before: `first`, `solutions` and, but for its number
+                                        of samples, the workload are not looked at. NULL: made now */
 } ons_pipeline_setup;
 
 /* Times and bytes are of one iteration. */
@@ -35,6 +38,10 @@ typedef struct ons_pipeline_forecast {
     uint32_t critical_count;
     ons_simulation *simulation; /* owned: all tasks with their times, for traces; free with ons_simulation_free */
 } ons_pipeline_forecast;
+
+/* What plans keep of a split, to be simulated again without the workload; in `arena`. The backward part of each stage
+ * is one action. */
+ons_status *ons_pipeline_parts_make(const ons_pipeline_setup *setup, ons_arena *arena, ons_pipeline_parts *parts);
 
 /* Everything but the simulation lives in `arena`; nothing is left to free on failure. Lists that cannot run fail with
  * what ons_schedule_verify says. */

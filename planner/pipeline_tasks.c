@@ -34,14 +34,8 @@ static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *
     return status;
 }
 
-ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
-                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
-                                    ons_arena *arena, ons_pipeline_tasks *x) {
-    *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
-    ONS_TRY(place_stages(x, arena));
-    ONS_TRY(make_stages(x, solutions, arena));
-    ONS_TRY(ons_pipeline_links_make(x, arena));
-    size_t count = (size_t)split->stages * micro_batches;
+static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
+    size_t count = (size_t)x->split.stages * x->micro_batches;
     ONS_NEW(x->forward_first, arena, count);
     ONS_NEW(x->forward_last, arena, count);
     ONS_NEW(x->backward_first, arena, count);
@@ -50,9 +44,35 @@ ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solu
     ONS_NEW(x->before_backward, arena, count);
     ONS_NEW(x->forward_order, arena, count);
     ONS_NEW(x->backward_order, arena, count);
-    ONS_NEW(x->forward_count, arena, split->stages);
-    ONS_NEW(x->backward_count, arena, split->stages);
+    ONS_NEW(x->forward_count, arena, x->split.stages);
+    ONS_NEW(x->backward_count, arena, x->split.stages);
     return NULL;
+}
+
+ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
+                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
+                                    ons_arena *arena, ons_pipeline_tasks *x) {
+    *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
+    ONS_TRY(place_stages(x, arena));
+    ONS_TRY(make_stages(x, solutions, arena));
+    ONS_TRY(ons_pipeline_links_make(x, arena));
+    return allocate_tasks(x, arena);
+}
+
+ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts,
+                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
+                                    ons_arena *arena, ons_pipeline_tasks *x) {
+    *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
+    ONS_TRY(place_stages(x, arena));
+    for (uint32_t i = 0; i < split->stages; ++i)
+        ONS_CHECK(!x->apart[i], ONS_UNSUPPORTED,
+                  "stage %u: input and weight gradients are actions of their own, but the plan times them together", i);
+    x->stages = parts->stages;
+    x->links = parts->links;
+    x->ties = parts->ties;
+    x->link_count = parts->link_count;
+    x->tie_count = parts->tie_count;
+    return allocate_tasks(x, arena);
 }
 
 /* ----------------------------------------------------------------------------------------------------- computations */
@@ -91,7 +111,7 @@ static ons_status *add_piece(adder *a, const ons_action *action, const ons_stage
 static ons_status *add_copy_task(adder *a, const ons_action *action, const ons_stage_copy *copy, uint32_t which,
                                  ons_task_id *id) {
     ons_action_kind kind = which == ONS_STREAM_SWAP_IN ? ONS_ACTION_SWAP_IN : ONS_ACTION_SWAP_OUT;
-    ons_task_spec spec = {.name = a->x->split.problem->work->tensors[copy->tensor].name,
+    ons_task_spec spec = {.name = copy->name,
                           .action = {kind, action->stage, action->micro_batch},
                           .resource = stream(a->x->device_of[action->stage], which),
                           .second_resource = ONS_NO_RESOURCE,

@@ -27,6 +27,14 @@ typedef struct ons_stage_tie {
     int64_t bytes; /* each way */
 } ons_stage_tie;
 
+/* All that the simulation of a split needs to know of it. */
+typedef struct ons_pipeline_parts {
+    ons_stage_tasks *stages;
+    ons_stage_link *links;
+    ons_stage_tie *ties;
+    uint32_t link_count, tie_count;
+} ons_pipeline_parts;
+
 /* How a device's streams are numbered in the simulation: device · ONS_DEVICE_STREAMS + stream. */
 enum {
     ONS_STREAM_COMPUTE,
@@ -58,6 +66,12 @@ typedef struct ons_pipeline_tasks {
 /* Everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed. What
  * is pointed to must outlive the result, which lives in `arena`. */
 ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
+                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
+                                    ons_arena *arena, ons_pipeline_tasks *tasks);
+
+/* The same from parts that were made before, as a plan holds them: of the split only the problem's pipeline and links
+ * are looked at. The backward part of a stage must be one action there. */
+ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts,
                                     const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
                                     ons_arena *arena, ons_pipeline_tasks *tasks);
 

@@ -3,7 +3,7 @@
 #define ONSTAGE_PLANNER_PLAN_H
 
 #include "planner/memory/memory.h"
-#include "planner/pipeline.h"
+#include "planner/pipeline_tasks.h"
 
 enum { ONS_PLAN_VERSION = 1 };
 
@@ -63,6 +63,10 @@ typedef struct ons_plan {
     int64_t capacity_bytes; /* the cap; 0: none */
     ons_plan_stage *stages;
     ons_action_list *actions; /* of each device */
+    /* What the simulator runs (planner/plan_replay.h): the times and bytes of the stages' parts, what stages send each
+     * other, and over which links. */
+    ons_pipeline_parts parts;
+    double link_bandwidth, link_latency; /* bytes a second, 0: transfers take no time; seconds */
     double step_seconds, bottleneck_seconds, planning_seconds;
     bool reproducible; /* planning_seconds is left out of the file */
 } ons_plan;

@@ -1,9 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "planner/action_text.h"
-#include "planner/plan.h"
+#include "planner/plan_json.h"
 
 enum { STAGES_MOST = 65536 };
 
@@ -13,23 +12,6 @@ typedef struct reader {
 } reader;
 
 /* ----------------------------------------------------------------------------------------------------------- fields */
-
-static ons_status *get_whole(const ons_json *object, const char *name, int64_t low, int64_t high, int64_t *value) {
-    ONS_TRY(ons_json_get_int(object, name, value));
-    ONS_CHECK(*value >= low && *value <= high, ONS_INVALID_DATA, "'%s' is %lld, not between %lld and %lld", name,
-              (long long)*value, (long long)low, (long long)high);
-    return NULL;
-}
-
-static ons_status *get_bytes(const ons_json *object, const char *name, int64_t *value) {
-    return get_whole(object, name, 0, INT64_C(1) << 53, value);
-}
-
-static ons_status *get_seconds(const ons_json *object, const char *name, double *value) {
-    ONS_TRY(ons_json_get_double(object, name, value));
-    ONS_CHECK(*value >= 0, ONS_INVALID_DATA, "'%s' is negative", name);
-    return NULL;
-}
 
 static ons_status *get_text(const reader *r, const ons_json *object, const char *name, const char **value) {
     ONS_TRY(ons_json_get_text(object, name, value));
@@ -78,14 +60,14 @@ static ons_status *read_subject(const reader *r, const ons_json *root) {
     ONS_TRY(get_text(r, o, "model", &s->model));
     ONS_TRY(get_optional_text(r, o, "digest", &s->digest));
     ONS_TRY(read_settings(r, o, "dims", &s->dims, &s->dim_count));
-    ONS_TRY(get_whole(o, "batch", 1, INT64_C(1) << 53, &s->batch));
-    ONS_TRY(get_whole(o, "micro_batches", 1, UINT32_MAX - 1, &s->micro_batches));
+    ONS_TRY(ons_plan_get_whole(o, "batch", 1, INT64_C(1) << 53, &s->batch));
+    ONS_TRY(ons_plan_get_whole(o, "micro_batches", 1, UINT32_MAX - 1, &s->micro_batches));
     ONS_TRY(get_optional_text(r, o, "loss", &s->loss));
     ONS_TRY(get_optional_text(r, o, "optimizer", &s->optimizer));
     ONS_TRY(get_optional_text(r, o, "precision", &s->precision));
     ONS_TRY(get_optional_text(r, o, "device_profile", &s->device_profile));
-    ONS_TRY(get_whole(o, "threads", 0, 1024, &s->threads));
-    ONS_TRY(get_bytes(o, "trainable_elements", &s->trainable_elements));
+    ONS_TRY(ons_plan_get_whole(o, "threads", 0, 1024, &s->threads));
+    ONS_TRY(ons_plan_get_bytes(o, "trainable_elements", &s->trainable_elements));
     ONS_TRY(get_optional_text(r, o, "trainable_digest", &s->trainable_digest));
     return read_settings(r, o, "libraries", &s->libraries, &s->library_count);
 }
@@ -111,8 +93,8 @@ static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_s
     int64_t nodes, device;
     const ons_json *swap, *recompute;
     ONS_TRY(get_text(r, stage, "first_node", &s->first_node));
-    ONS_TRY(get_whole(stage, "nodes", 1, UINT32_MAX - 1, &nodes));
-    ONS_TRY(get_whole(stage, "device", 0, r->plan->pipeline.stages - 1, &device));
+    ONS_TRY(ons_plan_get_whole(stage, "nodes", 1, UINT32_MAX - 1, &nodes));
+    ONS_TRY(ons_plan_get_whole(stage, "device", 0, r->plan->pipeline.stages - 1, &device));
     ONS_TRY(ons_json_get_array(stage, "swap", &swap));
     ONS_TRY(ons_json_get_array(stage, "recompute", &recompute));
     s->node_count = (uint32_t)nodes;
@@ -157,7 +139,7 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     ONS_TRY(get_text(r, o, "partition", &plan->partition));
     ONS_TRY(get_text(r, o, "memory", &plan->memory));
     ONS_TRY(get_text(r, o, "order", &plan->order));
-    ONS_TRY(get_bytes(o, "capacity_bytes", &plan->capacity_bytes));
+    ONS_TRY(ons_plan_get_bytes(o, "capacity_bytes", &plan->capacity_bytes));
     ONS_TRY(ons_json_get_array(o, "stages", &stages));
     int count = cJSON_GetArraySize(stages);
     ONS_CHECK(count >= 1 && count <= STAGES_MOST, ONS_INVALID_DATA, "'stages' has %d entries, not between 1 and %d",
@@ -166,8 +148,12 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     plan->pipeline.micro_batches = (uint32_t)plan->subject.micro_batches;
     ONS_NEW(plan->stages, r->arena, (size_t)count);
     uint32_t index = 0;
-    for (const ons_json *each = stages->child; each != NULL; each = each->next, ++index)
+    for (const ons_json *each = stages->child; each != NULL; each = each->next, ++index) {
         ONS_TRY_AT(read_stage(r, each, &plan->stages[index]), "stages[%u]", index);
+        ONS_CHECK(plan->stages[index].device == index, ONS_INVALID_DATA,
+                  "'stages[%u].device' is %u; this version runs stage i on device i", index,
+                  plan->stages[index].device);
+    }
     return read_actions(r, o);
 }
 
@@ -175,42 +161,55 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
 
 static ons_status *read_stage_layout(const ons_json *o, ons_plan_stage *s) {
     int64_t in_flight, versions;
-    ONS_TRY(get_bytes(o, "arena_bytes", &s->memory_bytes));
-    ONS_TRY(get_bytes(o, "fragmentation_bytes", &s->fragmentation_bytes));
-    ONS_TRY(get_whole(o, "in_flight", 1, UINT32_MAX - 1, &in_flight));
-    ONS_TRY(get_whole(o, "versions", 1, UINT32_MAX - 1, &versions));
+    ONS_TRY(ons_plan_get_bytes(o, "arena_bytes", &s->memory_bytes));
+    ONS_TRY(ons_plan_get_bytes(o, "fragmentation_bytes", &s->fragmentation_bytes));
+    ONS_TRY(ons_plan_get_whole(o, "in_flight", 1, UINT32_MAX - 1, &in_flight));
+    ONS_TRY(ons_plan_get_whole(o, "versions", 1, UINT32_MAX - 1, &versions));
     s->load.in_flight = (uint32_t)in_flight;
     s->load.versions = (uint32_t)versions;
     return ons_json_get_bool(o, "accumulates", &s->load.accumulates);
 }
 
 static ons_status *read_stage_costs(const ons_json *o, ons_plan_stage *s) {
-    ONS_TRY(get_seconds(o, "forward_seconds", &s->forward_seconds));
-    ONS_TRY(get_seconds(o, "backward_seconds", &s->backward_seconds));
-    ONS_TRY(get_seconds(o, "recompute_seconds", &s->recompute_seconds));
-    ONS_TRY(get_seconds(o, "stall_seconds", &s->stall_seconds));
-    ONS_TRY(get_seconds(o, "update_seconds", &s->update_seconds));
-    ONS_TRY(get_seconds(o, "send_seconds", &s->send_seconds));
-    ONS_TRY(get_bytes(o, "send_bytes", &s->send_bytes));
-    return get_bytes(o, "receive_bytes", &s->receive_bytes);
+    ONS_TRY(ons_plan_get_seconds(o, "forward_seconds", &s->forward_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "backward_seconds", &s->backward_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "recompute_seconds", &s->recompute_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "stall_seconds", &s->stall_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "update_seconds", &s->update_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "send_seconds", &s->send_seconds));
+    ONS_TRY(ons_plan_get_bytes(o, "send_bytes", &s->send_bytes));
+    return ons_plan_get_bytes(o, "receive_bytes", &s->receive_bytes);
 }
 
 static ons_status *read_stage_prediction(const ons_json *o, ons_plan_stage *s) {
     const ons_json *m;
     int64_t bytes;
-    ONS_TRY(get_seconds(o, "seconds", &s->seconds));
-    ONS_TRY(get_bytes(o, "memory_bytes", &bytes));
+    ONS_TRY(ons_plan_get_seconds(o, "seconds", &s->seconds));
+    ONS_TRY(ons_plan_get_bytes(o, "memory_bytes", &bytes));
     ONS_CHECK(bytes == s->memory_bytes, ONS_INVALID_DATA, "'memory_bytes' is not the layout's arena_bytes");
     ONS_TRY(ons_json_get_object(o, "memory", &m));
-    ONS_TRY(get_bytes(m, "weights", &s->memory.weights));
-    ONS_TRY(get_bytes(m, "versions", &s->memory.versions));
-    ONS_TRY(get_bytes(m, "gradients", &s->memory.gradients));
-    ONS_TRY(get_bytes(m, "optimizer_states", &s->memory.states));
-    ONS_TRY(get_bytes(m, "stashed", &s->memory.stash));
-    ONS_TRY(get_bytes(m, "running", &s->memory.peak));
-    ONS_TRY(get_bytes(m, "transfers", &s->memory.transfers));
+    ONS_TRY(ons_plan_get_bytes(m, "weights", &s->memory.weights));
+    ONS_TRY(ons_plan_get_bytes(m, "versions", &s->memory.versions));
+    ONS_TRY(ons_plan_get_bytes(m, "gradients", &s->memory.gradients));
+    ONS_TRY(ons_plan_get_bytes(m, "optimizer_states", &s->memory.states));
+    ONS_TRY(ons_plan_get_bytes(m, "stashed", &s->memory.stash));
+    ONS_TRY(ons_plan_get_bytes(m, "running", &s->memory.peak));
+    ONS_TRY(ons_plan_get_bytes(m, "transfers", &s->memory.transfers));
     s->memory.total = bytes;
     return NULL;
+}
+
+/* What the simulator runs. */
+static ons_status *read_parts(const reader *r, const ons_json *costs) {
+    const ons_json *each;
+    ons_plan *plan = r->plan;
+    ONS_TRY(get_stages(r, costs, &each));
+    ONS_NEW(plan->parts.stages, r->arena, plan->pipeline.stages);
+    for (uint32_t i = 0; each != NULL; each = each->next, ++i) {
+        ONS_TRY_AT(ons_plan_read_parts(each, r->arena, &plan->parts.stages[i]), "stages[%u]", i);
+        plan->parts.stages[i].update_seconds = plan->stages[i].update_seconds;
+    }
+    return ons_plan_read_links(costs, r->arena, plan);
 }
 
 typedef ons_status *read_part(const ons_json *object, ons_plan_stage *stage);
@@ -224,11 +223,16 @@ static ons_status *read_by_stage(const reader *r, const ons_json *object, read_p
 }
 
 static ons_status *read_prediction(const reader *r, const ons_json *o) {
-    ONS_TRY(get_seconds(o, "step_seconds", &r->plan->step_seconds));
-    ONS_TRY(get_seconds(o, "bottleneck_seconds", &r->plan->bottleneck_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "step_seconds", &r->plan->step_seconds));
+    ONS_TRY(ons_plan_get_seconds(o, "bottleneck_seconds", &r->plan->bottleneck_seconds));
     r->plan->reproducible = ons_json_find(o, "planning_seconds") == NULL;
-    if (!r->plan->reproducible) ONS_TRY(get_seconds(o, "planning_seconds", &r->plan->planning_seconds));
-    return read_by_stage(r, o, read_stage_prediction);
+    if (!r->plan->reproducible) ONS_TRY(ons_plan_get_seconds(o, "planning_seconds", &r->plan->planning_seconds));
+    ONS_TRY(read_by_stage(r, o, read_stage_prediction));
+    for (uint32_t i = 0; i < r->plan->pipeline.stages; ++i) {
+        const ons_stage_memory *m = &r->plan->stages[i].memory;
+        r->plan->parts.stages[i].held_bytes = m->weights + m->versions + m->gradients + m->states;
+    }
+    return NULL;
 }
 
 static ons_status *read(const reader *r, const ons_json *root) {
@@ -244,6 +248,7 @@ static ons_status *read(const reader *r, const ons_json *root) {
     ONS_TRY_AT(read_by_stage(r, layout, read_stage_layout), "layout");
     ONS_TRY(ons_json_get_object(root, "costs", &costs));
     ONS_TRY_AT(read_by_stage(r, costs, read_stage_costs), "costs");
+    ONS_TRY_AT(read_parts(r, costs), "costs");
     ONS_TRY(ons_json_get_object(root, "predicted", &predicted));
     ONS_TRY_AT(read_prediction(r, predicted), "predicted");
     return NULL;

@@ -110,6 +110,7 @@ static void swap_tensor(maker *m, uint32_t local, const ons_stage_load *load) {
     const ons_stage_tensor *s = &w->tensors[local];
     ons_stage_copy *c = &m->tasks->copies[m->tasks->copy_count++];
     *c = (ons_stage_copy){.tensor = s->tensor,
+                          .name = m->work->tensors[s->tensor].name,
                           .bytes = s->bytes,
                           .seconds = s->copy_seconds,
                           .out_after = w->out_after[local],
@@ -263,18 +264,27 @@ static int by_key(const void *left, const void *right) {
     return a->copy < b->copy ? -1 : a->copy > b->copy;
 }
 
-static ons_status *sort_copies(maker *m, size_t offset, uint32_t **sorted) {
-    uint32_t count = m->tasks->copy_count;
+static ons_status *sort_copies(const ons_stage_tasks *tasks, ons_arena *arena, size_t offset, uint32_t **sorted) {
+    uint32_t count = tasks->copy_count;
     sort_entry *entries;
-    ONS_NEW(entries, m->arena, count);
-    ONS_NEW(*sorted, m->arena, count);
+    ONS_NEW(entries, arena, count);
+    ONS_NEW(*sorted, arena, count);
     for (uint32_t i = 0; i < count; ++i) {
         entries[i].copy = i;
-        memcpy(&entries[i].key, (const char *)&m->tasks->copies[i] + offset, sizeof entries[i].key);
+        memcpy(&entries[i].key, (const char *)&tasks->copies[i] + offset, sizeof entries[i].key);
     }
     qsort(entries, count, sizeof *entries, by_key);
     for (uint32_t i = 0; i < count; ++i) (*sorted)[i] = entries[i].copy;
     return NULL;
+}
+
+ons_status *ons_stage_tasks_sort(ons_stage_tasks *t, ons_arena *arena) {
+    ONS_TRY(sort_copies(t, arena, offsetof(ons_stage_copy, out_after), &t->by_out));
+    ONS_TRY(sort_copies(t, arena, offsetof(ons_stage_copy, used_by), &t->by_used));
+    ONS_TRY(sort_copies(t, arena, offsetof(ons_stage_copy, in_before), &t->by_in));
+    ONS_TRY(sort_copies(t, arena, offsetof(ons_stage_copy, needed_by), &t->by_needed));
+    ONS_TRY(sort_copies(t, arena, offsetof(ons_stage_copy, gone_forward), &t->by_gone_forward));
+    return sort_copies(t, arena, offsetof(ons_stage_copy, gone_backward), &t->by_gone_backward);
 }
 
 /* From parts to pieces. Copies that start together are served in the order in which they are needed. */
@@ -282,7 +292,7 @@ static ons_status *finish_copies(maker *m) {
     ons_stage_tasks *t = m->tasks;
     uint32_t *by_need;
     ons_stage_copy *copies = t->copies;
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, needed_by), &by_need));
+    ONS_TRY(sort_copies(t, m->arena, offsetof(ons_stage_copy, needed_by), &by_need));
     ONS_NEW(t->copies, m->arena, t->copy_count);
     for (uint32_t i = 0; i < t->copy_count; ++i) {
         ons_stage_copy *c = &t->copies[i];
@@ -294,12 +304,7 @@ static ons_status *finish_copies(maker *m) {
         if (c->gone_forward != ONS_NO_NODE) c->gone_forward = m->piece[c->gone_forward];
         if (c->gone_backward != ONS_NO_NODE) c->gone_backward = m->piece[c->gone_backward];
     }
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, out_after), &t->by_out));
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, used_by), &t->by_used));
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, in_before), &t->by_in));
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, needed_by), &t->by_needed));
-    ONS_TRY(sort_copies(m, offsetof(ons_stage_copy, gone_forward), &t->by_gone_forward));
-    return sort_copies(m, offsetof(ons_stage_copy, gone_backward), &t->by_gone_backward);
+    return ons_stage_tasks_sort(t, m->arena);
 }
 
 static ons_status *allocate(maker *m) {

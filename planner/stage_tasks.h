@@ -15,6 +15,7 @@ typedef struct ons_stage_piece {
 /* A tensor that is swapped. Pieces are numbered in the order in which they run. */
 typedef struct ons_stage_copy {
     uint32_t tensor;
+    const char *name; /* of the tensor; may be NULL */
     int64_t bytes;
     double seconds;
     uint32_t out_after; /* forward piece at whose end the copy to the host starts */
@@ -56,5 +57,8 @@ bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t en
  * `arena`; the workspace is that of the split's workload. Fails on decisions that ons_memory_evaluate refuses. */
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution, bool apart,
                                  ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks);
+
+/* Makes the by_… lists, from copies that refer to pieces. */
+ons_status *ons_stage_tasks_sort(ons_stage_tasks *tasks, ons_arena *arena);
 
 #endif

@@ -16,6 +16,9 @@ typedef struct parsing {
     ons_status *failure;
 } parsing;
 
+static const char *file_of(const ons_subcommand *s) { return s->file == NULL ? "MODEL.onnx" : s->file; }
+static const char *file_kind(const ons_subcommand *s) { return s->file_kind == NULL ? "model" : s->file_kind; }
+
 static ons_status *set_option(parsing *p, int key, const char *argument) {
     const ons_option *options = ons_options();
     if (key >= KEY_NEGATIVE) return ons_config_set(p->config, options[key - KEY_NEGATIVE].name, "false");
@@ -29,9 +32,9 @@ static error_t parse_one(int key, char *argument, struct argp_state *state) {
         p->model = argument;
         return 0;
     }
-    if (key == ARGP_KEY_ARG) argp_error(state, "one model at a time: what is '%s'?", argument);
+    if (key == ARGP_KEY_ARG) argp_error(state, "one %s at a time: what is '%s'?", file_kind(p->subcommand), argument);
     if (key == ARGP_KEY_END && p->model == NULL && !p->subcommand->model_optional)
-        argp_error(state, "which model? Give MODEL.onnx");
+        argp_error(state, "which %s? Give %s", file_kind(p->subcommand), file_of(p->subcommand));
     if (key == 'h') argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
     if (key == 'o') {
         p->failure = ons_config_set(p->config, "out", argument);
@@ -103,7 +106,7 @@ int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv,
     struct argp_option *table = make_table(subcommand);
     if (text == NULL || table == NULL) exit(ONS_OUT_OF_MEMORY);
     parsing p = {.subcommand = subcommand, .config = config};
-    const struct argp parser = {.options = table, .parser = parse_one, .args_doc = "MODEL.onnx", .doc = text};
+    const struct argp parser = {.options = table, .parser = parse_one, .args_doc = file_of(subcommand), .doc = text};
     argv[0] = (char *)subcommand->name; /* what argp calls the program */
     program_invocation_name = argv[0];
     argp_parse(&parser, argc, argv, ARGP_LONG_ONLY, NULL, &p); /* -lr is --lr */

@@ -5,12 +5,13 @@
 #include "include/onstage.h"
 
 typedef struct ons_subcommand {
-    const char *name;          /* "onstage train" */
-    const char *summary;       /* stands above the options */
-    const char *const *groups; /* of options that its help shows; NULL-terminated */
-    const char *const *hides;  /* options of those groups that it leaves out all the same; NULL-terminated */
-    const char *epilogue;      /* stands below; may be NULL */
-    bool model_optional;       /* *model may come back NULL */
+    const char *name;             /* "onstage train" */
+    const char *summary;          /* stands above the options */
+    const char *const *groups;    /* of options that its help shows; NULL-terminated */
+    const char *const *hides;     /* options of those groups that it leaves out all the same; NULL-terminated */
+    const char *epilogue;         /* stands below; may be NULL */
+    bool model_optional;          /* *model may come back NULL */
+    const char *file, *file_kind; /* the argument and what it is; NULL: MODEL.onnx, model */
 } ons_subcommand;
 
 /* Parses; gives the exit code, 0 where all is well. Ends the process after --help, and with exit code 1 where there is

@@ -7,8 +7,12 @@
 static const char *const groups[] = {"Model", NULL};
 static const char *const hides[] = {NULL};
 static const ons_subcommand subcommand = {
-    "onstage check", "Lists every reason why a model cannot be trained. Exit code 0: it can be.", groups,
-    hides,           "Dimensions that are not bound with --dim are given a size for the check.",  false,
+    .name = "onstage check",
+    "Lists every reason why a model cannot be trained. Exit code 0: it can be.",
+    groups,
+    hides,
+    "Dimensions that are not bound with --dim are given a size for the check.",
+    false,
 };
 
 enum { NODES_SHOWN = 3 };

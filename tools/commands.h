@@ -8,5 +8,6 @@ int ons_command_train(int argc, char **argv);
 int ons_command_eval(int argc, char **argv);
 int ons_command_profile(int argc, char **argv);
 int ons_command_plan(int argc, char **argv);
+int ons_command_simulate(int argc, char **argv);
 
 #endif

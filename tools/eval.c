@@ -15,12 +15,13 @@ static const char *const hides[] = {
     "stages",  "pipeline",  "partition",  "transport",  "plan",     "batchnorm",  "dropout",          NULL,
 };
 static const ons_subcommand subcommand = {
-    "onstage eval",
-    "Runs a model over data: loss, accuracy, outputs.",
-    groups,
-    hides,
-    "Example: onstage eval trained.onnx --input x.npy --target y.npy --loss cross_entropy --metric accuracy",
-    false,
+    .name = "onstage eval",
+    .summary = "Runs a model over data: loss, accuracy, outputs.",
+    .groups = groups,
+    .hides = hides,
+    .epilogue =
+        "Example: onstage eval trained.onnx --input x.npy --target y.npy --loss cross_entropy --metric accuracy",
+    .model_optional = false,
 };
 
 static volatile sig_atomic_t interrupted;

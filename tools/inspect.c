@@ -8,12 +8,12 @@
 static const char *const groups[] = {"Model", NULL};
 static const char *const hides[] = {NULL};
 static const ons_subcommand subcommand = {
-    "onstage inspect",
-    "Shows what is in a model: inputs, outputs, initialisers (trained or not, and why), operators, sizes.",
-    groups,
-    hides,
-    NULL,
-    false,
+    .name = "onstage inspect",
+    .summary = "Shows what is in a model: inputs, outputs, initialisers (trained or not, and why), operators, sizes.",
+    .groups = groups,
+    .hides = hides,
+    .epilogue = NULL,
+    .model_optional = false,
 };
 
 static void print_list(const char *title, const ons_tensor_info *list, size_t count) {

@@ -17,6 +17,7 @@ static const struct {
     {"eval", ons_command_eval, "loss, accuracy and outputs of a model over data"},
     {"profile", ons_command_profile, "how long a training step takes on this machine, node by node"},
     {"plan", ons_command_plan, "what fits where, how fast, and what would make it fit"},
+    {"simulate", ons_command_simulate, "how a plan goes: time, bubbles, traffic and memory, without running it"},
 };
 
 static const char exit_codes[] =

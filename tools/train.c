@@ -11,13 +11,15 @@ static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run"
 /* What one stage has no use for, and what eval alone writes. */
 static const char *const hides[] = {"stages", "pipeline", "partition", "transport", "plan", "output", NULL};
 static const ons_subcommand subcommand = {
-    "onstage train",
-    "Trains a model and writes it back.",
-    groups,
-    hides,
-    "Ctrl-C finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit code 8.\n\n"
-    "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out trained.onnx",
-    false,
+    .name = "onstage train",
+    .summary = "Trains a model and writes it back.",
+    .groups = groups,
+    .hides = hides,
+    .epilogue =
+        "Ctrl-C finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit code 8.\n\n"
+        "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out "
+        "trained.onnx",
+    .model_optional = false,
 };
 
 static volatile sig_atomic_t interrupted;

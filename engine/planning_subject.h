@@ -1,0 +1,13 @@
+/* What a plan says it is for, and what it costs where nothing fits; parts of engine/planning.c. */
+#ifndef ONSTAGE_ENGINE_PLANNING_SUBJECT_H
+#define ONSTAGE_ENGINE_PLANNING_SUBJECT_H
+
+#include "engine/planning.h"
+
+/* Fills in plan.subject for the input that was posed last. */
+ons_status *ons_planning_name_subject(ons_planning *planning, int64_t batch, int64_t micro_batches);
+
+/* ONS_OUT_OF_MEMORY with the smallest memory that would do, as --memory, and what it would cost. */
+ons_status *ons_planning_refuse(const ons_planning *planning);
+
+#endif

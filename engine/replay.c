@@ -1,0 +1,118 @@
+/* `onstage simulate`: a plan's file, simulated again without its model. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "engine/config.h"
+#include "engine/results.h"
+#include "planner/plan_replay.h"
+#include "planner/planner.h"
+
+struct ons_replay {
+    ons_arena *arena;
+    ons_plan plan;
+    ons_pipeline_forecast forecast;
+    char *text;
+};
+
+static ons_status *load(ons_replay *r, const char *path) {
+    ons_mapping file;
+    ONS_TRY(ons_mapping_open(path, &file));
+    ons_status *status = ons_plan_parse((const char *)file.bytes, file.size, r->arena, &r->plan);
+    ons_mapping_close(&file);
+    return status == NULL ? NULL : ons_status_at(status, "%s", path);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- text
+ */
+
+static void describe_devices(const ons_replay *r, FILE *out) {
+    const ons_pipeline_forecast *f = &r->forecast;
+    fprintf(out, "device  busy          bubbles  sends         swaps out and in          peak memory\n");
+    for (uint32_t i = 0; i < f->device_count; ++i) {
+        const ons_device_forecast *d = &f->devices[i];
+        char peak[ONS_BYTES_TEXT];
+        fprintf(out, "%6u  %9.3f ms  %5.1f %%  %9.3f ms  %9.3f ms %9.3f ms  %s\n", i, 1e3 * d->busy_seconds,
+                100 * d->bubble_share, 1e3 * d->send_seconds, 1e3 * d->swap_out_seconds, 1e3 * d->swap_in_seconds,
+                ons_bytes_print((double)d->peak_bytes, peak));
+    }
+}
+
+/* How long each kind of action is on the critical path, in order of the kinds, and on which device the path stays
+ * longest. */
+static void describe_critical_path(const ons_replay *r, FILE *out) {
+    const ons_pipeline_forecast *f = &r->forecast;
+    double seconds[ONS_ACTION_COUNT] = {0}, all = 0;
+    uint32_t counts[ONS_ACTION_COUNT] = {0};
+    for (uint32_t i = 0; i < f->critical_count; ++i) {
+        ons_task_times times = ons_simulation_times(f->simulation, f->critical_path[i]);
+        ons_action_kind kind = ons_simulation_task(f->simulation, f->critical_path[i])->action.kind;
+        seconds[kind] += times.end - times.start;
+        ++counts[kind];
+        all += times.end - times.start;
+    }
+    double end = ons_simulation_seconds(f->simulation);
+    fprintf(out, "\ncritical path of %u tasks, %.3f ms\n", f->critical_count, 1e3 * end);
+    for (int kind = 0; kind < ONS_ACTION_COUNT; ++kind)
+        if (counts[kind] > 0)
+            fprintf(out, "  %-20s %6u  %9.3f ms  %5.1f %%\n", ons_action_name((ons_action_kind)kind), counts[kind],
+                    1e3 * seconds[kind], end > 0 ? 100 * seconds[kind] / end : 0);
+    if (end > all * (1 + 1e-9)) fprintf(out, "  %-20s %6s  %9.3f ms\n", "waiting", "", 1e3 * (end - all));
+}
+
+static ons_status *describe(ons_replay *r, const char *path) {
+    size_t length;
+    const ons_plan *plan = &r->plan;
+    const ons_pipeline_forecast *f = &r->forecast;
+    FILE *out = open_memstream(&r->text, &length);
+    if (out == NULL) return ons_status_out_of_memory();
+    double busy = 0;
+    for (uint32_t i = 0; i < f->device_count; ++i) busy += f->devices[i].busy_seconds;
+    double share = f->iteration_seconds > 0 ? 1 - busy / (f->iteration_seconds * f->device_count) : 0;
+    fprintf(out, "%s: %s, batch %" PRId64 " in %" PRId64 " micro-batches, %u stages, schedule %s\n", path,
+            plan->subject.model, plan->subject.batch, plan->subject.micro_batches, plan->pipeline.stages,
+            ons_pipeline_name(plan->pipeline.kind));
+    fprintf(out, "a step takes %.3f ms (the plan says %.3f ms): %.1f samples/s, %.1f %% bubbles\n\n",
+            1e3 * f->iteration_seconds, 1e3 * plan->step_seconds, f->samples_per_second, 100 * share);
+    describe_devices(r, out);
+    describe_critical_path(r, out);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) != 0 || failed) return ons_status_out_of_memory();
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- interface
+ */
+
+static ons_status *make(ons_replay *r, const char *path, const ons_config *config) {
+    ONS_TRY(ons_check_output("trace", config->trace, "the plan", path));
+    ONS_TRY(load(r, path));
+    ONS_TRY_AT(ons_plan_replay(&r->plan, r->arena, &r->forecast), "%s", path);
+    ONS_TRY(describe(r, path));
+    return config->trace == NULL ? NULL : ons_simulation_write_trace(r->forecast.simulation, config->trace);
+}
+
+ons_status *ons_replay_new(const char *path, const ons_config *config, ons_replay **result) {
+    ons_replay *r = calloc(1, sizeof *r);
+    if (r == NULL) return ons_status_out_of_memory();
+    r->arena = ons_arena_new();
+    ons_status *status = r->arena == NULL ? ons_status_out_of_memory() : make(r, path, config);
+    if (status != NULL) {
+        ons_replay_free(r);
+        return status;
+    }
+    *result = r;
+    return NULL;
+}
+
+void ons_replay_free(ons_replay *r) {
+    if (r == NULL) return;
+    ons_simulation_free(r->forecast.simulation);
+    ons_arena_free(r->arena);
+    free(r->text);
+    free(r);
+}
+
+const char *ons_replay_text(const ons_replay *r) { return r->text; }

@@ -1,0 +1,18 @@
+/* What to say where nothing fits: the memory that would do, and what it would cost. */
+#ifndef ONSTAGE_PLANNER_LEAST_MEMORY_H
+#define ONSTAGE_PLANNER_LEAST_MEMORY_H
+
+#include "planner/planner.h"
+
+typedef struct ons_least_memory {
+    int64_t capacity_bytes;  /* of every device: a plan was made with exactly this, and it fits */
+    double step_seconds;     /* with it */
+    double uncapped_seconds; /* of a step with as much memory as it takes */
+} ons_least_memory;
+
+/* `planned`: a search of `problem` in which nothing was feasible. Plans with more and more memory until something is,
+ * then with less while it stays so, a fixed number of times. Fails where no memory would do. */
+ons_status *ons_least_memory_find(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                  const ons_planned *planned, ons_least_memory *least);
+
+#endif
