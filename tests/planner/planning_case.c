@@ -49,6 +49,20 @@ static ons_status *solve_split(const ons_stage_problem *p, ons_memory_workspace 
     return NULL;
 }
 
+double uneven_factor(const ons_workload *work, uint32_t first, uint32_t end) {
+    uint32_t half = work->node_count / 2, early = first >= half ? 0 : (end < half ? end : half) - first;
+    return 1 + 9.0 * early / (end - first);
+}
+
+static ons_status *solve_uneven(const ons_stage_problem *p, ons_memory_workspace *workspace, ons_arena *arena,
+                                ons_stage_solution *solution) {
+    demand d = demand_of(p);
+    int64_t over = p->load.in_flight * d.micro_batch - p->capacity_bytes;
+    double added = even_overhead(over) * uneven_factor(p->work, p->first, p->end);
+    answer(p, &d, added, d.fixed <= p->capacity_bytes, solution);
+    return NULL;
+}
+
 static ons_status *solve_wild(const ons_stage_problem *p, ons_memory_workspace *workspace, ons_arena *arena,
                               ons_stage_solution *solution) {
     demand d = demand_of(p);
@@ -63,6 +77,7 @@ static ons_status *solve_wild(const ons_stage_problem *p, ons_memory_workspace *
 
 const ons_memory_strategy even_memory = {"even", solve_even, "test: by the bytes over the capacity"};
 const ons_memory_strategy split_memory = {"split", solve_split, "test: the same, for each micro-batch"};
+const ons_memory_strategy uneven_memory = {"uneven", solve_uneven, "test: more in the first half"};
 const ons_memory_strategy wild_memory = {"wild", solve_wild, "test: by chance"};
 
 /* ------------------------------------------------------------------------------------------------------- problems */

@@ -9,10 +9,13 @@
 /* What memory costs where a stage needs more than the capacity. Weights, gradients, states and versions always stay. */
 extern const ons_memory_strategy even_memory;  /* by one rising function of k M - capacity: the theorem's condition 3 */
 extern const ons_memory_strategy split_memory; /* the same for each micro-batch: by (k M - capacity) / k */
-extern const ons_memory_strategy wild_memory;  /* neither even nor monotone: any stage may cost, or fail, by chance */
+extern const ons_memory_strategy uneven_memory; /* more where many nodes are in the first half of the model */
+extern const ons_memory_strategy wild_memory;   /* neither even nor monotone: any stage may cost, or fail, by chance */
 
 /* The seconds that `even_memory` adds to a stage that is `over` bytes too large. */
 double even_overhead(int64_t over);
+/* By what `uneven_memory` multiplies that: 1 to 10. */
+double uneven_factor(const ons_workload *work, uint32_t first, uint32_t end);
 
 typedef enum planning_sizes { SIZES_BY_CHANCE, SIZES_EVEN, SIZES_HEAVY_TAILED } planning_sizes;
 
