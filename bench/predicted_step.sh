@@ -5,34 +5,34 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 onstage=${ONSTAGE:-bazel-bin/tools/onstage}
-threads=${THREADS:-1} rounds=${ROUNDS:-5} steps=${STEPS:-60}
+threads=${THREADS:-1} rounds=${ROUNDS:-5} steps=${STEPS:-100}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# folder, input, batch, options
+# name, model, batch, options of plan and profile, further options of train
 models=(
-    "tests/golden/lenet image 16"
-    "tests/golden/resnet18 image 8"
-    "tests/golden/gpt_tied tokens 4"
-    "tests/families/densenet image 4"
-    "tests/families/mobilenet_v2 image 4"
-    "tests/families/bert input_ids 4"
-    "tests/families/vit image 4"
+    "mnist_cnn|examples/mnist/mnist_cnn.onnx|64||--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz"
+    "mnist_cnn, 4 micro-batches|examples/mnist/mnist_cnn.onnx|64|--micro-batches 4|--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz"
+    "char_gpt|examples/shakespeare/char_gpt.onnx|32||--tokens examples/data/shakespeare/train.bin"
+    "vit|tests/families/vit/model.onnx|4||--input image=tests/families/vit/image.npy --target tests/families/vit/target.npy"
 )
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
 number() { grep -oE "\"$1\":[[:space:]]*[0-9.e+-]+" "$2" | grep -oE '[0-9.e+-]+$'; }
 
-# Seconds of a step as planned from a fresh profile; as trained, the median of the steps' own times.
-predict() { # MODEL BATCH
-    "$onstage" profile "$1" --batch "$2" --loss cross_entropy --threads "$threads" --repetitions 30 --no-cache -o "$work/profile.json" >"$work/profile.txt"
-    "$onstage" plan "$1" --batch "$2" --loss cross_entropy --threads "$threads" --profile "$work/profile.json" -o "$work/plan.json" >"$work/plan.txt"
+# Seconds of a step as planned from a fresh profile; as trained, after a while.
+# shellcheck disable=SC2086  # lists of options
+predict() { # MODEL BATCH OPTIONS
+    local common="--batch $2 --loss cross_entropy --threads $threads $3"
+    "$onstage" profile "$1" $common --repetitions 30 --no-cache -o "$work/profile.json" >"$work/profile.txt"
+    "$onstage" plan "$1" $common --profile "$work/profile.json" -o "$work/plan.json" >"$work/plan.txt"
     number step_seconds "$work/plan.json" | head -1
 }
-train() { # MODEL BATCH INPUT TARGET
-    "$onstage" train "$1" --input "$3" --target "$4" --batch "$2" --loss cross_entropy --threads "$threads" --steps "$steps" \
-        --no-shuffle --trace "$work/trace.json" --log-json "$work/log.jsonl" >"$work/train.txt"
+# shellcheck disable=SC2086
+train() { # MODEL BATCH OPTIONS DATA
+    "$onstage" train "$1" --batch "$2" --loss cross_entropy --threads "$threads" $3 $4 --steps "$steps" --log-json "$work/log.jsonl" \
+        >"$work/train.txt"
     number samples_per_s <(tail -1 "$work/log.jsonl") | awk -v batch="$2" '{ print batch / $1 }'
 }
 
@@ -46,17 +46,15 @@ $rounds rounds of a profile of 30 steps and $steps steps of training, alternatin
 |---|---|---|---|---|
 END
 for line in "${models[@]}"; do
-    read -r folder input batch <<<"$line"
-    data=$folder/$input.npy
-    [[ -f $data ]] || data=$folder/input.npy
+    IFS='|' read -r name model batch options data <<<"$line"
     : >"$work/predicted" >"$work/trained" >"$work/ratios"
     for ((round = 0; round < rounds; ++round)); do
-        predicted=$(predict "$folder/model.onnx" "$batch")
-        trained=$(train "$folder/model.onnx" "$batch" "$input=$data" "$folder/target.npy")
+        predicted=$(predict "$model" "$batch" "$options")
+        trained=$(train "$model" "$batch" "$options" "$data")
         echo "$predicted" >>"$work/predicted"
         echo "$trained" >>"$work/trained"
         awk -v p="$predicted" -v t="$trained" 'BEGIN { print p / t }' >>"$work/ratios"
     done
-    printf '| %s | %s | %.3f | %.3f | %.3f |\n' "${folder##*/}" "$batch" "$(awk '{ print 1e3 * $1 }' "$work/predicted" | median)" \
+    printf '| %s | %s | %.3f | %.3f | %.3f |\n' "$name" "$batch" "$(awk '{ print 1e3 * $1 }' "$work/predicted" | median)" \
         "$(awk '{ print 1e3 * $1 }' "$work/trained" | median)" "$(median <"$work/ratios")"
 done
