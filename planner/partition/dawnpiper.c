@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "planner/partition/reach.h"
 
@@ -221,7 +220,7 @@ static ons_status *run(search *x, double limit, uint32_t *first, bool *found) {
     const ons_planning_problem *p = x->problem;
     answer whole;
     ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
-    memset(x->answers, 0, x->size * sizeof *x->answers);
+    for (uint32_t i = 0; i < x->size; ++i) x->answers[i].known = false;
     x->used = 0;
     first[0] = 0;
     first[p->pipeline.stages] = p->work->node_count;

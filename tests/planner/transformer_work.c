@@ -99,7 +99,8 @@ static ons_status *head(maker *m, uint32_t x, uint32_t *y) {
 
 static ons_status *attention(maker *m, uint32_t x, uint32_t mask, uint32_t *y) {
     uint32_t q, k, v;
-    double flops = 2.0 * (double)m->scores * (double)(m->o->hidden / m->o->heads);
+    int64_t width = m->o->hidden / m->o->heads;
+    double flops = 2.0 * (double)m->scores * (double)width;
     ONS_TRY(head(m, x, &q));
     ONS_TRY(head(m, x, &k));
     ONS_TRY(head(m, x, &v));
