@@ -202,7 +202,28 @@ static ons_status *plan_file(ons_planning *p) {
 
 static ons_status *check_out(const ons_planning *p) {
     if (p->model != NULL) return ons_check_report(p->model, p->config);
+    ONS_TRY(ons_check_output("report", p->config->report, "--cost-graph", p->config->cost_graph));
     return ons_check_output("out", p->config->out, "--cost-graph", p->config->cost_graph);
+}
+
+static ons_status *fill(ons_planning *p) {
+    if (!p->planned.partition.feasible) return ons_planning_refuse(p);
+    ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
+    return ons_planning_is_exact(p) ? ons_planning_make_exact(p) : NULL;
+}
+
+/* That nothing fits is no reason to write no report, on the contrary. */
+static ons_status *report(ons_planning *p, ons_status *status) {
+    if (p->config->report == NULL || (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY))
+        return status;
+    ons_status *failure = ons_planning_report(p, &p->report_text);
+    if (status == NULL || failure != NULL) {
+        ons_status_free(status);
+        return failure;
+    }
+    failure = ons_status_new(ONS_OUT_OF_MEMORY, "%s%s", ons_status_get_message(status), p->report_text);
+    ons_status_free(status);
+    return failure;
 }
 
 static ons_status *make(ons_planning *p, const char *path) {
@@ -213,13 +234,13 @@ static ons_status *make(ons_planning *p, const char *path) {
               "either a model (%s) or --cost-graph %s is planned, not both", path, cost_graph);
     ONS_CHECK(path != NULL || cost_graph != NULL, ONS_INVALID_ARGUMENT,
               "which model? Give MODEL.onnx or --cost-graph FILE");
+    ONS_CHECK(p->config->prices == NULL || p->config->report != NULL, ONS_INVALID_ARGUMENT,
+              "--prices are for the report; give --report FILE");
     ONS_TRY(pose(p));
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     ONS_TRY(check_out(p));
     ONS_TRY(path != NULL ? plan_model(p) : plan_file(p));
-    if (!p->planned.partition.feasible) return ons_planning_refuse(p);
-    ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
-    if (ons_planning_is_exact(p)) ONS_TRY(ons_planning_make_exact(p));
+    ONS_TRY(report(p, fill(p)));
     return ons_planning_describe(p, &p->text);
 }
 
@@ -242,6 +263,7 @@ void ons_planning_free(ons_planning *p) {
     ons_model_free(p->model);
     ons_config_free(p->config);
     ons_arena_free(p->arena);
+    free(p->report_text);
     free(p->text);
     free(p);
 }

@@ -16,6 +16,7 @@ struct ons_planning {
     ons_workload file;    /* of a cost graph */
     ons_planned planned;
     ons_plan plan;
+    char *report_text; /* NULL: no report was asked for */
     char *text;
 };
 
@@ -27,7 +28,11 @@ ons_status *ons_planning_pose(ons_planning *planning, int64_t batch, int64_t mic
 bool ons_planning_is_exact(const ons_planning *planning);
 ons_status *ons_planning_make_exact(ons_planning *planning);
 
-/* The report in words; free with free(). */
+/* Writes the page that --report asks for, also where nothing fits; its short form for the terminal in *text (where it
+ * does not fit: what is to be added to the failure's message), to be freed with free(). */
+ons_status *ons_planning_report(const ons_planning *planning, char **text);
+
+/* The plan in words, and the report's; free with free(). */
 ons_status *ons_planning_describe(const ons_planning *planning, char **text);
 
 #endif

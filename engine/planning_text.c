@@ -82,6 +82,7 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
             "\nslowest stage %.3f ms a micro-batch; a step of %" PRId64 " samples takes %.3f ms: %.1f samples/s\n",
             1e3 * p->plan.bottleneck_seconds, p->plan.subject.batch, 1e3 * p->plan.step_seconds,
             (double)p->plan.subject.batch / p->plan.step_seconds);
+    if (p->report_text != NULL) fputs(p->report_text, w.out);
     bool failed = ferror(w.out) != 0;
     if (fclose(w.out) != 0 || failed) return ons_status_out_of_memory();
     return NULL;

@@ -73,5 +73,11 @@ ons_status *ons_check_output(const char *option, const char *path, const char *r
 
 ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_result(model, config, "out", config->out));
+    ONS_TRY(check_result(model, config, "report", config->report));
+    if (config->report != NULL) {
+        ONS_TRY(check_apart("report", config->report, "--prices", config->prices));
+        ONS_TRY(check_apart("report", config->report, "--profile", config->profile));
+        ONS_TRY(check_apart("report", config->report, "--device-profile", config->device_profile));
+    }
     return config->out == NULL ? NULL : check_apart("out", config->out, "the model", model->path);
 }

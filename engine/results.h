@@ -10,7 +10,7 @@
 ons_status *ons_check_results(const ons_model *model, const ons_config *config);
 /* A single result, and what it must not take the place of (`reads`, an option or what people call it, may be NULL). */
 ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads);
-/* The same of --out alone, where it names no model but a report: it must not take the model's place. */
+/* The same of --out, where it names no model, and --report: they must not take the model's place. */
 ons_status *ons_check_report(const ons_model *model, const ons_config *config);
 
 #endif

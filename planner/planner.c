@@ -62,6 +62,13 @@ static ons_status *search_one(const ons_planning_problem *problem, const ons_par
     return status;
 }
 
+ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                     ons_arena *arena, ons_planned *planned) {
+    *planned = (ons_planned){.order = "file"};
+    ONS_TRY(search_one(problem, strategy, arena, planned));
+    return planned->partition.feasible ? solve_stages(&planned->problem, arena, planned) : NULL;
+}
+
 /* What all stages send for a micro-batch. */
 static int64_t sent_bytes(const ons_planned *planned) {
     int64_t sum = 0;
@@ -81,8 +88,8 @@ static bool is_better(const ons_planned *a, const ons_planned *b) {
     return sent_bytes(a) < sent_bytes(b);
 }
 
-static ons_status *search_order(const ons_planning_problem *problem, ons_order_kind kind,
-                                const ons_partition_strategy *strategy, ons_arena *arena, ons_planned *planned) {
+static ons_status *search_reordered(const ons_planning_problem *problem, ons_order_kind kind,
+                                    const ons_partition_strategy *strategy, ons_arena *arena, ons_planned *planned) {
     uint32_t *order;
     ons_workload *work;
     ons_planning_problem reordered = *problem;
@@ -107,7 +114,7 @@ ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_pa
     int kinds = problem->work->node_count <= PACKED_MOST_NODES ? ONS_ORDER_COUNT : ONS_ORDER_PACKED;
     for (int kind = 0; several && kind < kinds; ++kind) {
         ons_planned other;
-        ONS_TRY(search_order(problem, (ons_order_kind)kind, strategy, arena, &other));
+        ONS_TRY(search_reordered(problem, (ons_order_kind)kind, strategy, arena, &other));
         if (is_better(&other, planned)) *planned = other;
     }
     if (planned->partition.feasible) ONS_TRY(solve_stages(&planned->problem, arena, planned));

@@ -19,6 +19,10 @@ typedef struct ons_planned {
 ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                ons_arena *arena, ons_planned *planned);
 
+/* The same in the order in which the nodes stand, and no other. */
+ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                     ons_arena *arena, ons_planned *planned);
+
 /* Puts what was found into a plan, by names; `plan->subject` is the caller's. Fails where nothing was feasible, with
  * the smallest capacity that would do. */
 ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_plan *plan);

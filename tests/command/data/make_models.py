@@ -50,6 +50,16 @@ def five_problems():
     save("five_problems", nodes, [weight()], inputs=inputs)
 
 
+def odd_names():
+    """Names that mean something to HTML, are very long, or turn the direction of the text."""
+    long = "/a_layer_whose_name_never_ends" * 40
+    names = ["/<script>alert(1)</script>/0/product", '/"x" onload="y"/1/product', "/l'\u00e9t\u00e9 &amp;quot; \u65e5\u672c/2/product",
+             f"{long}/3/product", "/\u202etxt.evil/4/product", "/]]>--></style>/5/product"]
+    nodes = [helper.make_node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"], name=name) for i, name in enumerate(names)]
+    save("odd_names", nodes, [weight(f"w{i}") for i in range(len(names))], output=f"v{len(names)}",
+         inputs=[value("v0")])
+
+
 def hanging():
     """Behind an operator that nobody knows, a loop as long as the data say."""
     body = helper.make_graph(
@@ -135,6 +145,7 @@ def main():
     external("external_link", "link.bin")
     five_problems()
     hanging()
+    odd_names()
     marked_normalisation()
 
 

@@ -1,0 +1,59 @@
+#include <string.h>
+
+#include "engine/report.h"
+
+/* Length of the UTF-8 character at `c`, or 0: none, or one that HTML does not allow. */
+static size_t character(const unsigned char *c) {
+    size_t length = c[0] < 0x80 ? 1 : c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+    if (c[0] < 0x20 || c[0] == 0x7f || (c[0] >= 0x80 && c[0] < 0xc2) || c[0] > 0xf4) return 0;
+    for (size_t i = 1; i < length; ++i)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    unsigned second = length > 1 ? c[1] : 0;
+    if (c[0] == 0xc2 && second < 0xa0) return 0; /* control characters */
+    if ((c[0] == 0xe0 && second < 0xa0) || (c[0] == 0xed && second >= 0xa0)) return 0;
+    if ((c[0] == 0xf0 && second < 0x90) || (c[0] == 0xf4 && second >= 0x90)) return 0;
+    /* What turns the direction of the text around could make a name look like another. */
+    if (c[0] == 0xe2 && second == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) return 0;
+    if (c[0] == 0xe2 && second == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9) return 0;
+    return length;
+}
+
+static void write_text(FILE *out, const char *text, size_t length_most) {
+    for (const char *c = text; *c != '\0' && (size_t)(c - text) < length_most;) {
+        size_t length = character((const unsigned char *)c);
+        switch (*c) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        case '\'': fputs("&#39;", out); break;
+        default:
+            if (length == 0)
+                fputs("\xef\xbf\xbd", out); /* the replacement character */
+            else
+                fwrite(c, 1, length, out);
+        }
+        c += length == 0 ? 1 : length;
+    }
+}
+
+void ons_html_text(FILE *out, const char *text) { write_text(out, text, SIZE_MAX); }
+
+enum { NAME_MOST = 96, NAME_START = 48, NAME_END = 40 };
+
+/* Where the character begins that holds the byte. */
+static size_t boundary(const char *text, size_t at) {
+    while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80) --at;
+    return at;
+}
+
+void ons_html_name(FILE *out, const char *name) {
+    size_t length = strlen(name);
+    if (length <= NAME_MOST) {
+        ons_html_text(out, name);
+        return;
+    }
+    write_text(out, name, boundary(name, NAME_START));
+    fputs("…", out);
+    ons_html_text(out, name + boundary(name, length - NAME_END));
+}

@@ -1,0 +1,104 @@
+#include "engine/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static void release(ons_capacity_report *r) {
+    ons_report_free(&r->content);
+    for (int i = 0; i < 2; ++i)
+        for (int size = 0; size < ONS_REPORT_SIZES; ++size) ons_plan_input_free(&r->inputs[i][size]);
+    ons_prices_free(&r->prices);
+    ons_arena_free(r->arena);
+}
+
+static ons_status *gather(ons_capacity_report *r) {
+    const ons_planning *p = r->planning;
+    r->arena = ons_arena_new();
+    if (r->arena == NULL) return ons_status_out_of_memory();
+    if (p->config->prices != NULL) ONS_TRY(ons_prices_load(p->config->prices, p->profile.name, &r->prices));
+    ONS_TRY(ons_report_find_devices(r));
+    ons_report_options options = {
+        .planned = &p->planned,
+        .partition = p->strategy,
+        .devices = r->devices,
+        .device_count = r->device_count,
+        .batch = p->plan.subject.batch,
+        .micro_batches = p->plan.subject.micro_batches,
+    };
+    int64_t need = p->plan.stages == NULL ? 0 : p->plan.stages[0].memory_bytes;
+    r->exact = p->planned.partition.feasible && ons_planning_is_exact(p);
+    if (r->exact && need > p->problem.capacity_bytes) options.least_bytes = need;
+    ONS_TRY(ons_report_make(&options, r->arena, &r->content));
+    if (r->exact) r->content.fullest_bytes = need;
+    return NULL;
+}
+
+typedef void write_report(const ons_capacity_report *report, FILE *out);
+
+static ons_status *print(const ons_capacity_report *r, write_report *write, char **text) {
+    size_t length;
+    FILE *out = open_memstream(text, &length);
+    if (out == NULL) return ons_status_out_of_memory();
+    write(r, out);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed) return NULL;
+    free(*text);
+    *text = NULL;
+    return ons_status_out_of_memory();
+}
+
+static ons_status *write_file(const char *path, const char *text) {
+    ons_file_writer *writer;
+    ONS_TRY(ons_file_writer_open(path, &writer));
+    ons_status *status = ons_file_write(writer, text, strlen(text));
+    if (status == NULL) return ons_file_commit(writer);
+    ons_file_discard(writer);
+    return status;
+}
+
+static ons_status *make(ons_capacity_report *r, const char *path, char **text) {
+    char *page;
+    ONS_TRY(gather(r));
+    ONS_TRY(print(r, ons_report_write_page, &page));
+    ons_status *status = write_file(path, page);
+    free(page);
+    return status == NULL ? print(r, ons_report_write_text, text) : status;
+}
+
+ons_status *ons_planning_report(const ons_planning *planning, char **text) {
+    ons_capacity_report report = {.planning = planning};
+    ons_status *status = make(&report, planning->config->report, text);
+    release(&report);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- for all its parts
+ */
+
+const char *const ons_memory_kind_names[ONS_MEMORY_KINDS] = {"weights", "versions", "gradients", "optimiser",
+                                                             "stashed", "running",  "transfers"};
+
+void ons_memory_kinds(const ons_stage_memory *m, int64_t kinds[static ONS_MEMORY_KINDS]) {
+    const int64_t values[ONS_MEMORY_KINDS] = {m->weights, m->versions, m->gradients, m->states,
+                                              m->stash,   m->peak,     m->transfers};
+    memcpy(kinds, values, sizeof values);
+}
+
+const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *r, uint32_t stage) {
+    return r->exact ? &r->planning->plan.stages[stage].memory : &r->content.shown->solutions[stage].memory;
+}
+
+const char *ons_report_model_name(const ons_capacity_report *r) {
+    const char *path = r->planning->plan.subject.model, *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]) {
+    static const char *const units[] = {"s", "ms", "µs"};
+    int unit = 0;
+    for (; seconds < 1 && unit < 2; ++unit) seconds *= 1e3;
+    snprintf(text, ONS_SECONDS_TEXT, "%.*f %s", seconds >= 100 ? 0 : seconds >= 10 ? 1 : 2, seconds, units[unit]);
+    return text;
+}

@@ -1,0 +1,61 @@
+/* The capacity report of a plan: gathered by planner/report.h, here with what it is made from and written as a page. */
+#ifndef ONSTAGE_ENGINE_REPORT_H
+#define ONSTAGE_ENGINE_REPORT_H
+
+#include <stdio.h>
+
+#include "engine/planning.h"
+#include "engine/prices.h"
+#include "planner/report.h"
+
+enum { ONS_REPORT_SIZES = 2 };
+
+typedef struct ons_capacity_report {
+    const ons_planning *planning;
+    ons_arena *arena; /* owned */
+    ons_prices prices;
+    ons_plan_input inputs[2]
+                         [ONS_REPORT_SIZES]; /* [gradients are added up][size]; empty where the planning's own does */
+    int64_t sizes[ONS_REPORT_SIZES];         /* samples in a micro-batch; [1] 0: no other than the first */
+    ons_what_if_device *devices;
+    uint32_t device_count;
+    bool exact; /* the planning knows the memory to the byte: see ons_planning_is_exact */
+    ons_report content;
+} ons_capacity_report;
+
+/* The devices that are compared: the planning's own, then all shipped ones. */
+ons_status *ons_report_find_devices(ons_capacity_report *report);
+
+/* The page, with everything in it; written to `out`, whose failures the caller finds with ferror. */
+void ons_report_write_page(const ons_capacity_report *report, FILE *out);
+/* Its parts. */
+void ons_report_write_tables(const ons_capacity_report *report, FILE *out);
+void ons_report_write_what_if(const ons_capacity_report *report, FILE *out);
+void ons_report_draw_stages(const ons_capacity_report *report, FILE *out);
+void ons_report_draw_timeline(const ons_capacity_report *report, FILE *out);
+void ons_report_write_assumptions(const ons_capacity_report *report, FILE *out);
+/* The same in a few lines for the terminal. */
+void ons_report_write_text(const ons_capacity_report *report, FILE *out);
+
+/* Parts of memory in the order in which they are drawn and listed. */
+enum { ONS_MEMORY_KINDS = 7 };
+extern const char *const ons_memory_kind_names[ONS_MEMORY_KINDS];
+void ons_memory_kinds(const ons_stage_memory *memory, int64_t kinds[static ONS_MEMORY_KINDS]);
+
+/* What a stage of the plan that is shown needs: of one stage on this machine exactly, else as the search found. */
+const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *report, uint32_t stage);
+
+/* The model's file without its folders: the page says nothing of where it was made. */
+const char *ons_report_model_name(const ons_capacity_report *report);
+
+/* "1.23 s", "45.6 ms", "789 µs" */
+enum { ONS_SECONDS_TEXT = 32 };
+const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]);
+
+/* Text between tags or in quotes: what means something to HTML is escaped, what is no UTF-8 or not printable replaced.
+ */
+void ons_html_text(FILE *out, const char *text);
+/* The same, a long name without its middle. */
+void ons_html_name(FILE *out, const char *name);
+
+#endif

@@ -1,0 +1,105 @@
+#include "planner/what_if.h"
+
+#include "planner/order.h"
+#include "planner/pipeline_simulation.h"
+#include "planner/workload_scale.h"
+
+/* The workload for so many samples, in the question's order. NULL in *work: it cannot be told. */
+static ons_status *find_work(const ons_question *q, int64_t samples, ons_arena *arena, const ons_workload **work) {
+    const ons_what_if_work *known = q->stages == 1 && q->micro_batches == 1 ? &q->device->single : &q->device->summed;
+    *work = NULL;
+    if (known->low == NULL) return NULL;
+    if (samples == known->low->samples) {
+        *work = known->low;
+    } else if (known->high != NULL) {
+        ons_workload *drawn;
+        bool same;
+        ONS_NEW(drawn, arena, 1);
+        ONS_TRY(ons_workload_scale(known->low, known->high, samples, arena, drawn, &same));
+        if (!same) return NULL;
+        *work = drawn;
+    }
+    if (*work == NULL || q->order == NULL) return NULL;
+    ons_workload *moved;
+    ONS_NEW(moved, arena, 1);
+    ONS_TRY(ons_work_reorder(*work, q->order, arena, moved));
+    *work = moved;
+    return NULL;
+}
+
+static void add_stages(const ons_planned *planned, ons_answer *a) {
+    for (uint32_t i = 0; i < planned->partition.stages; ++i) {
+        const ons_stage_solution *s = &planned->solutions[i];
+        for (uint32_t k = 0; k < s->decision_count; ++k) a->optimised |= s->decisions[k].decision != ONS_KEEP;
+        a->recompute_seconds += s->recompute_seconds;
+        a->stall_seconds += s->stall_seconds;
+        if (s->memory.total > a->fullest_bytes) a->fullest_bytes = s->memory.total;
+    }
+}
+
+static ons_status *search(const ons_question *q, const ons_workload *work, ons_arena *arena, ons_answer *a) {
+    const ons_device_profile *profile = q->device->profile;
+    ons_planned planned;
+    ons_pipeline_forecast forecast;
+    ons_planning_problem problem = {
+        .work = work,
+        .pipeline = {q->kind, q->stages, (uint32_t)q->micro_batches},
+        .capacity_bytes = q->capacity_bytes,
+        .link_bandwidth = profile->link_bandwidth,
+        .link_latency = profile->link_latency,
+        .host_bandwidth = q->without_host ? 0 : profile->host_bandwidth,
+        .host_latency = profile->host_latency,
+        .memory = q->memory,
+    };
+    ONS_TRY(ons_planner_search_order(&problem, q->partition, arena, &planned));
+    a->feasible = planned.partition.feasible;
+    a->least_bytes = planned.partition.least_bytes;
+    if (!a->feasible) return NULL;
+    add_stages(&planned, a);
+    ons_pipeline_setup setup = {
+        .problem = &planned.problem, .first = planned.partition.first, .solutions = planned.solutions};
+    ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
+    a->step_seconds = forecast.iteration_seconds;
+    a->samples_per_second = forecast.samples_per_second;
+    ons_simulation_free(forecast.simulation);
+    return NULL;
+}
+
+ons_status *ons_what_if(const ons_question *q, ons_answer *a) {
+    *a = (ons_answer){0};
+    if (q->stages == 0 || q->micro_batches <= 0 || q->batch < q->micro_batches || q->batch % q->micro_batches != 0 ||
+        q->micro_batches > UINT32_MAX)
+        return NULL;
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    const ons_workload *work;
+    ons_status *status = find_work(q, q->batch / q->micro_batches, arena, &work);
+    a->known = status == NULL && work != NULL && q->stages <= work->node_count;
+    if (a->known) status = search(q, work, arena, a);
+    ons_arena_free(arena);
+    return status;
+}
+
+/* Doubling, then halving the gap. */
+ons_status *ons_what_if_largest(const ons_question *question, int64_t *batch, ons_answer *answer) {
+    ons_question q = *question;
+    int64_t fits = 0, fails = 0;
+    *batch = 0;
+    *answer = (ons_answer){0};
+    for (int64_t rows = 1; rows > 0 && rows <= ONS_WHAT_IF_ROWS && (fails == 0 || fits + 1 < fails);) {
+        ons_answer a;
+        q.batch = rows * q.micro_batches;
+        ONS_TRY(ons_what_if(&q, &a));
+        if (!a.known) return NULL;
+        if (a.feasible) *answer = a;
+        *(a.feasible ? &fits : &fails) = rows;
+        rows = fails == 0 ? 2 * rows : fits + (fails - fits) / 2;
+    }
+    *batch = fits * q.micro_batches;
+    return NULL;
+}
+
+double ons_what_if_money(const ons_question *q, const ons_answer *a) {
+    if (!a->feasible || !(a->samples_per_second > 0)) return 0;
+    return q->device->money_per_hour * q->stages / 3600 * 1e6 / a->samples_per_second;
+}

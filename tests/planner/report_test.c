@@ -1,0 +1,196 @@
+/* The capacity report's figures against searches and sums of their own, on random workloads. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "planner/report.h"
+#include "tests/planner/random_work.h"
+
+enum { CASES = 12, NODES = 24, STAGES = 3, MICRO_BATCHES = 3, DEVICES = 2 };
+
+static ons_arena *arena;
+
+static void make_arena(void) { arena = ons_arena_new(); }
+static void free_arena(void) { ons_arena_free(arena); }
+
+TestSuite(report, .init = make_arena, .fini = free_arena);
+
+static void expect_success(ons_status *status) {
+    cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
+}
+
+/* Twice the samples: twice of everything but weights. */
+static void make_double(const ons_workload *low, ons_workload *high) {
+    *high = *low;
+    high->samples *= 2;
+    high->nodes = ons_arena_allocate(arena, low->node_count, sizeof *high->nodes);
+    high->tensors = ons_arena_allocate(arena, low->tensor_count + 1, sizeof *high->tensors);
+    cr_assert(high->nodes != NULL && high->tensors != NULL);
+    for (uint32_t i = 0; i < low->node_count; ++i) {
+        ons_work_node *n = &high->nodes[i];
+        *n = low->nodes[i];
+        n->forward_seconds *= 2;
+        n->input_gradient_seconds *= 2;
+        n->weight_gradient_seconds *= 2;
+        n->forward_bytes *= 2;
+        n->backward_bytes *= 2;
+    }
+    for (uint32_t i = 0; i < low->tensor_count; ++i) {
+        high->tensors[i] = low->tensors[i];
+        high->tensors[i].bytes *= 2;
+        high->tensors[i].gradient_bytes *= 2;
+    }
+    expect_success(ons_workload_finish(high, arena));
+}
+
+typedef struct setting {
+    ons_workload low, high;
+    ons_device_profile profiles[DEVICES];
+    ons_what_if_device devices[DEVICES];
+    ons_planning_problem problem;
+    ons_planned planned;
+    ons_report_options options;
+} setting;
+
+/* `share`: of the memory that the whole model takes on one device, what a stage may use. */
+static void make_setting(uint64_t seed, double share, setting *s) {
+    random_work_options options = random_work_graph(seed, NODES);
+    ons_stage_memory whole;
+    ons_stage_load load = {1, 1, true};
+    memset(s, 0, sizeof *s);
+    expect_success(random_work_make(&options, arena, &s->low));
+    s->low.samples = 4;
+    make_double(&s->low, &s->high);
+    ons_work_stage_memory(&s->low, 0, s->low.node_count, &load, &whole);
+    for (int i = 0; i < DEVICES; ++i) {
+        s->profiles[i] = (ons_device_profile){.name = i == 0 ? "small" : "large", .title = i == 0 ? "Small" : "Large"};
+        s->devices[i].profile = &s->profiles[i];
+        s->devices[i].capacity_bytes = i == 0 ? (int64_t)(share * (double)whole.total) : 4 * whole.total;
+        s->devices[i].single = s->devices[i].summed = (ons_what_if_work){&s->low, &s->high};
+    }
+    s->problem = (ons_planning_problem){
+        .work = &s->low,
+        .pipeline = {ONS_PIPELINE_1F1B, STAGES, MICRO_BATCHES},
+        .capacity_bytes = s->devices[0].capacity_bytes,
+        .memory = ons_memory_strategy_find("capuchin"),
+    };
+    s->options = (ons_report_options){
+        .planned = &s->planned,
+        .partition = ons_partition_strategy_find("dawnpiper"),
+        .devices = s->devices,
+        .device_count = DEVICES,
+        .batch = 4 * MICRO_BATCHES,
+        .micro_batches = MICRO_BATCHES,
+    };
+    expect_success(ons_planner_search(&s->problem, s->options.partition, arena, &s->planned));
+}
+
+Test(report, layers_hold_what_the_stages_hold) {
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report_layer *layers;
+        uint32_t count;
+        int64_t held = 0, stages = 0;
+        make_setting(seed, 2, &s);
+        cr_assert(s.planned.partition.feasible);
+        expect_success(ons_report_find_layers(&s.planned, arena, &layers, &count));
+        for (uint32_t i = 0; i < count; ++i) {
+            held += layers[i].held;
+            cr_expect(i == 0 || layers[i].held + layers[i].saved <= layers[i - 1].held + layers[i - 1].saved);
+        }
+        for (uint32_t i = 0; i < STAGES; ++i) {
+            const ons_stage_memory *m = &s.planned.solutions[i].memory;
+            stages += m->weights + m->versions + m->gradients + m->states;
+        }
+        cr_expect_eq(held, stages, "seed %llu: %lld in layers, %lld in stages", (unsigned long long)seed,
+                     (long long)held, (long long)stages);
+    }
+}
+
+Test(report, asking_for_the_plan_gives_the_plan) {
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report r;
+        make_setting(seed, 0.4, &s);
+        expect_success(ons_report_make(&s.options, arena, &r));
+        cr_expect_eq(r.fits, s.planned.partition.feasible);
+        bool found = false;
+        for (uint32_t m = 0; m < r.grid->memory_count; ++m)
+            for (uint32_t i = 0; i < r.grid->stage_count; ++i)
+                for (uint32_t b = 0; b < r.grid->batch_count; ++b) {
+                    const ons_report_row *cell = &r.grid->cells[m][i][b];
+                    if (cell->question.capacity_bytes != r.asked.capacity_bytes || cell->question.stages != STAGES ||
+                        cell->question.batch != r.asked.batch)
+                        continue;
+                    found = true;
+                    cr_expect_eq(cell->answer.feasible, r.fits, "seed %llu", (unsigned long long)seed);
+                    if (!r.fits) continue;
+                    cr_expect_eq(cell->answer.fullest_bytes, r.fullest_bytes, "seed %llu", (unsigned long long)seed);
+                    cr_expect(cell->answer.step_seconds == r.forecast.iteration_seconds, "seed %llu",
+                              (unsigned long long)seed);
+                }
+        cr_expect(found);
+        ons_report_free(&r);
+    }
+}
+
+Test(report, the_largest_batch_fits_and_one_more_does_not) {
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        int64_t batch;
+        ons_answer answer, more;
+        ons_report r;
+        make_setting(seed, 0.5, &s);
+        expect_success(ons_report_make(&s.options, arena, &r));
+        ons_question q = r.asked;
+        expect_success(ons_what_if_largest(&q, &batch, &answer));
+        cr_expect_eq(batch, r.largest_batch);
+        if (batch > 0) cr_expect(answer.feasible && answer.fullest_bytes <= q.capacity_bytes);
+        q.batch = batch + MICRO_BATCHES;
+        expect_success(ons_what_if(&q, &more));
+        cr_expect(more.known && !more.feasible, "seed %llu: %lld is not the largest", (unsigned long long)seed,
+                  (long long)batch);
+        ons_report_free(&r);
+    }
+}
+
+Test(report, what_does_not_fit_shows_the_least_and_changes_that_do) {
+    uint32_t refused = 0;
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report r;
+        make_setting(seed, 0.05, &s);
+        s.devices[0].money_per_hour = s.devices[1].money_per_hour = 1;
+        expect_success(ons_report_make(&s.options, arena, &r));
+        refused += !r.fits;
+        if (r.fits) cr_expect_eq(r.changes.count, 0);
+        if (!r.fits) {
+            cr_expect(r.shown != NULL && r.fullest_bytes <= r.least_bytes && r.fullest_bytes > r.asked.capacity_bytes,
+                      "seed %llu", (unsigned long long)seed);
+            cr_expect(r.changes.count > 0, "seed %llu: the large device does", (unsigned long long)seed);
+        }
+        for (uint32_t i = 0; i < r.changes.count; ++i) {
+            const ons_report_row *row = &r.changes.items[i], *before = i == 0 ? row : row - 1;
+            cr_expect(row->answer.feasible && row->answer.fullest_bytes <= row->question.capacity_bytes);
+            cr_expect(ons_what_if_money(&before->question, &before->answer) <=
+                      ons_what_if_money(&row->question, &row->answer));
+        }
+        ons_report_free(&r);
+    }
+    cr_expect(refused > CASES / 2, "only %u of %d cases did not fit", refused, CASES);
+}
+
+Test(report, other_sizes_of_a_fixed_batch_are_not_known) {
+    setting s;
+    ons_report r;
+    make_setting(1, 2, &s);
+    for (int i = 0; i < DEVICES; ++i) s.devices[i].single.high = s.devices[i].summed.high = NULL;
+    expect_success(ons_report_make(&s.options, arena, &r));
+    cr_expect_eq(r.largest_batch, 0);
+    for (uint32_t b = 0; b < r.grid->batch_count; ++b)
+        for (uint32_t i = 0; i < r.grid->stage_count; ++i) {
+            const ons_report_row *cell = &r.grid->cells[0][i][b];
+            cr_expect_eq(cell->answer.known, cell->question.batch == 4 * cell->question.micro_batches);
+        }
+    ons_report_free(&r);
+}
