@@ -27,9 +27,10 @@ static ons_status *split_to_sequence_resolve(ons_mode_change *m) {
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, &axis));
     int64_t length = o->inputs[0].shape.dims[axis];
     ons_value_id *pieces;
-    if (length > MOST) return ons_node_error(o, "more than %d pieces", MOST);
-    ONS_NEW(pieces, m->builder->graph->arena, (size_t)length + ONS_INTEGERS_MAX);
-    if (!ons_has_input(o, 1) && ons_attribute_int(o, KEEPDIMS) == 0) {
+    bool unstacks = !ons_has_input(o, 1) && ons_attribute_int(o, KEEPDIMS) == 0;
+    if (unstacks && length > MOST) return ons_node_error(o, "more than %d pieces", MOST);
+    ONS_NEW(pieces, m->builder->graph->arena, (unstacks ? (size_t)length : 0) + ONS_INTEGERS_MAX);
+    if (unstacks) {
         ONS_TRY(ons_mode_unstack(m, m->inputs[0], axis, pieces));
         return ons_mode_set_list(m, pieces, (uint32_t)length);
     }

@@ -374,6 +374,21 @@ Test(bind, condition_by_data_chooses_elements) {
     close_bound(&b);
 }
 
+/* A wide projection cut into queries, keys and values: the limit is on pieces, not on the axis. */
+Test(bind, a_long_axis_splits_into_few_pieces) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, int_node("SplitToSequence", "split", "x,size", "parts", "axis", 1));
+    put_message(&g, GRAPH_NODE, node("SequenceAt", "at", "parts,last", "y"));
+    put_integers(&g, "size", SCALAR_DIMS, (const int64_t[]){12288}, 1);
+    put_integers(&g, "last", SCALAR_DIMS, (const int64_t[]){-1}, 1);
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2,36864"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "2,12288"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    must(try_bind(&b, g, &(ons_bind_options){.batch = 0}));
+    close_bound(&b);
+}
+
 Test(bind, sequences_are_resolved) {
     bytes g = {0};
     put_message(&g, GRAPH_NODE, node("SplitToSequence", "split", "x", "rows"));
