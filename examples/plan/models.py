@@ -61,19 +61,35 @@ def without_memory(model):
     return model.eval()
 
 
+def causal_mask(inputs_embeds, **_):
+    position = torch.arange(inputs_embeds.shape[1])
+    later = position[None, :] > position[:, None]
+    return torch.where(later, torch.finfo(torch.float32).min, 0.0)[None, None]
+
+
+def mask_for_full_sequences():
+    """The library's masks say for each sample where its padding is; there is none, so that one mask serves all."""
+    for module in (transformers.models.bert.modeling_bert, transformers.models.gpt2.modeling_gpt2,
+                   transformers.models.t5.modeling_t5):
+        module.create_causal_mask = causal_mask
+        module.create_bidirectional_mask = lambda **_: None
+
+
 def language_model(kind):
     t = transformers
     if kind == "bert":
-        config = t.BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
+        config = t.BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096,
+                              max_position_embeddings=1024)
         make = t.BertForMaskedLM
     elif kind == "t5":
         config = t.T5Config(vocab_size=32128, d_model=1024, d_kv=64, d_ff=4096, num_layers=24, num_heads=16)
         make = t.T5ForConditionalGeneration
     else:
-        width, layers, heads, length = (1280, 36, 20, 1024) if kind == "gpt2" else (12288, 96, 96, 2048)
+        width, layers, heads, length = (1280, 36, 20, 2048) if kind == "gpt2" else (12288, 96, 96, 2048)
         config = t.GPT2Config(n_embd=width, n_layer=layers, n_head=heads, n_positions=length)
         make = t.GPT2LMHeadModel
     config._attn_implementation = "eager"
+    mask_for_full_sequences()
     inputs = ["input_ids", "decoder_input_ids"] if kind == "t5" else ["input_ids"]
     with torch.device("meta"):
         model = make(config)

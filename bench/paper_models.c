@@ -1,0 +1,190 @@
+#include "bench/paper_models.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "include/onstage.h"
+#include "planner/zero.h"
+
+const paper_subject paper_subjects[PAPER_MODELS] = {
+    {"BERT", "examples/plan/bert.onnx", {"sequence", NULL}, "tokens", "class-axis", "-1", 16, 1024, 16},
+    {"GPT-2", "examples/plan/gpt2.onnx", {"sequence", NULL}, "tokens", "class-axis", "-1", 16, 2048, 2},
+    {"T5", "examples/plan/t5.onnx", {"sequence", "target"}, "tokens on each side", "class-axis", "-1", 16, 1024, 35},
+    {"AmoebaNet", "examples/plan/amoebanet.onnx", {"height", "width"}, "pixels", "batchnorm", "train", 32, 512, 103},
+};
+
+/* ------------------------------------------------------------------------------------------------------------ models
+ */
+
+static void forget_work(paper_model *m) {
+    for (uint32_t i = 0; i < m->kept_count; ++i) ons_plan_input_free(&m->kept[i].input);
+    m->kept_count = m->next = 0;
+}
+
+static ons_status *choose_size(paper_model *m, int64_t size) {
+    char text[64];
+    forget_work(m);
+    ons_config_free(m->config);
+    m->config = NULL;
+    m->size = size;
+    ONS_TRY(ons_config_new(&m->config));
+    ONS_TRY(ons_config_set(m->config, m->subject->option, m->subject->value));
+    for (int i = 0; i < 2 && m->subject->dims[i] != NULL; ++i) {
+        snprintf(text, sizeof text, "%s=%lld", m->subject->dims[i], (long long)size);
+        ONS_TRY(ons_config_set(m->config, "dim", text));
+    }
+    return NULL;
+}
+
+int64_t paper_capacity(const paper_model *m) { return m->profile.memory_bytes - m->profile.reserve_bytes; }
+
+ons_status *paper_work(paper_model *m, int64_t rows, const ons_workload **work) {
+    for (uint32_t i = 0; i < m->kept_count; ++i)
+        if (m->kept[i].rows == rows) {
+            *work = &m->kept[i].input.graph_work.work;
+            return NULL;
+        }
+    ons_plan_input input;
+    ons_plan_input_options options = {
+        .model = m->model,
+        .config = m->config,
+        .profile = &m->profile,
+        .batch = rows,
+        .micro_batches = 1,
+        .accumulates = true,
+        .as_exported = true,
+    };
+    ONS_TRY_AT(ons_plan_input_make(&options, &input), "%s with %lld samples", m->subject->name, (long long)rows);
+    paper_kept *slot = &m->kept[m->next];
+    if (m->kept_count == PAPER_KEPT)
+        ons_plan_input_free(&slot->input);
+    else
+        ++m->kept_count;
+    m->next = (m->next + 1) % PAPER_KEPT;
+    *slot = (paper_kept){rows, input};
+    *work = &slot->input.graph_work.work;
+    return NULL;
+}
+
+static ons_status *zero_fits(paper_model *m, int level, uint32_t devices, int64_t rows, bool *fits) {
+    const ons_workload *work;
+    ons_zero_memory memory;
+    ONS_TRY(paper_work(m, rows, &work));
+    ons_zero_memory_find(work, level, devices, &memory);
+    *fits = memory.total <= paper_capacity(m);
+    return NULL;
+}
+
+/* Larger samples never need less memory, so the sizes are bisected. */
+static ons_status *calibrate(paper_model *m) {
+    const paper_subject *s = m->subject;
+    int64_t least = 1, most = s->most / s->step;
+    while (least < most) {
+        int64_t middle = (least + most + 1) / 2;
+        bool fits;
+        ONS_TRY(choose_size(m, middle * s->step));
+        ONS_TRY(zero_fits(m, 2, 4, s->zero2_samples, &fits));
+        if (fits)
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return choose_size(m, least * s->step);
+}
+
+static ons_status *open_model(paper_model *m, const char *profile) {
+    m->arena = ons_arena_new();
+    if (m->arena == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_device_profile_load(profile, m->arena, &m->profile));
+    ONS_TRY(choose_size(m, m->subject->step));
+    ONS_TRY(ons_model_open(m->subject->path, m->config, true, NULL, &m->model));
+    return calibrate(m);
+}
+
+ons_status *paper_model_open(const paper_subject *subject, const char *profile, paper_model *m) {
+    *m = (paper_model){.subject = subject};
+    ons_status *status = open_model(m, profile);
+    if (status != NULL) paper_model_close(m);
+    return status;
+}
+
+void paper_model_close(paper_model *m) {
+    forget_work(m);
+    ons_model_free(m->model);
+    ons_config_free(m->config);
+    ons_arena_free(m->arena);
+    *m = (paper_model){0};
+}
+
+/* ------------------------------------------------------------------------------------------------------------ search
+ */
+
+ons_status *paper_plan(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, ons_arena *arena,
+                       ons_planned *planned) {
+    ons_planning_problem problem = {
+        .pipeline = {.kind = method->kind, .stages = stages, .micro_batches = stages},
+        .capacity_bytes = paper_capacity(m),
+        .link_bandwidth = m->profile.link_bandwidth,
+        .link_latency = m->profile.link_latency,
+        .host_bandwidth = m->profile.host_bandwidth,
+        .host_latency = m->profile.host_latency,
+        .memory = ons_memory_strategy_find(method->memory),
+    };
+    const ons_partition_strategy *strategy = ons_partition_strategy_find(method->partition);
+    ONS_CHECK(strategy != NULL && problem.memory != NULL, ONS_DEFECT, "there is no %s with %s", method->partition,
+              method->memory);
+    ONS_TRY(paper_work(m, rows, &problem.work));
+    return ons_planner_search(&problem, strategy, arena, planned);
+}
+
+static ons_status *pipeline_fits(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
+                                 bool *fits) {
+    ons_planned planned;
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    ons_status *status = paper_plan(m, method, stages, rows, arena, &planned);
+    *fits = status == NULL && planned.partition.feasible;
+    ons_arena_free(arena);
+    return status;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Large numbers are tried in steps of at most 1/64 of themselves: it is enough for a table, and methods then ask about
+ * the same workloads, whose graphs take longer to build than most plans. */
+static int64_t grain_of(int64_t rows) {
+    int64_t grain = 1;
+    while (rows >= 128 * grain) grain *= 2;
+    return grain;
+}
+
+static int64_t on_grain(int64_t rows) { return rows / grain_of(rows) * grain_of(rows); }
+
+/* From a guess outwards in growing steps, then halving the gap. */
+ons_status *paper_largest(paper_model *m, const paper_method *method, uint32_t stages, int64_t *rows) {
+    int64_t fits = 0, fails = 0, stride = *rows / 8 + 1;
+    double start = now();
+    for (int64_t next = *rows > 0 ? on_grain(*rows) : 1; fails == 0 || fits + grain_of(fits) < fails;) {
+        bool is_enough;
+        ONS_TRY_AT(method->zero > 0 ? zero_fits(m, method->zero, stages, next, &is_enough)
+                                    : pipeline_fits(m, method, stages, next, &is_enough),
+                   "%s, %lld samples, %u stages, %s", m->subject->name, (long long)next, stages, method->title);
+        *(is_enough ? &fits : &fails) = next;
+        if (fails == 0 || fits == 0) {
+            next = fails == 0 ? fits + stride : fails - stride;
+            stride *= 2;
+        } else {
+            next = fits + (fails - fits) / 2;
+        }
+        next = on_grain(next > 1 ? next : 1);
+        if (next == fails) break; /* not even one */
+    }
+    *rows = fits;
+    fprintf(stderr, "%-9s %u stages  %-34s %5lld samples a micro-batch, found in %.1f s\n", m->subject->name, stages,
+            method->title, (long long)fits, now() - start);
+    return NULL;
+}
