@@ -1,9 +1,14 @@
 #include "bench/paper_models.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "include/onstage.h"
+#include "planner/order.h"
+#include "planner/partition/dawnpiper.h"
+#include "planner/partition/reach.h"
 #include "planner/zero.h"
 
 const paper_subject paper_subjects[PAPER_MODELS] = {
@@ -75,6 +80,20 @@ static ons_status *zero_fits(paper_model *m, int level, uint32_t devices, int64_
     return NULL;
 }
 
+/* While a node's backward part runs, all that it reads and makes is on the device, wherever the rest is. */
+static ons_status *ceiling_fits(paper_model *m, int64_t rows, bool *fits) {
+    static const ons_stage_load one = {.in_flight = 1, .versions = 1, .accumulates = true};
+    const ons_workload *work;
+    ONS_TRY(paper_work(m, rows, &work));
+    *fits = true;
+    for (uint32_t i = 0; i < work->node_count && *fits; ++i) {
+        ons_stage_memory memory;
+        ons_work_stage_memory(work, i, i + 1, &one, &memory);
+        *fits = memory.total - memory.transfers <= paper_capacity(m);
+    }
+    return NULL;
+}
+
 /* Larger samples never need less memory, so the sizes are bisected. */
 static ons_status *calibrate(paper_model *m) {
     const paper_subject *s = m->subject;
@@ -119,9 +138,9 @@ void paper_model_close(paper_model *m) {
 /* ------------------------------------------------------------------------------------------------------------ search
  */
 
-ons_status *paper_plan(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, ons_arena *arena,
-                       ons_planned *planned) {
-    ons_planning_problem problem = {
+static ons_status *pose(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
+                        ons_planning_problem *problem) {
+    *problem = (ons_planning_problem){
         .pipeline = {.kind = method->kind, .stages = stages, .micro_batches = stages},
         .capacity_bytes = paper_capacity(m),
         .link_bandwidth = m->profile.link_bandwidth,
@@ -130,20 +149,84 @@ ons_status *paper_plan(paper_model *m, const paper_method *method, uint32_t stag
         .host_latency = m->profile.host_latency,
         .memory = ons_memory_strategy_find(method->memory),
     };
+    ONS_CHECK(problem->memory != NULL, ONS_DEFECT, "there is no memory strategy %s", method->memory);
+    return paper_work(m, rows, &problem->work);
+}
+
+ons_status *paper_plan(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, ons_arena *arena,
+                       ons_planned *planned) {
+    ons_planning_problem problem;
     const ons_partition_strategy *strategy = ons_partition_strategy_find(method->partition);
-    ONS_CHECK(strategy != NULL && problem.memory != NULL, ONS_DEFECT, "there is no %s with %s", method->partition,
-              method->memory);
-    ONS_TRY(paper_work(m, rows, &problem.work));
+    ONS_CHECK(strategy != NULL, ONS_DEFECT, "there is no partition strategy %s", method->partition);
+    ONS_TRY(pose(m, method, stages, rows, &problem));
     return ons_planner_search(&problem, strategy, arena, planned);
+}
+
+/* Without the search for the least memory that would do, which a strategy makes where it fails. `auto` finds what
+ * DawnPiper finds, and stages as long as they can be; the fastest plan is not asked for here. */
+static ons_status *attempt(const ons_planning_problem *problem, bool dawnpiper, ons_arena *arena, bool *fits) {
+    ons_judge *judge;
+    uint32_t *first, cuts = 0;
+    ONS_NEW(first, arena, (size_t)problem->pipeline.stages + 1);
+    ONS_TRY(ons_judge_new(problem, &judge));
+    ons_status *status =
+        dawnpiper ? ons_dawnpiper_search(judge, INFINITY, first, fits, &cuts) : ons_reach_attempt(judge, NULL, fits);
+    ons_judge_free(judge);
+    return status;
+}
+
+/* In any of the orders that the planner tries. */
+static ons_status *any_fits(const ons_planning_problem *problem, bool dawnpiper, ons_arena *arena, bool *fits) {
+    ONS_TRY(attempt(problem, dawnpiper, arena, fits));
+    for (int kind = 0; !*fits && kind < ONS_ORDER_PACKED; ++kind) {
+        uint32_t *order;
+        ons_workload *work;
+        ons_planning_problem reordered = *problem;
+        ONS_NEW(work, arena, 1);
+        ONS_TRY(ons_work_order(problem->work, (ons_order_kind)kind, problem->pipeline.stages, arena, &order));
+        ONS_TRY(ons_work_reorder(problem->work, order, arena, work));
+        reordered.work = work;
+        ONS_TRY(attempt(&reordered, dawnpiper, arena, fits));
+    }
+    return NULL;
+}
+
+static ons_status *blind_fits(const ons_planning_problem *problem, const paper_method *method, ons_arena *arena,
+                              bool *fits) {
+    ons_planned planned;
+    ons_judge *judge;
+    ons_planning_problem blind = *problem;
+    blind.capacity_bytes = 0;
+    ONS_TRY(ons_planner_search(&blind, ons_partition_strategy_find(method->partition), arena, &planned));
+    ONS_TRY(ons_judge_new(problem, &judge));
+    ons_status *status = ons_partition_judge(judge, &planned.partition);
+    ons_judge_free(judge);
+    *fits = planned.partition.feasible;
+    return status;
+}
+
+static ons_status *pipeline_fits_in(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
+                                    ons_arena *arena, bool *fits) {
+    ons_planned planned;
+    ons_planning_problem problem;
+    bool dawnpiper = strcmp(method->partition, "dawnpiper") == 0;
+    bool automatic = strcmp(method->partition, "auto") == 0;
+    *fits = false;
+    ONS_TRY(pose(m, method, stages, rows, &problem));
+    if (automatic) ONS_TRY(any_fits(&problem, false, arena, fits));
+    if (dawnpiper || (automatic && !*fits)) ONS_TRY(any_fits(&problem, true, arena, fits));
+    if (dawnpiper || automatic) return NULL;
+    if (method->blind) return blind_fits(&problem, method, arena, fits);
+    ONS_TRY(paper_plan(m, method, stages, rows, arena, &planned));
+    *fits = planned.partition.feasible;
+    return NULL;
 }
 
 static ons_status *pipeline_fits(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
                                  bool *fits) {
-    ons_planned planned;
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
-    ons_status *status = paper_plan(m, method, stages, rows, arena, &planned);
-    *fits = status == NULL && planned.partition.feasible;
+    ons_status *status = pipeline_fits_in(m, method, stages, rows, arena, fits);
     ons_arena_free(arena);
     return status;
 }
@@ -164,15 +247,20 @@ static int64_t grain_of(int64_t rows) {
 
 static int64_t on_grain(int64_t rows) { return rows / grain_of(rows) * grain_of(rows); }
 
+static ons_status *try_rows(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, bool *fits) {
+    if (method->zero == PAPER_CEILING) return ceiling_fits(m, rows, fits);
+    if (method->zero > 0) return zero_fits(m, method->zero, stages, rows, fits);
+    return pipeline_fits(m, method, stages, rows, fits);
+}
+
 /* From a guess outwards in growing steps, then halving the gap. */
 ons_status *paper_largest(paper_model *m, const paper_method *method, uint32_t stages, int64_t *rows) {
     int64_t fits = 0, fails = 0, stride = *rows / 8 + 1;
     double start = now();
     for (int64_t next = *rows > 0 ? on_grain(*rows) : 1; fails == 0 || fits + grain_of(fits) < fails;) {
         bool is_enough;
-        ONS_TRY_AT(method->zero > 0 ? zero_fits(m, method->zero, stages, next, &is_enough)
-                                    : pipeline_fits(m, method, stages, next, &is_enough),
-                   "%s, %lld samples, %u stages, %s", m->subject->name, (long long)next, stages, method->title);
+        ONS_TRY_AT(try_rows(m, method, stages, next, &is_enough), "%s, %lld samples, %u stages, %s", m->subject->name,
+                   (long long)next, stages, method->title);
         *(is_enough ? &fits : &fails) = next;
         if (fails == 0 || fits == 0) {
             next = fails == 0 ? fits + stride : fails - stride;

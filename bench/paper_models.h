@@ -6,7 +6,7 @@
 #include "engine/plan_input.h"
 #include "planner/planner.h"
 
-enum { PAPER_MODELS = 4, PAPER_KEPT = 48 };
+enum { PAPER_MODELS = 4, PAPER_KEPT = 48, PAPER_CEILING = -1 };
 
 /* What is fixed about a model. */
 typedef struct paper_subject {
@@ -47,7 +47,8 @@ typedef struct paper_method {
     const char *title;
     const char *partition, *memory; /* strategies by name */
     ons_pipeline_kind kind;
-    int zero; /* the level of ZeRO instead; 0: a pipeline */
+    int zero;   /* the level of ZeRO instead; 0: a pipeline; PAPER_CEILING: what no plan can exceed */
+    bool blind; /* stages are balanced in time as if memory had no end, then must fit */
 } paper_method;
 
 int64_t paper_capacity(const paper_model *model);

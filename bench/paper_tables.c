@@ -11,12 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/paper_figures.h"
 #include "bench/paper_models.h"
 #include "include/onstage.h"
 
 /* ------------------------------------------------------------------------------------------------- what is measured */
 
-typedef enum role { BASELINE, DAWNPIPER, OURS, OURS_1F1B, EXTRA } role;
+typedef enum role { BASELINE, DAWNPIPER, OURS, OURS_1F1B, CEILING, EXTRA } role;
 
 /* A line of a table, for one number of stages. */
 typedef struct line {
@@ -25,7 +26,7 @@ typedef struct line {
     int paper[PAPER_MODELS]; /* what the paper has; 0: it has no such line */
 } line;
 
-enum { LINES_MAX = 10 };
+enum { LINES_MAX = 11 };
 
 /* A part of a table: one number of stages, with or without memory optimisation. */
 typedef struct part {
@@ -43,75 +44,85 @@ static const part parts[] = {
     {1,
      4,
      false,
-     {{{"ZeRO-2", NULL, NULL, G, 2}, BASELINE, {64, 8, 140, 412}},
-      {{"ZeRO-3", NULL, NULL, G, 3}, BASELINE, {64, 8, 132, 404}},
-      {{"GPipe", "gpipe", "none", G, 0}, BASELINE, {52, 8, 144, 280}},
-      {{"vPipe-S", "vpipe", "none", G, 0}, BASELINE, {60, 8, 144, 188}},
-      {{"dawnpiper", "dawnpiper", "none", G, 0}, DAWNPIPER, {72, 8, 160, 360}},
-      {{"**auto**", "auto", "none", G, 0}, OURS, {0}},
-      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0}, EXTRA, {0}},
-      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "none", F, 0}, OURS_1F1B, {0}}}},
+     {{{"ZeRO-2", NULL, NULL, G, 2, false}, BASELINE, {64, 8, 140, 412}},
+      {{"ZeRO-3", NULL, NULL, G, 3, false}, BASELINE, {64, 8, 132, 404}},
+      {{"GPipe", "gpipe", "none", G, 0, false}, BASELINE, {52, 8, 144, 280}},
+      {{"vPipe-S", "vpipe", "none", G, 0, true}, BASELINE, {60, 8, 144, 188}},
+      {{"dawnpiper", "dawnpiper", "none", G, 0, false}, DAWNPIPER, {72, 8, 160, 360}},
+      {{"**auto**", "auto", "none", G, 0, false}, OURS, {0}},
+      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
+      {{"vPipe-S, moved until it fits", "vpipe", "none", G, 0, false}, EXTRA, {0}},
+      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "none", F, 0, false}, OURS_1F1B, {0}}}},
     {1,
      4,
      true,
-     {{{"GPipe, recompute", "gpipe", "recompute-layers", G, 0}, BASELINE, {120, 28, 348, 644}},
-      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0}, BASELINE, {128, 28, 348, 720}},
-      {{"dawnpiper", "dawnpiper", "capuchin", G, 0}, DAWNPIPER, {160, 32, 424, 1220}},
-      {{"**auto**", "auto", "capuchin", G, 0}, OURS, {0}},
-      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "capuchin", F, 0}, OURS_1F1B, {0}}}},
+     {{{"GPipe, recompute", "gpipe", "recompute-stage", G, 0, false}, BASELINE, {120, 28, 348, 644}},
+      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0, false}, BASELINE, {128, 28, 348, 720}},
+      {{"dawnpiper", "dawnpiper", "capuchin", G, 0, false}, DAWNPIPER, {160, 32, 424, 1220}},
+      {{"**auto**", "auto", "capuchin", G, 0, false}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, G, PAPER_CEILING, false}, CEILING, {0}},
+      {{"GPipe, recompute by layers", "gpipe", "recompute-layers", G, 0, false}, EXTRA, {0}},
+      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0, false}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "capuchin", F, 0, false}, OURS_1F1B, {0}}}},
     {1,
      8,
      false,
-     {{{"ZeRO-2", NULL, NULL, G, 2}, BASELINE, {128, 16, 224, 824}},
-      {{"ZeRO-3", NULL, NULL, G, 3}, BASELINE, {128, 16, 208, 808}},
-      {{"GPipe", "gpipe", "none", G, 0}, BASELINE, {88, 16, 256, 480}},
-      {{"vPipe-S", "vpipe", "none", G, 0}, BASELINE, {88, 16, 256, 264}},
-      {{"dawnpiper", "dawnpiper", "none", G, 0}, DAWNPIPER, {136, 16, 320, 560}},
-      {{"**auto**", "auto", "none", G, 0}, OURS, {0}},
-      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0}, EXTRA, {0}},
-      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "none", F, 0}, OURS_1F1B, {0}}}},
+     {{{"ZeRO-2", NULL, NULL, G, 2, false}, BASELINE, {128, 16, 224, 824}},
+      {{"ZeRO-3", NULL, NULL, G, 3, false}, BASELINE, {128, 16, 208, 808}},
+      {{"GPipe", "gpipe", "none", G, 0, false}, BASELINE, {88, 16, 256, 480}},
+      {{"vPipe-S", "vpipe", "none", G, 0, true}, BASELINE, {88, 16, 256, 264}},
+      {{"dawnpiper", "dawnpiper", "none", G, 0, false}, DAWNPIPER, {136, 16, 320, 560}},
+      {{"**auto**", "auto", "none", G, 0, false}, OURS, {0}},
+      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
+      {{"vPipe-S, moved until it fits", "vpipe", "none", G, 0, false}, EXTRA, {0}},
+      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "none", F, 0, false}, OURS_1F1B, {0}}}},
     {1,
      8,
      true,
-     {{{"GPipe, recompute", "gpipe", "recompute-layers", G, 0}, BASELINE, {208, 48, 664, 1384}},
-      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0}, BASELINE, {208, 56, 664, 1424}},
-      {{"dawnpiper", "dawnpiper", "capuchin", G, 0}, DAWNPIPER, {280, 60, 800, 2180}},
-      {{"**auto**", "auto", "capuchin", G, 0}, OURS, {0}},
-      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "capuchin", F, 0}, OURS_1F1B, {0}}}},
+     {{{"GPipe, recompute", "gpipe", "recompute-stage", G, 0, false}, BASELINE, {208, 48, 664, 1384}},
+      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0, false}, BASELINE, {208, 56, 664, 1424}},
+      {{"dawnpiper", "dawnpiper", "capuchin", G, 0, false}, DAWNPIPER, {280, 60, 800, 2180}},
+      {{"**auto**", "auto", "capuchin", G, 0, false}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, G, PAPER_CEILING, false}, CEILING, {0}},
+      {{"GPipe, recompute by layers", "gpipe", "recompute-layers", G, 0, false}, EXTRA, {0}},
+      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0, false}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "capuchin", F, 0, false}, OURS_1F1B, {0}}}},
     {2,
      4,
      false,
-     {{{"PipeDream", "pipedream", "none", P, 0}, BASELINE, {16, 2, 40, 70}},
-      {{"vPipe-AS", "vpipe", "none", P, 0}, BASELINE, {16, 2, 40, 48}},
-      {{"dawnpiper", "dawnpiper", "none", P, 0}, DAWNPIPER, {32, 3, 78, 150}},
-      {{"**auto**", "auto", "none", P, 0}, OURS, {0}},
-      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0}, EXTRA, {0}},
-      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0}, EXTRA, {0}}}},
+     {{{"PipeDream", "pipedream", "none", P, 0, false}, BASELINE, {16, 2, 40, 70}},
+      {{"vPipe-AS", "vpipe", "none", P, 0, true}, BASELINE, {16, 2, 40, 48}},
+      {{"dawnpiper", "dawnpiper", "none", P, 0, false}, DAWNPIPER, {32, 3, 78, 150}},
+      {{"**auto**", "auto", "none", P, 0, false}, OURS, {0}},
+      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0, false}, EXTRA, {0}},
+      {{"vPipe-AS, moved until it fits", "vpipe", "none", P, 0, false}, EXTRA, {0}},
+      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0, false}, EXTRA, {0}}}},
     {2,
      4,
      true,
-     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0}, BASELINE, {46, 8, 110, 300}},
-      {{"dawnpiper", "dawnpiper", "capuchin", P, 0}, DAWNPIPER, {84, 10, 192, 480}},
-      {{"**auto**", "auto", "capuchin", P, 0}, OURS, {0}}}},
+     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0, false}, BASELINE, {46, 8, 110, 300}},
+      {{"dawnpiper", "dawnpiper", "capuchin", P, 0, false}, DAWNPIPER, {84, 10, 192, 480}},
+      {{"**auto**", "auto", "capuchin", P, 0, false}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, P, PAPER_CEILING, false}, CEILING, {0}}}},
     {2,
      8,
      false,
-     {{{"PipeDream", "pipedream", "none", P, 0}, BASELINE, {16, 2, 44, 64}},
-      {{"vPipe-AS", "vpipe", "none", P, 0}, BASELINE, {16, 2, 44, 32}},
-      {{"dawnpiper", "dawnpiper", "none", P, 0}, DAWNPIPER, {40, 5, 84, 128}},
-      {{"**auto**", "auto", "none", P, 0}, OURS, {0}},
-      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0}, EXTRA, {0}},
-      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0}, EXTRA, {0}}}},
+     {{{"PipeDream", "pipedream", "none", P, 0, false}, BASELINE, {16, 2, 44, 64}},
+      {{"vPipe-AS", "vpipe", "none", P, 0, true}, BASELINE, {16, 2, 44, 32}},
+      {{"dawnpiper", "dawnpiper", "none", P, 0, false}, DAWNPIPER, {40, 5, 84, 128}},
+      {{"**auto**", "auto", "none", P, 0, false}, OURS, {0}},
+      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0, false}, EXTRA, {0}},
+      {{"vPipe-AS, moved until it fits", "vpipe", "none", P, 0, false}, EXTRA, {0}},
+      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0, false}, EXTRA, {0}}}},
     {2,
      8,
      true,
-     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0}, BASELINE, {58, 16, 144, 214}},
-      {{"dawnpiper", "dawnpiper", "capuchin", P, 0}, DAWNPIPER, {100, 22, 248, 528}},
-      {{"**auto**", "auto", "capuchin", P, 0}, OURS, {0}}}},
+     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0, false}, BASELINE, {58, 16, 144, 214}},
+      {{"dawnpiper", "dawnpiper", "capuchin", P, 0, false}, DAWNPIPER, {100, 22, 248, 528}},
+      {{"**auto**", "auto", "capuchin", P, 0, false}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, P, PAPER_CEILING, false}, CEILING, {0}}}},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -119,8 +130,9 @@ enum { PARTS = sizeof parts / sizeof *parts };
 /* Samples as the tables count them. */
 typedef struct results {
     int64_t batch[PARTS][LINES_MAX][PAPER_MODELS];
-    int64_t sizes[PAPER_MODELS], zero2[PAPER_MODELS];
+    int64_t sizes[PAPER_MODELS];
     const char *profile;
+    paper_figures figures[PAPER_MODELS];
 } results;
 
 /* Table 1 counts mini-batches, which the stages cut into as many micro-batches (ZeRO: into shares); Table 2 counts
@@ -137,6 +149,7 @@ static ons_status *measure(int index, results *r) {
             status = paper_largest(&m, &parts[p].lines[i].method, parts[p].stages, &rows);
             r->batch[p][i][index] = parts[p].table == 1 ? rows * parts[p].stages : rows;
         }
+    if (status == NULL) status = paper_figures_measure(&m, &r->figures[index]);
     paper_model_close(&m);
     return status;
 }
@@ -173,13 +186,13 @@ static void print_table(FILE *out, const results *r, int table) {
 
 typedef struct tally {
     double log_sum;
-    int cells, reached;
+    int cells, reached, impossible;
 } tally;
 
 /* Our advantage over a baseline, beside the paper's own. A baseline that fits not even one sample is counted as one. */
 static void print_advantage(FILE *out, const results *r, int p, int i, int ours, tally *t) {
     const part *at = &parts[p];
-    int theirs = find(at, DAWNPIPER);
+    int theirs = find(at, DAWNPIPER), limit = find(at, CEILING);
     fprintf(out, "| %d | %u | %s | %s |", at->table, at->stages, at->optimised ? "yes" : "no",
             at->lines[i].method.title);
     for (int k = 0; k < PAPER_MODELS; ++k) {
@@ -188,10 +201,12 @@ static void print_advantage(FILE *out, const results *r, int p, int i, int ours,
         double own = (double)r->batch[p][ours][k] / (double)base;
         double paper = (double)at->lines[theirs].paper[k] / at->lines[i].paper[k];
         bool reached = own >= paper * (1 - 1e-9);
-        fprintf(out, " %.2f (%.2f) %s |", own, paper, reached ? "✓" : "✗");
+        bool possible = limit < 0 || (double)r->batch[p][limit][k] >= paper * (double)base;
+        fprintf(out, " %.2f (%.2f) %s |", own, paper, reached ? "✓" : possible ? "✗" : "∅");
         t->log_sum += log((own > 0 ? own : 0.01) / paper);
         t->cells += 1;
         t->reached += reached;
+        t->impossible += !reached && !possible;
     }
     fprintf(out, "\n");
 }
@@ -205,9 +220,11 @@ static void print_advantages(FILE *out, const results *r, int table, role wanted
         for (int i = 0; parts[p].table == table && parts[p].lines[i].method.title != NULL; ++i)
             if (parts[p].lines[i].role == BASELINE && parts[p].lines[i].method.zero == 0)
                 print_advantage(out, r, p, i, find(&parts[p], wanted), &all);
-    fprintf(out,
-            "\n%d of %d cells reach the paper's advantage; geometric mean of our advantage over the paper's: %.2f.\n\n",
-            all.reached, all.cells, exp(all.log_sum / all.cells));
+    fprintf(
+        out,
+        "\n%d of %d cells reach the paper's advantage (✓), in %d no plan can (∅); geometric mean of our advantage over "
+        "the paper's: %.2f.\n\n",
+        all.reached, all.cells, all.impossible, exp(all.log_sum / all.cells));
 }
 
 static void print_assumptions(FILE *out, const results *r) {
@@ -260,6 +277,7 @@ static void print_report(FILE *out, const results *r) {
             "Every stage then holds all micro-batches, so that models of equal layers are balanced in memory however\n"
             "they are cut by time, and nothing is left to gain without memory optimisation.\n\n");
     print_advantages(out, r, 1, OURS);
+    paper_figures_print(out, r->figures);
 }
 
 static ons_status *write_report(const results *r) {

@@ -5,11 +5,13 @@
  * recompute it is to keep what leaves the layer and to drop what only the layer itself uses; all of it runs again when
  * the layer's backward part begins.
  *
- *   recompute-layers  every layer; or the whole stage as if it were one layer, which is torchgpipe's way ("checkpoint")
- * and needs less while micro-batches wait, more while one runs. What needs less is taken. vpipe-layers      vPipe (Zhao
- * et al., TPDS 2022): layers are swapped from the stage's first on, whose backward parts are the longest way off, as
- * long as the copies hide behind computation; then recomputed, the least time for a byte first, until the stage fits.
- * Where it still does not, everything is swapped or recomputed.
+ *   recompute-stage   the whole stage as if it were one layer, which is torchgpipe's way ("checkpoint"): a micro-batch
+ *                     that waits needs what arrives alone, the one that runs all of it.
+ *   recompute-layers  every layer, or the whole stage: what needs less.
+ *   vpipe-layers      vPipe (Zhao et al., TPDS 2022): layers are swapped from the stage's first on, whose backward
+ *                     parts are the longest way off, as long as the copies hide behind computation; then recomputed,
+ *                     the least time for a byte first, until the stage fits. Where it still does not, everything is
+ *                     swapped or recomputed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -62,6 +64,23 @@ ons_status *ons_memory_solve_recompute_layers(const ons_stage_problem *problem, 
     if (whole.total < by_layer.total) best = stage;
     if (kept < by_layer.total && kept < whole.total) memset(best, ONS_KEEP, w->tensor_count);
     return ons_stage_close(w, best, ONS_PREFETCH_HIDDEN, arena, solution);
+}
+
+/* --------------------------------------------------------------------------------------------------- recompute-stage
+ */
+
+ons_status *ons_memory_solve_recompute_stage(const ons_stage_problem *problem, ons_memory_workspace *w,
+                                             ons_arena *arena, ons_stage_solution *solution) {
+    ons_walk whole;
+    if (ons_stage_fits(w, problem, solution)) return NULL;
+    int64_t kept = solution->memory.total;
+    uint8_t *decisions = w->decisions[1];
+    memset(decisions, ONS_KEEP, w->tensor_count);
+    for (uint32_t i = 0; i < w->candidate_count; ++i)
+        if (w->tensors[w->candidates[i]].can_recompute) decisions[w->candidates[i]] = ONS_RECOMPUTE;
+    ons_stage_walk(w, decisions, ONS_PREFETCH_HIDDEN, &whole);
+    if (kept < whole.total) memset(decisions, ONS_KEEP, w->tensor_count);
+    return ons_stage_close(w, decisions, ONS_PREFETCH_HIDDEN, arena, solution);
 }
 
 /* ------------------------------------------------------------------------------------------------------ vpipe-layers

@@ -62,7 +62,7 @@ typedef struct ons_memory_strategy {
 } ons_memory_strategy;
 
 /* "none", "recompute-all", "capuchin", "exact" (enumerates: small stages only); of baselines, by whole layers,
- * "recompute-layers" and "vpipe-layers". NULL where there is none. */
+ * "recompute-stage", "recompute-layers" and "vpipe-layers". NULL where there is none. */
 const ons_memory_strategy *ons_memory_strategy_find(const char *name);
 extern const ons_memory_strategy *const ons_memory_strategies[]; /* ends with NULL */
 

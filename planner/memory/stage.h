@@ -129,6 +129,7 @@ void ons_stage_recompute_all(ons_memory_workspace *workspace, bool swap, ons_pre
                              uint8_t *scratch, ons_walk *walk);
 
 ons_memory_solve ons_memory_solve_none, ons_memory_solve_recompute_all, ons_memory_solve_capuchin,
-    ons_memory_solve_exact, ons_memory_solve_recompute_layers, ons_memory_solve_vpipe_layers;
+    ons_memory_solve_exact, ons_memory_solve_recompute_stage, ons_memory_solve_recompute_layers,
+    ons_memory_solve_vpipe_layers;
 
 #endif

@@ -20,13 +20,16 @@ static const ons_memory_strategy exact = {"exact", ons_memory_solve_exact,
 
 static const ons_memory_strategy recompute_layers = {
     "recompute-layers", ons_memory_solve_recompute_layers,
-    "where it does not fit, compute whole layers again, or the whole stage (torchgpipe)"};
+    "where it does not fit, compute whole layers again, or the whole stage"};
+static const ons_memory_strategy recompute_stage = {
+    "recompute-stage", ons_memory_solve_recompute_stage,
+    "where it does not fit, compute the whole stage again from what arrives (torchgpipe)"};
 static const ons_memory_strategy vpipe_layers = {
     "vpipe-layers", ons_memory_solve_vpipe_layers,
     "swap whole layers as long as that hides, then recompute whole layers until it fits (vPipe)"};
 
 const ons_memory_strategy *const ons_memory_strategies[] = {
-    &none, &recompute_all, &capuchin, &exact, &recompute_layers, &vpipe_layers, NULL};
+    &none, &recompute_all, &capuchin, &exact, &recompute_stage, &recompute_layers, &vpipe_layers, NULL};
 
 const ons_memory_strategy *ons_memory_strategy_find(const char *name) {
     for (const ons_memory_strategy *const *s = ons_memory_strategies; *s != NULL; ++s) {

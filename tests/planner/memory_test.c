@@ -96,7 +96,8 @@ static void check_decisions(const random_stage *stage, const ons_stage_solution 
 }
 
 Test(memory, solutions_are_what_the_judge_says) {
-    static const char *names[] = {"none", "recompute-all", "capuchin", "exact", "recompute-layers", "vpipe-layers"};
+    static const char *names[] = {
+        "none", "recompute-all", "capuchin", "exact", "recompute-stage", "recompute-layers", "vpipe-layers"};
     for (uint64_t seed = 1; seed <= 300; ++seed) {
         random_stage stage;
         renew_arena();
@@ -113,7 +114,8 @@ Test(memory, solutions_are_what_the_judge_says) {
 
 /* A strategy that is given what it asked for can do it, and asks for no more than one that may decide less. */
 Test(memory, least_bytes_are_enough) {
-    static const char *names[] = {"none", "recompute-all", "capuchin", "exact", "recompute-layers", "vpipe-layers"};
+    static const char *names[] = {
+        "none", "recompute-all", "capuchin", "exact", "recompute-stage", "recompute-layers", "vpipe-layers"};
     for (uint64_t seed = 1; seed <= 200; ++seed) {
         random_stage stage;
         renew_arena();

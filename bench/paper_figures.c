@@ -1,0 +1,208 @@
+#include "bench/paper_figures.h"
+
+#include <math.h>
+
+#include "planner/pipeline_simulation.h"
+
+enum { VPIPE_ASYNC, AUTO_ASYNC, GPIPE, VPIPE_SYNC, AUTO_SYNC };
+
+static const paper_method methods[PAPER_SPEEDS] = {
+    [VPIPE_ASYNC] = {"vPipe-AS", "vpipe", "vpipe-layers", ONS_PIPELINE_PIPEDREAM, 0, false},
+    [AUTO_ASYNC] = {"auto, asynchronous", "auto", "capuchin", ONS_PIPELINE_PIPEDREAM, 0, false},
+    [GPIPE] = {"GPipe", "gpipe", "recompute-stage", ONS_PIPELINE_GPIPE, 0, false},
+    [VPIPE_SYNC] = {"vPipe-S", "vpipe", "vpipe-layers", ONS_PIPELINE_GPIPE, 0, false},
+    [AUTO_SYNC] = {"auto, 1F1B", "auto", "capuchin", ONS_PIPELINE_1F1B, 0, false},
+};
+
+static const paper_method vpipe_plain = {"vPipe-AS, nothing optimised", "vpipe", "none",
+                                         ONS_PIPELINE_PIPEDREAM,        0,       true};
+static const paper_method gpipe_plain = {"GPipe, nothing optimised", "gpipe", "none", ONS_PIPELINE_GPIPE, 0, false};
+static const paper_method pipedream = {"PipeDream", "pipedream", "none", ONS_PIPELINE_PIPEDREAM, 0, false};
+static const paper_method memory_balanced = {
+    "memory-balanced", "memory-balanced", "none", ONS_PIPELINE_PIPEDREAM, 0, false};
+static const paper_method compute_balanced = {
+    "compute-balanced, recomputed", "compute-balanced", "recompute-layers", ONS_PIPELINE_PIPEDREAM, 0, false};
+
+/* ----------------------------------------------------------------------------------------------------------- measure
+ */
+
+static ons_status *simulate(const ons_planned *planned, ons_arena *arena, double *samples) {
+    ons_pipeline_forecast forecast;
+    ons_pipeline_setup setup = {
+        .problem = &planned->problem, .first = planned->partition.first, .solutions = planned->solutions};
+    ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
+    *samples = forecast.samples_per_second;
+    ons_simulation_free(forecast.simulation);
+    return NULL;
+}
+
+/* Samples per second, 0 where it does not fit; and every stage, where that is asked for. */
+static ons_status *look(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, double *samples,
+                        paper_stages *each) {
+    ons_planned planned;
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    *samples = 0;
+    ons_status *status = paper_plan(m, method, stages, rows, arena, &planned);
+    bool fits = status == NULL && planned.partition.feasible;
+    if (fits) status = simulate(&planned, arena, samples);
+    if (each != NULL) {
+        each->rows = rows;
+        each->fits = fits;
+        for (uint32_t i = 0; i < stages && fits; ++i) {
+            each->seconds[i] = planned.solutions[i].seconds;
+            each->bytes[i] = planned.solutions[i].memory.total;
+        }
+    }
+    ons_arena_free(arena);
+    return status;
+}
+
+static ons_status *measure_speeds(paper_model *m, uint32_t stages, paper_speeds *s) {
+    int64_t most = 0;
+    s->stages = stages;
+    ONS_TRY(paper_largest(m, &methods[VPIPE_ASYNC], stages, &most));
+    for (int p = 0; p < PAPER_POINTS; ++p) {
+        s->rows[p] = most * (p + 1) / PAPER_POINTS;
+        for (int k = 0; k < PAPER_SPEEDS && s->rows[p] > 0; ++k)
+            ONS_TRY(look(m, &methods[k], stages, s->rows[p], &s->samples[p][k], NULL));
+        fprintf(stderr, "%-9s %u stages  speeds at %lld\n", m->subject->name, stages, (long long)s->rows[p]);
+    }
+    return NULL;
+}
+
+static double waste(const paper_stages *s, uint32_t stages) {
+    double sum = 0, most = 0;
+    for (uint32_t i = 0; i < stages; ++i) {
+        sum += (double)s->bytes[i];
+        most = fmax(most, (double)s->bytes[i]);
+    }
+    return most > 0 ? 1 - sum / (most * stages) : NAN;
+}
+
+static ons_status *measure_waste(paper_model *m, const paper_method *method, uint32_t stages, double *result) {
+    int64_t rows = 0;
+    double samples;
+    paper_stages each = {0};
+    ONS_TRY(paper_largest(m, method, stages, &rows));
+    if (rows > 0) ONS_TRY(look(m, method, stages, rows, &samples, &each));
+    *result = waste(&each, stages);
+    return NULL;
+}
+
+static ons_status *measure_balance(paper_model *m, paper_balance *b) {
+    ONS_TRY(measure_waste(m, &gpipe_plain, 4, &b->waste_gpipe));
+    ONS_TRY(measure_waste(m, &pipedream, 8, &b->waste_pipedream));
+    ONS_TRY(paper_largest(m, &memory_balanced, 4, &b->rows));
+    if (b->rows == 0) return NULL;
+    ONS_TRY(look(m, &memory_balanced, 4, b->rows, &b->memory_balanced, NULL));
+    return look(m, &compute_balanced, 4, b->rows, &b->compute_balanced, NULL);
+}
+
+/* Section 5.4: two and a half times what vPipe can do without memory optimisation. */
+static ons_status *measure_stages(paper_model *m, paper_figures *f) {
+    int64_t rows = 0;
+    double samples;
+    ONS_TRY(paper_largest(m, &vpipe_plain, 8, &rows));
+    rows = rows * 5 / 2;
+    if (rows == 0) return NULL;
+    ONS_TRY(look(m, &methods[VPIPE_ASYNC], 8, rows, &samples, &f->vpipe));
+    return look(m, &methods[AUTO_ASYNC], 8, rows, &samples, &f->ours);
+}
+
+ons_status *paper_figures_measure(paper_model *m, paper_figures *f) {
+    ONS_TRY(measure_balance(m, &f->balance));
+    ONS_TRY(measure_stages(m, f));
+    ONS_TRY(measure_speeds(m, 4, &f->speeds[0]));
+    return measure_speeds(m, 8, &f->speeds[1]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- print
+ */
+
+static void print_balance(FILE *out, const paper_figures *figures) {
+    fprintf(out,
+            "## Figures 2 and 3: memory waste\n\n"
+            "1 − Σ peak / (stages · largest peak), without memory optimisation, at the largest batch that fits.\n\n"
+            "| model | GPipe, 4 devices | PipeDream, 8 devices |\n|---|---|---|\n");
+    for (int k = 0; k < PAPER_MODELS; ++k)
+        fprintf(out, "| %s | %.0f %% | %.0f %% |\n", paper_subjects[k].name, 100 * figures[k].balance.waste_gpipe,
+                100 * figures[k].balance.waste_pipedream);
+    fprintf(
+        out,
+        "\n## Figure 9: balance memory, or balance time and recompute\n\n"
+        "PipeDream's schedule, 4 devices, whole layers, at the largest micro-batch that the memory-balanced split "
+        "fits\n"
+        "as it is; samples per second, simulated.\n\n"
+        "| model | micro-batch | memory-balanced | compute-balanced, recomputed | ratio |\n|---|---|---|---|---|\n");
+    for (int k = 0; k < PAPER_MODELS; ++k) {
+        const paper_balance *b = &figures[k].balance;
+        fprintf(out, "| %s | %lld | %.1f | %.1f | %.2f |\n", paper_subjects[k].name, (long long)b->rows,
+                b->memory_balanced, b->compute_balanced, b->compute_balanced / b->memory_balanced);
+    }
+    fprintf(out, "\n");
+}
+
+static void print_one_method(FILE *out, const char *model, const char *method, const paper_stages *s) {
+    double least = INFINITY, most = 0, bytes = 0;
+    for (int i = 0; i < 8 && s->fits; ++i) {
+        least = fmin(least, s->seconds[i]);
+        most = fmax(most, s->seconds[i]);
+        bytes += (double)s->bytes[i];
+    }
+    fprintf(out, "| %s | %lld | %s |", model, (long long)s->rows, method);
+    if (!s->fits)
+        fprintf(out, " does not fit | | |\n");
+    else
+        fprintf(out, " %.3f s | %.1f %% | %.1f GiB |\n", most, 100 * (most - least) / most, bytes / 8 / 1073741824.0);
+}
+
+static void print_stages(FILE *out, const paper_figures *figures) {
+    fprintf(
+        out,
+        "## Figure 8: time and memory of every stage\n\n"
+        "Asynchronous, 8 devices, a micro-batch of 2.5 times what vPipe fits without memory optimisation. The spread "
+        "is\n"
+        "(slowest − fastest) / slowest; the paper has 7.7 %% and vPipe 35.8 %% on T5, and 17.8 %% more memory used.\n\n"
+        "| model | micro-batch | method | slowest stage | spread | memory used, mean |\n|---|---|---|---|---|---|\n");
+    for (int k = 0; k < PAPER_MODELS; ++k) {
+        print_one_method(out, paper_subjects[k].name, "vPipe-AS", &figures[k].vpipe);
+        print_one_method(out, paper_subjects[k].name, "auto", &figures[k].ours);
+    }
+    fprintf(out, "\n");
+}
+
+static void print_speeds(FILE *out, const char *name, const paper_speeds *s, double paper) {
+    double sum = 0;
+    int count = 0;
+    for (int p = 0; p < PAPER_POINTS; ++p) {
+        fprintf(out, "| %s | %u | %lld |", name, s->stages, (long long)s->rows[p]);
+        for (int k = 0; k < PAPER_SPEEDS; ++k)
+            fprintf(out, s->samples[p][k] > 0 ? " %.2f |" : " - |", s->samples[p][k]);
+        fprintf(out, "\n");
+        if (s->samples[p][VPIPE_ASYNC] > 0) {
+            sum += s->samples[p][AUTO_ASYNC] / s->samples[p][VPIPE_ASYNC];
+            ++count;
+        }
+    }
+    fprintf(out, "| **%s** | **%u** | **mean over vPipe-AS** | | **%.2f**", name, s->stages, sum / count);
+    if (paper > 0) fprintf(out, " (%.2f)", paper);
+    fprintf(out, " | | | |\n");
+}
+
+void paper_figures_print(FILE *out, const paper_figures figures[static PAPER_MODELS]) {
+    static const double paper[2][PAPER_MODELS] = {{1.2, 1.12, 1.32, 1.24}, {0, 1.15, 1.34, 0}};
+    fprintf(out,
+            "## Figures 6 and 7: samples per second\n\n"
+            "Simulated, at sixths of the largest micro-batch that vPipe-AS fits; with memory optimisation where it is\n"
+            "needed. '-': it does not fit. In parentheses the paper's mean of DawnPiper over vPipe, asynchronous.\n\n"
+            "| model | devices | micro-batch |");
+    for (int k = 0; k < PAPER_SPEEDS; ++k) fprintf(out, " %s |", methods[k].title);
+    fprintf(out, "\n|---|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < 2; ++i)
+        for (int k = 0; k < PAPER_MODELS; ++k)
+            print_speeds(out, paper_subjects[k].name, &figures[k].speeds[i], paper[i][k]);
+    fprintf(out, "\n");
+    print_stages(out, figures);
+    print_balance(out, figures);
+}
