@@ -117,7 +117,8 @@ ons_status *ons_device_speed_measure(ons_device *device, int threads, ons_device
     measuring m = {.device = device};
     ons_status *status = set_up(&m, threads);
     if (status == NULL) {
-        speed->flops = 2.0 * WIDE * (MULTIPLY_ADDS / CHAINS * CHAINS) * threads / best_of(&m, compute_task);
+        const int64_t rounds = MULTIPLY_ADDS / CHAINS; /* whole ones, as compute_task makes them */
+        speed->flops = 2.0 * WIDE * (double)(rounds * CHAINS) * threads / best_of(&m, compute_task);
         speed->memory_bandwidth = (double)ARRAYS * ARRAY_BYTES / best_of(&m, memory_task);
         measure_copy(&m, m.arrays[0], &speed->link_bandwidth, &speed->link_latency);
         measure_copy(&m, m.host, &speed->host_bandwidth, &speed->host_latency);

@@ -48,11 +48,11 @@ tidy_file() {
 
 check_tidy() {
     local bin
-    ./bazelw build //third_party/onnx:onnx_proto_c || return 1
+    ./bazelw build //third_party/onnx:onnx_proto_c //planner:profiles || return 1
     bin=$(./bazelw info bazel-bin 2>/dev/null)
     mkdir -p "$cache"
     export cache
-    export tidy_flags="-std=gnu17 -D_GNU_SOURCE -fopenmp -Iinclude -iquote . -isystem $bin/third_party/onnx"
+    export tidy_flags="-std=gnu17 -D_GNU_SOURCE -fopenmp -Iinclude -iquote . -iquote $bin -isystem $bin/third_party/onnx"
     export -f digest tidy_file
     # shellcheck disable=SC2016  # for the inner shell
     sources '*.c' | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
