@@ -158,16 +158,30 @@ static ons_status *find_crossing(search *x, const candidates *c, answer *best, u
     return NULL;
 }
 
-/* The loop of AdjacentPartition and of BiPar over the candidate cuts. The compute-balanced cut comes first and fits as
- * it is, or not: the case with which AdjacentPartition begins. */
+/* The case with which AdjacentPartition begins: two stages that fit as they are at the compute-balanced cut, which is
+ * then taken as it stands, unless sending over it takes longer than a stage. */
+static bool fits_as_is(const search *x, const ons_span *s, uint32_t cut) {
+    const ons_planning_problem *p = x->problem;
+    if (s->high != s->low + 1) return false;
+    double left = ons_work_seconds(p->work, s->first, cut), right = ons_work_seconds(p->work, cut, s->end);
+    if (ons_judge_transfer(x->judge, cut) > fmin(left, right)) return false;
+    return p->capacity_bytes == 0 || (ons_judge_bytes(x->judge, s->first, cut, s->low) <= p->capacity_bytes &&
+                                      ons_judge_bytes(x->judge, cut, s->end, s->high) <= p->capacity_bytes);
+}
+
+/* The loop of AdjacentPartition and of BiPar over the candidate cuts. */
 static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
     const ons_span *s = &best->span;
     uint32_t stage = middle_stage(s), at;
+    bool ended;
     ons_balanced_cuts interval = ons_balance(x->problem, s, stage);
+    if (fits_as_is(x, s, interval.compute)) {
+        candidates compute = {&interval.compute, 1, true};
+        return scan(x, &compute, 0, 1, best, &ended);
+    }
     candidates c = {cuts, ons_identify_and_sort(&x->finder, s, stage, &interval, cuts),
                     interval.compute <= interval.memory};
     if (c.count > x->most_candidates) x->most_candidates = c.count;
-    bool ended;
     if (c.count <= SHORT_LIST) return scan(x, &c, 0, c.count, best, &ended);
     ONS_TRY(scan(x, &c, 0, 1, best, &ended));
     if (ended) return NULL;

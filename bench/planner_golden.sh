@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# How far dawnpiper and auto are from exact on the golden models, as a Markdown table. After
+# ./bazelw build //tools:onstage, from the root of the repository: bench/planner_golden.sh > bench/results/planner_golden_gap.md
+set -euo pipefail
+
+onstage=${ONSTAGE:-bazel-bin/tools/onstage}
+profile=a100-40gb
+reserve=$(sed -n 's/.*"reserve_bytes":[[:space:]]*\([0-9]*\).*/\1/p' "planner/profiles/$profile.json")
+plan=$(mktemp)
+trap 'rm -f "$plan"' EXIT
+
+# The first number of this name in the plan; those of stages follow the plan's own.
+field() { sed -n "s/.*\"$1\":[[:space:]]*\([0-9.e+-]*\).*/\1/p" "$plan"; }
+
+# Bottleneck seconds of strategy $1, or "refused"; the remaining arguments are the command's.
+bottleneck() {
+    local strategy=$1
+    shift
+    if "$onstage" plan "$@" --partition "$strategy" -o "$plan" > /dev/null 2>&1; then
+        field bottleneck_seconds | head -n 1
+    else
+        echo refused
+    fi
+}
+
+gap() { # of $1 to $2, in per cent
+    if [[ $1 == refused ]]; then echo refused; else awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", 100 * (a / b - 1) }'; fi
+}
+
+cat << 'END'
+# dawnpiper and auto against exact on the golden models
+
+`bench/planner_golden.sh`: costs of the analytic model (a100-40gb), 1F1B, the golden run's batch as micro-batch, as many
+micro-batches as stages. The cap is a share of the largest stage's memory in the plan without a cap, after the device's reserve; capuchin.
+
+| model | stages | cap | exact µs | dawnpiper slower % | auto slower % |
+|---|---|---|---|---|---|
+END
+for folder in tests/golden/*/; do
+    model=$(basename "$folder")
+    [[ -f $folder/model.onnx ]] || continue
+    samples=$(sed -n 's/^ "batch": \([0-9]*\).*/\1/p' "$folder/golden.json")
+    loss=$(sed -n 's/^ "loss": "\([a-z0-9_]*\)".*/\1/p' "$folder/golden.json")
+    for stages in 2 4; do
+        arguments=("$folder/model.onnx" --batch $((samples * stages)) --loss "$loss" --stages "$stages"
+            --device-profile "$profile")
+        exact=$(bottleneck exact "${arguments[@]}")
+        [[ $exact != refused ]] || { echo "$model: no plan" >&2; exit 1; }
+        largest=$(field memory_bytes | sort -n | tail -n 1)
+        for share in 100 85 70; do
+            capped=("${arguments[@]}" --memory $((reserve + largest * share / 100)))
+            exact=$(bottleneck exact "${capped[@]}")
+            if [[ $exact == refused ]]; then
+                echo "| $model | $stages | $share % | refused | $(bottleneck dawnpiper "${capped[@]}") | $(bottleneck auto "${capped[@]}") |"
+                continue
+            fi
+            echo "| $model | $stages | $share % | $(awk -v s="$exact" 'BEGIN { printf "%.2f", 1e6 * s }') |" \
+                "$(gap "$(bottleneck dawnpiper "${capped[@]}")" "$exact") | $(gap "$(bottleneck auto "${capped[@]}")" "$exact") |"
+        done
+    done
+done
