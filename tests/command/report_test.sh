@@ -52,7 +52,7 @@ if succeeds "${pipeline[@]}" --report r.html && whole r.html &&
         'NVIDIA A100 datasheet' 'not given; the usual one' 'prefers-color-scheme:dark' '@media print'; then pass "$name"; fi
 
 begin "the terminal says it in short"
-if succeeds "${pipeline[@]}" --report r.html && printed '^largest batch that fits: [0-9]+, ' &&
+if succeeds "${pipeline[@]}" --report r.html && printed '^largest batch that fits: (at least )?[0-9]+, ' &&
     printed '^most memory is owned by ' && printed '^fewest devices for a batch of 16:' &&
     printed '^ +v100-16gb +1 ' && printed '^wrote the report r.html$'; then pass "$name"; fi
 
@@ -136,5 +136,10 @@ refuses 5 "--report: none/r.html cannot be written" "${plan[@]}" --report none/r
 begin "the model is not overwritten"
 cp "$golden/mlp/model.onnx" own.onnx
 refuses 1 "would take the place of what the model reads" plan own.onnx --report own.onnx
+
+begin "plan and report as outputs of a build"
+planned=$root/tests/command/planned
+if whole "$planned.html" && holds "$planned.html" 'model.onnx' 'EUR per million samples' &&
+    "$root/tests/command/json_check" "$planned.json" >/dev/null 2>"$work/stderr"; then pass "$name"; fi
 
 report_and_exit
