@@ -25,19 +25,22 @@ def _plan_impl(ctx):
     plan = ctx.actions.declare_file(ctx.label.name + ".json")
     report = ctx.actions.declare_file(ctx.label.name + ".html")
     arguments = ctx.actions.args()
+    arguments.add(ctx.executable.tool)
     arguments.add("plan")
     if ctx.file.model:
         arguments.add(ctx.file.model)
     arguments.add_all([ctx.expand_location(each, ctx.attr.data) for each in ctx.attr.arguments])
     arguments.add("--out", plan)
     arguments.add("--report", report)
-    ctx.actions.run(
-        executable = ctx.executable.tool,
+    arguments.add("--reproducible")
+    ctx.actions.run_shell(
+        command = '"$@" >/dev/null',  # what it says stands in the report, too
+        tools = [ctx.executable.tool],
         arguments = [arguments],
         inputs = ctx.files.data + ([ctx.file.model] if ctx.file.model else []),
         outputs = [plan, report],
         mnemonic = "OnnxPlan",
-        progress_message = "Planning %{label}",
+        progress_message = "Planning %s" % ctx.label,
     )
     return [
         DefaultInfo(files = depset([plan, report]), runfiles = ctx.runfiles(files = [plan, report])),
