@@ -43,13 +43,14 @@ static ons_status *print(const ons_capacity_report *r, write_report *write, char
     if (out == NULL) return ons_status_out_of_memory();
     write(r, out);
     bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return NULL;
+    if (fclose(out) == 0 && !failed && *text != NULL) return NULL;
     free(*text);
     *text = NULL;
     return ons_status_out_of_memory();
 }
 
 static ons_status *write_file(const char *path, const char *text) {
+    if (text == NULL) return ons_status_out_of_memory();
     ons_file_writer *writer;
     ONS_TRY(ons_file_writer_open(path, &writer));
     ons_status *status = ons_file_write(writer, text, strlen(text));
@@ -59,7 +60,7 @@ static ons_status *write_file(const char *path, const char *text) {
 }
 
 static ons_status *make(ons_capacity_report *r, const char *path, char **text) {
-    char *page;
+    char *page = NULL;
     ONS_TRY(gather(r));
     ONS_TRY(print(r, ons_report_write_page, &page));
     ons_status *status = write_file(path, page);
