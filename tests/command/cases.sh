@@ -57,7 +57,7 @@ refuses() {
     local code=$1 pattern=$2 before lines
     before=$(snapshot)
     run "${@:3}"
-    lines=$(grep -vc '^Try ' "$work/stderr")
+    lines=$(grep -vcE '^(Try |information\.$)' "$work/stderr")
     if ((status != code)); then
         fail "$name" "exit code $status instead of $code"
     elif ((lines != 1)); then

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# `onstage plan` and `onstage simulate`: cost graphs, plan files, caps that cannot be met, and every kind of bad input.
+set -uo pipefail
+source "${BASH_SOURCE[0]%/*}/cases.sh"
+json_check=$root/tests/command/json_check
+resnet=$examples/data/profiles/pipedream/resnet50.txt
+gpt=$golden/gpt_decomposed/model.onnx
+cost=(plan --cost-graph "$resnet")
+
+# A plan with swaps and recomputed tensors in ./plan.json.
+make_plan() { succeeds "${cost[@]}" --stages 4 --memory 8GiB --device-profile a100-40gb -o plan.json; }
+
+is_json() {
+    "$json_check" "$1" >/dev/null 2>"$work/stderr" && return 0
+    fail "$name" "$1 is no JSON"
+    return 1
+}
+
+# ------------------------------------------------------------------------------------------------------------ cost graphs
+# Bottlenecks of PipeDream's own planner, ms: stages 2, 4, 8.
+for case in alexnet:43.075:28.721:28.721 resnet18:130.199:69.523:35.207 squeezenet1_0:144.143:72.954:51.094 \
+    gnmt:45.936:25.868:19.032 resnet50:221.933:111.497:56.684 densenet121:163.085:81.985:41.615 \
+    inception_v3:344.659:177.874:91.970; do
+    IFS=: read -r graph two four eight <<<"$case"
+    for at in 2:$two 4:$four 8:$eight; do
+        begin "$graph over ${at%:*} stages is no slower than PipeDream's planner has it"
+        succeeds plan --cost-graph "$examples/data/profiles/pipedream/$graph.txt" --stages "${at%:*}" || continue
+        slowest=$(sed -n 's/^slowest stage \([0-9.]*\) ms.*/\1/p' "$work/stdout")
+        # Printed to a thousandth of a millisecond.
+        if awk "BEGIN { exit !($slowest > 0 && $slowest <= ${at#*:} + 0.0011) }"; then
+            pass "$name"
+        else
+            fail "$name" "$slowest ms, not ${at#*:}"
+        fi
+    done
+done
+
+begin "a cost graph without a device: free links, any memory, as many micro-batches as stages"
+if succeeds "${cost[@]}" --stages 4 && printed "batch 4 in 4 micro-batches, 4 stages of a device without limits \(any memory"
+then pass "$name"; fi
+
+begin "Piper's profiles"
+if succeeds plan --cost-graph "$examples/data/profiles/piper/gnmt.json" --stages 4; then pass "$name"; fi
+
+begin "a cost graph and a model"
+refuses 1 "either a model .*or --cost-graph" plan "$gpt" --cost-graph "$resnet"
+begin "neither a model nor a cost graph"; refuses 1 "which model\? Give MODEL.onnx or --cost-graph FILE" plan
+begin "a cost graph that does not exist";  refuses 5 "nothing.txt" plan --cost-graph nothing.txt
+begin "a cost graph of no known kind"
+echo "all in all" >graph.txt
+refuses 4 "graph.txt" plan --cost-graph graph.txt
+begin "the largest batch of a cost graph"; refuses 1 "--max-batch" "${cost[@]}" --max-batch
+begin "a batch that a cost graph does not have"; refuses 1 "--batch 7.*--micro-batches" "${cost[@]}" --batch 7
+begin "more stages than nodes";            refuses 1 "stages" "${cost[@]}" --stages 5000
+begin "unknown partition";                 refuses 1 "partition.*best.*dawnpiper" "${cost[@]}" --partition best
+begin "unknown memory strategy";           refuses 1 "memory-strategy.*hope.*capuchin" "${cost[@]}" --memory-strategy hope
+begin "unknown schedule";                  refuses 1 "1f2b.*gpipe" "${cost[@]}" --pipeline 1f2b
+begin "unknown device";                    refuses 5 "v1000.*a100-40gb" "${cost[@]}" --device-profile v1000
+begin "zero stages";                       refuses 1 "--stages" "${cost[@]}" --stages 0
+
+# ------------------------------------------------------------------------------------------------------------------- caps
+for capped in "--cost-graph $resnet --stages 4 --memory 1GiB" \
+    "--cost-graph $resnet --stages 4 --memory 2GiB --device-profile v100-16gb"; do
+    begin "what is said to be the smallest memory works: ${capped##*/}"
+    # shellcheck disable=SC2086
+    run plan $capped
+    bytes=$(sed -n 's/.*smallest memory found that does is --memory \([0-9]*\) .*samples\/s with memory.*/\1/p' "$work/stderr")
+    if ((status != 6)) || [[ -z $bytes ]]; then
+        fail "$name" "exit code $status, not 6 with a memory"
+        continue
+    fi
+    # shellcheck disable=SC2086
+    if succeeds plan ${capped/--memory [0-9]*iB/--memory $bytes}; then pass "$name"; fi
+done
+
+# ------------------------------------------------------------------------------------------------------------ plan files
+begin "a plan is JSON, and simulates to the time that it predicts"
+if make_plan && is_json plan.json && step=$(grep -o 'takes [0-9.]* ms' "$work/stdout") && succeeds simulate plan.json &&
+    printed "^a step $step \(the plan says ${step#takes }\)" && printed "^critical path of"; then pass "$name"; fi
+
+begin "a plan of a model says which graph, sizes and weights it is for"
+if succeeds plan "$gpt" --batch 4 --stages 2 -o plan.json && is_json plan.json; then
+    complete=true
+    for field in '"digest":[[:space:]]*"[0-9a-f]{16}"' '"trainable_digest":[[:space:]]*"[0-9a-f]{16}"' \
+        '"trainable_elements":[[:space:]]*[1-9]' '"loss":' '"dims":'; do
+        grep -qE "$field" plan.json || complete=false
+    done
+    if $complete; then pass "$name"; else fail "$name" "a field is missing"; fi
+fi
+
+begin "another loss, another trained weight: another plan"
+if succeeds plan "$gpt" --batch 4 --reproducible -o a.json && succeeds plan "$gpt" --batch 4 --reproducible --freeze '*bias*' -o b.json
+then
+    if cmp -s <(grep trainable_digest a.json) <(grep trainable_digest b.json); then
+        fail "$name" "the same digest of what is trained"
+    elif ! cmp -s <(grep '"digest"' a.json) <(grep '"digest"' b.json); then
+        fail "$name" "another digest of the same graph"
+    else
+        pass "$name"
+    fi
+fi
+
+begin "--reproducible: the same bytes every time, no times of this run"
+if "$onstage" "${cost[@]}" --stages 4 --reproducible -o a.json | sed 's/a\.json/x/' >a.txt &&
+    "$onstage" "${cost[@]}" --stages 4 --reproducible -o b.json | sed 's/b\.json/x/' >b.txt; then
+    if cmp -s a.json b.json && cmp -s a.txt b.txt && ! grep -q planning_seconds a.json && ! grep -q 'planned in' a.txt; then
+        pass "$name"
+    else
+        fail "$name" "they differ, or a time is left"
+    fi
+fi
+
+begin "a trace of a simulated plan"
+if make_plan && succeeds simulate plan.json --trace trace.json && printed "^wrote trace.json" && is_json trace.json &&
+    grep -q "swap out" trace.json; then pass "$name"; fi
+
+begin "an earlier plan stays where nothing fits"
+echo "an earlier plan" >plan.json
+refuses 6 "smallest memory" "${cost[@]}" --stages 4 --memory 1GiB -o plan.json
+begin "a folder as the plan";             mkdir plan.json; refuses 5 "--out: plan.json is a folder" "${cost[@]}" -o plan.json
+begin "a plan in a folder that is missing"; refuses 5 "--out" "${cost[@]}" -o nowhere/plan.json
+if ((EUID != 0)); then
+    begin "a plan in a folder that is locked"
+    mkdir locked && chmod a-w locked
+    refuses 5 "--out" "${cost[@]}" -o locked/plan.json
+fi
+begin "a plan in place of its cost graph"
+cp "$resnet" graph.txt
+refuses 1 "would take the place of what --cost-graph reads" plan --cost-graph graph.txt -o graph.txt
+
+# --------------------------------------------------------------------------------------------------------------- simulate
+begin "simulate nothing";                 refuses 1 "which plan\? Give PLAN.json" simulate
+begin "simulate two plans";               refuses 1 "one plan at a time.*b.json" simulate a.json b.json
+begin "simulate with an unknown option";  refuses 1 "--bogus" simulate a.json --bogus
+begin "simulate a plan that is missing";  refuses 5 "plan.json" simulate plan.json
+begin "simulate a folder";                mkdir plan.json; refuses 5 "plan.json" simulate plan.json
+begin "simulate what is no JSON";         echo "{" >plan.json; refuses 4 "plan.json: .*line" simulate plan.json
+begin "simulate an empty file";           : >plan.json; refuses 4 "plan.json" simulate plan.json
+begin "simulate other JSON";              echo "{}" >plan.json; refuses 4 "plan.json: 'version' is missing" simulate plan.json
+begin "simulate a plan of a later version"
+if make_plan; then
+    sed -i 's/"version":[[:space:]]*1/"version": 2/' plan.json
+    refuses 3 "plan.json: 'version' is 2; .*plan again" simulate plan.json
+fi
+for damage in 's/"forward_seconds":[[:space:]]*[0-9.e-]*/"forward_seconds": -1/;costs.*forward_seconds' \
+    's/"device":[[:space:]]*2/"device": 3/;decisions.*device' 's/"2F0"/"2F1"/;decisions.*2' \
+    's/"needs_bytes"/"need_bytes"/;costs.*parts.*needs_bytes' 's/"batch":[[:space:]]*4/"batch": "four"/;for: .batch'; do
+    begin "simulate a damaged plan: ${damage#*;}"
+    if make_plan; then
+        sed -i "${damage%;*}" plan.json
+        refuses 4 "plan.json: ${damage#*;}" simulate plan.json
+    fi
+done
+begin "half a plan"
+if make_plan; then
+    head -c "$(($(stat -c %s plan.json) / 2))" plan.json >half.json
+    refuses 4 "half.json: .*line" simulate half.json
+fi
+begin "a trace in place of the plan"
+if make_plan; then refuses 1 "--trace: plan.json would take the place" simulate plan.json --trace plan.json; fi
+begin "a trace that is a folder"
+if make_plan; then mkdir trace.json && refuses 5 "--trace: trace.json is a folder" simulate plan.json --trace trace.json; fi
+
+report_and_exit
