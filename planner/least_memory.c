@@ -1,6 +1,6 @@
 #include "planner/least_memory.h"
 
-enum { GROW_MOST = 256, SHRINK_STEPS = 3, SHRINK_MOST_WORK = 40000 };
+enum { GROW_MOST = 256 };
 
 typedef struct finder {
     ons_planning_problem problem;
@@ -26,28 +26,15 @@ static ons_status *try_capacity(finder *f, int64_t bytes, bool *fits, int64_t *n
 ons_status *ons_least_memory_find(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                   const ons_planned *planned, ons_least_memory *least) {
     finder f = {.problem = *problem, .strategy = strategy};
-    int64_t low = problem->capacity_bytes, high = planned->partition.least_bytes, next = 0;
+    int64_t high = planned->partition.least_bytes, next = 0;
     bool fits = false;
-    double seconds;
-    if (high <= low) high = low + 1;
+    if (high <= problem->capacity_bytes) high = problem->capacity_bytes + 1;
     for (int i = 0; !fits; ++i) {
         ONS_CHECK(i < GROW_MOST && high < INT64_MAX / 2, ONS_OUT_OF_MEMORY, "no memory was found that would do");
         ONS_TRY(try_capacity(&f, high, &fits, &next, &least->step_seconds));
         if (fits) break;
-        low = high;
         high = next > high ? next : high + high / 64 + 1;
     }
     least->capacity_bytes = high;
-    bool quick = (uint64_t)problem->work->node_count * problem->pipeline.stages <= SHRINK_MOST_WORK;
-    for (int i = 0; quick && i < SHRINK_STEPS && low + 1 < least->capacity_bytes; ++i) {
-        int64_t middle = low + (least->capacity_bytes - low) / 2;
-        ONS_TRY(try_capacity(&f, middle, &fits, &next, &seconds));
-        if (fits) {
-            least->capacity_bytes = middle;
-            least->step_seconds = seconds;
-        } else {
-            low = middle;
-        }
-    }
     return try_capacity(&f, 0, &fits, &next, &least->uncapped_seconds);
 }

@@ -10,8 +10,9 @@ typedef struct ons_least_memory {
     double uncapped_seconds; /* of a step with as much memory as it takes */
 } ons_least_memory;
 
-/* `planned`: a search of `problem` in which nothing was feasible. Plans with more and more memory until something is,
- * then with less while it stays so, a fixed number of times. Fails where no memory would do. */
+/* `planned`: a search of `problem` in which nothing was feasible. Plans with the memory that the search found to do,
+ * and more where it does not. (Trying less would mean searches in which nothing fits, which take longest.) Fails where
+ * no memory would do. */
 ons_status *ons_least_memory_find(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                   const ons_planned *planned, ons_least_memory *least);
 
