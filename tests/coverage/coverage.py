@@ -36,7 +36,7 @@ LEARNING_RATE = 2**-10  # onstage keeps both in float32: these are the same numb
 MOMENTUM = 0.875
 TOLERANCE = 1e-4  # of float32 losses, relative
 DOUBLE_TOLERANCE = 1e-7  # of double losses and of the norms of the whole gradient, relative
-SECONDS = 1200  # for one run of onstage
+SECONDS = 3600  # for one run of onstage
 
 
 def make_distinct(module):
