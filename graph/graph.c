@@ -112,7 +112,8 @@ void ons_graph_set_output(ons_graph *graph, ons_node_id node, uint32_t index, on
 
 uint64_t ons_graph_node_key(const ons_graph *graph, ons_node_id id) {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (const char *c = ons_graph_node(graph, ons_graph_node(graph, id)->origin)->name; *c != '\0'; ++c)
+    const ons_node *node = ons_graph_node(graph, id);
+    for (const char *c = node->key != NULL ? node->key : ons_graph_node(graph, node->origin)->name; *c != '\0'; ++c)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     return hash;
 }

@@ -103,6 +103,8 @@ typedef struct ons_node {
     ons_phase phase;
     bool per_step;      /* runs once a step: before the micro-batches, or after them where the phase is ONS_UPDATE */
     ons_node_id origin; /* the forward node that this one was derived from, or itself: keys random numbers */
+    const char *key;    /* of random numbers, where the graph that this one was cut from has another name for the node
+                           that they stand for; NULL: the origin's name */
 } ons_node;
 
 struct ons_graph {

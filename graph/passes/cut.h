@@ -1,0 +1,97 @@
+/* Cuts a training graph into the graphs of its pipeline stages, and puts in what a stage computes again or brings back
+ * from the host.
+ *
+ * A node runs in one stage, and what it makes is sent to the stages that read it, straight from the one to the other.
+ * Three kinds of nodes run in every stage that needs them instead, since sending what they make would be silly or
+ * wrong: views; what runs once before the micro-batches (weights in another layout); and what replaces a value that
+ * several stages hold (the update of a tied weight), so that the copies stay equal.
+ *
+ * The parts of a step:
+ *   begin      once, before the micro-batches
+ *   forward    for every micro-batch; values go to later stages
+ *   backward   for every micro-batch; values go to earlier stages
+ *   end        once, after the micro-batches (of an asynchronous pipeline: after every backward part)
+ */
+#ifndef ONSTAGE_GRAPH_PASSES_CUT_H
+#define ONSTAGE_GRAPH_PASSES_CUT_H
+
+#include "graph/registry.h"
+
+typedef enum ons_part { ONS_PART_BEGIN, ONS_PART_FORWARD, ONS_PART_BACKWARD, ONS_PART_END, ONS_PART_COUNT } ons_part;
+
+typedef enum ons_relief { ONS_RELIEF_SWAP, ONS_RELIEF_RECOMPUTE } ons_relief;
+
+/* What becomes of a value of the forward part that the backward part reads, in the whole graph's ids. */
+typedef struct ons_cut_decision {
+    ons_relief relief;
+    ons_value_id value;    /* not a view; the views of it follow it */
+    ons_node_id out_after; /* swap: the copy to the host starts after this forward node of the value's stage */
+    ons_node_id in_before; /* back before the first backward node that was derived from this forward node; a reader that
+                              comes earlier is served earlier */
+} ons_cut_decision;
+
+typedef struct ons_cut_options {
+    const ons_graph *whole; /* outlives the result's use of its store */
+    const ons_registry *registry;
+    bool repeats;                  /* more than one micro-batch a step: see graph/sequence.h */
+    const uint32_t *stage_of_node; /* of each node of the whole graph: where the plan has it */
+    uint32_t stages;
+    const ons_cut_decision *decisions;
+    uint32_t decision_count;
+    const ons_value_id *kept; /* what the host reads; becomes outputs of the stage that makes it (a parameter or state:
+                                 nothing happens) */
+    size_t kept_count;
+} ons_cut_options;
+
+/* A value that comes from another stage, or goes to one. Between two stages and in one part, both list the same values
+ * in the same order: that of the nodes that make them in the whole graph. */
+typedef struct ons_cut_transfer {
+    ons_value_id value; /* of the stage's graph; where it is received it has no producer and is an ONS_INPUT */
+    uint32_t peer;      /* stage */
+    ons_part part;      /* of both ends: a value of a forward part goes on its way then, also where the other stage
+                           reads it in its backward part alone; one that goes to an earlier stage goes backward */
+    uint32_t number;    /* unique in the whole cut */
+} ons_cut_transfer;
+
+/* A value that leaves the device and comes back. */
+typedef struct ons_cut_swap {
+    ons_value_id value;    /* as the forward part makes or receives it */
+    ons_value_id back;     /* as the backward part reads it: no producer, an ONS_INPUT */
+    ons_node_id out_after; /* of the stage's graph, both */
+    ons_node_id in_before; /* in the backward part: the copy back may start when everything before it has run */
+} ons_cut_swap;
+
+/* One stage. */
+typedef struct ons_cut_stage {
+    ons_graph *graph;             /* owned; nodes in the order in which they run: begin, forward, backward, end */
+    uint32_t end[ONS_PART_COUNT]; /* nodes [end[part - 1], end[part]) run in a part */
+    ons_value_id *value_of; /* of each value of the whole graph: the stage's, as the forward part (or whoever makes
+                               it) has it; ONS_NONE where the stage has none */
+    ons_node_id *original;  /* of each node of the stage's graph: the whole graph's node; of one that runs again the
+                               same as of the first */
+    bool *again;            /* of each node of the stage's graph: runs again */
+    ons_cut_transfer *sends, *receives; /* in the order of part, then of the whole graph's nodes */
+    uint32_t send_count, receive_count;
+    ons_cut_swap *swaps; /* by in_before */
+    uint32_t swap_count;
+} ons_cut_stage;
+
+typedef struct ons_cut {
+    ons_arena *arena; /* owned: all lists */
+    ons_cut_stage *stages;
+    uint32_t stage_count;
+    uint32_t transfer_count;
+} ons_cut;
+
+/* Nodes are moved to another stage than asked for where data would have to flow against the parts' direction: a forward
+ * node to the latest stage that makes its inputs, a backward node to the earliest one. Random numbers stay those of the
+ * original nodes; what runs again leaves out the states and statistics that it would bring up to date once more. With
+ * one stage and no decisions the result is the whole graph in the order of the parts. A decision that cannot be carried
+ * out (no forward value of the stage, a value that its stage does not make and that is to be computed again) is
+ * ONS_INVALID_ARGUMENT and names the value. */
+ons_status *ons_cut_make(const ons_cut_options *options, ons_cut *cut);
+void ons_cut_free(ons_cut *cut); /* a zeroed one is fine */
+
+/* Value names of what comes back or is made again: NAME/back, NAME/again. */
+
+#endif
