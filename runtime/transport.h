@@ -4,8 +4,9 @@
  * be overwritten, `receive` when all of it is there. Both block; each channel is served by a stream of its own, so
  * nothing waits that need not. Messages have the size that both ends expect: anything else is a failure.
  *
- * A failure (a stage that ended with an error, died or does not answer) ends the whole world: every call that waits and
- * every later one returns at once, having done nothing, and `failure` says why.
+ * A failure (a stage that ended with an error, died, left while others still need it, or does not answer) ends the
+ * whole world: every call that waits and every later one returns at once, having done nothing, and `failure` says why.
+ * Buffers of calls that returned are not touched any more.
  */
 #ifndef ONSTAGE_RUNTIME_TRANSPORT_H
 #define ONSTAGE_RUNTIME_TRANSPORT_H
@@ -25,8 +26,9 @@ struct ons_transport {
     const char *name; /* "local", "mpi" */
     uint32_t rank, ranks;
 
-    /* Both ends open with the same three numbers; `number` is unique among the channels of two ranks. Not a meeting: it
-     * returns without the other end. The transport owns the channel. */
+    /* Both ends open with the same three numbers; `number` is unique among the channels of two ranks and below 2^31.
+     * Not a meeting: it returns without the other end. `from` sends, `to` receives, one of them is this rank, and they
+     * differ. The transport owns the channel. */
     ons_status *(*open)(ons_transport *transport, uint32_t from, uint32_t to, uint32_t number, ons_channel **channel);
 
     /* False: the world has failed. Neither allocates in the steady state. */
@@ -37,15 +39,22 @@ struct ons_transport {
      * the end of a step, and for what is done once. */
     bool (*gather)(ons_transport *transport, const void *mine, void *all, size_t bytes);
 
-    /* Ends the world: the others fail with this message ("stage 2: …"). The first failure stays. */
-    void (*fail)(ons_transport *transport, const char *message);
+    /* Ends the world: everybody's `failure` has this code and this message, as it is ("stage 2: …"); `why` stays the
+     * caller's. The first failure stays. */
+    void (*fail)(ons_transport *transport, const ons_status *why);
     /* Why the world has failed, a new status; NULL: it has not. */
     ons_status *(*failure)(ons_transport *transport);
+    /* Whether this rank is the one that tells the user why, so that it is told once: rank 0, or the first one that is
+     * still there. */
+    bool (*tells)(ons_transport *transport);
 
+    /* Without a failure, mpi waits here until every rank has come to its own free: a last gather before it makes sure
+     * that all have ended well. After a failure the rank that tells goes on at once, the others give it time to. */
     void (*free)(ons_transport *transport);
 };
 
-/* `transports[rank]` for the threads of one process; each is freed by itself, the last one frees the world. */
+/* `transports[rank]` for the threads of one process; each is freed by itself, the last one frees the world. A send and
+ * a receive meet: the sender copies from the one buffer into the other, and nothing is held between. */
 ons_status *ons_local_transports_new(uint32_t ranks, ons_transport **transports);
 
 /* This process's end of an MPI world (mpirun, or Slurm's srun). Once a process; free() also leaves MPI. A process that
