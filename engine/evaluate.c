@@ -86,7 +86,7 @@ static ons_status *write_batch(void *context, const ons_unit *unit, size_t first
     const ons_stage_graph *stage = unit->program == e->course.full_unit.program ? &e->course.full : &e->course.rest;
     for (size_t i = 0; i < e->file_count; ++i) {
         ons_value_id output = stage->outputs[e->files[i].index];
-        ONS_TRY(ons_npy_write_rows(e->files[i].writer, ons_program_address(unit->program, output), samples));
+        ONS_TRY(ons_npy_write_rows(e->files[i].writer, ons_program_address(unit->program, output, NULL), samples));
     }
     return NULL;
 }

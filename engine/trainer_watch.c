@@ -75,7 +75,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_
         ons_json_begin_object(w, "grad_norms");
         for (uint32_t i = 0; i < stage->update.trained_count; ++i)
             ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
-                                sqrt(*(const double *)ons_program_address(unit->program, unit->squares[i])));
+                                sqrt(*(const double *)ons_program_address(unit->program, unit->squares[i], NULL)));
         ons_json_end_object(w);
     }
     if (r->validated) {

@@ -24,75 +24,136 @@ static int by_birth(const void *left, const void *right, void *buffers) {
     return by_bytes(left, right, buffers);
 }
 
-/* The lowest gap among those alive at the same time; `spots` are in the order of their offsets. */
-static int64_t first_fit(const spot *spots, uint32_t count, const ons_buffer *buffer, int64_t bytes) {
-    int64_t offset = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        const spot *other = &spots[i];
-        if (other->last < buffer->first || other->first > buffer->last) continue;
-        if (other->offset - offset >= bytes) break;
-        offset = other->end > offset ? other->end : offset;
+/* The buffers of one layout, and how far it has come. */
+typedef struct placing {
+    const ons_liveness *liveness;
+    const bool *slotted, *shared; /* of each buffer: lies in the slot; may not lie in its gaps */
+    const ons_buffer_id *order;
+    uint32_t count;
+    int64_t slot_bytes;
+    spot *spots; /* in the order of their offsets */
+} placing;
+
+/* The lowest gap among those alive at the same time, wholly within the slot or wholly behind it. */
+static int64_t first_fit(const placing *p, uint32_t placed, const ons_buffer *buffer, int64_t bytes, bool shared) {
+    int64_t offset = shared ? p->slot_bytes : 0;
+    for (uint32_t i = 0; i <= placed; ++i) {
+        int64_t end = i < placed ? p->spots[i].offset : INT64_MAX;
+        const spot *other = &p->spots[i];
+        if (i < placed && (other->last < buffer->first || other->first > buffer->last)) continue;
+        if (offset < p->slot_bytes && offset + bytes > p->slot_bytes && end > p->slot_bytes) offset = p->slot_bytes;
+        if (end - offset >= bytes) break;
+        if (i < placed) offset = other->end > offset ? other->end : offset;
     }
     return offset;
 }
 
-static int64_t place_all(const ons_liveness *liveness, const ons_buffer_id *order, uint32_t count, spot *spots,
-                         int64_t *offsets) {
+static void add_spot(placing *p, uint32_t placed, spot added) {
+    uint32_t at = placed;
+    for (; at > 0 && p->spots[at - 1].offset > added.offset; --at) p->spots[at] = p->spots[at - 1];
+    p->spots[at] = added;
+}
+
+/* Those of the slot first, one behind the other: at the end of the forward part all of them are there. */
+static int64_t place_all(placing *p, int64_t *offsets) {
     int64_t top = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        const ons_buffer *buffer = &liveness->buffers[order[i]];
-        int64_t bytes = ons_arena_align(buffer->bytes);
-        int64_t offset = first_fit(spots, i, buffer, bytes);
-        offsets[order[i]] = offset;
-        uint32_t at = i;
-        for (; at > 0 && spots[at - 1].offset > offset; --at) spots[at] = spots[at - 1];
-        spots[at] = (spot){offset, offset + bytes, buffer->first, buffer->last};
-        top = offset + bytes > top ? offset + bytes : top;
+    uint32_t placed = 0;
+    for (int slotted = 1; slotted >= 0; --slotted) {
+        for (uint32_t i = 0; i < p->count; ++i) {
+            ons_buffer_id id = p->order[i];
+            const ons_buffer *buffer = &p->liveness->buffers[id];
+            if (p->slotted[id] != (slotted == 1)) continue;
+            int64_t bytes = ons_arena_align(buffer->bytes);
+            int64_t offset = slotted == 1 ? top : first_fit(p, placed, buffer, bytes, p->shared[id]);
+            offsets[id] = offset;
+            add_spot(p, placed++, (spot){offset, offset + bytes, buffer->first, buffer->last});
+            top = offset + bytes > top ? offset + bytes : top;
+        }
     }
     return top;
 }
 
-static ons_status *find_lower_bound(const ons_liveness *liveness, uint32_t positions, ons_arena *arena,
-                                    int64_t *bound) {
+/* What `slots` micro-batches need at once: all of them keep what is in their slots while one of them runs. */
+static ons_status *find_lower_bound(const placing *p, const ons_layout_options *o, ons_arena *arena, int64_t *bound) {
     int64_t *change;
-    ONS_NEW(change, arena, (size_t)positions + 3);
-    for (uint32_t i = 0; i < liveness->buffer_count; ++i) {
-        const ons_buffer *buffer = &liveness->buffers[i];
-        if (buffer->persistent) continue;
+    ONS_NEW(change, arena, (size_t)o->sequence->count + 3);
+    for (uint32_t i = 0; i < p->count; ++i) {
+        const ons_buffer *buffer = &p->liveness->buffers[p->order[i]];
         change[buffer->first] += ons_arena_align(buffer->bytes);
         change[buffer->last + 1] -= ons_arena_align(buffer->bytes);
     }
     *bound = 0;
-    for (int64_t alive = 0, i = 0; i <= (int64_t)positions; ++i) {
+    for (int64_t alive = 0, i = 0; i <= (int64_t)o->sequence->count; ++i) {
         alive += change[i];
         *bound = alive > *bound ? alive : *bound;
+    }
+    *bound += (o->slots - 1) * p->slot_bytes;
+    return NULL;
+}
+
+/* Sorts the transient buffers into kinds; those in rings are placed by the caller. */
+static void sort_out(const ons_layout_options *o, bool *slotted, bool *shared, ons_buffer_id *order, placing *p) {
+    uint32_t begin = o->sequence->end[ONS_PART_BEGIN], backward = o->sequence->end[ONS_PART_FORWARD];
+    for (uint32_t i = 0; i < o->liveness->buffer_count; ++i) {
+        const ons_buffer *buffer = &o->liveness->buffers[i];
+        if (buffer->persistent || (o->rings != NULL && o->rings[i] > 0)) continue;
+        order[p->count++] = i;
+        bool of_step = buffer->first < begin, forward = !of_step && buffer->first < backward;
+        slotted[i] = o->slots > 1 && forward && buffer->last_read >= backward;
+        shared[i] =
+            of_step || (forward && buffer->last >= backward) || buffer->last >= o->sequence->end[ONS_PART_BACKWARD];
+        if (slotted[i]) p->slot_bytes += ons_arena_align(buffer->bytes);
+    }
+    p->liveness = o->liveness;
+    p->slotted = slotted;
+    p->shared = shared;
+    p->order = order;
+}
+
+static ons_status *place_rings(const ons_layout_options *o, ons_arena_layout *layout) {
+    for (uint32_t i = 0; o->rings != NULL && i < o->liveness->buffer_count; ++i) {
+        if (o->rings[i] == 0 || o->liveness->buffers[i].persistent) continue;
+        int64_t bytes;
+        ONS_CHECK(
+            !__builtin_mul_overflow((int64_t)o->rings[i], ons_arena_align(o->liveness->buffers[i].bytes), &bytes) &&
+                bytes < INT64_MAX / 4 - layout->bytes,
+            ONS_OUT_OF_MEMORY, "the size of what stages send each other overflows");
+        layout->offsets[i] = layout->bytes - (layout->slots - 1) * layout->slot_bytes;
+        layout->bytes += bytes;
+        layout->lower_bound += bytes;
     }
     return NULL;
 }
 
-ons_status *ons_arena_layout_make(const ons_liveness *liveness, uint32_t positions, ons_arena *arena,
-                                  ons_arena_layout *layout) {
-    *layout = (ons_arena_layout){0};
+ons_status *ons_arena_layout_make(const ons_layout_options *o, ons_arena *arena, ons_arena_layout *layout) {
+    *layout = (ons_arena_layout){.slots = o->slots};
     ons_buffer_id *order;
-    spot *spots;
+    bool *slotted, *shared;
     int64_t *other;
-    uint32_t count = 0, total = liveness->buffer_count;
+    uint32_t total = o->liveness->buffer_count;
+    placing p = {0};
     ONS_NEW(order, arena, total + 1);
-    ONS_NEW(spots, arena, total + 1);
+    ONS_NEW(slotted, arena, total + 1);
+    ONS_NEW(shared, arena, total + 1);
+    ONS_NEW(p.spots, arena, total + 1);
     ONS_NEW(other, arena, total + 1);
     ONS_NEW(layout->offsets, arena, total + 1);
-    for (uint32_t i = 0; i < total; ++i) {
-        layout->offsets[i] = other[i] = -1;
-        if (!liveness->buffers[i].persistent) order[count++] = i;
-    }
-    ONS_TRY(find_lower_bound(liveness, positions, arena, &layout->lower_bound));
-    qsort_r(order, count, sizeof order[0], by_bytes, liveness->buffers);
-    layout->bytes = place_all(liveness, order, count, spots, layout->offsets);
-    qsort_r(order, count, sizeof order[0], by_birth, liveness->buffers);
-    int64_t bytes = place_all(liveness, order, count, spots, other);
+    for (uint32_t i = 0; i < total; ++i) layout->offsets[i] = other[i] = -1;
+    sort_out(o, slotted, shared, order, &p);
+    layout->slot_bytes = p.slot_bytes;
+    ONS_TRY(find_lower_bound(&p, o, arena, &layout->lower_bound));
+    qsort_r(order, p.count, sizeof order[0], by_bytes, o->liveness->buffers);
+    layout->bytes = place_all(&p, layout->offsets);
+    qsort_r(order, p.count, sizeof order[0], by_birth, o->liveness->buffers);
+    int64_t bytes = place_all(&p, other);
     if (bytes < layout->bytes) {
         layout->bytes = bytes;
         memcpy(layout->offsets, other, total * sizeof other[0]);
     }
-    return NULL;
+    int64_t waiting;
+    ONS_CHECK(!__builtin_mul_overflow((int64_t)o->slots - 1, p.slot_bytes, &waiting) &&
+                  waiting < INT64_MAX / 4 - layout->bytes,
+              ONS_OUT_OF_MEMORY, "the size of %u micro-batches in flight overflows", o->slots);
+    layout->bytes += waiting;
+    return place_rings(o, layout);
 }

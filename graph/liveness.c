@@ -1,6 +1,7 @@
 #include "graph/liveness.h"
 
 typedef struct finder {
+    const ons_liveness_options *o;
     const ons_graph *graph;
     const ons_registry *registry;
     const ons_sequence *sequence;
@@ -25,20 +26,22 @@ static void find_last_reads(finder *f) {
     const ons_sequence *s = f->sequence;
     for (uint32_t position = 0; position < s->count; ++position) {
         const ons_node *node = ons_graph_node(f->graph, s->nodes[position]);
-        bool repeated = position >= s->begin && position < s->end;
+        uint32_t begin = s->end[ONS_PART_BEGIN], end = s->end[ONS_PART_BACKWARD];
+        bool repeated = position >= begin && position < end;
         for (uint32_t i = 0; i < node->input_count; ++i) {
             if (node->inputs[i] == ONS_NONE) continue;
             uint32_t *last = &f->last_read[node->inputs[i]];
             *last = position > *last ? position : *last;
             ons_node_id maker = ons_graph_value(f->graph, node->inputs[i])->producer;
-            if (s->repeats && repeated && maker != ONS_NONE && f->position[maker] < s->begin && *last < s->end - 1)
-                *last = s->end - 1;
+            if (s->repeats && repeated && maker != ONS_NONE && f->position[maker] < begin && *last < end - 1)
+                *last = end - 1;
         }
     }
 }
 
 static void extend(ons_buffer *buffer, uint32_t position) {
     buffer->last = position > buffer->last ? position : buffer->last;
+    buffer->last_read = position > buffer->last_read ? position : buffer->last_read;
 }
 
 /* Whether the output may take this input's place here. */
@@ -70,6 +73,8 @@ static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32
     f->l->buffer_of_value[id] = buffer;
     extend(&f->l->buffers[buffer], position);
     extend(&f->l->buffers[buffer], f->last_read[id]);
+    if (f->o->stays == NULL || f->o->stays[id] <= f->l->buffers[buffer].last) return;
+    f->l->buffers[buffer].last = f->o->stays[id];
 }
 
 static void place_output(finder *f, const ons_node *node, uint32_t index, uint32_t position) {
@@ -101,7 +106,8 @@ static void place_sources(finder *f) {
             .persistent = is_persistent(value),
             .owner = id,
         };
-        place_value(f, id, add_buffer(f, buffer), 0);
+        if (!buffer.persistent && f->o->arrives != NULL) buffer.first = buffer.last = f->o->arrives[id];
+        place_value(f, id, add_buffer(f, buffer), buffer.first);
     }
 }
 
@@ -115,10 +121,24 @@ static ons_status *check_states(const finder *f) {
     return NULL;
 }
 
-ons_status *ons_liveness_find(const ons_graph *graph, const ons_registry *registry, const ons_sequence *sequence,
-                              const int64_t *scratch_bytes, const ons_value_id *kept, size_t kept_count,
-                              ons_arena *arena, ons_liveness *l) {
-    finder f = {.graph = graph, .registry = registry, .sequence = sequence, .l = l};
+/* A view's readers keep its source alive: carried back before anything takes a place. */
+static void carry_back_views(finder *f) {
+    for (uint32_t position = f->sequence->count; position-- > 0;) {
+        const ons_node *node = ons_graph_node(f->graph, f->sequence->nodes[position]);
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
+            if (alias->kind != ONS_ALIAS_VIEW || node->outputs[alias->output] == ONS_NONE) continue;
+            uint32_t *source = &f->last_read[node->inputs[alias->input]];
+            uint32_t view = f->last_read[node->outputs[alias->output]];
+            *source = view > *source ? view : *source;
+        }
+    }
+}
+
+ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, ons_liveness *l) {
+    const ons_graph *graph = o->graph;
+    const ons_sequence *sequence = o->sequence;
+    const int64_t *scratch_bytes = o->scratch_bytes;
+    finder f = {.o = o, .graph = graph, .registry = o->registry, .sequence = sequence, .l = l};
     *l = (ons_liveness){0};
     ONS_NEW(l->buffers, arena, graph->values.count + graph->nodes.count + 1);
     ONS_NEW(l->buffer_of_value, arena, graph->values.count + 1);
@@ -129,19 +149,10 @@ ons_status *ons_liveness_find(const ons_graph *graph, const ons_registry *regist
     for (size_t i = 0; i < graph->values.count; ++i) l->buffer_of_value[i] = ONS_NONE;
     for (size_t i = 0; i < graph->nodes.count; ++i) l->scratch_of_node[i] = ONS_NONE;
     find_last_reads(&f);
-    for (size_t i = 0; i < kept_count; ++i)
-        if (kept[i] != ONS_NONE) f.last_read[kept[i]] = sequence->count;
     ONS_TRY(check_states(&f));
-    /* A view's readers keep its source alive: carry them back before anything takes a place. */
-    for (uint32_t position = sequence->count; position-- > 0;) {
-        const ons_node *node = ons_graph_node(graph, sequence->nodes[position]);
-        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
-            if (alias->kind != ONS_ALIAS_VIEW || node->outputs[alias->output] == ONS_NONE) continue;
-            uint32_t *source = &f.last_read[node->inputs[alias->input]];
-            uint32_t view = f.last_read[node->outputs[alias->output]];
-            *source = view > *source ? view : *source;
-        }
-    }
+    for (size_t i = 0; i < o->kept_count; ++i)
+        if (o->kept[i] != ONS_NONE) f.last_read[o->kept[i]] = sequence->count;
+    carry_back_views(&f);
     place_sources(&f);
     for (uint32_t position = 0; position < sequence->count; ++position) {
         ons_node_id id = sequence->nodes[position];
@@ -150,7 +161,7 @@ ons_status *ons_liveness_find(const ons_graph *graph, const ons_registry *regist
             if (node->outputs[i] != ONS_NONE) place_output(&f, node, i, position);
         if (scratch_bytes != NULL && scratch_bytes[id] > 0)
             l->scratch_of_node[id] =
-                add_buffer(&f, (ons_buffer){scratch_bytes[id], position, position, false, ONS_NONE});
+                add_buffer(&f, (ons_buffer){scratch_bytes[id], position, position, position, false, ONS_NONE});
     }
     return NULL;
 }

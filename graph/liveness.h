@@ -10,6 +10,7 @@ typedef uint32_t ons_buffer_id;
 typedef struct ons_buffer {
     int64_t bytes;
     uint32_t first, last; /* positions in the sequence, both included */
+    uint32_t last_read;   /* by nodes and host; up to `last` others read it (a copy, a message) */
     bool persistent;      /* keeps its contents from step to step: parameters, constants, states, running statistics */
     ons_value_id owner;   /* the value that the buffer was made for; ONS_NONE: a node's scratch */
 } ons_buffer;
@@ -21,11 +22,21 @@ typedef struct ons_liveness {
     ons_buffer_id *scratch_of_node; /* ONS_NONE: no scratch */
 } ons_liveness;
 
-/* `scratch_bytes` of every node (NULL: none); `kept`: values that the host reads after the step or micro-batch. Views
- * and states share their input's buffer; outputs that may take an input's place do so where the input dies at the node
- * and the sizes agree. Results in `arena`. Fails where a state is read after it was replaced. */
-ons_status *ons_liveness_find(const ons_graph *graph, const ons_registry *registry, const ons_sequence *sequence,
-                              const int64_t *scratch_bytes, const ons_value_id *kept, size_t kept_count,
-                              ons_arena *arena, ons_liveness *liveness);
+typedef struct ons_liveness_options {
+    const ons_graph *graph;
+    const ons_registry *registry;
+    const ons_sequence *sequence;
+    const int64_t *scratch_bytes; /* of every node; NULL: none */
+    const ons_value_id *kept;     /* values that the host reads after the step or micro-batch */
+    size_t kept_count;
+    const uint32_t *arrives; /* of every value that no node makes and that is not persistent: the position before which
+                                it comes; NULL: all before the first */
+    const uint32_t *stays;   /* of every value: a position until which its bytes are read by others (a copy, a message);
+                                0: none. NULL: none at all */
+} ons_liveness_options;
+
+/* Views and states share their input's buffer; outputs that may take an input's place do so where the input dies at the
+ * node and the sizes agree. Results in `arena`. Fails where a state is read after it was replaced. */
+ons_status *ons_liveness_find(const ons_liveness_options *options, ons_arena *arena, ons_liveness *liveness);
 
 #endif

@@ -18,12 +18,13 @@ static void run_batch(void *argument, uintptr_t native) {
     evaluation *e = argument;
     const ons_feed *feed = e->o->feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {
-        void *address = ons_program_address(e->unit->program, e->unit->inputs[i]);
+        void *address = ons_program_address(e->unit->program, e->unit->inputs[i], NULL);
         if (address != NULL)
             memcpy(address, ons_feed_sample(feed, e->slot, i, 0), e->unit->rows * feed->fields[i].bytes);
     }
+    const ons_run run = {.step = &e->step, .fault = &e->fault};
     for (int part = 0; part < ONS_PART_COUNT && e->fault.fault.problem == NULL; ++part)
-        ons_program_run(e->unit->program, (ons_program_part)part, &e->step, NULL, NULL, &e->fault);
+        ons_program_run(e->unit->program, (ons_part)part, &run);
 }
 
 /* The class with the largest output, the first of equals. */
@@ -37,7 +38,7 @@ static int64_t best_class(const float *scores, int64_t classes, int64_t stride) 
 static void count_right(evaluation *e, ons_value_id prediction) {
     const ons_evaluator_options *o = e->o;
     const ons_type *type = &ons_graph_value(ons_program_graph(e->unit->program), prediction)->type;
-    const float *scores = ons_program_address(e->unit->program, prediction);
+    const float *scores = ons_program_address(e->unit->program, prediction, NULL);
     const void *targets = ons_feed_sample(o->feed, e->slot, o->target_field, 0);
     bool wide = o->feed->fields[o->target_field].sample.dtype == ONS_INT64;
     int64_t classes = type->shape.dims[o->class_axis];
@@ -85,7 +86,7 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
                               e->fault.fault.value);
     }
     if (e->unit->loss != ONS_NONE && e->step.counted_targets > 0)
-        e->loss_sum += ons_program_scalar(e->unit->program, e->unit->loss) * e->step.counted_targets;
+        e->loss_sum += ons_program_scalar(e->unit->program, e->unit->loss, NULL) * e->step.counted_targets;
     e->counted += e->step.counted_targets;
     if (o->counts_classes) count_right(e, e->unit == &o->full ? o->full_prediction : o->rest_prediction);
     return o->read == NULL ? NULL : o->read(o->read_context, e->unit, first, count);

@@ -28,12 +28,13 @@ static void run_once(void *argument, uintptr_t native) {
     profiling *p = argument;
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
-        void *address = ons_program_address(p->o->program, input->value);
+        void *address = ons_program_address(p->o->program, input->value, NULL);
         if (address != NULL) memcpy(address, input->data, input->bytes);
     }
+    const ons_run run = {.step = &p->step, .observer = observe, .context = p, .fault = &p->fault};
     int64_t start = ons_trace_now();
     for (int part = 0; part < ONS_PART_COUNT && p->fault.fault.problem == NULL; ++part)
-        ons_program_run(p->o->program, (ons_program_part)part, &p->step, observe, p, &p->fault);
+        ons_program_run(p->o->program, (ons_part)part, &run);
     p->step_seconds = (double)(ons_trace_now() - start) * 1e-9;
 }
 

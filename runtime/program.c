@@ -20,7 +20,18 @@ typedef struct launch {
     void **outputs;
     void *scratch;
     const void *state;
+    bool moves; /* some operand has several places */
 } launch;
+
+/* What chooses among the places of a buffer. */
+typedef enum place_kind { PLACE_FIXED, PLACE_BY_SLOT, PLACE_IN_RING, PLACE_BY_VERSION } place_kind;
+
+typedef struct place {
+    char *first;
+    int64_t stride;
+    uint32_t count;
+    place_kind kind;
+} place;
 
 struct ons_program {
     ons_arena *arena;
@@ -31,10 +42,13 @@ struct ons_program {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
+    uint32_t versions;
+    bool *versioned; /* of each buffer */
+    uint32_t *rings; /* of each buffer */
     launch *launches;
     uint32_t launch_count;
-    uint32_t part_end[ONS_PART_COUNT];
-    void **addresses; /* of each value */
+    uint32_t *launch_at; /* of each position, and of the end: the first launch from there on */
+    place *places;       /* of each buffer */
 };
 
 /* A view does not run: its output is its input's bytes. */
@@ -67,16 +81,44 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
     return short_of_memory ? ons_status_at(status, "node '%s' (%s)", node->name, node->op->name) : status;
 }
 
+/* Which buffers have several places: those of values in rings, and weights that are brought up to date. */
+static ons_status *note_places(ons_program *p, const ons_program_options *options) {
+    uint32_t buffers = p->liveness.buffer_count;
+    ONS_NEW(p->places, p->arena, buffers + 1);
+    ONS_NEW(p->rings, p->arena, buffers + 1);
+    ONS_NEW(p->versioned, p->arena, buffers + 1);
+    p->versions = options->versions > 0 ? options->versions : 1;
+    for (ons_value_id id = 0; id < p->graph->values.count; ++id) {
+        ons_buffer_id buffer = p->liveness.buffer_of_value[id];
+        const ons_value *value = ons_graph_value(p->graph, id);
+        if (buffer == ONS_NONE) continue;
+        if (options->rings != NULL && options->rings[id] > 0) p->rings[buffer] = options->rings[id];
+        if (value->kind == ONS_PARAMETER && value->pair != ONS_NONE && p->versions > 1) p->versioned[buffer] = true;
+    }
+    return NULL;
+}
+
 static ons_status *prepare_all(ons_program *p, const ons_program_options *options) {
     ONS_NEW(p->prepared, p->arena, p->graph->nodes.count + 1);
     ONS_NEW(p->scratch, p->arena, p->graph->nodes.count + 1);
     ONS_NEW(p->launches, p->arena, p->graph->nodes.count + 1);
-    ONS_NEW(p->addresses, p->arena, p->graph->values.count + 1);
+    ONS_NEW(p->launch_at, p->arena, p->graph->nodes.count + 2);
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
-    ONS_TRY(ons_sequence_make(p->graph, options->repeats, p->arena, &p->sequence));
-    ONS_TRY(ons_liveness_find(p->graph, p->registry, &p->sequence, p->scratch, options->kept, options->kept_count,
-                              p->arena, &p->liveness));
-    return ons_arena_layout_make(&p->liveness, p->sequence.count, p->arena, &p->layout);
+    ONS_TRY(ons_sequence_make(p->graph, options->end, options->repeats, p->arena, &p->sequence));
+    const ons_liveness_options lifetimes = {
+        .graph = p->graph,
+        .registry = p->registry,
+        .sequence = &p->sequence,
+        .scratch_bytes = p->scratch,
+        .kept = options->kept,
+        .kept_count = options->kept_count,
+        .arrives = options->arrives,
+        .stays = options->stays,
+    };
+    ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
+    ONS_TRY(note_places(p, options));
+    const ons_layout_options layout = {&p->liveness, &p->sequence, options->slots > 0 ? options->slots : 1, p->rings};
+    return ons_arena_layout_make(&layout, p->arena, &p->layout);
 }
 
 ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *registry,
@@ -112,12 +154,40 @@ const ons_liveness *ons_program_liveness(const ons_program *p) { return &p->live
 
 const ons_arena_layout *ons_program_layout(const ons_program *p) { return &p->layout; }
 
-void *ons_program_address(const ons_program *p, ons_value_id value) {
-    return value == ONS_NONE ? NULL : p->addresses[value];
+const ons_sequence *ons_program_sequence(const ons_program *p) { return &p->sequence; }
+
+bool ons_program_is_versioned(const ons_program *p, ons_value_id value) {
+    ons_buffer_id buffer = p->liveness.buffer_of_value[value];
+    return buffer != ONS_NONE && p->versioned[buffer];
 }
 
-double ons_program_scalar(const ons_program *p, ons_value_id value) {
-    const void *address = ons_program_address(p, value);
+static const ons_turn first_turn = {0};
+
+static void *address_of_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
+    if (id == ONS_NONE) return NULL;
+    const place *at = &p->places[id];
+    switch (at->kind) {
+    case PLACE_BY_SLOT:
+    case PLACE_IN_RING: return at->first + at->stride * (turn->micro_batch % at->count);
+    case PLACE_BY_VERSION: return at->first + at->stride * (fresh ? turn->fresh_version : turn->version);
+    default: return at->first;
+    }
+}
+
+/* What takes a weight's place is written where the next version is. */
+static void *address_of_value(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    if (value == ONS_NONE) return NULL;
+    const ons_value *v = ons_graph_value(p->graph, value);
+    return address_of_buffer(p, p->liveness.buffer_of_value[value], turn,
+                             v->pair != ONS_NONE && v->producer != ONS_NONE);
+}
+
+void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    return address_of_value(p, value, turn != NULL ? turn : &first_turn);
+}
+
+double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    const void *address = ons_program_address(p, value, turn);
     bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
     return wide ? *(const double *)address : (double)*(const float *)address;
 }
@@ -128,38 +198,58 @@ const char *ons_program_implementation(const ons_program *p, ons_node_id node) {
     return p->prepared[node].implementation;
 }
 
-static void *address_of_buffer(const ons_program *p, ons_buffer_id id, void *const *persistent, void *transient) {
-    if (id == ONS_NONE) return NULL;
-    return p->liveness.buffers[id].persistent ? persistent[id] : (char *)transient + p->layout.offsets[id];
+static place place_of(const ons_program *p, ons_buffer_id id, void *const *persistent, void *transient) {
+    const ons_buffer *buffer = &p->liveness.buffers[id];
+    int64_t bytes = ons_arena_align(buffer->bytes), offset = p->layout.offsets[id];
+    if (buffer->persistent) {
+        place_kind kind = p->versioned[id] ? PLACE_BY_VERSION : PLACE_FIXED;
+        return (place){persistent[id], bytes, p->versions, kind};
+    }
+    char *first = (char *)transient + ons_arena_layout_place(&p->layout, offset, 0);
+    if (p->rings[id] > 0) return (place){first, bytes, p->rings[id], PLACE_IN_RING};
+    if (offset < p->layout.slot_bytes) return (place){first, p->layout.slot_bytes, p->layout.slots, PLACE_BY_SLOT};
+    return (place){first, 0, 1, PLACE_FIXED};
 }
 
-static ons_status *add_launch(ons_program *p, ons_node_id id, void *scratch) {
+static bool moves(const ons_program *p, ons_value_id value) {
+    ons_buffer_id buffer = value == ONS_NONE ? ONS_NONE : p->liveness.buffer_of_value[value];
+    return buffer != ONS_NONE && p->places[buffer].kind != PLACE_FIXED;
+}
+
+static void resolve(const ons_program *p, launch *l, const ons_turn *turn) {
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
+    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
+    l->scratch = address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false);
+}
+
+static ons_status *add_launch(ons_program *p, ons_node_id id) {
     const ons_node *node = ons_graph_node(p->graph, id);
     launch *l = &p->launches[p->launch_count++];
-    *l = (launch){.run = p->prepared[id].run, .node = id, .scratch = scratch, .state = p->prepared[id].state};
+    *l = (launch){.run = p->prepared[id].run, .node = id, .state = p->prepared[id].state};
     /* Kernels may look at every slot that the operator has, also those that the node does not. */
     uint32_t inputs = node->op->arity.inputs_max, outputs = node->op->arity.outputs_max;
     inputs = inputs == (uint32_t)ONS_VARIADIC || inputs < node->input_count ? node->input_count : inputs;
     outputs = outputs == (uint32_t)ONS_VARIADIC || outputs < node->output_count ? node->output_count : outputs;
     ONS_NEW(l->inputs, p->arena, inputs + 1);
     ONS_NEW(l->outputs, p->arena, outputs + 1);
-    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = ons_program_address(p, node->inputs[i]);
-    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = ons_program_address(p, node->outputs[i]);
+    for (uint32_t i = 0; i < node->input_count; ++i) l->moves = l->moves || moves(p, node->inputs[i]);
+    for (uint32_t i = 0; i < node->output_count; ++i) l->moves = l->moves || moves(p, node->outputs[i]);
+    ons_buffer_id scratch = p->liveness.scratch_of_node[id];
+    l->moves = l->moves || (scratch != ONS_NONE && p->places[scratch].kind != PLACE_FIXED);
+    resolve(p, l, &first_turn);
     return NULL;
 }
 
 ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
-    for (ons_value_id id = 0; id < p->graph->values.count; ++id)
-        p->addresses[id] = address_of_buffer(p, p->liveness.buffer_of_value[id], persistent, transient);
+    for (uint32_t id = 0; id < p->liveness.buffer_count; ++id) p->places[id] = place_of(p, id, persistent, transient);
     p->launch_count = 0;
     for (uint32_t position = 0; position < p->sequence.count; ++position) {
         ons_node_id id = p->sequence.nodes[position];
-        if (!is_view(ons_graph_node(p->graph, id)))
-            ONS_TRY(add_launch(p, id, address_of_buffer(p, p->liveness.scratch_of_node[id], persistent, transient)));
-        if (position < p->sequence.begin) p->part_end[ONS_PART_BEGIN] = p->launch_count;
-        if (position < p->sequence.end) p->part_end[ONS_PART_MICRO_BATCH] = p->launch_count;
-        p->part_end[ONS_PART_END] = p->launch_count;
+        p->launch_at[position] = p->launch_count;
+        if (!is_view(ons_graph_node(p->graph, id))) ONS_TRY(add_launch(p, id));
     }
+    p->launch_at[p->sequence.count] = p->launch_count;
     return NULL;
 }
 
@@ -169,25 +259,29 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-void ons_program_run(const ons_program *p, ons_program_part part, const ons_step *step, ons_node_observer *observer,
-                     void *context, ons_program_fault *fault) {
-    uint32_t first = part == ONS_PART_BEGIN ? 0 : p->part_end[part - 1];
-    for (uint32_t i = first; i < p->part_end[part]; ++i) {
-        const launch *l = &p->launches[i];
+void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
+    ons_program_fault *fault = run->fault;
+    for (uint32_t i = p->launch_at[first]; i < p->launch_at[end]; ++i) {
+        launch *l = &p->launches[i];
+        if (l->moves) resolve(p, l, run->turn != NULL ? run->turn : &first_turn);
         ons_launch arguments = {
             .inputs = l->inputs,
             .outputs = l->outputs,
             .scratch = l->scratch,
             .state = l->state,
-            .step = step,
+            .step = run->step,
             .fault = &fault->fault,
         };
-        int64_t start = observer == NULL ? 0 : now();
+        int64_t start = run->observer == NULL ? 0 : now();
         l->run(&arguments);
-        if (observer != NULL) observer(context, l->node, start, now());
+        if (run->observer != NULL) run->observer(run->context, l->node, start, now());
         if (fault->fault.problem != NULL) {
             fault->node = l->node;
             return;
         }
     }
+}
+
+void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
+    ons_program_run_positions(p, ons_sequence_begin(&p->sequence, part), p->sequence.end[part], run);
 }

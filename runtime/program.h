@@ -19,9 +19,21 @@ typedef struct ons_program_options {
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
     size_t kept_count;
     int64_t scratch_limit; /* bytes a kernel may have; 0: no limit */
+    /* Of a pipeline's stage; all zero elsewhere. */
+    const uint32_t *end;     /* where the parts of the graph end: ons_sequence_make */
+    uint32_t slots;          /* micro-batches between their forward and their backward part, at most; 0: 1 */
+    uint32_t versions;       /* places of each trained weight; 0: 1 */
+    const uint32_t *arrives; /* see ons_liveness_options, both */
+    const uint32_t *stays;
+    const uint32_t *rings; /* of each value: see ons_layout_options */
 } ons_program_options;
 
-typedef enum ons_program_part { ONS_PART_BEGIN, ONS_PART_MICRO_BATCH, ONS_PART_END, ONS_PART_COUNT } ons_program_part;
+/* Which places a part uses, in a pipeline. */
+typedef struct ons_turn {
+    uint32_t micro_batch;   /* from 0: chooses the slot, and the place in a ring */
+    uint32_t version;       /* of the weights that are read */
+    uint32_t fresh_version; /* of those that an update writes */
+} ons_turn;
 
 /* `graph` must outlive the program. Prepares kernels with the thread count of `options`, on a thread of its own kind:
  * what libraries keep per thread belongs to the caller's thread. */
@@ -30,17 +42,20 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
 void ons_program_free(ons_program *program); /* NULL is fine */
 
 const ons_graph *ons_program_graph(const ons_program *program);
+const ons_sequence *ons_program_sequence(const ons_program *program);
 const ons_liveness *ons_program_liveness(const ons_program *program);
 const ons_arena_layout *ons_program_layout(const ons_program *program);
+/* Whether a value has a place for each version: a weight that the program updates, where there are several. */
+bool ons_program_is_versioned(const ons_program *program, ons_value_id value);
 
-/* Gives every persistent buffer its address (persistent[buffer], unused for the others) and the transient part its own.
- */
+/* Gives every persistent buffer its address (persistent[buffer], unused for the others; versions lie behind each other,
+ * aligned) and the transient part its own. */
 ons_status *ons_program_place(ons_program *program, void *const *persistent, void *transient);
 
-/* Where a value lies, after ons_program_place. */
-void *ons_program_address(const ons_program *program, ons_value_id value);
+/* Where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
+void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
 /* What a float32 or float64 scalar holds, between runs. */
-double ons_program_scalar(const ons_program *program, ons_value_id value);
+double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
 /* Called after every node, by the thread that runs; times are CLOCK_MONOTONIC nanoseconds. Must not allocate. */
 typedef void ons_node_observer(void *context, ons_node_id node, int64_t start, int64_t end);
@@ -51,9 +66,18 @@ typedef struct ons_program_fault {
     ons_node_id node;
 } ons_program_fault;
 
+typedef struct ons_run {
+    const ons_step *step;
+    const ons_turn *turn; /* NULL: the first */
+    ons_node_observer *observer;
+    void *context;
+    ons_program_fault *fault;
+} ons_run;
+
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
-void ons_program_run(const ons_program *program, ons_program_part part, const ons_step *step,
-                     ons_node_observer *observer, void *context, ons_program_fault *fault);
+void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
+/* The same for positions [first, end) of the sequence. */
+void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
 /* Nodes that really run (views do not). */
 uint32_t ons_program_launch_count(const ons_program *program);

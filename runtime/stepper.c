@@ -77,19 +77,21 @@ static ons_status *count_targets(ons_stepper *s, int slot, size_t samples, doubl
     return NULL;
 }
 
-static void run_part(ons_stepper *s, const ons_unit *unit, ons_program_part part) {
-    if (s->fault.fault.problem == NULL)
-        ons_program_run(unit->program, part, &s->step, s->o.observer, s->o.observer_context, &s->fault);
+static void run_part(ons_stepper *s, const ons_unit *unit, ons_part part) {
+    const ons_run run = {
+        .step = &s->step, .observer = s->o.observer, .context = s->o.observer_context, .fault = &s->fault};
+    if (s->fault.fault.problem == NULL) ons_program_run(unit->program, part, &run);
 }
 
 static void run_micro_batch(ons_stepper *s, const ons_unit *unit, size_t first_row) {
     for (uint32_t i = 0; i < s->o.feed->field_count; ++i) {
-        void *address = ons_program_address(unit->program, unit->inputs[i]);
+        void *address = ons_program_address(unit->program, unit->inputs[i], NULL);
         if (address != NULL)
             memcpy(address, ons_feed_sample(s->o.feed, s->slot, i, first_row), unit->rows * s->o.feed->fields[i].bytes);
     }
     s->step.sample_share = (double)unit->rows / (double)s->samples;
-    run_part(s, unit, ONS_PART_MICRO_BATCH);
+    run_part(s, unit, ONS_PART_FORWARD);
+    run_part(s, unit, ONS_PART_BACKWARD);
     ++s->step.micro_batch;
 }
 
@@ -133,8 +135,8 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate,
     const ons_unit *last = s->samples % s->o.full.rows != 0 ? &s->o.rest : &s->o.full;
     if (s->fault.fault.problem != NULL) return fault_status(s, last, step);
     *result = (ons_step_result){
-        .loss = ons_program_scalar(last->program, last->loss),
-        .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm),
+        .loss = ons_program_scalar(last->program, last->loss, NULL),
+        .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm, NULL),
         .samples = s->samples,
         .last = last,
     };

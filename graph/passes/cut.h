@@ -6,18 +6,13 @@
  * wrong: views; what runs once before the micro-batches (weights in another layout); and what replaces a value that
  * several stages hold (the update of a tied weight), so that the copies stay equal.
  *
- * The parts of a step:
- *   begin      once, before the micro-batches
- *   forward    for every micro-batch; values go to later stages
- *   backward   for every micro-batch; values go to earlier stages
- *   end        once, after the micro-batches (of an asynchronous pipeline: after every backward part)
+ * In the forward part values go to later stages, in the backward part to earlier ones (parts: graph/sequence.h).
  */
 #ifndef ONSTAGE_GRAPH_PASSES_CUT_H
 #define ONSTAGE_GRAPH_PASSES_CUT_H
 
 #include "graph/registry.h"
-
-typedef enum ons_part { ONS_PART_BEGIN, ONS_PART_FORWARD, ONS_PART_BACKWARD, ONS_PART_END, ONS_PART_COUNT } ons_part;
+#include "graph/sequence.h"
 
 typedef enum ons_relief { ONS_RELIEF_SWAP, ONS_RELIEF_RECOMPUTE } ons_relief;
 

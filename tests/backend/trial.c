@@ -160,12 +160,12 @@ static void run_program(void *argument, uintptr_t native) {
     const trial *t = w->trial;
     for (uint32_t i = 0; i < t->input_count; ++i) {
         const ons_tensor *tensor = &w->set->inputs[i].tensor;
-        void *address = t->inputs[i] == ONS_NONE ? NULL : ons_program_address(t->program, t->inputs[i]);
+        void *address = t->inputs[i] == ONS_NONE ? NULL : ons_program_address(t->program, t->inputs[i], NULL);
         if (address != NULL) memcpy(address, tensor->data, (size_t)ons_type_dense_bytes(&tensor->type));
     }
     ons_step step = {.seed = 1, .step = 1, .counted_targets = 1, .sample_share = 1};
     for (int part = 0; part < ONS_PART_COUNT && w->fault.fault.problem == NULL; ++part)
-        ons_program_run(t->program, (ons_program_part)part, &step, NULL, NULL, &w->fault);
+        ons_program_run(t->program, (ons_part)part, &(ons_run){.step = &step, .fault = &w->fault});
 }
 
 ons_status *trial_run(trial *t, const data_set *set) {
@@ -181,7 +181,7 @@ ons_status *trial_run(trial *t, const data_set *set) {
 ons_tensor trial_output(const trial *t, uint32_t index) {
     ons_value_id id = t->outputs[index];
     const ons_tensor *known = ons_graph_constant(t->graph, id);
-    const void *address = ons_program_address(t->program, id);
+    const void *address = ons_program_address(t->program, id, NULL);
     return (ons_tensor){.type = ons_graph_value(t->graph, id)->type,
                         .data = address == NULL && known != NULL ? known->data : address};
 }

@@ -65,7 +65,8 @@ Test(layout, random_buffers) {
         ons_liveness liveness = {.buffers = buffers, .buffer_count = count};
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
-        must(ons_arena_layout_make(&liveness, POSITIONS, arena, &layout));
+        const ons_sequence sequence = {.end = {0, POSITIONS, POSITIONS, POSITIONS}, .count = POSITIONS};
+        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
         check_layout(&liveness, &layout, POSITIONS, seed);
         ons_arena_free(arena);
     }
@@ -77,7 +78,8 @@ Test(layout, nothing_to_place) {
         ons_liveness liveness = {.buffers = &buffer, .buffer_count = count};
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
-        must(ons_arena_layout_make(&liveness, 1, arena, &layout));
+        const ons_sequence sequence = {.end = {0, 1, 1, 1}, .count = 1};
+        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
         cr_assert(layout.bytes == 0 && layout.lower_bound == 0);
         ons_arena_free(arena);
     }
@@ -188,10 +190,15 @@ static void check_graph(uint64_t seed, bool with_scratch) {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
-    must(ons_sequence_make(s->graph, false, arena, &sequence));
-    must(ons_liveness_find(s->graph, s->registry, &sequence, scratch, s->graph->outputs.items, s->graph->outputs.count,
+    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
+                                                   .registry = s->registry,
+                                                   .sequence = &sequence,
+                                                   .scratch_bytes = scratch,
+                                                   .kept = s->graph->outputs.items,
+                                                   .kept_count = s->graph->outputs.count},
                            arena, &liveness));
-    must(ons_arena_layout_make(&liveness, sequence.count, arena, &layout));
+    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
     check_layout(&liveness, &layout, sequence.count, seed);
     run r = {s->graph, &liveness, &layout, calloc((size_t)layout.bytes / ONS_ARENA_ALIGNMENT + 1, sizeof *r.holds),
              seed};
@@ -220,9 +227,15 @@ Test(layout, chain_in_place) {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
-    must(ons_sequence_make(s->graph, false, arena, &sequence));
-    must(ons_liveness_find(s->graph, s->registry, &sequence, NULL, s->graph->outputs.items, 1, arena, &liveness));
-    must(ons_arena_layout_make(&liveness, sequence.count, arena, &layout));
+    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
+                                                   .registry = s->registry,
+                                                   .sequence = &sequence,
+                                                   .scratch_bytes = NULL,
+                                                   .kept = s->graph->outputs.items,
+                                                   .kept_count = 1},
+                           arena, &liveness));
+    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
     cr_assert_eq(liveness.buffer_count, 2);
     cr_assert_eq(layout.bytes, 128);
     ons_arena_free(arena);
@@ -242,9 +255,15 @@ Test(layout, state_read_after_its_replacement) {
     ons_arena *arena = ons_arena_new();
     ons_sequence sequence;
     ons_liveness liveness;
-    must(ons_sequence_make(s->graph, false, arena, &sequence));
-    must_fail(ons_liveness_find(s->graph, s->registry, &sequence, NULL, NULL, 0, arena, &liveness), ONS_DEFECT,
-              "state");
+    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must_fail(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
+                                                        .registry = s->registry,
+                                                        .sequence = &sequence,
+                                                        .scratch_bytes = NULL,
+                                                        .kept = NULL,
+                                                        .kept_count = 0},
+                                arena, &liveness),
+              ONS_DEFECT, "state");
     ons_arena_free(arena);
     scene_close(s);
 }

@@ -134,13 +134,13 @@ static void run_program(void *argument, uintptr_t native) {
     for (size_t i = 0; i < t->graph->inputs.count; ++i) {
         ons_value_id id = t->graph->inputs.items[i];
         const ons_type *type = &ons_graph_value(t->graph, id)->type;
-        void *address = ons_program_address(t->program, id);
+        void *address = ons_program_address(t->program, id, NULL);
         if (address != NULL)
             fill(&t->m, address, ons_shape_elements(&type->shape), ons_dtype_size(type->dtype), mutant_draw(&t->m, 4));
     }
     ons_step step = {.seed = 1, .step = 1, .counted_targets = 1, .sample_share = 1};
     for (int part = 0; part < ONS_PART_COUNT && w->fault.fault.problem == NULL; ++part)
-        ons_program_run(t->program, (ons_program_part)part, &step, NULL, NULL, &w->fault);
+        ons_program_run(t->program, (ons_part)part, &(ons_run){.step = &step, .fault = &w->fault});
 }
 
 static ons_status *run(trial *t) {
