@@ -15,6 +15,11 @@ typedef struct maker {
     uint32_t *tensor_of_value; /* by root; ONS_NONE: none */
     uint32_t *last_user;       /* of a backward value: the last node that reads it; ONS_NONE: nobody */
     bool *leaves;              /* of a backward value: a node at another position reads it */
+    /* Tensors that each position's forward part reads: read[read_begin[i]] to read[read_begin[i + 1] - 1]. */
+    uint32_t *read, *read_begin;
+    /* The search for a path: positions to visit; by position, the tensor and the position that led there, and the
+     * number of the search that did. */
+    uint32_t *queue, *came_by, *came_from, *seen, search;
 } maker;
 
 static ons_value_id root_of(const maker *m, ons_value_id value) { return m->r->root_of_value[value]; }
@@ -135,15 +140,60 @@ static uint32_t find_flow(const maker *m, uint32_t from, uint32_t to, int64_t by
     return found;
 }
 
-/* A gradient that goes from one position to another belongs to the tensor between them; one that fits none is alive at
- * all positions from the one to the other. */
+static void carry(maker *m, uint32_t tensor, int64_t bytes) {
+    ons_work_tensor *t = &m->r->work.tensors[tensor];
+    t->gradient_bytes = bytes > t->gradient_bytes ? bytes : t->gradient_bytes;
+}
+
+static ons_status *list_reads(maker *m) {
+    const ons_workload *work = &m->r->work;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < work->tensor_count; ++i) count += work->tensors[i].reader_count;
+    ONS_NEW(m->read, m->arena, (size_t)count + 1);
+    ONS_NEW(m->read_begin, m->arena, (size_t)work->node_count + 2);
+    for (uint32_t i = 0; i < work->tensor_count; ++i)
+        for (uint32_t k = 0; k < work->tensors[i].reader_count; ++k) ++m->read_begin[work->tensors[i].readers[k] + 2];
+    for (uint32_t i = 2; i < work->node_count + 2; ++i) m->read_begin[i] += m->read_begin[i - 1];
+    for (uint32_t i = 0; i < work->tensor_count; ++i)
+        for (uint32_t k = 0; k < work->tensors[i].reader_count; ++k)
+            m->read[m->read_begin[work->tensors[i].readers[k] + 1]++] = i;
+    return NULL;
+}
+
+/* Some operators hand the gradient of their result on as it is (both sides of an Add): it goes back over a path of
+ * tensors, all of which carry it, wherever the path is cut. The shortest path; `alike`: over tensors of as many bytes
+ * alone. */
+static bool carry_over_path(maker *m, uint32_t from, uint32_t to, int64_t bytes, bool alike) {
+    const ons_workload *work = &m->r->work;
+    uint32_t count = 0;
+    m->seen[from] = ++m->search;
+    m->queue[count++] = from;
+    for (uint32_t next = 0; next < count && m->seen[to] != m->search; ++next) {
+        uint32_t at = m->queue[next];
+        for (uint32_t i = m->read_begin[at]; i < m->read_begin[at + 1]; ++i) {
+            const ons_work_tensor *t = &work->tensors[m->read[i]];
+            if (t->producer == ONS_NO_NODE || t->producer < to || m->seen[t->producer] == m->search) continue;
+            if (alike && t->bytes != bytes) continue;
+            m->seen[t->producer] = m->search;
+            m->came_by[t->producer] = m->read[i];
+            m->came_from[t->producer] = at;
+            m->queue[count++] = t->producer;
+        }
+    }
+    if (m->seen[to] != m->search) return false;
+    for (uint32_t at = to; at != from; at = m->came_from[at]) carry(m, m->came_by[at], bytes);
+    return true;
+}
+
+/* A gradient that goes from one position to another belongs to the tensor between them, or to all on the way; one that
+ * fits none is alive at all positions from the one to the other. */
 static void add_flow(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
     uint32_t tensor = find_flow(m, from, to, bytes);
     if (tensor != ONS_NONE) {
-        ons_work_tensor *t = &m->r->work.tensors[tensor];
-        t->gradient_bytes = bytes > t->gradient_bytes ? bytes : t->gradient_bytes;
+        carry(m, tensor, bytes);
         return;
     }
+    if (to < from && (carry_over_path(m, from, to, bytes, true) || carry_over_path(m, from, to, bytes, false))) return;
     uint32_t low = from < to ? from : to, high = from < to ? to : from;
     for (uint32_t i = low; i <= high; ++i) m->r->work.nodes[i].backward_bytes += bytes;
 }
@@ -153,6 +203,11 @@ static void add_flow(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
 static ons_status *find_flows(maker *m) {
     ONS_NEW(m->last_user, m->arena, m->graph->values.count + 1);
     ONS_NEW(m->leaves, m->arena, m->graph->values.count + 1);
+    ONS_TRY(list_reads(m));
+    ONS_NEW(m->queue, m->arena, m->r->work.node_count);
+    ONS_NEW(m->came_by, m->arena, m->r->work.node_count);
+    ONS_NEW(m->came_from, m->arena, m->r->work.node_count);
+    ONS_NEW(m->seen, m->arena, m->r->work.node_count);
     for (ons_value_id id = 0; id < m->graph->values.count; ++id) m->last_user[id] = ONS_NONE;
     for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(m->graph, id);

@@ -118,6 +118,24 @@ Test(graph_work, a_tied_weight_has_all_its_users_and_an_accumulator_for_each) {
     release(&m);
 }
 
+/* The loss is computed last, so behind a trained weight a gradient comes back over every cut, also where operators hand
+ * it on as it is (the sums of residual connections). */
+Test(graph_work, a_gradient_crosses_every_cut_behind_a_trained_weight) {
+    for (int i = 0; i < MODELS; ++i) {
+        made m = make(models[i].path, models[i].rows, 2);
+        const ons_workload *w = &m.input.graph_work.work;
+        uint32_t first = w->node_count, last = w->node_count - 1;
+        for (uint32_t k = 0; k < w->weight_count; ++k)
+            if (w->weights[k].gradient_bytes > 0 && w->weights[k].users[0] < first) first = w->weights[k].users[0];
+        while (!(ons_work_backward_seconds(w, last, last + 1) > 0)) --last;
+        cr_expect_lt(first, last, "%s: nothing is tested", models[i].path);
+        for (uint32_t cut = first + 1; cut <= last; ++cut)
+            cr_expect_gt(ons_work_cut_gradient_bytes(w, cut), 0, "%s: in front of '%s'", models[i].path,
+                         w->nodes[cut].name);
+        release(&m);
+    }
+}
+
 /* The estimate that a search goes by is near what the liveness of the real graph says. */
 Test(graph_work, whole_memory_is_near_that_of_the_graph) {
     for (int i = 0; i < MODELS; ++i)
