@@ -57,7 +57,7 @@ ons_status *paper_work(paper_model *m, int64_t rows, const ons_workload **work) 
         .batch = rows,
         .micro_batches = 1,
         .accumulates = true,
-        .as_exported = true,
+        .unfused = true,
     };
     ONS_TRY_AT(ons_plan_input_make(&options, &input), "%s with %lld samples", m->subject->name, (long long)rows);
     paper_kept *slot = &m->kept[m->next];

@@ -24,7 +24,8 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .rows = o->batch / o->micro_batches,
         .training = true,
         .repeats = o->accumulates,
-        .as_exported = o->as_exported,
+        .unfused = o->unfused,
+        .laid_out_as_in_file = !o->profile->processor,
     };
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
     ONS_TRY(find_costs(o, in));

@@ -20,10 +20,10 @@ typedef struct ons_plan_input {
 typedef struct ons_plan_input_options {
     const ons_model *model;
     const ons_config *config;
-    const ons_device_profile *profile;
+    const ons_device_profile *profile; /* of a CPU: with the blocked layouts of this machine's kernels */
     int64_t batch, micro_batches;
     bool accumulates; /* gradients are summed over micro-batches: always so in a pipeline */
-    bool as_exported; /* see ons_stage_graph_options */
+    bool unfused;     /* see ons_stage_graph_options */
 } ons_plan_input_options;
 
 ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_input *input);

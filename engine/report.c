@@ -8,7 +8,8 @@
 static void release(ons_capacity_report *r) {
     ons_report_free(&r->content);
     for (int i = 0; i < 2; ++i)
-        for (int size = 0; size < ONS_REPORT_SIZES; ++size) ons_plan_input_free(&r->inputs[i][size]);
+        for (int k = 0; k < 2; ++k)
+            for (int size = 0; size < ONS_REPORT_SIZES; ++size) ons_plan_input_free(&r->inputs[i][k][size]);
     ons_prices_free(&r->prices);
     ons_arena_free(r->arena);
 }

@@ -14,9 +14,10 @@ typedef struct ons_capacity_report {
     const ons_planning *planning;
     ons_arena *arena; /* owned */
     ons_prices prices;
-    ons_plan_input inputs[2]
-                         [ONS_REPORT_SIZES]; /* [gradients are added up][size]; empty where the planning's own does */
-    int64_t sizes[ONS_REPORT_SIZES];         /* samples in a micro-batch; [1] 0: no other than the first */
+    /* [for a CPU][gradients are added up][size]: a CPU's graph has the blocked layouts of its kernels, that of others
+     * none; those that no compared device needs are empty. */
+    ons_plan_input inputs[2][2][ONS_REPORT_SIZES];
+    int64_t sizes[ONS_REPORT_SIZES]; /* samples in a micro-batch; [1] 0: no other than the first */
     ons_what_if_device *devices;
     uint32_t device_count;
     bool exact; /* the planning knows the memory to the byte: see ons_planning_is_exact */

@@ -16,25 +16,27 @@ static ons_status *choose_sizes(ons_capacity_report *r) {
     return NULL;
 }
 
-static ons_status *make_input(ons_capacity_report *r, bool accumulates, int size) {
+static ons_status *make_input(ons_capacity_report *r, bool processor, bool accumulates, int size) {
     const ons_planning *p = r->planning;
+    ons_device_profile profile = p->profile;
+    profile.processor = processor;
     ons_plan_input_options options = {
         .model = p->model,
         .config = p->config,
-        .profile = &p->profile,
+        .profile = &profile,
         .batch = r->sizes[size],
         .micro_batches = 1,
         .accumulates = accumulates,
     };
-    return ons_plan_input_make(&options, &r->inputs[accumulates][size]);
+    return ons_plan_input_make(&options, &r->inputs[processor][accumulates][size]);
 }
 
 /* A model that has no other size than the plan's is no failure. */
-static ons_status *make_inputs(ons_capacity_report *r) {
+static ons_status *make_inputs(ons_capacity_report *r, bool processor) {
     for (int accumulates = 0; accumulates < 2; ++accumulates) {
-        ONS_TRY(make_input(r, accumulates, 0));
+        ONS_TRY(make_input(r, processor, accumulates, 0));
         if (r->sizes[1] == 0) continue;
-        ons_status *status = make_input(r, accumulates, 1);
+        ons_status *status = make_input(r, processor, accumulates, 1);
         if (status != NULL && ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
         if (status != NULL) r->sizes[1] = 0;
         ons_status_free(status);
@@ -64,7 +66,7 @@ static ons_status *find_work(const ons_capacity_report *r, bool accumulates, con
                              ons_what_if_work *work) {
     bool own = profile == &r->planning->profile;
     for (int size = 0; size < ONS_REPORT_SIZES && r->sizes[size] > 0; ++size) {
-        const ons_plan_input *input = &r->inputs[accumulates][size];
+        const ons_plan_input *input = &r->inputs[profile->processor][accumulates][size];
         const ons_workload **place = size == 0 ? &work->low : &work->high;
         *place = &input->graph_work.work;
         if (!own) ONS_TRY(cost_on(r, input, profile, place));
@@ -98,7 +100,8 @@ ons_status *ons_report_find_devices(ons_capacity_report *r) {
     while (names[count] != NULL) ++count;
     ONS_NEW(r->devices, r->arena, (size_t)count + 1);
     ONS_TRY(choose_sizes(r));
-    if (r->planning->model != NULL) ONS_TRY(make_inputs(r));
+    if (r->planning->model != NULL) ONS_TRY(make_inputs(r, r->planning->profile.processor));
+    if (r->planning->model != NULL && r->planning->profile.processor) ONS_TRY(make_inputs(r, false)); /* the others' */
     ONS_TRY(add_device(r, &r->planning->profile));
     for (uint32_t i = 0; i < count; ++i) {
         ons_device_profile *profile;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/passes/fuse.h"
+#include "graph/passes/hasten.h"
 #include "graph/passes/layout.h"
 
 typedef struct assembly {
@@ -175,7 +176,8 @@ static ons_status *choose_outputs(assembly *a) {
     return NULL;
 }
 
-static ons_status *lay_out(assembly *a) {
+/* Order and layout of the complete graph. */
+static ons_status *settle(assembly *a) {
     ons_stage_graph *r = a->r;
     ons_arena *arena = r->graph->arena;
     ons_value_id **follow;
@@ -195,7 +197,8 @@ static ons_status *lay_out(assembly *a) {
         follow[count++] = &t->states[1];
         if (r->squares != NULL) follow[count++] = &r->squares[i];
     }
-    return ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
+    ONS_TRY(ons_hasten_sums(r->graph, a->o->model->registry, follow, count));
+    return a->o->laid_out_as_in_file ? NULL : ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
 }
 
 static ons_status *assemble(assembly *a) {
@@ -203,12 +206,12 @@ static ons_status *assemble(assembly *a) {
     ONS_TRY(bind(a));
     if (o->blockers != NULL && o->blockers->count > 0)
         return NULL; /* the rest would only report what follows from these */
-    if (!o->as_exported) ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
+    if (!o->unfused) ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
     ONS_TRY(note_ends(a));
     if (o->training || o->config->loss != NULL) ONS_TRY(attach_loss(a));
     if (o->training) ONS_TRY(differentiate(a));
     ONS_TRY(choose_outputs(a));
-    if (!o->as_exported) ONS_TRY(lay_out(a));
+    ONS_TRY(settle(a));
 #ifndef NDEBUG
     ONS_TRY(ons_graph_verify(a->r->graph));
 #endif

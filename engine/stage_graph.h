@@ -30,9 +30,9 @@ typedef struct ons_stage_graph_options {
     int64_t rows;
     int64_t fallback; /* for dimensions that nothing binds; 0: an error */
     bool training;
-    bool repeats;     /* more than one micro-batch a step */
-    bool as_exported; /* nothing is fused or laid out for this machine's kernels: operators as the file has them, for
-                         comparison with systems that run them so */
+    bool repeats;             /* more than one micro-batch a step */
+    bool unfused;             /* operators stay as the file has them, for comparison with systems that run them so */
+    bool laid_out_as_in_file; /* for a device whose kernels are not this machine's: no blocked layouts, no reorders */
     ons_blockers *blockers;
 } ons_stage_graph_options;
 

@@ -172,6 +172,22 @@ static ons_status *fit_to_machine(const ons_json *json, ons_device_profile *p) {
     return NULL;
 }
 
+static const char *const kinds[] = {"gpu", "cpu"}; /* by ons_device_profile.processor */
+
+/* Where nothing is said: a CPU if it is this machine, or was measured, which so far CPUs alone are. */
+static ons_status *read_kind(const ons_json *json, bool measured, ons_device_profile *p) {
+    if (ons_json_find(json, "kind") == NULL) {
+        p->processor = measured || ons_json_find(json, "this_machine") != NULL;
+        return NULL;
+    }
+    const char *text;
+    ONS_TRY(ons_json_get_text(json, "kind", &text));
+    p->processor = strcmp(text, kinds[true]) == 0;
+    ONS_CHECK(p->processor || strcmp(text, kinds[false]) == 0, ONS_INVALID_DATA, "'kind': '%s' is neither cpu nor gpu",
+              text);
+    return NULL;
+}
+
 static ons_status *read_memory(const ons_json *json, ons_device_profile *p) {
     ONS_TRY(ons_json_get_int(json, "memory_bytes", &p->memory_bytes));
     ONS_TRY(ons_json_get_int(json, "reserve_bytes", &p->reserve_bytes));
@@ -184,10 +200,11 @@ static ons_status *read_memory(const ons_json *json, ons_device_profile *p) {
     return NULL;
 }
 
-static ons_status *read_profile(const ons_json *json, ons_arena *arena, ons_device_profile *p) {
+static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *arena, ons_device_profile *p) {
     static const char *const known[] = {"onstage_device_profile",
                                         "name",
                                         "title",
+                                        "kind",
                                         "memory_bytes",
                                         "reserve_bytes",
                                         "this_machine",
@@ -209,6 +226,7 @@ static ons_status *read_profile(const ons_json *json, ons_arena *arena, ons_devi
     ONS_TRY(check_known(json, known));
     ONS_TRY(read_text(json, "name", arena, &p->name));
     ONS_TRY(read_text(json, "title", arena, &p->title));
+    ONS_TRY(read_kind(json, measured, p));
     ONS_TRY(read_matrix_flops(json, p));
     ONS_TRY(read_number(json, "vector_flops", positive_number, &p->vector_flops));
     ONS_TRY(read_number(json, "memory_bandwidth", positive_number, &p->memory_bandwidth));
@@ -229,11 +247,11 @@ ons_status *ons_device_profile_parse(const void *bytes, size_t size, ons_arena *
     const ons_json *device = ons_json_find(json, "device");
     ons_status *status = NULL;
     if (measured == NULL)
-        status = read_profile(json, arena, profile);
+        status = read_profile(json, false, arena, profile);
     else if (device == NULL)
         status = ons_status_new(ONS_INVALID_DATA, "'device' is missing");
     else
-        status = ons_status_at(read_profile(device, arena, profile), "'device'");
+        status = ons_status_at(read_profile(device, true, arena, profile), "'device'");
     ons_json_free(json);
     return status;
 }
@@ -328,6 +346,7 @@ static ons_status *fill_profile(ons_json *json, const ons_device_profile *p) {
     ONS_TRY(ons_json_set_uint64(json, "onstage_device_profile", VERSION));
     ONS_TRY(ons_json_set_text(json, "name", p->name));
     ONS_TRY(ons_json_set_text(json, "title", p->title));
+    ONS_TRY(ons_json_set_text(json, "kind", kinds[p->processor]));
     ONS_TRY(ons_json_set_uint64(json, "memory_bytes", (uint64_t)p->memory_bytes));
     ONS_TRY(ons_json_set_uint64(json, "reserve_bytes", (uint64_t)p->reserve_bytes));
     ONS_TRY(set_object(json, "matrix_flops", precision_names, p->matrix_flops_of, ONS_PRECISION_COUNT));

@@ -198,6 +198,29 @@ static void add_flow(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
     for (uint32_t i = low; i <= high; ++i) m->r->work.nodes[i].backward_bytes += bytes;
 }
 
+/* What only the update reads waits for it through the rest of the backward part, at this position and all that are
+ * before it: gradients that are not added up. */
+static ons_status *add_waiting(maker *m) {
+    int64_t *waiting, sum = 0;
+    ONS_NEW(waiting, m->arena, (size_t)m->r->work.node_count + 1);
+    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(m->graph, id);
+        for (uint32_t i = 0; node->per_step && i < node->input_count; ++i) {
+            ons_value_id value = node->inputs[i] == ONS_NONE ? ONS_NONE : root_of(m, node->inputs[i]);
+            if (value == ONS_NONE || !is_backward_value(m, value) || m->leaves[value]) continue;
+            ons_node_id producer = ons_graph_value(m->graph, value)->producer;
+            if (ons_graph_node(m->graph, producer)->per_step) continue;
+            m->leaves[value] = true;
+            waiting[m->r->position_of_node[producer]] += bytes_of(m, value);
+        }
+    }
+    for (uint32_t p = m->r->work.node_count; p-- > 0;) {
+        sum += waiting[p];
+        m->r->work.nodes[p].backward_bytes += sum;
+    }
+    return NULL;
+}
+
 /* Gradients cross from node to node, and views pass them on: what a view at another position makes of them is theirs.
  */
 static ons_status *find_flows(maker *m) {
@@ -302,6 +325,7 @@ ons_status *ons_graph_work_make(const ons_graph_work_options *options, ons_arena
     ONS_TRY(list_tensors(&m));
     ONS_TRY(list_uses(&m));
     ONS_TRY(find_flows(&m));
+    ONS_TRY(add_waiting(&m));
     ONS_TRY(find_local_peaks(&m));
     ONS_TRY(ons_graph_weights_find(options, r, arena));
     ONS_TRY(ons_layers_find(&r->work, arena));

@@ -85,6 +85,42 @@ Test(device_profile, a_measured_profile_is_read_as_one) {
     ons_arena_free(arena);
 }
 
+/* Parses `text`, which is freed, as a profile, or as a measured one, without what the print says of its kind. */
+static bool is_processor(char *text, bool measured, const char *kind) {
+    ons_arena *arena = ons_arena_new();
+    ons_device_profile profile;
+    char *place = strstr(text, "\"kind\":\t\"gpu\","), *changed;
+    cr_assert_not_null(place, "%s", text);
+    cr_assert_gt(asprintf(&changed, "%s%.*s%s%s%s", measured ? "{\"onstage_profile\": 1, \"device\": " : "",
+                          (int)(place - text), text, kind, place + strlen("\"kind\":\t\"gpu\","), measured ? "}" : ""),
+                 0);
+    expect_success(ons_device_profile_parse(changed, strlen(changed), arena, &profile));
+    free(changed);
+    free(text);
+    ons_arena_free(arena);
+    return profile.processor;
+}
+
+static char *print_v100(void) {
+    ons_arena *arena = ons_arena_new();
+    ons_device_profile p = load("v100-16gb", arena);
+    char *text;
+    expect_success(ons_device_profile_print(&p, &text));
+    ons_arena_free(arena);
+    return text;
+}
+
+Test(device_profile, processors_are_told_from_others) {
+    ons_arena *arena = ons_arena_new();
+    for (const char *const *name = ons_device_profile_names(); *name != NULL; ++name)
+        cr_expect_eq(load(*name, arena).processor, strcmp(*name, "cpu") == 0, "%s", *name);
+    ons_arena_free(arena);
+    cr_expect_not(is_processor(print_v100(), false, ""));
+    cr_expect(is_processor(print_v100(), true, ""), "what was measured so far were processors");
+    cr_expect_not(is_processor(print_v100(), true, "\"kind\": \"gpu\","));
+    cr_expect(is_processor(print_v100(), false, "\"kind\": \"cpu\","));
+}
+
 /* Loads a shipped profile's text with one piece replaced; the failure must hold `expected`. */
 static void refuse(const char *piece, const char *replacement, const char *expected) {
     ons_arena *arena = ons_arena_new();
@@ -114,6 +150,7 @@ Test(device_profile, failures_name_the_field) {
     refuse("17179869184", "1.5", "'memory_bytes' is not a whole number");
     refuse("\"fp32\",", "\"tf32\",", "'matrix_flops': 'tf32' is missing");
     refuse("\"fp32\",", "\"fp8\",", "fp8");
+    refuse("\"gpu\"", "\"tpu\"", "'kind': 'tpu' is neither cpu nor gpu");
     refuse("\"latency\"", "\"delay\"", "'link': 'delay'");
     refuse("\"share\"", "\"part\"", "'efficiency': 'matrix': 'part'");
     refuse("\"onstage_device_profile\":\t1", "\"onstage_device_profile\":\t2", "knows version 1");

@@ -17,11 +17,11 @@ typedef struct made {
 static void must(ons_status *status) { cr_assert(status == NULL, "%s", ons_status_get_message(status)); }
 
 /* The workload of a golden model; `rows` samples a micro-batch. */
-static made make(const char *path, int64_t rows, int64_t micro_batches) {
+static made make(const char *path, int64_t rows, int64_t micro_batches, const char *device) {
     made m = {.arena = ons_arena_new()};
     ons_device_profile profile;
     must(ons_config_new(&m.config));
-    must(ons_device_profile_load("a100-40gb", m.arena, &profile));
+    must(ons_device_profile_load(device, m.arena, &profile));
     must(ons_model_open(path, m.config, true, NULL, &m.model));
     ons_plan_input_options options = {
         .model = m.model,
@@ -45,17 +45,20 @@ static void release(made *m) {
 static const struct {
     const char *path;
     int64_t rows;
+    const char *device; /* on the CPU with blocked layouts and their reorders */
 } models[] = {
-    {"tests/golden/lenet/model.onnx", 16},         {"tests/golden/resnet18/model.onnx", 8},
-    {"tests/golden/gpt_decomposed/model.onnx", 4}, {"tests/golden/gpt_tied/model.onnx", 4},
-    {"tests/golden/cnn_dynamic/model.onnx", 8},    {"tests/golden/dynamo_gpt/model.onnx", 4},
+    {"tests/golden/lenet/model.onnx", 16, "a100-40gb"},         {"tests/golden/lenet/model.onnx", 16, "cpu"},
+    {"tests/golden/resnet18/model.onnx", 8, "a100-40gb"},       {"tests/golden/resnet18/model.onnx", 8, "cpu"},
+    {"tests/golden/cnn_dynamic/model.onnx", 8, "a100-40gb"},    {"tests/golden/cnn_dynamic/model.onnx", 8, "cpu"},
+    {"tests/golden/gpt_decomposed/model.onnx", 4, "a100-40gb"}, {"tests/golden/gpt_tied/model.onnx", 4, "a100-40gb"},
+    {"tests/golden/dynamo_gpt/model.onnx", 4, "a100-40gb"},
 };
 enum { MODELS = sizeof models / sizeof *models };
 
 Test(graph_work, seconds_are_all_there) {
     for (int i = 0; i < MODELS; ++i)
         for (int64_t micro_batches = 1; micro_batches < 3; ++micro_batches) {
-            made m = make(models[i].path, models[i].rows, micro_batches);
+            made m = make(models[i].path, models[i].rows, micro_batches, models[i].device);
             const ons_workload *w = &m.input.graph_work.work;
             double nodes = 0;
             for (size_t id = 0; id < m.input.stage.graph->nodes.count; ++id) nodes += m.input.cost.seconds[id];
@@ -80,7 +83,7 @@ static int64_t held_bytes(const made *m) {
 
 Test(graph_work, weights_gradients_and_states_are_all_there) {
     for (int i = 0; i < MODELS; ++i) {
-        made m = make(models[i].path, models[i].rows, 2);
+        made m = make(models[i].path, models[i].rows, 2, models[i].device);
         const ons_workload *w = &m.input.graph_work.work;
         int64_t sum = 0;
         uint32_t trained = 0;
@@ -103,8 +106,73 @@ Test(graph_work, weights_gradients_and_states_are_all_there) {
     }
 }
 
+/* Otherwise every gradient would wait beside its sum for the end of the backward part. */
+Test(graph_work, gradients_are_added_up_as_soon_as_they_are_there) {
+    for (int i = 0; i < MODELS; ++i) {
+        made m = make(models[i].path, models[i].rows, 2, models[i].device);
+        const ons_graph *graph = m.input.stage.graph;
+        const ons_operator *accumulate = ons_registry_role(m.model->registry, ONS_ROLE_ACCUMULATE);
+        const ons_operator *reorder = ons_registry_role(m.model->registry, ONS_ROLE_REORDER);
+        uint32_t sums = 0;
+        for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+            const ons_node *node = ons_graph_node(graph, id);
+            if (node->op != accumulate || node->phase == ONS_FORWARD) continue;
+            ons_node_id maker = ons_graph_value(graph, node->inputs[1])->producer, before = id - 1;
+            while (before > maker &&
+                   (ons_graph_node(graph, before)->op == accumulate || ons_graph_node(graph, before)->op == reorder))
+                --before;
+            cr_assert_eq(before, maker, "%s: '%s' comes %u nodes after its gradient", models[i].path, node->name,
+                         id - maker);
+            ++sums;
+        }
+        cr_assert_geq(sums, m.input.stage.update.trained_count, "%s", models[i].path);
+        release(&m);
+    }
+}
+
+static uint32_t count_laid_out(const ons_graph *graph) {
+    uint32_t count = 0;
+    for (ons_value_id id = 0; id < graph->values.count; ++id)
+        count += ons_graph_value(graph, id)->type.layout != ONS_LAYOUT_ONNX;
+    return count;
+}
+
+/* Another device's kernels do not want this machine's blocked layouts. */
+Test(graph_work, layouts_and_reorders_are_of_the_cpu_alone) {
+    made cpu = make("tests/golden/resnet18/model.onnx", 8, 1, "cpu"),
+         gpu = make("tests/golden/resnet18/model.onnx", 8, 1, "a100-40gb");
+    cr_expect_gt(count_laid_out(cpu.input.stage.graph), 0u);
+    cr_expect_eq(count_laid_out(gpu.input.stage.graph), 0u);
+    cr_expect_lt(gpu.input.stage.graph->nodes.count, cpu.input.stage.graph->nodes.count, "reorders are left");
+    int64_t bytes = 0, parameters = 0;
+    const ons_workload *w = &gpu.input.graph_work.work;
+    for (uint32_t k = 0; k < w->weight_count; ++k) bytes += w->weights[k].bytes;
+    for (ons_value_id id = 0; id < gpu.input.stage.graph->values.count; ++id) {
+        const ons_value *v = ons_graph_value(gpu.input.stage.graph, id);
+        if (v->producer == ONS_NONE && (v->kind == ONS_PARAMETER || v->kind == ONS_BUFFER))
+            parameters += ons_arena_align(ons_type_dense_bytes(&v->type));
+    }
+    cr_expect_lt((double)bytes, 1.01 * (double)parameters, "%lld bytes of weights for %lld", (long long)bytes,
+                 (long long)parameters);
+    release(&cpu);
+    release(&gpu);
+}
+
+/* What is not laid out is fused all the same. */
+Test(graph_work, operators_are_fused_for_every_device) {
+    const char *devices[] = {"cpu", "a100-40gb"};
+    for (int i = 0; i < 2; ++i) {
+        made m = make("tests/golden/gpt_decomposed/model.onnx", 4, 1, devices[i]);
+        bool fused = false;
+        for (uint32_t p = 0; p < m.input.graph_work.work.node_count; ++p)
+            fused |= strcmp(m.input.graph_work.work.nodes[p].kind, "LayerNormalization") == 0;
+        cr_expect(fused, "%s: no layer normalisation of the parts of one", devices[i]);
+        release(&m);
+    }
+}
+
 Test(graph_work, a_tied_weight_has_all_its_users_and_an_accumulator_for_each) {
-    made m = make("tests/golden/gpt_tied/model.onnx", 4, 2);
+    made m = make("tests/golden/gpt_tied/model.onnx", 4, 2, "a100-40gb");
     const ons_workload *w = &m.input.graph_work.work;
     int tied = 0;
     for (uint32_t k = 0; k < w->weight_count; ++k)
@@ -140,7 +208,7 @@ Test(graph_work, a_gradient_crosses_every_cut_behind_a_trained_weight) {
 Test(graph_work, whole_memory_is_near_that_of_the_graph) {
     for (int i = 0; i < MODELS; ++i)
         for (int64_t micro_batches = 1; micro_batches < 3; ++micro_batches) {
-            made m = make(models[i].path, models[i].rows, micro_batches);
+            made m = make(models[i].path, models[i].rows, micro_batches, models[i].device);
             const ons_workload *w = &m.input.graph_work.work;
             const ons_stage_graph *stage = &m.input.stage;
             ons_sequence sequence;
@@ -171,7 +239,7 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
 
 Test(graph_work, every_node_goes_with_a_position) {
     for (int i = 0; i < MODELS; ++i) {
-        made m = make(models[i].path, models[i].rows, 2);
+        made m = make(models[i].path, models[i].rows, 2, models[i].device);
         const ons_graph_work *g = &m.input.graph_work;
         for (size_t id = 0; id < m.input.stage.graph->nodes.count; ++id) {
             const ons_node *node = ons_graph_node(m.input.stage.graph, (ons_node_id)id);
@@ -185,7 +253,7 @@ Test(graph_work, every_node_goes_with_a_position) {
 Test(graph_work, layers_follow_the_names_of_modules_or_weights) {
     const char *paths[] = {"tests/golden/gpt_decomposed/model.onnx", "tests/golden/dynamo_gpt/model.onnx"};
     for (int i = 0; i < 2; ++i) {
-        made m = make(paths[i], 4, 2);
+        made m = make(paths[i], 4, 2, "a100-40gb");
         const ons_workload *w = &m.input.graph_work.work;
         uint32_t next = 0;
         cr_assert_geq(w->layer_count, 3u, "%s has %u layers", paths[i], w->layer_count);
@@ -202,9 +270,9 @@ Test(graph_work, layers_follow_the_names_of_modules_or_weights) {
 }
 
 Test(graph_work, two_small_graphs_tell_of_a_larger_one) {
-    made low = make("tests/golden/cnn_dynamic/model.onnx", 8, 2),
-         high = make("tests/golden/cnn_dynamic/model.onnx", 16, 2),
-         real = make("tests/golden/cnn_dynamic/model.onnx", 64, 2);
+    made low = make("tests/golden/cnn_dynamic/model.onnx", 8, 2, "a100-40gb"),
+         high = make("tests/golden/cnn_dynamic/model.onnx", 16, 2, "a100-40gb"),
+         real = make("tests/golden/cnn_dynamic/model.onnx", 64, 2, "a100-40gb");
     ons_workload drawn;
     bool same;
     must(ons_workload_scale(&low.input.graph_work.work, &high.input.graph_work.work, 64, low.arena, &drawn, &same));
@@ -219,7 +287,7 @@ Test(graph_work, two_small_graphs_tell_of_a_larger_one) {
             cr_assert_float_eq((double)a.total, (double)b.total, 0.01 * (double)b.total + 4096,
                                "[%u, %u): %lld for %lld", first, end, (long long)a.total, (long long)b.total);
         }
-    made other = make("tests/golden/lenet/model.onnx", 16, 2);
+    made other = make("tests/golden/lenet/model.onnx", 16, 2, "a100-40gb");
     must(ons_workload_scale(&low.input.graph_work.work, &other.input.graph_work.work, 64, low.arena, &drawn, &same));
     cr_assert_not(same, "two models are not one");
     release(&low);

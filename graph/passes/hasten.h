@@ -1,0 +1,12 @@
+/* Adds gradients up as soon as they are there. The passes append: the sums over micro-batches of all weights' gradients
+ * come after the whole backward part, and until then every gradient would lie there beside its sum. */
+#ifndef ONSTAGE_GRAPH_PASSES_HASTEN_H
+#define ONSTAGE_GRAPH_PASSES_HASTEN_H
+
+#include "graph/registry.h"
+
+/* Moves every node that adds a weight's gradient to a sum right behind the node that makes the gradient, and removes
+ * what nothing reads. Ids change; `follow` as in ons_prune. */
+ons_status *ons_hasten_sums(ons_graph *graph, const ons_registry *registry, ons_value_id **follow, size_t follow_count);
+
+#endif
