@@ -190,7 +190,7 @@ Test(graph_work, a_tied_weight_has_all_its_users_and_an_accumulator_for_each) {
  * it on as it is (the sums of residual connections). */
 Test(graph_work, a_gradient_crosses_every_cut_behind_a_trained_weight) {
     for (int i = 0; i < MODELS; ++i) {
-        made m = make(models[i].path, models[i].rows, 2);
+        made m = make(models[i].path, models[i].rows, 2, models[i].device);
         const ons_workload *w = &m.input.graph_work.work;
         uint32_t first = w->node_count, last = w->node_count - 1;
         for (uint32_t k = 0; k < w->weight_count; ++k)
