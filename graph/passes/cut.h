@@ -22,11 +22,11 @@ typedef struct ons_cut_decision {
     ons_value_id value;    /* not a view; the views of it follow it */
     ons_node_id out_after; /* swap: the copy to the host starts after this forward node of the value's stage */
     ons_node_id in_before; /* back before the first backward node that was derived from this forward node; a reader that
-                              comes earlier is served earlier */
+                              comes earlier is served earlier. The decision is about the stage of this node */
 } ons_cut_decision;
 
 typedef struct ons_cut_options {
-    const ons_graph *whole; /* outlives the result's use of its store */
+    const ons_graph *whole; /* outlives the result, which shares its store, attributes and keys */
     const ons_registry *registry;
     bool repeats;                  /* more than one micro-batch a step: see graph/sequence.h */
     const uint32_t *stage_of_node; /* of each node of the whole graph: where the plan has it */
@@ -58,7 +58,9 @@ typedef struct ons_cut_swap {
 
 /* One stage. */
 typedef struct ons_cut_stage {
-    ons_graph *graph;             /* owned; nodes in the order in which they run: begin, forward, backward, end */
+    ons_graph *graph; /* owned; nodes in the order in which they run: begin, forward, backward, end. Its inputs are the
+                         data that this stage reads, in the whole graph's order; what is received or comes back is not
+                         among them. Views that nobody reads are left out */
     uint32_t end[ONS_PART_COUNT]; /* nodes [end[part - 1], end[part]) run in a part */
     ons_value_id *value_of; /* of each value of the whole graph: the stage's, as the forward part (or whoever makes
                                it) has it; ONS_NONE where the stage has none */

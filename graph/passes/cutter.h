@@ -1,0 +1,84 @@
+/* What the files of the cut share; see cut.h for what comes out.
+ *
+ *   cut_parts.c    in which part of the step and in which stage each node runs
+ *   cut_needs.c    which stages read a value and from which part on, and so what is copied and what is sent
+ *   cut_steps.c    what one stage runs, in order, with what runs again and which version of a value each step reads
+ *   cut_stage.c    from those steps to the stage's graph
+ *   cut.c          all of them in order
+ */
+#ifndef ONSTAGE_GRAPH_PASSES_CUTTER_H
+#define ONSTAGE_GRAPH_PASSES_CUTTER_H
+
+#include "graph/passes/cut.h"
+
+typedef struct cutter {
+    const ons_cut_options *o;
+    const ons_graph *whole;
+    ons_arena *scratch; /* what is needed until the cut is made */
+    ons_cut *cut;
+    ons_value_id *root; /* of each value: the one whose bytes it shows; itself where it is no view */
+    ons_part *part;     /* of each node */
+    bool *everywhere;   /* of each node: runs in every stage that needs it */
+    uint32_t *stage;    /* of each node: where it runs; of one that runs everywhere: where it does if nobody needs it */
+    uint8_t *need;      /* of each stage and value: 1 + the first part in which the stage reads it, 0: it does not */
+    bool *runs;         /* of each stage and node */
+    uint8_t *part_there; /* of each stage and node that runs there: its part, `part` or a later one */
+} cutter;
+
+static inline size_t at_value(const cutter *c, uint32_t stage, ons_value_id value) {
+    return (size_t)stage * c->whole->values.count + value;
+}
+
+static inline size_t at_node(const cutter *c, uint32_t stage, ons_node_id node) {
+    return (size_t)stage * c->whole->nodes.count + node;
+}
+
+static inline ons_node_id producer_of(const cutter *c, ons_value_id value) {
+    return ons_graph_value(c->whole, value)->producer;
+}
+
+bool ons_cut_is_view(const ons_node *node);
+
+/* Fills in root, part, everywhere and stage. */
+ons_status *ons_cut_place(cutter *c);
+
+/* Fills in need, runs and part_there. */
+ons_status *ons_cut_find_needs(cutter *c);
+/* Part in which `value` arrives in a stage that needs it and does not make it. */
+ons_part ons_cut_transfer_part(const cutter *c, ons_value_id value, uint32_t stage);
+/* Counts the sends and receives of all stages and makes room for them; `value` is the whole graph's until the stages'
+ * graphs are there. */
+ons_status *ons_cut_list_transfers(cutter *c);
+
+/* The second version of a value is what comes back or is made again: its operand is the value's id and the number of
+ * values. */
+typedef uint32_t cut_operand;
+
+typedef struct cut_step {
+    ons_node_id node; /* of the whole graph */
+    ons_part part;
+    bool again;
+    bool dropped;        /* a view that nobody reads */
+    cut_operand *inputs; /* as many as the node has; ONS_NONE likewise */
+} cut_step;
+
+typedef struct cut_step_swap {
+    ons_value_id value;    /* of the whole graph */
+    ons_node_id out_after; /* likewise */
+    uint32_t in_before;    /* step */
+} cut_step_swap;
+
+/* All of one stage. */
+typedef struct cut_steps {
+    uint32_t stage;
+    cut_step *items;
+    uint32_t count;
+    uint32_t *reads; /* of each operand: how often it is read; kept values and states that are replaced count once */
+    cut_step_swap *swaps;
+    uint32_t swap_count;
+} cut_steps;
+
+ons_status *ons_cut_list_steps(cutter *c, uint32_t stage, cut_steps *steps);
+ons_status *ons_cut_build_stage(cutter *c, const cut_steps *steps);
+
+#endif

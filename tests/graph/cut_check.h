@@ -1,0 +1,14 @@
+/* What must hold of every cut. */
+#ifndef ONSTAGE_TESTS_GRAPH_CUT_CHECK_H
+#define ONSTAGE_TESTS_GRAPH_CUT_CHECK_H
+
+#include "graph/passes/cut.h"
+
+/* Fails the test, saying `where`: every node in one stage, or in those that need it; edges, attributes and keys of
+ * random numbers as in the whole graph; transfers that match at both ends; nothing read before it is there. */
+void cut_check(const ons_cut_options *options, const ons_cut *cut, const char *where);
+
+/* The first part from which a value of a stage is there; ONS_PART_COUNT: never. */
+ons_part cut_part_of_value(const ons_cut_stage *stage, ons_value_id value);
+
+#endif

@@ -1,0 +1,121 @@
+/* Training graphs of exported models cut into stages: all of the whole graph is there, and nothing twice. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/graph/cut_case.h"
+#include "tests/graph/cut_check.h"
+#include "tests/graph/fixture.h"
+
+static const cut_model models[] = {
+    {"tests/golden/lenet/model.onnx", 4, "clip-norm", "1"},
+    {"tests/golden/resnet18/model.onnx", 2, NULL, NULL},
+    {"tests/golden/gpt_tied/model.onnx", 2, "clip-norm", "1"},
+    {"tests/golden/gpt_decomposed/model.onnx", 2, NULL, NULL},
+    {"tests/golden/cnn_dynamic/model.onnx", 4, NULL, NULL},
+};
+enum { MODELS = sizeof models / sizeof *models };
+static const uint32_t counts[] = {1, 2, 3, 4, 8};
+
+static void make_and_check(const ons_cut_options *options, const char *where) {
+    ons_cut cut;
+    must(ons_cut_make(options, &cut));
+    cut_check(options, &cut, where);
+    ons_cut_free(&cut);
+}
+
+static void try_model(const cut_model *model, bool repeats, uint64_t seed) {
+    cut_case c = cut_case_open(model, repeats, seed);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+        for (int round = 0; round < 4; ++round) {
+            char where[160];
+            snprintf(where, sizeof where, "%s, %u stages, seed %llu, round %d", model->path, counts[i],
+                     (unsigned long long)seed, round);
+            ons_cut_options options = cut_case_options(&c, counts[i]);
+            if (round < 2)
+                cut_case_slice(&c, counts[i]);
+            else
+                cut_case_scatter(&c, counts[i]);
+            make_and_check(&options, where);
+        }
+    cut_case_close(&c);
+}
+
+Test(cut, every_model_comes_apart_and_nothing_is_lost) {
+    for (int i = 0; i < MODELS; ++i)
+        for (int repeats = 0; repeats < 2; ++repeats) try_model(&models[i], repeats, (uint64_t)i + 1);
+}
+
+/* Where a node of the whole graph runs in one stage. */
+static int part_of(const ons_cut_stage *stage, ons_node_id node) {
+    int part = ONS_PART_BEGIN;
+    while (node >= stage->end[part]) ++part;
+    return part;
+}
+
+Test(cut, one_stage_is_the_whole_graph) {
+    for (int i = 0; i < MODELS; ++i)
+        for (int repeats = 0; repeats < 2; ++repeats) {
+            cut_case c = cut_case_open(&models[i], repeats, 1);
+            ons_cut_options options = cut_case_options(&c, 1);
+            ons_cut cut;
+            must(ons_cut_make(&options, &cut));
+            const ons_cut_stage *stage = &cut.stages[0];
+            cr_assert_eq(stage->graph->nodes.count, c.graph->nodes.count, "%s", c.path);
+            cr_assert_eq(stage->graph->values.count, c.graph->values.count, "%s", c.path);
+            cr_assert_eq(stage->graph->outputs.count, c.graph->outputs.count, "%s", c.path);
+            cr_assert_eq(cut.transfer_count, 0u);
+            for (ons_value_id id = 0; id < c.graph->values.count; ++id) cr_assert_eq(stage->value_of[id], id);
+            for (ons_node_id id = 0; id < c.graph->nodes.count; ++id) {
+                const ons_node *node = ons_graph_node(c.graph, stage->original[id]);
+                bool update = node->phase == ONS_UPDATE, start = node->phase == ONS_FORWARD && node->per_step;
+                int part = part_of(stage, id);
+                cr_assert_eq(part == ONS_PART_END, update, "%s: '%s'", c.path, node->name);
+                cr_assert_eq(part == ONS_PART_BEGIN, start && repeats, "%s: '%s'", c.path, node->name);
+                cr_assert(part != ONS_PART_BACKWARD || node->phase != ONS_FORWARD || start, "%s: '%s'", c.path,
+                          node->name);
+            }
+            ons_cut_free(&cut);
+            cut_case_close(&c);
+        }
+}
+
+Test(cut, copies_of_a_tied_weight_are_updated_alike) {
+    cut_case c = cut_case_open(&models[2], true, 1);
+    ons_cut_options options = cut_case_options(&c, 4);
+    uint32_t positions = c.input.graph_work.work.node_count;
+    for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
+        c.stage_of_node[id] = c.input.graph_work.position_of_node[id] * 4 / positions;
+    ons_cut cut;
+    must(ons_cut_make(&options, &cut));
+    cut_check(&options, &cut, "tied");
+    ons_value_id weight = ons_graph_find_value(c.graph, "wte.weight"),
+                 sum = ons_graph_find_value(c.graph, "wte.weight/uses");
+    cr_assert_neq(weight, ONS_NONE);
+    cr_assert_neq(sum, ONS_NONE);
+    uint32_t holders = 0, makers = 0;
+    for (uint32_t s = 0; s < 4; ++s) {
+        const ons_cut_stage *stage = &cut.stages[s];
+        if (stage->value_of[weight] == ONS_NONE) continue;
+        ++holders;
+        makers += ons_graph_value(stage->graph, stage->value_of[sum])->producer != ONS_NONE;
+        cr_assert_neq(ons_graph_find_node(stage->graph, "wte.weight/update"), ONS_NONE, "stage %u", s);
+        cr_assert_eq(cut_part_of_value(stage, stage->value_of[sum]), ONS_PART_END);
+    }
+    cr_assert_eq(holders, 2u, "the embedding's stage and the head's");
+    cr_assert_eq(makers, 1u, "one sum, sent to the other holder");
+    ons_cut_free(&cut);
+    cut_case_close(&c);
+}
+
+Test(cut, a_stage_that_does_not_exist_is_refused) {
+    cut_case c = cut_case_open(&models[0], true, 1);
+    ons_cut_options options = cut_case_options(&c, 2);
+    ons_cut cut;
+    c.stage_of_node[3] = 2;
+    must_fail(ons_cut_make(&options, &cut), ONS_INVALID_ARGUMENT, "stage 2 of 2");
+    ons_cut_free(&cut);
+    options.stages = 0;
+    must_fail(ons_cut_make(&options, &cut), ONS_INVALID_ARGUMENT, "no stages");
+    cut_case_close(&c);
+}
