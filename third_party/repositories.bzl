@@ -18,6 +18,7 @@ _SYSTEM_LIBRARIES = {
     "onednn": "onednn.BUILD",
     "onnx_proto": "onnx_proto.BUILD",
     "onnx_testdata": "onnx_testdata.BUILD",
+    "openmpi": "openmpi.BUILD",
     "protobuf_c": "protobuf_c.BUILD",
     "zlib": "zlib.BUILD",
 }
