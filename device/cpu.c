@@ -232,6 +232,11 @@ static void stream_wait(ons_stream *stream, ons_event *event) {
 
 static void event_synchronize(ons_event *event) { event_wait(event, event->recorded); }
 
+static ons_status *failure(ons_device *device) {
+    (void)device;
+    return NULL;
+}
+
 static void device_free(ons_device *device) { free(device); }
 
 ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **result) {
@@ -240,6 +245,7 @@ ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **resul
     cpu->pin = pin;
     cpu->device = (ons_device){
         .name = "cpu",
+        .host_can_access = true,
         .allocate = allocate,
         .release = release,
         .allocate_host = allocate_host,
@@ -253,6 +259,7 @@ ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **resul
         .event_record = event_record,
         .stream_wait = stream_wait,
         .event_synchronize = event_synchronize,
+        .failure = failure,
         .free = device_free,
         .limit_bytes = limit_bytes,
     };

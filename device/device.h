@@ -16,11 +16,13 @@ typedef struct ons_device ons_device;
 typedef struct ons_stream ons_stream;
 typedef struct ons_event ons_event;
 
-/* Runs on the stream's thread. `native` is the stream as kernels know it (a CUDA stream; 0 on the CPU). */
+/* On the CPU: runs on the stream's thread, and is the work. On CUDA: runs at once, on the thread that launches it, and
+ * puts the work on the stream. `native` is the stream as kernels know it (a CUDA stream; 0 on the CPU). */
 typedef void ons_task(void *argument, uintptr_t native);
 
 struct ons_device {
-    const char *name; /* "cpu" */
+    const char *name;     /* "cpu", "cuda" */
+    bool host_can_access; /* the host may read and write the device's memory; otherwise only copies do */
 
     /* The device's memory: one block, aligned to 64 bytes, its pages really there on return. Fails where the cap
      * (`limit_bytes` of the constructor) would be exceeded. `*address` is what kernels see. */
@@ -35,7 +37,7 @@ struct ons_device {
     ons_status *(*stream_new)(ons_device *device, const char *name, int threads, ons_stream **stream);
     void (*stream_free)(ons_stream *stream); /* after what was put on it has run */
 
-    /* These never fail and never allocate; a full queue makes the caller wait. */
+    /* These never allocate; a full queue makes the caller wait. What goes wrong on the way is told by `failure`. */
     void (*launch)(ons_stream *stream, ons_task *task, void *argument);
     void (*copy)(ons_stream *stream, void *to, const void *from, size_t bytes); /* between any two memories */
 
@@ -44,6 +46,11 @@ struct ons_device {
     void (*event_record)(ons_stream *stream, ons_event *event);
     void (*stream_wait)(ons_stream *stream, ons_event *event); /* until the latest record is reached */
     void (*event_synchronize)(ons_event *event);               /* the same, by the host */
+
+    /* The first thing that went wrong in what was put on any stream, kernels and their libraries included; NULL:
+     * nothing as far as the host knows, so it is asked after event_synchronize. Once it has failed a device stays
+     * failed. */
+    ons_status *(*failure)(ons_device *device);
 
     void (*free)(ons_device *device);
 
@@ -54,6 +61,11 @@ struct ons_device {
 /* The CPU. `limit_bytes` caps device memory (0: none). `pin`: the compute stream's threads stay each on a processor of
  * their own, where there are as many as threads. */
 ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **device);
+
+/* The same by name: "cpu", or "cuda" for the first GPU. Fails with the remedy where there is no such device here. */
+ons_status *ons_device_new(const char *name, int64_t limit_bytes, bool pin, ons_device **device);
+/* Whether there is such a device, as a failure that says why not. */
+ons_status *ons_device_check(const char *name);
 
 /* Processors that this process may use. */
 int ons_cpu_count(void);

@@ -332,9 +332,11 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "this version runs one stage: leave out --stages and --plan");
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
+    ONS_TRY(ons_device_check(config->device));
     ONS_CHECK(strcmp(config->precision, "fp32") == 0 || strcmp(config->precision, "bf16") == 0, ONS_INVALID_ARGUMENT,
               "--precision: '%s' is neither fp32 nor bf16", config->precision);
-    ONS_CHECK(strcmp(config->device, "cpu") == 0, ONS_UNSUPPORTED, "--device %s: this build computes on the cpu only",
+    ONS_CHECK(strcmp(config->device, "cpu") == 0, ONS_UNSUPPORTED,
+              "--device %s: the GPU is there, but this version does not train on it yet; use --device cpu",
               config->device);
     ONS_CHECK(strcmp(config->precision, "fp32") == 0, ONS_UNSUPPORTED, "--precision %s: the cpu computes in fp32 only",
               config->precision);

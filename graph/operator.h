@@ -41,7 +41,7 @@ static inline bool ons_has_attribute(const ons_operands *o, uint32_t index) {
 /* The integers of a known int32 or int64 input, at most ONS_INTEGERS_MAX of them. Fails with node and input named where
  * the contents depend on data. An input left out gives a count of 0. */
 enum { ONS_INTEGERS_MAX = 64 };
-ons_status *ons_constant_integers(const ons_operands *o, uint32_t input, int64_t values[static ONS_INTEGERS_MAX],
+ons_status *ons_constant_integers(const ons_operands *o, uint32_t input, int64_t values[ONS_AT_LEAST(ONS_INTEGERS_MAX)],
                                   uint32_t *count);
 
 /* ------------------------------------------------------------------------------------------------------- attributes */
@@ -344,6 +344,9 @@ typedef struct ons_launch {
     const ons_step *step;
     ons_fault *fault;
     uintptr_t stream; /* CUDA stream; 0 on the CPU */
+    /* CUDA alone: the same step in the device's memory, so that a launch that was recorded can be repeated. `fault` is
+     * in the device's memory there too; updates do nothing once it is set. */
+    const ons_step *device_step;
 } ons_launch;
 typedef void ons_run_function(const ons_launch *launch);
 
@@ -356,6 +359,10 @@ typedef struct ons_kernel {
     { (PREPARE), (RUN), NULL }
 #define ONS_NO_CPU_KERNEL(WHY)                                                                                         \
     { NULL, NULL, (WHY) }
+/* RUN is a weak symbol (kernels/common/kernel.h), so builds without CUDA have NULL there: whoever wants the kernel asks
+ * for `run`. */
+#define ONS_CUDA_KERNEL(PREPARE, RUN)                                                                                  \
+    { (PREPARE), (RUN), "this build has no CUDA: bazel build --config=cuda" }
 #define ONS_NO_CUDA_KERNEL(WHY)                                                                                        \
     { NULL, NULL, (WHY) }
 

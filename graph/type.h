@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/at_least.h"
 #include "base/status.h"
 
 /* Numbered as ONNX's TensorProto.DataType. */
@@ -74,7 +75,7 @@ int64_t ons_type_dense_bytes(const ons_type *type);
 
 /* "float32[2,3]"; at most `size` bytes with the terminator. Returns `text`. */
 enum { ONS_TYPE_TEXT = 160 };
-const char *ons_type_print(const ons_type *type, char text[static ONS_TYPE_TEXT]);
+const char *ons_type_print(const ons_type *type, char text[ONS_AT_LEAST(ONS_TYPE_TEXT)]);
 
 /* ONNX's multidirectional broadcasting. False where the shapes do not agree. */
 bool ons_shape_broadcast(const ons_shape *a, const ons_shape *b, ons_shape *result);

@@ -9,6 +9,7 @@ Another workspace writes
     onstage_repositories()
 """
 
+load("//third_party:cuda_path.bzl", "CUDA_PATH")
 load("//third_party/debian_bazel:repositories.bzl", "debian_bazel_repositories")
 
 # Repository name -> build file in third_party/. Each sees /usr and picks its own few headers from it.
@@ -33,3 +34,10 @@ def onstage_repositories():
                 path = "/usr",
                 build_file = "@onstage//third_party:" + build_file,
             )
+    if not native.existing_rule("cuda"):
+        # Looked at only when something is built that needs it.
+        native.new_local_repository(
+            name = "cuda",
+            path = CUDA_PATH,
+            build_file = "@onstage//third_party:cuda.BUILD",
+        )

@@ -8,7 +8,7 @@
 
 /* Marks each listed axis of a tensor of that rank; fails with the node's name where one lies outside or comes twice. */
 ons_status *ons_node_axes(const ons_operands *o, const int64_t *axes, uint32_t count, uint32_t rank,
-                          bool chosen[static ONS_RANK_MAX]);
+                          bool chosen[ONS_AT_LEAST(ONS_RANK_MAX)]);
 
 /* ---- views: the same elements under another shape */
 void ons_view_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs);

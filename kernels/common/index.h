@@ -7,7 +7,7 @@
 #include "graph/type.h"
 
 /* Indices of element `number` in row-major order. No dimension is 0. */
-static inline void ons_unravel(const ons_shape *shape, int64_t number, int64_t index[static ONS_RANK_MAX]) {
+static inline void ons_unravel(const ons_shape *shape, int64_t number, int64_t index[ONS_AT_LEAST(ONS_RANK_MAX)]) {
     for (uint32_t axis = shape->rank; axis-- > 0;) {
         index[axis] = number % shape->dims[axis];
         number /= shape->dims[axis];
@@ -26,7 +26,7 @@ static inline void ons_copy_word(void *to, int64_t to_index, const void *from, i
 }
 
 /* Elements between neighbours along each axis of a dense tensor. */
-static inline void ons_dense_strides(const ons_shape *shape, int64_t strides[static ONS_RANK_MAX]) {
+static inline void ons_dense_strides(const ons_shape *shape, int64_t strides[ONS_AT_LEAST(ONS_RANK_MAX)]) {
     int64_t stride = 1;
     for (uint32_t axis = shape->rank; axis-- > 0;) {
         strides[axis] = stride;

@@ -13,6 +13,12 @@
 #include "kernels/operators.inc"
 #undef ONS_OPERATOR
 
+/* CUDA kernels, ons_cuda_matmul and so on, each in its operator's .cu file. Weak: NULL where there is none in the
+ * build. */
+#define ONS_OPERATOR(SYMBOL) extern ons_run_function ons_cuda_##SYMBOL __attribute__((weak));
+#include "kernels/operators.inc"
+#undef ONS_OPERATOR
+
 /* Elements below which a loop is not worth a second thread (a parallel region costs about 2 µs, a core makes
  * about 4 elements a nanosecond). */
 enum { ONS_PARALLEL_GRAIN = 16 * 1024 };

@@ -42,7 +42,7 @@ static inline double ons_optimizer_number(const ons_operands *o, uint32_t index)
 
 /* By what the gradient is multiplied first. */
 static inline float ons_optimizer_factor(const ons_launch *launch) {
-    const ons_optimizer *optimizer = launch->state;
+    const ons_optimizer *optimizer = (const ons_optimizer *)launch->state;
     return optimizer->has_factor ? *(const float *)launch->inputs[ONS_FACTOR_IN] : 1.0f;
 }
 

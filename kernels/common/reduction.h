@@ -41,7 +41,7 @@ enum { ONS_REDUCTION_KEEPDIMS, ONS_REDUCTION_NOOP };
 #define ONS_REDUCTION_FORMS ONS_FORMS(ons_upgrade_axes_to_input_1, ONS_NO_PATTERNS, NULL)
 
 /* Which axes go away; fails with the node's name. */
-ons_status *ons_reduction_axes(const ons_operands *o, bool reduced[static ONS_RANK_MAX]);
+ons_status *ons_reduction_axes(const ons_operands *o, bool reduced[ONS_AT_LEAST(ONS_RANK_MAX)]);
 /* Elements that go into each result. */
 int64_t ons_reduction_count(const ons_operands *o);
 ons_status *ons_reduction_infer(ons_operands *o);
@@ -55,7 +55,7 @@ ons_value_id ons_reduction_keep(ons_gradient *g, ons_value_id value);
 ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value);
 
 /* For references: the number of the result that element `number` of the input goes into. */
-int64_t ons_reduction_target(const ons_operands *o, const bool reduced[static ONS_RANK_MAX], int64_t number);
+int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LEAST(ONS_RANK_MAX)], int64_t number);
 
 /* Makes SYMBOL_reference from expressions of the result so far `a` and an element `x`, once for double, once for
  * int64_t; finish expressions of `a` and the double `count`. */

@@ -59,7 +59,7 @@ bad "too little memory";            refuses 6 "--memory .* too little: .* needed
 bad "validation without targets";   refuses 1 "val-target|target" train "${mlp[@]}" --val-input "x=$golden/mlp/input.npy"
 bad "outputs of training";           refuses 1 "--output.*eval" train "${mlp[@]}" --output logits=y.npy
 bad "precision not built in";       refuses 3 "bf16" train "${mlp[@]}" --precision bf16
-bad "device not built in";          refuses 3 "cuda" train "${mlp[@]}" --device cuda
+bad "device that is not here";     refuses 3 "cuda.*--device cpu" train "${mlp[@]}" --device cuda
 bad "stages not built in";          refuses 3 "--stages" train "${mlp[@]}" --stages 2
 bad "unknown precision";            refuses 1 "--precision" train "${mlp[@]}" --precision fp7
 bad "unknown device";               refuses 1 "--device" train "${mlp[@]}" --device tpu

@@ -36,6 +36,13 @@ static ons_status *check_kernel_field(const ons_kernel *kernel, const char *wher
     return NULL;
 }
 
+/* A kernel that this build leaves out has its prepare function and the reason. */
+static ons_status *check_cuda_field(const ons_kernel *kernel) {
+    if (kernel->run == NULL) REQUIRE(is_text(kernel->why_not), "no CUDA kernel and no reason for it");
+    REQUIRE(kernel->run == NULL || kernel->prepare != NULL, "the CUDA kernel is half there");
+    return NULL;
+}
+
 static ons_status *check_aliases(const ons_operator *op) {
     REQUIRE(op->aliases != NULL, "no alias list; write ONS_NO_ALIASES");
     for (const ons_alias *alias = op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
@@ -96,7 +103,7 @@ ons_status *ons_check_descriptor(const ons_operator *op) {
     ONS_TRY(check_attributes(op));
     ONS_TRY(check_gradient_field(op));
     ONS_TRY(check_kernel_field(&op->cpu, "CPU"));
-    ONS_TRY(check_kernel_field(&op->cuda, "CUDA"));
+    ONS_TRY(check_cuda_field(&op->cuda));
     ONS_TRY(check_aliases(op));
     ONS_TRY(check_forms(op));
     return check_cases(op);

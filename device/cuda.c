@@ -1,0 +1,279 @@
+#include "device/cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Code is made for these and newer ones. */
+enum { MAJOR_NEEDED = 8 };
+
+struct ons_stream {
+    cudaStream_t stream;
+    ons_device *device;
+};
+
+struct ons_event {
+    cudaEvent_t event;
+    ons_device *device;
+};
+
+typedef struct cuda_device {
+    ons_device device; /* first: what the caller holds */
+    int index;
+} cuda_device;
+
+/* -------------------------------------------------------------------------------------------------------------
+ * failures
+ */
+
+/* What went wrong first. A failed GPU takes its context, and with it every device on it, along, so one note is enough.
+ */
+static struct {
+    pthread_mutex_t lock;
+    const char *what;
+    const char *reason;
+    int code;
+} first_failure = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note(int code, const char *what, const char *reason) {
+    pthread_mutex_lock(&first_failure.lock);
+    if (first_failure.what == NULL) {
+        first_failure.what = what;
+        first_failure.reason = reason;
+        first_failure.code = code;
+    }
+    pthread_mutex_unlock(&first_failure.lock);
+}
+
+void ons_cuda_note(int code, const char *what) { note(code, what, NULL); }
+
+static void note_cuda(cudaError_t error, const char *what) {
+    if (error != cudaSuccess) note((int)error, what, cudaGetErrorString(error));
+}
+
+static ons_status *noted(void) {
+    ons_status *status = NULL;
+    pthread_mutex_lock(&first_failure.lock);
+    if (first_failure.what != NULL && first_failure.reason != NULL)
+        status = ons_status_new(ONS_DEFECT, "the GPU failed: %s: %s (CUDA error %d)", first_failure.what,
+                                first_failure.reason, first_failure.code);
+    else if (first_failure.what != NULL)
+        status =
+            ons_status_new(ONS_DEFECT, "the GPU failed: %s gave status %d", first_failure.what, first_failure.code);
+    pthread_mutex_unlock(&first_failure.lock);
+    return status;
+}
+
+static ons_status *failure(ons_device *device) {
+    (void)device;
+    note_cuda(cudaGetLastError(), "a kernel"); /* launches leave their errors there */
+    return noted();
+}
+
+/* The usual failure of a call that may fail. */
+static ons_status *cuda_status(cudaError_t error, const char *what) {
+    if (error == cudaSuccess) return NULL;
+    (void)cudaGetLastError(); /* told here, not again by `failure` */
+    return ons_status_new(error == cudaErrorMemoryAllocation ? ONS_OUT_OF_MEMORY : ONS_DEFECT, "%s: %s (CUDA error %d)",
+                          what, cudaGetErrorString(error), (int)error);
+}
+
+/* ------------------------------------------------------------------------------------------------------- what is there
+ */
+
+static ons_status *count_devices(int *count) {
+    int driver = 0;
+    *count = 0;
+    cudaError_t error = cudaDriverGetVersion(&driver);
+    ONS_CHECK(error == cudaSuccess && driver > 0, ONS_UNSUPPORTED,
+              "--device cuda: no NVIDIA driver is loaded on this machine; install one, or use --device cpu");
+    ONS_CHECK(driver / 1000 >= CUDART_VERSION / 1000, ONS_UNSUPPORTED,
+              "--device cuda: the NVIDIA driver supports CUDA %d.%d, this build needs %d.0; update the driver, or use "
+              "--device cpu",
+              driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000);
+    error = cudaGetDeviceCount(count);
+    (void)cudaGetLastError();
+    ONS_CHECK(error == cudaSuccess && *count > 0, ONS_UNSUPPORTED,
+              "--device cuda: no NVIDIA GPU can be used (%s); see nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device "
+              "cpu",
+              cudaGetErrorString(error));
+    return NULL;
+}
+
+ons_status *ons_cuda_check(void) {
+    int count, major = 0;
+    ONS_TRY(count_devices(&count));
+    ONS_TRY(
+        cuda_status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "asking for the GPU's kind"));
+    ONS_CHECK(major >= MAJOR_NEEDED, ONS_UNSUPPORTED,
+              "--device cuda: the GPU has compute capability %d, %d.0 is needed (A100 or newer); use --device cpu",
+              major, MAJOR_NEEDED);
+    return NULL;
+}
+
+int ons_cuda_count(void) {
+    int count = 0;
+    ons_status_free(count_devices(&count));
+    return count;
+}
+
+ons_status *ons_cuda_memory_now(int index, ons_cuda_memory *memory) {
+    size_t free_bytes = 0, total_bytes = 0;
+    ONS_TRY(cuda_status(cudaSetDevice(index), "choosing the GPU"));
+    ONS_TRY(cuda_status(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the GPU's memory"));
+    *memory = (ons_cuda_memory){(int64_t)free_bytes, (int64_t)total_bytes};
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- memory
+ */
+
+/* Every thread has a GPU of its own that its calls go to. */
+static ons_status *enter(ons_device *device) {
+    return cuda_status(cudaSetDevice(((cuda_device *)device)->index), "choosing the GPU");
+}
+
+static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
+    ONS_CHECK(device->limit_bytes == 0 || device->used_bytes + bytes <= device->limit_bytes, ONS_OUT_OF_MEMORY,
+              "%lld bytes of device memory are needed, the cap is %lld", (long long)(device->used_bytes + bytes),
+              (long long)device->limit_bytes);
+    ONS_TRY(enter(device));
+    size_t length = bytes > 0 ? (size_t)bytes : 1;
+    ons_cuda_memory memory;
+    ONS_TRY(ons_cuda_memory_now(((cuda_device *)device)->index, &memory));
+    ONS_CHECK((int64_t)length <= memory.free_bytes, ONS_OUT_OF_MEMORY,
+              "%lld bytes of GPU memory are needed, %lld are free", (long long)bytes, (long long)memory.free_bytes);
+    ONS_TRY(cuda_status(cudaMalloc(address, length), "taking GPU memory"));
+    cudaError_t error = cudaMemset(*address, 0, length);
+    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    if (error != cudaSuccess) {
+        cudaFree(*address);
+        *address = NULL;
+        return cuda_status(error, "clearing GPU memory");
+    }
+    device->used_bytes += bytes;
+    return NULL;
+}
+
+static void release(ons_device *device, void *address, int64_t bytes) {
+    if (address == NULL) return;
+    ons_status_free(enter(device));
+    cudaFree(address);
+    device->used_bytes -= bytes;
+}
+
+static ons_status *allocate_host(ons_device *device, int64_t bytes, void **address) {
+    ONS_TRY(enter(device));
+    return cuda_status(cudaHostAlloc(address, bytes > 0 ? (size_t)bytes : 1, cudaHostAllocDefault),
+                       "taking pinned host memory");
+}
+
+static void release_host(ons_device *device, void *address, int64_t bytes) {
+    (void)device, (void)bytes;
+    if (address != NULL) cudaFreeHost(address);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- streams
+ */
+
+static ons_status *stream_new(ons_device *device, const char *name, int threads, ons_stream **result) {
+    (void)name, (void)threads;
+    ONS_TRY(enter(device));
+    ons_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) return ons_status_out_of_memory();
+    stream->device = device;
+    ons_status *status =
+        cuda_status(cudaStreamCreateWithFlags(&stream->stream, cudaStreamNonBlocking), "making a CUDA stream");
+    if (status != NULL) {
+        free(stream);
+        return status;
+    }
+    *result = stream;
+    return NULL;
+}
+
+static void stream_free(ons_stream *stream) {
+    if (stream == NULL) return;
+    note_cuda(cudaStreamSynchronize(stream->stream), "work on a stream");
+    cudaStreamDestroy(stream->stream);
+    free(stream);
+}
+
+static void launch(ons_stream *stream, ons_task *task, void *argument) {
+    note_cuda(cudaSetDevice(((cuda_device *)stream->device)->index), "choosing the GPU");
+    task(argument, (uintptr_t)stream->stream);
+    note_cuda(cudaPeekAtLastError(), "launching kernels");
+}
+
+static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
+    if (bytes > 0) note_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream->stream), "a copy");
+}
+
+/* -------------------------------------------------------------------------------------------------------------- events
+ */
+
+static ons_status *event_new(ons_device *device, ons_event **result) {
+    ONS_TRY(enter(device));
+    ons_event *event = calloc(1, sizeof *event);
+    if (event == NULL) return ons_status_out_of_memory();
+    event->device = device;
+    ons_status *status =
+        cuda_status(cudaEventCreateWithFlags(&event->event, cudaEventDisableTiming), "making a CUDA event");
+    if (status != NULL) {
+        free(event);
+        return status;
+    }
+    *result = event;
+    return NULL;
+}
+
+static void event_free(ons_event *event) {
+    if (event == NULL) return;
+    cudaEventDestroy(event->event);
+    free(event);
+}
+
+static void event_record(ons_stream *stream, ons_event *event) {
+    note_cuda(cudaEventRecord(event->event, stream->stream), "recording an event");
+}
+
+static void stream_wait(ons_stream *stream, ons_event *event) {
+    note_cuda(cudaStreamWaitEvent(stream->stream, event->event, 0), "waiting for an event");
+}
+
+static void event_synchronize(ons_event *event) { note_cuda(cudaEventSynchronize(event->event), "work on a stream"); }
+
+static void device_free(ons_device *device) { free(device); }
+
+ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) {
+    ONS_TRY(ons_cuda_check());
+    int count = ons_cuda_count();
+    ONS_CHECK(index >= 0 && index < count, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, count);
+    cuda_device *cuda = calloc(1, sizeof *cuda);
+    if (cuda == NULL) return ons_status_out_of_memory();
+    cuda->index = index;
+    cuda->device = (ons_device){
+        .name = "cuda",
+        .host_can_access = false,
+        .allocate = allocate,
+        .release = release,
+        .allocate_host = allocate_host,
+        .release_host = release_host,
+        .stream_new = stream_new,
+        .stream_free = stream_free,
+        .launch = launch,
+        .copy = copy,
+        .event_new = event_new,
+        .event_free = event_free,
+        .event_record = event_record,
+        .stream_wait = stream_wait,
+        .event_synchronize = event_synchronize,
+        .failure = failure,
+        .free = device_free,
+        .limit_bytes = limit_bytes,
+    };
+    *result = &cuda->device;
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* NVIDIA GPUs behind the table of device/device.h.
+ *
+ * Memory is taken by one cudaMalloc a block, the host's pool is pinned, streams are CUDA's and non-blocking, events are
+ * CUDA's without timing. Each device belongs to one GPU; several devices may share one, each with streams and arena of
+ * its own.
+ *
+ * A build without CUDA (no --config=cuda) has these functions too: they say so.
+ */
+#ifndef ONSTAGE_DEVICE_CUDA_H
+#define ONSTAGE_DEVICE_CUDA_H
+
+#include "device/device.h"
+
+/* Whether this build, the driver and a GPU are there; a failure says which is not and what to do. */
+ons_status *ons_cuda_check(void);
+
+/* How many GPUs there are; 0 where ons_cuda_check fails. */
+int ons_cuda_count(void);
+
+/* GPU number `index`, from 0. `limit_bytes` caps what is allocated on it (0: none). */
+ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **device);
+
+/* The GPU's memory as the driver sees it, context and other processes included. */
+typedef struct ons_cuda_memory {
+    int64_t free_bytes, total_bytes;
+} ons_cuda_memory;
+ons_status *ons_cuda_memory_now(int index, ons_cuda_memory *memory);
+
+/* For kernels, which cannot fail: notes that a call into a library went wrong. `what` is static text and names the
+ * call. The first note is kept and told by every CUDA device's `failure`. */
+void ons_cuda_note(int code, const char *what);
+
+#endif

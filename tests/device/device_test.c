@@ -1,0 +1,109 @@
+/* What device.h promises, on every device that is here. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device/cuda.h"
+
+static const char *const names[] = {"cpu", "cuda"};
+static struct criterion_test_params every_device(void) {
+    int *numbers = cr_malloc(2 * sizeof *numbers);
+    numbers[0] = 0;
+    numbers[1] = 1;
+    return cr_make_param_array(int, numbers, 2);
+}
+
+/* The device, or NULL after saying that this machine has none. */
+static ons_device *open_device(const char *name, int64_t limit) {
+    ons_device *device = NULL;
+    ons_status *status = ons_device_new(name, limit, false, &device);
+    if (status == NULL) return device;
+    cr_expect_eq(ons_status_get_code(status), ONS_UNSUPPORTED);
+    cr_expect(strcmp(name, "cuda") == 0);
+    char text[512];
+    snprintf(text, sizeof text, "%s", ons_status_get_message(status));
+    ons_status_free(status);
+    cr_skip_test("not run: no GPU: %s", text);
+    return NULL;
+}
+
+static void expect_success(ons_status *status) {
+    cr_expect(status == NULL, "%s", ons_status_get_message(status));
+    ons_status_free(status);
+}
+
+ParameterizedTestParameters(device, copies_and_events) { return every_device(); }
+
+/* A value goes through two streams that wait for each other, and comes back. */
+ParameterizedTest(int *number, device, copies_and_events) {
+    enum { BYTES = 100003 };
+    ons_device *d = open_device(names[*number], 0);
+    void *host = NULL, *there = NULL, *also = NULL;
+    ons_stream *first = NULL, *second = NULL;
+    ons_event *event = NULL;
+    expect_success(d->allocate_host(d, BYTES, &host));
+    expect_success(d->allocate(d, BYTES, &there));
+    expect_success(d->allocate(d, BYTES, &also));
+    cr_expect_eq(d->used_bytes, 2 * BYTES);
+    expect_success(d->stream_new(d, "first", 1, &first));
+    expect_success(d->stream_new(d, "second", 1, &second));
+    expect_success(d->event_new(d, &event));
+    for (int round = 1; round <= 3; ++round) {
+        memset(host, round, BYTES);
+        d->copy(first, there, host, BYTES);
+        d->event_record(first, event);
+        d->stream_wait(second, event);
+        d->copy(second, also, there, BYTES);
+        d->event_record(second, event);
+        d->event_synchronize(event);
+        memset(host, 0, BYTES);
+        d->copy(second, host, also, BYTES);
+        d->event_record(second, event);
+        d->event_synchronize(event);
+        for (int i = 0; i < BYTES; ++i) cr_assert_eq(((unsigned char *)host)[i], round);
+    }
+    expect_success(d->failure(d));
+    d->event_free(event);
+    d->stream_free(first);
+    d->stream_free(second);
+    d->release(d, there, BYTES);
+    d->release(d, also, BYTES);
+    d->release_host(d, host, BYTES);
+    cr_expect_eq(d->used_bytes, 0);
+    d->free(d);
+}
+
+ParameterizedTestParameters(device, cap) { return every_device(); }
+
+ParameterizedTest(int *number, device, cap) {
+    ons_device *d = open_device(names[*number], 1000);
+    void *memory = NULL;
+    ons_status *status = d->allocate(d, 1001, &memory);
+    cr_expect_eq(ons_status_get_code(status), ONS_OUT_OF_MEMORY);
+    ons_status_free(status);
+    expect_success(d->allocate(d, 1000, &memory));
+    d->release(d, memory, 1000);
+    d->free(d);
+}
+
+Test(device, unknown_name) {
+    ons_device *d = NULL;
+    ons_status *status = ons_device_new("tpu", 0, false, &d);
+    cr_expect_eq(ons_status_get_code(status), ONS_INVALID_ARGUMENT);
+    cr_expect(strstr(ons_status_get_message(status), "tpu") != NULL);
+    ons_status_free(status);
+}
+
+/* Without a GPU: one failure with a remedy, every time it is asked for. */
+Test(device, refuses_politely) {
+    for (int i = 0; i < 2; ++i) {
+        ons_status *status = ons_device_check("cuda");
+        if (status == NULL) cr_skip_test("there is a GPU");
+        cr_expect_eq(ons_status_get_code(status), ONS_UNSUPPORTED);
+        cr_expect(strstr(ons_status_get_message(status), "use --device cpu") != NULL, "%s",
+                  ons_status_get_message(status));
+        ons_status_free(status);
+    }
+    cr_expect_eq(ons_cuda_count(), 0);
+}

@@ -1,0 +1,104 @@
+"""CUDA: .cu files become objects that a C library takes, and what ptxas says of their kernels is kept.
+
+`cuda_library` compiles small .cu files in batches, several a run of nvcc, since most of a run's time goes into reading NVIDIA's
+headers. Code is made for sm_80 and sm_90a; other GPUs get PTX of compute_80, which the driver compiles.
+"""
+
+load("//third_party:cuda_path.bzl", "CUDA_PATH")
+
+_ARCHITECTURES = [
+    "-gencode=arch=compute_80,code=[sm_80,compute_80]",
+    "-gencode=arch=compute_90a,code=sm_90a",
+]
+
+_FLAGS = [
+    "-std=c++17",
+    "-O3",
+    # Nothing needs C++'s exceptions or types at run time.
+    "-Xcompiler=-fPIC,-O2,-Wall,-Wextra,-Wno-unused-parameter,-Werror,-fno-exceptions,-fno-rtti",
+    "-Werror=all-warnings",
+    "-Xptxas=-v,-warn-spills",
+    "-diag-suppress=20012",
+    "-lineinfo",
+]
+
+def _cuda_object_impl(ctx):
+    object_file = ctx.actions.declare_file(ctx.label.name + ".o")
+    report = ctx.actions.declare_file(ctx.label.name + ".ptxas")
+    unit = ctx.actions.declare_file(ctx.label.name + "_unit.cu")
+    ctx.actions.write(unit, "".join(["#include \"%s\"\n" % source.short_path for source in ctx.files.srcs]))
+    arguments = ctx.actions.args()
+    arguments.add(CUDA_PATH + "/bin/nvcc")
+    arguments.add(report)
+    arguments.add_all(_FLAGS)
+    arguments.add_all(ctx.attr.architectures or _ARCHITECTURES)
+    arguments.add("-I.")
+    arguments.add("-Iinclude")
+    arguments.add("-c")
+    arguments.add(unit)
+    arguments.add("-o", object_file)
+    ctx.actions.run_shell(
+        outputs = [object_file, report],
+        inputs = depset([unit] + ctx.files.srcs + ctx.files.hdrs, transitive = [
+            dep[CcInfo].compilation_context.headers
+            for dep in ctx.attr.deps
+        ]),
+        arguments = [arguments],
+        # Shown where it fails; otherwise the report of ptxas is all that there is.
+        command = 'nvcc=$1 report=$2; shift 2; "$nvcc" "$@" >"$report" 2>&1 || { cat "$report" >&2; exit 1; }',
+        mnemonic = "CudaCompile",
+        progress_message = "Compiling CUDA %s" % ctx.label.name,
+        use_default_shell_env = True,
+    )
+    return [DefaultInfo(files = depset([object_file])), OutputGroupInfo(ptxas = depset([report]))]
+
+cuda_object = rule(
+    implementation = _cuda_object_impl,
+    doc = "One run of nvcc over one or more .cu files. The output group `ptxas` is the report of ptxas.",
+    attrs = {
+        "srcs": attr.label_list(allow_files = [".cu"], mandatory = True),
+        "hdrs": attr.label_list(allow_files = [".h", ".cuh", ".inc"]),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "architectures": attr.string_list(doc = "-gencode options in place of the usual ones"),
+    },
+)
+
+def cuda_library(name, batches, hdrs = [], deps = [], **kwargs):
+    """A C library of CUDA kernels, and NAME_ptxas: the reports of ptxas on them.
+
+    Args:
+      name: target name. Everything in it is linked, wanted or not: who uses it may do so through weak symbols.
+      batches: {name: [.cu files]}; each is one run of nvcc.
+      hdrs: headers for these files alone.
+      deps: C libraries whose headers they include.
+      **kwargs: visibility, tags, ...
+    """
+    for batch, srcs in batches.items():
+        cuda_object(
+            name = name + "_" + batch,
+            srcs = srcs,
+            hdrs = hdrs,
+            deps = deps,
+            tags = ["manual"],
+        )
+        native.filegroup(
+            name = name + "_" + batch + "_ptxas",
+            srcs = [":" + name + "_" + batch],
+            output_group = "ptxas",
+            tags = ["manual"],
+        )
+    native.filegroup(
+        name = name + "_ptxas",
+        srcs = [":" + name + "_" + batch + "_ptxas" for batch in batches],
+        tags = ["manual"],
+        **kwargs
+    )
+    native.cc_library(
+        name = name,
+        srcs = [":" + name + "_" + batch for batch in batches],
+        alwayslink = True,
+        linkstatic = True,
+        deps = deps + ["@cuda//:runtime"],
+        tags = ["manual"],
+        **kwargs
+    )
