@@ -35,6 +35,10 @@ void cut_case_slice(cut_case *c, uint32_t stages);
 /* Every node anywhere, whether data could flow that way or not. */
 void cut_case_scatter(cut_case *c, uint32_t stages);
 
+/* A decision for about one in `one_in` of the values that the backward parts of the stages read; `plain` is a cut with
+ * the same stages and no decisions. In the case's arena. */
+void cut_case_decide(cut_case *c, const ons_cut *plain, uint32_t one_in, ons_cut_options *options);
+
 uint32_t cut_case_random(cut_case *c, uint32_t below);
 
 #endif

@@ -1,6 +1,7 @@
 #include "tests/graph/cut_check.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,10 +117,48 @@ ons_part cut_part_of_value(const ons_cut_stage *stage, ons_value_id value) {
     return ONS_PART_BEGIN;
 }
 
+static bool is_read(const ons_graph *graph, ons_value_id value, ons_node_id from) {
+    bool found = false;
+    for (ons_node_id id = from; id < graph->nodes.count && !found; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; i < node->input_count; ++i) found |= node->inputs[i] == value;
+    }
+    return found;
+}
+
+ons_value_id cut_second_version(const ons_cut_stage *stage, ons_value_id value) {
+    char name[512];
+    for (uint32_t i = 0; i < stage->swap_count; ++i)
+        if (stage->swaps[i].value == value) return stage->swaps[i].back;
+    snprintf(name, sizeof name, "%s/again", ons_graph_value(stage->graph, value)->name);
+    ons_value_id again = ons_graph_find_value(stage->graph, name);
+    return again != ONS_NONE && is_read(stage->graph, again, 0) ? again : ONS_NONE;
+}
+
+/* What has a second version is not read behind the forward part, or it would have to stay. */
+static void check_second_versions(const checker *k, const ons_cut_stage *stage) {
+    for (ons_value_id id = 0; id < k->whole->values.count; ++id) {
+        ons_value_id own = stage->value_of[id];
+        if (own == ONS_NONE || cut_second_version(stage, own) == ONS_NONE) continue;
+        cr_assert_not(is_read(stage->graph, own, stage->end[ONS_PART_FORWARD]), "%s: '%s' has to stay", k->where,
+                      ons_graph_value(stage->graph, own)->name);
+    }
+}
+
 static void check_swap(const checker *k, const ons_cut_stage *stage, ons_value_id value, ons_node_id reader) {
     for (uint32_t i = 0; i < stage->swap_count; ++i)
         cr_assert(stage->swaps[i].back != value || stage->swaps[i].in_before <= reader, "%s: '%s' is read too early",
                   k->where, ons_graph_value(stage->graph, value)->name);
+}
+
+/* A state that was replaced is gone. */
+static void check_states(const checker *k, const ons_graph *graph) {
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *fresh = ons_graph_value(graph, id);
+        if (fresh->pair != ONS_NONE && fresh->producer != ONS_NONE)
+            cr_assert_not(is_read(graph, fresh->pair, fresh->producer + 1), "%s: '%s' is read after it was replaced",
+                          k->where, ons_graph_value(graph, fresh->pair)->name);
+    }
 }
 
 static void check_order(const checker *k, const ons_cut_stage *stage) {
@@ -248,6 +287,8 @@ void cut_check(const ons_cut_options *options, const ons_cut *cut, const char *w
         for (ons_node_id id = 0; id < stage->graph->nodes.count; ++id) check_node(&k, stage, id);
         check_order(&k, stage);
         check_values(&k, stage);
+        check_second_versions(&k, stage);
+        check_states(&k, stage->graph);
     }
     check_every_node_once(&k);
     check_transfers(&k);
