@@ -7,7 +7,7 @@ static ons_status *find_costs(const ons_plan_input_options *o, ons_plan_input *i
     if (o->config->profile == NULL) return ons_graph_cost_analytic(in->stage.graph, o->profile, in->arena, &in->cost);
     ons_node_costs costs;
     ONS_TRY(ons_node_costs_load(o->config->profile, in->arena, &costs));
-    return ons_node_costs_apply(&costs, in->stage.graph, in->arena, &in->cost, &in->measured);
+    return ons_node_costs_apply(&costs, in->stage.graph, in->stage.rows, in->arena, &in->cost, &in->measured);
 }
 
 static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {

@@ -186,9 +186,31 @@ static ons_status *find_speed(making *m, ons_device_speed *speed) {
     return status;
 }
 
-/* Times of all nodes from the cache; false where one is missing. */
+/* What is beside the nodes, under names that tell it from them; data take as long as they have bytes. */
+static const char *const beside_names[] = {"beside launch", "beside handover", "beside feed"};
+enum { BESIDE = sizeof beside_names / sizeof beside_names[0] };
+
+static void list_beside(making *m, double *values[BESIDE]) {
+    values[0] = &m->o->costs.launch_seconds;
+    values[1] = &m->o->costs.handover_seconds;
+    values[2] = &m->o->costs.feed_seconds;
+}
+
+static const char *beside_key(const making *m, int which) {
+    return which < BESIDE - 1
+               ? beside_names[which]
+               : ons_arena_format(m->o->arena, "%s %" PRId64, beside_names[which], ons_profile_data_bytes(&m->stage));
+}
+
+/* Times of all nodes, and of what is beside them, from the cache; false where one is missing. */
 static bool look_up_all(making *m) {
     ons_node_costs *costs = &m->o->costs;
+    double *beside[BESIDE];
+    list_beside(m, beside);
+    for (int i = 0; m->cache != NULL && i < BESIDE; ++i) {
+        const char *key = beside_key(m, i);
+        if (key == NULL || !ons_cost_cache_get(m->cache, key, beside[i])) return false;
+    }
     uint32_t known = 0;
     for (uint32_t i = 0; m->cache != NULL && i < costs->count; ++i)
         known += ons_cost_cache_get(m->cache, costs->nodes[i].key, &costs->nodes[i].seconds);
@@ -217,12 +239,22 @@ static ons_status *run_program(making *m) {
     ONS_TRY(status);
     for (uint32_t i = 0; i < costs->count; ++i) costs->nodes[i].seconds = times.node_seconds[m->node_of_cost[i]];
     costs->step_seconds = times.step_seconds;
+    costs->launch_seconds = times.launch_seconds;
+    costs->feed_seconds = times.feed_seconds;
+    costs->handover_seconds = times.handover_seconds > 0 ? times.handover_seconds : 0;
     return NULL;
 }
 
 /* Nodes of the same key share one time in the cache: their mean. */
 static ons_status *keep_times(making *m) {
     ons_node_costs *costs = &m->o->costs;
+    double *beside[BESIDE];
+    list_beside(m, beside);
+    for (int i = 0; m->cache != NULL && i < BESIDE; ++i) {
+        const char *key = beside_key(m, i);
+        if (key == NULL) return ons_status_out_of_memory();
+        ONS_TRY(ons_cost_cache_put(m->cache, key, *beside[i]));
+    }
     for (uint32_t i = 0; m->cache != NULL && i < costs->count;) {
         const char *key = costs->nodes[costs->by_key[i]].key;
         double sum = 0;
@@ -350,6 +382,9 @@ static ons_status *summarise(making *m) {
     p->samples = costs->samples;
     p->repetitions = costs->repetitions;
     p->step_seconds = costs->step_seconds;
+    p->launch_seconds = costs->launch_seconds;
+    p->feed_seconds = costs->feed_seconds;
+    p->handover_seconds = costs->handover_seconds;
     p->arena_bytes = costs->arena_bytes;
     p->peak_flops = costs->device.matrix_flops;
     p->memory_bandwidth = costs->device.memory_bandwidth;

@@ -60,6 +60,13 @@ ons_status *ons_profile_data_make(const ons_model *model, ons_dataset *dataset, 
     return NULL;
 }
 
+int64_t ons_profile_data_bytes(const ons_stage_graph *stage) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < stage->input_count; ++i)
+        bytes += ons_type_dense_bytes(&ons_graph_value(stage->graph, stage->inputs[i])->type);
+    return bytes;
+}
+
 void ons_profile_data_free(ons_profile_data *data) {
     for (uint32_t i = 0; i < data->count; ++i) free((void *)data->inputs[i].data);
     data->count = 0;

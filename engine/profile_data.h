@@ -18,6 +18,8 @@ bool ons_profile_has_data(const ons_config *config);
  * lists live in `arena`; free the rest also after a failure. */
 ons_status *ons_profile_data_make(const ons_model *model, ons_dataset *dataset, const ons_stage_graph *stage,
                                   uint64_t seed, ons_arena *arena, ons_profile_data *data);
+/* What they take. */
+int64_t ons_profile_data_bytes(const ons_stage_graph *stage);
 void ons_profile_data_free(ons_profile_data *data); /* a zeroed one is fine */
 
 #endif

@@ -302,6 +302,9 @@ typedef struct ons_profile {
     size_t nodes_from_cache; /* all or none */
     double phase_seconds[4], phase_flops[4];
     double step_seconds; /* the median of whole steps; 0: all times come from the cache */
+    /* What a step takes beside its nodes: from a node to the next; to copy the data of a micro-batch in; once a step,
+     * from the host's thread to the compute stream's and back. */
+    double launch_seconds, feed_seconds, handover_seconds;
     int64_t saved_bytes, scratch_bytes /* the largest */, arena_bytes;
     double peak_flops, memory_bandwidth; /* by micro-benchmark */
     double link_bandwidth, link_latency, host_bandwidth, host_latency;

@@ -314,6 +314,8 @@ static ons_status *list_nodes(maker *m) {
                                                                       : &work->weight_gradient_seconds;
         *seconds += m->o->cost->seconds[id];
     }
+    m->r->work.nodes[0].forward_seconds += m->o->cost->feed_seconds;
+    m->r->work.step_seconds = m->o->cost->handover_seconds;
     return NULL;
 }
 

@@ -10,6 +10,8 @@
 typedef struct ons_graph_cost {
     double *seconds;
     int64_t *scratch_bytes;
+    double feed_seconds;     /* data of a micro-batch, into the device's memory */
+    double handover_seconds; /* once a step, beside all nodes */
 } ons_graph_cost;
 
 /* By the device profile, from the FLOPs and bytes that the operators state; no scratch. In `arena`. */
@@ -34,7 +36,7 @@ typedef struct ons_graph_work {
 
 /* Everything in `arena`; names are the graph's. What a position holds: a forward node; the nodes that autograd made for
  * it (ons_node.origin); accumulation and update of the weights whose gradients come from it. Views count as nodes but
- * not as tensors: their readers read what they show. */
+ * not as tensors: their readers read what they show. Data come with the first node. */
 ons_status *ons_graph_work_make(const ons_graph_work_options *options, ons_arena *arena, ons_graph_work *result);
 
 #endif

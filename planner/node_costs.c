@@ -73,6 +73,11 @@ static ons_status *read_nodes(const ons_json *json, ons_arena *arena, ons_node_c
     return NULL;
 }
 
+/* Profiles of earlier versions do not say what is beside the nodes. */
+static ons_status *read_later_amount(const ons_json *run, const char *name, double *value) {
+    return ons_json_find(run, name) == NULL ? NULL : read_amount(run, name, value);
+}
+
 static ons_status *read_run(const ons_json *json, ons_arena *arena, ons_node_costs *costs) {
     const ons_json *run;
     ONS_TRY(ons_json_get_object(json, "run", &run));
@@ -81,6 +86,9 @@ static ons_status *read_run(const ons_json *json, ons_arena *arena, ons_node_cos
     ONS_TRY(read_count(run, "threads", &costs->threads));
     ONS_TRY(read_count(run, "repetitions", &costs->repetitions));
     ONS_TRY(read_amount(run, "step_seconds", &costs->step_seconds));
+    ONS_TRY(read_later_amount(run, "launch_seconds", &costs->launch_seconds));
+    ONS_TRY(read_later_amount(run, "feed_seconds", &costs->feed_seconds));
+    ONS_TRY(read_later_amount(run, "handover_seconds", &costs->handover_seconds));
     ONS_TRY(read_count(run, "parameter_bytes", &costs->parameter_bytes));
     ONS_TRY(read_count(run, "state_bytes", &costs->state_bytes));
     ONS_TRY(read_count(run, "transient_bytes", &costs->transient_bytes));
@@ -124,6 +132,9 @@ static ons_status *fill_run(ons_json *run, const ons_node_costs *c) {
     ONS_TRY(ons_json_set_uint64(run, "threads", (uint64_t)c->threads));
     ONS_TRY(ons_json_set_uint64(run, "repetitions", (uint64_t)c->repetitions));
     ONS_TRY(ons_json_set_double(run, "step_seconds", c->step_seconds));
+    ONS_TRY(ons_json_set_double(run, "launch_seconds", c->launch_seconds));
+    ONS_TRY(ons_json_set_double(run, "feed_seconds", c->feed_seconds));
+    ONS_TRY(ons_json_set_double(run, "handover_seconds", c->handover_seconds));
     ONS_TRY(ons_json_set_uint64(run, "parameter_bytes", (uint64_t)c->parameter_bytes));
     ONS_TRY(ons_json_set_uint64(run, "state_bytes", (uint64_t)c->state_bytes));
     ONS_TRY(ons_json_set_uint64(run, "transient_bytes", (uint64_t)c->transient_bytes));
@@ -246,10 +257,12 @@ ons_status *ons_node_costs_samples(const ons_node_costs *c, ons_arena *arena, on
     return NULL;
 }
 
-ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *graph, ons_arena *arena,
+ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *graph, int64_t samples, ons_arena *arena,
                                  ons_graph_cost *cost, ons_node_costs_use *use) {
     ons_node_costs_use counted = {0};
     ONS_TRY(ons_graph_cost_analytic(graph, &costs->device, arena, cost));
+    cost->feed_seconds = costs->samples > 0 ? costs->feed_seconds * (double)samples / (double)costs->samples : 0;
+    cost->handover_seconds = costs->handover_seconds;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         ons_node_amount amount;
         const char *key;
@@ -259,7 +272,7 @@ ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *g
         if (amount.view) continue;
         ONS_TRY(ons_node_key(graph, id, arena, &key));
         if (look_up(costs, key, ons_graph_node(graph, id)->name, &seconds, &scratch)) {
-            cost->seconds[id] = seconds;
+            cost->seconds[id] = seconds + costs->launch_seconds;
             cost->scratch_bytes[id] = scratch;
             ++counted.measured;
         } else {

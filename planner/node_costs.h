@@ -31,6 +31,10 @@ typedef struct ons_node_costs {
     int64_t samples;   /* of the micro-batch that was measured */
     int64_t threads, repetitions;
     double step_seconds; /* median of whole micro-batches with update; 0: not measured, all nodes were known */
+    /* What a step takes beside its nodes: */
+    double launch_seconds;   /* from a node to the next */
+    double feed_seconds;     /* data of such a micro-batch, into the device's memory */
+    double handover_seconds; /* once a step: from the host's thread to the compute stream's and back */
     int64_t parameter_bytes, state_bytes, transient_bytes, arena_bytes;
     ons_node_cost *nodes; /* those that run: no views */
     uint32_t count;
@@ -56,8 +60,8 @@ typedef struct ons_node_costs_use {
     uint32_t analytic; /* by the device profile */
 } ons_node_costs_use;
 
-/* Costs of every node of a graph, in `arena`; `use` may be NULL. */
-ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *graph, ons_arena *arena,
+/* Costs of every node of a graph for micro-batches of so many samples, in `arena`; `use` may be NULL. */
+ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *graph, int64_t samples, ons_arena *arena,
                                  ons_graph_cost *cost, ons_node_costs_use *use);
 
 #endif

@@ -322,7 +322,8 @@ double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end) 
     return ons_work_forward_seconds(work, first, end) + ons_work_backward_seconds(work, first, end);
 }
 double ons_work_update_seconds(const ons_workload *work, uint32_t first, uint32_t end) {
-    return work->index->update_seconds[end] - work->index->update_seconds[first];
+    double beside = end > first ? work->step_seconds : 0;
+    return work->index->update_seconds[end] - work->index->update_seconds[first] + beside;
 }
 int64_t ons_work_cut_bytes(const ons_workload *work, uint32_t cut) { return work->index->cut_bytes[cut]; }
 int64_t ons_work_cut_gradient_bytes(const ons_workload *work, uint32_t cut) {

@@ -66,7 +66,8 @@ typedef struct ons_workload {
     ons_work_weight *weights;
     ons_work_layer *layers;
     uint32_t node_count, tensor_count, weight_count, layer_count;
-    int64_t samples; /* in a micro-batch */
+    int64_t samples;     /* in a micro-batch */
+    double step_seconds; /* of every stage, once a step, whatever its nodes: part of its update */
     const ons_work_index *index;
 } ons_workload;
 
@@ -81,6 +82,7 @@ ons_status *ons_workload_finish(ons_workload *work, ons_arena *arena);
 double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_backward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end); /* forward and backward */
+/* Likewise, once a step; of no nodes 0. */
 double ons_work_update_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 
 /* What crosses the cut in front of position `cut` for each micro-batch: distinct tensors made before it and read, or

@@ -8,13 +8,14 @@
 
 typedef struct profiling {
     const ons_profiler_options *o;
-    double *now;     /* of each node, in the repetition that runs */
-    double *kept;    /* [node][repetition] */
-    double *steps;   /* [repetition] */
-    size_t nodes;    /* of the graph */
-    int64_t counted; /* repetitions so far, without the warm-up */
+    double *now;                       /* of each node, in the repetition that runs */
+    double *kept;                      /* [node][repetition] */
+    double *steps, *feeds, *handovers; /* [repetition] */
+    size_t nodes;                      /* of the graph */
+    int64_t counted;                   /* repetitions so far, without the warm-up */
     ons_step step;
-    double step_seconds;
+    ons_node_observer *observer;
+    double feed_seconds, step_seconds, handover_seconds; /* of the run */
     ons_program_fault fault;
 } profiling;
 
@@ -26,16 +27,27 @@ static void observe(void *context, ons_node_id node, int64_t start, int64_t end)
 static void run_once(void *argument, uintptr_t native) {
     (void)native;
     profiling *p = argument;
+    int64_t begin = ons_trace_now();
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
         void *address = ons_program_address(p->o->program, input->value, NULL);
         if (address != NULL) memcpy(address, input->data, input->bytes);
     }
-    const ons_run run = {.step = &p->step, .observer = observe, .context = p, .fault = &p->fault};
+    const ons_run run = {.step = &p->step, .observer = p->observer, .context = p, .fault = &p->fault};
     int64_t start = ons_trace_now();
     for (int part = 0; part < ONS_PART_COUNT && p->fault.fault.problem == NULL; ++part)
         ons_program_run(p->o->program, (ons_part)part, &run);
+    p->feed_seconds = (double)(start - begin) * 1e-9;
     p->step_seconds = (double)(ons_trace_now() - start) * 1e-9;
+}
+
+/* One step, as the trainer has the machine run it. */
+static void run_step(profiling *p, ons_node_observer *observer) {
+    p->observer = observer;
+    int64_t start = ons_trace_now();
+    ons_machine_launch(p->o->machine, run_once, p);
+    ons_machine_wait(p->o->machine);
+    p->handover_seconds = (double)(ons_trace_now() - start) * 1e-9 - p->feed_seconds - p->step_seconds;
 }
 
 static ons_status *fault_status(const profiling *p) {
@@ -53,12 +65,14 @@ static ons_status *repeat(profiling *p) {
     for (int64_t i = 0; i < all; ++i) {
         memset(p->now, 0, p->nodes * sizeof *p->now);
         p->step.step = (uint64_t)i + 1;
-        ons_machine_launch(p->o->machine, run_once, p);
-        ons_machine_wait(p->o->machine);
+        run_step(p, observe);
+        if (p->fault.fault.problem == NULL) run_step(p, NULL);
         if (p->fault.fault.problem != NULL) return fault_status(p);
         if (i >= ONS_PROFILER_WARM_UP) {
             for (size_t node = 0; node < p->nodes; ++node)
                 p->kept[node * (size_t)p->o->repetitions + (size_t)p->counted] = p->now[node];
+            p->feeds[p->counted] = p->feed_seconds;
+            p->handovers[p->counted] = p->handover_seconds;
             p->steps[p->counted++] = p->step_seconds;
         }
         if (p->o->progress != NULL)
@@ -77,6 +91,19 @@ static double median(double *values, int64_t count) {
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* All arrays are in ascending order. */
+static double find_launch(const profiling *p, const ons_program_times *times) {
+    double fastest = p->steps[0], middle = times->step_seconds;
+    size_t count = 0;
+    for (size_t node = 0; node < p->nodes; ++node) {
+        fastest -= p->kept[node * (size_t)p->o->repetitions];
+        middle -= times->node_seconds[node];
+        count += times->node_seconds[node] > 0;
+    }
+    double beyond = fastest < middle ? fastest : middle;
+    return beyond > 0 && count > 0 ? beyond / (double)count : 0;
+}
+
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times) {
     profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}};
     p.nodes = ons_program_graph(options->program)->nodes.count;
@@ -86,10 +113,15 @@ ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *are
     ONS_NEW(p.now, arena, p.nodes + 1);
     ONS_NEW(p.kept, arena, cells);
     ONS_NEW(p.steps, arena, (size_t)options->repetitions);
+    ONS_NEW(p.feeds, arena, (size_t)options->repetitions);
+    ONS_NEW(p.handovers, arena, (size_t)options->repetitions);
     ONS_NEW(times->node_seconds, arena, p.nodes + 1);
     ONS_TRY(repeat(&p));
     for (size_t node = 0; node < p.nodes; ++node)
         times->node_seconds[node] = median(&p.kept[node * (size_t)options->repetitions], options->repetitions);
     times->step_seconds = median(p.steps, options->repetitions);
+    times->feed_seconds = median(p.feeds, options->repetitions);
+    times->handover_seconds = median(p.handovers, options->repetitions);
+    times->launch_seconds = find_launch(&p, times);
     return NULL;
 }

@@ -25,12 +25,19 @@ typedef struct ons_profiler_options {
 enum { ONS_PROFILER_WARM_UP = 2 };
 
 typedef struct ons_program_times {
-    double *node_seconds; /* of each node of the graph; 0: it does not run */
-    double step_seconds;  /* from the first node to the last */
+    double *node_seconds;  /* of each node of the graph; 0: it does not run */
+    double launch_seconds; /* from one node that runs to the next: what a step takes beyond the sum of its nodes, by
+                              medians or by the fastest, whichever is less, so that other work on the machine counts
+                              little */
+    /* Of steps in which no node was timed: */
+    double step_seconds;     /* from the first node to the last */
+    double feed_seconds;     /* data of a micro-batch, into the device's memory */
+    double handover_seconds; /* from the host's thread to the compute stream's and back: nothing runs meanwhile */
 } ons_program_times;
 
-/* Medians over the repetitions of a whole step: beginning, one micro-batch, end. Results in `arena`. Fails where a
- * kernel reports a fault (naming node and remedy), and with ONS_INTERRUPTED where `progress` says so. */
+/* Medians over the repetitions of a whole step: beginning, one micro-batch, end. Each is run twice: node by node, and
+ * as the trainer runs it. Results in `arena`. Fails where a kernel reports a fault (naming node and remedy), and with
+ * ONS_INTERRUPTED where `progress` says so. */
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times);
 
 #endif

@@ -76,6 +76,10 @@ static void print_phases(const ons_profile *p, double all) {
     printf("%-36s %9.3f %6s %9.1f %5.1f%%\n", "all nodes", all * 1e3, "", rate(flops, all),
            100e9 * rate(flops, all) / p->peak_flops);
     if (p->step_seconds > 0) printf("%-36s %9.3f\n", "whole step", p->step_seconds * 1e3);
+    printf(
+        "beside the nodes: %.3f us from one to the next, %.1f us for the data of a micro-batch, %.1f us a step to hand "
+        "it over and back\n",
+        p->launch_seconds * 1e6, p->feed_seconds * 1e6, p->handover_seconds * 1e6);
 }
 
 static void print_error(const char *what, const ons_model_error *e) {

@@ -9,7 +9,8 @@ profile=(profile "$model" --threads 1 --repetitions 3)
 
 begin "made-up data, a table, and a file that is JSON"
 if succeeds "${profile[@]}" -o p.json && printed '^node +operator +phase' && printed '^weight gradient' &&
-    printed '^whole step' && printed 'each the median of 3 steps' && printed '^wrote p.json'; then
+    printed '^whole step' && printed '^beside the nodes: [0-9.]+ us from one to the next, [0-9.]+ us for the data' &&
+    printed 'each the median of 3 steps' && printed '^wrote p.json'; then
     if "$json_check" p.json >/dev/null 2>"$work/stderr"; then pass "$name"; else fail "$name" "p.json is no JSON"; fi
 fi
 

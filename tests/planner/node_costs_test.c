@@ -142,7 +142,7 @@ Test(node_costs, measured_nodes_are_found_by_key_the_others_by_the_model) {
     ons_node_costs costs = make_costs(graph, arena);
     ons_graph_cost cost;
     ons_node_costs_use use;
-    expect_success(ons_node_costs_apply(&costs, graph, arena, &cost, &use));
+    expect_success(ons_node_costs_apply(&costs, graph, 4, arena, &cost, &use));
     cr_expect_eq(use.measured, 3);
     cr_expect_eq(use.analytic, 1);
     cr_expect_eq(cost.seconds[0], 0.25);
@@ -152,9 +152,44 @@ Test(node_costs, measured_nodes_are_found_by_key_the_others_by_the_model) {
     cr_expect_eq(cost.scratch_bytes[2], 64);
     cr_expect_float_eq(cost.seconds[4], 1 + 21 / 100.0, 1e-9);
     costs.nodes[0].name = costs.nodes[2].name = "of another graph"; /* now the mean of both is what is known */
-    expect_success(ons_node_costs_apply(&costs, graph, arena, &cost, &use));
+    expect_success(ons_node_costs_apply(&costs, graph, 4, arena, &cost, &use));
     cr_expect_eq(cost.seconds[0], 0.5);
     cr_expect_eq(cost.seconds[3], 0.5);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+Test(node_costs, what_is_beside_the_nodes_is_counted) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena);
+    costs.launch_seconds = 0.125;
+    costs.feed_seconds = 2; /* of 4 samples */
+    costs.handover_seconds = 3;
+    ons_graph_cost cost;
+    expect_success(ons_node_costs_apply(&costs, graph, 6, arena, &cost, NULL));
+    cr_expect_eq(cost.seconds[0], 0.375);
+    cr_expect_eq(cost.seconds[1], 0, "a view is not launched");
+    cr_expect_float_eq(cost.seconds[4], 1 + 21 / 100.0, 1e-9, "the device profile's launch is in the model");
+    cr_expect_eq(cost.feed_seconds, 3);
+    cr_expect_eq(cost.handover_seconds, 3);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
+Test(node_costs, earlier_profiles_say_nothing_of_what_is_beside_the_nodes) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena);
+    costs.handover_seconds = 0.0625;
+    char *text, *place;
+    expect_success(ons_node_costs_print(&costs, &text));
+    place = strstr(text, "\"handover_seconds\":\t0.0625,");
+    cr_assert_not_null(place, "%s", text);
+    memset(place, ' ', strlen("\"handover_seconds\":\t0.0625,"));
+    expect_success(ons_node_costs_parse(text, strlen(text), arena, &costs));
+    cr_expect_eq(costs.handover_seconds, 0);
+    free(text);
     ons_graph_free(graph);
     ons_arena_free(arena);
 }
