@@ -44,6 +44,33 @@ static uint32_t position_of_inputs(const finder *f, const ons_node *node) {
     return ONS_NO_NODE;
 }
 
+/* A backward node that reads nothing but what the forward part made: a saved value in another layout, say. */
+static bool only_prepares(const finder *f, ons_node_id id) {
+    const ons_node *node = ons_graph_node(f->graph, id);
+    bool prepares = node->phase != ONS_UPDATE && !node->per_step && (node->origin == id || node->origin == ONS_NONE);
+    for (uint32_t i = 0; i < node->input_count && prepares; ++i) {
+        ons_node_id maker =
+            node->inputs[i] == ONS_NONE ? ONS_NONE : ons_graph_value(f->graph, node->inputs[i])->producer;
+        prepares = maker == ONS_NONE || ons_graph_node(f->graph, maker)->phase == ONS_FORWARD;
+    }
+    return prepares;
+}
+
+/* Such a node goes with its first reader, whose stage holds the saved value; the stage that made that may be an earlier
+ * one, and gradients do not go back and forth. */
+static void place_preparations(finder *f) {
+    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(f->graph, id);
+        uint32_t position = f->r->position_of_node[id];
+        for (uint32_t i = 0; i < node->input_count && position != ONS_NO_NODE; ++i) {
+            ons_node_id maker =
+                node->inputs[i] == ONS_NONE ? ONS_NONE : ons_graph_value(f->graph, node->inputs[i])->producer;
+            if (maker != ONS_NONE && f->r->position_of_node[maker] == ONS_NO_NODE && only_prepares(f, maker))
+                f->r->position_of_node[maker] = position;
+        }
+    }
+}
+
 /* Backward nodes go with the node that they were derived from; accumulation and updates with what makes the gradient.
  */
 static void place_derived(finder *f) {
@@ -52,7 +79,7 @@ static void place_derived(finder *f) {
         uint32_t *position = &f->r->position_of_node[id];
         if (*position != ONS_NO_NODE || (node->phase == ONS_FORWARD && node->per_step)) continue;
         if (node->origin != id && node->origin != ONS_NONE) *position = f->r->position_of_node[node->origin];
-        if (*position == ONS_NO_NODE) *position = position_of_inputs(f, node);
+        if (*position == ONS_NO_NODE && !only_prepares(f, id)) *position = position_of_inputs(f, node);
     }
 }
 
@@ -82,6 +109,7 @@ ons_status *ons_graph_positions_find(const ons_graph_work_options *options, ons_
     for (ons_node_id id = 0; id < options->graph->nodes.count; ++id) r->position_of_node[id] = ONS_NO_NODE;
     ONS_TRY(number_units(&f, arena));
     place_derived(&f);
+    place_preparations(&f);
     place_by_reader(&f);
     *count = f.count;
     return NULL;

@@ -8,6 +8,9 @@
  * random numbers as in the whole graph; transfers that match at both ends; nothing read before it is there. */
 void cut_check(const ons_cut_options *options, const ons_cut *cut, const char *where);
 
+/* Neither a view, nor done at the beginning of a step, nor the update of a weight. */
+bool cut_runs_once(const ons_graph *whole, ons_node_id node);
+
 /* The first part from which a value of a stage is there; ONS_PART_COUNT: never. */
 ons_part cut_part_of_value(const ons_cut_stage *stage, ons_value_id value);
 

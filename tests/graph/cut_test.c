@@ -1,5 +1,6 @@
 /* Training graphs of exported models cut into stages: all of the whole graph is there, and nothing twice. */
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,36 @@ static void try_model(const cut_model *model, bool repeats, uint64_t seed) {
 Test(cut, every_model_comes_apart_and_nothing_is_lost) {
     for (int i = 0; i < MODELS; ++i)
         for (int repeats = 0; repeats < 2; ++repeats) try_model(&models[i], repeats, (uint64_t)i + 1);
+}
+
+/* Every interval of the planner's positions is a stage as it is: saved values and gradients flow one way. */
+static void expect_no_move(const char *path, bool repeats) {
+    cut_case c = cut_case_open(&(cut_model){path, 2, NULL, NULL}, repeats, 1);
+    for (uint32_t stages = 3; stages < 10; stages += 3) {
+        ons_cut_options options = cut_case_options(&c, stages);
+        ons_cut cut;
+        cut_case_slice(&c, stages);
+        must(ons_cut_make(&options, &cut));
+        for (uint32_t s = 0; s < stages; ++s)
+            for (ons_node_id id = 0; id < cut.stages[s].graph->nodes.count; ++id) {
+                ons_node_id node = cut.stages[s].original[id];
+                if (cut_runs_once(c.graph, node))
+                    cr_assert_eq(c.stage_of_node[node], s, "%s: '%s' of stage %u is in stage %u of %u", path,
+                                 ons_graph_node(c.graph, node)->name, c.stage_of_node[node], s, stages);
+            }
+        ons_cut_free(&cut);
+    }
+    cut_case_close(&c);
+}
+
+Test(cut, what_the_planner_cuts_runs_where_the_planner_has_it) {
+    glob_t found;
+    cr_assert_eq(glob("tests/families/*/model.onnx", 0, NULL, &found), 0);
+    cr_assert_gt(found.gl_pathc, 40u);
+    for (size_t i = 0; i < found.gl_pathc; ++i) expect_no_move(found.gl_pathv[i], i % 2 == 0);
+    globfree(&found);
+    for (int i = 0; i < MODELS; ++i)
+        for (int repeats = 0; repeats < 2; ++repeats) expect_no_move(models[i].path, repeats);
 }
 
 /* Where a node of the whole graph runs in one stage. */
