@@ -71,6 +71,16 @@ static void describe_memory(const writer *w) {
     }
 }
 
+/* Where the step decided against the slowest stage, what that would have cost. */
+static void describe_choice(writer *w) {
+    const ons_planned *planned = &w->p->planned;
+    if (!planned->by_step || planned->rival.step_seconds <= w->p->plan.step_seconds) return;
+    fprintf(w->out,
+            "chosen by the step: the split whose slowest stage is fastest (%.3f ms a micro-batch) takes %.3f ms a "
+            "step\n",
+            1e3 * planned->rival.bottleneck_seconds, 1e3 * planned->rival.step_seconds);
+}
+
 ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     size_t length;
     writer w = {.out = open_memstream(text, &length), .p = p};
@@ -82,6 +92,7 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
             "\nslowest stage %.3f ms a micro-batch; a step of %" PRId64 " samples takes %.3f ms: %.1f samples/s\n",
             1e3 * p->plan.bottleneck_seconds, p->plan.subject.batch, 1e3 * p->plan.step_seconds,
             (double)p->plan.subject.batch / p->plan.step_seconds);
+    describe_choice(&w);
     if (p->report_text != NULL) fputs(p->report_text, w.out);
     bool failed = ferror(w.out) != 0;
     if (fclose(w.out) != 0 || failed) return ons_status_out_of_memory();

@@ -23,9 +23,9 @@ ons_stage_load ons_pipeline_load(const ons_pipeline *p, uint32_t stage) {
     uint32_t behind = p->stages - stage; /* stages from this one to the last */
     uint32_t fewer = behind < p->micro_batches ? behind : p->micro_batches;
     switch (p->kind) {
-    case ONS_PIPELINE_GPIPE: return (ons_stage_load){p->micro_batches, 1, p->micro_batches > 1};
-    case ONS_PIPELINE_1F1B: return (ons_stage_load){fewer, 1, p->micro_batches > 1};
+    case ONS_PIPELINE_GPIPE: return (ons_stage_load){p->micro_batches, 1, p->micro_batches > 1, p->micro_batches > 1};
+    case ONS_PIPELINE_1F1B: return (ons_stage_load){fewer, 1, p->micro_batches > 1, false};
     case ONS_PIPELINE_PIPEDREAM: break;
     }
-    return (ons_stage_load){behind, behind, true};
+    return (ons_stage_load){behind, behind, true, false};
 }

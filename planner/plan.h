@@ -55,10 +55,14 @@ typedef struct ons_plan_stage {
     int64_t fragmentation_bytes; /* of it, over the lower bound of lifetimes */
 } ons_plan_stage;
 
+/* A split is chosen for the fastest step, as simulated, or for the fastest slowest stage. */
+extern const char ons_plan_by_step[], ons_plan_by_bottleneck[];
+
 typedef struct ons_plan {
     ons_plan_subject subject;
     const char *partition, *memory; /* strategies that made it */
     const char *order;              /* of the nodes that stages are intervals of: "file", "depth", … */
+    const char *objective;          /* what decided: ons_plan_by_step or ons_plan_by_bottleneck; NULL: not said */
     ons_pipeline pipeline;
     int64_t capacity_bytes; /* the cap; 0: none */
     ons_plan_stage *stages;

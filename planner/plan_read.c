@@ -139,6 +139,7 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     ONS_TRY(get_text(r, o, "partition", &plan->partition));
     ONS_TRY(get_text(r, o, "memory", &plan->memory));
     ONS_TRY(get_text(r, o, "order", &plan->order));
+    ONS_TRY(get_optional_text(r, o, "objective", &plan->objective)); /* earlier plans do not say it */
     ONS_TRY(ons_plan_get_bytes(o, "capacity_bytes", &plan->capacity_bytes));
     ONS_TRY(ons_json_get_array(o, "stages", &stages));
     int count = cJSON_GetArraySize(stages);

@@ -61,6 +61,8 @@ static ons_status *write_actions(ons_json *decisions, const ons_plan *plan) {
     return NULL;
 }
 
+const char ons_plan_by_step[] = "step", ons_plan_by_bottleneck[] = "bottleneck";
+
 static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ons_json *o, *stages, *stage;
     ONS_TRY(ons_plan_add_object(root, "decisions", &o));
@@ -68,6 +70,7 @@ static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ONS_TRY(ons_plan_set_text(o, "partition", plan->partition));
     ONS_TRY(ons_plan_set_text(o, "memory", plan->memory));
     ONS_TRY(ons_plan_set_text(o, "order", plan->order));
+    if (plan->objective != NULL) ONS_TRY(ons_plan_set_text(o, "objective", plan->objective));
     ONS_TRY(ons_plan_set_int(o, "capacity_bytes", plan->capacity_bytes));
     ONS_TRY(ons_plan_add_array(o, "stages", &stages));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {

@@ -1,16 +1,8 @@
 #include "planner/planner.h"
 
 #include <stdio.h>
-#include <time.h>
 
-#include "planner/order.h"
 #include "planner/plan_replay.h"
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -18,108 +10,6 @@ const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]) {
     for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
     snprintf(text, ONS_BYTES_TEXT, unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
     return text;
-}
-
-/* ----------------------------------------------------------------------------------------------------------- search */
-
-static ons_stage_problem stage_problem(const ons_planning_problem *p, const ons_partition *partition, uint32_t stage) {
-    return (ons_stage_problem){
-        .work = p->work,
-        .first = partition->first[stage],
-        .end = partition->first[stage + 1],
-        .load = ons_pipeline_load(&p->pipeline, stage),
-        .capacity_bytes = p->capacity_bytes,
-        .host_bandwidth = p->host_bandwidth,
-        .host_latency = p->host_latency,
-    };
-}
-
-/* The decisions that the search only counted the cost of. */
-static ons_status *solve_stages(const ons_planning_problem *p, ons_arena *arena, ons_planned *planned) {
-    ons_memory_workspace *workspace;
-    ONS_NEW(planned->solutions, arena, planned->partition.stages);
-    ONS_TRY(ons_memory_workspace_new(p->work, &workspace));
-    ons_status *status = NULL;
-    for (uint32_t i = 0; status == NULL && i < planned->partition.stages; ++i) {
-        ons_stage_problem stage = stage_problem(p, &planned->partition, i);
-        status = p->memory->solve(&stage, workspace, arena, &planned->solutions[i]);
-        if (status == NULL && !planned->solutions[i].feasible)
-            status = ons_status_new(ONS_DEFECT, "stage %u does not fit after all", i);
-    }
-    ons_memory_workspace_free(workspace);
-    return status;
-}
-
-static ons_status *search_one(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                              ons_arena *arena, ons_planned *planned) {
-    planned->problem = *problem;
-    planned->partition = (ons_partition){.stages = problem->pipeline.stages};
-    ONS_NEW(planned->partition.first, arena, (size_t)problem->pipeline.stages + 1);
-    ons_judge *judge;
-    ONS_TRY(ons_judge_new(problem, &judge));
-    ons_status *status = strategy->search(judge, arena, &planned->partition);
-    ons_judge_free(judge);
-    return status;
-}
-
-ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                     ons_arena *arena, ons_planned *planned) {
-    *planned = (ons_planned){.order = "file"};
-    ONS_TRY(search_one(problem, strategy, arena, planned));
-    return planned->partition.feasible ? solve_stages(&planned->problem, arena, planned) : NULL;
-}
-
-/* What all stages send for a micro-batch. */
-static int64_t sent_bytes(const ons_planned *planned) {
-    int64_t sum = 0;
-    for (uint32_t i = 1; i < planned->partition.stages; ++i)
-        sum += ons_work_cut_bytes(planned->problem.work, planned->partition.first[i]);
-    return sum;
-}
-
-/* Where links cost something, times within a thousandth of each other count as equal: then what sends less is better.
- */
-static bool is_better(const ons_planned *a, const ons_planned *b) {
-    if (a->partition.feasible != b->partition.feasible) return a->partition.feasible;
-    if (!a->partition.feasible) return a->partition.least_bytes < b->partition.least_bytes;
-    double left = a->partition.bottleneck_seconds, right = b->partition.bottleneck_seconds;
-    if (a->problem.link_bandwidth <= 0 && left != right) return left < right;
-    if (left < 0.999 * right || right < 0.999 * left) return left < right;
-    return sent_bytes(a) < sent_bytes(b);
-}
-
-static ons_status *search_reordered(const ons_planning_problem *problem, ons_order_kind kind,
-                                    const ons_partition_strategy *strategy, ons_arena *arena, ons_planned *planned) {
-    uint32_t *order;
-    ons_workload *work;
-    ons_planning_problem reordered = *problem;
-    ONS_NEW(work, arena, 1);
-    ONS_TRY(ons_work_order(problem->work, kind, problem->pipeline.stages, arena, &order));
-    ONS_TRY(ons_work_reorder(problem->work, order, arena, work));
-    reordered.work = work;
-    *planned = (ons_planned){.order = ons_order_name(kind), .node_at = order};
-    return search_one(&reordered, strategy, arena, planned);
-}
-
-/* The packed order is searched for up to here: inception_v3, with 326 nodes in wide blocks, takes 0.1 s. Larger graphs
- * are mostly chains of small nodes, which other orders fill stages with as well. */
-enum { PACKED_MOST_NODES = 600 };
-
-ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                               ons_arena *arena, ons_planned *planned) {
-    double start = now();
-    *planned = (ons_planned){.order = "file"};
-    ONS_TRY(search_one(problem, strategy, arena, planned));
-    bool several = ons_partition_takes_any_order(strategy) && problem->pipeline.stages > 1;
-    int kinds = problem->work->node_count <= PACKED_MOST_NODES ? ONS_ORDER_COUNT : ONS_ORDER_PACKED;
-    for (int kind = 0; several && kind < kinds; ++kind) {
-        ons_planned other;
-        ONS_TRY(search_reordered(problem, (ons_order_kind)kind, strategy, arena, &other));
-        if (is_better(&other, planned)) *planned = other;
-    }
-    if (planned->partition.feasible) ONS_TRY(solve_stages(&planned->problem, arena, planned));
-    planned->planning_seconds = now() - start;
-    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- fill */
@@ -192,6 +82,7 @@ ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_p
               ons_bytes_print((double)planned->partition.least_bytes, need), (long long)planned->partition.least_bytes);
     plan->memory = p->memory->name;
     plan->order = planned->order;
+    plan->objective = planned->by_step ? ons_plan_by_step : ons_plan_by_bottleneck;
     plan->pipeline = p->pipeline;
     plan->capacity_bytes = p->capacity_bytes;
     plan->bottleneck_seconds = planned->partition.bottleneck_seconds;

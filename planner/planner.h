@@ -5,17 +5,28 @@
 #include "planner/partition/partition.h"
 #include "planner/plan.h"
 
+/* The split with the fastest slowest stage, where the simulated step decided. */
+typedef struct ons_planned_rival {
+    double bottleneck_seconds, step_seconds;
+} ons_planned_rival;
+
 typedef struct ons_planned {
     const char *order;            /* of nodes: "file", or the name of an ons_order_kind */
     const uint32_t *node_at;      /* the node of the problem's workload at each position; NULL: as they stand there */
     ons_planning_problem problem; /* as posed, with the workload in that order: positions below are in it */
     ons_partition partition;
     ons_stage_solution *solutions; /* one a stage; NULL where partition.feasible is false */
+    bool by_step;                  /* the simulated step decided, not the bottleneck: against `rival` at least */
+    ons_planned_rival rival;
     double planning_seconds;
 } ons_planned;
 
 /* Searches, in several orders of the nodes where the strategy takes any; everything in `arena`. That nothing fits is no
- * failure of the search: see partition.feasible. */
+ * failure of the search: see partition.feasible.
+ *
+ * The strategy's own choice is the split, and of the orders the one, with the fastest slowest stage. "auto" goes by the
+ * problem's objective: for a synchronous step, splits that may be fast (planner/step_search.h) are simulated, and the
+ * fastest is taken; of equal ones that with the fastest slowest stage. */
 ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                ons_arena *arena, ons_planned *planned);
 

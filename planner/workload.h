@@ -95,6 +95,8 @@ typedef struct ons_stage_load {
     uint32_t in_flight; /* micro-batches between their forward and backward part: k of the paper */
     uint32_t versions;  /* copies of trained weights; 1 where the schedule is synchronous */
     bool accumulates;   /* gradients stay from micro-batch to micro-batch */
+    bool forward_first; /* all forward parts of a step come before its first backward part: a copy to the host hides
+                           behind forward parts alone */
 } ons_stage_load;
 
 /* Device memory of a stage, in bytes. */

@@ -23,9 +23,10 @@
  * its own copy out has ended. A part waits for the copies of what it reads. Where copies take longer than the period,
  * the excess is waited for too: what a period copies must fit it.
  *
- * Not counted: what is waited where forward parts follow each other without backward parts in between, while a pipeline
- * fills and all the time in GPipe. The copies out of a micro-batch then have the time of a forward part, not of a
- * period; memory is what is said here as long as the device waits for them (planner/pipeline_simulation.h does).
+ * In GPipe (load.forward_first) forward parts follow each other without backward parts in between: the copies out of a
+ * micro-batch must fit the time of its forward part, and what is more is waited for there. The same is not counted
+ * where a pipeline of another kind fills; memory is what is said here as long as the device waits for the copies
+ * (planner/pipeline_simulation.h does).
  */
 #include <math.h>
 #include <string.h>
@@ -253,7 +254,8 @@ static double find_stall(ons_memory_workspace *w, const uint8_t *decisions, ons_
     double copying = copy_out(w, period);
     double waited = copy_in(w, copying > period ? copying : period);
     period = own + waited > w->period_seconds ? own + waited : w->period_seconds;
-    return waited + (copying > period ? copying - period : 0);
+    double room = w->problem->load.forward_first ? w->forward_end : period;
+    return waited + (copying > room ? copying - room : 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- memory */

@@ -119,10 +119,13 @@ static double swap_seconds(const ons_search *s, uint32_t tensor) {
     if (s->rule->prefetch == ONS_PREFETCH_NEVER) return t->copy_seconds;
     double slack = w->link_slack[t->last_saver], late = slack > 0 ? t->copy_seconds - slack : t->copy_seconds;
     double period = s->now.seconds > w->period_seconds ? s->now.seconds : w->period_seconds;
-    double excess = w->link_busy + t->copy_seconds - period;
+    bool apart = w->problem->load.forward_first;
+    double excess = w->link_busy + t->copy_seconds - (apart ? w->forward_end : period);
     if (excess > t->copy_seconds) excess = t->copy_seconds;
-    double seconds = late > excess ? late : excess;
-    return seconds > 0 ? seconds : 0;
+    if (excess < 0) excess = 0;
+    if (late < 0) late = 0;
+    if (apart) return late + excess; /* one is waited in the backward part, the other in the forward part */
+    return late > excess ? late : excess;
 }
 
 double ons_search_rate(const ons_search *s, int64_t saving, double seconds) {

@@ -26,7 +26,8 @@ struct ons_judge {
 enum { FIRST_MEMO_SIZE = 1 << 10 };
 
 static bool same_load(const ons_stage_load *a, const ons_stage_load *b) {
-    return a->in_flight == b->in_flight && a->versions == b->versions && a->accumulates == b->accumulates;
+    return a->in_flight == b->in_flight && a->versions == b->versions && a->accumulates == b->accumulates &&
+           a->forward_first == b->forward_first;
 }
 
 static ons_status *prepare(ons_judge *judge) {

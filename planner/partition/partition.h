@@ -5,6 +5,12 @@
 #include "planner/memory/memory.h"
 #include "planner/pipeline.h"
 
+/* What a plan is to be fast in. */
+typedef enum ons_objective {
+    ONS_OBJECTIVE_BY_SCHEDULE, /* the step where the schedule is synchronous, else the bottleneck */
+    ONS_OBJECTIVE_BOTTLENECK,  /* the slowest stage or transfer: what counts where micro-batches never end */
+} ons_objective;
+
 /* Everything that a plan is searched for. */
 typedef struct ons_planning_problem {
     const ons_workload *work;
@@ -15,6 +21,7 @@ typedef struct ons_planning_problem {
     double host_bandwidth; /* between device and host, for swapping; 0: none */
     double host_latency;
     const ons_memory_strategy *memory;
+    ons_objective objective; /* of the planner's choice with "auto" (planner.h); strategies go by the bottleneck */
 } ons_planning_problem;
 
 typedef struct ons_partition {

@@ -17,14 +17,15 @@ is_json() {
 }
 
 # ------------------------------------------------------------------------------------------------------------ cost graphs
-# Bottlenecks of PipeDream's own planner, ms: stages 2, 4, 8.
+# Bottlenecks of PipeDream's own planner, ms: stages 2, 4, 8. It plans for its own schedule, whose micro-batches never end.
 for case in alexnet:43.075:28.721:28.721 resnet18:130.199:69.523:35.207 squeezenet1_0:144.143:72.954:51.094 \
     gnmt:45.936:25.868:19.032 resnet50:221.933:111.497:56.684 densenet121:163.085:81.985:41.615 \
     inception_v3:344.659:177.874:91.970; do
     IFS=: read -r graph two four eight <<<"$case"
     for at in 2:$two 4:$four 8:$eight; do
         begin "$graph over ${at%:*} stages is no slower than PipeDream's planner has it"
-        succeeds plan --cost-graph "$examples/data/profiles/pipedream/$graph.txt" --stages "${at%:*}" || continue
+        succeeds plan --cost-graph "$examples/data/profiles/pipedream/$graph.txt" --stages "${at%:*}" --pipeline pipedream-async ||
+            continue
         slowest=$(sed -n 's/^slowest stage \([0-9.]*\) ms.*/\1/p' "$work/stdout")
         # Printed to a thousandth of a millisecond.
         if awk "BEGIN { exit !($slowest > 0 && $slowest <= ${at#*:} + 0.0011) }"; then

@@ -312,7 +312,7 @@ Test(baselines, zero_by_hand) {
     ons_stage_memory whole;
     ons_zero_memory zero;
     expect_success(uniform_work_make(10, arena, &work)); /* weights of 100 + 100 + 200 bytes; layers of four nodes */
-    ons_work_stage_memory(&work, 0, 10, &(ons_stage_load){1, 1, true}, &whole);
+    ons_work_stage_memory(&work, 0, 10, &(ons_stage_load){1, 1, true, false}, &whole);
     ons_zero_memory_find(&work, 1, 1, &zero);
     cr_expect_eq(zero.total, whole.weights + whole.gradients + whole.states + whole.peak);
     ons_zero_memory_find(&work, 1, 8, &zero);

@@ -56,7 +56,7 @@ typedef struct setting {
 static void make_setting(uint64_t seed, double share, setting *s) {
     random_work_options options = random_work_graph(seed, NODES);
     ons_stage_memory whole;
-    ons_stage_load load = {1, 1, true};
+    ons_stage_load load = {1, 1, true, false};
     memset(s, 0, sizeof *s);
     expect_success(random_work_make(&options, arena, &s->low));
     s->low.samples = 4;

@@ -1,0 +1,328 @@
+/* The search over orders of the nodes, and, where the step decides, over what was found in them. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "planner/order.h"
+#include "planner/pipeline_simulation.h"
+#include "planner/planner.h"
+#include "planner/step_search.h"
+
+/* The packed order is searched for up to here: inception_v3, with 326 nodes in wide blocks, takes 0.1 s. Larger graphs
+ * are mostly chains of small nodes, which other orders fill stages with as well. */
+enum { PACKED_MOST_NODES = 600 };
+
+enum {
+    ORDERS = ONS_ORDER_COUNT + 1,
+    REFINED = 4,   /* splits whose cuts are moved, the best by estimate */
+    SIMULATED = 8, /* those, the one with the fastest slowest stage, and the next best */
+};
+
+/* Moving cuts with the simulator as the judge ends after so many tasks simulated, in all, or nodes of stages optimised.
+ */
+enum { MOST_TASKS = 30000, SIMULATION_OVERHEAD = 100, POLISH_NODES = 2000 };
+
+static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
+
+/* An order of the nodes, with what was found in it. */
+typedef struct ordered {
+    ons_planned planned;
+    ons_judge *judge; /* owned */
+    ons_step_splits splits;
+    uint32_t taken; /* of the splits */
+} ordered;
+
+typedef struct simulated {
+    ons_planned planned;
+    const ordered *order;
+    double step_seconds;
+} simulated;
+
+typedef struct planner_search {
+    const ons_partition_strategy *strategy;
+    ons_arena *arena;
+    uint32_t stages;
+    bool by_step;
+    ordered orders[ORDERS];
+    uint32_t count;
+} planner_search;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- stages */
+
+/* The decisions that the search only counted the cost of. */
+static ons_status *solve_stage(const ons_planned *planned, uint32_t stage, ons_memory_workspace *workspace,
+                               ons_arena *arena, ons_stage_solution *solution) {
+    const ons_planning_problem *p = &planned->problem;
+    ons_stage_problem problem = {
+        .work = p->work,
+        .first = planned->partition.first[stage],
+        .end = planned->partition.first[stage + 1],
+        .load = ons_pipeline_load(&p->pipeline, stage),
+        .capacity_bytes = p->capacity_bytes,
+        .host_bandwidth = p->host_bandwidth,
+        .host_latency = p->host_latency,
+    };
+    ONS_TRY(p->memory->solve(&problem, workspace, arena, solution));
+    ONS_CHECK(solution->feasible, ONS_DEFECT, "stage %u does not fit after all", stage);
+    return NULL;
+}
+
+/* A stage of `known`, which has the same nodes in the same order, may be this one too. */
+static bool take_known(const ons_planned *planned, uint32_t stage, const ons_planned *known) {
+    if (known->problem.work != planned->problem.work) return false;
+    if (known->partition.first[stage] != planned->partition.first[stage] ||
+        known->partition.first[stage + 1] != planned->partition.first[stage + 1])
+        return false;
+    planned->solutions[stage] = known->solutions[stage];
+    return true;
+}
+
+static ons_status *solve_stages(ons_planned *planned, const simulated *known, uint32_t known_count, ons_arena *arena) {
+    ons_memory_workspace *workspace;
+    ONS_NEW(planned->solutions, arena, planned->partition.stages);
+    ONS_TRY(ons_memory_workspace_new(planned->problem.work, &workspace));
+    ons_status *status = NULL;
+    for (uint32_t i = 0; status == NULL && i < planned->partition.stages; ++i) {
+        bool found = false;
+        for (uint32_t k = 0; k < known_count && !found; ++k) found = take_known(planned, i, &known[k].planned);
+        if (!found) status = solve_stage(planned, i, workspace, arena, &planned->solutions[i]);
+    }
+    ons_memory_workspace_free(workspace);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ bottleneck */
+
+/* What all stages send for a micro-batch. */
+static int64_t sent_bytes(const ons_planned *planned) {
+    int64_t sum = 0;
+    for (uint32_t i = 1; i < planned->partition.stages; ++i)
+        sum += ons_work_cut_bytes(planned->problem.work, planned->partition.first[i]);
+    return sum;
+}
+
+/* Where links cost something, times within a thousandth of each other count as equal: then what sends less is better.
+ */
+static bool is_better(const ons_planned *a, const ons_planned *b) {
+    if (a->partition.feasible != b->partition.feasible) return a->partition.feasible;
+    if (!a->partition.feasible) return a->partition.least_bytes < b->partition.least_bytes;
+    double left = a->partition.bottleneck_seconds, right = b->partition.bottleneck_seconds;
+    if (a->problem.link_bandwidth <= 0 && left != right) return left < right;
+    if (left < 0.999 * right || right < 0.999 * left) return left < right;
+    return sent_bytes(a) < sent_bytes(b);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ step */
+
+/* Splits that were simulated, from all orders. */
+typedef struct choice {
+    simulated items[SIMULATED];
+    uint32_t count;
+    uint64_t tasks; /* of all simulations: what they cost */
+} choice;
+
+static ons_status *simulate(simulated *x, uint64_t *tasks) {
+    ons_pipeline_forecast forecast;
+    ons_pipeline_setup setup = {
+        .problem = &x->planned.problem, .first = x->planned.partition.first, .solutions = x->planned.solutions};
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_pipeline_simulate(&setup, scratch, &forecast);
+    if (status == NULL) {
+        x->step_seconds = forecast.iteration_seconds;
+        *tasks += ons_simulation_task_count(forecast.simulation) + SIMULATION_OVERHEAD;
+        ons_simulation_free(forecast.simulation);
+    }
+    ons_arena_free(scratch);
+    return status;
+}
+
+/* Infinite seconds where a stage does not fit. */
+static ons_status *try_split(const planner_search *s, const ordered *o, uint32_t *first, choice *c, simulated *x) {
+    *x = (simulated){.planned = o->planned, .order = o, .step_seconds = INFINITY};
+    x->planned.by_step = true;
+    x->planned.partition.first = first;
+    ONS_TRY(ons_partition_judge(o->judge, &x->planned.partition));
+    if (!x->planned.partition.feasible) return NULL;
+    ONS_TRY(solve_stages(&x->planned, c->items, c->count, s->arena));
+    return simulate(x, &c->tasks);
+}
+
+static ons_status *add_choice(const planner_search *s, const ordered *o, uint32_t *first, choice *c) {
+    uint32_t stages = o->planned.partition.stages;
+    for (uint32_t i = 0; i < c->count; ++i)
+        if (c->items[i].order == o &&
+            memcmp(c->items[i].planned.partition.first, first, (stages + 1) * sizeof *first) == 0)
+            return NULL;
+    simulated x;
+    ONS_TRY(try_split(s, o, first, c, &x));
+    if (isfinite(x.step_seconds)) c->items[c->count++] = x;
+    return NULL;
+}
+
+/* The next best split by estimate, of all orders; NULL: none is left. Each order's come in order. */
+static const ons_step_split *next_split(planner_search *s, const ordered **from) {
+    ordered *best = NULL;
+    for (uint32_t i = 0; i < s->count; ++i) {
+        ordered *o = &s->orders[i];
+        if (o->taken == o->splits.count) continue;
+        if (best == NULL || o->splits.items[o->taken].estimate < best->splits.items[best->taken].estimate) best = o;
+    }
+    *from = best;
+    return best != NULL ? &best->splits.items[best->taken++] : NULL;
+}
+
+static bool is_faster(const simulated *a, const simulated *b) {
+    if (fabs(a->step_seconds - b->step_seconds) > EQUAL * b->step_seconds) return a->step_seconds < b->step_seconds;
+    return a->planned.partition.bottleneck_seconds < b->planned.partition.bottleneck_seconds;
+}
+
+/* Moves single cuts of the best, and ranges of them, by so many nodes. The best is the first of the choice. */
+static ons_status *polish_by(const planner_search *s, int64_t stride, uint64_t most_nodes, choice *c, bool *improved) {
+    uint32_t stages = c->items[0].planned.partition.stages;
+    *improved = false;
+    for (uint32_t length = 1; length < stages; length *= 2)
+        for (uint32_t from = 1; from + length <= stages; ++from) {
+            const ordered *o = c->items[0].order;
+            const uint32_t *best = c->items[0].planned.partition.first;
+            int64_t first = (int64_t)best[from] + stride, last = (int64_t)best[from + length - 1] + stride;
+            if (c->tasks > MOST_TASKS || ons_judge_optimised_nodes(o->judge) > most_nodes) return NULL;
+            if (first <= best[from - 1] || last >= best[from + length]) continue;
+            uint32_t *trial;
+            simulated x;
+            ONS_NEW(trial, s->arena, (size_t)stages + 1);
+            memcpy(trial, best, ((size_t)stages + 1) * sizeof *trial);
+            for (uint32_t i = from; i < from + length; ++i) trial[i] = (uint32_t)(trial[i] + stride);
+            ONS_TRY(try_split(s, o, trial, c, &x));
+            if (!(x.step_seconds < c->items[0].step_seconds * (1 - EQUAL))) continue;
+            c->items[0] = x;
+            *improved = true;
+        }
+    return NULL;
+}
+
+/* What the estimate does not see, the simulator does: values that skip stages, copies, room at the receiver. */
+static ons_status *polish(const planner_search *s, choice *c) {
+    const ordered *o = c->items[0].order;
+    uint64_t most_nodes = ons_judge_optimised_nodes(o->judge) + POLISH_NODES;
+    int64_t stride = 1;
+    while (stride * 8 * s->stages < o->planned.problem.work->node_count) stride *= 2;
+    for (; stride > 0; stride /= 2)
+        for (bool improved = true; improved;) {
+            bool back;
+            ONS_TRY(polish_by(s, stride, most_nodes, c, &improved));
+            ONS_TRY(polish_by(s, -stride, most_nodes, c, &back));
+            improved |= back;
+        }
+    return NULL;
+}
+
+/* The step that the simulator finds fastest. */
+static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, ons_planned *planned) {
+    choice c = {0};
+    const ordered *o;
+    ONS_TRY(add_choice(s, slowest_stage, slowest_stage->planned.partition.first, &c));
+    for (uint32_t i = 0; c.count < SIMULATED; ++i) {
+        ons_step_split refined;
+        const ons_step_split *split = next_split(s, &o);
+        if (split == NULL) break;
+        if (i < REFINED) {
+            ONS_TRY(ons_step_refine(o->judge, split, s->arena, &refined));
+            ONS_TRY(add_choice(s, o, refined.first, &c));
+        }
+        if (c.count < SIMULATED) ONS_TRY(add_choice(s, o, split->first, &c));
+    }
+    ons_planned_rival rival = {c.items[0].planned.partition.bottleneck_seconds, c.items[0].step_seconds};
+    for (uint32_t i = 1; i < c.count; ++i)
+        if (is_faster(&c.items[i], &c.items[0])) {
+            simulated swap = c.items[0];
+            c.items[0] = c.items[i];
+            c.items[i] = swap;
+        }
+    ONS_TRY(polish(s, &c));
+    *planned = c.items[0].planned;
+    planned->rival = rival;
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- orders */
+
+static ons_status *search_one(planner_search *s, ordered *o) {
+    ons_planned *planned = &o->planned;
+    planned->partition = (ons_partition){.stages = planned->problem.pipeline.stages};
+    ONS_NEW(planned->partition.first, s->arena, (size_t)planned->partition.stages + 1);
+    ONS_TRY(ons_judge_new(&planned->problem, &o->judge));
+    ONS_TRY(s->strategy->search(o->judge, s->arena, &planned->partition));
+    if (!s->by_step || !planned->partition.feasible) return NULL;
+    return ons_step_gather(o->judge, &planned->partition, s->arena, &o->splits);
+}
+
+static bool is_known_order(const planner_search *s, const uint32_t *order, uint32_t nodes) {
+    for (uint32_t i = 0; i < s->count; ++i) {
+        const uint32_t *known = s->orders[i].planned.node_at;
+        bool same = true;
+        for (uint32_t k = 0; k < nodes && same; ++k) same = order[k] == (known != NULL ? known[k] : k);
+        if (same) return true;
+    }
+    return false;
+}
+
+static ons_status *search_reordered(planner_search *s, const ons_planning_problem *problem, ons_order_kind kind) {
+    uint32_t *order;
+    ons_workload *work;
+    ONS_TRY(ons_work_order(problem->work, kind, problem->pipeline.stages, s->arena, &order));
+    if (is_known_order(s, order, problem->work->node_count)) return NULL;
+    ONS_NEW(work, s->arena, 1);
+    ONS_TRY(ons_work_reorder(problem->work, order, s->arena, work));
+    ordered *o = &s->orders[s->count++];
+    o->planned = (ons_planned){.order = ons_order_name(kind), .node_at = order, .problem = *problem};
+    o->planned.problem.work = work;
+    return search_one(s, o);
+}
+
+static ons_status *search_orders(planner_search *s, const ons_planning_problem *problem, bool several) {
+    s->orders[s->count++].planned = (ons_planned){.order = "file", .problem = *problem};
+    ONS_TRY(search_one(s, &s->orders[0]));
+    if (problem->pipeline.stages == 1) return NULL;
+    int kinds = problem->work->node_count <= PACKED_MOST_NODES ? ONS_ORDER_COUNT : ONS_ORDER_PACKED;
+    for (int kind = 0; several && kind < kinds; ++kind) ONS_TRY(search_reordered(s, problem, (ons_order_kind)kind));
+    return NULL;
+}
+
+static ons_status *choose(planner_search *s, ons_planned *planned) {
+    const ordered *best = &s->orders[0];
+    for (uint32_t i = 1; i < s->count; ++i)
+        if (is_better(&s->orders[i].planned, &best->planned)) best = &s->orders[i];
+    *planned = best->planned;
+    if (!planned->partition.feasible) return NULL;
+    return s->by_step ? choose_step(s, best, planned) : solve_stages(planned, NULL, 0, s->arena);
+}
+
+static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
+                          ons_arena *arena, ons_planned *planned) {
+    double start = now();
+    planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
+    s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
+                !ons_pipeline_is_asynchronous(&problem->pipeline) && problem->pipeline.stages > 1;
+    ons_status *status = search_orders(&s, problem, several);
+    if (status == NULL) status = choose(&s, planned);
+    for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);
+    if (status == NULL) planned->planning_seconds = now() - start;
+    return status;
+}
+
+ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                               ons_arena *arena, ons_planned *planned) {
+    return search(problem, strategy, ons_partition_takes_any_order(strategy), arena, planned);
+}
+
+ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                     ons_arena *arena, ons_planned *planned) {
+    return search(problem, strategy, false, arena, planned);
+}

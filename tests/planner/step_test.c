@@ -1,0 +1,196 @@
+/* The choice by a step's time: the estimate against the simulator, and what auto makes of both. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "planner/pipeline_simulation.h"
+#include "planner/planner.h"
+#include "planner/step_estimate.h"
+#include "tests/planner/planning_case.h"
+
+static ons_arena *arena;
+
+static void make_arena(void) { arena = ons_arena_new(); }
+static void free_arena(void) { ons_arena_free(arena); }
+
+TestSuite(step, .init = make_arena, .fini = free_arena);
+
+static void expect_success(ons_status *status) {
+    cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
+}
+
+static void begin(const planning_case *c, ons_planning_problem *problem) {
+    ons_arena_free(arena);
+    arena = ons_arena_new();
+    expect_success(planning_case_make(c, arena, problem));
+}
+
+static double simulate(const ons_planning_problem *p, const uint32_t *first, const ons_stage_solution *solutions) {
+    ons_pipeline_setup setup = {.problem = p, .first = first, .solutions = solutions};
+    ons_pipeline_forecast f;
+    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    ons_simulation_free(f.simulation);
+    return f.iteration_seconds;
+}
+
+/* -------------------------------------------------------------------------------------------------------- estimate */
+
+static double transfer(const ons_planning_problem *p, int64_t bytes) {
+    return p->link_bandwidth > 0 && bytes > 0 ? p->link_latency + (double)bytes / p->link_bandwidth : 0;
+}
+
+static ons_step_stage *stages_of(const ons_planning_problem *p, const uint32_t *first) {
+    ons_step_stage *s = ons_arena_allocate(arena, p->pipeline.stages, sizeof *s);
+    for (uint32_t i = 0; i < p->pipeline.stages; ++i)
+        s[i] = (ons_step_stage){
+            .forward = ons_work_forward_seconds(p->work, first[i], first[i + 1]),
+            .backward = ons_work_backward_seconds(p->work, first[i], first[i + 1]),
+            .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
+            .arrive = i > 0 ? transfer(p, ons_work_cut_bytes(p->work, first[i])) : 0,
+            .back = i > 0 ? transfer(p, ons_work_cut_gradient_bytes(p->work, first[i])) : 0,
+        };
+    return s;
+}
+
+static const uint32_t *cut_randomly(random_source *random, uint32_t nodes, uint32_t stages) {
+    uint32_t *first = ons_arena_allocate(arena, stages + 1, sizeof *first);
+    first[stages] = nodes;
+    for (uint32_t i = stages; i-- > 1;) first[i] = i + random_below(random, first[i + 1] - i);
+    first[0] = 0;
+    return first;
+}
+
+/* Without links it is exact. With links the simulator may wait for room at the receiver as well. */
+Test(step, the_estimate_is_what_the_simulator_finds_in_chains) {
+    double farthest = 0;
+    for (uint64_t seed = 1; seed <= 400; ++seed) {
+        ons_planning_problem p;
+        begin(
+            &(planning_case){
+                .seed = seed, .least_nodes = 8, .most_nodes = 40, .most_stages = 8, .chains = true, .free_links = true},
+            &p);
+        random_source random = {seed};
+        bool free_links = seed % 2 == 0;
+        p.capacity_bytes = 0;
+        p.pipeline.kind = seed % 4 < 2 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        if (!free_links) p.link_bandwidth = random_between(&random, 1e8, 1e10, true);
+        const uint32_t *first = cut_randomly(&random, p.work->node_count, p.pipeline.stages);
+        ons_step_stage *s = stages_of(&p, first);
+        double *scratch = ons_arena_allocate(arena, ons_step_scratch(&p.pipeline), sizeof *scratch);
+        double simulated = simulate(&p, first, NULL), estimate = ons_step_estimate(&p.pipeline, s, scratch);
+        cr_expect(ons_step_bound(&p.pipeline, s) <= estimate, "seed %lu: bound %.12g, estimate %.12g", seed,
+                  ons_step_bound(&p.pipeline, s), estimate);
+        cr_expect(estimate <= simulated * (1 + 1e-9), "seed %lu: estimate %.12g, simulated %.12g", seed, estimate,
+                  simulated);
+        if (free_links)
+            cr_expect(estimate >= simulated * (1 - 1e-9), "seed %lu: estimate %.12g, simulated %.12g", seed, estimate,
+                      simulated);
+        farthest = fmax(farthest, simulated / estimate - 1);
+    }
+    printf("with links the estimate is short by at most %.2f %%\n", 100 * farthest);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- choice */
+
+static ons_planned plan(const ons_planning_problem *problem, const char *strategy, ons_objective objective) {
+    ons_planned planned;
+    ons_planning_problem p = *problem;
+    p.objective = objective;
+    expect_success(ons_planner_search(&p, ons_partition_strategy_find(strategy), arena, &planned));
+    return planned;
+}
+
+static double step_of(const ons_planned *planned) {
+    return simulate(&planned->problem, planned->partition.first, planned->solutions);
+}
+
+/* Never slower than the split with the fastest slowest stage, nor over the capacity; and often faster. */
+Test(step, auto_takes_the_faster_step) {
+    const ons_memory_strategy *capuchin = ons_memory_strategy_find("capuchin");
+    uint32_t cases = 0, faster = 0;
+    double sum = 0, most = 0;
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+        ons_planning_problem p;
+        begin(&(planning_case){.seed = seed, .least_nodes = 12, .most_nodes = 60, .most_stages = 6, .memory = capuchin},
+              &p);
+        if (p.pipeline.kind == ONS_PIPELINE_PIPEDREAM) continue;
+        ons_planned step = plan(&p, "auto", ONS_OBJECTIVE_BY_SCHEDULE);
+        ons_planned slowest = plan(&p, "auto", ONS_OBJECTIVE_BOTTLENECK);
+        cr_expect(step.partition.feasible == slowest.partition.feasible, "seed %lu", seed);
+        if (!step.partition.feasible) continue;
+        cr_expect(step.by_step && !slowest.by_step);
+        double left = step_of(&step), right = step_of(&slowest);
+        cr_expect(left <= right * (1 + 1e-9), "seed %lu: %.9g s a step, %.9g with the fastest slowest stage", seed,
+                  left, right);
+        cr_expect_eq(step.rival.step_seconds, right, "seed %lu", seed);
+        cr_expect(step.partition.bottleneck_seconds >= slowest.partition.bottleneck_seconds * (1 - 2e-3),
+                  "seed %lu: the slowest stage is faster by the way", seed);
+        for (uint32_t i = 0; i < p.pipeline.stages; ++i)
+            cr_expect_leq(step.solutions[i].memory.total, p.capacity_bytes, "seed %lu", seed);
+        ++cases;
+        faster += left < right * (1 - 1e-6);
+        sum += 1 - left / right;
+        most = fmax(most, 1 - left / right);
+    }
+    printf("%u problems: %u steps are faster, by %.2f %% in the mean, at most %.1f %%\n", cases, faster,
+           100 * sum / cases, 100 * most);
+    cr_expect(cases > 50 && faster > cases / 4, "%u of %u", faster, cases);
+}
+
+Test(step, micro_batches_without_end_are_planned_by_the_slowest_stage) {
+    uint32_t cases = 0;
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+        ons_planning_problem p;
+        begin(&(planning_case){.seed = seed,
+                               .least_nodes = 12,
+                               .most_nodes = 40,
+                               .most_stages = 5,
+                               .memory = ons_memory_strategy_find("capuchin")},
+              &p);
+        p.pipeline.kind = ONS_PIPELINE_PIPEDREAM;
+        ons_planned found = plan(&p, "auto", ONS_OBJECTIVE_BY_SCHEDULE), exact = plan(&p, "exact", 0);
+        if (!found.partition.feasible || !exact.partition.feasible) continue;
+        ++cases;
+        cr_expect_not(found.by_step);
+        cr_expect(found.partition.bottleneck_seconds <= exact.partition.bottleneck_seconds * 1.002, "seed %lu", seed);
+    }
+    cr_expect_gt(cases, 20);
+}
+
+static double best_step(const ons_planning_problem *p, uint32_t *first, uint32_t stage) {
+    double best = INFINITY;
+    if (stage == p->pipeline.stages) return simulate(p, first, NULL);
+    uint32_t last = p->work->node_count - (p->pipeline.stages - stage);
+    for (first[stage] = first[stage - 1] + 1; first[stage] <= last; ++first[stage])
+        best = fmin(best, best_step(p, first, stage + 1));
+    return best;
+}
+
+/* Against every split of the file's order. */
+Test(step, auto_is_near_the_fastest_step_of_all_splits) {
+    double sum = 0, worst = 0;
+    uint32_t cases = 0, optimal = 0;
+    uint64_t worst_seed = 0;
+    for (uint64_t seed = 1; seed <= 120; ++seed) {
+        ons_planning_problem p;
+        begin(&(planning_case){.seed = seed, .least_nodes = 8, .most_nodes = 20, .most_stages = 4}, &p);
+        if (p.pipeline.kind == ONS_PIPELINE_PIPEDREAM) continue;
+        p.capacity_bytes = 0;
+        p.memory = ons_memory_strategy_find("none");
+        ons_planned found = plan(&p, "auto", ONS_OBJECTIVE_BY_SCHEDULE);
+        uint32_t *first = ons_arena_allocate(arena, p.pipeline.stages + 1, sizeof *first);
+        first[p.pipeline.stages] = p.work->node_count;
+        double gap = step_of(&found) / best_step(&p, first, 1) - 1;
+        ++cases;
+        optimal += gap <= 1e-9;
+        sum += fmax(gap, 0);
+        if (gap > worst) {
+            worst = gap;
+            worst_seed = seed;
+        }
+    }
+    printf("%u problems, %u optimal, mean gap %.3f %%, worst %.2f %% (seed %lu)\n", cases, optimal, 100 * sum / cases,
+           100 * worst, worst_seed);
+    cr_expect(sum / cases < 0.01, "mean gap %.3f %%", 100 * sum / cases);
+    cr_expect(worst < 0.1, "worst gap %.2f %%, seed %lu", 100 * worst, worst_seed);
+}
