@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/plan_libraries.h"
 #include "planner/least_memory.h"
 
 /* ---------------------------------------------------------------------------------------------------------- digests */
@@ -98,6 +99,7 @@ ons_status *ons_planning_name_subject(ons_planning *p, int64_t batch, int64_t mi
     s->optimizer = p->config->optimizer;
     s->precision = p->config->precision;
     s->threads = p->config->threads;
+    if (p->profile.processor && s->libraries == NULL) ONS_TRY(ons_plan_libraries_fill(p->arena, s));
     if (s->digest == NULL) ONS_TRY(digest_model(p->model, p->arena, &s->digest));
     ONS_TRY(name_dims(p, s));
     return name_trained(p, s);

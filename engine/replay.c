@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/config.h"
+#include "engine/plan_libraries.h"
 #include "engine/results.h"
 #include "planner/plan_replay.h"
 #include "planner/planner.h"
@@ -78,6 +79,7 @@ static ons_status *describe(ons_replay *r, const char *path) {
             1e3 * f->iteration_seconds, 1e3 * plan->step_seconds, f->samples_per_second, 100 * share);
     describe_devices(r, out);
     describe_critical_path(r, out);
+    ons_plan_libraries_compare(&plan->subject, out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) return ons_status_out_of_memory();
     return NULL;

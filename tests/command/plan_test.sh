@@ -89,6 +89,22 @@ if succeeds plan "$gpt" --batch 4 --stages 2 -o plan.json && is_json plan.json; 
     if $complete; then pass "$name"; else fail "$name" "a field is missing"; fi
 fi
 
+begin "a plan for this machine says what made its kernels, and what differs is said, not refused"
+if succeeds plan "$gpt" --batch 4 -o plan.json && grep -qE '"oneDNN":[[:space:]]*"[0-9]+\.[0-9]+' plan.json &&
+    succeeds simulate plan.json; then
+    if grep -q '^note' "$work/stdout"; then
+        fail "$name" "a note where nothing differs"
+    else
+        sed -i 's/"oneDNN":[[:space:]]*"[0-9.]*"/"oneDNN": "0.1.2", "other": "7"/' plan.json
+        if succeeds simulate plan.json && printed '^note: planned with oneDNN 0\.1\.2, here [0-9]+\.' &&
+            printed '^note: planned with other 7, here is none$' && printed 'other kernels may take other times'; then pass "$name"; fi
+    fi
+fi
+begin "a plan for another device asked no kernel"
+if succeeds plan "$gpt" --batch 4 --device-profile v100-16gb -o plan.json; then
+    if grep -q oneDNN plan.json; then fail "$name" "it names a library"; else pass "$name"; fi
+fi
+
 begin "another loss, another trained weight: another plan"
 if succeeds plan "$gpt" --batch 4 --reproducible -o a.json && succeeds plan "$gpt" --batch 4 --reproducible --freeze '*bias*' -o b.json
 then

@@ -1,0 +1,38 @@
+#include "engine/plan_libraries.h"
+
+#include <string.h>
+
+#include "kernels/common/versions.h"
+
+ons_status *ons_plan_libraries_fill(ons_arena *arena, ons_plan_subject *s) {
+    ons_kernel_version here[ONS_KERNEL_VERSIONS];
+    ons_kernel_versions(here);
+    ONS_NEW(s->libraries, arena, ONS_KERNEL_VERSIONS);
+    s->library_count = ONS_KERNEL_VERSIONS;
+    for (uint32_t i = 0; i < ONS_KERNEL_VERSIONS; ++i) {
+        s->libraries[i] = (ons_plan_setting){here[i].name, ons_arena_copy_text(arena, here[i].text)};
+        if (s->libraries[i].value == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
+static const char *find_here(const ons_kernel_version here[static ONS_KERNEL_VERSIONS], const char *name) {
+    for (int i = 0; i < ONS_KERNEL_VERSIONS; ++i)
+        if (strcmp(here[i].name, name) == 0) return here[i].text;
+    return NULL;
+}
+
+void ons_plan_libraries_compare(const ons_plan_subject *s, FILE *out) {
+    ons_kernel_version here[ONS_KERNEL_VERSIONS];
+    ons_kernel_versions(here);
+    bool differs = false;
+    for (uint32_t i = 0; i < s->library_count; ++i) {
+        const ons_plan_setting *planned = &s->libraries[i];
+        const char *text = find_here(here, planned->name);
+        if (text != NULL && strcmp(text, planned->value) == 0) continue;
+        fprintf(out, "note: planned with %s %s, here %s\n", planned->name, planned->value,
+                text == NULL ? "is none" : text);
+        differs = true;
+    }
+    if (differs) fputs("note: other kernels may take other times and other scratch memory than the plan says\n", out);
+}

@@ -1,0 +1,16 @@
+/* The libraries that a plan was made with, beside those that are here. */
+#ifndef ONSTAGE_ENGINE_PLAN_LIBRARIES_H
+#define ONSTAGE_ENGINE_PLAN_LIBRARIES_H
+
+#include <stdio.h>
+
+#include "planner/plan.h"
+
+/* Those that choose this machine's kernels, for a plan that asked these; in `arena`. */
+ons_status *ons_plan_libraries_fill(ons_arena *arena, ons_plan_subject *subject);
+
+/* A line for each that differs, and what that means; nothing where all agree, or the plan asked no kernel. That is no
+ * failure: the plan's times and its kernels' scratch memory are then those of another machine or build. */
+void ons_plan_libraries_compare(const ons_plan_subject *subject, FILE *out);
+
+#endif
