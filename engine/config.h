@@ -65,6 +65,7 @@ struct ons_config {
     bool pin;
     /* planning */
     const char *device_profile, *profile, *cost_graph, *report, *prices;
+    int64_t samples; /* of an epoch; 0: as the data hold */
     bool max_batch, reproducible;
     /* profiling */
     int64_t repetitions;

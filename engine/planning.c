@@ -236,6 +236,8 @@ static ons_status *make(ons_planning *p, const char *path) {
               "which model? Give MODEL.onnx or --cost-graph FILE");
     ONS_CHECK(p->config->prices == NULL || p->config->report != NULL, ONS_INVALID_ARGUMENT,
               "--prices are for the report; give --report FILE");
+    ONS_CHECK(p->config->samples == 0 || p->config->report != NULL, ONS_INVALID_ARGUMENT,
+              "--samples is for the report; give --report FILE");
     ONS_TRY(pose(p));
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     ONS_TRY(check_out(p));

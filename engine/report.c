@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/data.h"
+#include "engine/profile_data.h"
 
 static void release(ons_capacity_report *r) {
     ons_report_free(&r->content);
@@ -14,11 +16,24 @@ static void release(ons_capacity_report *r) {
     ons_arena_free(r->arena);
 }
 
+/* As --samples says, or as the data that are given hold. */
+static ons_status *count_epoch(ons_capacity_report *r) {
+    const ons_planning *p = r->planning;
+    ons_dataset *data;
+    r->epoch_samples = p->config->samples;
+    if (r->epoch_samples > 0 || p->model == NULL || !ons_profile_has_data(p->config)) return NULL;
+    ONS_TRY(ons_open_training_data(p->model, p->config, &data));
+    r->epoch_samples = (int64_t)ons_dataset_count(data);
+    ons_dataset_free(data);
+    return NULL;
+}
+
 static ons_status *gather(ons_capacity_report *r) {
     const ons_planning *p = r->planning;
     r->arena = ons_arena_new();
     if (r->arena == NULL) return ons_status_out_of_memory();
     if (p->config->prices != NULL) ONS_TRY(ons_prices_load(p->config->prices, p->profile.name, &r->prices));
+    ONS_TRY(count_epoch(r));
     ONS_TRY(ons_report_find_devices(r));
     ons_report_options options = {
         .planned = &p->planned,
@@ -92,6 +107,15 @@ const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *r, ui
     return r->exact ? &r->planning->plan.stages[stage].memory : &r->content.shown->solutions[stage].memory;
 }
 
+double ons_report_money(const ons_capacity_report *r, const ons_report_row *row) {
+    double million = ons_what_if_money(&row->question, &row->answer);
+    return r->epoch_samples > 0 ? million * 1e-6 * (double)r->epoch_samples : million;
+}
+
+const char *ons_report_money_unit(const ons_capacity_report *r) {
+    return r->epoch_samples > 0 ? "an epoch" : "per million samples";
+}
+
 const char *ons_report_model_name(const ons_capacity_report *r) {
     const char *path = r->planning->plan.subject.model, *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
@@ -99,7 +123,13 @@ const char *ons_report_model_name(const ons_capacity_report *r) {
 
 const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]) {
     static const char *const units[] = {"s", "ms", "µs"};
+    enum { HOUR = 3600, DAY = 24 * HOUR };
     int unit = 0;
+    if (seconds >= 2 * HOUR) {
+        bool days = seconds >= 2 * DAY;
+        snprintf(text, ONS_SECONDS_TEXT, "%.1f %s", seconds / (days ? DAY : HOUR), days ? "d" : "h");
+        return text;
+    }
     for (; seconds < 1 && unit < 2; ++unit) seconds *= 1e3;
     snprintf(text, ONS_SECONDS_TEXT, "%.*f %s", seconds >= 100 ? 0 : seconds >= 10 ? 1 : 2, seconds, units[unit]);
     return text;

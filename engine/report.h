@@ -20,7 +20,8 @@ typedef struct ons_capacity_report {
     int64_t sizes[ONS_REPORT_SIZES]; /* samples in a micro-batch; [1] 0: no other than the first */
     ons_what_if_device *devices;
     uint32_t device_count;
-    bool exact; /* the planning knows the memory to the byte: see ons_planning_is_exact */
+    int64_t epoch_samples; /* 0: not known */
+    bool exact;            /* the planning knows the memory to the byte: see ons_planning_is_exact */
     ons_report content;
 } ons_capacity_report;
 
@@ -46,10 +47,15 @@ void ons_memory_kinds(const ons_stage_memory *memory, int64_t kinds[static ONS_M
 /* What a stage of the plan that is shown needs: of one stage on this machine exactly, else as the search found. */
 const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *report, uint32_t stage);
 
+/* What an epoch costs or, where its samples are not known, a million samples; 0: not known. */
+double ons_report_money(const ons_capacity_report *report, const ons_report_row *row);
+/* "an epoch" or "per million samples" */
+const char *ons_report_money_unit(const ons_capacity_report *report);
+
 /* The model's file without its folders: the page says nothing of where it was made. */
 const char *ons_report_model_name(const ons_capacity_report *report);
 
-/* "1.23 s", "45.6 ms", "789 µs" */
+/* "1.23 s", "45.6 ms", "789 µs"; from two hours on "2.5 h", from two days on "3.4 d" */
 enum { ONS_SECONDS_TEXT = 32 };
 const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]);
 

@@ -108,6 +108,9 @@ void ons_report_write_assumptions(const ons_capacity_report *r, FILE *out) {
     item(out, "Other devices",
          "one like the other, with the links of their own profile; the same loss, optimiser and "
          "order of nodes");
+    if (r->epoch_samples > 0)
+        fprintf(out, "<li><b>Epoch:</b> %" PRId64 " samples, as %s.</li>\n", r->epoch_samples,
+                config->samples > 0 ? "asked for" : "the data hold");
     if (r->prices.json != NULL) item(out, "Money", "the price of all devices for the time of the steps; nothing else");
     fputs("</ul>\n", out);
 }

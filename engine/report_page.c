@@ -86,12 +86,17 @@ static void write_facts(const ons_capacity_report *r, FILE *out) {
     } else if (r->sizes[1] > 0) {
         fact(out, "none", "batch fits, not one sample a micro-batch");
     }
+    if (c->shown != NULL && r->epoch_samples > 0) {
+        snprintf(text, sizeof text, "an epoch of %" PRId64 " samples", r->epoch_samples);
+        char seconds[ONS_SECONDS_TEXT];
+        fact(out, ons_seconds_print((double)r->epoch_samples / c->forecast.samples_per_second, seconds), text);
+    }
     ons_report_row own = {.question = c->asked, .answer = {.feasible = c->fits}};
     own.answer.samples_per_second = c->forecast.samples_per_second;
-    double money = ons_what_if_money(&own.question, &own.answer);
+    double money = ons_report_money(r, &own);
     if (money > 0) {
         snprintf(text, sizeof text, "%.2f %s", money, r->prices.currency);
-        fact(out, text, "per million samples");
+        fact(out, text, ons_report_money_unit(r));
     }
     if (c->layer_count > 0) fact(out, c->layers[0].name, "the layer that owns most memory");
     fputs("</div>\n", out);

@@ -97,7 +97,7 @@ static const char *fit_text(const ons_answer *a) {
 }
 
 static void money_cell(const ons_capacity_report *r, const ons_report_row *row, FILE *out) {
-    double money = ons_what_if_money(&row->question, &row->answer);
+    double money = ons_report_money(r, row);
     if (r->prices.json == NULL) return;
     if (money > 0)
         fprintf(out, "<td>%.2f</td>", money);
@@ -109,7 +109,7 @@ static void money_head(const ons_capacity_report *r, FILE *out) {
     if (r->prices.json == NULL) return;
     fputs("<th>", out);
     ons_html_text(out, r->prices.currency);
-    fputs(" per million samples</th>", out);
+    fprintf(out, " %s</th>", ons_report_money_unit(r));
 }
 
 /* The fullest stage, or the least that would do, of what a device has for the plan. */

@@ -35,13 +35,13 @@ static void write_devices(const ons_capacity_report *r, FILE *out) {
     fprintf(out, "\nfewest devices for a batch of %" PRId64 ":\n", r->content.asked.batch);
     for (uint32_t i = 0; i < r->content.devices.count; ++i) {
         const ons_report_row *row = &r->content.devices.items[i];
-        double money = ons_what_if_money(&row->question, &row->answer);
+        double money = ons_report_money(r, row);
         if (row->answer.feasible)
             fprintf(out, "  %-12s %3u  %10.1f samples/s", row->question.device->profile->name, row->question.stages,
                     row->answer.samples_per_second);
         else
             fprintf(out, "  %-12s more than %u", row->question.device->profile->name, row->question.stages);
-        if (money > 0) fprintf(out, "  %.2f %s per million samples", money, r->prices.currency);
+        if (money > 0) fprintf(out, "  %.2f %s %s", money, r->prices.currency, ons_report_money_unit(r));
         fputc('\n', out);
     }
 }
@@ -77,6 +77,11 @@ void ons_report_write_text(const ons_capacity_report *r, FILE *out) {
         fprintf(out, "largest batch that fits: %s%" PRId64 ", %.1f samples/s, a step %s\n",
                 c->largest_is_bound ? "at least " : "", c->largest_batch, c->largest.samples_per_second,
                 ons_seconds_print(c->largest.step_seconds, text));
+    }
+    if (r->epoch_samples > 0) {
+        char text[ONS_SECONDS_TEXT];
+        fprintf(out, "an epoch of %" PRId64 " samples takes %s\n", r->epoch_samples,
+                ons_seconds_print((double)r->epoch_samples / c->forecast.samples_per_second, text));
     }
     write_layers(c, out);
     write_strategies(c, out);

@@ -3,10 +3,11 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Model", "Loss", "Optimiser", "Run", "Planning", "Results", NULL};
+static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run", "Planning", "Results", NULL};
 static const char *const hides[] = {
-    "transport",        "plan",   "seed",   "pin", "steps",  "epochs",      "export", "output",       "checkpoint",
-    "checkpoint-every", "resume", "metric", "lr",  "warmup", "lr-schedule", "delta",  "ignore-index", NULL};
+    "normalize", "shuffle", "val-input", "val-target", "val-tokens",  "val-rows", "transport",    "plan",
+    "seed",      "pin",     "steps",     "epochs",     "export",      "output",   "checkpoint",   "checkpoint-every",
+    "resume",    "metric",  "lr",        "warmup",     "lr-schedule", "delta",    "ignore-index", NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage plan",
     .summary = "Says before anything runs what fits where, how fast, and what would make it fit.",

@@ -108,6 +108,26 @@ elif whole r.html && holds r.html 'EUR per million samples'; then
     pass "$name"
 fi
 
+begin "with the samples of an epoch, its time and money"
+echo '{"currency": "EUR", "v100-16gb": 36}' >prices.json
+if succeeds "${plan[@]}" --prices prices.json --samples 3000000 --report r.html -o plan.json && whole r.html &&
+    printed '^an epoch of 3000000 samples takes [0-9.]+ ' && printed '^ +v100-16gb .* EUR an epoch$' &&
+    holds r.html '<span>an epoch of 3000000 samples<' 'EUR an epoch</th>' '<b>Epoch:</b> 3000000 samples, as asked for'; then
+    # A cent a second.
+    money=$(awk -v step="$(number step_seconds | head -1)" 'BEGIN { printf "%.2f", 0.01 * step * 3000000 / 64 }')
+    if holds r.html "<b>$money EUR</b><span>an epoch<"; then pass "$name"; fi
+fi
+
+begin "the data say how many samples an epoch has"
+if succeeds "${plan[@]}" --input "$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --report r.html &&
+    printed '^an epoch of [1-9][0-9]* samples takes ' && holds r.html 'samples, as the data hold'; then pass "$name"; fi
+
+begin "samples without a report"
+refuses 1 "samples is for the report" "${plan[@]}" --samples 10
+
+begin "data that are not there"
+refuses 5 "nothing.npy" "${plan[@]}" --input nothing.npy --report r.html
+
 begin "no report, no file"
 if succeeds "${plan[@]}" && [[ -z $(ls) ]]; then pass "$name"; else fail "$name" "a file appeared"; fi
 
