@@ -1,6 +1,6 @@
-/* What the thread sanitizer watches: streams, events and copies of the CPU device, and whole training runs with every
- * background thread that there is, two of them at once. A plain program, since Criterion does not start under this
- * sanitizer; with one compute thread each, since libgomp is not instrumented.
+/* What the thread sanitizer watches: streams, events and copies of the CPU device, messages between threads, and whole
+ * training runs with every background thread that there is, two of them at once. A plain program, since Criterion does
+ * not start under this sanitizer; with one compute thread each, since libgomp is not instrumented.
  *
  *     harness MODEL.onnx FOLDER        MODEL takes x: float32[batch, 20] and tells 10 classes apart
  *     harness --race                   makes a race on purpose: what watches must report it
@@ -9,11 +9,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device/device.h"
 #include "include/onstage.h"
+#include "tests/runtime/traffic.h"
 
-enum { STREAMS = 4, ROUNDS = 500, ELEMENTS = 1024, SAMPLES = 256, INPUTS = 20, CLASSES = 10, STEPS = 60, RUNS = 2 };
+enum {
+    STREAMS = 4,
+    ROUNDS = 500,
+    ELEMENTS = 1024,
+    SAMPLES = 256,
+    INPUTS = 20,
+    CLASSES = 10,
+    STEPS = 60,
+    RUNS = 2,
+    RANKS = 3
+};
 
 static int passed, failed;
 
@@ -84,6 +96,56 @@ static bool race(ons_device *device) {
         device->event_free(done[i]);
     }
     return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ messages
+ */
+
+typedef struct rank {
+    ons_transport *transport;
+    uint64_t seed, digest;
+    bool fails, failed;
+} rank;
+
+static void *exchange(void *argument) {
+    rank *r = argument;
+    if (r->fails) {
+        ons_status *why = ons_status_new(ONS_DIVERGED, "on purpose");
+        usleep(2000);
+        r->transport->fail(r->transport, why);
+        ons_status_free(why);
+    }
+    ons_status *status = ons_traffic_run(r->transport, r->seed, &r->digest);
+    r->failed = status != NULL;
+    ons_status_free(status);
+    r->transport->free(r->transport);
+    return NULL;
+}
+
+/* Random traffic between threads; with `fails` one of them ends it. */
+static bool exchange_messages(uint64_t seed, bool fails) {
+    ons_transport *transports[RANKS];
+    rank ranks[RANKS] = {0};
+    pthread_t threads[RANKS];
+    if (!succeeded(ons_local_transports_new(RANKS, transports))) return false;
+    for (int i = 0; i < RANKS; ++i) {
+        ranks[i] = (rank){.transport = transports[i], .seed = seed, .fails = fails && i == 1};
+        if (pthread_create(&threads[i], NULL, exchange, &ranks[i]) != 0) return false;
+    }
+    bool good = true;
+    for (int i = 0; i < RANKS; ++i) pthread_join(threads[i], NULL);
+    for (int i = 0; i < RANKS; ++i) good &= ranks[i].failed == fails && (fails || ranks[i].digest == ranks[0].digest);
+    return good;
+}
+
+static void exchange_all(void) {
+    bool whole = true, cut_off = true;
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+        whole &= exchange_messages(seed, false);
+        cut_off &= exchange_messages(seed, true);
+    }
+    report("messages between threads", whole);
+    report("messages between threads, cut off by a failure", cut_off);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ training
@@ -193,6 +255,7 @@ int main(int argc, char **argv) {
     if (!races) report("streams that wait for each other", good);
     if (device != NULL) device->free(device);
     if (races) return good ? 0 : 2;
+    exchange_all();
     train_beside_each_other(argv[1], argv[2]);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;

@@ -52,7 +52,7 @@ check_tidy() {
     bin=$(./bazelw info bazel-bin 2>/dev/null)
     mkdir -p "$cache"
     export cache
-    export tidy_flags="-std=gnu17 -D_GNU_SOURCE -fopenmp -Iinclude -iquote . -iquote $bin -isystem $bin/third_party/onnx"
+    export tidy_flags="-std=gnu17 -D_GNU_SOURCE -fopenmp -Iinclude -iquote . -iquote $bin -isystem $bin/third_party/onnx $(mpicc --showme:compile)"
     export -f digest tidy_file
     # shellcheck disable=SC2016  # for the inner shell
     sources '*.c' | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
