@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs what uses threads under the thread sanitizer: tests/tsan/harness, processes over MPI and the command. Criterion does not start under it,
-# so this is no Bazel test. Ends with a line "N passed, N failed".
+# Runs what uses threads under the thread sanitizer: tests/tsan/harness, processes over MPI and the command. Criterion does
+# not start under it, so this is no Bazel test. Ends with a line "N passed, N failed".
 #   tools/build/tsan.sh
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
