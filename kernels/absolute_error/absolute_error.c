@@ -15,4 +15,4 @@ ONS_DEFINE_OPERATOR(absolute_error, "AbsoluteError", ONS_INTERNAL, ONS_ARITY(2, 
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_ABSOLUTE_ERROR, 0, 0),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(absolute_error_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, absolute_error_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), absolute_error_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), absolute_error_cases);

@@ -1,4 +1,5 @@
 /* The sum of a gradient over the micro-batches: sum + summand in the sum's place; the first micro-batch copies. */
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/kernel.h"
 
 static ons_status *accumulate_infer(ons_operands *o) {
@@ -56,5 +57,5 @@ ONS_DEFINE_OPERATOR(accumulate, "Accumulate", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1
                     ONS_NOT_DIFFERENTIABLE("it belongs to the update"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_ACCUMULATE, 0, 0), ONS_ALIASES({ONS_ALIAS_STATE, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(accumulate_reference),
-                    ONS_CPU_KERNEL(accumulate_prepare, accumulate_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    accumulate_cases);
+                    ONS_CPU_KERNEL(accumulate_prepare, accumulate_run),
+                    ONS_CUDA_KERNEL(ons_cuda_flat_prepare, ons_cuda_accumulate), accumulate_cases);

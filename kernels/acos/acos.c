@@ -1,5 +1,6 @@
 /* Acos: the angle in [0, π] with this cosine. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
@@ -24,5 +25,5 @@ ONS_DEFINE_OPERATOR(acos, "Acos", ONS_ONNX(7, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1)
                     ONS_GRADIENT_RULE(acos_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(acos_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, acos_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(ons_unary_prepare, acos_run), ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_acos),
                     acos_cases);

@@ -1,6 +1,7 @@
 /* Add: a + b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FUNCTIONS(add, a + b, ons_wrapping_add(a, b), a + b)
 
@@ -21,4 +22,4 @@ ONS_DEFINE_OPERATOR(add, "Add", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), 
                     ONS_ROLES(ONS_ROLE_ADD, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
                     ONS_REFERENCE(add_reference), ONS_CPU_KERNEL(add_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), add_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_number_prepare, ons_cuda_add), add_cases);

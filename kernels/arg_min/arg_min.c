@@ -12,5 +12,5 @@ ONS_DEFINE_OPERATOR(arg_min, "ArgMin", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 
                     ONS_INFER(ons_extreme_index_infer), ONS_COST(ons_extreme_index_cost),
                     ONS_NOT_DIFFERENTIABLE("an index does not change gradually"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(arg_min_reference),
-                    ONS_CPU_KERNEL(ons_extreme_index_prepare, arg_min_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), arg_min_cases);
+                    ONS_CPU_KERNEL(ons_extreme_index_prepare, arg_min_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    arg_min_cases);

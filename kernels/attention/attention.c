@@ -326,4 +326,4 @@ ONS_DEFINE_OPERATOR(
               ONS_INPUT_BIT(1)),
     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
     ONS_REFERENCE(attention_reference), ONS_CPU_KERNEL(attention_prepare, attention_run),
-    ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_cases);
+    ONS_NO_CUDA_KERNEL("not written yet"), attention_cases);

@@ -357,4 +357,4 @@ ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_A
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),
                     ONS_CPU_KERNEL(attention_gradient_prepare, attention_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), attention_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), attention_gradient_cases);

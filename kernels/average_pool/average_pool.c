@@ -156,4 +156,4 @@ ONS_DEFINE_OPERATOR(average_pool, "AveragePool", ONS_ONNX(1, ONS_NEWEST), ONS_AR
                     ONS_GRADIENT_RULE(average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(average_pool_reference), ONS_CPU_KERNEL(average_pool_prepare, average_pool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), average_pool_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), average_pool_cases);

@@ -100,4 +100,4 @@ ONS_DEFINE_OPERATOR(average_pool_gradient, "AveragePoolGradient", ONS_INTERNAL, 
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(average_pool_gradient_reference),
                     ONS_CPU_KERNEL(average_pool_gradient_prepare, average_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), average_pool_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), average_pool_gradient_cases);

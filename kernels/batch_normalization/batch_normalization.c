@@ -192,4 +192,4 @@ ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, ONS_N
                                             ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1)),
                     ONS_REFERENCE(batch_normalization_reference),
                     ONS_CPU_KERNEL(batch_normalization_prepare, batch_normalization_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), batch_normalization_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), batch_normalization_cases);

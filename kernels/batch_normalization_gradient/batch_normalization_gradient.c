@@ -158,4 +158,4 @@ ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", 
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(batch_normalization_gradient_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(batch_normalization_gradient_reference),
                     ONS_CPU_KERNEL(batch_normalization_gradient_prepare, batch_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), batch_normalization_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), batch_normalization_gradient_cases);

@@ -96,4 +96,4 @@ ONS_DEFINE_OPERATOR(batch_normalization_training, "BatchNormalizationTraining", 
                     ONS_CHOOSES_LAYOUT(batch_normalization_training_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(batch_normalization_training_reference),
                     ONS_CPU_KERNEL(batch_normalization_training_prepare, batch_normalization_training_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), batch_normalization_training_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), batch_normalization_training_cases);

@@ -85,4 +85,4 @@ ONS_DEFINE_OPERATOR(bernoulli, "Bernoulli", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bernoulli_reference), ONS_CPU_KERNEL(bernoulli_prepare, bernoulli_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), bernoulli_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), bernoulli_cases);

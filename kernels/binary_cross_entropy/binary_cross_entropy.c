@@ -16,4 +16,4 @@ ONS_DEFINE_OPERATOR(binary_cross_entropy, "BinaryCrossEntropy", ONS_INTERNAL, ON
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_BINARY_CROSS_ENTROPY, 0, 0),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(binary_cross_entropy_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, binary_cross_entropy_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), binary_cross_entropy_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), binary_cross_entropy_cases);

@@ -113,4 +113,4 @@ ONS_DEFINE_OPERATOR(bit_shift, "BitShift", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bit_shift_reference), ONS_CPU_KERNEL(bit_shift_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), bit_shift_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), bit_shift_cases);

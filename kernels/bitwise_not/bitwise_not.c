@@ -45,5 +45,5 @@ ONS_DEFINE_OPERATOR(bitwise_not, "BitwiseNot", ONS_ONNX(18, ONS_NEWEST), ONS_ARI
                     ONS_NOT_DIFFERENTIABLE("the operand is an integer"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(bitwise_not_reference),
-                    ONS_CPU_KERNEL(bitwise_not_prepare, bitwise_not_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(bitwise_not_prepare, bitwise_not_run), ONS_NO_CUDA_KERNEL("not written yet"),
                     bitwise_not_cases);

@@ -17,4 +17,4 @@ ONS_DEFINE_OPERATOR(bitwise_xor, "BitwiseXor", ONS_ONNX(18, ONS_NEWEST), ONS_ARI
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bitwise_xor_reference), ONS_CPU_KERNEL(bitwise_xor_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), bitwise_xor_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), bitwise_xor_cases);

@@ -30,4 +30,4 @@ ONS_DEFINE_OPERATOR(cast_like, "CastLike", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(2
                     ONS_GRADIENT_RULE(ons_cast_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, ons_cast_mode),
                     ONS_REFERENCE(ons_cast_reference), ONS_CPU_KERNEL(ons_cast_prepare, ons_cast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cast_like_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), cast_like_cases);

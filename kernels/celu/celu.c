@@ -1,5 +1,6 @@
 /* Celu: x, or alpha·(e^(x/alpha) - 1) where x is negative. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
@@ -35,4 +36,4 @@ ONS_DEFINE_OPERATOR(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1
                     ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(celu_reference),
                     ONS_CPU_KERNEL(ons_unary_prepare_attributes, celu_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), celu_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_celu), celu_cases);

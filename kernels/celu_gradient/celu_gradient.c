@@ -1,6 +1,7 @@
 /* Gradient of Celu: from cotangent a and output b, which holds the exponential. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(celu_gradient, b > 0 ? a : a * (b / ons_attribute_float(o, 0) + 1),
                            b > 0 ? a : a * (b / parameters[0] + 1))
@@ -28,4 +29,4 @@ ONS_DEFINE_OPERATOR(celu_gradient, "CeluGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(celu_gradient_reference),
                     ONS_CPU_KERNEL(celu_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), celu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_celu_gradient), celu_gradient_cases);

@@ -1,5 +1,6 @@
 /* ChannelSum: the sum of (N, C, spatial…) over all but its channels: the gradient of a bias. */
 #include "kernels/common/batch_statistics.h"
+#include "kernels/common/cuda_reduction.h"
 
 static ons_status *channel_sum_infer(ons_operands *o) {
     const ons_type *x = &o->inputs[0];
@@ -46,6 +47,12 @@ static void channel_sum_run(const ons_launch *launch) {
     for (int64_t c = 0; c < plan->size.channels; ++c) y[c] = (float)s.sums[0][c];
 }
 
+static ons_status *channel_sum_cuda_prepare(ons_prepare *p) {
+    bool reduced[ONS_RANK_MAX];
+    for (uint32_t i = 0; i < ONS_RANK_MAX; ++i) reduced[i] = i != 1;
+    return ons_cuda_reduction_over(p, reduced);
+}
+
 static const ons_case channel_sum_cases[] = {
     {.name = "plane", .inputs = {ONS_F32(2, 5, 3, 4)}, .tolerance = 1e-6, .flops = 120},
     {.name = "matrix", .inputs = {ONS_F32(9, 6)}, .tolerance = 1e-6, .flops = 54},
@@ -62,4 +69,4 @@ ONS_DEFINE_OPERATOR(channel_sum, "ChannelSum", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 
                     ONS_NOT_DIFFERENTIABLE("it is itself part of a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(channel_sum_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(channel_sum_reference), ONS_CPU_KERNEL(channel_sum_prepare, channel_sum_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), channel_sum_cases);
+                    ONS_CUDA_KERNEL(channel_sum_cuda_prepare, ons_cuda_channel_sum), channel_sum_cases);

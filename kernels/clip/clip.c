@@ -133,4 +133,4 @@ ONS_DEFINE_OPERATOR(clip, "Clip", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 1)
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_FORMS(clip_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(clip_reference),
-                    ONS_CPU_KERNEL(clip_prepare, clip_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), clip_cases);
+                    ONS_CPU_KERNEL(clip_prepare, clip_run), ONS_NO_CUDA_KERNEL("not written yet"), clip_cases);

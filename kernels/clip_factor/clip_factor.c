@@ -3,6 +3,7 @@
  * number gives such a factor. */
 #include <math.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/kernel.h"
 
 static ons_status *clip_factor_infer(ons_operands *o) {
@@ -54,6 +55,16 @@ static void clip_factor_run(const ons_launch *launch) {
     if (launch->outputs[1] != NULL) *(float *)launch->outputs[1] = (float)factor_of(sqrt(sum), state->max_norm);
 }
 
+static ons_status *clip_factor_cuda_prepare(ons_prepare *p) {
+    ons_cuda_elementwise *state;
+    ONS_NEW(state, p->arena, 1);
+    state->input_count = p->operands->input_count;
+    state->parameters[0] = (float)ons_attribute_float(p->operands, 0);
+    p->state = state;
+    p->scratch_bytes = 64; /* the sum so far */
+    return NULL;
+}
+
 static const ons_case clip_factor_cases[] = {
     {.name = "below",
      .inputs = {ONS_RANDOM(ONS_FLOAT64, 0, 1), ONS_RANDOM(ONS_FLOAT64, 0, 1)},
@@ -77,4 +88,4 @@ ONS_DEFINE_OPERATOR(clip_factor, "ClipFactor", ONS_INTERNAL, ONS_ARITY(1, ONS_VA
                     ONS_COST(clip_factor_cost), ONS_NOT_DIFFERENTIABLE("it belongs to the update"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_CLIP_FACTOR, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(clip_factor_reference), ONS_CPU_KERNEL(clip_factor_prepare, clip_factor_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), clip_factor_cases);
+                    ONS_CUDA_KERNEL(clip_factor_cuda_prepare, ons_cuda_clip_factor), clip_factor_cases);

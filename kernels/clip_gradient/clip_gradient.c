@@ -57,4 +57,4 @@ ONS_DEFINE_OPERATOR(clip_gradient, "ClipGradient", ONS_INTERNAL, ONS_ARITY(2, 4,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(clip_gradient_reference), ONS_CPU_KERNEL(ons_unary_prepare, clip_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), clip_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), clip_gradient_cases);

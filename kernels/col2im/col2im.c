@@ -116,5 +116,4 @@ ONS_DEFINE_OPERATOR(col2im, "Col2Im", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(3, 3, 
                     ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_infer), ONS_COST(col2im_cost),
                     ONS_GRADIENT_RULE(col2im_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(col2im_reference),
-                    ONS_CPU_KERNEL(col2im_prepare, col2im_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    col2im_cases);
+                    ONS_CPU_KERNEL(col2im_prepare, col2im_run), ONS_NO_CUDA_KERNEL("not written yet"), col2im_cases);

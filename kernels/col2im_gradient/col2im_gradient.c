@@ -70,5 +70,5 @@ ONS_DEFINE_OPERATOR(col2im_gradient, "Col2ImGradient", ONS_INTERNAL, ONS_ARITY(3
                     ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_gradient_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(col2im_gradient_reference),
-                    ONS_CPU_KERNEL(col2im_gradient_prepare, col2im_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), col2im_gradient_cases);
+                    ONS_CPU_KERNEL(col2im_gradient_prepare, col2im_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    col2im_gradient_cases);

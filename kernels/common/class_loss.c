@@ -66,8 +66,7 @@ void ons_class_loss_check(const ons_class_loss *loss, const void *targets, ons_f
     for (int64_t i = 0; i < count; ++i) {
         int64_t target = ons_target_at(loss, targets, i);
         if (target != loss->ignore_index && (uint64_t)target >= (uint64_t)classes) {
-            if (fault != NULL && fault->problem == NULL)
-                *fault = (ons_fault){"target is no class of the model's output", i, target};
+            if (fault != NULL && fault->problem == NULL) *fault = (ons_fault){ONS_CLASS_PROBLEM, i, target};
             return;
         }
     }

@@ -13,6 +13,9 @@ enum { ONS_CLASS_LOSS_AXIS, ONS_CLASS_LOSS_IGNORE };
 #define ONS_CLASS_LOSS_ATTRIBUTES                                                                                      \
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("ignore_index", ONS_DEFAULT_IGNORE_INDEX))
 
+/* What a fault of a target is called. */
+#define ONS_CLASS_PROBLEM "target is no class of the model's output"
+
 typedef struct ons_class_loss {
     ons_axis_view view; /* of the prediction; length: classes */
     int64_t ignore_index;

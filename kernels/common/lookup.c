@@ -14,7 +14,7 @@ ons_status *ons_check_indices(const ons_operands *o, uint32_t input, int64_t len
     return NULL;
 }
 
-static const char outside[] = "an index lies outside the axis that it looks up";
+static const char outside[] = ONS_INDEX_PROBLEM;
 
 int64_t ons_reference_index(const ons_step *step, int64_t position, int64_t index, int64_t length) {
     int64_t resolved = ons_resolve_index(index, length);

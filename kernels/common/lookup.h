@@ -6,6 +6,9 @@
 #include "kernels/common/index.h"
 #include "kernels/common/kernel.h"
 
+/* What a fault of an index is called. */
+#define ONS_INDEX_PROBLEM "an index lies outside the axis that it looks up"
+
 static inline int64_t ons_index_at(ons_dtype dtype, const void *indices, int64_t i) {
     return dtype == ONS_INT32 ? ((const int32_t *)indices)[i] : ((const int64_t *)indices)[i];
 }
@@ -25,5 +28,14 @@ int64_t ons_reference_index(const ons_step *step, int64_t position, int64_t inde
 
 /* Notes the first index outside of its axis, counted from the beginning whatever thread comes upon it. */
 void ons_fault_index(const ons_launch *launch, int64_t position, int64_t index);
+
+/* The state of Gather's kernels and of its gradient's: a table of outer × length × inner, of which `count` rows are
+ * looked up. */
+typedef struct ons_gather {
+    int64_t outer, length;
+    int64_t inner; /* of Gather: in bytes */
+    int64_t count;
+    ons_dtype index_dtype;
+} ons_gather;
 
 #endif

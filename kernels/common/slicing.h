@@ -20,4 +20,11 @@ ons_strided ons_slicing_copy(const ons_slicing *slicing, ons_dtype dtype, const 
 /* Number of the tensor's element that belongs to element `number` of the result. */
 int64_t ons_slicing_source(const ons_slicing *slicing, const ons_shape *shape, int64_t number);
 
+/* The state of the gradient's kernels. */
+typedef struct ons_slice_gradient {
+    ons_strided copy;
+    int64_t bytes;
+    bool covers; /* the slice is everything: no zeros are needed */
+} ons_slice_gradient;
+
 #endif

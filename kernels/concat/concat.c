@@ -103,5 +103,5 @@ ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(concat_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_CONCAT, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(concat_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(concat_reference),
-                    ONS_CPU_KERNEL(concat_prepare, concat_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(concat_prepare, concat_run), ONS_CUDA_KERNEL(concat_prepare, ons_cuda_concat),
                     concat_cases);

@@ -224,4 +224,4 @@ ONS_DEFINE_OPERATOR(conv, "Conv", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1)
                     ONS_COST(conv_cost), ONS_GRADIENT_RULE(conv_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(conv_choose), ONS_ONE_FORM, ONS_REFERENCE(conv_reference),
-                    ONS_CPU_KERNEL(conv_prepare, conv_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), conv_cases);
+                    ONS_CPU_KERNEL(conv_prepare, conv_run), ONS_NO_CUDA_KERNEL("not written yet"), conv_cases);

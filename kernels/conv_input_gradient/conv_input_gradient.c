@@ -123,4 +123,4 @@ ONS_DEFINE_OPERATOR(conv_input_gradient, "ConvInputGradient", ONS_INTERNAL, ONS_
                     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_input_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(conv_input_gradient_reference),
                     ONS_CPU_KERNEL(conv_input_gradient_prepare, conv_input_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), conv_input_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), conv_input_gradient_cases);

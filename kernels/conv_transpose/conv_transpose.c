@@ -318,5 +318,5 @@ ONS_DEFINE_OPERATOR(conv_transpose, "ConvTranspose", ONS_ONNX(1, ONS_NEWEST), ON
                     ONS_GRADIENT_RULE(conv_transpose_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(conv_transpose_choose), ONS_ONE_FORM, ONS_REFERENCE(conv_transpose_reference),
-                    ONS_CPU_KERNEL(conv_transpose_prepare, conv_transpose_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), conv_transpose_cases);
+                    ONS_CPU_KERNEL(conv_transpose_prepare, conv_transpose_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    conv_transpose_cases);

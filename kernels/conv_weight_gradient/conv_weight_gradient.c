@@ -144,4 +144,4 @@ ONS_DEFINE_OPERATOR(conv_weight_gradient, "ConvWeightGradient", ONS_INTERNAL, ON
                     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_weight_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(conv_weight_gradient_reference),
                     ONS_CPU_KERNEL(conv_weight_gradient_prepare, conv_weight_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), conv_weight_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), conv_weight_gradient_cases);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/common/class_loss.h"
+#include "kernels/common/cuda_rows.h"
 
 static void cross_entropy_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
@@ -173,4 +174,4 @@ ONS_DEFINE_OPERATOR(cross_entropy, "CrossEntropy", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)),
                     ONS_ROLES(ONS_ROLE_CROSS_ENTROPY, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(cross_entropy_reference), ONS_CPU_KERNEL(ons_class_loss_prepare, cross_entropy_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cross_entropy_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_cross_entropy), cross_entropy_cases);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/common/class_loss.h"
+#include "kernels/common/cuda_rows.h"
 
 static void cross_entropy_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
@@ -114,4 +115,5 @@ ONS_DEFINE_OPERATOR(cross_entropy_gradient, "CrossEntropyGradient", ONS_INTERNAL
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(cross_entropy_gradient_reference),
                     ONS_CPU_KERNEL(ons_class_loss_prepare, cross_entropy_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cross_entropy_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_cross_entropy_gradient),
+                    cross_entropy_gradient_cases);

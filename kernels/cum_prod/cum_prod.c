@@ -82,4 +82,4 @@ ONS_DEFINE_OPERATOR(cum_prod, "CumProd", ONS_ONNX(26, ONS_NEWEST), ONS_ARITY(2, 
                     ONS_GRADIENT_RULE(cum_prod_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(cum_prod_reference), ONS_CPU_KERNEL(ons_running_prepare, cum_prod_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cum_prod_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), cum_prod_cases);

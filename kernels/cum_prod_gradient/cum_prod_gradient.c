@@ -93,5 +93,5 @@ ONS_DEFINE_OPERATOR(cum_prod_gradient, "CumProdGradient", ONS_INTERNAL, ONS_ARIT
                     ONS_INFER(cum_prod_gradient_infer), ONS_COST(cum_prod_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(cum_prod_gradient_reference),
-                    ONS_CPU_KERNEL(ons_running_prepare, cum_prod_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cum_prod_gradient_cases);
+                    ONS_CPU_KERNEL(ons_running_prepare, cum_prod_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    cum_prod_gradient_cases);

@@ -84,4 +84,4 @@ ONS_DEFINE_OPERATOR(cum_sum, "CumSum", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2,
                     ONS_GRADIENT_RULE(cum_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(cum_sum_reference), ONS_CPU_KERNEL(ons_running_prepare, cum_sum_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), cum_sum_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), cum_sum_cases);

@@ -178,4 +178,4 @@ ONS_DEFINE_OPERATOR(deform_conv, "DeformConv", ONS_ONNX(19, ONS_NEWEST), ONS_ARI
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(W) | ONS_INPUT_BIT(OFFSET) | ONS_INPUT_BIT(MASK), 0),
                     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(deform_conv_reference), ONS_CPU_KERNEL(deform_conv_prepare, deform_conv_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), deform_conv_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), deform_conv_cases);

@@ -236,4 +236,4 @@ ONS_DEFINE_OPERATOR(deform_conv_gradient, "DeformConvGradient", ONS_INTERNAL, ON
                     ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(deform_conv_gradient_reference),
                     ONS_CPU_KERNEL(deform_conv_gradient_prepare, deform_conv_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), deform_conv_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), deform_conv_gradient_cases);

@@ -63,4 +63,4 @@ ONS_DEFINE_OPERATOR(depth_to_space, "DepthToSpace", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_GRADIENT_RULE(depth_to_space_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(depth_to_space_reference),
                     ONS_CPU_KERNEL(depth_to_space_prepare, ons_strided_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), depth_to_space_cases);
+                    ONS_CUDA_KERNEL(depth_to_space_prepare, ons_cuda_depth_to_space), depth_to_space_cases);

@@ -229,4 +229,4 @@ ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWE
                     ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode),
                     ONS_REFERENCE(dequantize_linear_reference),
                     ONS_CPU_KERNEL(dequantize_linear_prepare, dequantize_linear_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dequantize_linear_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), dequantize_linear_cases);

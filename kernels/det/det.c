@@ -67,5 +67,5 @@ static const ons_case det_cases[] = {
 ONS_DEFINE_OPERATOR(det, "Det", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1, 2), ONS_NO_ATTRIBUTES,
                     ONS_INFER(det_infer), ONS_COST(det_cost), ONS_GRADIENT_RULE(det_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(det_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), det_cases);
+                    ONS_REFERENCE(det_reference), ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("not written yet"),
+                    det_cases);

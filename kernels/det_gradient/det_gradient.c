@@ -45,4 +45,4 @@ ONS_DEFINE_OPERATOR(det_gradient, "DetGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1
                     ONS_INFER(det_gradient_infer), ONS_COST(det_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(det_gradient_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("this build has no CUDA"), det_gradient_cases);
+                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("not written yet"), det_gradient_cases);

@@ -1,6 +1,7 @@
 /* Div: a / b; integers are truncated towards zero. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
 ONS_BINARY_ORDERED_FUNCTIONS(div, a / b, ons_wrapping_divide(a, b), b == 0 ? 0 : a / b, a / b)
@@ -29,4 +30,4 @@ ONS_DEFINE_OPERATOR(div, "Div", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), 
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
                     ONS_REFERENCE(div_reference), ONS_CPU_KERNEL(div_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), div_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_div), div_cases);

@@ -71,4 +71,4 @@ ONS_DEFINE_OPERATOR(dropout_gradient, "DropoutGradient", ONS_INTERNAL, ONS_ARITY
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_gradient_reference),
                     ONS_CPU_KERNEL(dropout_gradient_prepare, dropout_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dropout_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), dropout_gradient_cases);

@@ -71,4 +71,4 @@ ONS_DEFINE_OPERATOR(dropout_mask, "DropoutMask", ONS_INTERNAL, ONS_ARITY(0, 0, 1
                     ONS_NOT_DIFFERENTIABLE("it has no inputs"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_mask_reference), ONS_CPU_KERNEL(dropout_mask_prepare, dropout_mask_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dropout_mask_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), dropout_mask_cases);

@@ -113,4 +113,4 @@ ONS_DEFINE_OPERATOR(dropout_training, "DropoutTraining", ONS_INTERNAL, ONS_ARITY
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_training_reference),
                     ONS_CPU_KERNEL(dropout_training_prepare, dropout_training_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), dropout_training_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), dropout_training_cases);

@@ -46,5 +46,4 @@ ONS_DEFINE_OPERATOR(dynamic_quantize_linear, "DynamicQuantizeLinear", ONS_ONNX(1
                     ONS_NO_ATTRIBUTES, ONS_INFER(dynamic_quantize_linear_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(dynamic_quantize_linear_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    dynamic_quantize_linear_cases);
+                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("not written yet"), dynamic_quantize_linear_cases);

@@ -1,5 +1,6 @@
 /* Elu: x, or alpha·(eˣ - 1) where x is negative. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
@@ -33,4 +34,5 @@ ONS_DEFINE_OPERATOR(elu, "Elu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(elu_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(elu_reference),
-                    ONS_CPU_KERNEL(elu_prepare, elu_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), elu_cases);
+                    ONS_CPU_KERNEL(elu_prepare, elu_run), ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_elu),
+                    elu_cases);

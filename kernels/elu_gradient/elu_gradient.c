@@ -1,6 +1,7 @@
 /* Gradient of Elu: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/vector_math.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(elu_gradient, b > 0 ? a : a * ons_attribute_float(o, 0) * exp(b),
@@ -29,4 +30,4 @@ ONS_DEFINE_OPERATOR(elu_gradient, "EluGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(elu_gradient_reference),
                     ONS_CPU_KERNEL(elu_gradient_prepare_alpha, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), elu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_elu_gradient), elu_gradient_cases);

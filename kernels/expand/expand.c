@@ -72,5 +72,5 @@ ONS_DEFINE_OPERATOR(expand, "Expand", ONS_ONNX(8, ONS_NEWEST), ONS_ARITY(2, 2, 1
                     ONS_INFER(expand_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(expand_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_MOVING_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(expand_reference),
-                    ONS_CPU_KERNEL(expand_prepare, ons_strided_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(expand_prepare, ons_strided_run), ONS_CUDA_KERNEL(expand_prepare, ons_cuda_expand),
                     expand_cases);

@@ -145,4 +145,4 @@ ONS_DEFINE_OPERATOR(fake_quantize, "FakeQuantize", ONS_INTERNAL, ONS_ARITY(3, 5,
                               0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(fake_quantize_reference), ONS_CPU_KERNEL(fake_quantize_prepare, fake_quantize_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), fake_quantize_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), fake_quantize_cases);

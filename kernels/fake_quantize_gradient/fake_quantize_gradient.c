@@ -202,4 +202,4 @@ ONS_DEFINE_OPERATOR(fake_quantize_gradient, "FakeQuantizeGradient", ONS_INTERNAL
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fake_quantize_gradient_reference),
                     ONS_CPU_KERNEL(fake_quantize_gradient_prepare, fake_quantize_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), fake_quantize_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), fake_quantize_gradient_cases);

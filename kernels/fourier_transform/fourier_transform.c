@@ -197,4 +197,4 @@ ONS_DEFINE_OPERATOR(fourier_transform, "FourierTransform", ONS_INTERNAL, ONS_ARI
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(fourier_transform_reference),
                     ONS_CPU_KERNEL(fourier_transform_prepare, fourier_transform_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), fourier_transform_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), fourier_transform_cases);

@@ -20,10 +20,7 @@ static ons_status *gather_infer(ons_operands *o) {
     return NULL;
 }
 
-typedef struct state {
-    int64_t outer, length, inner_bytes, count;
-    ons_dtype index_dtype;
-} state;
+typedef ons_gather state;
 
 static state make_state(const ons_operands *o, int64_t element_bytes) {
     const ons_shape *data = &o->inputs[DATA].shape;
@@ -38,16 +35,15 @@ static void gather_reference(const ons_operands *o, const ons_step *step, const 
                              void *const *outputs) {
     state s = make_state(o, 8);
     const int64_t *indices = inputs[INDICES];
-    int64_t outer_count = s.inner_bytes == 0 ? 1 : s.outer;
+    int64_t outer_count = s.inner == 0 ? 1 : s.outer;
     for (int64_t outer = 0; outer < outer_count; ++outer)
         for (int64_t i = 0; i < s.count; ++i) {
             int64_t row = ons_reference_index(step, i, indices[i], s.length);
-            char *to = (char *)outputs[0] + (outer * s.count + i) * s.inner_bytes;
+            char *to = (char *)outputs[0] + (outer * s.count + i) * s.inner;
             if (row < 0)
-                memset(to, 0, (size_t)s.inner_bytes);
+                memset(to, 0, (size_t)s.inner);
             else
-                memcpy(to, (const char *)inputs[DATA] + (outer * s.length + row) * s.inner_bytes,
-                       (size_t)s.inner_bytes);
+                memcpy(to, (const char *)inputs[DATA] + (outer * s.length + row) * s.inner, (size_t)s.inner);
         }
 }
 
@@ -63,19 +59,19 @@ static void gather_run(const ons_launch *launch) {
     const char *data = launch->inputs[DATA];
     const void *indices = launch->inputs[INDICES];
     char *out = launch->outputs[0];
-    int64_t rows = s->inner_bytes == 0 ? s->count : s->outer * s->count; /* of empty ones only the indices matter */
-#pragma omp parallel for schedule(static) if (rows * s->inner_bytes > 4 * ONS_PARALLEL_GRAIN)
+    int64_t rows = s->inner == 0 ? s->count : s->outer * s->count; /* of empty ones only the indices matter */
+#pragma omp parallel for schedule(static) if (rows * s->inner > 4 * ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < rows; ++i) {
         int64_t index = ons_index_at(s->index_dtype, indices, i % s->count);
         int64_t row = ons_resolve_index(index, s->length);
-        char *to = out + i * s->inner_bytes;
+        char *to = out + i * s->inner;
         if (row < 0) {
             ons_fault_index(launch, i % s->count, index);
-            memset(to, 0, (size_t)s->inner_bytes);
-        } else if (s->inner_bytes == 4) { /* single elements: a call each would cost more than the copy */
+            memset(to, 0, (size_t)s->inner);
+        } else if (s->inner == 4) { /* single elements: a call each would cost more than the copy */
             memcpy(to, data + (i / s->count * s->length + row) * 4, 4);
         } else {
-            memcpy(to, data + (i / s->count * s->length + row) * s->inner_bytes, (size_t)s->inner_bytes);
+            memcpy(to, data + (i / s->count * s->length + row) * s->inner, (size_t)s->inner);
         }
     }
 }
@@ -114,5 +110,5 @@ ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_reference),
-                    ONS_CPU_KERNEL(gather_prepare, gather_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(gather_prepare, gather_run), ONS_CUDA_KERNEL(gather_prepare, ons_cuda_gather),
                     gather_cases);

@@ -111,4 +111,4 @@ ONS_DEFINE_OPERATOR(gather_elements_gradient, "GatherElementsGradient", ONS_INTE
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_elements_gradient_reference),
                     ONS_CPU_KERNEL(gather_elements_gradient_prepare, gather_elements_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), gather_elements_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), gather_elements_gradient_cases);

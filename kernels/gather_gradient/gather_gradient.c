@@ -31,10 +31,7 @@ static ons_cost gather_gradient_cost(const ons_operands *o) {
     return (ons_cost){(double)ons_elements(&o->inputs[COTANGENT]), ons_operand_bytes(o)};
 }
 
-typedef struct state {
-    int64_t outer, length, inner, count;
-    ons_dtype index_dtype;
-} state;
+typedef ons_gather state;
 
 static state make_state(const ons_operands *o) {
     const ons_shape *table = &o->outputs[0].shape;
@@ -157,6 +154,17 @@ static void gather_gradient_run(const ons_launch *launch) {
 
 #define OF_TABLE(AXIS, ...) .settings = {ONS_SET_INT("axis", AXIS), ONS_SET_INTS("shape", __VA_ARGS__)}
 
+/* No scratch: see gather_gradient.cu. */
+static ons_status *gather_gradient_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    if (o->inputs[COTANGENT].dtype != ONS_FLOAT32)
+        return ons_node_error(o, "no CUDA kernel for %s", ons_dtype_name(o->inputs[COTANGENT].dtype));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
+    *(state *)memory = make_state(o);
+    return NULL;
+}
+
 static const ons_case gather_gradient_cases[] = {
     {.name = "embedding",
      .inputs = {ONS_F32(3, 4, 5), ONS_RANDOM(ONS_INT64, 0, 10, 3, 4)},
@@ -222,4 +230,4 @@ ONS_DEFINE_OPERATOR(gather_gradient, "GatherGradient", ONS_INTERNAL, ONS_ARITY(2
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_gradient_reference),
                     ONS_CPU_KERNEL(gather_gradient_prepare, gather_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), gather_gradient_cases);
+                    ONS_CUDA_KERNEL(gather_gradient_cuda_prepare, ons_cuda_gather_gradient), gather_gradient_cases);

@@ -107,4 +107,4 @@ ONS_DEFINE_OPERATOR(gather_nd, "GatherND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_nd_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(gather_nd_reference), ONS_CPU_KERNEL(gather_nd_prepare, gather_nd_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), gather_nd_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), gather_nd_cases);

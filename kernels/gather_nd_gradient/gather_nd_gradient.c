@@ -121,4 +121,4 @@ ONS_DEFINE_OPERATOR(gather_nd_gradient, "GatherNDGradient", ONS_INTERNAL, ONS_AR
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_nd_gradient_reference),
                     ONS_CPU_KERNEL(gather_nd_gradient_prepare, gather_nd_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), gather_nd_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), gather_nd_gradient_cases);

@@ -3,6 +3,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/gelu.h"
 #include "kernels/common/rules.h"
 
@@ -70,6 +71,12 @@ static const ons_pattern gelu_patterns[] = {
     {.form = NULL},
 };
 
+static ons_status *gelu_cuda_prepare(ons_prepare *p) {
+    ONS_TRY(ons_cuda_float_prepare(p));
+    ((ons_cuda_elementwise *)p->state)->parameters[0] = ons_gelu_by_tanh(p->operands) ? 1 : 0;
+    return NULL;
+}
+
 static const ons_case gelu_cases[] = {
     ONS_UNARY_CASES(-3, 3, 2e-6),
     ONS_EDGE_CASE("edges", 2e-6, 8, NAN, INFINITY, 0, 50, -50, 5, -5, 1e-30),
@@ -103,5 +110,5 @@ ONS_DEFINE_OPERATOR(gelu, "Gelu", ONS_ONNX(20, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1
                     ONS_GRADIENT_RULE(gelu_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, gelu_patterns, NULL), ONS_REFERENCE(gelu_reference),
-                    ONS_CPU_KERNEL(ons_gelu_prepare, gelu_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(ons_gelu_prepare, gelu_run), ONS_CUDA_KERNEL(gelu_cuda_prepare, ons_cuda_gelu),
                     gelu_cases);

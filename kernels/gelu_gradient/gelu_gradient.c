@@ -1,6 +1,7 @@
 /* Gradient of Gelu: from cotangent and input. Exactly: dy·(Φ(x) + x·φ(x)); with tanh: dy·(s + x·s·(1 - s)·2u′), s the
  * sigmoid of 2u. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/gelu.h"
 
 static double slope_of(double x, bool by_tanh) {
@@ -46,6 +47,12 @@ static void gelu_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *gelu_gradient_cuda_prepare(ons_prepare *p) {
+    ONS_TRY(ons_cuda_float_prepare(p));
+    ((ons_cuda_elementwise *)p->state)->parameters[0] = ons_gelu_by_tanh(p->operands) ? 1 : 0;
+    return NULL;
+}
+
 static const ons_case gelu_gradient_cases[] = {
     ONS_PAIR_CASES(-4, 4, 2e-6),
     {.name = "far",
@@ -80,4 +87,4 @@ ONS_DEFINE_OPERATOR(gelu_gradient, "GeluGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(gelu_gradient_reference), ONS_CPU_KERNEL(ons_gelu_prepare, gelu_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), gelu_gradient_cases);
+                    ONS_CUDA_KERNEL(gelu_gradient_cuda_prepare, ons_cuda_gelu_gradient), gelu_gradient_cases);

@@ -196,4 +196,4 @@ ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1)
                     ONS_INFER(gemm_infer), ONS_COST(gemm_cost), ONS_GRADIENT_RULE(gemm_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_FORMS(gemm_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gemm_reference),
-                    ONS_CPU_KERNEL(gemm_prepare, gemm_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), gemm_cases);
+                    ONS_CPU_KERNEL(gemm_prepare, gemm_run), ONS_NO_CUDA_KERNEL("not written yet"), gemm_cases);

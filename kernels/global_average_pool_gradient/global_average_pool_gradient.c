@@ -103,4 +103,4 @@ ONS_DEFINE_OPERATOR(global_average_pool_gradient, "GlobalAveragePoolGradient", O
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_gradient_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(global_average_pool_gradient_reference),
                     ONS_CPU_KERNEL(global_average_pool_gradient_prepare, global_average_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), global_average_pool_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), global_average_pool_gradient_cases);

@@ -94,5 +94,5 @@ ONS_DEFINE_OPERATOR(global_lp_pool, "GlobalLpPool", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_COST(global_lp_pool_cost), ONS_GRADIENT_RULE(global_lp_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_lp_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(global_lp_pool_reference),
-                    ONS_CPU_KERNEL(global_lp_pool_prepare, global_lp_pool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), global_lp_pool_cases);
+                    ONS_CPU_KERNEL(global_lp_pool_prepare, global_lp_pool_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    global_lp_pool_cases);

@@ -83,5 +83,5 @@ ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), O
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference),
-                    ONS_CPU_KERNEL(global_max_pool_prepare, global_max_pool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), global_max_pool_cases);
+                    ONS_CPU_KERNEL(global_max_pool_prepare, global_max_pool_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    global_max_pool_cases);

@@ -76,4 +76,4 @@ ONS_DEFINE_OPERATOR(global_max_pool_gradient, "GlobalMaxPoolGradient", ONS_INTER
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(global_max_pool_gradient_reference),
                     ONS_CPU_KERNEL(global_max_pool_gradient_prepare, global_max_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), global_max_pool_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), global_max_pool_gradient_cases);

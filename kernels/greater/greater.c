@@ -1,6 +1,7 @@
 /* Greater: a > b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_COMPARISON_FUNCTIONS(greater, a > b)
 
@@ -14,5 +15,5 @@ ONS_DEFINE_OPERATOR(greater, "Greater", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2,
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT,
                     ONS_BROADCAST_FORMS, ONS_REFERENCE(greater_reference),
-                    ONS_CPU_KERNEL(greater_prepare, ons_broadcast_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    greater_cases);
+                    ONS_CPU_KERNEL(greater_prepare, ons_broadcast_run),
+                    ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_greater), greater_cases);

@@ -1,6 +1,7 @@
 /* GreaterOrEqual: a ≥ b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_COMPARISON_FUNCTIONS(greater_or_equal, a >= b)
 
@@ -15,4 +16,4 @@ ONS_DEFINE_OPERATOR(greater_or_equal, "GreaterOrEqual", ONS_ONNX(12, ONS_NEWEST)
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(greater_or_equal_reference),
                     ONS_CPU_KERNEL(greater_or_equal_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), greater_or_equal_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_greater_or_equal), greater_or_equal_cases);

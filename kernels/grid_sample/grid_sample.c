@@ -212,5 +212,5 @@ ONS_DEFINE_OPERATOR(grid_sample, "GridSample", ONS_ONNX(16, ONS_NEWEST), ONS_ARI
                     ONS_GRADIENT_RULE(grid_sample_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(GRID), 0), ONS_SAMPLING_OPERATOR(ONS_INPUT_BIT(GRID)),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(grid_sample_reference),
-                    ONS_CPU_KERNEL(grid_sample_prepare, grid_sample_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(grid_sample_prepare, grid_sample_run), ONS_NO_CUDA_KERNEL("not written yet"),
                     grid_sample_cases);

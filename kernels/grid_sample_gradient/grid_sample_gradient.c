@@ -172,4 +172,4 @@ ONS_DEFINE_OPERATOR(grid_sample_gradient, "GridSampleGradient", ONS_INTERNAL, ON
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(grid_sample_gradient_reference),
                     ONS_CPU_KERNEL(grid_sample_gradient_prepare, grid_sample_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), grid_sample_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), grid_sample_gradient_cases);

@@ -137,4 +137,4 @@ ONS_DEFINE_OPERATOR(group_normalization, "GroupNormalization", ONS_ONNX(18, ONS_
                     ONS_FORMS(group_normalization_upgrade, ons_group_norm_patterns, NULL),
                     ONS_REFERENCE(group_normalization_reference),
                     ONS_CPU_KERNEL(group_normalization_prepare, ons_group_norm_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), group_normalization_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), group_normalization_cases);

@@ -125,4 +125,4 @@ ONS_DEFINE_OPERATOR(group_normalization_gradient, "GroupNormalizationGradient", 
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(group_normalization_gradient_reference),
                     ONS_CPU_KERNEL(group_normalization_gradient_prepare, ons_group_norm_run_gradient),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), group_normalization_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), group_normalization_gradient_cases);

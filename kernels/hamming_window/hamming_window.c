@@ -17,4 +17,4 @@ ONS_DEFINE_OPERATOR(hamming_window, "HammingWindow", ONS_ONNX(17, ONS_NEWEST), O
                     ONS_SIGNAL_WINDOW_ATTRIBUTES, ONS_INFER(ons_signal_window_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("it depends on an integer alone"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(hamming_window_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("this build has no CUDA"), hamming_window_cases);
+                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("not written yet"), hamming_window_cases);

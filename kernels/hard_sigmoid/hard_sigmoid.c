@@ -1,6 +1,7 @@
 /* HardSigmoid: alpha·x + beta, kept between 0 and 1. */
 #include "graph/passes/fuse.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -52,4 +53,4 @@ ONS_DEFINE_OPERATOR(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, ONS_NEWEST), ONS_AR
                     ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_sigmoid_patterns, NULL),
                     ONS_REFERENCE(hard_sigmoid_reference),
                     ONS_CPU_KERNEL(ons_unary_prepare_attributes, hard_sigmoid_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), hard_sigmoid_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_hard_sigmoid), hard_sigmoid_cases);

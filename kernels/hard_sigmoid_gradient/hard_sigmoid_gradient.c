@@ -1,6 +1,7 @@
 /* Gradient of HardSigmoid: from cotangent a and output b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(hard_sigmoid_gradient, b > 0 && b < 1 ? a * ons_attribute_float(o, 0) : 0,
                            (b > 0) & (b < 1) ? a * parameters[0] : 0)
@@ -29,4 +30,5 @@ ONS_DEFINE_OPERATOR(hard_sigmoid_gradient, "HardSigmoidGradient", ONS_INTERNAL, 
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(hard_sigmoid_gradient_reference),
                     ONS_CPU_KERNEL(hard_sigmoid_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), hard_sigmoid_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_hard_sigmoid_gradient),
+                    hard_sigmoid_gradient_cases);

@@ -1,6 +1,7 @@
 /* HardSwish: x times x/6 + 1/2 kept between 0 and 1. */
 #include "graph/passes/fuse.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -53,5 +54,5 @@ ONS_DEFINE_OPERATOR(hard_swish, "HardSwish", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY
                     ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_swish_patterns, NULL), ONS_REFERENCE(hard_swish_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, hard_swish_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    hard_swish_cases);
+                    ONS_CPU_KERNEL(ons_unary_prepare, hard_swish_run),
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_hard_swish), hard_swish_cases);

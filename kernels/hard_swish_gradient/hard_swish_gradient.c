@@ -1,6 +1,7 @@
 /* Gradient of HardSwish: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(hard_swish_gradient,
                            a *(b <= -3 ? 0
@@ -23,4 +24,4 @@ ONS_DEFINE_OPERATOR(hard_swish_gradient, "HardSwishGradient", ONS_INTERNAL, ONS_
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(hard_swish_gradient_reference),
                     ONS_CPU_KERNEL(hard_swish_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), hard_swish_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_hard_swish_gradient), hard_swish_gradient_cases);

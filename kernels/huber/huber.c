@@ -21,5 +21,5 @@ ONS_DEFINE_OPERATOR(huber, "Huber", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_COST(huber_cost), ONS_GRADIENT_RULE(huber_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_HUBER, 0, 0), ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(huber_reference),
-                    ONS_CPU_KERNEL(ons_pointwise_loss_prepare, huber_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(ons_pointwise_loss_prepare, huber_run), ONS_NO_CUDA_KERNEL("not written yet"),
                     huber_cases);

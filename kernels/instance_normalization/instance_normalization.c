@@ -96,4 +96,4 @@ ONS_DEFINE_OPERATOR(instance_normalization, "InstanceNormalization", ONS_ONNX(1,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(instance_normalization_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(instance_normalization_reference),
                     ONS_CPU_KERNEL(instance_normalization_prepare, ons_group_norm_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), instance_normalization_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), instance_normalization_cases);

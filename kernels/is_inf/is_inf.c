@@ -44,4 +44,4 @@ ONS_DEFINE_OPERATOR(is_inf, "IsInf", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 1, 1
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(is_inf_reference), ONS_CPU_KERNEL(is_inf_prepare, is_inf_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), is_inf_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), is_inf_cases);

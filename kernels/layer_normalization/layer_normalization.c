@@ -2,6 +2,8 @@
  * inverse standard deviation of every row are saved. */
 #include <math.h>
 
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/norm_rows.h"
 #include "kernels/common/rules.h"
 #include "kernels/layer_normalization/patterns.h"
@@ -72,6 +74,20 @@ static void layer_normalization_run(const ons_launch *launch) {
     const float *bias = state->has_bias ? launch->inputs[2] : NULL;
     float *y = launch->outputs[0], *means = launch->outputs[1], *deviations = launch->outputs[2];
     ons_normalize_rows(&state->norm, state->epsilon, true, x, scale, bias, y, means, deviations);
+}
+
+static ons_status *layer_normalization_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
+    ons_cuda_norm *state;
+    ONS_NEW(state, p->arena, 1);
+    state->dtype = o->inputs[0].dtype;
+    state->epsilon = (float)ons_attribute_float(o, EPSILON);
+    state->has_bias = ons_has_input(o, 2);
+    p->state = state;
+    p->implementation = "cuda:rows";
+    return find_norm(o, &state->norm);
 }
 
 /* What comes to x through the mean and through r, the inverse deviation: with n numbers in a row,
@@ -183,4 +199,5 @@ ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, ONS_N
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(NULL, ons_layer_norm_patterns, NULL), ONS_REFERENCE(layer_normalization_reference),
                     ONS_CPU_KERNEL(layer_normalization_prepare, layer_normalization_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), layer_normalization_cases);
+                    ONS_CUDA_KERNEL(layer_normalization_cuda_prepare, ons_cuda_layer_normalization),
+                    layer_normalization_cases);

@@ -3,6 +3,8 @@
  *
  *   dx = r (a - mean(a) - n mean(a n)),   dscale = Σ dy n,   dbias = Σ dy   (sums over rows)
  */
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/norm_rows.h"
 
 static ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
@@ -76,6 +78,20 @@ static void layer_normalization_gradient_run(const ons_launch *launch) {
                                                        .dbias = launch->outputs[2]});
 }
 
+static ons_status *layer_normalization_gradient_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->inputs[1].dtype));
+    ons_cuda_norm *state;
+    ONS_NEW(state, p->arena, 1);
+    state->dtype = o->inputs[1].dtype;
+    ONS_TRY(find_norm(o, &state->norm));
+    ons_cuda_norm_parts(p, state);
+    p->state = state;
+    p->implementation = "cuda:rows";
+    return NULL;
+}
+
 static const ons_case layer_normalization_gradient_cases[] = {
     {.name = "rows",
      .inputs = {ONS_F32(5, 7), ONS_F32(5, 7), ONS_F32(7), ONS_F32(5, 1), ONS_F32_IN(0.5, 2, 5, 1)},
@@ -123,4 +139,5 @@ ONS_DEFINE_OPERATOR(layer_normalization_gradient, "LayerNormalizationGradient", 
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(layer_normalization_gradient_reference),
                     ONS_CPU_KERNEL(layer_normalization_gradient_prepare, layer_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), layer_normalization_gradient_cases);
+                    ONS_CUDA_KERNEL(layer_normalization_gradient_cuda_prepare, ons_cuda_layer_normalization_gradient),
+                    layer_normalization_gradient_cases);

@@ -1,5 +1,6 @@
 /* LeakyRelu: x, or alpha·x where x is negative. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -32,4 +33,4 @@ ONS_DEFINE_OPERATOR(leaky_relu, "LeakyRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(leaky_relu_reference), ONS_CPU_KERNEL(leaky_relu_prepare, leaky_relu_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), leaky_relu_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_leaky_relu), leaky_relu_cases);

@@ -1,6 +1,7 @@
 /* Gradient of LeakyRelu: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(leaky_relu_gradient, b > 0 ? a : ons_attribute_float(o, 0) * a,
                            b > 0 ? a : parameters[0] * a)
@@ -28,4 +29,4 @@ ONS_DEFINE_OPERATOR(leaky_relu_gradient, "LeakyReluGradient", ONS_INTERNAL, ONS_
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(leaky_relu_gradient_reference),
                     ONS_CPU_KERNEL(leaky_relu_gradient_prepare_alpha, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), leaky_relu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_leaky_relu_gradient), leaky_relu_gradient_cases);

@@ -1,6 +1,7 @@
 /* Less: a < b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_COMPARISON_FUNCTIONS(less, a < b)
 
@@ -14,4 +15,4 @@ ONS_DEFINE_OPERATOR(less, "Less", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1)
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT,
                     ONS_BROADCAST_FORMS, ONS_REFERENCE(less_reference), ONS_CPU_KERNEL(less_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), less_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_less), less_cases);

@@ -1,6 +1,7 @@
 /* LessOrEqual: a ≤ b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_COMPARISON_FUNCTIONS(less_or_equal, a <= b)
 
@@ -14,4 +15,4 @@ ONS_DEFINE_OPERATOR(less_or_equal, "LessOrEqual", ONS_ONNX(12, ONS_NEWEST), ONS_
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(less_or_equal_reference), ONS_CPU_KERNEL(less_or_equal_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), less_or_equal_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_less_or_equal), less_or_equal_cases);

@@ -1,6 +1,7 @@
 /* LogSoftmax: x - max - log Σ e^(x - max) along an axis. */
 #include <math.h>
 
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/softmax.h"
 
 static void log_softmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -65,5 +66,5 @@ ONS_DEFINE_OPERATOR(log_softmax, "LogSoftmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARIT
                     ONS_GRADIENT_RULE(log_softmax_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_softmax_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(log_softmax_reference),
-                    ONS_CPU_KERNEL(ons_softmax_prepare, log_softmax_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    log_softmax_cases);
+                    ONS_CPU_KERNEL(ons_softmax_prepare, log_softmax_run),
+                    ONS_CUDA_KERNEL(ons_cuda_softmax_prepare, ons_cuda_log_softmax), log_softmax_cases);

@@ -1,6 +1,7 @@
 /* Gradient of LogSoftmax: from output y and cotangent dy, dx = dy - e^y Σ dy. */
 #include <math.h>
 
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/softmax.h"
 
 static void log_softmax_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -55,4 +56,5 @@ ONS_DEFINE_OPERATOR(log_softmax_gradient, "LogSoftmaxGradient", ONS_INTERNAL, ON
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 1}, {ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(log_softmax_gradient_reference),
                     ONS_CPU_KERNEL(ons_softmax_prepare, log_softmax_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), log_softmax_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_softmax_prepare, ons_cuda_log_softmax_gradient),
+                    log_softmax_gradient_cases);

@@ -137,4 +137,4 @@ ONS_DEFINE_OPERATOR(lp_normalization, "LpNormalization", ONS_ONNX(1, ONS_NEWEST)
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lp_normalization_reference),
                     ONS_CPU_KERNEL(lp_normalization_prepare, lp_normalization_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lp_normalization_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), lp_normalization_cases);

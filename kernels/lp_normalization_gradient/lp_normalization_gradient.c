@@ -139,4 +139,4 @@ ONS_DEFINE_OPERATOR(lp_normalization_gradient, "LpNormalizationGradient", ONS_IN
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lp_normalization_gradient_reference),
                     ONS_CPU_KERNEL(lp_normalization_gradient_prepare, lp_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lp_normalization_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), lp_normalization_gradient_cases);

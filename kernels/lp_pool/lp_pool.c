@@ -206,4 +206,4 @@ ONS_DEFINE_OPERATOR(lp_pool, "LpPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_FORMS(ons_lp_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(lp_pool_reference), ONS_CPU_KERNEL(lp_pool_prepare, lp_pool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lp_pool_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), lp_pool_cases);

@@ -125,4 +125,4 @@ ONS_DEFINE_OPERATOR(lp_pool_gradient, "LpPoolGradient", ONS_INTERNAL, ONS_ARITY(
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(lp_pool_gradient_reference),
                     ONS_CPU_KERNEL(lp_pool_gradient_prepare, lp_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lp_pool_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), lp_pool_gradient_cases);

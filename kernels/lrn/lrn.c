@@ -113,4 +113,4 @@ ONS_DEFINE_OPERATOR(lrn, "LRN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), 
                     ONS_INFER(lrn_infer), ONS_COST(lrn_cost), ONS_GRADIENT_RULE(lrn_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lrn_reference), ONS_CPU_KERNEL(lrn_prepare, lrn_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lrn_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), lrn_cases);

@@ -134,5 +134,5 @@ ONS_DEFINE_OPERATOR(lrn_gradient, "LRNGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1
                     ONS_ATTRIBUTES(ONS_LRN_ATTRIBUTES), ONS_INFER(lrn_gradient_infer), ONS_COST(lrn_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(lrn_gradient_reference),
-                    ONS_CPU_KERNEL(lrn_gradient_prepare, lrn_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lrn_gradient_cases);
+                    ONS_CPU_KERNEL(lrn_gradient_prepare, lrn_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    lrn_gradient_cases);

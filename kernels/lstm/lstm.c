@@ -155,4 +155,4 @@ ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 8, 0, 4)
                     ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0) | ONS_INPUT_BIT(ONS_RECURRENT_C0)),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(lstm_reference), ONS_CPU_KERNEL(lstm_prepare, ons_recurrent_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), lstm_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), lstm_cases);

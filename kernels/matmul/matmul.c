@@ -124,5 +124,4 @@ ONS_DEFINE_OPERATOR(matmul, "MatMul", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1
                     ONS_INFER(matmul_infer), ONS_COST(matmul_cost), ONS_GRADIENT_RULE(matmul_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(matmul_reference),
-                    ONS_CPU_KERNEL(matmul_prepare, matmul_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    matmul_cases);
+                    ONS_CPU_KERNEL(matmul_prepare, matmul_run), ONS_NO_CUDA_KERNEL("not written yet"), matmul_cases);

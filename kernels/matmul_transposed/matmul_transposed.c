@@ -178,4 +178,4 @@ ONS_DEFINE_OPERATOR(
     ONS_FORMS(NULL, ONS_PATTERNS({"MatMul(a, t=Transpose(b))", fuse_right}, {"MatMul(t=Transpose(a), b)", fuse_left}),
               NULL),
     ONS_REFERENCE(matmul_transposed_reference), ONS_CPU_KERNEL(matmul_transposed_prepare, matmul_transposed_run),
-    ONS_NO_CUDA_KERNEL("this build has no CUDA"), matmul_transposed_cases);
+    ONS_NO_CUDA_KERNEL("not written yet"), matmul_transposed_cases);

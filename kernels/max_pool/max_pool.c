@@ -277,4 +277,4 @@ ONS_DEFINE_OPERATOR(max_pool, "MaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1
                     ONS_GRADIENT_RULE(max_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, 1u << POSITIONS),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(max_pool_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(max_pool_reference), ONS_CPU_KERNEL(max_pool_prepare, max_pool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), max_pool_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), max_pool_cases);

@@ -155,4 +155,4 @@ ONS_DEFINE_OPERATOR(max_pool_gradient, "MaxPoolGradient", ONS_INTERNAL, ONS_ARIT
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(max_pool_gradient_reference),
                     ONS_CPU_KERNEL(max_pool_gradient_prepare, max_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), max_pool_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), max_pool_gradient_cases);

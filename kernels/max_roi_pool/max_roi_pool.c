@@ -174,12 +174,10 @@ static const ons_case max_roi_pool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
-                    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("pooled_shape", ONS_ATTRIBUTE_INTS),
-                                   ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
-                    ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)),
-                    ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
-                    ONS_CPU_KERNEL(max_roi_pool_prepare, max_roi_pool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), max_roi_pool_cases);
+ONS_DEFINE_OPERATOR(
+    max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
+    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("pooled_shape", ONS_ATTRIBUTE_INTS), ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
+    ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
+    ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)),
+    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
+    ONS_CPU_KERNEL(max_roi_pool_prepare, max_roi_pool_run), ONS_NO_CUDA_KERNEL("not written yet"), max_roi_pool_cases);

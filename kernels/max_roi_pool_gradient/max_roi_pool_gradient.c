@@ -106,4 +106,4 @@ ONS_DEFINE_OPERATOR(max_roi_pool_gradient, "MaxRoiPoolGradient", ONS_INTERNAL, O
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_gradient_reference),
                     ONS_CPU_KERNEL(max_roi_pool_gradient_prepare, max_roi_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), max_roi_pool_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), max_roi_pool_gradient_cases);

@@ -232,4 +232,4 @@ ONS_DEFINE_OPERATOR(max_unpool, "MaxUnpool", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(max_unpool_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(max_unpool_reference), ONS_CPU_KERNEL(max_unpool_prepare, max_unpool_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), max_unpool_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), max_unpool_cases);

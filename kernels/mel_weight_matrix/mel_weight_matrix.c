@@ -86,4 +86,4 @@ ONS_DEFINE_OPERATOR(mel_weight_matrix, "MelWeightMatrix", ONS_ONNX(17, ONS_NEWES
                     ONS_NOT_DIFFERENTIABLE("its edges are rounded to bins of the spectrum"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mel_weight_matrix_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), mel_weight_matrix_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), mel_weight_matrix_cases);

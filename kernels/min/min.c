@@ -15,4 +15,4 @@ ONS_DEFINE_OPERATOR(min, "Min", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIAD
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(min_reference), ONS_CPU_KERNEL(min_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), min_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), min_cases);

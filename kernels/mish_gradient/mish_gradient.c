@@ -31,4 +31,4 @@ ONS_DEFINE_OPERATOR(mish_gradient, "MishGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mish_gradient_reference), ONS_CPU_KERNEL(mish_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), mish_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), mish_gradient_cases);

@@ -112,4 +112,4 @@ ONS_DEFINE_OPERATOR(mod, "Mod", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mod_reference), ONS_CPU_KERNEL(mod_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), mod_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), mod_cases);

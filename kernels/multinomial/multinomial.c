@@ -77,4 +77,4 @@ ONS_DEFINE_OPERATOR(multinomial, "Multinomial", ONS_ONNX(7, ONS_NEWEST), ONS_ARI
                     ONS_NOT_DIFFERENTIABLE("the result is a class number, which does not change gradually"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(multinomial_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), multinomial_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), multinomial_cases);

@@ -1,5 +1,6 @@
 /* Neg: -x. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -21,5 +22,5 @@ ONS_DEFINE_OPERATOR(neg, "Neg", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), 
                     ONS_GRADIENT_RULE(neg_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(neg_reference),
-                    ONS_CPU_KERNEL(ons_unary_number_prepare, neg_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    neg_cases);
+                    ONS_CPU_KERNEL(ons_unary_number_prepare, neg_run),
+                    ONS_CUDA_KERNEL(ons_cuda_number_prepare, ons_cuda_neg), neg_cases);

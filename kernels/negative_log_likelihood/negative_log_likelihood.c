@@ -94,4 +94,4 @@ ONS_DEFINE_OPERATOR(negative_log_likelihood, "NegativeLogLikelihood", ONS_INTERN
                     ONS_ROLES(ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(negative_log_likelihood_reference),
                     ONS_CPU_KERNEL(ons_class_loss_prepare, negative_log_likelihood_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), negative_log_likelihood_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), negative_log_likelihood_cases);

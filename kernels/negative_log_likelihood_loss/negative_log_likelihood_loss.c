@@ -106,4 +106,4 @@ ONS_DEFINE_OPERATOR(negative_log_likelihood_loss, "NegativeLogLikelihoodLoss", O
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(negative_log_likelihood_loss_reference),
                     ONS_CPU_KERNEL(ons_model_loss_prepare, negative_log_likelihood_loss_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), negative_log_likelihood_loss_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), negative_log_likelihood_loss_cases);

@@ -32,5 +32,4 @@ ONS_DEFINE_OPERATOR(not, "Not", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), 
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("the operand is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(not_reference),
-                    ONS_CPU_KERNEL(ons_unary_bool_prepare, not_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    not_cases);
+                    ONS_CPU_KERNEL(ons_unary_bool_prepare, not_run), ONS_NO_CUDA_KERNEL("not written yet"), not_cases);

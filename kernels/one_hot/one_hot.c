@@ -144,4 +144,4 @@ ONS_DEFINE_OPERATOR(one_hot, "OneHot", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3, 
                     ONS_GRADIENT_RULE(one_hot_gradient, ONS_INPUT_BIT(VALUES)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(one_hot_reference), ONS_CPU_KERNEL(one_hot_prepare, one_hot_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), one_hot_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), one_hot_cases);

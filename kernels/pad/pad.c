@@ -279,4 +279,4 @@ ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(pad_reference), ONS_CPU_KERNEL(pad_prepare, pad_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), pad_cases);

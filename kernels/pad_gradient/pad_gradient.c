@@ -119,5 +119,5 @@ ONS_DEFINE_OPERATOR(pad_gradient, "PadGradient", ONS_INTERNAL, ONS_ARITY(2, 4, 1
                     ONS_INFER(pad_gradient_infer), ONS_COST(pad_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM, ONS_REFERENCE(pad_gradient_reference),
-                    ONS_CPU_KERNEL(pad_gradient_prepare, pad_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), pad_gradient_cases);
+                    ONS_CPU_KERNEL(pad_gradient_prepare, pad_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    pad_gradient_cases);

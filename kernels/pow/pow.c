@@ -199,5 +199,4 @@ ONS_DEFINE_OPERATOR(pow, "Pow", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), 
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(pow_reference),
-                    ONS_CPU_KERNEL(pow_prepare, ons_broadcast_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    pow_cases);
+                    ONS_CPU_KERNEL(pow_prepare, ons_broadcast_run), ONS_NO_CUDA_KERNEL("not written yet"), pow_cases);

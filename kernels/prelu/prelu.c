@@ -1,6 +1,7 @@
 /* PRelu: x, or slope·x where x is negative; the slope broadcasts to x and is learned. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
 ONS_BINARY_ORDERED_FUNCTIONS(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a),
@@ -47,5 +48,5 @@ ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_NO_ROLE, 0, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
                     ONS_FORMS(prelu_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(prelu_reference),
-                    ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    prelu_cases);
+                    ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run),
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_prelu), prelu_cases);

@@ -1,6 +1,7 @@
 /* Gradient of PRelu's slope before it is summed to the slope's shape: from cotangent a and data b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(prelu_slope_gradient, b < 0 ? a * b : 0, b < 0 ? a * b : 0)
 
@@ -16,4 +17,4 @@ ONS_DEFINE_OPERATOR(prelu_slope_gradient, "PReluSlopeGradient", ONS_INTERNAL, ON
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(prelu_slope_gradient_reference),
                     ONS_CPU_KERNEL(prelu_slope_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), prelu_slope_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_prelu_slope_gradient), prelu_slope_gradient_cases);

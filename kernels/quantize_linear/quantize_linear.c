@@ -179,5 +179,5 @@ ONS_DEFINE_OPERATOR(quantize_linear, "QuantizeLinear", ONS_ONNX(10, ONS_NEWEST),
                                             ONS_INPUT_BIT(SCALE)),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(quantize_linear_reference),
-                    ONS_CPU_KERNEL(quantize_linear_prepare, quantize_linear_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), quantize_linear_cases);
+                    ONS_CPU_KERNEL(quantize_linear_prepare, quantize_linear_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    quantize_linear_cases);

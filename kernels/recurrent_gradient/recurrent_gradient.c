@@ -133,4 +133,4 @@ ONS_DEFINE_OPERATOR(recurrent_gradient, "RecurrentGradient", ONS_INTERNAL, ONS_A
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(recurrent_gradient_reference),
                     ONS_CPU_KERNEL(recurrent_gradient_prepare, ons_recurrent_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), recurrent_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), recurrent_gradient_cases);

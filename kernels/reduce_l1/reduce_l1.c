@@ -1,6 +1,7 @@
 /* ReduceL1: Σ |x|. */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
@@ -25,4 +26,4 @@ ONS_DEFINE_OPERATOR(reduce_l1, "ReduceL1", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1,
                     ONS_GRADIENT_RULE(reduce_l1_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
                     ONS_REFERENCE(reduce_l1_reference), ONS_CPU_KERNEL(reduce_l1_prepare, ons_reduction_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reduce_l1_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_l1), reduce_l1_cases);

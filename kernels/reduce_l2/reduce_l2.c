@@ -1,6 +1,7 @@
 /* ReduceL2: the square root of Σ x². */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
@@ -28,5 +29,5 @@ ONS_DEFINE_OPERATOR(reduce_l2, "ReduceL2", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1,
                     ONS_GRADIENT_RULE(reduce_l2_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_l2_reference),
-                    ONS_CPU_KERNEL(reduce_l2_prepare, ons_reduction_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    reduce_l2_cases);
+                    ONS_CPU_KERNEL(reduce_l2_prepare, ons_reduction_run),
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_l2), reduce_l2_cases);

@@ -1,6 +1,7 @@
 /* ReduceLogSum: log Σ x. */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
@@ -27,4 +28,4 @@ ONS_DEFINE_OPERATOR(reduce_log_sum, "ReduceLogSum", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_GRADIENT_RULE(reduce_log_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
                     ONS_REFERENCE(reduce_log_sum_reference), ONS_CPU_KERNEL(reduce_log_sum_prepare, ons_reduction_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reduce_log_sum_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_log_sum), reduce_log_sum_cases);

@@ -1,6 +1,7 @@
 /* ReduceMean: Σ x / n. */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
@@ -26,4 +27,4 @@ ONS_DEFINE_OPERATOR(reduce_mean, "ReduceMean", ONS_ONNX(1, ONS_NEWEST), ONS_ARIT
                     ONS_GRADIENT_RULE(reduce_mean_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_mean_reference),
                     ONS_CPU_KERNEL(reduce_mean_prepare, ons_reduction_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reduce_mean_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_mean), reduce_mean_cases);

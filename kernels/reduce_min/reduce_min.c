@@ -1,6 +1,7 @@
 /* ReduceMin: the smallest element; a NaN wins. */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/integers.h"
 #include "kernels/common/reduction.h"
 
@@ -24,5 +25,5 @@ ONS_DEFINE_OPERATOR(reduce_min, "ReduceMin", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(ons_reduction_extreme_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_min_reference),
-                    ONS_CPU_KERNEL(reduce_min_prepare, ons_reduction_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    reduce_min_cases);
+                    ONS_CPU_KERNEL(reduce_min_prepare, ons_reduction_run),
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_min), reduce_min_cases);

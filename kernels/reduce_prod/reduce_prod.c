@@ -1,6 +1,7 @@
 /* ReduceProd: the product of all elements. */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
@@ -24,4 +25,4 @@ ONS_DEFINE_OPERATOR(reduce_prod, "ReduceProd", ONS_ONNX(1, ONS_NEWEST), ONS_ARIT
                     ONS_GRADIENT_RULE(reduce_prod_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
                     ONS_REFERENCE(reduce_prod_reference), ONS_CPU_KERNEL(reduce_prod_prepare, ons_reduction_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reduce_prod_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_prod), reduce_prod_cases);

@@ -1,6 +1,7 @@
 /* ReduceSum: Σ x. */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 
 ONS_REDUCTION_REFERENCE(reduce_sum, 0, a + x, a, 0, ons_wrapping_add(a, x), a)
@@ -23,4 +24,4 @@ ONS_DEFINE_OPERATOR(reduce_sum, "ReduceSum", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(reduce_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_REDUCE_SUM, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
                     ONS_REFERENCE(reduce_sum_reference), ONS_CPU_KERNEL(reduce_sum_prepare, ons_reduction_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reduce_sum_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_sum), reduce_sum_cases);

@@ -1,6 +1,7 @@
 /* ReduceSumSquare: Σ x². */
 #include <math.h>
 
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
@@ -25,4 +26,4 @@ ONS_DEFINE_OPERATOR(reduce_sum_square, "ReduceSumSquare", ONS_ONNX(1, ONS_NEWEST
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
                     ONS_REFERENCE(reduce_sum_square_reference),
                     ONS_CPU_KERNEL(reduce_sum_square_prepare, ons_reduction_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reduce_sum_square_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_sum_square), reduce_sum_square_cases);

@@ -1,6 +1,7 @@
 /* Gradient of Relu: from cotangent a and output b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(relu_gradient, b > 0 ? a : 0, b > 0 ? a : 0)
 
@@ -15,4 +16,4 @@ ONS_DEFINE_OPERATOR(relu_gradient, "ReluGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(relu_gradient_reference), ONS_CPU_KERNEL(relu_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), relu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_relu_gradient), relu_gradient_cases);

@@ -87,5 +87,5 @@ ONS_DEFINE_OPERATOR(resize_gradient, "ResizeGradient", ONS_INTERNAL, ONS_ARITY(1
                     ONS_COST(resize_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM,
                     ONS_REFERENCE(resize_gradient_reference),
-                    ONS_CPU_KERNEL(resize_gradient_prepare, ons_resampling_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), resize_gradient_cases);
+                    ONS_CPU_KERNEL(resize_gradient_prepare, ons_resampling_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    resize_gradient_cases);

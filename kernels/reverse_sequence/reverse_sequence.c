@@ -115,4 +115,4 @@ ONS_DEFINE_OPERATOR(reverse_sequence, "ReverseSequence", ONS_ONNX(10, ONS_NEWEST
                     ONS_SAVES(ONS_INPUT_BIT(LENGTHS), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(reverse_sequence_reference),
                     ONS_CPU_KERNEL(reverse_sequence_prepare, reverse_sequence_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), reverse_sequence_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), reverse_sequence_cases);

@@ -103,4 +103,4 @@ ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(rms_normalization_gradient_reference),
                     ONS_CPU_KERNEL(rms_normalization_gradient_prepare, rms_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), rms_normalization_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), rms_normalization_gradient_cases);

@@ -92,5 +92,4 @@ ONS_DEFINE_OPERATOR(rnn, "RNN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                               ONS_INPUT_BIT(2)),
                     ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(rnn_reference),
-                    ONS_CPU_KERNEL(rnn_prepare, ons_recurrent_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    rnn_cases);
+                    ONS_CPU_KERNEL(rnn_prepare, ons_recurrent_run), ONS_NO_CUDA_KERNEL("not written yet"), rnn_cases);

@@ -225,4 +225,4 @@ ONS_DEFINE_OPERATOR(roi_align, "RoiAlign", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(3
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(CORNERS) | ONS_INPUT_BIT(IMAGES), 0), ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(roi_align_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(roi_align_reference), ONS_CPU_KERNEL(roi_align_prepare, roi_align_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), roi_align_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), roi_align_cases);

@@ -263,4 +263,4 @@ ONS_DEFINE_OPERATOR(rotation, "Rotation", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), 0), ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rotation_patterns, NULL),
                     ONS_REFERENCE(rotation_reference), ONS_CPU_KERNEL(rotation_prepare, rotation_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), rotation_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), rotation_cases);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 ONS_UNARY_FUNCTIONS(round, rint(x), __builtin_rintf(x))
@@ -17,5 +18,5 @@ ONS_DEFINE_OPERATOR(round, "Round", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1,
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(round_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, round_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    round_cases);
+                    ONS_CPU_KERNEL(ons_unary_prepare, round_run),
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_round), round_cases);

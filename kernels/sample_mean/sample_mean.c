@@ -39,4 +39,4 @@ ONS_DEFINE_OPERATOR(sample_mean, "SampleMean", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 
                     ONS_GRADIENT_RULE(sample_mean_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_ROLE_SAMPLE_MEAN, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(sample_mean_reference), ONS_CPU_KERNEL(sample_mean_prepare, sample_mean_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), sample_mean_cases);
+                    ONS_CUDA_KERNEL(sample_mean_prepare, ons_cuda_sample_mean), sample_mean_cases);

@@ -128,4 +128,4 @@ ONS_DEFINE_OPERATOR(scatter_elements_gradient, "ScatterElementsGradient", ONS_IN
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(scatter_elements_gradient_reference),
                     ONS_CPU_KERNEL(scatter_elements_gradient_prepare, scatter_elements_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), scatter_elements_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_elements_gradient_cases);

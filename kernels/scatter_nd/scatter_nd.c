@@ -164,4 +164,4 @@ ONS_DEFINE_OPERATOR(scatter_nd, "ScatterND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY
                     ONS_SAVES(ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(INDICES) | ONS_INPUT_BIT(UPDATES), ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, DATA}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(scatter_nd_reference), ONS_CPU_KERNEL(scatter_nd_prepare, scatter_nd_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), scatter_nd_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_nd_cases);

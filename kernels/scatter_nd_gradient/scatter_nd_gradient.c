@@ -138,4 +138,4 @@ ONS_DEFINE_OPERATOR(scatter_nd_gradient, "ScatterNDGradient", ONS_INTERNAL, ONS_
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(scatter_nd_gradient_reference),
                     ONS_CPU_KERNEL(scatter_nd_gradient_prepare, scatter_nd_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), scatter_nd_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_nd_gradient_cases);

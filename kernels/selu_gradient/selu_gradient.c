@@ -1,6 +1,7 @@
 /* Gradient of Selu: from cotangent a and output b, which is the exponential but for what was taken away. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(selu_gradient,
                            b > 0 ? a * ons_attribute_float(o, 1)
@@ -32,4 +33,4 @@ ONS_DEFINE_OPERATOR(selu_gradient, "SeluGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(selu_gradient_reference),
                     ONS_CPU_KERNEL(selu_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), selu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_selu_gradient), selu_gradient_cases);

@@ -60,5 +60,5 @@ ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1
                     ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(shrink_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, shrink_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), shrink_cases);
+                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, shrink_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    shrink_cases);

@@ -1,6 +1,7 @@
 /* Gradient of Shrink: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(shrink_gradient, b<-ons_attribute_float(o, 0) || b> ons_attribute_float(o, 0) ? a : 0,
                            (b < -parameters[0]) | (b > parameters[0]) ? a : 0)
@@ -29,4 +30,4 @@ ONS_DEFINE_OPERATOR(shrink_gradient, "ShrinkGradient", ONS_INTERNAL, ONS_ARITY(2
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(shrink_gradient_reference),
                     ONS_CPU_KERNEL(shrink_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), shrink_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_shrink_gradient), shrink_gradient_cases);

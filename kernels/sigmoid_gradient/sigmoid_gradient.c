@@ -1,6 +1,7 @@
 /* Gradient of Sigmoid: from cotangent a and output b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(sigmoid_gradient, a *b *(1 - b), a *(b *(1 - b)))
 
@@ -16,4 +17,4 @@ ONS_DEFINE_OPERATOR(sigmoid_gradient, "SigmoidGradient", ONS_INTERNAL, ONS_ARITY
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(sigmoid_gradient_reference),
                     ONS_CPU_KERNEL(sigmoid_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), sigmoid_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_sigmoid_gradient), sigmoid_gradient_cases);

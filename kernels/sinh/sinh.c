@@ -1,5 +1,6 @@
 /* Sinh: (eˣ - e⁻ˣ) / 2. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
@@ -22,5 +23,5 @@ ONS_DEFINE_OPERATOR(sinh, "Sinh", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1)
                     ONS_GRADIENT_RULE(sinh_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(sinh_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, sinh_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
+                    ONS_CPU_KERNEL(ons_unary_prepare, sinh_run), ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_sinh),
                     sinh_cases);

@@ -66,4 +66,4 @@ ONS_DEFINE_OPERATOR(slice, "Slice", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 5, 1, 
                     ONS_GRADIENT_RULE(slice_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_MOVING_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(slice_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(slice_reference), ONS_CPU_KERNEL(slice_prepare, ons_strided_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), slice_cases);
+                    ONS_CUDA_KERNEL(slice_prepare, ons_cuda_slice), slice_cases);

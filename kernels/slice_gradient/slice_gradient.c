@@ -24,11 +24,7 @@ static void slice_gradient_reference(const ons_operands *o, const ons_step *step
         ons_copy_word(outputs[0], ons_slicing_source(&slicing, &o->outputs[0].shape, i), inputs[0], i);
 }
 
-typedef struct state {
-    ons_strided copy;
-    int64_t bytes;
-    bool covers; /* the slice is everything: no zeros are needed */
-} state;
+typedef ons_slice_gradient state;
 
 static ons_status *slice_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -80,4 +76,4 @@ ONS_DEFINE_OPERATOR(slice_gradient, "SliceGradient", ONS_INTERNAL, ONS_ARITY(3, 
                     ONS_INFER(slice_gradient_infer), ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(slice_gradient_reference), ONS_CPU_KERNEL(slice_gradient_prepare, slice_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), slice_gradient_cases);
+                    ONS_CUDA_KERNEL(slice_gradient_prepare, ons_cuda_slice_gradient), slice_gradient_cases);

@@ -1,6 +1,7 @@
 /* Softmax: e^(x - max) / Σ e^(x - max) along an axis. */
 #include <math.h>
 
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/softmax.h"
 
 static void softmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -84,5 +85,5 @@ ONS_DEFINE_OPERATOR(softmax, "Softmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1,
                     ONS_GRADIENT_RULE(softmax_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_softmax_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(softmax_reference),
-                    ONS_CPU_KERNEL(ons_softmax_prepare, softmax_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    softmax_cases);
+                    ONS_CPU_KERNEL(ons_softmax_prepare, softmax_run),
+                    ONS_CUDA_KERNEL(ons_cuda_softmax_prepare, ons_cuda_softmax), softmax_cases);

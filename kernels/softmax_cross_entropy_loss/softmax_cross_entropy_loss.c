@@ -245,5 +245,5 @@ ONS_DEFINE_OPERATOR(
     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, softmax_cross_entropy_loss_patterns, NULL),
     ONS_REFERENCE(softmax_cross_entropy_loss_reference),
-    ONS_CPU_KERNEL(ons_model_loss_prepare, softmax_cross_entropy_loss_run),
-    ONS_NO_CUDA_KERNEL("this build has no CUDA"), softmax_cross_entropy_loss_cases);
+    ONS_CPU_KERNEL(ons_model_loss_prepare, softmax_cross_entropy_loss_run), ONS_NO_CUDA_KERNEL("not written yet"),
+    softmax_cross_entropy_loss_cases);

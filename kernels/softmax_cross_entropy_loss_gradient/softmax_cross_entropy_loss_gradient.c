@@ -130,4 +130,4 @@ ONS_DEFINE_OPERATOR(softmax_cross_entropy_loss_gradient, "SoftmaxCrossEntropyLos
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(softmax_cross_entropy_loss_gradient_reference),
                     ONS_CPU_KERNEL(ons_model_loss_prepare, softmax_cross_entropy_loss_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), softmax_cross_entropy_loss_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), softmax_cross_entropy_loss_gradient_cases);

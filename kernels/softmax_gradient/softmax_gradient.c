@@ -1,4 +1,5 @@
 /* Gradient of Softmax: from output y and cotangent dy, dx = y (dy - Σ dy y). */
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/softmax.h"
 
 static void softmax_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -53,4 +54,4 @@ ONS_DEFINE_OPERATOR(softmax_gradient, "SoftmaxGradient", ONS_INTERNAL, ONS_ARITY
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 1}, {ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(softmax_gradient_reference),
                     ONS_CPU_KERNEL(ons_softmax_prepare, softmax_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), softmax_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_softmax_prepare, ons_cuda_softmax_gradient), softmax_gradient_cases);

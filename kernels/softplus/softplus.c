@@ -1,5 +1,6 @@
 /* Softplus: ln(1 + eˣ). */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
@@ -23,5 +24,5 @@ ONS_DEFINE_OPERATOR(softplus, "Softplus", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 
                     ONS_GRADIENT_RULE(softplus_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(softplus_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, softplus_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"),
-                    softplus_cases);
+                    ONS_CPU_KERNEL(ons_unary_prepare, softplus_run),
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_softplus), softplus_cases);

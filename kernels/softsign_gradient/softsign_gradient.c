@@ -1,6 +1,7 @@
 /* Gradient of Softsign: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/vector_math.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(softsign_gradient, a / ((1 + fabs(b)) * (1 + fabs(b))),
@@ -19,4 +20,4 @@ ONS_DEFINE_OPERATOR(softsign_gradient, "SoftsignGradient", ONS_INTERNAL, ONS_ARI
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(softsign_gradient_reference),
                     ONS_CPU_KERNEL(softsign_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), softsign_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_softsign_gradient), softsign_gradient_cases);

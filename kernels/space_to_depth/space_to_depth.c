@@ -53,4 +53,4 @@ ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_GRADIENT_RULE(space_to_depth_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(space_to_depth_reference),
                     ONS_CPU_KERNEL(space_to_depth_prepare, ons_strided_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), space_to_depth_cases);
+                    ONS_CUDA_KERNEL(space_to_depth_prepare, ons_cuda_space_to_depth), space_to_depth_cases);

@@ -158,4 +158,4 @@ ONS_DEFINE_OPERATOR(
     ONS_INFER(split_infer), ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)),
     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_SPLIT, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
     ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(split_reference),
-    ONS_CPU_KERNEL(split_prepare, split_run), ONS_NO_CUDA_KERNEL("this build has no CUDA"), split_cases);
+    ONS_CPU_KERNEL(split_prepare, split_run), ONS_CUDA_KERNEL(split_prepare, ons_cuda_split), split_cases);

@@ -1,4 +1,5 @@
 /* Σ x² of all elements, in double and in fixed order: the square of a gradient's norm. */
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rows.h"
 
 static ons_status *square_sum_infer(ons_operands *o) {
@@ -58,6 +59,11 @@ static void square_sum_run(const ons_launch *launch) {
     *(double *)launch->outputs[0] = ons_sum_parts(sums, parts);
 }
 
+static ons_status *square_sum_cuda_prepare(ons_prepare *p) {
+    p->scratch_bytes = 256 * (int64_t)sizeof(double); /* a part for each thread of the block that joins them */
+    return ons_cuda_flat_prepare(p);
+}
+
 static const ons_case square_sum_cases[] = {
     {.name = "matrix", .inputs = {ONS_F32(5, 7)}, .tolerance = 1e-12, .flops = 70},
     {.name = "rank0", .inputs = {ONS_F32()}, .tolerance = 1e-12, .flops = 2},
@@ -72,4 +78,4 @@ ONS_DEFINE_OPERATOR(square_sum, "SquareSum", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 1)
                     ONS_NOT_DIFFERENTIABLE("it belongs to the update"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_SQUARE_SUM, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(square_sum_reference), ONS_CPU_KERNEL(square_sum_prepare, square_sum_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), square_sum_cases);
+                    ONS_CUDA_KERNEL(square_sum_cuda_prepare, ons_cuda_square_sum), square_sum_cases);

@@ -1,6 +1,7 @@
 /* Sub: a - b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
 ONS_BINARY_FUNCTIONS(sub, a - b, ons_wrapping_subtract(a, b), a - b)
@@ -23,4 +24,4 @@ ONS_DEFINE_OPERATOR(sub, "Sub", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), 
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
                     ONS_REFERENCE(sub_reference), ONS_CPU_KERNEL(sub_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), sub_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_number_prepare, ons_cuda_sub), sub_cases);

@@ -2,6 +2,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/vector_math.h"
 
@@ -75,4 +76,4 @@ ONS_DEFINE_OPERATOR(swi_glu, "SwiGLU", ONS_ONNX(28, ONS_NEWEST), ONS_ARITY(2, 2,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT,
                     ONS_FORMS(NULL, swi_glu_patterns, NULL), ONS_REFERENCE(swi_glu_reference),
                     ONS_CPU_KERNEL(swi_glu_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), swi_glu_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_swi_glu), swi_glu_cases);

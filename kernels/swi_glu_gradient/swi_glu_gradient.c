@@ -86,4 +86,4 @@ ONS_DEFINE_OPERATOR(swi_glu_gradient, "SwiGLUGradient", ONS_INTERNAL, ONS_ARITY(
                                 {ONS_ALIAS_MAY, 1, 1}, {ONS_ALIAS_MAY, 1, 2}, {ONS_ALIAS_MAY, 1, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(swi_glu_gradient_reference),
                     ONS_CPU_KERNEL(ons_unary_prepare_attributes, swi_glu_gradient_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), swi_glu_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), swi_glu_gradient_cases);

@@ -1,6 +1,7 @@
 /* Swish: x times the sigmoid of alpha·x; with alpha 1 the SiLU. */
 #include "graph/passes/fuse.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
@@ -51,4 +52,4 @@ ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ARITY(1, 1, 1,
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, swish_patterns, NULL),
                     ONS_REFERENCE(swish_reference), ONS_CPU_KERNEL(ons_unary_prepare_attributes, swish_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), swish_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_swish), swish_cases);

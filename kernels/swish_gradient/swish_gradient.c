@@ -39,4 +39,4 @@ ONS_DEFINE_OPERATOR(swish_gradient, "SwishGradient", ONS_INTERNAL, ONS_ARITY(2, 
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(swish_gradient_reference),
                     ONS_CPU_KERNEL(swish_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), swish_gradient_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), swish_gradient_cases);

@@ -1,6 +1,7 @@
 /* Gradient of Tanh: from cotangent a and output b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(tanh_gradient, a *(1 - b * b), a *(1 - b * b))
 
@@ -15,4 +16,4 @@ ONS_DEFINE_OPERATOR(tanh_gradient, "TanhGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(tanh_gradient_reference), ONS_CPU_KERNEL(tanh_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), tanh_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_tanh_gradient), tanh_gradient_cases);

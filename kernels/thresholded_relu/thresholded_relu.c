@@ -1,5 +1,6 @@
 /* ThresholdedRelu: x where it is above alpha, 0 elsewhere. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -29,4 +30,4 @@ ONS_DEFINE_OPERATOR(thresholded_relu, "ThresholdedRelu", ONS_ONNX(10, ONS_NEWEST
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(thresholded_relu_reference),
                     ONS_CPU_KERNEL(ons_unary_prepare_attributes, thresholded_relu_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), thresholded_relu_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_thresholded_relu), thresholded_relu_cases);

@@ -1,6 +1,7 @@
 /* Gradient of ThresholdedRelu: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(thresholded_relu_gradient, b > ons_attribute_float(o, 0) ? a : 0, b > parameters[0] ? a : 0)
 
@@ -27,4 +28,5 @@ ONS_DEFINE_OPERATOR(thresholded_relu_gradient, "ThresholdedReluGradient", ONS_IN
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(thresholded_relu_gradient_reference),
                     ONS_CPU_KERNEL(thresholded_relu_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), thresholded_relu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_thresholded_relu_gradient),
+                    thresholded_relu_gradient_cases);

@@ -110,4 +110,4 @@ ONS_DEFINE_OPERATOR(tile, "Tile", ONS_ONNX(6, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1)
                     ONS_INFER(tile_infer), ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(tile_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES_NOTHING, ONS_MOVING_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(tile_reference), ONS_CPU_KERNEL(tile_prepare, ons_strided_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), tile_cases);
+                    ONS_CUDA_KERNEL(tile_prepare, ons_cuda_tile), tile_cases);

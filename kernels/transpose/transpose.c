@@ -92,4 +92,4 @@ ONS_DEFINE_OPERATOR(transpose, "Transpose", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(transpose_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_MOVING_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(transpose_reference), ONS_CPU_KERNEL(transpose_prepare, ons_strided_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), transpose_cases);
+                    ONS_CUDA_KERNEL(transpose_prepare, ons_cuda_transpose), transpose_cases);

@@ -87,4 +87,4 @@ ONS_DEFINE_OPERATOR(trilu, "Trilu", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY(1, 2, 1,
                     ONS_GRADIENT_RULE(trilu_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), 0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(trilu_reference), ONS_CPU_KERNEL(trilu_prepare, trilu_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), trilu_cases);
+                    ONS_NO_CUDA_KERNEL("not written yet"), trilu_cases);

@@ -1,6 +1,7 @@
 /* Xor: of two truth values. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_LOGIC_FUNCTIONS(xor, (a ^ b) != 0)
 
@@ -16,4 +17,4 @@ ONS_DEFINE_OPERATOR(xor, "Xor", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), 
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
                     ONS_REFERENCE(xor_reference), ONS_CPU_KERNEL(xor_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("this build has no CUDA"), xor_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_bool_prepare, ons_cuda_xor), xor_cases);

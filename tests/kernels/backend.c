@@ -16,10 +16,21 @@ static void cpu_copy(void *to, const void *from, size_t bytes) {
     if (bytes > 0) memcpy(to, from, bytes);
 }
 
+static void cpu_launch(ons_run_function *run, ons_launch *launch) { run(launch); }
+
 static ons_status *cpu_finish(void) { return NULL; }
 
-const ons_backend ons_backend_cpu = {"cpu",    cpu_kernel, ons_prepare_for_cpu, cpu_allocate, free,
-                                     cpu_copy, cpu_copy,   cpu_finish};
+const ons_backend ons_backend_cpu = {
+    .name = "cpu",
+    .kernel = cpu_kernel,
+    .prepare = ons_prepare_for_cpu,
+    .allocate = cpu_allocate,
+    .release = free,
+    .copy_in = cpu_copy,
+    .copy_out = cpu_copy,
+    .launch = cpu_launch,
+    .finish = cpu_finish,
+};
 const ons_backend *const ons_backends[] = {&ons_backend_cpu, NULL};
 
 ons_status *ons_buffer_init(ons_buffer *buffer, const ons_backend *backend, size_t bytes) {
@@ -119,12 +130,12 @@ static ons_status *launch(const ons_backend *backend, ons_run_function *run, con
                           run_memory *m) {
     ONS_TRY(ons_buffer_init(&m->scratch, backend, (size_t)p->scratch_bytes));
     ons_fault fault = {0};
-    run(&(ons_launch){.inputs = m->input_pointers,
-                      .outputs = m->output_pointers,
-                      .scratch = m->scratch.data,
-                      .state = p->state,
-                      .step = step,
-                      .fault = &fault});
+    backend->launch(run, &(ons_launch){.inputs = m->input_pointers,
+                                       .outputs = m->output_pointers,
+                                       .scratch = m->scratch.data,
+                                       .state = p->state,
+                                       .step = step,
+                                       .fault = &fault});
     ONS_TRY(backend->finish());
     ONS_CHECK(fault.problem == NULL, ONS_DEFECT, "%s: %s (element %lld, value %lld)", p->operands->op->name,
               fault.problem, (long long)fault.index, (long long)fault.value);

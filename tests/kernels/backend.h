@@ -7,6 +7,9 @@
 
 typedef struct ons_backend {
     const char *name;
+    /* A case in which no operand that comes with the data is float32; and nothing is laid out otherwise than in ONNX's
+     * order. */
+    bool may_refuse;
     const ons_kernel *(*kernel)(const ons_operator *op);
     /* The operator's kernel or what the program runs in its place; `run` is what to launch. */
     ons_status *(*prepare)(ons_prepare *p, ons_run_function **run);
@@ -14,6 +17,8 @@ typedef struct ons_backend {
     void (*release)(void *memory);
     void (*copy_in)(void *to, const void *from, size_t bytes);
     void (*copy_out)(void *to, const void *from, size_t bytes);
+    /* Runs the kernel with whatever the launch has of the device's own: stream, step, fault. */
+    void (*launch)(ons_run_function *run, ons_launch *launch);
     ons_status *(*finish)(void); /* waits for all that was launched */
 } ons_backend;
 

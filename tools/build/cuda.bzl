@@ -56,27 +56,32 @@ cuda_object = rule(
     implementation = _cuda_object_impl,
     doc = "One run of nvcc over one or more .cu files. The output group `ptxas` is the report of ptxas.",
     attrs = {
-        "srcs": attr.label_list(allow_files = [".cu"], mandatory = True),
+        "srcs": attr.label_list(allow_files = [".cu"], mandatory = True, allow_empty = False),
         "hdrs": attr.label_list(allow_files = [".h", ".cuh", ".inc"]),
         "deps": attr.label_list(providers = [CcInfo]),
         "architectures": attr.string_list(doc = "-gencode options in place of the usual ones"),
     },
 )
 
-def cuda_library(name, batches, hdrs = [], deps = [], **kwargs):
+def cuda_library(name, srcs, hdrs = [], deps = [], batch_size = 12, **kwargs):
     """A C library of CUDA kernels, and NAME_ptxas: the reports of ptxas on them.
 
     Args:
       name: target name. Everything in it is linked, wanted or not: who uses it may do so through weak symbols.
-      batches: {name: [.cu files]}; each is one run of nvcc.
+      srcs: .cu files. What is static in one of them must have a name of its own, since a batch is one translation unit.
       hdrs: headers for these files alone.
       deps: C libraries whose headers they include.
+      batch_size: how many files go into one run of nvcc.
       **kwargs: visibility, tags, ...
     """
-    for batch, srcs in batches.items():
+    batches = {
+        str(begin // batch_size): srcs[begin:begin + batch_size]
+        for begin in range(0, len(srcs), batch_size)
+    }
+    for batch, batch_srcs in batches.items():
         cuda_object(
             name = name + "_" + batch,
-            srcs = srcs,
+            srcs = batch_srcs,
             hdrs = hdrs,
             deps = deps,
             tags = ["manual"],

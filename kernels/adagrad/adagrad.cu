@@ -1,0 +1,24 @@
+#include "kernels/common/cuda_optimizer.cuh"
+
+namespace {
+
+/* Attributes in the order of adagrad.c. */
+struct adagrad_rule {
+    float rate, epsilon, decay;
+
+    __device__ void prepare(const ons_optimizer &o, const ons_step &step) {
+        rate = step.learning_rate;
+        epsilon = (float)o.numbers[0];
+        decay = (float)o.numbers[1];
+    }
+
+    __device__ float operator()(float p, float g, float &sum, float &) const {
+        g += decay * p;
+        sum += g * g;
+        return p - rate * g / (sqrtf(sum) + epsilon);
+    }
+};
+
+} // namespace
+
+extern "C" void ons_cuda_adagrad(const ons_launch *launch) { ons::update<adagrad_rule, 1>(launch); }

@@ -1,0 +1,138 @@
+/* What every CUDA kernel here shares: how it is launched, element types, sums over a block in fixed order.
+ *
+ * A .cu file holds the device's part of one operator and one function for the host, ons_cuda_SYMBOL, an ons_run_function that puts
+ * its kernels on launch->stream. What it works from was prepared in C. It calls nothing but the CUDA runtime, so that the same
+ * file compiles for the emulated GPU of tests/kernels/emulation.
+ *
+ * Nothing here adds by atomic operations: the same sizes give the same order of additions, whatever else the GPU does.
+ */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUH
+#define ONSTAGE_KERNELS_COMMON_CUDA_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "kernels/common/kernel.h"
+}
+
+namespace ons {
+
+constexpr int WARP = 32;
+constexpr int64_t MOST_BLOCKS = 1 << 20;
+
+template <class T> struct same {
+    typedef T type;
+};
+
+/* Puts a kernel on the launch's stream. What fails is told by the device's `failure`. */
+template <class... Formal>
+inline void launch(const ons_launch *l, void (*kernel)(Formal...), int64_t blocks, int threads,
+                   typename same<Formal>::type... arguments) {
+    if (blocks <= 0) return;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS));
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = (cudaStream_t)l->stream;
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+/* Blocks of `threads` for `items`; kernels go on with a stride where there are more than MOST_BLOCKS. */
+inline int64_t blocks_for(int64_t items, int threads) { return (items + threads - 1) / threads; }
+
+__device__ inline int64_t global_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ inline int64_t global_threads() { return (int64_t)gridDim.x * blockDim.x; }
+
+/* ---------------------------------------------------------------------------------------------------------- elements
+ * Half types are computed with in float, small integers and bool in int64. */
+
+template <class T> struct working {
+    typedef T type;
+};
+template <> struct working<__half> {
+    typedef float type;
+};
+template <> struct working<__nv_bfloat16> {
+    typedef float type;
+};
+template <> struct working<int32_t> {
+    typedef int64_t type;
+};
+template <> struct working<uint8_t> {
+    typedef int64_t type;
+};
+template <class T> using work_t = typename working<T>::type;
+
+template <class T> __device__ inline work_t<T> widen(T x) { return (work_t<T>)x; }
+__device__ inline float widen(__half x) { return __half2float(x); }
+__device__ inline float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+template <class T, class W> struct narrowing {
+    __device__ static T of(W x) { return (T)x; }
+};
+template <class W> struct narrowing<__half, W> {
+    __device__ static __half of(W x) { return __float2half_rn((float)x); }
+};
+template <class W> struct narrowing<__nv_bfloat16, W> {
+    __device__ static __nv_bfloat16 of(W x) { return __float2bfloat16_rn((float)x); }
+};
+template <class T, class W> __device__ inline T narrow(W x) { return narrowing<T, W>::of(x); }
+
+/* COUNT neighbouring elements that are moved by one access. */
+template <class T, int COUNT> struct alignas(sizeof(T) * COUNT) pack {
+    T at[COUNT];
+};
+
+inline bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)address % bytes == 0; }
+
+/* Calls `FUNCTION<T>(…)` for the dtype of floats; the host has refused others. */
+#define ONS_CUDA_FLOAT_DISPATCH(DTYPE, FUNCTION, ...)                                                                  \
+    switch (DTYPE) {                                                                                                   \
+    case ONS_FLOAT16: FUNCTION<__half>(__VA_ARGS__); break;                                                            \
+    case ONS_BFLOAT16: FUNCTION<__nv_bfloat16>(__VA_ARGS__); break;                                                    \
+    default: FUNCTION<float>(__VA_ARGS__); break;                                                                      \
+    }
+
+/* -------------------------------------------------------------------------------------------------------- reductions
+ * Over a warp by exchanging with the lane 16, 8, 4, 2, 1 away; over a block the same with the warps' results. */
+
+struct add {
+    template <class T> __device__ T operator()(T a, T b) const { return a + b; }
+};
+struct larger {
+    /* A NaN stays. */
+    template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+};
+
+template <class T, class F> __device__ inline T warp_reduce(T x, F f) {
+#pragma unroll
+    for (int distance = WARP / 2; distance > 0; distance /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, distance));
+    return x;
+}
+
+/* Every thread gets the result. THREADS: of the block, a multiple of 32. */
+template <int THREADS, class T, class F> __device__ inline T block_reduce(T x, T identity, F f) {
+    __shared__ T of_warp[THREADS / WARP];
+    x = warp_reduce(x, f);
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = x;
+    __syncthreads();
+    T total = threadIdx.x % WARP < THREADS / WARP ? of_warp[threadIdx.x % WARP] : identity;
+    total = warp_reduce(total, f);
+    __syncthreads(); /* of_warp may be written again */
+    return total;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- faults */
+
+/* By one thread: notes a fault unless there is one. */
+__device__ inline void note_fault(ons_fault *fault, const char *problem, int64_t index, int64_t value) {
+    if (fault == nullptr || fault->problem != nullptr) return;
+    fault->index = index;
+    fault->value = value;
+    fault->problem = problem; /* text of the host's, which alone reads it */
+}
+
+} // namespace ons
+
+#endif

@@ -1,0 +1,37 @@
+/* Losses with class numbers as targets on CUDA: see class_loss.h. */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_CLASS_LOSS_CUH
+#define ONSTAGE_KERNELS_COMMON_CUDA_CLASS_LOSS_CUH
+
+#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda_rows.cuh"
+
+namespace ons {
+
+__device__ inline int64_t target_at(const ons_class_loss &loss, const void *targets, int64_t i) {
+    return index_at(!loss.wide, targets, i);
+}
+
+/* The class, or -1 where the target does not count. */
+__device__ inline int64_t class_at(const ons_class_loss &loss, const void *targets, int64_t i) {
+    int64_t target = target_at(loss, targets, i);
+    return target == loss.ignore_index || target < 0 || target >= loss.view.length ? -1 : target;
+}
+
+/* One block; the first target that is no class is noted. */
+static __global__ void check_classes(ons_class_loss loss, const void *targets, ons_fault *fault) {
+    int64_t count = loss.view.outer * loss.view.inner, worst = count;
+    for (int64_t i = threadIdx.x; i < count && worst == count; i += ROW_THREADS)
+        if (target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0) worst = i;
+    worst = block_reduce<ROW_THREADS>(worst, count, smaller());
+    if (threadIdx.x == 0 && worst < count) note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst));
+}
+
+/* One block: Σ terms ÷ counted targets of the step. */
+static __global__ void mean_of_terms(const double *terms, int64_t count, const ons_step *step, float *result) {
+    double sum = ordered_sum(terms, count);
+    if (threadIdx.x == 0) *result = (float)(sum / step->counted_targets);
+}
+
+} // namespace ons
+
+#endif

@@ -1,0 +1,255 @@
+/* Elementwise operators on CUDA: one kernel, whatever the formula, for operands that broadcast to the output.
+ *
+ * A thread makes four neighbouring elements where every operand can be read four at a time (steps of 1 or 0 in the innermost
+ * dimension, whose size divides by four), and one element at a time otherwise. Only dimensions above the innermost cost
+ * divisions, one for each of them and each four elements.
+ */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_ELEMENTWISE_CUH
+#define ONSTAGE_KERNELS_COMMON_CUDA_ELEMENTWISE_CUH
+
+#include "kernels/common/cuda.cuh"
+extern "C" {
+#include "kernels/common/cuda_elementwise.h"
+}
+
+namespace ons {
+
+/* In units of a thread's elements. Index: uint32_t where all numbers are below 2³¹. */
+template <class Index, int OPERANDS> struct walk {
+    Index items;
+    uint32_t rank;
+    Index dims[ONS_RANK_MAX];
+    Index strides[OPERANDS][ONS_RANK_MAX]; /* in elements */
+    bool repeats[OPERANDS];                /* in the innermost dimension */
+};
+
+/* Where item `item` of each operand begins, in elements. */
+template <int COUNT, class Index, int OPERANDS>
+__device__ inline void walk_to(const walk<Index, OPERANDS> &w, Index item, Index (&at)[OPERANDS]) {
+#pragma unroll
+    for (int k = 0; k < OPERANDS; ++k) at[k] = 0;
+    Index rest = item;
+#pragma unroll
+    for (int d = 0; d < ONS_RANK_MAX; ++d) {
+        if (d >= (int)w.rank) break;
+        Index index = rest;
+        if (d + 1 < (int)w.rank) {
+            rest = index / w.dims[d];
+            index -= rest * w.dims[d];
+        }
+        if (d == 0) index *= COUNT;
+#pragma unroll
+        for (int k = 0; k < OPERANDS; ++k) at[k] += index * w.strides[k][d];
+    }
+}
+
+template <int COUNT, class T, class Index>
+__device__ inline void read(const T *from, Index at, bool repeats, work_t<T> (&to)[COUNT]) {
+    if (COUNT == 1 || repeats) {
+        work_t<T> one = widen(from[at]);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) to[i] = one;
+    } else {
+        pack<T, COUNT> all = *reinterpret_cast<const pack<T, COUNT> *>(from + at);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) to[i] = widen(all.at[i]);
+    }
+}
+
+template <int COUNT, class T, class Index, class W> __device__ inline void write(T *to, Index at, const W (&from)[COUNT]) {
+    pack<T, COUNT> all;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) all.at[i] = narrow<T>(from[i]);
+    *reinterpret_cast<pack<T, COUNT> *>(to + at) = all;
+}
+
+/* No __restrict__: the output may be an input's memory. */
+template <int COUNT, class Index, class F, class Out, class A>
+__global__ void elementwise_1(walk<Index, 1> w, F f, Out *out, const A *a) {
+    for (Index item = (Index)global_thread(); item < w.items; item += (Index)global_threads()) {
+        Index at[1];
+        work_t<A> x[COUNT];
+        work_t<Out> y[COUNT];
+        walk_to<COUNT>(w, item, at);
+        read<COUNT>(a, at[0], w.repeats[0], x);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) y[i] = (work_t<Out>)f(x[i]);
+        write<COUNT>(out, item * COUNT, y);
+    }
+}
+
+template <int COUNT, class Index, class F, class Out, class A, class B>
+__global__ void elementwise_2(walk<Index, 2> w, F f, Out *out, const A *a, const B *b) {
+    for (Index item = (Index)global_thread(); item < w.items; item += (Index)global_threads()) {
+        Index at[2];
+        work_t<A> x[COUNT];
+        work_t<B> z[COUNT];
+        work_t<Out> y[COUNT];
+        walk_to<COUNT>(w, item, at);
+        read<COUNT>(a, at[0], w.repeats[0], x);
+        read<COUNT>(b, at[1], w.repeats[1], z);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) y[i] = (work_t<Out>)f(x[i], z[i]);
+        write<COUNT>(out, item * COUNT, y);
+    }
+}
+
+template <int COUNT, class Index, class F, class Out, class A, class B, class C>
+__global__ void elementwise_3(walk<Index, 3> w, F f, Out *out, const A *a, const B *b, const C *c) {
+    for (Index item = (Index)global_thread(); item < w.items; item += (Index)global_threads()) {
+        Index at[3];
+        work_t<A> x[COUNT];
+        work_t<B> z[COUNT];
+        work_t<C> v[COUNT];
+        work_t<Out> y[COUNT];
+        walk_to<COUNT>(w, item, at);
+        read<COUNT>(a, at[0], w.repeats[0], x);
+        read<COUNT>(b, at[1], w.repeats[1], z);
+        read<COUNT>(c, at[2], w.repeats[2], v);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) y[i] = (work_t<Out>)f(x[i], z[i], v[i]);
+        write<COUNT>(out, item * COUNT, y);
+    }
+}
+
+constexpr int ELEMENTWISE_THREADS = 256;
+
+/* Whether every operand can be read four elements at a time. */
+template <int OPERANDS>
+inline bool in_fours(const ons_cuda_elementwise *s, const ons_launch *l, const size_t (&sizes)[OPERANDS], size_t output_size) {
+    if (s->elements >= INT32_MAX || s->dims[0] % 4 != 0 || !is_aligned(l->outputs[0], 4 * output_size)) return false;
+    for (int k = 0; k < OPERANDS; ++k) {
+        if (s->strides[k][0] == 0) continue;
+        if (s->strides[k][0] != 1 || !is_aligned(l->inputs[k], 4 * sizes[k])) return false;
+        for (uint32_t d = 1; d < s->rank; ++d)
+            if (s->strides[k][d] % 4 != 0) return false;
+    }
+    return true;
+}
+
+template <class Index, int OPERANDS> inline walk<Index, OPERANDS> walk_of(const ons_cuda_elementwise *s, int count) {
+    walk<Index, OPERANDS> w = {};
+    w.items = (Index)(s->elements / count);
+    w.rank = s->rank;
+    for (uint32_t d = 0; d < s->rank; ++d) {
+        w.dims[d] = (Index)(d == 0 ? s->dims[d] / count : s->dims[d]);
+        for (int k = 0; k < OPERANDS; ++k) w.strides[k][d] = (Index)s->strides[k][d];
+    }
+    for (int k = 0; k < OPERANDS; ++k) w.repeats[k] = s->strides[k][0] == 0;
+    return w;
+}
+
+template <class Out, class A, class F> void run_1(const ons_launch *l, F f) {
+    const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l->state;
+    const size_t sizes[] = {sizeof(A)};
+    if (in_fours(s, l, sizes, sizeof(Out)))
+        launch(l, elementwise_1<4, uint32_t, F, Out, A>, blocks_for(s->elements / 4, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint32_t, 1>(s, 4), f, (Out *)l->outputs[0], (const A *)l->inputs[0]);
+    else
+        launch(l, elementwise_1<1, uint64_t, F, Out, A>, blocks_for(s->elements, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint64_t, 1>(s, 1), f, (Out *)l->outputs[0], (const A *)l->inputs[0]);
+}
+
+template <class Out, class A, class B, class F> void run_2(const ons_launch *l, F f) {
+    const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l->state;
+    const size_t sizes[] = {sizeof(A), sizeof(B)};
+    if (in_fours(s, l, sizes, sizeof(Out)))
+        launch(l, elementwise_2<4, uint32_t, F, Out, A, B>, blocks_for(s->elements / 4, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint32_t, 2>(s, 4), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
+               (const B *)l->inputs[1]);
+    else
+        launch(l, elementwise_2<1, uint64_t, F, Out, A, B>, blocks_for(s->elements, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint64_t, 2>(s, 1), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
+               (const B *)l->inputs[1]);
+}
+
+template <class Out, class A, class B, class C, class F> void run_3(const ons_launch *l, F f) {
+    const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l->state;
+    const size_t sizes[] = {sizeof(A), sizeof(B), sizeof(C)};
+    if (in_fours(s, l, sizes, sizeof(Out)))
+        launch(l, elementwise_3<4, uint32_t, F, Out, A, B, C>, blocks_for(s->elements / 4, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint32_t, 3>(s, 4), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
+               (const B *)l->inputs[1], (const C *)l->inputs[2]);
+    else
+        launch(l, elementwise_3<1, uint64_t, F, Out, A, B, C>, blocks_for(s->elements, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint64_t, 3>(s, 1), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
+               (const B *)l->inputs[1], (const C *)l->inputs[2]);
+}
+
+/* ------------------------------------------------------------------------------------------------- formulas of operators
+ * Each makes ons_cuda_SYMBOL from an expression of x (or a and b) of type W, float for floats, int64_t for integers, which may use
+ * const float *parameters. */
+
+struct with_parameters {
+    float parameters[ONS_CUDA_PARAMETERS];
+};
+template <class F> inline F formula(const ons_launch *l) {
+    F f;
+    for (int i = 0; i < ONS_CUDA_PARAMETERS; ++i) f.parameters[i] = ((const ons_cuda_elementwise *)l->state)->parameters[i];
+    return f;
+}
+
+template <class F> void unary_floats(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_FLOAT16: run_1<__half, __half>(l, formula<F>(l)); break;
+    case ONS_BFLOAT16: run_1<__nv_bfloat16, __nv_bfloat16>(l, formula<F>(l)); break;
+    default: run_1<float, float>(l, formula<F>(l)); break;
+    }
+}
+
+template <class F> void unary_numbers(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_INT64: run_1<int64_t, int64_t>(l, formula<F>(l)); break;
+    case ONS_INT32: run_1<int32_t, int32_t>(l, formula<F>(l)); break;
+    default: unary_floats<F>(l); break;
+    }
+}
+
+template <class F> void binary_floats(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_FLOAT16: run_2<__half, __half, __half>(l, formula<F>(l)); break;
+    case ONS_BFLOAT16: run_2<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16>(l, formula<F>(l)); break;
+    default: run_2<float, float, float>(l, formula<F>(l)); break;
+    }
+}
+
+template <class F> void binary_numbers(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_INT64: run_2<int64_t, int64_t, int64_t>(l, formula<F>(l)); break;
+    case ONS_INT32: run_2<int32_t, int32_t, int32_t>(l, formula<F>(l)); break;
+    default: binary_floats<F>(l); break;
+    }
+}
+
+template <class F> void comparison(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_FLOAT16: run_2<uint8_t, __half, __half>(l, formula<F>(l)); break;
+    case ONS_BFLOAT16: run_2<uint8_t, __nv_bfloat16, __nv_bfloat16>(l, formula<F>(l)); break;
+    case ONS_INT64: run_2<uint8_t, int64_t, int64_t>(l, formula<F>(l)); break;
+    case ONS_INT32: run_2<uint8_t, int32_t, int32_t>(l, formula<F>(l)); break;
+    case ONS_BOOL:
+    case ONS_UINT8: run_2<uint8_t, uint8_t, uint8_t>(l, formula<F>(l)); break;
+    default: run_2<uint8_t, float, float>(l, formula<F>(l)); break;
+    }
+}
+
+template <class F> void logic(const ons_launch *l) { run_2<uint8_t, uint8_t, uint8_t>(l, formula<F>(l)); }
+
+} // namespace ons
+
+#define ONS_CUDA_FORMULA(SYMBOL, ARGUMENTS, RUN, EXPRESSION)                                                           \
+    namespace {                                                                                                        \
+    struct SYMBOL##_formula : ons::with_parameters {                                                                   \
+        template <class W> __device__ W operator() ARGUMENTS const { return (W)(EXPRESSION); }                         \
+    };                                                                                                                 \
+    }                                                                                                                  \
+    extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { ons::RUN<SYMBOL##_formula>(launch); }
+
+#define ONS_CUDA_UNARY(SYMBOL, EXPRESSION)         ONS_CUDA_FORMULA(SYMBOL, (W x), unary_floats, EXPRESSION)
+#define ONS_CUDA_UNARY_NUMBERS(SYMBOL, EXPRESSION) ONS_CUDA_FORMULA(SYMBOL, (W x), unary_numbers, EXPRESSION)
+#define ONS_CUDA_BINARY(SYMBOL, EXPRESSION)        ONS_CUDA_FORMULA(SYMBOL, (W a, W b), binary_floats, EXPRESSION)
+#define ONS_CUDA_BINARY_NUMBERS(SYMBOL, EXPRESSION) ONS_CUDA_FORMULA(SYMBOL, (W a, W b), binary_numbers, EXPRESSION)
+#define ONS_CUDA_COMPARISON(SYMBOL, EXPRESSION)    ONS_CUDA_FORMULA(SYMBOL, (W a, W b), comparison, EXPRESSION)
+#define ONS_CUDA_LOGIC(SYMBOL, EXPRESSION)         ONS_CUDA_FORMULA(SYMBOL, (W a, W b), logic, EXPRESSION)
+
+#endif

@@ -1,0 +1,32 @@
+#include "kernels/common/cuda_rows.h"
+
+#include "kernels/common/checks.h"
+#include "kernels/common/cuda_elementwise.h"
+
+ons_status *ons_cuda_softmax_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
+    ons_cuda_rows *rows;
+    ONS_NEW(rows, p->arena, 1);
+    rows->view = ons_softmax_view(o);
+    rows->dtype = o->inputs[0].dtype;
+    p->state = rows;
+    p->implementation = "cuda:rows";
+    return NULL;
+}
+
+void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm) {
+    int64_t parts = (norm->norm.rows + 31) / 32;
+    norm->parts = parts < 1 ? 1 : parts > ONS_CUDA_PARTS_MAX ? ONS_CUDA_PARTS_MAX : (int)parts;
+    p->scratch_bytes = (2 * norm->parts * norm->norm.columns * (int64_t)sizeof(float) + 63) / 64 * 64;
+}
+
+ons_status *ons_cuda_class_loss_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_class_loss_prepare));
+    const ons_class_loss *loss = p->state;
+    p->scratch_bytes = (loss->view.outer * loss->view.inner * (int64_t)sizeof(double) + 63) / 64 * 64;
+    return NULL;
+}

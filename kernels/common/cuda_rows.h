@@ -1,0 +1,33 @@
+/* Work along one axis on CUDA: what the kernels of cuda_rows.cuh were prepared with. */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_ROWS_H
+#define ONSTAGE_KERNELS_COMMON_CUDA_ROWS_H
+
+#include "kernels/common/class_loss.h"
+#include "kernels/common/layer_norm.h"
+#include "kernels/common/softmax.h"
+
+typedef struct ons_cuda_rows {
+    ons_axis_view view;
+    ons_dtype dtype;
+} ons_cuda_rows;
+
+/* For Softmax and its relatives; the state is an ons_cuda_rows. */
+ons_status *ons_cuda_softmax_prepare(ons_prepare *p);
+
+typedef struct ons_cuda_norm {
+    ons_layer_norm norm;
+    ons_dtype dtype;
+    float epsilon;
+    bool has_bias;
+    int parts; /* of the sums over rows; scratch holds two floats a column for each */
+} ons_cuda_norm;
+
+enum { ONS_CUDA_PARTS_MAX = 64 };
+
+/* For gradients: books scratch for the sums over rows. */
+void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm);
+
+/* For losses with class numbers: the state is an ons_class_loss; scratch holds a double for every target. */
+ons_status *ons_cuda_class_loss_prepare(ons_prepare *p);
+
+#endif

@@ -1,0 +1,13 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+namespace {
+
+/* x Φ(x) exactly; with tanh (1 + tanh u) / 2 is the sigmoid of 2u. */
+__device__ inline float gelu_of(float x, bool by_tanh) {
+    if (!by_tanh) return 0.5f * x * erfcf(-x * 0.70710678f);
+    return x / (1 + expf(-2 * 0.79788456f * (x + 0.044715f * (x * x * x))));
+}
+
+} // namespace
+
+ONS_CUDA_UNARY(gelu, gelu_of(x, parameters[0] != 0))

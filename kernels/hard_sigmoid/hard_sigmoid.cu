@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+ONS_CUDA_UNARY(hard_sigmoid, fmaxf(0, fminf(1, parameters[0] * x + parameters[1])))

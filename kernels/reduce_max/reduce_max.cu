@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_reduction.cuh"
+
+ONS_CUDA_REDUCTION(reduce_max, -INFINITY, x > a || x != x ? x : a, b > a || b != b ? b : a, a)

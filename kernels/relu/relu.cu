@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+ONS_CUDA_UNARY_NUMBERS(relu, x < 0 ? W(0) : x)

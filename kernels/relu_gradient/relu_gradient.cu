@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+ONS_CUDA_BINARY(relu_gradient, b > 0 ? a : 0)

@@ -1,0 +1,34 @@
+#include "kernels/common/cuda_optimizer.cuh"
+
+namespace {
+
+/* Attributes in the order of rmsprop.c. */
+template <bool HAS_BUFFER> struct rmsprop_rule {
+    float rate, alpha, rest, epsilon, decay, momentum;
+
+    __device__ void prepare(const ons_optimizer &o, const ons_step &step) {
+        rate = step.learning_rate;
+        alpha = (float)o.numbers[0];
+        rest = (float)(1 - o.numbers[0]);
+        epsilon = (float)o.numbers[1];
+        decay = (float)o.numbers[2];
+        momentum = (float)o.numbers[3];
+    }
+
+    __device__ float operator()(float p, float g, float &square, float &buffer) const {
+        g += decay * p;
+        square = square * alpha + g * g * rest;
+        float direction = g / (sqrtf(square) + epsilon);
+        if (HAS_BUFFER) direction = buffer = buffer * momentum + direction;
+        return p - rate * direction;
+    }
+};
+
+} // namespace
+
+extern "C" void ons_cuda_rmsprop(const ons_launch *launch) {
+    if (((const ons_optimizer *)launch->state)->states == 1)
+        ons::update<rmsprop_rule<false>, 1>(launch);
+    else
+        ons::update<rmsprop_rule<true>, 2>(launch);
+}

@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+ONS_CUDA_UNARY(selu, parameters[1] * (x > 0 ? x : parameters[0] * expm1f(x)))

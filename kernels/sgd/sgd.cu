@@ -1,0 +1,32 @@
+#include "kernels/common/cuda_optimizer.cuh"
+
+namespace {
+
+/* Attributes in the order of sgd.c. The step is straight × g + along × b: (nesterov) 1, momentum or (plain) 0, 1. */
+template <bool HAS_BUFFER> struct sgd_rule {
+    float rate, decay, momentum, straight, along;
+
+    __device__ void prepare(const ons_optimizer &o, const ons_step &step) {
+        rate = step.learning_rate;
+        momentum = (float)o.numbers[0];
+        decay = (float)o.numbers[1];
+        straight = o.numbers[2] != 0 ? 1 : 0;
+        along = o.numbers[2] != 0 ? momentum : 1;
+    }
+
+    __device__ float operator()(float p, float g, float &buffer, float &) const {
+        g += decay * p;
+        if (!HAS_BUFFER) return p - rate * g;
+        buffer = buffer * momentum + g;
+        return p - rate * (straight * g + along * buffer);
+    }
+};
+
+} // namespace
+
+extern "C" void ons_cuda_sgd(const ons_launch *launch) {
+    if (((const ons_optimizer *)launch->state)->states == 0)
+        ons::update<sgd_rule<false>, 0>(launch);
+    else
+        ons::update<sgd_rule<true>, 1>(launch);
+}

@@ -1,0 +1,28 @@
+#include "kernels/common/cuda_rows.cuh"
+
+namespace {
+
+/* y may be x: a row is written after all of it was read for the sum. */
+template <class Group, class T> __global__ void softmax_rows(ons_axis_view view, const T *x, T *y) {
+    for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
+        int64_t start = ons::row_start(view, row);
+        float max, sum;
+        ons::max_and_sum<Group>(x + start, view.length, view.inner, &max, &sum);
+        for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) {
+            int64_t at = start + k * view.inner;
+            y[at] = ons::narrow<T>(expf(ons::widen(x[at]) - max) / sum);
+        }
+    }
+}
+
+template <class T> void run_softmax(const ons_launch *l, const ons_axis_view &view) {
+    ONS_CUDA_LAUNCH_ROWS(l, view, view.outer * view.inner, softmax_rows, T, view, (const T *)l->inputs[0],
+                         (T *)l->outputs[0]);
+}
+
+} // namespace
+
+extern "C" void ons_cuda_softmax(const ons_launch *launch) {
+    const ons_cuda_rows *rows = (const ons_cuda_rows *)launch->state;
+    ONS_CUDA_FLOAT_DISPATCH(rows->dtype, run_softmax, launch, rows->view);
+}

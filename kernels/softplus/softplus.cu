@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+ONS_CUDA_UNARY(softplus, fmaxf(x, 0) + log1pf(expf(-fabsf(x))))

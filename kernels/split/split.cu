@@ -1,0 +1,11 @@
+#include "kernels/common/cuda_strided.cuh"
+extern "C" {
+#include "kernels/common/pieces.h"
+}
+
+extern "C" void ons_cuda_split(const ons_launch *launch) {
+    const ons_pieces *pieces = (const ons_pieces *)launch->state;
+    for (uint32_t i = 0; i < pieces->count; ++i)
+        if (launch->outputs[i] != nullptr)
+            ons::copy_strided_box(launch, &pieces->copies[i], launch->inputs[0], launch->outputs[i]);
+}

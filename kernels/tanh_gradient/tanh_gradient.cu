@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+ONS_CUDA_BINARY(tanh_gradient, a * (1 - b * b))

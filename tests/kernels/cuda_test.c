@@ -1,0 +1,39 @@
+/* Every CUDA kernel on every case of its operator, on a GPU. Where there is none it says 'not run' and nothing passes.
+ */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/registry.h"
+#include "tests/kernels/backend_cuda.h"
+#include "tests/kernels/harness.h"
+
+static bool is_selected(const ons_operator *op) {
+    const char *only = getenv("ONSTAGE_TEST_OPERATOR");
+    return op->cuda.run != NULL && (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
+}
+
+/* All in one process: a context of its own for every operator would take longer than its kernels. */
+Test(cuda, kernels) {
+    const char *why_not = ons_backend_cuda_why_not();
+    if (why_not != NULL) cr_skip_test("%s", why_not);
+    const ons_registry *registry = ons_kernels_registry();
+    size_t kernels = 0, cases = 0, failed = 0;
+    for (size_t i = 0; i < registry->count; ++i) {
+        const ons_operator *op = registry->operators[i];
+        if (!is_selected(op)) continue;
+        ++kernels;
+        for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+            if (example->benchmark) continue;
+            ons_status *status = ons_check_kernel(registry, op, example, &ons_backend_cuda, 1, ons_test_seed());
+            ++cases;
+            failed += status != NULL;
+            cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
+                      ons_status_get_message(status), (unsigned long long)ons_test_seed());
+            ons_status_free(status);
+        }
+    }
+    cr_expect(kernels > 0, "the build has no CUDA kernel");
+    cr_log_info("CUDA: %zu kernels, %zu cases, %zu failed\n", kernels, cases, failed);
+}

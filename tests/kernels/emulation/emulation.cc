@@ -1,0 +1,118 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#include <cuda_runtime.h>
+
+dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+namespace emulation {
+
+uint64_t exchanged[1024];
+
+namespace {
+
+enum { THREADS_MAX = 1024, STACK_BYTES = 64 * 1024, WARP = 32 };
+
+struct barrier {
+    unsigned size, waiting, generation;
+};
+
+struct fiber {
+    ucontext_t context;
+    char *stack;
+    bool done;
+};
+
+fiber fibers[THREADS_MAX];
+ucontext_t scheduler;
+unsigned current;
+barrier of_block, of_warp[THREADS_MAX / WARP];
+const std::function<void()> *body;
+unsigned long progress; /* barriers passed and threads ended: standing still means a deadlock */
+unsigned long blocks_run;
+
+void start() {
+    (*body)();
+    fibers[current].done = true;
+    ++progress;
+}
+
+void yield() { swapcontext(&fibers[current].context, &scheduler); }
+
+void wait_at(barrier *b) {
+    unsigned generation = b->generation;
+    if (++b->waiting == b->size) {
+        b->waiting = 0;
+        ++b->generation;
+        ++progress;
+        return;
+    }
+    while (b->generation == generation) yield();
+}
+
+void make_fiber(fiber *f) {
+    if (f->stack == NULL) f->stack = (char *)malloc(STACK_BYTES);
+    if (f->stack == NULL) abort();
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack;
+    f->context.uc_stack.ss_size = STACK_BYTES;
+    f->context.uc_link = &scheduler;
+    f->done = false;
+    makecontext(&f->context, start, 0);
+}
+
+void run_block(unsigned threads) {
+    of_block = {threads, 0, 0};
+    for (unsigned w = 0; w < threads / WARP; ++w) of_warp[w] = {WARP, 0, 0};
+    for (unsigned t = 0; t < threads; ++t) make_fiber(&fibers[t]);
+    bool backwards = ++blocks_run % 2 == 0;
+    for (unsigned left = threads; left > 0;) {
+        unsigned long before = progress;
+        left = 0;
+        for (unsigned i = 0; i < threads; ++i) {
+            current = backwards ? threads - 1 - i : i;
+            if (fibers[current].done) continue;
+            threadIdx.x = current;
+            swapcontext(&scheduler, &fibers[current].context);
+            left += !fibers[current].done;
+        }
+        if (left > 0 && progress == before) {
+            fprintf(stderr, "emulated GPU: %u of %u threads wait at a barrier that the others do not reach\n", left,
+                    threads);
+            abort();
+        }
+    }
+}
+
+} // namespace
+
+void block_barrier() { wait_at(&of_block); }
+/* Whether it holds for any thread of the block. */
+int block_any(int condition) {
+    static int any;
+    block_barrier(); /* whoever read the last result has it */
+    if (current == 0) any = 0;
+    block_barrier();
+    if (condition) any = 1;
+    block_barrier();
+    return any;
+}
+
+void warp_barrier() { wait_at(&of_warp[current / WARP]); }
+
+void run(dim3 grid, dim3 block, const std::function<void()> &thread) {
+    if (grid.x == 0 || block.x == 0 || block.x > THREADS_MAX || block.x % WARP != 0) {
+        fprintf(stderr, "emulated GPU: %u blocks of %u threads\n", grid.x, block.x);
+        abort();
+    }
+    gridDim = grid;
+    blockDim = block;
+    body = &thread;
+    for (unsigned b = 0; b < grid.x; ++b) {
+        blockIdx.x = b;
+        run_block(block.x);
+    }
+}
+
+} // namespace emulation

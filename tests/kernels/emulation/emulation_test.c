@@ -1,0 +1,76 @@
+/* Every CUDA kernel whose source needs no library, on every case of its operator, on an emulated GPU. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/registry.h"
+#include "tests/kernels/harness.h"
+
+static const ons_kernel *cuda_kernel(const ons_operator *op) { return &op->cuda; }
+
+static ons_status *prepare(ons_prepare *p, ons_run_function **run) {
+    *run = p->operands->op->cuda.run;
+    return p->operands->op->cuda.prepare(p);
+}
+
+static void *allocate(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
+
+static void copy(void *to, const void *from, size_t bytes) {
+    if (bytes > 0) memcpy(to, from, bytes);
+}
+
+static void launch(ons_run_function *run, ons_launch *l) {
+    l->device_step = l->step;
+    run(l);
+}
+
+static ons_status *finish(void) { return NULL; }
+
+static const ons_backend emulated = {
+    .name = "emulated CUDA",
+    .may_refuse = true,
+    .kernel = cuda_kernel,
+    .prepare = prepare,
+    .allocate = allocate,
+    .release = free,
+    .copy_in = copy,
+    .copy_out = copy,
+    .launch = launch,
+    .finish = finish,
+};
+
+static bool is_selected(const ons_operator *op) {
+    const char *only = getenv("ONSTAGE_TEST_OPERATOR");
+    return op->cuda.run != NULL && (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
+}
+
+ParameterizedTestParameters(emulation, kernel) {
+    const ons_registry *registry = ons_kernels_registry();
+    int *numbers = cr_malloc((registry->count + 1) * sizeof *numbers);
+    size_t count = 0;
+    for (size_t i = 0; i < registry->count; ++i)
+        if (is_selected(registry->operators[i])) numbers[count++] = (int)i;
+    return cr_make_param_array(int, numbers, count);
+}
+
+ParameterizedTest(int *number, emulation, kernel) {
+    const ons_registry *registry = ons_kernels_registry();
+    const ons_operator *op = registry->operators[*number];
+    for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+        if (example->benchmark) continue;
+        ons_status *status = ons_check_kernel(registry, op, example, &emulated, 1, ons_test_seed());
+        cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
+                  ons_status_get_message(status), (unsigned long long)ons_test_seed());
+        ons_status_free(status);
+    }
+}
+
+/* The emulated build has what the real one has: an empty list of kernels would pass everything. */
+Test(emulation, has_kernels) {
+    const ons_registry *registry = ons_kernels_registry();
+    size_t count = 0;
+    for (size_t i = 0; i < registry->count; ++i) count += registry->operators[i]->cuda.run != NULL;
+    cr_expect(count > 0, "no CUDA kernel is in this test");
+    cr_log_info("%zu CUDA kernels\n", count);
+}

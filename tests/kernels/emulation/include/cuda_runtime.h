@@ -1,0 +1,79 @@
+/* A GPU of one multiprocessor, emulated: what the .cu files of kernels/ need of the CUDA runtime, for the host's compiler.
+ *
+ * Blocks run one after the other; the threads of a block are fibers that change at barriers and shuffles alone, from the first
+ * to the last or, in every second block, from the last to the first, so that a missing barrier shows as other bits. A barrier
+ * that not all threads reach ends the program with a message. It is slow, and says nothing about speed.
+ */
+#ifndef ONSTAGE_TESTS_KERNELS_EMULATION_CUDA_RUNTIME_H
+#define ONSTAGE_TESTS_KERNELS_EMULATION_CUDA_RUNTIME_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __forceinline__ inline
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+extern dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+typedef struct emulated_stream *cudaStream_t;
+typedef int cudaError_t;
+
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+};
+
+namespace emulation {
+void run(dim3 grid, dim3 block, const std::function<void()> &thread);
+void block_barrier();
+void warp_barrier();
+int block_any(int condition);
+extern uint64_t exchanged[1024]; /* what each thread of the block hands out */
+} // namespace emulation
+
+template <class... Formal, class... Actual>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Formal...), Actual... arguments) {
+    emulation::run(config->gridDim, config->blockDim, [&] { kernel(Formal(arguments)...); });
+    return 0;
+}
+
+inline cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) {
+    memset(memory, value, bytes);
+    return 0;
+}
+
+inline void __syncthreads() { emulation::block_barrier(); }
+inline int __syncthreads_or(int condition) { return emulation::block_any(condition); }
+inline void __syncwarp() { emulation::warp_barrier(); }
+
+/* The value of another lane of the warp. */
+template <class T> T emulated_shuffle(T value, unsigned lane) {
+    static_assert(sizeof(T) <= 8, "shuffles move words");
+    unsigned thread = threadIdx.x;
+    memcpy(&emulation::exchanged[thread], &value, sizeof value);
+    emulation::warp_barrier();
+    T result;
+    memcpy(&result, &emulation::exchanged[thread / 32 * 32 + lane], sizeof result);
+    emulation::warp_barrier(); /* nobody overwrites it before all have read */
+    return result;
+}
+template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
+    return emulated_shuffle(value, threadIdx.x % 32 ^ (unsigned)mask);
+}
+template <class T> T __shfl_sync(unsigned, T value, int lane) { return emulated_shuffle(value, (unsigned)lane); }
+
+inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+
+#endif
