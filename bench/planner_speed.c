@@ -2,6 +2,8 @@
  * that stages swap or recompute. bench/README.md says how it is run.
  *
  *   planner_speed table     a Markdown table
+ *   planner_speed plans     the same of the whole planner: all orders of the nodes, the choice by the step
+ *   planner_speed refusals  the same where nothing fits, by far or nearly
  *   planner_speed series    nodes, stages, seconds of each strategy: columns for gnuplot
  */
 #include <math.h>
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "planner/partition/partition.h"
+#include "planner/planner.h"
 #include "tests/planner/transformer_work.h"
 
 typedef struct size {
@@ -150,15 +152,96 @@ static ons_status *print_series(const char *memory) {
     return NULL;
 }
 
+/* ------------------------------------------------------------------------------------------------ the whole planner */
+
+static ons_status *plan_all(const ons_planning_problem *p, ons_planned *planned, double *seconds) {
+    *seconds = 1e9;
+    double began = now();
+    for (int run = 0; run < 5 && (run == 0 || now() - began < 1); ++run) {
+        ons_arena *arena = ons_arena_new();
+        if (arena == NULL) return ons_status_out_of_memory();
+        double start = now();
+        ons_status *status = ons_planner_search(p, ons_partition_strategy_find("auto"), arena, planned);
+        if (now() - start < *seconds) *seconds = now() - start;
+        ons_arena_free(arena);
+        ONS_TRY(status);
+    }
+    return NULL;
+}
+
+static ons_status *print_plan(const size *s, const ons_planning_problem *p) {
+    ons_planned planned;
+    double seconds;
+    ONS_TRY(plan_all(p, &planned, &seconds));
+    printf("| %s | %u | %u | %s | %.1f |\n", s->name, p->work->node_count, s->stages,
+           ons_pipeline_name(p->pipeline.kind), seconds * 1e3);
+    return NULL;
+}
+
+/* The least capacity that auto knows of, and times to refuse 2 % and 50 % less. */
+static ons_status *print_refusal(const size *s, ons_planning_problem *p) {
+    ons_planned planned;
+    double seconds, nearly, by_far;
+    p->capacity_bytes = 1;
+    ONS_TRY(plan_all(p, &planned, &seconds));
+    int64_t least = planned.partition.least_bytes;
+    p->capacity_bytes = least - least / 50;
+    ONS_TRY(plan_all(p, &planned, &nearly));
+    bool fits = planned.partition.feasible;
+    p->capacity_bytes = least / 2;
+    ONS_TRY(plan_all(p, &planned, &by_far));
+    printf("| %s | %u | %u | %s | %.1f | %.1f%s | %.1f |\n", s->name, p->work->node_count, s->stages,
+           ons_pipeline_name(p->pipeline.kind), (double)least / (1 << 20), nearly * 1e3, fits ? " (fits)" : "",
+           by_far * 1e3);
+    return NULL;
+}
+
+static ons_status *with_problem(const size *s, ons_pipeline_kind kind, const char *memory, bool refusal) {
+    ons_arena *arena = ons_arena_new();
+    ons_workload work;
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : transformer_work_make(&s->options, arena, &work);
+    if (status == NULL) {
+        ons_planning_problem p = {.work = &work,
+                                  .pipeline = {kind, s->stages, 2 * s->stages},
+                                  .link_bandwidth = 25e9,
+                                  .link_latency = 1e-5,
+                                  .host_bandwidth = 25e9,
+                                  .host_latency = 1e-5,
+                                  .memory = ons_memory_strategy_find(memory)};
+        p.capacity_bytes = choose_capacity(&work, &p.pipeline, s->share);
+        status = refusal ? print_refusal(s, &p) : print_plan(s, &p);
+    }
+    fflush(stdout);
+    ons_arena_free(arena);
+    return status;
+}
+
+static ons_status *print_whole(const char *memory, bool refusal) {
+    const size sizes[] = {
+        {"2 layers", {2, 256, 4, 128, 8, 1000}, 4, 0.6},       {"6 layers", {6, 512, 8, 256, 8, 30522}, 4, 0.6},
+        {"BERT, 340 M", transformer_work_bert(32), 4, 0.6},    {"BERT, 340 M", transformer_work_bert(32), 8, 0.6},
+        {"48 layers", {48, 1024, 16, 512, 32, 30522}, 8, 0.6}, {"GPT-3, 175 B", transformer_work_gpt3(1), 64, 0.6},
+    };
+    printf(refusal ? "| workload | nodes | stages | schedule | least MiB | refusing 2 %% less, ms | refusing half, ms "
+                     "|\n|---|---|---|---|---|---|---|\n"
+                   : "| workload | nodes | stages | schedule | ms |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
+        for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
+            ONS_TRY(with_problem(&sizes[i], kind, memory, refusal));
+    return NULL;
+}
+
 int main(int argument_count, char **arguments) {
     const char *memory = argument_count > 2 ? arguments[2] : "capuchin";
     bool table = argument_count > 1 && strcmp(arguments[1], "table") == 0;
     bool series = argument_count > 1 && strcmp(arguments[1], "series") == 0;
-    if (!table && !series) {
-        fprintf(stderr, "usage: planner_speed table|series [MEMORY STRATEGY]\n");
+    bool plans = argument_count > 1 && strcmp(arguments[1], "plans") == 0;
+    bool refusals = argument_count > 1 && strcmp(arguments[1], "refusals") == 0;
+    if (!table && !series && !plans && !refusals) {
+        fprintf(stderr, "usage: planner_speed table|plans|refusals|series [MEMORY STRATEGY]\n");
         return 2;
     }
-    ons_status *status = table ? print_table(memory) : print_series(memory);
+    ons_status *status = table ? print_table(memory) : series ? print_series(memory) : print_whole(memory, refusals);
     if (status == NULL) return 0;
     fprintf(stderr, "planner_speed: %s\n", ons_status_get_message(status));
     ons_status_free(status);

@@ -314,6 +314,13 @@ static void try_ends(ons_search *s) {
     }
 }
 
+/* True: what follows is slower than the best. */
+static bool note_layers(void *context, const uint8_t *decisions, const ons_walk *walk) {
+    ons_search *s = context;
+    ons_search_note(s, decisions, walk, ONS_PREFETCH_HIDDEN);
+    return s->found && walk->seconds > s->best_seconds;
+}
+
 /* All that the strategy knows. Where candidates are many, what neither the first path nor the ends can fit is given up:
  * they need least, whatever the capacity. */
 static void search(ons_search *s) {
@@ -322,6 +329,7 @@ static void search(ons_search *s) {
     follow(s, &rules[0].rule);
     if (s->found && s->best_seconds <= s->start_seconds) return;
     try_ends(s);
+    ons_stage_try_layers(w, s->current, note_layers, s);
     if (!few && !s->found) return;
     for (size_t i = 1; i < sizeof rules / sizeof *rules; ++i) {
         if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) follow(s, &rules[i].rule);

@@ -113,19 +113,80 @@ static void sort_layers(ons_memory_workspace *w, const uint8_t *decisions, uint3
     qsort_r(w->boundary, *count, sizeof *w->boundary, compare_scores, score);
 }
 
-/* The best so far of what was tried: the first that fits, later the fastest; else the one that needs least. */
-typedef struct vpipe_choice {
+/* What tries one set of decisions after the other. */
+typedef struct layer_tries {
     ons_memory_workspace *w;
-    int64_t capacity;
+    uint8_t *decisions;
+    ons_stage_note *note;
+    void *context;
+} layer_tries;
+
+static bool try(const layer_tries *t, ons_walk *walk) {
+    ons_stage_walk(t->w, t->decisions, ONS_PREFETCH_HIDDEN, walk);
+    return t->note(t->context, t->decisions, walk);
+}
+
+/* As many layers from the front as hide. */
+static bool swap_hidden(const layer_tries *t) {
+    ons_walk walk;
+    for (uint32_t layer = 0; layer < layers_in(t->w); ++layer) {
+        decide_layer(t->w, layer, ONS_SWAP, t->decisions);
+        bool enough = try(t, &walk);
+        if (walk.stall_seconds > 1e-9 * walk.seconds) {
+            decide_layer(t->w, layer, ONS_KEEP, t->decisions);
+            return false;
+        }
+        if (enough) return true;
+    }
+    return false;
+}
+
+static bool recompute_cheapest(const layer_tries *t) {
+    uint32_t count;
+    ons_walk walk;
+    sort_layers(t->w, t->decisions, &count);
+    for (uint32_t i = 0; i < count; ++i) {
+        decide_layer(t->w, t->w->boundary[i], ONS_RECOMPUTE, t->decisions);
+        if (try(t, &walk)) return true;
+    }
+    return false;
+}
+
+/* Everything recomputed; recomputed with what leaves the layers swapped; everything swapped. */
+static void try_all(const layer_tries *t) {
+    ons_memory_workspace *w = t->w;
+    ons_walk walk;
+    memset(t->decisions, ONS_KEEP, w->tensor_count);
+    for (uint32_t i = 0; i < layers_in(w); ++i) decide_layer(w, i, ONS_RECOMPUTE, t->decisions);
+    (void)try(t, &walk);
+    if (!(w->problem->host_bandwidth > 0)) return;
+    for (uint32_t i = 0; i < w->candidate_count; ++i)
+        if (t->decisions[w->candidates[i]] == ONS_KEEP && w->tensors[w->candidates[i]].can_swap)
+            t->decisions[w->candidates[i]] = ONS_SWAP;
+    (void)try(t, &walk);
+    for (uint32_t i = 0; i < layers_in(w); ++i) decide_layer(w, i, ONS_SWAP, t->decisions);
+    (void)try(t, &walk);
+}
+
+void ons_stage_try_layers(ons_memory_workspace *w, uint8_t *decisions, ons_stage_note *note, void *context) {
+    layer_tries t = {w, decisions, note, context};
+    memset(decisions, ONS_KEEP, w->tensor_count);
+    if (w->problem->host_bandwidth > 0 && swap_hidden(&t)) return;
+    if (!recompute_cheapest(&t)) try_all(&t);
+}
+
+/* The best so far: the first that fits, later the fastest; else the one that needs least. */
+typedef struct vpipe_choice {
+    const ons_memory_workspace *w;
     uint8_t *best;
     double seconds;
     int64_t least;
 } vpipe_choice;
 
-static bool try(vpipe_choice *c, const uint8_t *decisions, ons_walk *walk) {
-    ons_stage_walk(c->w, decisions, ONS_PREFETCH_HIDDEN, walk);
+static bool note_vpipe(void *context, const uint8_t *decisions, const ons_walk *walk) {
+    vpipe_choice *c = context;
     if (walk->total < c->least) c->least = walk->total;
-    bool fits = walk->total <= c->capacity;
+    bool fits = walk->total <= c->w->problem->capacity_bytes;
     if (fits && walk->seconds < c->seconds) {
         c->seconds = walk->seconds;
         memcpy(c->best, decisions, c->w->tensor_count);
@@ -133,57 +194,11 @@ static bool try(vpipe_choice *c, const uint8_t *decisions, ons_walk *walk) {
     return fits;
 }
 
-/* As many layers from the front as hide. */
-static bool swap_hidden(vpipe_choice *c, uint8_t *decisions) {
-    ons_walk walk;
-    for (uint32_t layer = 0; layer < layers_in(c->w); ++layer) {
-        decide_layer(c->w, layer, ONS_SWAP, decisions);
-        bool fits = try(c, decisions, &walk);
-        if (walk.stall_seconds > 1e-9 * walk.seconds) {
-            decide_layer(c->w, layer, ONS_KEEP, decisions);
-            return false;
-        }
-        if (fits) return true;
-    }
-    return false;
-}
-
-static bool recompute_cheapest(vpipe_choice *c, uint8_t *decisions) {
-    uint32_t count;
-    ons_walk walk;
-    sort_layers(c->w, decisions, &count);
-    for (uint32_t i = 0; i < count; ++i) {
-        decide_layer(c->w, c->w->boundary[i], ONS_RECOMPUTE, decisions);
-        if (try(c, decisions, &walk)) return true;
-    }
-    return false;
-}
-
-/* Everything swapped; everything recomputed; recomputed with what leaves the layers swapped. */
-static void try_all(vpipe_choice *c, uint8_t *decisions) {
-    ons_memory_workspace *w = c->w;
-    ons_walk walk;
-    memset(decisions, ONS_KEEP, w->tensor_count);
-    for (uint32_t i = 0; i < layers_in(w); ++i) decide_layer(w, i, ONS_RECOMPUTE, decisions);
-    (void)try(c, decisions, &walk);
-    if (!(w->problem->host_bandwidth > 0)) return;
-    for (uint32_t i = 0; i < w->candidate_count; ++i)
-        if (decisions[w->candidates[i]] == ONS_KEEP && w->tensors[w->candidates[i]].can_swap)
-            decisions[w->candidates[i]] = ONS_SWAP;
-    (void)try(c, decisions, &walk);
-    for (uint32_t i = 0; i < layers_in(w); ++i) decide_layer(w, i, ONS_SWAP, decisions);
-    (void)try(c, decisions, &walk);
-}
-
 ons_status *ons_memory_solve_vpipe_layers(const ons_stage_problem *problem, ons_memory_workspace *w, ons_arena *arena,
                                           ons_stage_solution *solution) {
     if (ons_stage_fits(w, problem, solution)) return NULL;
-    vpipe_choice c = {w, problem->capacity_bytes, w->decisions[1], INFINITY, solution->memory.total};
-    uint8_t *decisions = w->decisions[2];
-    memset(decisions, ONS_KEEP, w->tensor_count);
-    bool fits = problem->host_bandwidth > 0 && swap_hidden(&c, decisions);
-    if (!fits) fits = recompute_cheapest(&c, decisions);
-    if (!fits) try_all(&c, decisions);
+    vpipe_choice c = {w, w->decisions[1], INFINITY, solution->memory.total};
+    ons_stage_try_layers(w, w->decisions[2], note_vpipe, &c);
     if (isfinite(c.seconds)) return ons_stage_close(w, c.best, ONS_PREFETCH_HIDDEN, arena, solution);
     ons_stage_refuse(w, c.least, solution);
     return NULL;

@@ -128,6 +128,12 @@ bool ons_stage_fits(ons_memory_workspace *workspace, const ons_stage_problem *pr
 void ons_stage_recompute_all(ons_memory_workspace *workspace, bool swap, ons_prefetch prefetch, uint8_t *best,
                              uint8_t *scratch, ons_walk *walk);
 
+/* Hands every set of decisions that vpipe-layers comes by, with its walk (ONS_PREFETCH_HIDDEN), to `note`: ever less
+ * memory, until that returns true. Where it never does, the sets in which all layers are swapped or recomputed come
+ * last. Uses `decisions`. */
+typedef bool ons_stage_note(void *context, const uint8_t *decisions, const ons_walk *walk);
+void ons_stage_try_layers(ons_memory_workspace *workspace, uint8_t *decisions, ons_stage_note *note, void *context);
+
 ons_memory_solve ons_memory_solve_none, ons_memory_solve_recompute_all, ons_memory_solve_capuchin,
     ons_memory_solve_exact, ons_memory_solve_recompute_stage, ons_memory_solve_recompute_layers,
     ons_memory_solve_vpipe_layers;

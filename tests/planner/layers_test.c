@@ -116,3 +116,27 @@ Test(layers, by_hand) {
     }
     ons_memory_workspace_free(stage.workspace);
 }
+
+/* Whatever a strategy of layers can make fit, capuchin can: what it needs least is never more, and it fits then. */
+Test(layers, capuchin_never_needs_more) {
+    static const char *const others[] = {"none", "recompute-all", "recompute-stage", "recompute-layers",
+                                         "vpipe-layers"};
+    for (uint64_t seed = 1; seed <= 240; ++seed) {
+        random_stage stage;
+        expect_success(random_stage_make_large(seed, 12 + (uint32_t)(seed * 7 % 90), 0.5, arena, &stage));
+        if (seed % 5 == 0) stage.problem.host_bandwidth = 0;
+        if (seed % 3 == 0) stage.problem.load.forward_first = true;
+        stage.problem.load.in_flight = 1 + (uint32_t)seed % 6;
+        stage.problem.capacity_bytes = 1;
+        int64_t least = solve(&stage, "capuchin").least_bytes;
+        for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+            stage.problem.capacity_bytes = 1;
+            ons_stage_solution other = solve(&stage, others[i]);
+            cr_expect_leq(least, other.least_bytes, "seed %llu: capuchin needs %lld bytes, %s %lld",
+                          (unsigned long long)seed, (long long)least, others[i], (long long)other.least_bytes);
+            stage.problem.capacity_bytes = other.least_bytes;
+            cr_expect(solve(&stage, "capuchin").feasible, "seed %llu, %s", (unsigned long long)seed, others[i]);
+        }
+        random_stage_free(&stage);
+    }
+}

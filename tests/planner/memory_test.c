@@ -179,6 +179,7 @@ Test(memory, more_memory_is_never_slower) {
         random_stage stage;
         renew_arena();
         expect_success(random_stage_make(seed, 9, arena, &stage));
+        stage.problem.load.forward_first = seed % 4 == 1;
         sweep(&stage, "capuchin", seed, 40);
         sweep(&stage, "recompute-all", seed, 10);
         random_stage_free(&stage);
@@ -188,6 +189,7 @@ Test(memory, more_memory_is_never_slower) {
         renew_arena();
         expect_success(random_stage_make_large(seed, 30 + 4 * (uint32_t)seed, 1, arena, &stage));
         stage.problem.load.in_flight = 1 + (uint32_t)(seed % 4);
+        stage.problem.load.forward_first = seed % 4 != 0 && seed % 8 < 4;
         if (seed % 5 == 0) stage.problem.host_bandwidth = 0;
         if (seed % 3 == 0) stage.problem.host_bandwidth *= 6;
         sweep(&stage, "capuchin", seed, 50);
