@@ -12,7 +12,7 @@ typedef struct resident {
     ons_type type;
     ons_data_id data;
     const ons_store *store;
-    int64_t bytes;
+    int64_t bytes; /* of all versions of it */
     int64_t offset;
 } resident;
 
@@ -72,6 +72,10 @@ void ons_machine_free(ons_machine *m) {
     free(m);
 }
 
+ons_device *ons_machine_device(const ons_machine *m) { return m->device; }
+
+ons_stream *ons_machine_compute(const ons_machine *m) { return m->compute; }
+
 void ons_machine_launch(ons_machine *m, ons_task *task, void *argument) {
     m->device->launch(m->compute, task, argument);
 }
@@ -107,21 +111,26 @@ static uint32_t find_resident(const ons_machine *m, const ons_value *value, cons
     return ONS_MAP_ABSENT;
 }
 
-static ons_status *add_residents(ons_machine *m, const ons_program *program) {
+static ons_status *add_residents(ons_machine *m, const ons_program *program, uint32_t versions) {
     const ons_liveness *l = ons_program_liveness(program);
     const ons_graph *graph = ons_program_graph(program);
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
         if (!l->buffers[i].persistent) continue;
         const ons_value *value = ons_graph_value(graph, l->buffers[i].owner);
         uint32_t known = find_resident(m, value, graph->store);
+        bool versioned = ons_program_is_versioned(program, l->buffers[i].owner);
+        int64_t bytes = l->buffers[i].bytes;
+        ONS_CHECK(!versioned || !__builtin_mul_overflow(ons_arena_align(bytes), (int64_t)versions, &bytes),
+                  ONS_OUT_OF_MEMORY, "the size of %u versions of '%s' overflows", versions, value->name);
         if (known != ONS_MAP_ABSENT) {
             ONS_CHECK(ons_type_equal(&m->residents.items[known].type, &value->type), ONS_DEFECT,
                       "'%s' has different types in two programs", value->name);
+            resident *each = &m->residents.items[known];
+            each->bytes = bytes > each->bytes ? bytes : each->bytes;
             continue;
         }
         if (value->kind != ONS_CONSTANT) ONS_TRY(ons_map_set(&m->by_name, value->name, (uint32_t)m->residents.count));
-        ONS_PUSH(&m->residents,
-                 (resident){value->name, value->kind, value->type, value->data, graph->store, l->buffers[i].bytes, 0});
+        ONS_PUSH(&m->residents, (resident){value->name, value->kind, value->type, value->data, graph->store, bytes, 0});
     }
     return NULL;
 }
@@ -141,7 +150,7 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     m->transient_bytes = layout->bytes > m->transient_bytes ? layout->bytes : m->transient_bytes;
     m->lower_bound = layout->lower_bound > m->lower_bound ? layout->lower_bound : m->lower_bound;
     *result = p.program;
-    return add_residents(m, p.program);
+    return add_residents(m, p.program, options->versions);
 }
 
 ons_status *ons_machine_predict(const ons_machine *m, ons_machine_memory *memory) {

@@ -39,6 +39,8 @@ int64_t ons_machine_used(const ons_machine *machine);
 /* A persistent value by name: its address and type; NULL where there is none. */
 void *ons_machine_find(const ons_machine *machine, const char *name, ons_type *type);
 
+ons_device *ons_machine_device(const ons_machine *machine);
+ons_stream *ons_machine_compute(const ons_machine *machine);
 /* Puts a task on the compute stream. */
 void ons_machine_launch(ons_machine *machine, ons_task *task, void *argument);
 /* Waits until everything that was launched is done. */

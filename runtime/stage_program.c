@@ -1,0 +1,251 @@
+#include "runtime/stage_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct maker {
+    const ons_stage_program_options *o;
+    const ons_cut_stage *cut;
+    const ons_graph *graph;
+    ons_stage_program *r;
+    uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
+    uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
+    uint32_t mark_count;
+} maker;
+
+static uint32_t part_begin(const maker *m, ons_part part) { return part == ONS_PART_BEGIN ? 0 : m->cut->end[part - 1]; }
+
+static ons_part part_of(const maker *m, uint32_t position) {
+    ons_part part = ONS_PART_BEGIN;
+    while (part < ONS_PART_END && position >= m->cut->end[part]) ++part;
+    return part;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* The nodes of a stage stand in the order in which they run, so ids are positions. */
+static void find_readers(maker *m) {
+    for (ons_value_id id = 0; id < m->graph->values.count; ++id) m->first_reader[id] = ONS_NO_POSITION;
+    for (ons_node_id id = (ons_node_id)m->graph->nodes.count; id-- > 0;) {
+        const ons_node *node = ons_graph_node(m->graph, id);
+        for (uint32_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] == ONS_NONE) continue;
+            m->first_reader[node->inputs[i]] = id;
+            m->last_reader[node->inputs[i]] = larger(m->last_reader[node->inputs[i]], id);
+        }
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
+            if (alias->kind == ONS_ALIAS_VIEW && node->outputs[alias->output] != ONS_NONE) {
+                uint32_t *last = &m->last_reader[node->inputs[alias->input]];
+                *last = larger(*last, m->last_reader[node->outputs[alias->output]]);
+            }
+    }
+}
+
+static bool is_persistent(const ons_value *value) {
+    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
+           value->kind == ONS_BUFFER;
+}
+
+/* How many places a message is received into: one for each micro-batch that needs it at once, and those that the sender
+ * may be ahead, so that it does not wait for this stage's computations. */
+static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
+    if (t->part == ONS_PART_END) return 1;
+    uint32_t own = m->o->in_flight[m->o->stage], other = m->o->in_flight[t->peer];
+    bool saved = t->part == ONS_PART_FORWARD && m->last_reader[t->value] >= m->cut->end[ONS_PART_FORWARD];
+    uint32_t ahead = larger(own > other ? own - other : other - own, 1);
+    return larger(1, smaller((saved ? own : 1) + ahead, m->o->micro_batches));
+}
+
+static ons_status *find_lifetimes(maker *m) {
+    ons_arena *arena = m->r->arena;
+    size_t values = m->graph->values.count + 1;
+    ONS_NEW(m->first_reader, arena, values);
+    ONS_NEW(m->last_reader, arena, values);
+    ONS_NEW(m->arrives, arena, values);
+    ONS_NEW(m->stays, arena, values);
+    ONS_NEW(m->rings, arena, values);
+    ONS_NEW(m->r->rings, arena, m->cut->receive_count + 1);
+    find_readers(m);
+    for (ons_value_id id = 0; id < m->graph->values.count; ++id) /* data is put in when the part begins */
+        if (m->first_reader[id] != ONS_NO_POSITION) m->arrives[id] = part_begin(m, part_of(m, m->first_reader[id]));
+    for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
+        const ons_cut_transfer *t = &m->cut->receives[i];
+        ONS_CHECK(m->first_reader[t->value] != ONS_NO_POSITION, ONS_DEFECT, "'%s' is received and not read",
+                  ons_graph_value(m->graph, t->value)->name);
+        m->r->rings[i] = m->rings[t->value] = ring_of(m, t);
+    }
+    for (uint32_t i = 0; i < m->cut->send_count; ++i)
+        m->stays[m->cut->sends[i].value] = larger(m->stays[m->cut->sends[i].value], m->cut->end[m->cut->sends[i].part]);
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        const ons_cut_swap *swap = &m->cut->swaps[i];
+        m->arrives[swap->back] = swap->in_before;
+        m->stays[swap->value] = larger(m->stays[swap->value], m->cut->end[ONS_PART_FORWARD]);
+    }
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- marks
+ */
+
+static void mark(maker *m, uint32_t position, ons_mark_kind kind, uint32_t index) {
+    m->r->marks[m->mark_count++] = (ons_mark){position, kind, index};
+}
+
+static int compare_marks(const void *left, const void *right) {
+    const ons_mark *a = left, *b = right;
+    if (a->position != b->position) return a->position < b->position ? -1 : 1;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* A mark behind the last node of a part stands at the next part's first position; which part it is of says `part`. So
+ * the parts are sorted one by one. */
+static void close_part(maker *m, ons_part part, uint32_t first) {
+    qsort(m->r->marks + first, m->mark_count - first, sizeof *m->r->marks, compare_marks);
+    m->r->mark_end[part] = m->mark_count;
+}
+
+/* A value that came and is copied to the host is not free before that has begun. */
+static uint32_t left_at(const maker *m, ons_value_id value) {
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i)
+        if (m->cut->swaps[i].value == value) return m->cut->swaps[i].out_after + 1;
+    return 0;
+}
+
+static void mark_message_ends(maker *m, ons_part part) {
+    for (uint32_t i = 0; i < m->cut->send_count; ++i) {
+        const ons_cut_transfer *t = &m->cut->sends[i];
+        if (t->part != part) continue;
+        ons_node_id maker_node = ons_graph_value(m->graph, t->value)->producer;
+        bool here = maker_node != ONS_NONE && part_of(m, maker_node) == part;
+        mark(m, here ? maker_node + 1 : part_begin(m, part), ONS_MARK_SEND, i);
+    }
+    for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
+        ons_value_id value = m->cut->receives[i].value;
+        uint32_t last = m->last_reader[value];
+        if (part_of(m, m->first_reader[value]) == part) mark(m, m->first_reader[value], ONS_MARK_AWAIT, i);
+        if (part_of(m, last) == part) mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
+    }
+}
+
+static void mark_copies(maker *m, ons_part part) {
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        const ons_cut_swap *swap = &m->cut->swaps[i];
+        if (part == ONS_PART_FORWARD) mark(m, swap->out_after + 1, ONS_MARK_OUT, i);
+        if (part != ONS_PART_BACKWARD) continue;
+        mark(m, swap->in_before, ONS_MARK_IN, i);
+        mark(m, m->first_reader[swap->back], ONS_MARK_BACK, i);
+    }
+}
+
+static ons_status *place_marks(maker *m) {
+    size_t most = m->cut->send_count + 2 * (size_t)m->cut->receive_count + 3 * (size_t)m->cut->swap_count;
+    ONS_NEW(m->r->marks, m->r->arena, most + 1);
+    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) {
+        uint32_t first = m->mark_count;
+        mark_message_ends(m, part);
+        mark_copies(m, part);
+        close_part(m, part, first);
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- departures
+ */
+
+typedef struct extent {
+    int64_t first, end;
+} extent;
+
+static extent extent_of(const ons_program *program, ons_buffer_id buffer) {
+    int64_t offset = ons_program_layout(program)->offsets[buffer];
+    return (extent){offset, offset + ons_arena_align(ons_program_liveness(program)->buffers[buffer].bytes)};
+}
+
+static void note_conflict(const maker *m, ons_departure *d, uint32_t position) {
+    uint32_t *conflict = &d->conflict[part_of(m, position)];
+    *conflict = smaller(*conflict, position);
+}
+
+/* Where in each part something is first put over what lies in `buffer`. */
+static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *d) {
+    const ons_program *program = m->r->program;
+    const ons_liveness *l = ons_program_liveness(program);
+    const ons_arena_layout *layout = ons_program_layout(program);
+    extent own = extent_of(program, buffer);
+    d->of_slot = own.first < layout->slot_bytes;
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        if (i == buffer || l->buffers[i].persistent || layout->offsets[i] < 0) continue;
+        extent other = extent_of(program, i);
+        if (other.end <= own.first || other.first >= own.end) continue;
+        note_conflict(m, d, l->buffers[i].first);
+    }
+    /* What takes its place in the same buffer, and the next micro-batch's own. */
+    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(m->graph, id);
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer) note_conflict(m, d, id);
+    }
+}
+
+static ons_status *find_departures(maker *m) {
+    uint32_t sends = m->cut->send_count, swaps = m->cut->swap_count;
+    ONS_NEW(m->r->departures, m->r->arena, (size_t)sends + swaps + 1);
+    const ons_liveness *l = ons_program_liveness(m->r->program);
+    for (uint32_t i = 0; i < sends + swaps; ++i) {
+        ons_value_id value = i < sends ? m->cut->sends[i].value : m->cut->swaps[i - sends].value;
+        ons_departure *d = &m->r->departures[i];
+        for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) d->conflict[part] = ONS_NO_POSITION;
+        /* Persistent places are written again in the next step at the earliest; rings have their own rule. */
+        ons_buffer_id buffer = l->buffer_of_value[value];
+        if (!is_persistent(ons_graph_value(m->graph, value)) && m->rings[value] == 0) find_conflicts(m, buffer, d);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- program
+ */
+
+int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value) {
+    const ons_liveness *l = ons_program_liveness(stage->program);
+    return l->buffers[l->buffer_of_value[value]].bytes;
+}
+
+static ons_status *make(ons_machine *machine, maker *m) {
+    ONS_TRY(find_lifetimes(m));
+    const ons_program_options options = {
+        .repeats = m->o->repeats,
+        .kept = m->o->kept,
+        .kept_count = m->o->kept_count,
+        .scratch_limit = m->o->scratch_limit,
+        .end = m->cut->end,
+        .slots = m->r->slots,
+        .versions = m->o->versions,
+        .arrives = m->arrives,
+        .stays = m->stays,
+        .rings = m->rings,
+    };
+    ONS_TRY(ons_machine_add(machine, m->graph, &options, &m->r->program));
+    ONS_TRY(place_marks(m));
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i)
+        m->r->swapped_bytes += ons_arena_align(ons_stage_program_bytes(m->r, m->cut->swaps[i].value));
+    return find_departures(m);
+}
+
+ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
+                                   ons_stage_program *result) {
+    *result = (ons_stage_program){.arena = ons_arena_new(), .cut = options->cut};
+    if (result->arena == NULL) return ons_status_out_of_memory();
+    result->slots = larger(1, smaller(options->in_flight[options->stage], options->micro_batches));
+    result->versions = larger(1, options->versions);
+    maker m = {.o = options, .cut = options->cut, .graph = options->cut->graph, .r = result};
+    ons_status *status = make(machine, &m);
+    if (status != NULL) ons_stage_program_free(result);
+    return status;
+}
+
+void ons_stage_program_free(ons_stage_program *stage) {
+    ons_arena_free(stage->arena);
+    *stage = (ons_stage_program){0};
+}

@@ -1,0 +1,70 @@
+/* One stage's share of a training graph, ready to run: its program, and the places in it where something leaves the
+ * device, comes to it, or is waited for.
+ *
+ * What leaves (a message, a copy to the host) is read by others while the stage goes on. Its bytes stay until the next
+ * part; in that and later parts the stage waits where something new would be put in their place, which the layout tells
+ * beforehand: ons_departure.
+ */
+#ifndef ONSTAGE_RUNTIME_STAGE_PROGRAM_H
+#define ONSTAGE_RUNTIME_STAGE_PROGRAM_H
+
+#include "graph/passes/cut.h"
+#include "runtime/machine.h"
+
+/* Before the node at a position runs. Of several at one position those that are listed first here come first. */
+typedef enum ons_mark_kind {
+    ONS_MARK_SEND,    /* what send `index` sends is there */
+    ONS_MARK_OUT,     /* swap `index` may be copied to the host */
+    ONS_MARK_RELEASE, /* what receive `index` brought is read for the last time: its place is free */
+    ONS_MARK_IN,      /* the copy back of swap `index` may start */
+    ONS_MARK_AWAIT,   /* what receive `index` brings is read */
+    ONS_MARK_BACK,    /* what swap `index` brings back is read */
+} ons_mark_kind;
+
+typedef struct ons_mark {
+    uint32_t position;
+    ons_mark_kind kind;
+    uint32_t index;
+} ons_mark;
+
+enum { ONS_NO_POSITION = 0xffffffffu };
+
+/* Something that leaves: sends first, then swaps, in their order. */
+typedef struct ons_departure {
+    uint32_t conflict[ONS_PART_COUNT]; /* of a later part: the first position at which its place is taken; or none */
+    bool of_slot;                      /* only by parts of a micro-batch in the same slot */
+} ons_departure;
+
+typedef struct ons_stage_program_options {
+    const ons_cut_stage *cut;
+    const ons_registry *registry;
+    bool repeats;
+    const ons_value_id *kept; /* of the stage's graph; ONS_NONE is skipped */
+    size_t kept_count;
+    int64_t scratch_limit;
+    uint32_t stage;
+    const uint32_t *in_flight; /* of every stage: micro-batches between their forward and backward parts, at most */
+    uint32_t micro_batches;    /* at most, in one go */
+    uint32_t versions;         /* of trained weights */
+} ons_stage_program_options;
+
+typedef struct ons_stage_program {
+    ons_arena *arena; /* owned */
+    const ons_cut_stage *cut;
+    ons_program *program; /* the machine's */
+    uint32_t slots, versions;
+    uint32_t *rings; /* of each receive: places that it is received into in turn */
+    ons_mark *marks;
+    uint32_t mark_end[ONS_PART_COUNT];
+    ons_departure *departures;
+    int64_t swapped_bytes; /* of one micro-batch */
+} ons_stage_program;
+
+/* Prepares the program and adds it to the machine. `cut` outlives it. */
+ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
+                                   ons_stage_program *result);
+void ons_stage_program_free(ons_stage_program *stage); /* a zeroed one is fine */
+
+int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
+
+#endif

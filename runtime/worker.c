@@ -1,0 +1,181 @@
+#include "runtime/worker.h"
+
+#include <stdlib.h>
+
+#include "runtime/worker_state.h"
+
+/* ------------------------------------------------------------------------------------------------------------ channels
+ */
+
+static uint32_t find_channel(const ons_worker *w, uint32_t peer, ons_part part, bool sends) {
+    for (uint32_t i = 0; i < w->channel_count; ++i)
+        if (w->channels[i].peer == peer && w->channels[i].part == part && w->channels[i].sends == sends) return i;
+    return ONS_NO_POSITION;
+}
+
+static ons_status *add_track(ons_worker *w, const char *name, ons_trace_track **track) {
+    const char *process = ons_arena_format(w->arena, "stage %u", w->o.stage);
+    if (w->o.trace == NULL) return NULL;
+    return ons_trace_add_track(w->o.trace, w->o.stage, process, name, track);
+}
+
+static ons_status *open_channel(ons_worker *w, uint32_t peer, ons_part part, bool sends, uint32_t *index) {
+    *index = find_channel(w, peer, part, sends);
+    if (*index != ONS_NO_POSITION) return NULL;
+    ONS_CHECK(w->o.transport != NULL, ONS_DEFECT, "a stage that is alone sends to stage %u", peer);
+    static const char *const parts[] = {"", "forward", "backward", "update"};
+    ons_worker_channel *c = &w->channels[w->channel_count];
+    *c = (ons_worker_channel){.peer = peer, .part = part, .sends = sends};
+    uint32_t from = sends ? w->o.stage : peer, to = sends ? peer : w->o.stage;
+    const char *name = ons_arena_format(w->arena, "%s %s %u", parts[part], sends ? "to" : "from", peer);
+    if (name == NULL) return ons_status_out_of_memory();
+    ONS_TRY(w->o.transport->open(w->o.transport, from, to, (uint32_t)part, &c->channel));
+    ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
+    *index = w->channel_count++; /* from here on it is freed */
+    return add_track(w, name, &c->track);
+}
+
+static ons_status *open_channels(ons_worker *w, ons_worker_program *p) {
+    const ons_cut_stage *cut = p->stage->cut;
+    ONS_NEW(p->send_channel, w->arena, cut->send_count + 1);
+    ONS_NEW(p->receive_channel, w->arena, cut->receive_count + 1);
+    for (uint32_t i = 0; i < cut->send_count; ++i)
+        ONS_TRY(open_channel(w, cut->sends[i].peer, cut->sends[i].part, true, &p->send_channel[i]));
+    for (uint32_t i = 0; i < cut->receive_count; ++i)
+        ONS_TRY(open_channel(w, cut->receives[i].peer, cut->receives[i].part, false, &p->receive_channel[i]));
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- events
+ */
+
+static ons_status *new_events(ons_worker *w, size_t count, ons_event ***events) {
+    ONS_NEW(*events, w->arena, count + 1);
+    for (size_t i = 0; i < count; ++i) ONS_TRY(w->device->event_new(w->device, &(*events)[i]));
+    return NULL;
+}
+
+static void free_events(ons_worker *w, ons_event **events) {
+    for (size_t i = 0; events != NULL && events[i] != NULL; ++i) w->device->event_free(events[i]);
+}
+
+static uint32_t swap_of(const ons_cut_stage *cut, ons_value_id value) {
+    for (uint32_t i = 0; i < cut->swap_count; ++i)
+        if (cut->swaps[i].value == value) return i;
+    return ONS_NO_POSITION;
+}
+
+static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage, ons_worker_program *p) {
+    const ons_cut_stage *cut = stage->cut;
+    p->stage = stage;
+    ONS_TRY(open_channels(w, p));
+    ONS_NEW(p->ring_begin, w->arena, cut->receive_count + 1);
+    ONS_NEW(p->swap_of_receive, w->arena, cut->receive_count + 1);
+    ONS_NEW(p->host_offset, w->arena, cut->swap_count + 1);
+    for (uint32_t i = 0; i < cut->receive_count; ++i) {
+        p->ring_begin[i + 1] = p->ring_begin[i] + stage->rings[i];
+        p->swap_of_receive[i] = swap_of(cut, cut->receives[i].value);
+    }
+    ONS_TRY(new_events(w, cut->send_count, &p->sent));
+    ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->arrived));
+    ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->released));
+    ONS_TRY(new_events(w, (size_t)cut->swap_count * stage->slots, &p->out));
+    ONS_TRY(new_events(w, cut->swap_count, &p->in));
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < cut->swap_count; ++i) {
+        p->host_offset[i] = bytes;
+        bytes += stage->slots * ons_arena_align(ons_stage_program_bytes(stage, cut->swaps[i].value));
+    }
+    w->host_bytes = bytes > w->host_bytes ? bytes : w->host_bytes;
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- life
+ */
+
+static ons_status *set_up(ons_worker *w) {
+    uint32_t transfers = 0, receives = 0, departures = 0;
+    bool swaps = false;
+    for (uint32_t i = 0; i < w->o.program_count; ++i) {
+        const ons_stage_program *p = w->o.programs[i];
+        transfers += p->cut->send_count + p->cut->receive_count;
+        receives = p->cut->receive_count > receives ? p->cut->receive_count : receives;
+        uint32_t leaving = (p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
+        departures = leaving > departures ? leaving : departures;
+        swaps = swaps || p->cut->swap_count > 0;
+    }
+    w->pending_capacity = departures;
+    ONS_NEW(w->programs, w->arena, w->o.program_count + 1);
+    ONS_NEW(w->channels, w->arena, transfers + 1);
+    ONS_NEW(w->asked, w->arena, transfers + 1);
+    ONS_NEW(w->given_back, w->arena, receives + 1);
+    ONS_NEW(w->pending, w->arena, departures + 1);
+    ONS_NEW(w->waits, w->arena, departures + 1);
+    ONS_TRY(w->device->event_new(w->device, &w->mark));
+    ONS_TRY(w->device->event_new(w->device, &w->idle));
+    for (uint32_t i = 0; i < w->o.program_count; ++i) ONS_TRY(set_up_program(w, w->o.programs[i], &w->programs[i]));
+    if (!swaps) return NULL;
+    ONS_TRY(w->device->stream_new(w->device, "swap out", 1, &w->swap_out));
+    ONS_TRY(w->device->stream_new(w->device, "swap in", 1, &w->swap_in));
+    ONS_TRY(add_track(w, "swap out", &w->out_track));
+    ONS_TRY(add_track(w, "swap in", &w->in_track));
+    w->traffic.host_bytes = w->host_bytes;
+    return w->device->allocate_host(w->device, w->host_bytes, &w->host);
+}
+
+ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **result) {
+    ons_worker *w = calloc(1, sizeof *w);
+    if (w == NULL) return ons_status_out_of_memory();
+    w->o = *options;
+    w->device = ons_machine_device(options->machine);
+    w->compute = ons_machine_compute(options->machine);
+    w->fault.node = ONS_NONE;
+    w->arena = ons_arena_new();
+    ons_status *status = w->arena == NULL ? ons_status_out_of_memory() : set_up(w);
+    if (status != NULL) {
+        ons_worker_free(w);
+        return status;
+    }
+    *result = w;
+    return NULL;
+}
+
+void ons_worker_free(ons_worker *w) {
+    if (w == NULL) return;
+    for (uint32_t i = 0; i < w->channel_count; ++i) w->device->stream_free(w->channels[i].stream);
+    w->device->stream_free(w->swap_out);
+    w->device->stream_free(w->swap_in);
+    for (uint32_t i = 0; w->programs != NULL && i < w->o.program_count; ++i) {
+        free_events(w, w->programs[i].sent);
+        free_events(w, w->programs[i].arrived);
+        free_events(w, w->programs[i].released);
+        free_events(w, w->programs[i].out);
+        free_events(w, w->programs[i].in);
+    }
+    w->device->event_free(w->mark);
+    w->device->event_free(w->idle);
+    if (w->host != NULL) w->device->release_host(w->device, w->host, w->host_bytes);
+    for (size_t i = 0; i < w->blocks.count; ++i) free(w->blocks.items[i]);
+    ons_vector_free(&w->blocks);
+    ons_arena_free(w->arena);
+    free(w);
+}
+
+ons_worker_program *ons_worker_find_program(ons_worker *w, const ons_stage_program *stage) {
+    for (uint32_t i = 0; i < w->o.program_count; ++i)
+        if (w->programs[i].stage == stage) return &w->programs[i];
+    return NULL;
+}
+
+ons_worker_traffic ons_worker_get_traffic(const ons_worker *w) { return w->traffic; }
+
+ons_status *ons_worker_wait(ons_worker *w, ons_program_fault *fault, const ons_stage_program **where) {
+    w->device->event_record(w->compute, w->idle);
+    w->device->event_synchronize(w->idle);
+    w->jobs_used = 0;
+    *fault = w->fault;
+    *where = w->faulty;
+    w->fault = (ons_program_fault){.node = ONS_NONE};
+    w->faulty = NULL;
+    return w->o.transport == NULL ? NULL : w->o.transport->failure(w->o.transport);
+}

@@ -1,0 +1,69 @@
+/* Carries out a stage's actions on its streams: computing, messages, copies to the host and back.
+ *
+ *   compute    ──load──F0──────F1────────B0───F2───     nodes, in the order of the stage's list of actions
+ *   swap out          └─t0─┐                            waits for the node behind which the copy may start
+ *   swap in                  (host)     └─t0─┐          the next reader waits for it
+ *   a stream for each channel: messages in the order in which both ends know them
+ *
+ * The host puts everything on the streams and runs ahead; what depends on what is said by events alone. After the first
+ * flights of each kind nothing is allocated.
+ */
+#ifndef ONSTAGE_RUNTIME_WORKER_H
+#define ONSTAGE_RUNTIME_WORKER_H
+
+#include "planner/pipeline.h"
+#include "runtime/stage_program.h"
+#include "runtime/trace.h"
+#include "runtime/transport.h"
+
+typedef struct ons_worker ons_worker;
+
+typedef struct ons_worker_options {
+    ons_machine *machine;     /* started */
+    ons_transport *transport; /* NULL: there is one stage */
+    uint32_t stage;
+    const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
+    uint32_t program_count;
+    ons_trace *trace; /* NULL: none. Not while another thread adds tracks */
+} ons_worker_options;
+
+ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **worker);
+void ons_worker_free(ons_worker *worker); /* NULL is fine; before the machine and the transport */
+
+/* One way of micro-batches through the stage and back. */
+typedef struct ons_flight {
+    const ons_stage_program *program;
+    ons_action_list actions; /* forward, backward and update actions of this stage; micro-batches count from 0 */
+    uint32_t micro_batches;
+    bool begins;  /* the part of the beginning runs first */
+    bool updates; /* update actions are carried out */
+    bool asynchronous;
+    uint32_t version;              /* asynchronous: of the newest weights */
+    ons_step step;                 /* of the first micro-batch; sample_share as it is for all of them */
+    uint64_t update;               /* number of the first update, for the optimiser */
+    const double *counted_targets; /* of each micro-batch; NULL: as in step */
+    /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
+     * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn). */
+    void (*load)(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn);
+    /* The same after a backward part (a forward part where there is no other): reads results. May be NULL. */
+    void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
+    void *context;
+    ons_node_observer *observer; /* may be NULL */
+    void *observer_context;
+} ons_flight;
+
+/* Puts a flight on the streams; it and all that it points to must live until ons_worker_wait. */
+ons_status *ons_worker_launch(ons_worker *worker, const ons_flight *flight);
+
+/* Waits until everything is done. A fault of the data is in *fault (node ONS_NONE and problem NULL: none), with the
+ * program in which it was found; the failure is of the world around. */
+ons_status *ons_worker_wait(ons_worker *worker, ons_program_fault *fault, const ons_stage_program **where);
+
+/* Bytes of host memory for copies, and copied so far. */
+typedef struct ons_worker_traffic {
+    int64_t host_bytes;
+    int64_t swapped_out_bytes, swapped_in_bytes, sent_bytes, received_bytes;
+} ons_worker_traffic;
+ons_worker_traffic ons_worker_get_traffic(const ons_worker *worker);
+
+#endif

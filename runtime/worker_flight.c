@@ -1,0 +1,388 @@
+/* Putting a flight on the streams: parts are cut where something leaves, comes or is waited for. */
+#include <string.h>
+
+#include "runtime/worker_state.h"
+
+typedef struct flight {
+    ons_worker *w;
+    const ons_flight *f;
+    ons_worker_program *p;
+    const ons_stage_program *stage;
+    const ons_cut_stage *cut;
+} flight;
+
+/* ---------------------------------------------------------------------------------------------------------------- jobs
+ */
+
+/* Blocks stay from step to step. */
+static ons_status *new_job(const flight *x, ons_job **job) {
+    ons_worker *w = x->w;
+    size_t block = w->jobs_used / ONS_JOBS_IN_BLOCK;
+    if (block == w->blocks.count) {
+        ons_job_block *added = malloc(sizeof *added);
+        if (added == NULL || !ons_vector_push(&w->blocks, added)) {
+            free(added);
+            return ons_status_out_of_memory();
+        }
+    }
+    *job = &w->blocks.items[block]->jobs[w->jobs_used++ % ONS_JOBS_IN_BLOCK];
+    **job = (ons_job){.worker = w, .flight = x->f, .program = x->stage};
+    return NULL;
+}
+
+static void run_nodes(void *argument, uintptr_t native) {
+    (void)native;
+    ons_job *job = argument;
+    ons_worker *w = job->worker;
+    if (w->fault.fault.problem != NULL) return;
+    const ons_run run = {
+        .step = &job->step,
+        .turn = &job->turn,
+        .observer = job->flight->observer,
+        .context = job->flight->observer_context,
+        .fault = &w->fault,
+    };
+    ons_program_run_positions(job->program->program, job->first, job->end, &run);
+    if (w->fault.fault.problem != NULL) w->faulty = job->program;
+}
+
+static void load_data(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    job->flight->load(job->flight->context, job->micro_batch, job->part, &job->turn);
+}
+
+static void read_results(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    job->flight->read(job->flight->context, job->micro_batch, &job->turn);
+}
+
+static void record(const ons_job *job, const char *category, int64_t begin) {
+    if (job->track == NULL) return;
+    const ons_trace_event event = {
+        .name = job->name,
+        .category = category,
+        .begin = begin,
+        .end = ons_trace_now(),
+        .step = (int64_t)job->step.step,
+        .micro_batch = job->micro_batch,
+        .bytes = (int64_t)job->bytes,
+    };
+    ons_trace_record(job->track, &event);
+}
+
+/* That the world has failed is found at the end of the step. */
+static void send_message(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    int64_t begin = ons_trace_now();
+    (void)job->worker->o.transport->send(job->channel, job->address, job->bytes);
+    record(job, "send", begin);
+}
+
+static void receive_message(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    int64_t begin = ons_trace_now();
+    (void)job->worker->o.transport->receive(job->channel, job->address, job->bytes);
+    record(job, "receive", begin);
+}
+
+static void begin_copy(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    job->worker->copy_begin[job->first] = ons_trace_now();
+}
+
+static void end_copy(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    record(job, "swap", job->worker->copy_begin[job->first]);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- turns
+ */
+
+/* Which weights a micro-batch works with: those that were newest when its forward part ran, the same in its backward
+ * part. An update takes the newest and makes the next ones in the place that its micro-batch has just left. */
+static ons_turn turn_of(const flight *x, ons_part part, uint32_t micro_batch) {
+    ons_turn turn = {.micro_batch = micro_batch};
+    if (!x->f->asynchronous) return turn;
+    uint32_t versions = x->stage->versions, newest = x->f->version + micro_batch;
+    uint32_t behind = micro_batch < versions ? micro_batch : versions - 1;
+    turn.version = (part == ONS_PART_END ? newest : newest - behind) % versions;
+    turn.fresh_version = (newest + 1) % versions;
+    return turn;
+}
+
+static void fill_job(const flight *x, ons_job *job, ons_part part, uint32_t micro_batch) {
+    job->part = part;
+    job->micro_batch = micro_batch;
+    job->turn = turn_of(x, part, micro_batch);
+    job->step = x->f->step;
+    job->step.micro_batch += micro_batch;
+    if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
+    if (part == ONS_PART_END) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
+}
+
+static ons_status *put_task(const flight *x, ons_task *task, ons_part part, uint32_t micro_batch) {
+    ons_job *job;
+    ONS_TRY(new_job(x, &job));
+    fill_job(x, job, part, micro_batch);
+    x->w->device->launch(x->w->compute, task, job);
+    return NULL;
+}
+
+static ons_status *put_nodes(const flight *x, ons_part part, uint32_t micro_batch, uint32_t first, uint32_t end) {
+    ons_job *job;
+    if (first >= end) return NULL;
+    ONS_TRY(new_job(x, &job));
+    fill_job(x, job, part, micro_batch);
+    job->first = first;
+    job->end = end;
+    x->w->device->launch(x->w->compute, run_nodes, job);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ messages
+ */
+
+/* What waits on `stream` from here on waits for all that is on the compute stream so far. */
+static void follow_compute(const flight *x, ons_stream *stream) {
+    x->w->device->event_record(x->w->compute, x->w->mark);
+    x->w->device->stream_wait(stream, x->w->mark);
+}
+
+static ons_status *put_message(const flight *x, const ons_cut_transfer *t, uint32_t channel, uint32_t micro_batch,
+                               ons_task *task) {
+    ons_job *job;
+    const ons_worker_channel *c = &x->w->channels[channel];
+    ONS_TRY(new_job(x, &job));
+    fill_job(x, job, t->part, micro_batch);
+    job->channel = c->channel;
+    job->track = c->track;
+    job->address = ons_program_address(x->stage->program, t->value, &job->turn);
+    job->bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
+    job->name = ons_graph_value(x->cut->graph, t->value)->name;
+    *(c->sends ? &x->w->traffic.sent_bytes : &x->w->traffic.received_bytes) += (int64_t)job->bytes;
+    x->w->device->launch(c->stream, task, job);
+    return NULL;
+}
+
+static void leave(const flight *x, uint32_t departure, uint32_t micro_batch, ons_event *event) {
+    ons_worker *w = x->w;
+    if (w->pending_count == w->pending_capacity) { /* more than are ever alive: the oldest is gone by now, nearly */
+        w->device->stream_wait(w->compute, w->pending[0].event);
+        memmove(w->pending, w->pending + 1, --w->pending_count * sizeof *w->pending);
+    }
+    w->pending[w->pending_count++] = (ons_pending){departure, micro_batch, event};
+}
+
+static ons_status *send_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    const ons_worker_channel *c = &x->w->channels[x->p->send_channel[index]];
+    follow_compute(x, c->stream);
+    ONS_TRY(put_message(x, &x->cut->sends[index], x->p->send_channel[index], micro_batch, send_message));
+    x->w->device->event_record(c->stream, x->p->sent[index]);
+    leave(x, index, micro_batch, x->p->sent[index]);
+    return NULL;
+}
+
+/* How many messages of each kind a channel's part brings in this flight. */
+static uint32_t times(const flight *x, ons_part part) {
+    if (part != ONS_PART_END) return x->f->micro_batches;
+    return !x->f->updates ? 0 : x->f->asynchronous ? x->f->micro_batches : 1;
+}
+
+static ons_status *receive_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
+    const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
+    if (micro_batch >= ring) {
+        w->device->stream_wait(c->stream, x->p->released[place]);
+        uint32_t swap = x->p->swap_of_receive[index];
+        if (swap != ONS_NO_POSITION)
+            w->device->stream_wait(c->stream,
+                                   x->p->out[swap * x->stage->slots + (micro_batch - ring) % x->stage->slots]);
+    }
+    ONS_TRY(put_message(x, &x->cut->receives[index], x->p->receive_channel[index], micro_batch, receive_message));
+    w->device->event_record(c->stream, x->p->arrived[place]);
+    return NULL;
+}
+
+/* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
+static ons_status *receive_ahead(const flight *x, uint32_t channel) {
+    const ons_cut_stage *cut = x->cut;
+    uint32_t number = 0, all = 0;
+    for (uint32_t i = 0; i < cut->receive_count; ++i) all += x->p->receive_channel[i] == channel;
+    uint32_t most = all * times(x, x->w->channels[channel].part);
+    for (uint32_t micro_batch = all == 0 ? 0 : x->w->asked[channel] / all; x->w->asked[channel] < most; ++micro_batch) {
+        number = micro_batch * all;
+        for (uint32_t i = 0; i < cut->receive_count; ++i) {
+            if (x->p->receive_channel[i] != channel) continue;
+            if (number++ < x->w->asked[channel]) continue;
+            if (micro_batch >= x->stage->rings[i] + x->w->given_back[i]) return NULL;
+            ONS_TRY(receive_value(x, i, micro_batch));
+            ++x->w->asked[channel];
+        }
+    }
+    return NULL;
+}
+
+static ons_status *release_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
+    x->w->device->event_record(x->w->compute, x->p->released[place]);
+    ++x->w->given_back[index];
+    return receive_ahead(x, x->p->receive_channel[index]);
+}
+
+static void await_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
+    x->w->device->stream_wait(x->w->compute, x->p->arrived[place]);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- copies
+ */
+
+static ons_status *put_copy(const flight *x, uint32_t index, uint32_t micro_batch, bool out) {
+    ons_worker *w = x->w;
+    const ons_cut_swap *swap = &x->cut->swaps[index];
+    ons_stream *stream = out ? w->swap_out : w->swap_in;
+    ons_turn turn = turn_of(x, out ? ONS_PART_FORWARD : ONS_PART_BACKWARD, micro_batch);
+    char *device = ons_program_address(x->stage->program, out ? swap->value : swap->back, &turn);
+    int64_t bytes = ons_stage_program_bytes(x->stage, swap->value);
+    char *host = (char *)w->host + x->p->host_offset[index] + micro_batch % x->stage->slots * ons_arena_align(bytes);
+    ons_job *job = NULL;
+    if (w->o.trace != NULL) {
+        ONS_TRY(new_job(x, &job));
+        fill_job(x, job, out ? ONS_PART_FORWARD : ONS_PART_BACKWARD, micro_batch);
+        job->first = out ? 0 : 1;
+        job->bytes = (size_t)bytes;
+        job->name = ons_graph_value(x->cut->graph, swap->value)->name;
+        job->track = out ? w->out_track : w->in_track;
+        w->device->launch(stream, begin_copy, job);
+    }
+    w->device->copy(stream, out ? host : device, out ? device : host, (size_t)bytes);
+    if (job != NULL) w->device->launch(stream, end_copy, job);
+    *(out ? &w->traffic.swapped_out_bytes : &w->traffic.swapped_in_bytes) += bytes;
+    return NULL;
+}
+
+static ons_status *copy_out(const flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_event *event = x->p->out[index * x->stage->slots + micro_batch % x->stage->slots];
+    follow_compute(x, x->w->swap_out);
+    ONS_TRY(put_copy(x, index, micro_batch, true));
+    x->w->device->event_record(x->w->swap_out, event);
+    leave(x, x->cut->send_count + index, micro_batch, event);
+    return NULL;
+}
+
+static ons_status *copy_in(const flight *x, uint32_t index, uint32_t micro_batch) {
+    follow_compute(x, x->w->swap_in);
+    x->w->device->stream_wait(x->w->swap_in, x->p->out[index * x->stage->slots + micro_batch % x->stage->slots]);
+    ONS_TRY(put_copy(x, index, micro_batch, false));
+    x->w->device->event_record(x->w->swap_in, x->p->in[index]);
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- parts
+ */
+
+/* What has left in earlier parts and must be gone at some position of this one; it is forgotten then. */
+static uint32_t collect_waits(const flight *x, ons_part part, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    uint32_t count = 0, kept = 0, slots = x->stage->slots;
+    for (uint32_t i = 0; i < w->pending_count; ++i) {
+        const ons_pending *pending = &w->pending[i];
+        const ons_departure *d = &x->stage->departures[pending->departure];
+        bool applies = d->conflict[part] != ONS_NO_POSITION &&
+                       (!d->of_slot || pending->micro_batch % slots == micro_batch % slots);
+        if (!applies) {
+            w->pending[kept++] = *pending;
+            continue;
+        }
+        uint32_t at = count++;
+        for (; at > 0 && w->waits[at - 1].position > d->conflict[part]; --at) w->waits[at] = w->waits[at - 1];
+        w->waits[at] = (ons_wait){d->conflict[part], pending->event};
+    }
+    w->pending_count = kept;
+    return count;
+}
+
+static ons_status *carry_out(const flight *x, const ons_mark *mark, uint32_t micro_batch) {
+    switch (mark->kind) {
+    case ONS_MARK_SEND: return send_value(x, mark->index, micro_batch);
+    case ONS_MARK_OUT: return copy_out(x, mark->index, micro_batch);
+    case ONS_MARK_RELEASE: return release_value(x, mark->index, micro_batch);
+    case ONS_MARK_IN: return copy_in(x, mark->index, micro_batch);
+    case ONS_MARK_AWAIT: await_value(x, mark->index, micro_batch); return NULL;
+    case ONS_MARK_BACK: x->w->device->stream_wait(x->w->compute, x->p->in[mark->index]); return NULL;
+    }
+    return NULL;
+}
+
+static ons_status *put_part(const flight *x, ons_part part, uint32_t micro_batch) {
+    const ons_stage_program *s = x->stage;
+    uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
+    uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
+    uint32_t waits = collect_waits(x, part, micro_batch);
+    while (wait < waits || mark < s->mark_end[part]) {
+        bool waiting =
+            wait < waits && (mark == s->mark_end[part] || x->w->waits[wait].position <= s->marks[mark].position);
+        uint32_t next = waiting ? x->w->waits[wait].position : s->marks[mark].position;
+        ONS_TRY(put_nodes(x, part, micro_batch, position, next));
+        position = next > position ? next : position;
+        if (waiting)
+            x->w->device->stream_wait(x->w->compute, x->w->waits[wait++].event);
+        else
+            ONS_TRY(carry_out(x, &s->marks[mark++], micro_batch));
+    }
+    return put_nodes(x, part, micro_batch, position, end);
+}
+
+/* Data of the model's inputs, and what a flight makes that the host reads. */
+static ons_status *put_action(const flight *x, const ons_action *action) {
+    const ons_flight *f = x->f;
+    switch (action->kind) {
+    case ONS_ACTION_FORWARD:
+        if (f->load != NULL) ONS_TRY(put_task(x, load_data, ONS_PART_FORWARD, action->micro_batch));
+        return put_part(x, ONS_PART_FORWARD, action->micro_batch);
+    case ONS_ACTION_BACKWARD:
+        if (f->load != NULL) ONS_TRY(put_task(x, load_data, ONS_PART_BACKWARD, action->micro_batch));
+        ONS_TRY(put_part(x, ONS_PART_BACKWARD, action->micro_batch));
+        return f->read == NULL ? NULL : put_task(x, read_results, ONS_PART_BACKWARD, action->micro_batch);
+    case ONS_ACTION_UPDATE: return f->updates ? put_part(x, ONS_PART_END, action->micro_batch) : NULL;
+    default:
+        return ons_status_new(ONS_UNSUPPORTED, "stage %u: the runtime does not carry out '%s' as an action of its own",
+                              action->stage, ons_action_name(action->kind));
+    }
+}
+
+/* Before another program uses the same memory everything of the last flight is gone. */
+static void settle(ons_worker *w) {
+    for (uint32_t i = 0; i < w->pending_count; ++i) w->device->stream_wait(w->compute, w->pending[i].event);
+    w->pending_count = 0;
+}
+
+static ons_status *put_actions(const flight *x) {
+    ons_worker *w = x->w;
+    memset(w->asked, 0, w->channel_count * sizeof *w->asked);
+    memset(w->given_back, 0, x->cut->receive_count * sizeof *w->given_back);
+    for (uint32_t i = 0; i < w->channel_count; ++i) {
+        if (w->channels[i].sends) continue;
+        follow_compute(x, w->channels[i].stream);
+        ONS_TRY(receive_ahead(x, i));
+    }
+    if (x->f->begins) ONS_TRY(put_part(x, ONS_PART_BEGIN, 0));
+    for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, &x->f->actions.items[i]));
+    return NULL;
+}
+
+ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
+    flight x = {.w = w, .f = f, .stage = f->program, .cut = f->program->cut};
+    x.p = ons_worker_find_program(w, f->program);
+    ONS_CHECK(x.p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
+    ons_status *status = put_actions(&x);
+    settle(w);
+    return status;
+}

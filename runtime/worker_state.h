@@ -1,0 +1,98 @@
+/* What a worker consists of: shared by worker.c (its life) and worker_flight.c (putting flights on the streams). */
+#ifndef ONSTAGE_RUNTIME_WORKER_STATE_H
+#define ONSTAGE_RUNTIME_WORKER_STATE_H
+
+#include "base/vector.h"
+#include "device/device.h"
+#include "runtime/worker.h"
+
+/* A channel to or from another stage, with the stream that serves it. */
+typedef struct ons_worker_channel {
+    uint32_t peer;
+    ons_part part;
+    bool sends;
+    ons_channel *channel;
+    ons_stream *stream;
+    ons_trace_track *track;
+} ons_worker_channel;
+
+/* A program with the events of what leaves and comes. */
+typedef struct ons_worker_program {
+    const ons_stage_program *stage;
+    ons_event **sent;     /* of each send */
+    ons_event **arrived;  /* of each receive and place of its ring, at ring_begin[receive] */
+    ons_event **released; /* likewise */
+    uint32_t *ring_begin;
+    ons_event **out; /* of each swap and slot */
+    ons_event **in;  /* of each swap */
+    uint32_t *send_channel, *receive_channel;
+    int64_t *host_offset;      /* of each swap, for each slot one behind the other */
+    uint32_t *swap_of_receive; /* what came and is copied to the host; ONS_NO_POSITION: it is not */
+} ons_worker_program;
+
+/* Something that has left and whose place must not be taken before it is gone. */
+typedef struct ons_pending {
+    uint32_t departure, micro_batch;
+    ons_event *event;
+} ons_pending;
+
+/* A wait of the compute stream within a part. */
+typedef struct ons_wait {
+    uint32_t position;
+    ons_event *event;
+} ons_wait;
+
+typedef struct ons_job ons_job;
+struct ons_job {
+    ons_worker *worker;
+    const ons_flight *flight;
+    const ons_stage_program *program;
+    uint32_t first, end; /* positions */
+    ons_part part;
+    uint32_t micro_batch;
+    ons_turn turn;
+    ons_step step;
+    /* messages and copies */
+    ons_channel *channel;
+    void *address;
+    size_t bytes;
+    const char *name;
+    ons_trace_track *track;
+};
+
+enum { ONS_JOBS_IN_BLOCK = 256 };
+typedef struct ons_job_block {
+    ons_job jobs[ONS_JOBS_IN_BLOCK];
+} ons_job_block;
+
+struct ons_worker {
+    ons_worker_options o;
+    ons_device *device;
+    ons_arena *arena;
+    ons_stream *compute, *swap_out, *swap_in; /* compute is the machine's */
+    ons_event *mark;                          /* places in the compute stream that others wait for */
+    ons_event *idle;
+    ons_worker_program *programs;
+    ons_worker_channel *channels;
+    uint32_t channel_count;
+    void *host;
+    int64_t host_bytes;
+    ons_trace_track *out_track, *in_track;
+    int64_t copy_begin[2]; /* of the copy that runs, for the trace */
+    ONS_VECTOR(ons_job_block *) blocks;
+    size_t jobs_used;
+    ons_worker_traffic traffic;
+    /* the flight that is being put on the streams */
+    ons_pending *pending;
+    uint32_t pending_count, pending_capacity;
+    ons_wait *waits;
+    uint32_t *asked;      /* [channel]: messages that have been asked for */
+    uint32_t *given_back; /* [receive]: places released */
+    /* the compute thread's */
+    ons_program_fault fault;
+    const ons_stage_program *faulty;
+};
+
+ons_worker_program *ons_worker_find_program(ons_worker *worker, const ons_stage_program *stage);
+
+#endif
