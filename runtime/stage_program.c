@@ -66,6 +66,7 @@ static ons_status *find_lifetimes(maker *m) {
     ONS_NEW(m->stays, arena, values);
     ONS_NEW(m->rings, arena, values);
     ONS_NEW(m->r->rings, arena, m->cut->receive_count + 1);
+    m->r->arrives = m->arrives;
     find_readers(m);
     for (ons_value_id id = 0; id < m->graph->values.count; ++id) /* data is put in when the part begins */
         if (m->first_reader[id] != ONS_NO_POSITION) m->arrives[id] = part_begin(m, part_of(m, m->first_reader[id]));
@@ -206,6 +207,10 @@ static ons_status *find_departures(maker *m) {
 
 /* ------------------------------------------------------------------------------------------------------------- program
  */
+
+bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part) {
+    return stage->arrives[input] == stage->cut->end[part - 1];
+}
 
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value) {
     const ons_liveness *l = ons_program_liveness(stage->program);

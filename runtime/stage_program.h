@@ -53,7 +53,8 @@ typedef struct ons_stage_program {
     const ons_cut_stage *cut;
     ons_program *program; /* the machine's */
     uint32_t slots, versions;
-    uint32_t *rings; /* of each receive: places that it is received into in turn */
+    uint32_t *rings;   /* of each receive: places that it is received into in turn */
+    uint32_t *arrives; /* of each value that is put in from outside: the position before which it must be there */
     ons_mark *marks;
     uint32_t mark_end[ONS_PART_COUNT];
     ons_departure *departures;
@@ -65,6 +66,10 @@ ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program
                                    ons_stage_program *result);
 void ons_stage_program_free(ons_stage_program *stage); /* a zeroed one is fine */
 
+/* Whether data for this input of the model is put in before the part. */
+bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part);
+
+/* Of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
 
 #endif

@@ -5,39 +5,95 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One way of micro-batches through the pipeline: whole ones, or what is left of the batch. */
+typedef struct leg {
+    ons_stepper *stepper;
+    const ons_unit *unit;
+    size_t first_row;
+    ons_flight flight;
+} leg;
+
+enum { WHOLE, REST, LEGS };
+
 struct ons_stepper {
     ons_stepper_options o;
+    ons_arena *arena;
     uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
-    uint64_t filled[ONS_FEED_SLOTS];  /* the step whose samples a slot holds; 0: none */
-    /* what the compute thread works on */
+    uint32_t most, least;             /* whole micro-batches of a step, and of an epoch's last one */
+    ons_action_list most_actions, least_actions, rest_actions;
+    uint64_t filled[ONS_FEED_SLOTS]; /* the step whose samples a slot holds; 0: none */
+    double *counted, *losses;        /* of each micro-batch, where each has an update of its own */
+    uint32_t version;                /* place of the newest weights */
+    /* the step that runs */
     ons_step step;
     int slot;
     size_t samples;
-    ons_program_fault fault;
+    leg legs[LEGS];
 };
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static bool is_asynchronous(const ons_stepper *s) { return ons_pipeline_is_asynchronous(&s->o.pipeline); }
+
+static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list) {
+    ons_pipeline pipeline = s->o.pipeline;
+    ons_action_list *lists;
+    pipeline.micro_batches = micro_batches;
+    if (micro_batches == 0) return NULL;
+    ONS_TRY(ons_pipeline_actions(&pipeline, s->arena, &lists));
+    *list = lists[s->o.stage];
+    return NULL;
+}
+
+static ons_status *set_up(ons_stepper *s) {
+    const ons_stepper_options *o = &s->o;
+    uint64_t samples = o->order.count;
+    s->usable = o->rest.program != NULL ? samples : samples - samples % o->full.rows;
+    ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
+              "the model was exported for batches of %zu samples, the data has only %" PRIu64, o->full.rows, samples);
+    s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
+    s->step.seed = o->order.seed;
+    s->most = (uint32_t)(o->batch / o->full.rows);
+    s->least = (uint32_t)(s->usable % o->batch / o->full.rows);
+    ONS_NEW(s->counted, s->arena, s->most + 2);
+    ONS_NEW(s->losses, s->arena, s->most + 2);
+    ONS_TRY(list_actions(s, s->most, &s->most_actions));
+    ONS_TRY(list_actions(s, s->least, &s->least_actions));
+    if (o->actions != NULL) s->most_actions = *o->actions;
+    return list_actions(s, 1, &s->rest_actions);
+}
 
 ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **result) {
     ons_stepper *s = calloc(1, sizeof *s);
     if (s == NULL) return ons_status_out_of_memory();
     s->o = *options;
-    uint64_t samples = options->order.count;
-    s->usable = options->rest.program != NULL ? samples : samples - samples % options->full.rows;
-    s->steps_per_epoch = (s->usable + options->batch - 1) / options->batch;
-    s->step.seed = options->order.seed;
+    s->arena = ons_arena_new();
+    ons_status *status = s->arena == NULL ? ons_status_out_of_memory() : set_up(s);
+    if (status != NULL) {
+        ons_stepper_free(s);
+        return status;
+    }
     *result = s;
-    if (s->usable > 0) return NULL;
-    ons_status *status = ons_status_new(ONS_INVALID_DATA,
-                                        "the model was exported for batches of %zu samples, the data has only %" PRIu64,
-                                        options->full.rows, samples);
-    free(s);
-    return status;
+    return NULL;
 }
 
-void ons_stepper_free(ons_stepper *stepper) { free(stepper); }
+void ons_stepper_free(ons_stepper *s) {
+    if (s == NULL) return;
+    ons_arena_free(s->arena);
+    free(s);
+}
 
 uint64_t ons_stepper_steps_per_epoch(const ons_stepper *s) { return s->steps_per_epoch; }
 
 uint64_t ons_stepper_dropped(const ons_stepper *s) { return s->o.order.count - s->usable; }
+
+uint32_t ons_stepper_version(const ons_stepper *s) { return s->version; }
+
+void ons_stepper_rewind(ons_stepper *s) { s->version = 0; }
+
+/* ---------------------------------------------------------------------------------------------------------------- data
+ */
 
 /* How many samples step `step` takes. */
 static size_t sample_count(const ons_stepper *s, uint64_t step) {
@@ -58,17 +114,16 @@ static ons_status *fetch(ons_stepper *s, uint64_t step) {
     return NULL;
 }
 
-/* Targets of the step that count, whichever micro-batch they fall into. */
-static ons_status *count_targets(ons_stepper *s, int slot, size_t samples, double *counted) {
+/* Targets that count among some samples of the step. */
+static ons_status *count_targets(const ons_stepper *s, size_t first, size_t samples, double *counted) {
     *counted = (double)samples;
     if (s->o.target_field == ONS_NO_FIELD) return NULL;
-    const ons_feed_field *target = &s->o.feed->fields[s->o.target_field];
     if (!s->o.counts_classes) {
-        *counted *= (double)ons_shape_elements(&target->sample.shape);
+        *counted *= (double)ons_shape_elements(&s->o.target_sample.shape);
         return NULL;
     }
     uint64_t count;
-    ONS_TRY(ons_dataset_count_targets(s->o.feed->dataset, target->field, s->o.feed->rows[slot], samples,
+    ONS_TRY(ons_dataset_count_targets(s->o.feed->dataset, s->o.target_field, s->o.feed->rows[s->slot] + first, samples,
                                       s->o.ignore_index, &count));
     ONS_CHECK(count > 0, ONS_INVALID_DATA,
               "step %" PRIu64 ": none of its targets counts, all are --ignore-index %" PRId64, s->step.step,
@@ -77,46 +132,116 @@ static ons_status *count_targets(ons_stepper *s, int slot, size_t samples, doubl
     return NULL;
 }
 
-static void run_part(ons_stepper *s, const ons_unit *unit, ons_part part) {
-    const ons_run run = {
-        .step = &s->step, .observer = s->o.observer, .context = s->o.observer_context, .fault = &s->fault};
-    if (s->fault.fault.problem == NULL) ons_program_run(unit->program, part, &run);
+/* Of the whole step, whichever micro-batch they fall into; asynchronously each micro-batch is an update of its own. */
+static ons_status *count_all_targets(ons_stepper *s) {
+    ONS_TRY(count_targets(s, 0, s->samples, &s->step.counted_targets));
+    size_t rows = s->o.full.rows;
+    for (size_t first = 0, i = 0; is_asynchronous(s) && first < s->samples; first += rows, ++i)
+        ONS_TRY(count_targets(s, first, s->samples - first < rows ? s->samples - first : rows, &s->counted[i]));
+    return NULL;
 }
 
-static void run_micro_batch(ons_stepper *s, const ons_unit *unit, size_t first_row) {
-    for (uint32_t i = 0; i < s->o.feed->field_count; ++i) {
-        void *address = ons_program_address(unit->program, unit->inputs[i], NULL);
+/* ---------------------------------------------------------------------------------------------------------------- step
+ */
+
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+    const leg *l = context;
+    const ons_feed *feed = l->stepper->o.feed;
+    for (uint32_t i = 0; i < feed->field_count; ++i) {
+        ons_value_id input = l->unit->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(l->unit->stage, input, part)) continue;
+        void *address = ons_program_address(l->unit->program, input, turn);
         if (address != NULL)
-            memcpy(address, ons_feed_sample(s->o.feed, s->slot, i, first_row), unit->rows * s->o.feed->fields[i].bytes);
+            memcpy(address, ons_feed_sample(feed, l->stepper->slot, i, l->first_row + micro_batch * l->unit->rows),
+                   l->unit->rows * feed->fields[i].bytes);
     }
-    s->step.sample_share = (double)unit->rows / (double)s->samples;
-    run_part(s, unit, ONS_PART_FORWARD);
-    run_part(s, unit, ONS_PART_BACKWARD);
-    ++s->step.micro_batch;
 }
 
-/* The compute thread's part of a step: whole micro-batches, then what is left. */
-static void run_step(void *argument, uintptr_t native) {
-    (void)native;
-    ons_stepper *s = argument;
-    size_t whole = s->samples / s->o.full.rows;
+/* Of an asynchronous pipeline: its losses do not add up by themselves. */
+static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn) {
+    const leg *l = context;
+    uint32_t number = l->flight.step.micro_batch + micro_batch;
+    l->stepper->losses[number] = ons_program_scalar(l->unit->program, l->unit->loss, turn);
+}
+
+/* Of an asynchronous pipeline, in which every micro-batch is an update. */
+static uint64_t updates_before(const ons_stepper *s) {
+    uint64_t of_epoch = (s->usable + s->o.full.rows - 1) / s->o.full.rows, done = s->step.step - 1;
+    return done / s->steps_per_epoch * of_epoch + done % s->steps_per_epoch * s->most;
+}
+
+static uint32_t make_leg(ons_stepper *s, const ons_unit *unit, uint32_t done, uint32_t count, bool last, leg *l) {
+    const ons_action_list *actions = unit == &s->o.rest ? &s->rest_actions
+                                     : count == s->most ? &s->most_actions
+                                                        : &s->least_actions;
+    *l = (leg){.stepper = s, .unit = unit, .first_row = done * s->o.full.rows};
+    l->flight = (ons_flight){
+        .program = unit->stage,
+        .actions = *actions,
+        .micro_batches = count,
+        .begins = true,
+        .updates = last || is_asynchronous(s),
+        .asynchronous = is_asynchronous(s),
+        .version = s->version + done,
+        .step = s->step,
+        .update = is_asynchronous(s) ? updates_before(s) + done + 1 : s->step.step,
+        .counted_targets = is_asynchronous(s) ? s->counted + done : NULL,
+        .load = load,
+        .read = is_asynchronous(s) && unit->loss != ONS_NONE ? read_loss : NULL,
+        .context = l,
+        .observer = s->o.observer,
+        .observer_context = s->o.observer_context,
+    };
+    l->flight.step.micro_batch = done;
+    l->flight.step.sample_share = is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
+    return done + count;
+}
+
+/* Whole micro-batches, then what is left. */
+static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
+    uint32_t whole = (uint32_t)(s->samples / s->o.full.rows), done = 0;
     bool rest = s->samples % s->o.full.rows != 0;
-    s->step.micro_batch = 0;
-    if (whole > 0) run_part(s, &s->o.full, ONS_PART_BEGIN);
-    for (size_t i = 0; i < whole; ++i) run_micro_batch(s, &s->o.full, i * s->o.full.rows);
-    if (rest) {
-        run_part(s, &s->o.rest, ONS_PART_BEGIN);
-        run_micro_batch(s, &s->o.rest, whole * s->o.full.rows);
+    if (whole > 0) {
+        done = make_leg(s, &s->o.full, 0, whole, !rest, &s->legs[WHOLE]);
+        ONS_TRY(ons_worker_launch(s->o.worker, &s->legs[WHOLE].flight));
     }
-    run_part(s, rest ? &s->o.rest : &s->o.full, ONS_PART_END);
+    if (rest) {
+        done = make_leg(s, &s->o.rest, done, 1, true, &s->legs[REST]);
+        ONS_TRY(ons_worker_launch(s->o.worker, &s->legs[REST].flight));
+    }
+    *micro_batches = done;
+    return NULL;
 }
 
-static ons_status *fault_status(const ons_stepper *s, const ons_unit *unit, uint64_t step) {
-    const ons_fault *fault = &s->fault.fault;
-    const ons_graph *graph = ons_program_graph(unit->program);
-    const char *node = s->fault.node == ONS_NONE ? "" : ons_graph_node(graph, s->fault.node)->name;
+static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
+    const ons_fault *fault = &found->fault;
+    const char *node = found->node == ONS_NONE ? "" : ons_graph_node(where->cut->graph, found->node)->name;
     return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
                           step, node, fault->problem, fault->index, fault->value);
+}
+
+static double loss_of(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches) {
+    if (last->loss == ONS_NONE) return NAN;
+    if (!is_asynchronous(s)) return ons_program_scalar(last->program, last->loss, NULL);
+    double sum = 0;
+    for (uint32_t i = 0; i < micro_batches; ++i) sum += s->losses[i] * s->counted[i];
+    return sum / s->step.counted_targets;
+}
+
+static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches, ons_step_result *result) {
+    ons_program_fault fault;
+    const ons_stage_program *where;
+    ONS_TRY(ons_worker_wait(s->o.worker, &fault, &where));
+    if (fault.fault.problem != NULL) return fault_status(&fault, where, step);
+    const ons_unit *last = s->samples % s->o.full.rows != 0 ? &s->o.rest : &s->o.full;
+    if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
+    *result = (ons_step_result){
+        .loss = loss_of(s, last, micro_batches),
+        .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm, NULL),
+        .samples = s->samples,
+        .last = last,
+    };
+    return NULL;
 }
 
 ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate, bool last_step,
@@ -126,19 +251,14 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate,
     s->samples = sample_count(s, step);
     s->step.step = step;
     s->step.learning_rate = (float)learning_rate;
-    s->fault = (ons_program_fault){.node = ONS_NONE};
-    ONS_TRY(count_targets(s, s->slot, s->samples, &s->step.counted_targets));
-    ons_machine_launch(s->o.machine, run_step, s);
-    ons_status *ahead = last_step ? NULL : fetch(s, step + 1);
-    ons_machine_wait(s->o.machine);
-    ONS_TRY(ahead);
-    const ons_unit *last = s->samples % s->o.full.rows != 0 ? &s->o.rest : &s->o.full;
-    if (s->fault.fault.problem != NULL) return fault_status(s, last, step);
-    *result = (ons_step_result){
-        .loss = ons_program_scalar(last->program, last->loss, NULL),
-        .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm, NULL),
-        .samples = s->samples,
-        .last = last,
-    };
-    return NULL;
+    ONS_TRY(count_all_targets(s));
+    uint32_t micro_batches = 0;
+    ons_status *launched = launch(s, &micro_batches);
+    ons_status *ahead = launched != NULL || last_step ? NULL : fetch(s, step + 1);
+    ons_status *finished = finish(s, step, micro_batches, result);
+    if (launched != NULL || finished != NULL) ons_status_free(ahead);
+    if (launched != NULL) ons_status_free(finished);
+    ONS_TRY(launched);
+    ONS_TRY(finished);
+    return ahead;
 }

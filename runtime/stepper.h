@@ -1,18 +1,21 @@
 /* Runs training steps of one stage: which samples a step takes, in which micro-batches, and what comes out.
  *
  * Step k (from 1) of a run is a pure function of k: its epoch, its samples and their order, its random numbers. So a
- * resumed run needs no more than the number of the last step.
+ * resumed run needs no more than the number of the last step, and the stages of a pipeline need not tell each other
+ * which samples they work on.
  */
 #ifndef ONSTAGE_RUNTIME_STEPPER_H
 #define ONSTAGE_RUNTIME_STEPPER_H
 
 #include "runtime/feed.h"
-#include "runtime/machine.h"
 #include "runtime/order.h"
+#include "runtime/worker.h"
 
-/* A training program for micro-batches of `rows` samples. */
+/* A program for micro-batches of `rows` samples. Of a pipeline, one stage's share; what other stages have is ONS_NONE.
+ */
 typedef struct ons_unit {
     ons_program *program;
+    const ons_stage_program *stage; /* where a worker runs it */
     size_t rows;
     const ons_value_id *inputs;  /* of each of the feed's fields */
     ons_value_id loss;           /* float32 or float64 scalar: of the whole step, once its last micro-batch has run */
@@ -21,14 +24,18 @@ typedef struct ons_unit {
 } ons_unit;
 
 typedef struct ons_stepper_options {
-    ons_machine *machine;
-    ons_feed *feed; /* holds at least `batch` rows */
+    ons_worker *worker;
+    ons_pipeline pipeline; /* micro_batches is not looked at */
+    uint32_t stage;
+    const ons_action_list *actions; /* for as many micro-batches as a whole step has; NULL: the schedule's own */
+    ons_feed *feed;                 /* holds at least `batch` rows */
     ons_unit full;
     ons_unit rest; /* for what is left of the last batch; program NULL: that is dropped */
     size_t batch;  /* samples of a step; a multiple of full.rows */
     ons_order order;
-    uint32_t target_field; /* of the feed; ONS_NO_FIELD: every sample counts as one target */
-    bool counts_classes;   /* targets equal to ignore_index do not count */
+    uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
+    ons_type target_sample;
+    bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
     ons_node_observer *observer; /* may be NULL; called by the compute thread */
     void *observer_context;
@@ -44,8 +51,8 @@ uint64_t ons_stepper_steps_per_epoch(const ons_stepper *stepper);
 uint64_t ons_stepper_dropped(const ons_stepper *stepper);
 
 typedef struct ons_step_result {
-    double loss;
-    double norm; /* NaN where not computed */
+    double loss; /* NaN: of another stage */
+    double norm; /* NaN where not computed, or of another stage */
     size_t samples;
     const ons_unit *last; /* the program whose end ran: where to read the squares */
 } ons_step_result;
@@ -53,5 +60,10 @@ typedef struct ons_step_result {
 /* `last_step`: no step comes after it, so nothing is fetched ahead. */
 ons_status *ons_stepper_run(ons_stepper *stepper, uint64_t step, double learning_rate, bool last_step,
                             ons_step_result *result);
+
+/* The place of the newest weights among their versions; 0 where updates are synchronous. `rewind`: they have been
+ * copied to the first place. */
+uint32_t ons_stepper_version(const ons_stepper *stepper);
+void ons_stepper_rewind(ons_stepper *stepper);
 
 #endif
