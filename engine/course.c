@@ -1,37 +1,11 @@
+#include "engine/course.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/trainer.h"
-
-/* The dataset field that feeds input `index` of a stage graph, and the sample that the model wants of it. */
-static ons_status *describe_field(const ons_model *model, const ons_course *course, uint32_t index,
-                                  ons_feed_field *field) {
-    const ons_stage_graph *stage = &course->full;
-    bool target = index >= model->graph->inputs.count;
-    const char *name =
-        target ? ONS_TARGET_FIELD : ons_graph_value(model->graph, model->graph->inputs.items[index])->name;
-    ons_type type = ons_graph_value(stage->graph, stage->inputs[index])->type;
-    ONS_CHECK(type.shape.rank > 0, ONS_UNSUPPORTED, "model input '%s' is a scalar: it has no axis for samples", name);
-    field->field = ons_dataset_find(course->dataset, name);
-    field->sample = (ons_type){.dtype = type.dtype, .shape = ons_shape_make(type.shape.rank - 1, type.shape.dims + 1)};
-    return NULL;
-}
-
-static ons_status *build_feed(const ons_course_options *o, ons_course *course) {
-    uint32_t count = course->full.input_count;
-    ons_feed_field *fields = calloc(count + 1, sizeof *fields);
-    if (fields == NULL) return ons_status_out_of_memory();
-    ons_status *status = NULL;
-    for (uint32_t i = 0; status == NULL && i < count; ++i) status = describe_field(o->model, course, i, &fields[i]);
-    if (status == NULL) status = ons_feed_init(&course->feed, course->dataset, fields, count, o->batch);
-    free(fields);
-    course->target_field = course->full.target == ONS_NONE ? ONS_NO_FIELD : count - 1;
-    return status;
-}
-
-static ons_status *build_unit(const ons_course_options *o, const ons_course *course, int64_t rows,
-                              ons_stage_graph *stage, ons_unit *unit) {
-    ons_stage_graph_options options = {
+static ons_status *build_graph(const ons_course_options *o, const ons_course *course, int64_t rows,
+                               ons_stage_graph *stage) {
+    const ons_stage_graph_options options = {
         .model = o->model,
         .config = o->config,
         .dataset = course->dataset,
@@ -39,49 +13,201 @@ static ons_status *build_unit(const ons_course_options *o, const ons_course *cou
         .training = o->training,
         .repeats = o->repeats,
     };
-    ONS_TRY(ons_stage_graph_build(&options, stage));
-    ons_program_options program = {.repeats = o->repeats, .kept = stage->kept, .kept_count = stage->kept_count};
-    *unit = (ons_unit){.rows = (size_t)rows};
-    ONS_TRY(ons_machine_add(o->machine, stage->graph, &program, &unit->program));
-    unit->inputs = stage->inputs;
-    unit->loss = stage->loss;
-    unit->norm = stage->update.norm;
-    unit->squares = stage->squares;
-    return NULL;
+    return ons_stage_graph_build(&options, stage);
 }
 
 ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
-    ONS_TRY(build_unit(o, course, o->rows, &course->full, &course->full_unit));
-    if (o->rest > 0) ONS_TRY(build_unit(o, course, o->rest, &course->rest, &course->rest_unit));
-    ONS_TRY(build_feed(o, course));
-    if (course->full.loss != ONS_NONE) {
-        ons_loss_options loss;
-        ONS_TRY(ons_config_loss(o->config, &loss));
-        course->counts_classes = ons_loss_counts_classes(loss.role);
-    }
+    ONS_TRY(build_graph(o, course, o->rows, &course->full));
+    if (o->rest > 0) ONS_TRY(build_graph(o, course, o->rest, &course->rest));
+    if (course->full.loss == ONS_NONE) return NULL;
+    ons_loss_options loss;
+    ONS_TRY(ons_config_loss(o->config, &loss));
+    course->counts_classes = ons_loss_counts_classes(loss.role);
     return NULL;
 }
 
+static ons_status *cut_whole(const ons_model *model, bool repeats, const ons_stage_graph *stage, ons_cut *cut) {
+    if (stage->graph == NULL) return NULL;
+    uint32_t *stages = calloc(stage->graph->nodes.count + 1, sizeof *stages);
+    if (stages == NULL) return ons_status_out_of_memory();
+    const ons_cut_options options = {
+        .whole = stage->graph,
+        .registry = model->registry,
+        .repeats = repeats,
+        .stage_of_node = stages,
+        .stages = 1,
+        .kept = stage->kept,
+        .kept_count = stage->kept_count,
+    };
+    ons_status *status = ons_cut_make(&options, cut);
+    free(stages);
+    return status;
+}
+
+ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, ons_course *course) {
+    ONS_TRY(cut_whole(model, repeats, &course->full, &course->full_cut));
+    return cut_whole(model, repeats, &course->rest, &course->rest_cut);
+}
+
 void ons_course_free(ons_course *course) {
+    ons_cut_free(&course->full_cut);
+    ons_cut_free(&course->rest_cut);
     ons_stage_graph_free(&course->full);
     ons_stage_graph_free(&course->rest);
-    ons_feed_free(&course->feed);
     ons_dataset_free(course->dataset);
     *course = (ons_course){0};
 }
 
-ons_evaluator_options ons_course_evaluator(const ons_course *course, ons_machine *machine, const ons_config *config) {
+/* The sample that the model wants of its input `index`: its type without the axis of samples. */
+static ons_type sample_of(const ons_stage_graph *stage, uint32_t index) {
+    const ons_type *type = &ons_graph_value(stage->graph, stage->inputs[index])->type;
+    if (type->shape.rank == 0) return *type;
+    return (ons_type){.dtype = type->dtype, .shape = ons_shape_make(type->shape.rank - 1, type->shape.dims + 1)};
+}
+
+uint32_t ons_course_target(const ons_course *course, ons_type *sample) {
+    if (course->full.target == ONS_NONE) return ONS_NO_FIELD;
+    *sample = sample_of(&course->full, course->full.input_count - 1);
+    return ons_dataset_find(course->dataset, ONS_TARGET_FIELD);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- shares
+ */
+
+static ons_value_id share_of(const ons_cut_stage *cut, ons_value_id value) {
+    return value == ONS_NONE ? ONS_NONE : cut->value_of[value];
+}
+
+/* What the host reads is read where it is made, not where it is received. */
+static ons_value_id made_here(const ons_cut_stage *cut, ons_value_id value) {
+    ons_value_id own = share_of(cut, value);
+    for (uint32_t i = 0; i < cut->receive_count; ++i)
+        if (cut->receives[i].value == own) return ONS_NONE;
+    return own;
+}
+
+static ons_status *copy_ids(const ons_cut_stage *cut, ons_arena *arena, const ons_value_id *ids, size_t count,
+                            ons_value_id (*find)(const ons_cut_stage *cut, ons_value_id value), ons_value_id **own) {
+    ONS_NEW(*own, arena, count + 1);
+    for (size_t i = 0; i < count; ++i) (*own)[i] = find(cut, ids[i]);
+    return NULL;
+}
+
+static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_stage *cut, const ons_share *share,
+                                 const uint32_t *fields, ons_share_unit *u) {
+    ons_arena *arena = u->stage.arena;
+    ons_value_id *inputs, *squares = NULL;
+    ONS_NEW(inputs, arena, share->feed.field_count + 1);
+    for (uint32_t i = 0; i < share->feed.field_count; ++i) inputs[i] = share_of(cut, whole->inputs[fields[i]]);
+    if (whole->squares != NULL)
+        ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
+    if (whole->outputs != NULL)
+        ONS_TRY(copy_ids(cut, arena, whole->outputs, whole->output_count, made_here, &u->outputs));
+    u->prediction = made_here(cut, whole->prediction);
+    u->unit = (ons_unit){
+        .program = u->stage.program,
+        .stage = &u->stage,
+        .rows = (size_t)whole->rows,
+        .inputs = inputs,
+        .loss = made_here(cut, whole->loss),
+        .norm = made_here(cut, whole->update.norm),
+        .squares = squares,
+    };
+    return NULL;
+}
+
+static ons_status *build_program(const ons_share_options *o, const ons_stage_graph *whole, const ons_cut *cut,
+                                 ons_share_unit *u) {
+    const ons_cut_stage *own = &cut->stages[o->stage];
+    ons_value_id *kept;
+    ONS_TRY(copy_ids(own, cut->arena, whole->kept, whole->kept_count, made_here, &kept));
+    const ons_stage_program_options options = {
+        .cut = own,
+        .registry = o->model->registry,
+        .repeats = o->repeats,
+        .kept = kept,
+        .kept_count = whole->kept_count,
+        .stage = o->stage,
+        .in_flight = o->in_flight,
+        .micro_batches = o->micro_batches,
+        .versions = o->versions,
+    };
+    return ons_stage_program_make(o->machine, &options, &u->stage);
+}
+
+/* The inputs of the model that this stage reads, in either program. */
+static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
+    const ons_course *c = o->course;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->full.input_count; ++i) {
+        bool reads = c->full_cut.stages[o->stage].value_of[c->full.inputs[i]] != ONS_NONE;
+        if (c->rest.graph != NULL)
+            reads = reads || c->rest_cut.stages[o->stage].value_of[c->rest.inputs[i]] != ONS_NONE;
+        if (reads) fields[count++] = i;
+    }
+    return count;
+}
+
+static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields, uint32_t count, ons_share *share) {
+    const ons_graph *imported = o->model->graph;
+    ons_feed_field *described = calloc(count + 1, sizeof *described);
+    if (described == NULL) return ons_status_out_of_memory();
+    ons_status *status = NULL;
+    share->target_field = ONS_NO_FIELD;
+    for (uint32_t i = 0; status == NULL && i < count; ++i) {
+        bool target = fields[i] >= imported->inputs.count;
+        const char *name =
+            target ? ONS_TARGET_FIELD : ons_graph_value(imported, imported->inputs.items[fields[i]])->name;
+        const ons_stage_graph *whole = &o->course->full;
+        if (ons_graph_value(whole->graph, whole->inputs[fields[i]])->type.shape.rank == 0)
+            status = ons_status_new(ONS_UNSUPPORTED, "model input '%s' is a scalar: it has no axis for samples", name);
+        described[i] = (ons_feed_field){.field = ons_dataset_find(o->course->dataset, name),
+                                        .sample = sample_of(whole, fields[i])};
+        if (target) share->target_field = i;
+    }
+    if (status == NULL) status = ons_feed_init(&share->feed, o->course->dataset, described, count, o->batch);
+    free(described);
+    return status;
+}
+
+static ons_status *build(const ons_share_options *o, uint32_t *fields, ons_share *share) {
+    const ons_course *c = o->course;
+    ONS_TRY(build_program(o, &c->full, &c->full_cut, &share->full));
+    if (c->rest.graph != NULL) ONS_TRY(build_program(o, &c->rest, &c->rest_cut, &share->rest));
+    ONS_TRY(build_feed(o, fields, list_fields(o, fields), share));
+    ONS_TRY(describe_unit(&c->full, &c->full_cut.stages[o->stage], share, fields, &share->full));
+    if (c->rest.graph == NULL) return NULL;
+    return describe_unit(&c->rest, &c->rest_cut.stages[o->stage], share, fields, &share->rest);
+}
+
+ons_status *ons_share_build(const ons_share_options *options, ons_share *share) {
+    uint32_t *fields = calloc(options->course->full.input_count + 1, sizeof *fields);
+    if (fields == NULL) return ons_status_out_of_memory();
+    ons_status *status = build(options, fields, share);
+    free(fields);
+    return status;
+}
+
+void ons_share_free(ons_share *share) {
+    ons_stage_program_free(&share->full.stage);
+    ons_stage_program_free(&share->rest.stage);
+    ons_feed_free(&share->feed);
+    *share = (ons_share){0};
+}
+
+ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_machine *machine,
+                                          const ons_config *config) {
     return (ons_evaluator_options){
         .machine = machine,
-        .feed = (ons_feed *)&course->feed,
-        .full = course->full_unit,
-        .rest = course->rest_unit,
+        .feed = (ons_feed *)&share->feed,
+        .full = share->full.unit,
+        .rest = share->rest.unit,
         .samples = ons_dataset_count(course->dataset),
-        .target_field = course->target_field,
+        .target_field = share->target_field,
         .counts_classes = course->counts_classes,
         .ignore_index = (int64_t)config->ignore_index.value,
-        .full_prediction = course->full.prediction,
-        .rest_prediction = course->rest.prediction,
+        .full_prediction = share->full.prediction,
+        .rest_prediction = share->rest.prediction,
         .class_axis = course->full.class_axis,
     };
 }

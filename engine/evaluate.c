@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/course.h"
 #include "engine/results.h"
-#include "engine/trainer.h"
 #include "runtime/npy.h"
 
 /* One --output: a file that grows batch by batch. */
@@ -19,6 +19,8 @@ typedef struct evaluation {
     const ons_config *config;
     ons_machine *machine;
     ons_course course;
+    ons_share share;
+    size_t batch;
     int64_t used; /* samples that are evaluated */
     output_file *files;
     size_t file_count;
@@ -30,7 +32,7 @@ static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
     int64_t samples = (int64_t)ons_dataset_count(e->course.dataset);
     o->rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
     o->rest = batching.fixed ? 0 : samples % o->rows;
-    o->batch = (size_t)o->rows;
+    e->batch = (size_t)o->rows;
     e->used = batching.fixed ? samples - samples % o->rows : samples;
     return NULL;
 }
@@ -45,9 +47,21 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_cpu_device_new(cap, e->config->pin, &device));
     ONS_TRY(ons_machine_new(device, e->model->registry, threads, &e->machine));
     ONS_TRY(ons_open_training_data(e->model, e->config, &e->course.dataset));
-    ons_course_options options = {.model = e->model, .config = e->config, .machine = e->machine};
+    ons_course_options options = {.model = e->model, .config = e->config};
     ONS_TRY(choose_rows(e, &options));
     ONS_TRY(ons_course_build(&options, &e->course));
+    ONS_TRY(ons_course_cut_whole(e->model, false, &e->course));
+    const uint32_t in_flight = 1;
+    const ons_share_options share = {
+        .model = e->model,
+        .course = &e->course,
+        .machine = e->machine,
+        .batch = e->batch,
+        .in_flight = &in_flight,
+        .micro_batches = 1,
+        .versions = 1,
+    };
+    ONS_TRY(ons_share_build(&share, &e->share));
     ONS_TRY(ons_check_memory_cap(e->machine, cap));
     return ons_machine_start(e->machine);
 }
@@ -83,9 +97,9 @@ static ons_status *open_outputs(evaluation *e) {
 
 static ons_status *write_batch(void *context, const ons_unit *unit, size_t first, size_t samples) {
     evaluation *e = context;
-    const ons_stage_graph *stage = unit->program == e->course.full_unit.program ? &e->course.full : &e->course.rest;
+    const ons_share_unit *own = unit->program == e->share.full.unit.program ? &e->share.full : &e->share.rest;
     for (size_t i = 0; i < e->file_count; ++i) {
-        ons_value_id output = stage->outputs[e->files[i].index];
+        ons_value_id output = own->outputs[e->files[i].index];
         ONS_TRY(ons_npy_write_rows(e->files[i].writer, ons_program_address(unit->program, output, NULL), samples));
     }
     return NULL;
@@ -110,7 +124,7 @@ static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons
     ONS_TRY(ons_check_results(e->model, e->config));
     ONS_TRY(prepare(e));
     ons_status *status = open_outputs(e);
-    ons_evaluator_options options = ons_course_evaluator(&e->course, e->machine, e->config);
+    ons_evaluator_options options = ons_share_evaluator(&e->share, &e->course, e->machine, e->config);
     options.read = write_batch;
     options.read_context = e;
     options.progress = progress;
@@ -131,6 +145,7 @@ ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_p
     evaluation e = {.model = model, .config = config};
     ons_status *status = run(&e, progress, context, result);
     ons_machine_free(e.machine);
+    ons_share_free(&e.share);
     ons_course_free(&e.course);
     return ons_status_at(status, "%s", model->path);
 }

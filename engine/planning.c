@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/planning_subject.h"
+#include "engine/problem.h"
 #include "engine/results.h"
 #include "planner/cost_file.h"
 #include "planner/workload_scale.h"
@@ -16,62 +17,8 @@ static const ons_workload *work_of(const ons_planning *p) {
 
 /* ---------------------------------------------------------------------------------------------------------- problem */
 
-static ons_status *unknown(const char *option, const char *value, const char *names) {
-    return ons_status_new(ONS_INVALID_ARGUMENT, "--%s: there is no '%s'; take one of%s", option, value, names);
-}
-
-/* " a b c": what is after the list's own names. */
-static const char *partition_names(ons_arena *arena) {
-    const char *text = "";
-    for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL && text != NULL; ++s)
-        text = ons_arena_format(arena, "%s %s", text, (*s)->name);
-    return text == NULL ? "" : text;
-}
-
-static const char *memory_names(ons_arena *arena) {
-    const char *text = "";
-    for (const ons_memory_strategy *const *s = ons_memory_strategies; *s != NULL && text != NULL; ++s)
-        text = ons_arena_format(arena, "%s %s", text, (*s)->name);
-    return text == NULL ? "" : text;
-}
-
-static ons_status *choose_strategies(ons_planning *p) {
-    const ons_config *c = p->config;
-    p->strategy = ons_partition_strategy_find(c->partition);
-    if (p->strategy == NULL) return unknown("partition", c->partition, partition_names(p->arena));
-    p->problem.memory = ons_memory_strategy_find(c->memory_strategy);
-    if (p->problem.memory == NULL) return unknown("memory-strategy", c->memory_strategy, memory_names(p->arena));
-    return ons_pipeline_parse(c->pipeline, &p->problem.pipeline.kind);
-}
-
-/* --memory, or all that the device has; either way the libraries' share comes off it. */
-static ons_status *choose_capacity(ons_planning *p) {
-    char cap[ONS_BYTES_TEXT], reserve[ONS_BYTES_TEXT];
-    int64_t bytes;
-    ONS_TRY(ons_config_memory(p->config, &bytes));
-    if (bytes == 0) bytes = p->profile.memory_bytes;
-    if (bytes == 0) return NULL; /* no device, no limit */
-    ONS_CHECK(bytes > p->profile.reserve_bytes, ONS_OUT_OF_MEMORY,
-              "--memory %s is less than the %s that the device's own libraries take",
-              ons_bytes_print((double)bytes, cap), ons_bytes_print((double)p->profile.reserve_bytes, reserve));
-    p->problem.capacity_bytes = bytes - p->profile.reserve_bytes;
-    return NULL;
-}
-
 static ons_status *pose(ons_planning *p) {
-    ONS_TRY(choose_strategies(p));
-    const char *device = p->config->profile != NULL ? p->config->profile : p->config->device_profile;
-    p->profile = (ons_device_profile){.title = "a device without limits"};
-    if (p->config->cost_graph == NULL || device != NULL)
-        ONS_TRY(ons_device_profile_load(device == NULL ? ons_config_device_profile(p->config) : device, p->arena,
-                                        &p->profile));
-    ONS_TRY(choose_capacity(p));
-    p->problem.link_bandwidth = p->profile.link_bandwidth;
-    p->problem.link_latency = p->profile.link_latency;
-    p->problem.host_bandwidth = p->profile.host_bandwidth;
-    p->problem.host_latency = p->profile.host_latency;
-    p->problem.pipeline.stages = (uint32_t)p->config->stages;
-    return NULL;
+    return ons_problem_pose(p->config, p->arena, &p->profile, &p->strategy, &p->problem);
 }
 
 ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batches) {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/course.h"
 #include "engine/profile_data.h"
 #include "engine/results.h"
-#include "engine/trainer.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
 #include "runtime/cost_cache.h"

@@ -13,7 +13,7 @@ typedef ONS_VECTOR(ons_named_tensor) named_tensors;
 
 static ons_status *add_tensor(ons_trainer *t, named_tensors *list, const char *name, const char *resident) {
     ons_named_tensor tensor = {.name = name};
-    tensor.tensor.data = ons_machine_find(t->machine, resident, &tensor.tensor.type);
+    tensor.tensor.data = ons_crew_find(t->crew, resident, &tensor.tensor.type);
     ONS_CHECK(tensor.tensor.data != NULL && name != NULL, ONS_DEFECT, "'%s' has no place in the arena", resident);
     ONS_PUSH(list, tensor);
     return NULL;
@@ -133,7 +133,7 @@ static ons_status *read_weight(void *context, const char *initialiser, int64_t o
     /* The file has both names of a tied pair, the graph only the second. */
     for (size_t i = 0; i < t->config->ties.count; ++i)
         if (strcmp(t->config->ties.items[i].name, initialiser) == 0) initialiser = t->config->ties.items[i].value;
-    const char *address = ons_machine_find(t->machine, initialiser, NULL);
+    const char *address = ons_crew_find(t->crew, initialiser, NULL);
     ONS_CHECK(address != NULL, ONS_DEFECT, "'%s' has no place in the arena", initialiser);
     memcpy(buffer, address + offset, bytes);
     return NULL;

@@ -34,48 +34,27 @@ ons_status *ons_trainer_open_logs(ons_trainer *t, bool resumed) {
                         : ons_log_json_open(c->log_json, &t->log));
     if (c->tensorboard != NULL)
         ONS_TRY(ons_tensorboard_open(c->tensorboard, wall_time(), resumed, (uint64_t)t->step, &t->board));
-    if (c->trace != NULL) {
-        ONS_TRY(ons_trace_new(TRACE_EVENTS, &t->trace));
-        ONS_TRY(ons_trace_add_track(t->trace, 0, "cpu", "compute", &t->track));
-    }
     return NULL;
 }
 
-/* Called by the compute thread after every node. */
-void ons_trainer_observe(void *context, ons_node_id id, int64_t start, int64_t end) {
-    static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
-    ons_trainer *t = context;
-    /* Both programs of a course have the same nodes in the same order, so the full one's names do for both. */
-    const ons_graph *graph = t->training.full.graph;
-    if (id >= graph->nodes.count) return;
-    const ons_node *node = ons_graph_node(graph, id);
-    ons_trace_event event = {
-        .name = node->name,
-        .category = phases[node->phase],
-        .begin = start,
-        .end = end,
-        .step = t->step + 1,
-        .micro_batch = -1,
-        .bytes = -1,
-        .detail = node->op->name,
-    };
-    ons_trace_record(t->track, &event);
+ons_status *ons_trainer_open_trace(ons_trainer *t) {
+    return t->config->trace == NULL ? NULL : ons_trace_new(TRACE_EVENTS, &t->trace);
 }
 
-static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_unit *unit) {
+static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_step_result *result) {
     ons_json_writer *w = ons_log_json_begin(t->log, (uint64_t)r->step);
     ons_json_put_double(w, "loss", r->loss);
     ons_json_put_double(w, "lr", r->learning_rate);
     ons_json_put_double(w, "samples_per_s", r->samples_per_second);
     ons_json_put_int(w, "memory_peak_bytes", r->memory_peak_bytes);
     ons_json_put_int(w, "resident_bytes", r->resident_bytes);
-    if (unit->norm != ONS_NONE) ons_json_put_double(w, "grad_norm", r->grad_norm);
-    if (t->config->log_grad_norms && unit->squares != NULL) {
+    if (!isnan(r->grad_norm)) ons_json_put_double(w, "grad_norm", r->grad_norm);
+    if (t->config->log_grad_norms && t->training.full.squares != NULL) {
         const ons_stage_graph *stage = &t->training.full;
         ons_json_begin_object(w, "grad_norms");
         for (uint32_t i = 0; i < stage->update.trained_count; ++i)
             ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
-                                sqrt(*(const double *)ons_program_address(unit->program, unit->squares[i], NULL)));
+                                sqrt(ons_crew_square(t->crew, result, i)));
         ons_json_end_object(w);
     }
     if (r->validated) {
@@ -104,8 +83,8 @@ static ons_status *log_board(ons_trainer *t, const ons_step_report *r) {
     return r->step % 64 == 0 || r->validated ? ons_tensorboard_flush(t->board) : NULL;
 }
 
-ons_status *ons_trainer_log_step(ons_trainer *t, const ons_step_report *report, const ons_unit *unit) {
-    if (t->log != NULL) ONS_TRY(log_json(t, report, unit));
+ons_status *ons_trainer_log_step(ons_trainer *t, const ons_step_report *report, const ons_step_result *result) {
+    if (t->log != NULL) ONS_TRY(log_json(t, report, result));
     return t->board == NULL ? NULL : log_board(t, report);
 }
 

@@ -189,8 +189,6 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *unit, uint32_t done, ui
         .load = load,
         .read = is_asynchronous(s) && unit->loss != ONS_NONE ? read_loss : NULL,
         .context = l,
-        .observer = s->o.observer,
-        .observer_context = s->o.observer_context,
     };
     l->flight.step.micro_batch = done;
     l->flight.step.sample_share = is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
@@ -239,7 +237,7 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
         .loss = loss_of(s, last, micro_batches),
         .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm, NULL),
         .samples = s->samples,
-        .last = last,
+        .rest = last == &s->o.rest,
     };
     return NULL;
 }

@@ -37,8 +37,6 @@ typedef struct ons_stepper_options {
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
-    ons_node_observer *observer; /* may be NULL; called by the compute thread */
-    void *observer_context;
 } ons_stepper_options;
 
 typedef struct ons_stepper ons_stepper;
@@ -54,7 +52,7 @@ typedef struct ons_step_result {
     double loss; /* NaN: of another stage */
     double norm; /* NaN where not computed, or of another stage */
     size_t samples;
-    const ons_unit *last; /* the program whose end ran: where to read the squares */
+    bool rest; /* the program for what was left of the batch ran last: it has the square sums */
 } ons_step_result;
 
 /* `last_step`: no step comes after it, so nothing is fetched ahead. */

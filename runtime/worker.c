@@ -111,6 +111,7 @@ static ons_status *set_up(ons_worker *w) {
     ONS_NEW(w->given_back, w->arena, receives + 1);
     ONS_NEW(w->pending, w->arena, departures + 1);
     ONS_NEW(w->waits, w->arena, departures + 1);
+    ONS_TRY(add_track(w, "compute", &w->compute_track));
     ONS_TRY(w->device->event_new(w->device, &w->mark));
     ONS_TRY(w->device->event_new(w->device, &w->idle));
     for (uint32_t i = 0; i < w->o.program_count; ++i) ONS_TRY(set_up_program(w, w->o.programs[i], &w->programs[i]));

@@ -48,8 +48,6 @@ typedef struct ons_flight {
     /* The same after a backward part (a forward part where there is no other): reads results. May be NULL. */
     void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
     void *context;
-    ons_node_observer *observer; /* may be NULL */
-    void *observer_context;
 } ons_flight;
 
 /* Puts a flight on the streams; it and all that it points to must live until ons_worker_wait. */

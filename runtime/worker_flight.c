@@ -30,6 +30,24 @@ static ons_status *new_job(const flight *x, ons_job **job) {
     return NULL;
 }
 
+/* Called by the compute thread after every node. */
+static void record_node(void *context, ons_node_id id, int64_t begin, int64_t end) {
+    static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
+    const ons_job *job = context;
+    const ons_node *node = ons_graph_node(job->program->cut->graph, id);
+    const ons_trace_event event = {
+        .name = node->name,
+        .category = job->program->cut->again[id] ? "recompute" : phases[node->phase],
+        .begin = begin,
+        .end = end,
+        .step = (int64_t)job->step.step,
+        .micro_batch = (int64_t)job->step.micro_batch,
+        .bytes = -1,
+        .detail = node->op->name,
+    };
+    ons_trace_record(job->worker->compute_track, &event);
+}
+
 static void run_nodes(void *argument, uintptr_t native) {
     (void)native;
     ons_job *job = argument;
@@ -38,8 +56,8 @@ static void run_nodes(void *argument, uintptr_t native) {
     const ons_run run = {
         .step = &job->step,
         .turn = &job->turn,
-        .observer = job->flight->observer,
-        .context = job->flight->observer_context,
+        .observer = w->compute_track == NULL ? NULL : record_node,
+        .context = job,
         .fault = &w->fault,
     };
     ons_program_run_positions(job->program->program, job->first, job->end, &run);

@@ -77,7 +77,7 @@ struct ons_worker {
     uint32_t channel_count;
     void *host;
     int64_t host_bytes;
-    ons_trace_track *out_track, *in_track;
+    ons_trace_track *compute_track, *out_track, *in_track;
     int64_t copy_begin[2]; /* of the copy that runs, for the trace */
     ONS_VECTOR(ons_job_block *) blocks;
     size_t jobs_used;

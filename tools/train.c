@@ -9,7 +9,7 @@
 
 static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run", "Results", "Watching", NULL};
 /* What one stage has no use for, and what eval alone writes. */
-static const char *const hides[] = {"stages", "pipeline", "partition", "transport", "plan", "output", NULL};
+static const char *const hides[] = {"output", NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage train",
     .summary = "Trains a model and writes it back.",

@@ -1,0 +1,70 @@
+/* A dataset with the graphs that run over it: for whole (micro-)batches, and for what is left at the end. */
+#ifndef ONSTAGE_ENGINE_COURSE_H
+#define ONSTAGE_ENGINE_COURSE_H
+
+#include "engine/stage_graph.h"
+#include "graph/passes/cut.h"
+#include "runtime/evaluator.h"
+
+typedef struct ons_course {
+    ons_dataset *dataset;
+    ons_stage_graph full, rest; /* rest.graph NULL: nothing is left, or it is dropped */
+    ons_cut full_cut, rest_cut; /* one a stage */
+    bool counts_classes;
+} ons_course;
+
+typedef struct ons_course_options {
+    const ons_model *model;
+    const ons_config *config;
+    int64_t rows, rest; /* rest 0: none */
+    bool training, repeats;
+} ons_course_options;
+ons_status *ons_course_build(const ons_course_options *options, ons_course *course); /* course->dataset is set */
+void ons_course_free(ons_course *course); /* after all that was made from it; a zeroed one is fine */
+
+/* Cuts the course's graphs as one stage: everything on one device, all values kept. */
+ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, ons_course *course);
+
+/* ------------------------------------------------------------------------------------------------------------- shares
+ *
+ * What one stage has of a course: its programs on a machine, and the data that they read. */
+typedef struct ons_share_unit {
+    ons_stage_program stage;
+    ons_unit unit;           /* .program NULL: there is none */
+    ons_value_id prediction; /* of the stage's graph; ONS_NONE: another stage's, or nobody's */
+    ons_value_id *outputs;   /* likewise: inference, in the order of the model's outputs */
+} ons_share_unit;
+
+typedef struct ons_share {
+    ons_feed feed;         /* the fields that this stage reads */
+    uint32_t target_field; /* of the feed; ONS_NO_FIELD: it reads none */
+    ons_share_unit full, rest;
+} ons_share;
+
+typedef struct ons_share_options {
+    const ons_model *model;
+    const ons_course *course; /* cut */
+    ons_machine *machine;
+    size_t batch; /* samples that the feed holds */
+    bool repeats;
+    uint32_t stage;
+    const uint32_t *in_flight; /* of every stage */
+    uint32_t micro_batches;    /* of a step, at most */
+    uint32_t versions;         /* of this stage's weights */
+} ons_share_options;
+
+/* Adds the programs to the machine, which is not started yet. */
+ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
+void ons_share_free(ons_share *share); /* after machine and worker; a zeroed one is fine */
+
+/* The evaluator of a course of which one stage has everything, but for reader and progress. */
+ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_machine *machine,
+                                          const ons_config *config);
+
+/* The target's field of the dataset, and what a sample of it is; ONS_NO_FIELD: the course has no targets. */
+uint32_t ons_course_target(const ons_course *course, ons_type *sample);
+
+/* A cap that does not hold is refused with what would be needed. */
+ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap);
+
+#endif

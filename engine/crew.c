@@ -1,0 +1,275 @@
+#include "engine/crew.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ons_crew {
+    ons_crew_options o;
+    ons_arena *arena;
+    uint32_t *in_flight; /* of every stage of the run */
+    ons_rank *ranks;
+    ons_device *host;     /* threads that drive the stages: one puts work on its streams and waits for it */
+    ons_stream **drivers; /* of each rank; NULL: the caller drives the only one */
+    ons_event **done;
+};
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static ons_status *find_loads(ons_crew *c) {
+    ONS_NEW(c->in_flight, c->arena, c->o.pipeline.stages + 1);
+    for (uint32_t i = 0; i < c->o.pipeline.stages; ++i)
+        c->in_flight[i] = ons_pipeline_load(&c->o.pipeline, i).in_flight;
+    return NULL;
+}
+
+static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course *course, bool training,
+                               ons_share *share) {
+    const ons_crew_options *o = &c->o;
+    const ons_share_options options = {
+        .model = o->model,
+        .course = course,
+        .machine = r->machine,
+        .batch = training ? (size_t)o->batching.batch : (size_t)course->full.rows,
+        .repeats = training && o->batching.micro_batches > 1 && !ons_pipeline_is_asynchronous(&o->pipeline),
+        .stage = r->stage,
+        .in_flight = c->in_flight,
+        .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,
+        .versions = training ? ons_pipeline_load(&o->pipeline, r->stage).versions : 1,
+    };
+    return ons_share_build(&options, share);
+}
+
+static ons_status *build_rank(ons_crew *c, ons_rank *r) {
+    ons_device *device;
+    ONS_TRY(ons_cpu_device_new(c->o.cap, c->o.config->pin && c->o.count == 1, &device));
+    ONS_TRY(ons_machine_new(device, c->o.model->registry, c->o.threads, &r->machine));
+    ONS_TRY(build_share(c, r, c->o.training, true, &r->training));
+    return c->o.validation->dataset == NULL ? NULL : build_share(c, r, c->o.validation, false, &r->validation);
+}
+
+static ons_status *build_drivers(ons_crew *c) {
+    if (c->o.count == 1) return NULL;
+    ONS_TRY(ons_cpu_device_new(0, false, &c->host));
+    ONS_NEW(c->drivers, c->arena, c->o.count + 1);
+    ONS_NEW(c->done, c->arena, c->o.count + 1);
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ONS_TRY(
+            c->host->stream_new(c->host, ons_arena_format(c->arena, "stage %u", c->o.first + i), 1, &c->drivers[i]));
+        ONS_TRY(c->host->event_new(c->host, &c->done[i]));
+    }
+    return NULL;
+}
+
+static ons_status *build(ons_crew *c) {
+    ONS_TRY(find_loads(c));
+    for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_rank(c, &c->ranks[i]));
+    return build_drivers(c);
+}
+
+ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
+    ons_crew *c = calloc(1, sizeof *c);
+    ons_rank *ranks = calloc(options->count, sizeof *ranks);
+    ons_arena *arena = ons_arena_new();
+    if (c == NULL || ranks == NULL || arena == NULL) {
+        for (uint32_t i = 0; options->transports != NULL && i < options->count; ++i)
+            options->transports[i]->free(options->transports[i]);
+        free(c);
+        free(ranks);
+        ons_arena_free(arena);
+        return ons_status_out_of_memory();
+    }
+    *c = (ons_crew){.o = *options, .ranks = ranks, .arena = arena};
+    for (uint32_t i = 0; i < options->count; ++i) {
+        ranks[i].stage = options->first + i;
+        ranks[i].transport = options->transports == NULL ? NULL : options->transports[i];
+    }
+    ons_status *status = build(c);
+    if (status != NULL) {
+        ons_crew_free(c);
+        return status;
+    }
+    *result = c;
+    return NULL;
+}
+
+static void free_rank(ons_rank *r) {
+    ons_stepper_free(r->stepper);
+    ons_worker_free(r->worker);
+    ons_machine_free(r->machine);
+    ons_share_free(&r->training);
+    ons_share_free(&r->validation);
+    ons_status_free(r->status);
+    if (r->transport != NULL) r->transport->free(r->transport);
+}
+
+void ons_crew_free(ons_crew *c) {
+    if (c == NULL) return;
+    for (uint32_t i = 0; c->drivers != NULL && i < c->o.count; ++i) c->host->stream_free(c->drivers[i]);
+    for (uint32_t i = 0; c->done != NULL && i < c->o.count; ++i) c->host->event_free(c->done[i]);
+    if (c->host != NULL) c->host->free(c->host);
+    for (uint32_t i = 0; i < c->o.count; ++i) free_rank(&c->ranks[i]);
+    free(c->ranks);
+    ons_arena_free(c->arena);
+    free(c);
+}
+
+uint32_t ons_crew_count(const ons_crew *c) { return c->o.count; }
+
+ons_rank *ons_crew_rank(const ons_crew *c, uint32_t index) { return &c->ranks[index]; }
+
+/* ------------------------------------------------------------------------------------------------------------ starting
+ */
+
+static ons_status *start_worker(ons_crew *c, ons_rank *r) {
+    const ons_stage_program *programs[4];
+    const ons_share_unit *units[] = {&r->training.full, &r->training.rest, &r->validation.full, &r->validation.rest};
+    ons_worker_options options = {
+        .machine = r->machine,
+        .transport = r->transport,
+        .stage = r->stage,
+        .programs = programs,
+        .trace = c->o.trace,
+    };
+    for (int i = 0; i < 4; ++i)
+        if (units[i]->unit.program != NULL) programs[options.program_count++] = &units[i]->stage;
+    return ons_worker_new(&options, &r->worker);
+}
+
+static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
+    const ons_crew_options *o = &c->o;
+    ons_stepper_options options = {
+        .worker = r->worker,
+        .pipeline = o->pipeline,
+        .stage = r->stage,
+        .actions = o->actions == NULL ? NULL : &o->actions[r->stage],
+        .feed = &r->training.feed,
+        .full = r->training.full.unit,
+        .rest = r->training.rest.unit,
+        .batch = (size_t)o->batching.batch,
+        .order = {ons_dataset_count(o->training->dataset), (uint64_t)o->config->seed, o->config->shuffle},
+        .counts_classes = o->training->counts_classes,
+        .ignore_index = (int64_t)o->config->ignore_index.value,
+    };
+    options.target_field = ons_course_target(o->training, &options.target_sample);
+    return ons_stepper_new(&options, &r->stepper);
+}
+
+ons_status *ons_crew_start(ons_crew *c) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ONS_TRY(ons_machine_start(c->ranks[i].machine));
+        ONS_TRY(start_worker(c, &c->ranks[i]));
+        ONS_TRY(start_stepper(c, &c->ranks[i]));
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- step
+ */
+
+/* A stage that fails ends the step of the others, too: they would wait for it. */
+static void step(void *argument, uintptr_t native) {
+    (void)native;
+    ons_rank *r = argument;
+    r->status = ons_stepper_run(r->stepper, r->step, r->rate, r->last_step, &r->result);
+    if (r->status != NULL && r->transport != NULL) r->transport->fail(r->transport, r->status);
+}
+
+static void step_all(ons_crew *c) {
+    if (c->drivers == NULL) {
+        step(&c->ranks[0], 0);
+        return;
+    }
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        c->host->launch(c->drivers[i], step, &c->ranks[i]);
+        c->host->event_record(c->drivers[i], c->done[i]);
+    }
+    for (uint32_t i = 0; i < c->o.count; ++i) c->host->event_synchronize(c->done[i]);
+}
+
+/* The first failure: what the others report follows from it. */
+static ons_status *collect_failures(ons_crew *c) {
+    ons_status *first = NULL;
+    ons_transport *transport = c->ranks[0].transport;
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_status *status = c->ranks[i].status;
+        c->ranks[i].status = NULL;
+        if (first == NULL && status != NULL && transport != NULL) {
+            first = transport->failure(transport);
+            if (first != NULL) {
+                ons_status_free(status);
+                continue;
+            }
+        }
+        if (first == NULL)
+            first = status;
+        else
+            ons_status_free(status);
+    }
+    return first;
+}
+
+ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_step, ons_step_result *result) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_rank *r = &c->ranks[i];
+        r->step = number;
+        r->rate = rate;
+        r->last_step = last_step;
+    }
+    step_all(c);
+    ONS_TRY(collect_failures(c));
+    *result = c->ranks[0].result;
+    for (uint32_t i = 1; i < c->o.count; ++i) {
+        const ons_step_result *r = &c->ranks[i].result;
+        if (!isnan(r->norm)) result->norm = r->norm;
+        if (c->ranks[i].training.full.unit.loss != ONS_NONE) result->loss = r->loss;
+    }
+    return NULL;
+}
+
+ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
+    ons_rank *r = &c->ranks[0];
+    ONS_CHECK(c->o.pipeline.stages == 1, ONS_UNSUPPORTED, "validation runs in one stage only");
+    const ons_evaluator_options options = ons_share_evaluator(&r->validation, c->o.validation, r->machine, c->o.config);
+    return ons_evaluator_run(&options, result);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- looking
+ */
+
+void *ons_crew_find(const ons_crew *c, const char *name, ons_type *type) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        void *address = ons_machine_find(c->ranks[i].machine, name, type);
+        if (address != NULL) return address;
+    }
+    return NULL;
+}
+
+double ons_crew_square(const ons_crew *c, const ons_step_result *result, uint32_t index) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        const ons_share *share = &c->ranks[i].training;
+        const ons_unit *unit = result->rest ? &share->rest.unit : &share->full.unit;
+        if (unit->squares[index] != ONS_NONE)
+            return *(const double *)ons_program_address(unit->program, unit->squares[index], NULL);
+    }
+    return NAN;
+}
+
+ons_status *ons_crew_get_memory(const ons_crew *c, ons_crew_memory *memory) {
+    *memory = (ons_crew_memory){0};
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_machine_memory one;
+        ONS_TRY(ons_machine_predict(c->ranks[i].machine, &one));
+        memory->sum.parameters += one.parameters;
+        memory->sum.states += one.states;
+        memory->sum.buffers += one.buffers;
+        memory->sum.constants += one.constants;
+        memory->sum.transient += one.transient;
+        memory->sum.total += one.total;
+        memory->sum.lower_bound += one.lower_bound;
+        memory->largest = one.total > memory->largest ? one.total : memory->largest;
+        memory->used += ons_machine_used(c->ranks[i].machine);
+    }
+    return NULL;
+}

@@ -1,0 +1,69 @@
+/* One stage of a run, in this process: its device with the arena, its programs, the worker that runs them. */
+#ifndef ONSTAGE_ENGINE_CREW_H
+#define ONSTAGE_ENGINE_CREW_H
+
+#include "engine/course.h"
+
+typedef struct ons_rank {
+    uint32_t stage;
+    ons_machine *machine;
+    ons_transport *transport; /* NULL: the only stage */
+    ons_share training, validation;
+    ons_worker *worker;
+    ons_stepper *stepper;
+    /* the step that runs, or the last one: the driver's */
+    uint64_t step;
+    double rate;
+    bool last_step;
+    ons_step_result result;
+    ons_status *status;
+} ons_rank;
+
+/* What all stages of a run have in common. */
+typedef struct ons_crew_options {
+    const ons_model *model;
+    const ons_config *config;
+    const ons_course *training, *validation; /* cut; validation->dataset NULL: none */
+    ons_pipeline pipeline;
+    const ons_action_list *actions; /* of each stage, for a whole step; NULL: the schedule's own */
+    ons_batching batching;
+    int threads;                /* of each stage */
+    int64_t cap;                /* of each stage's device; 0: none */
+    uint32_t first, count;      /* the stages in this process */
+    ons_transport **transports; /* of each stage in this process, taken over; NULL: there is one stage */
+    ons_trace *trace;
+} ons_crew_options;
+
+/* The stages of a run that this process has: all of them (threads), or one (mpi). */
+typedef struct ons_crew ons_crew;
+
+/* Prepares programs; nothing is taken on the devices yet. */
+ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **crew);
+void ons_crew_free(ons_crew *crew); /* NULL is fine */
+
+uint32_t ons_crew_count(const ons_crew *crew);
+ons_rank *ons_crew_rank(const ons_crew *crew, uint32_t index);
+
+/* Takes the arenas and starts the workers. */
+ons_status *ons_crew_start(ons_crew *crew);
+
+/* One training step of all stages. *result: with what this process has of it. */
+ons_status *ons_crew_step(ons_crew *crew, uint64_t step, double rate, bool last_step, ons_step_result *result);
+
+/* The mean over the validation set. */
+ons_status *ons_crew_evaluate(ons_crew *crew, ons_evaluation_result *result);
+
+/* A persistent value by name, at the first stage in this process that has it; NULL where there is none. */
+void *ons_crew_find(const ons_crew *crew, const char *name, ons_type *type);
+/* A square sum of the last step; NaN where another process has it. */
+double ons_crew_square(const ons_crew *crew, const ons_step_result *result, uint32_t index);
+
+/* Largest and sum over the stages in this process. */
+typedef struct ons_crew_memory {
+    ons_machine_memory sum;
+    int64_t largest; /* total of one stage */
+    int64_t used;    /* bytes really taken, of all */
+} ons_crew_memory;
+ons_status *ons_crew_get_memory(const ons_crew *crew, ons_crew_memory *memory);
+
+#endif

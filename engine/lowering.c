@@ -1,0 +1,209 @@
+#include "engine/lowering.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "engine/problem.h"
+#include "planner/graph_positions.h"
+#include "planner/node_costs.h"
+#include "planner/order.h"
+#include "planner/planner.h"
+
+/* ------------------------------------------------------------------------------------------------------------ planning
+ */
+
+typedef struct planning {
+    const ons_model *model;
+    const ons_config *config;
+    const ons_stage_graph *graph;
+    const ons_batching *batching;
+    int64_t capacity;
+    ons_lowering *r;
+    ons_device_profile profile;
+    const ons_partition_strategy *strategy;
+    ons_planning_problem problem;
+    ons_graph_cost cost;
+    ons_graph_work work;
+} planning;
+
+static ons_status *find_costs(planning *p) {
+    ons_arena *arena = p->r->arena;
+    if (p->config->profile == NULL) return ons_graph_cost_analytic(p->graph->graph, &p->profile, arena, &p->cost);
+    ons_node_costs costs;
+    ons_node_costs_use used;
+    ONS_TRY(ons_node_costs_load(p->config->profile, arena, &costs));
+    return ons_node_costs_apply(&costs, p->graph->graph, arena, &p->cost, &used);
+}
+
+static ons_status *make_work(planning *p) {
+    ONS_TRY(find_costs(p));
+    const ons_graph_work_options options = {
+        .graph = p->graph->graph,
+        .registry = p->model->registry,
+        .cost = &p->cost,
+        .samples = p->graph->rows,
+    };
+    ONS_TRY(ons_graph_work_make(&options, p->r->arena, &p->work));
+    p->problem.work = &p->work.work;
+    return NULL;
+}
+
+/* Which stage each forward node of the planned graph is in, by name. */
+static ons_status *note_stages(planning *p, const uint32_t *node_at, const uint32_t *first) {
+    ons_lowering *r = p->r;
+    uint32_t count = p->work.work.node_count;
+    ONS_NEW(r->stage_of_name, r->arena, count + 1);
+    for (uint32_t stage = 0; stage < r->pipeline.stages; ++stage)
+        for (uint32_t position = first[stage]; position < first[stage + 1]; ++position) {
+            uint32_t node = node_at == NULL ? position : node_at[position];
+            const char *name = ons_graph_node(p->graph->graph, p->work.node_of_position[node])->name;
+            ONS_TRY(ons_map_set(&r->names, ons_arena_copy_text(r->arena, name), r->name_count));
+            r->stage_of_name[r->name_count++] = stage;
+        }
+    return NULL;
+}
+
+static ons_status *pose(planning *p, ons_planned *planned) {
+    ONS_TRY(ons_problem_pose(p->config, p->r->arena, &p->profile, &p->strategy, &p->problem));
+    p->problem.capacity_bytes = p->capacity;
+    p->problem.pipeline.micro_batches = (uint32_t)p->batching->micro_batches;
+    p->r->pipeline = p->problem.pipeline;
+    ONS_TRY(make_work(p));
+    return ons_planner_search(&p->problem, p->strategy, p->r->arena, planned);
+}
+
+static ons_status *search(planning *p) {
+    ons_planned planned;
+    ONS_TRY(pose(p, &planned));
+    ONS_TRY(ons_planner_fill(&planned, p->r->arena, &p->r->plan));
+    return note_stages(p, planned.node_at, planned.partition.first);
+}
+
+ons_status *ons_lowering_make(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+                              const ons_batching *batching, int64_t capacity, ons_lowering *lowering) {
+    planning p = {
+        .model = model,
+        .config = config,
+        .graph = graph,
+        .batching = batching,
+        .capacity = capacity,
+        .r = lowering,
+    };
+    *lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true};
+    return lowering->arena == NULL ? ons_status_out_of_memory() : search(&p);
+}
+
+ons_status *ons_lowering_least(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+                               const ons_batching *batching, int64_t *bytes) {
+    ons_lowering scratch = {.arena = ons_arena_new()};
+    if (scratch.arena == NULL) return ons_status_out_of_memory();
+    planning p = {
+        .model = model,
+        .config = config,
+        .graph = graph,
+        .batching = batching,
+        .capacity = 1, /* nothing fits */
+        .r = &scratch,
+    };
+    ons_planned planned;
+    ons_status *status = pose(&p, &planned);
+    if (status == NULL) *bytes = planned.partition.feasible ? 1 : planned.partition.least_bytes;
+    ons_lowering_free(&scratch);
+    return status;
+}
+
+void ons_lowering_free(ons_lowering *lowering) {
+    ons_map_free(&lowering->names);
+    ons_arena_free(lowering->arena);
+    *lowering = (ons_lowering){0};
+}
+
+/* ------------------------------------------------------------------------------------------------------------- cutting
+ */
+
+typedef struct cutting {
+    const ons_lowering *l;
+    const ons_model *model;
+    const ons_graph *graph;
+    ons_arena *arena;
+    ons_graph_work positions;
+    uint32_t *stage_of_node;
+    ons_cut_decision *decisions;
+    uint32_t decision_count;
+} cutting;
+
+/* A node that the planned graph lacks asks for the first stage: the cut moves it to where its inputs are. */
+static uint32_t stage_of_unit(const cutting *c, ons_node_id unit) {
+    uint32_t index = ons_map_get(&c->l->names, ons_graph_node(c->graph, unit)->name);
+    return index == ONS_MAP_ABSENT ? 0 : c->l->stage_of_name[index];
+}
+
+static ons_status *place_nodes(cutting *c) {
+    const ons_graph_work_options options = {.graph = c->graph, .registry = c->model->registry};
+    uint32_t count;
+    ONS_TRY(ons_graph_positions_find(&options, c->arena, &c->positions, &count));
+    ONS_NEW(c->stage_of_node, c->arena, c->graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < c->graph->nodes.count; ++id) {
+        uint32_t position = c->positions.position_of_node[id];
+        c->stage_of_node[id] = position == ONS_NO_NODE ? 0 : stage_of_unit(c, c->positions.node_of_position[position]);
+    }
+    return NULL;
+}
+
+static ons_status *add_decision(cutting *c, const ons_plan_decision *d) {
+    ons_value_id value = ons_graph_find_value(c->graph, d->tensor);
+    if (d->decision == ONS_KEEP || value == ONS_NONE) return NULL;
+    ons_cut_decision decision = {
+        .relief = d->decision == ONS_SWAP ? ONS_RELIEF_SWAP : ONS_RELIEF_RECOMPUTE,
+        .value = value,
+        .out_after = d->out_after == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->out_after),
+        .in_before = d->in_before == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->in_before),
+    };
+    if (decision.in_before == ONS_NONE) return NULL;
+    if (decision.relief == ONS_RELIEF_SWAP && decision.out_after == ONS_NONE) return NULL;
+    c->decisions[c->decision_count++] = decision;
+    return NULL;
+}
+
+static ons_status *list_decisions(cutting *c) {
+    size_t most = 0;
+    const ons_plan *plan = &c->l->plan;
+    for (uint32_t i = 0; i < c->l->pipeline.stages; ++i) most += plan->stages[i].decision_count;
+    ONS_NEW(c->decisions, c->arena, most + 1);
+    for (uint32_t i = 0; i < c->l->pipeline.stages; ++i)
+        for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
+            ONS_TRY(add_decision(c, &plan->stages[i].decisions[k]));
+    return NULL;
+}
+
+static ons_status *cut_graph(const ons_lowering *l, const ons_model *model, bool training, bool repeats,
+                             const ons_stage_graph *stage, ons_cut *cut) {
+    if (stage->graph == NULL) return NULL;
+    cutting c = {.l = l, .model = model, .graph = stage->graph, .arena = ons_arena_new()};
+    if (c.arena == NULL) return ons_status_out_of_memory();
+    ons_status *status = place_nodes(&c);
+    if (status == NULL && training) status = list_decisions(&c);
+    const ons_cut_options options = {
+        .whole = stage->graph,
+        .registry = model->registry,
+        .repeats = repeats,
+        .stage_of_node = c.stage_of_node,
+        .stages = l->pipeline.stages,
+        .decisions = c.decisions,
+        .decision_count = c.decision_count,
+        .kept = stage->kept,
+        .kept_count = stage->kept_count,
+    };
+    if (status == NULL) status = ons_cut_make(&options, cut);
+    ons_arena_free(c.arena);
+    return status;
+}
+
+ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, bool training, bool repeats,
+                             ons_course *course) {
+    if (course->dataset == NULL) return NULL;
+    if (!l->planned) return ons_course_cut_whole(model, repeats, course);
+    ONS_TRY(cut_graph(l, model, training, repeats, &course->full, &course->full_cut));
+    return cut_graph(l, model, training, repeats, &course->rest, &course->rest_cut);
+}

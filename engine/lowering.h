@@ -1,0 +1,36 @@
+/* From a plan to stages: which node of a training graph runs where, what is swapped or computed again.
+ *
+ * The plan speaks in names of forward nodes and tensors; the graphs of a run are several (for whole micro-batches, and
+ * for what is left at the end), which differ in shapes and, here and there, in layouts.
+ */
+#ifndef ONSTAGE_ENGINE_LOWERING_H
+#define ONSTAGE_ENGINE_LOWERING_H
+
+#include "engine/course.h"
+#include "planner/plan.h"
+
+typedef struct ons_lowering {
+    ons_arena *arena; /* owned */
+    bool planned;     /* false: one stage that keeps everything; the rest is not set */
+    ons_pipeline pipeline;
+    ons_plan plan;
+    ons_map names; /* of forward nodes of the planned graph */
+    uint32_t *stage_of_name;
+    uint32_t name_count;
+} ons_lowering;
+
+/* Makes a plan by the configuration (--stages, --pipeline, --partition, …) for a training graph. `capacity`: of each
+ * stage's device in bytes; 0: none. Fails where nothing fits, with what would. */
+ons_status *ons_lowering_make(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+                              const ons_batching *batching, int64_t capacity, ons_lowering *lowering);
+/* The smallest capacity that a plan is known for. */
+ons_status *ons_lowering_least(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+                               const ons_batching *batching, int64_t *bytes);
+void ons_lowering_free(ons_lowering *lowering); /* a zeroed one is fine */
+
+/* Cuts a course's graphs (course->dataset NULL: there is nothing to cut). What is swapped and computed again is said of
+ * training graphs alone. */
+ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, bool training, bool repeats,
+                             ons_course *course);
+
+#endif

@@ -1,0 +1,14 @@
+/* What the configuration asks the planner. */
+#ifndef ONSTAGE_ENGINE_PROBLEM_H
+#define ONSTAGE_ENGINE_PROBLEM_H
+
+#include "engine/config.h"
+#include "planner/device_profile.h"
+#include "planner/partition/partition.h"
+
+/* Strategies, schedule, number of stages, device with its links and capacity; the workload and the number of
+ * micro-batches are the caller's. Names live in `arena`. */
+ons_status *ons_problem_pose(const ons_config *config, ons_arena *arena, ons_device_profile *profile,
+                             const ons_partition_strategy **strategy, ons_planning_problem *problem);
+
+#endif
