@@ -33,7 +33,7 @@ static ons_status *find_costs(planning *p) {
     ons_node_costs costs;
     ons_node_costs_use used;
     ONS_TRY(ons_node_costs_load(p->config->profile, arena, &costs));
-    return ons_node_costs_apply(&costs, p->graph->graph, arena, &p->cost, &used);
+    return ons_node_costs_apply(&costs, p->graph->graph, p->graph->rows, arena, &p->cost, &used);
 }
 
 static ons_status *make_work(planning *p) {

@@ -344,6 +344,11 @@ static ons_status *put_part(const flight *x, ons_part part, uint32_t micro_batch
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);
+    /* Data is put in before the first node: not over something that has not left yet. */
+    for (; wait < waits && x->w->waits[wait].position <= position; ++wait)
+        x->w->device->stream_wait(x->w->compute, x->w->waits[wait].event);
+    bool loads = x->f->load != NULL && (part == ONS_PART_FORWARD || part == ONS_PART_BACKWARD);
+    if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
     while (wait < waits || mark < s->mark_end[part]) {
         bool waiting =
             wait < waits && (mark == s->mark_end[part] || x->w->waits[wait].position <= s->marks[mark].position);
@@ -362,11 +367,8 @@ static ons_status *put_part(const flight *x, ons_part part, uint32_t micro_batch
 static ons_status *put_action(const flight *x, const ons_action *action) {
     const ons_flight *f = x->f;
     switch (action->kind) {
-    case ONS_ACTION_FORWARD:
-        if (f->load != NULL) ONS_TRY(put_task(x, load_data, ONS_PART_FORWARD, action->micro_batch));
-        return put_part(x, ONS_PART_FORWARD, action->micro_batch);
+    case ONS_ACTION_FORWARD: return put_part(x, ONS_PART_FORWARD, action->micro_batch);
     case ONS_ACTION_BACKWARD:
-        if (f->load != NULL) ONS_TRY(put_task(x, load_data, ONS_PART_BACKWARD, action->micro_batch));
         ONS_TRY(put_part(x, ONS_PART_BACKWARD, action->micro_batch));
         return f->read == NULL ? NULL : put_task(x, read_results, ONS_PART_BACKWARD, action->micro_batch);
     case ONS_ACTION_UPDATE: return f->updates ? put_part(x, ONS_PART_END, action->micro_batch) : NULL;

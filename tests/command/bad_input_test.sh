@@ -60,7 +60,7 @@ bad "validation without targets";   refuses 1 "val-target|target" train "${mlp[@
 bad "outputs of training";           refuses 1 "--output.*eval" train "${mlp[@]}" --output logits=y.npy
 bad "precision not built in";       refuses 3 "bf16" train "${mlp[@]}" --precision bf16
 bad "device that is not here";     refuses 3 "cuda.*--device cpu" train "${mlp[@]}" --device cuda
-bad "stages not built in";          refuses 3 "--stages" train "${mlp[@]}" --stages 2
+bad "more stages than nodes";       refuses 1 "99 stages are more than" train "${mlp[@]}" --stages 99 --micro-batches 1
 bad "unknown precision";            refuses 1 "--precision" train "${mlp[@]}" --precision fp7
 bad "unknown device";               refuses 1 "--device" train "${mlp[@]}" --device tpu
 
