@@ -17,8 +17,6 @@ static const paper_method methods[PAPER_SPEEDS] = {
 
 static const paper_method vpipe_plain = {"vPipe-AS, nothing optimised", "vpipe", "none",
                                          ONS_PIPELINE_PIPEDREAM,        0,       true};
-static const paper_method gpipe_plain = {"GPipe, nothing optimised", "gpipe", "none", ONS_PIPELINE_GPIPE, 0, false};
-static const paper_method pipedream = {"PipeDream", "pipedream", "none", ONS_PIPELINE_PIPEDREAM, 0, false};
 static const paper_method memory_balanced = {
     "memory-balanced", "memory-balanced", "none", ONS_PIPELINE_PIPEDREAM, 0, false};
 static const paper_method compute_balanced = {
@@ -27,11 +25,11 @@ static const paper_method compute_balanced = {
 /* ----------------------------------------------------------------------------------------------------------- measure
  */
 
-static const double PATIENCE = 10; /* seconds for a point of a curve, all methods */
+static const double PATIENCE = 10; /* seconds of this process for a point of a curve, all methods */
 
 static double now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -45,9 +43,8 @@ static ons_status *simulate(const ons_planned *planned, ons_arena *arena, double
     return NULL;
 }
 
-/* Samples per second, 0 where it does not fit; and every stage, where that is asked for. */
-static ons_status *look(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, double *samples,
-                        paper_stages *each) {
+ons_status *paper_look(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, double *samples,
+                       paper_stages *each) {
     ons_planned planned;
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
@@ -75,39 +72,18 @@ static ons_status *measure_speeds(paper_model *m, uint32_t stages, paper_speeds 
         double start = now();
         s->rows[p] = most * (p + 1) / 8; /* nearer to the limit than 6 / 8 a plan takes minutes */
         for (int k = 0; k < PAPER_SPEEDS && s->rows[p] > 0; ++k)
-            ONS_TRY(look(m, &methods[k], stages, s->rows[p], &s->samples[p][k], NULL));
+            ONS_TRY(paper_look(m, &methods[k], stages, s->rows[p], &s->samples[p][k], NULL));
         if (now() - start > PATIENCE) break; /* larger ones take longer */
         fprintf(stderr, "%-9s %u stages  speeds at %lld\n", m->subject->name, stages, (long long)s->rows[p]);
     }
     return NULL;
 }
 
-static double waste(const paper_stages *s, uint32_t stages) {
-    double sum = 0, most = 0;
-    for (uint32_t i = 0; i < stages; ++i) {
-        sum += (double)s->bytes[i];
-        most = fmax(most, (double)s->bytes[i]);
-    }
-    return most > 0 ? 1 - sum / (most * stages) : NAN;
-}
-
-static ons_status *measure_waste(paper_model *m, const paper_method *method, uint32_t stages, double *result) {
-    int64_t rows = 0;
-    double samples;
-    paper_stages each = {0};
-    ONS_TRY(paper_largest(m, method, stages, &rows));
-    if (rows > 0) ONS_TRY(look(m, method, stages, rows, &samples, &each));
-    *result = waste(&each, stages);
-    return NULL;
-}
-
 static ons_status *measure_balance(paper_model *m, paper_balance *b) {
-    ONS_TRY(measure_waste(m, &gpipe_plain, 4, &b->waste_gpipe));
-    ONS_TRY(measure_waste(m, &pipedream, 8, &b->waste_pipedream));
     ONS_TRY(paper_largest(m, &memory_balanced, 4, &b->rows));
     if (b->rows == 0) return NULL;
-    ONS_TRY(look(m, &memory_balanced, 4, b->rows, &b->memory_balanced, NULL));
-    return look(m, &compute_balanced, 4, b->rows, &b->compute_balanced, NULL);
+    ONS_TRY(paper_look(m, &memory_balanced, 4, b->rows, &b->memory_balanced, NULL));
+    return paper_look(m, &compute_balanced, 4, b->rows, &b->compute_balanced, NULL);
 }
 
 /* Section 5.4: two and a half times what vPipe can do without memory optimisation. */
@@ -117,11 +93,12 @@ static ons_status *measure_stages(paper_model *m, paper_figures *f) {
     ONS_TRY(paper_largest(m, &vpipe_plain, 8, &rows));
     rows = rows * 5 / 2;
     if (rows == 0) return NULL;
-    ONS_TRY(look(m, &methods[VPIPE_ASYNC], 8, rows, &samples, &f->vpipe));
-    return look(m, &methods[AUTO_ASYNC], 8, rows, &samples, &f->ours);
+    ONS_TRY(paper_look(m, &methods[VPIPE_ASYNC], 8, rows, &samples, &f->vpipe));
+    return paper_look(m, &methods[AUTO_ASYNC], 8, rows, &samples, &f->ours);
 }
 
 ons_status *paper_figures_measure(paper_model *m, paper_figures *f) {
+    ONS_TRY(paper_memory_measure(m, &f->memory));
     ONS_TRY(measure_balance(m, &f->balance));
     ONS_TRY(measure_stages(m, f));
     ONS_TRY(measure_speeds(m, 4, &f->speeds[0]));
@@ -132,16 +109,9 @@ ons_status *paper_figures_measure(paper_model *m, paper_figures *f) {
  */
 
 static void print_balance(FILE *out, const paper_figures *figures) {
-    fprintf(out,
-            "## Figures 2 and 3: memory waste\n\n"
-            "1 − Σ peak / (stages · largest peak), without memory optimisation, at the largest batch that fits.\n\n"
-            "| model | GPipe, 4 devices | PipeDream, 8 devices |\n|---|---|---|\n");
-    for (int k = 0; k < PAPER_MODELS; ++k)
-        fprintf(out, "| %s | %.0f %% | %.0f %% |\n", paper_subjects[k].name, 100 * figures[k].balance.waste_gpipe,
-                100 * figures[k].balance.waste_pipedream);
     fprintf(
         out,
-        "\n## Figure 9: balance memory, or balance time and recompute\n\n"
+        "## Figure 9: balance memory, or balance time and recompute\n\n"
         "PipeDream's schedule, 4 devices, whole layers, at the largest micro-batch that the memory-balanced split "
         "fits\n"
         "as it is; samples per second, simulated.\n\n"
@@ -201,7 +171,20 @@ static void print_speeds(FILE *out, const char *name, const paper_speeds *s, dou
     fprintf(out, " | | | |\n");
 }
 
-void paper_figures_print(FILE *out, const paper_figures figures[static PAPER_MODELS]) {
+static void list_memory(const paper_figures figures[static PAPER_MODELS], const paper_memory *memory[PAPER_MODELS]) {
+    for (int k = 0; k < PAPER_MODELS; ++k) memory[k] = &figures[k].memory;
+}
+
+void paper_figures_draw(FILE *out, const paper_figures figures[static PAPER_MODELS]) {
+    const paper_memory *memory[PAPER_MODELS];
+    list_memory(figures, memory);
+    paper_memory_draw(out, memory);
+}
+
+void paper_figures_print(FILE *out, const paper_figures figures[static PAPER_MODELS], const char *figure) {
+    const paper_memory *memory[PAPER_MODELS];
+    list_memory(figures, memory);
+    paper_memory_print(out, memory, figure);
     static const double paper[2][PAPER_MODELS] = {{1.2, 1.12, 1.32, 1.24}, {0, 1.15, 1.34, 0}};
     fprintf(out,
             "## Figures 6 and 7: samples per second\n\n"

@@ -28,6 +28,8 @@ typedef struct line {
 
 enum { LINES_MAX = 11 };
 
+#define FIGURE_4 "dawnpiper_figure4.svg"
+
 /* A part of a table: one number of stages, with or without memory optimisation. */
 typedef struct part {
     int table;
@@ -299,26 +301,34 @@ static void print_report(FILE *out, const results *r) {
             "they are cut by time, and nothing is left to gain without memory optimisation.\n\n");
     print_advantages(out, r, 1, OURS);
     print_reasons(out);
-    paper_figures_print(out, r->figures);
+    paper_figures_print(out, r->figures, FIGURE_4);
 }
 
-static ons_status *write_report(const results *r) {
+static ons_status *write_file(const results *r, const char *folder, const char *name,
+                              void (*print)(FILE *out, const results *r)) {
     char path[4096];
+    snprintf(path, sizeof path, "%s/docs/results/%s", folder, name);
+    FILE *out = fopen(path, "w");
+    ONS_CHECK(out != NULL, ONS_IO_ERROR, "%s: cannot be written", path);
+    print(out, r);
+    ONS_CHECK(fclose(out) == 0, ONS_IO_ERROR, "%s: cannot be written", path);
+    return NULL;
+}
+
+static void draw_figure(FILE *out, const results *r) { paper_figures_draw(out, r->figures); }
+
+static ons_status *write_report(const results *r) {
     const char *folder = getenv("BUILD_WORKSPACE_DIRECTORY");
     if (r->figures_alone) {
-        paper_figures_print(stdout, r->figures);
+        paper_figures_print(stdout, r->figures, FIGURE_4);
         return NULL;
     }
     if (folder == NULL) {
         print_report(stdout, r);
         return NULL;
     }
-    snprintf(path, sizeof path, "%s/docs/results/dawnpiper.md", folder);
-    FILE *out = fopen(path, "w");
-    ONS_CHECK(out != NULL, ONS_IO_ERROR, "%s: cannot be written", path);
-    print_report(out, r);
-    ONS_CHECK(fclose(out) == 0, ONS_IO_ERROR, "%s: cannot be written", path);
-    return NULL;
+    ONS_TRY(write_file(r, folder, FIGURE_4, draw_figure));
+    return write_file(r, folder, "dawnpiper.md", print_report);
 }
 
 /* Names of models choose some of them. */
