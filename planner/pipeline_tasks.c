@@ -4,6 +4,21 @@
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
+/* Stages whose input and weight gradients are actions of their own. */
+static ons_status *divide_stages(ons_pipeline_tasks *x, const ons_stage_tasks *whole, ons_arena *arena) {
+    ONS_NEW(x->stages, arena, x->split.stages);
+    for (uint32_t i = 0; i < x->split.stages; ++i) {
+        x->stages[i] = whole[i];
+        if (!x->apart[i]) continue;
+        ONS_CHECK(whole[i].divisible, ONS_UNSUPPORTED,
+                  "stage %u: input and weight gradients are actions of their own, but the plan times them together; "
+                  "plan again",
+                  i);
+        ONS_TRY(ons_stage_tasks_divide(&whole[i], arena, &x->stages[i]));
+    }
+    return NULL;
+}
+
 static ons_status *place_stages(ons_pipeline_tasks *x, ons_arena *arena) {
     ONS_NEW(x->device_of, arena, x->split.stages);
     ONS_NEW(x->apart, arena, x->split.stages);
@@ -24,14 +39,15 @@ static ons_status *place_stages(ons_pipeline_tasks *x, ons_arena *arena) {
 
 static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *solutions, ons_arena *arena) {
     ons_memory_workspace *workspace;
-    ONS_NEW(x->stages, arena, x->split.stages);
+    ons_stage_tasks *whole;
+    ONS_NEW(whole, arena, x->split.stages);
     ONS_TRY(ons_memory_workspace_new(x->split.problem->work, &workspace));
     ons_status *status = NULL;
     for (uint32_t i = 0; i < x->split.stages && status == NULL; ++i)
-        status = ons_stage_tasks_make(&x->split, i, solutions != NULL ? &solutions[i] : NULL, x->apart[i], workspace,
-                                      arena, &x->stages[i]);
+        status =
+            ons_stage_tasks_make(&x->split, i, solutions != NULL ? &solutions[i] : NULL, workspace, arena, &whole[i]);
     ons_memory_workspace_free(workspace);
-    return status;
+    return status == NULL ? divide_stages(x, whole, arena) : status;
 }
 
 static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
@@ -64,10 +80,7 @@ ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_p
                                     ons_arena *arena, ons_pipeline_tasks *x) {
     *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
     ONS_TRY(place_stages(x, arena));
-    for (uint32_t i = 0; i < split->stages; ++i)
-        ONS_CHECK(!x->apart[i], ONS_UNSUPPORTED,
-                  "stage %u: input and weight gradients are actions of their own, but the plan times them together", i);
-    x->stages = parts->stages;
+    ONS_TRY(divide_stages(x, parts->stages, arena));
     x->links = parts->links;
     x->ties = parts->ties;
     x->link_count = parts->link_count;
@@ -230,7 +243,7 @@ static ons_status *add_action(adder *a, const ons_action *action) {
     const ons_stage_tasks *t = &x->stages[action->stage];
     size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
     ons_task_id before = a->last[x->device_of[action->stage]];
-    ons_stage_piece update = {ONS_ACTION_UPDATE, t->update_seconds, 0, 0};
+    ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
     switch ((int)action->kind) {
     case ONS_ACTION_FORWARD:
         x->before_forward[at] = before;

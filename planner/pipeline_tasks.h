@@ -70,7 +70,7 @@ ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solu
                                     ons_arena *arena, ons_pipeline_tasks *tasks);
 
 /* The same from parts that were made before, as a plan holds them: of the split only the problem's pipeline and links
- * are looked at. The backward part of a stage must be one action there. */
+ * are looked at. */
 ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts,
                                     const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
                                     ons_arena *arena, ons_pipeline_tasks *tasks);

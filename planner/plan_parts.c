@@ -5,7 +5,8 @@
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-static ons_status *write_pieces(ons_json *parts, const char *name, const ons_stage_piece *pieces, uint32_t count) {
+static ons_status *write_pieces(ons_json *parts, const char *name, const ons_stage_piece *pieces, uint32_t count,
+                                bool divisible) {
     ons_json *array, *o;
     ONS_TRY(ons_plan_add_array(parts, name, &array));
     for (uint32_t i = 0; i < count; ++i) {
@@ -15,6 +16,10 @@ static ons_status *write_pieces(ons_json *parts, const char *name, const ons_sta
         ONS_TRY(ons_json_set_double(o, "seconds", p->seconds));
         ONS_TRY(ons_plan_set_int(o, "needs_bytes", p->start_bytes));
         ONS_TRY(ons_plan_set_int(o, "frees_bytes", -p->end_bytes));
+        if (!divisible || p->kind == ONS_ACTION_FORWARD) continue;
+        ONS_TRY(ons_json_set_double(o, "weight_gradient_seconds", p->weight_seconds));
+        ONS_TRY(ons_plan_set_int(o, "apart_needs_bytes", p->kept_start_bytes));
+        ONS_TRY(ons_plan_set_int(o, "apart_frees_bytes", p->freed_bytes));
     }
     return NULL;
 }
@@ -49,8 +54,8 @@ static ons_status *write_copies(ons_json *parts, const ons_stage_tasks *t) {
 ons_status *ons_plan_write_parts(ons_json *stage, const ons_stage_tasks *t) {
     ons_json *o;
     ONS_TRY(ons_plan_add_object(stage, "parts", &o));
-    ONS_TRY(write_pieces(o, "forward", t->forward, t->forward_count));
-    ONS_TRY(write_pieces(o, "backward", t->backward, t->backward_count));
+    ONS_TRY(write_pieces(o, "forward", t->forward, t->forward_count, t->divisible));
+    ONS_TRY(write_pieces(o, "backward", t->backward, t->backward_count, t->divisible));
     return write_copies(o, t);
 }
 
@@ -107,6 +112,23 @@ static ons_status *read_piece(const ons_json *o, bool forward, ons_stage_piece *
     return NULL;
 }
 
+/* Plans of earlier versions do not say what of a backward piece is weight gradients. */
+static ons_status *read_division(const ons_json *array, ons_stage_tasks *t) {
+    uint32_t i = 0;
+    for (const ons_json *o = array->child; o != NULL; o = o->next)
+        t->divisible = t->divisible || ons_json_find(o, "weight_gradient_seconds") != NULL ||
+                       ons_json_find(o, "apart_needs_bytes") != NULL || ons_json_find(o, "apart_frees_bytes") != NULL;
+    for (const ons_json *o = array->child; t->divisible && o != NULL; o = o->next, ++i) {
+        ons_stage_piece *p = &t->backward[i];
+        ONS_TRY_AT(ons_plan_get_seconds(o, "weight_gradient_seconds", &p->weight_seconds), "backward[%u]", i);
+        ONS_TRY_AT(ons_plan_get_bytes(o, "apart_needs_bytes", &p->kept_start_bytes), "backward[%u]", i);
+        ONS_TRY_AT(ons_plan_get_bytes(o, "apart_frees_bytes", &p->freed_bytes), "backward[%u]", i);
+        ONS_CHECK(p->weight_seconds <= p->seconds, ONS_INVALID_DATA,
+                  "backward[%u]: 'weight_gradient_seconds' is more than 'seconds'", i);
+    }
+    return NULL;
+}
+
 static ons_status *read_pieces(const ons_json *parts, const char *name, bool forward, ons_arena *arena,
                                ons_stage_piece **pieces, uint32_t *count) {
     const ons_json *array;
@@ -143,11 +165,13 @@ static ons_status *read_copy(const ons_json *o, const ons_stage_tasks *t, ons_ar
 }
 
 ons_status *ons_plan_read_parts(const ons_json *stage, ons_arena *arena, ons_stage_tasks *t) {
-    const ons_json *parts, *copies;
+    const ons_json *parts, *copies, *backward;
     uint32_t i = 0;
     ONS_TRY(ons_json_get_object(stage, "parts", &parts));
     ONS_TRY_AT(read_pieces(parts, "forward", true, arena, &t->forward, &t->forward_count), "parts");
     ONS_TRY_AT(read_pieces(parts, "backward", false, arena, &t->backward, &t->backward_count), "parts");
+    ONS_TRY_AT(ons_json_get_array(parts, "backward", &backward), "parts");
+    ONS_TRY_AT(read_division(backward, t), "parts");
     ONS_TRY_AT(ons_json_get_array(parts, "copies", &copies), "parts");
     t->copy_count = count_of(copies);
     ONS_NEW(t->copies, arena, (size_t)t->copy_count + 1);

@@ -27,6 +27,8 @@ static ons_status *check_bytes(const ons_plan *plan) {
             const ons_stage_piece *p = k < t->forward_count ? &t->forward[k] : &t->backward[k - t->forward_count];
             fits &= !__builtin_add_overflow(sum, p->start_bytes, &sum);
             fits &= !__builtin_sub_overflow(sum, p->end_bytes, &sum);
+            fits &= !__builtin_add_overflow(sum, p->kept_start_bytes, &sum);
+            fits &= !__builtin_add_overflow(sum, p->freed_bytes, &sum);
         }
         for (uint32_t k = 0; k < t->copy_count; ++k) fits &= !__builtin_add_overflow(sum, 2 * t->copies[k].bytes, &sum);
     }

@@ -18,10 +18,9 @@ typedef struct maker {
     ons_arena *arena;
     ons_stage_tasks *tasks;
     uint32_t first, end, count; /* positions */
-    bool apart;
     /* by part */
     int64_t *made, *freed, *transient;
-    double *seconds;
+    double *seconds, *weight_seconds;
     ons_action_kind *kind;
     bool *cut;       /* a piece starts with it */
     uint32_t *piece; /* that holds it */
@@ -81,9 +80,9 @@ static void list_parts(maker *m) {
             set_part(m, part, ONS_ACTION_RECOMPUTE, again->forward_seconds, again->forward_bytes);
         }
         double weight = nodes[i].weight_gradient_seconds;
-        if (m->apart) m->tasks->weight_gradient.seconds += weight;
-        set_part(m, w->backward_part[i], m->apart ? ONS_ACTION_INPUT_GRADIENT : ONS_ACTION_BACKWARD,
-                 nodes[i].input_gradient_seconds + (m->apart ? 0 : weight), nodes[i].backward_bytes);
+        m->weight_seconds[w->backward_part[i]] = weight;
+        set_part(m, w->backward_part[i], ONS_ACTION_BACKWARD, nodes[i].input_gradient_seconds + weight,
+                 nodes[i].backward_bytes);
     }
 }
 
@@ -218,10 +217,9 @@ static void run_part(const maker *m, level *l, uint32_t part, int64_t freed) {
     l->now -= freed;
 }
 
-/* Parts [from, to) as pieces. `late`: what they would free is freed after all of them. */
-static ons_status *make_pieces(maker *m, uint32_t from, uint32_t to, int64_t *late, ons_stage_piece **pieces,
-                               uint32_t *count) {
-    level l = {0, 0};
+/* Parts [from, to) as pieces. */
+static ons_status *make_pieces(maker *m, uint32_t from, uint32_t to, ons_stage_piece **pieces, uint32_t *count) {
+    level l = {0, 0}, kept = {0, 0};
     *count = 0;
     for (uint32_t part = from; part < to; ++part) *count += m->cut[part];
     ONS_NEW(*pieces, m->arena, *count);
@@ -230,25 +228,45 @@ static ons_status *make_pieces(maker *m, uint32_t from, uint32_t to, int64_t *la
         if (m->cut[part]) ++piece;
         piece->kind = m->kind[part];
         piece->seconds += m->seconds[part];
+        piece->weight_seconds += m->weight_seconds[part];
         m->piece[part] = (uint32_t)(piece - *pieces);
-        run_part(m, &l, part, late != NULL ? 0 : m->freed[part]);
-        if (late != NULL) *late += m->freed[part];
+        run_part(m, &l, part, m->freed[part]);
+        run_part(m, &kept, part, 0);
         if (part + 1 < to && !m->cut[part + 1]) continue;
         piece->start_bytes = l.most;
         piece->end_bytes = l.now - l.most;
-        l = (level){0, 0};
+        piece->kept_start_bytes = kept.most;
+        piece->freed_bytes = kept.now - l.now;
+        l = kept = (level){0, 0};
     }
     return NULL;
 }
 
 static ons_status *make_all_pieces(maker *m) {
-    int64_t late = 0;
     m->cut[0] = m->cut[m->count] = true;
-    ONS_TRY(make_pieces(m, 0, m->count, NULL, &m->tasks->forward, &m->tasks->forward_count));
-    ONS_TRY(make_pieces(m, m->count, m->walk->part_count, m->apart ? &late : NULL, &m->tasks->backward,
-                        &m->tasks->backward_count));
-    m->tasks->weight_gradient.kind = ONS_ACTION_WEIGHT_GRADIENT;
-    m->tasks->weight_gradient.end_bytes = -late;
+    m->tasks->divisible = true;
+    ONS_TRY(make_pieces(m, 0, m->count, &m->tasks->forward, &m->tasks->forward_count));
+    return make_pieces(m, m->count, m->walk->part_count, &m->tasks->backward, &m->tasks->backward_count);
+}
+
+ons_status *ons_stage_tasks_divide(const ons_stage_tasks *tasks, ons_arena *arena, ons_stage_tasks *divided) {
+    ons_stage_piece *pieces, weight = {.kind = ONS_ACTION_WEIGHT_GRADIENT};
+    ONS_NEW(pieces, arena, tasks->backward_count);
+    for (uint32_t i = 0; i < tasks->backward_count; ++i) {
+        const ons_stage_piece *whole = &tasks->backward[i];
+        int64_t net = whole->start_bytes + whole->end_bytes;
+        pieces[i] = (ons_stage_piece){
+            .kind = whole->kind == ONS_ACTION_BACKWARD ? ONS_ACTION_INPUT_GRADIENT : whole->kind,
+            .seconds = whole->seconds - whole->weight_seconds,
+            .start_bytes = whole->kept_start_bytes,
+            .end_bytes = net + whole->freed_bytes - whole->kept_start_bytes,
+        };
+        weight.seconds += whole->weight_seconds;
+        weight.end_bytes -= whole->freed_bytes;
+    }
+    *divided = *tasks;
+    divided->backward = pieces;
+    divided->weight_gradient = weight;
     return NULL;
 }
 
@@ -313,6 +331,7 @@ static ons_status *allocate(maker *m) {
     ONS_NEW(m->freed, m->arena, parts);
     ONS_NEW(m->transient, m->arena, parts);
     ONS_NEW(m->seconds, m->arena, parts);
+    ONS_NEW(m->weight_seconds, m->arena, parts);
     ONS_NEW(m->kind, m->arena, parts);
     ONS_NEW(m->cut, m->arena, parts);
     ONS_NEW(m->piece, m->arena, parts);
@@ -335,7 +354,7 @@ static ons_status *make(maker *m, const ons_stage_load *load) {
     return finish_copies(m);
 }
 
-ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution, bool apart,
+ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution,
                                  ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks) {
     const ons_planning_problem *p = split->problem;
     maker m = {.split = split,
@@ -344,7 +363,6 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
                .walk = workspace,
                .arena = arena,
                .tasks = tasks,
-               .apart = apart,
                .first = split->first[stage],
                .end = split->first[stage + 1]};
     ons_stage_problem problem = {.work = p->work,

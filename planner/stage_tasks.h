@@ -10,6 +10,9 @@ typedef struct ons_stage_piece {
     ons_action_kind kind; /* forward, backward, recompute */
     double seconds;
     int64_t start_bytes, end_bytes; /* change of memory: up to the most that the piece needs, and back */
+    /* Of a backward piece, for schedules in which weight gradients are actions of their own: */
+    double weight_seconds;                 /* of `seconds`, those of weight gradients */
+    int64_t kept_start_bytes, freed_bytes; /* the most that it needs where nothing is freed before its end; what is */
 } ons_stage_piece;
 
 /* A tensor that is swapped. Pieces are numbered in the order in which they run. */
@@ -32,6 +35,7 @@ typedef struct ons_stage_copy {
 typedef struct ons_stage_tasks {
     ons_stage_piece *forward, *backward;
     uint32_t forward_count, backward_count;
+    bool divisible;                  /* the backward pieces say what of them is weight gradients */
     ons_stage_piece weight_gradient; /* where it is apart: `backward` is the input gradient alone, and frees nothing */
     double update_seconds;
     int64_t held_bytes; /* weights, their gradients, states and versions: there all the time */
@@ -53,10 +57,14 @@ uint32_t ons_split_stage_of(const ons_split *split, uint32_t position);
 /* Whether the part of an ascending list in [from, end) is not empty; its first and last item. */
 bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end, uint32_t *first, uint32_t *last);
 
-/* `solution` NULL: nothing decided. `apart`: input and weight gradients are actions of their own. Everything in
- * `arena`; the workspace is that of the split's workload. Fails on decisions that ons_memory_evaluate refuses. */
-ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution, bool apart,
+/* `solution` NULL: nothing decided. Everything in `arena`; the workspace is that of the split's workload. Fails on
+ * decisions that ons_memory_evaluate refuses. */
+ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution,
                                  ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks);
+
+/* Takes the backward part of divisible tasks apart: input gradients, which free nothing, and one piece of weight
+ * gradients, which frees all. In `arena`; what is not changed is shared. */
+ons_status *ons_stage_tasks_divide(const ons_stage_tasks *tasks, ons_arena *arena, ons_stage_tasks *divided);
 
 /* Makes the by_… lists, from copies that refer to pieces. */
 ons_status *ons_stage_tasks_sort(ons_stage_tasks *tasks, ons_arena *arena);

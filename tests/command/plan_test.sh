@@ -131,6 +131,15 @@ begin "a trace of a simulated plan"
 if make_plan && succeeds simulate plan.json --trace trace.json && printed "^wrote trace.json" && is_json trace.json &&
     grep -q "swap out" trace.json; then pass "$name"; fi
 
+begin "gradients apart, as a person may write them"
+if succeeds "${cost[@]}" --stages 4 -o plan.json && step=$(sed -n 's/^slowest.* takes \([0-9.]*\) ms.*/\1/p' "$work/stdout"); then
+    sed -i -E 's/"([0-9]+)B([0-9]+)"/"\1I\2", "\1W\2"/g' plan.json
+    if succeeds simulate plan.json && printed '^  input gradient ' && printed '^  weight gradient '; then
+        apart=$(sed -n 's/^a step takes \([0-9.]*\) ms.*/\1/p' "$work/stdout")
+        if awk "BEGIN { exit !($apart > 0 && $apart < $step) }"; then pass "$name"; else fail "$name" "$apart ms, not below $step"; fi
+    fi
+fi
+
 begin "an earlier plan stays where nothing fits"
 echo "an earlier plan" >plan.json
 refuses 6 "smallest memory" "${cost[@]}" --stages 4 --memory 1GiB -o plan.json

@@ -172,6 +172,87 @@ Test(plan, follows_edited_actions) {
     }
 }
 
+/* Every backward action as two: input gradients, and weight gradients right behind them. */
+static void divide_backward(ons_plan *plan) {
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+        ons_action_list *list = &plan->actions[i],
+                        divided = {ons_arena_allocate(arena, 2 * list->count, sizeof(ons_action)), 0};
+        for (uint32_t k = 0; k < list->count; ++k) {
+            ons_action a = list->items[k];
+            bool backward = a.kind == ONS_ACTION_BACKWARD;
+            if (backward) a.kind = ONS_ACTION_INPUT_GRADIENT;
+            divided.items[divided.count++] = a;
+            if (backward) a.kind = ONS_ACTION_WEIGHT_GRADIENT, divided.items[divided.count++] = a;
+        }
+        *list = divided;
+    }
+}
+
+/* Input and weight gradients may be put apart in the file: it says what of each part is the one and the other. */
+Test(plan, follows_gradients_apart) {
+    uint32_t divided = 0, kept = 0, faster = 0;
+    for (uint64_t seed = 1; seed <= PLANS; ++seed) {
+        ons_planning_problem problem;
+        ons_planned planned;
+        ons_plan plan;
+        if (!random_plan(seed, &problem, &planned, &plan) || ons_pipeline_is_asynchronous(&plan.pipeline)) continue;
+        ons_pipeline_forecast together, apart, direct;
+        expect_success(ons_plan_replay(&plan, arena, &together), seed);
+        divide_backward(&plan);
+        ons_pipeline_setup setup = {.problem = &planned.problem,
+                                    .first = planned.partition.first,
+                                    .solutions = planned.solutions,
+                                    .lists = plan.actions,
+                                    .devices = plan.pipeline.stages};
+        expect_success(ons_pipeline_simulate(&setup, arena, &direct), seed);
+        char *text = print(&plan, seed);
+        ons_plan again = parse(text, seed);
+        free(text);
+        expect_success(ons_plan_replay(&again, arena, &apart), seed);
+        cr_expect_eq(apart.iteration_seconds, direct.iteration_seconds, "seed %llu", (unsigned long long)seed);
+        for (uint32_t i = 0; i < plan.pipeline.stages; ++i) {
+            double busy = together.devices[i].busy_seconds;
+            cr_expect_eq(apart.devices[i].peak_bytes, direct.devices[i].peak_bytes, "seed %llu: peak of device %u",
+                         (unsigned long long)seed, i);
+            cr_expect_float_eq(apart.devices[i].busy_seconds, busy, 1e-9 * busy, "seed %llu: device %u",
+                               (unsigned long long)seed, i);
+        }
+        uint32_t decisions = 0;
+        for (uint32_t i = 0; i < plan.pipeline.stages; ++i) decisions += plan.stages[i].decision_count;
+        ++divided;
+        kept += decisions == 0; /* copies back have less to hide behind */
+        faster += decisions == 0 && apart.iteration_seconds < together.iteration_seconds * (1 - 1e-6);
+        ons_simulation_free(together.simulation);
+        ons_simulation_free(apart.simulation);
+        ons_simulation_free(direct.simulation);
+    }
+    cr_expect_gt(divided, PLANS / 8);
+    cr_expect_gt(kept, 0u);
+    cr_expect_gt(faster, kept / 2, "the stage in front waits for input gradients alone: %u of %u", faster, kept);
+}
+
+Test(plan, of_an_earlier_version_does_not_take_gradients_apart) {
+    ons_planning_problem problem;
+    ons_planned planned;
+    ons_plan plan;
+    uint64_t seed = 1;
+    while (!random_plan(seed, &problem, &planned, &plan) || ons_pipeline_is_asynchronous(&plan.pipeline)) ++seed;
+    divide_backward(&plan);
+    for (uint32_t i = 0; i < plan.pipeline.stages; ++i) plan.parts.stages[i].divisible = false;
+    char *text = print(&plan, seed), *second;
+    cr_expect_null(strstr(text, "weight_gradient_seconds"));
+    ons_plan again = parse(text, seed);
+    second = print(&again, seed);
+    cr_expect_str_eq(text, second);
+    free(text);
+    free(second);
+    ons_pipeline_forecast f;
+    ons_status *status = ons_plan_replay(&again, arena, &f);
+    cr_assert_not_null(status);
+    cr_expect_not_null(strstr(ons_status_get_message(status), "plan again"), "%s", ons_status_get_message(status));
+    ons_status_free(status);
+}
+
 /* ------------------------------------------------------------------------------------------------- broken fields */
 
 /* A plan with a bit of everything that files hold. */
@@ -338,7 +419,10 @@ Test(plan, sums_of_bytes_are_checked) {
     ons_stage_piece *many;
     many = ons_arena_allocate(arena, 2000, sizeof *many);
     for (uint32_t i = 0; i < 2000; ++i)
-        many[i] = (ons_stage_piece){ONS_ACTION_FORWARD, 1e-3, INT64_C(1) << 53, -(INT64_C(1) << 53)};
+        many[i] = (ons_stage_piece){.kind = ONS_ACTION_FORWARD,
+                                    .seconds = 1e-3,
+                                    .start_bytes = INT64_C(1) << 53,
+                                    .end_bytes = -(INT64_C(1) << 53)};
     t->forward = many;
     t->forward_count = 2000;
     ons_pipeline_forecast f;
