@@ -50,6 +50,15 @@ static ons_part part_of_base(const lister *l, uint32_t index) {
     return (ons_part)part;
 }
 
+/* Whether the host reads it from this stage. */
+static bool is_kept(const lister *l, ons_value_id value) {
+    ons_node_id maker = producer_of(l->c, value);
+    bool found = false;
+    for (size_t i = 0; i < l->c->o->kept_count && !found; ++i) found = l->c->o->kept[i] == value;
+    return found && maker != ONS_NONE && l->c->stage[maker] == l->stage;
+}
+
+/* A view reads nothing, unless the host takes it for what it shows. */
 static ons_status *find_savers(lister *l) {
     const cutter *c = l->c;
     ONS_NEW(l->first_reader, c->scratch, l->values + 1);
@@ -57,7 +66,8 @@ static ons_status *find_savers(lister *l) {
     for (ons_value_id id = 0; id < l->values; ++id) l->first_reader[id] = ONS_NONE;
     for (uint32_t i = l->end[ONS_PART_FORWARD]; i < l->base_count; ++i) {
         const ons_node *node = ons_graph_node(c->whole, l->base[i]);
-        for (uint32_t k = 0; k < node->input_count && !ons_cut_is_view(node); ++k) {
+        bool reads = !ons_cut_is_view(node) || is_kept(l, node->outputs[0]);
+        for (uint32_t k = 0; k < node->input_count && reads; ++k) {
             if (node->inputs[k] == ONS_NONE) continue;
             ons_value_id root = c->root[node->inputs[k]];
             l->saved[root] = true;
@@ -309,7 +319,7 @@ static ons_status *count_reads(lister *l) {
     cut_steps *steps = l->out;
     ONS_NEW(steps->reads, c->scratch, 2 * (size_t)l->values + 1);
     for (size_t i = 0; i < c->o->kept_count; ++i)
-        if (c->o->kept[i] != ONS_NONE && producer_of(c, c->o->kept[i]) != ONS_NONE) ++steps->reads[c->o->kept[i]];
+        if (c->o->kept[i] != ONS_NONE && is_kept(l, c->o->kept[i])) ++steps->reads[c->o->kept[i]];
     for (uint32_t i = 0; i < steps->count; ++i) count_inputs(c, steps, &steps->items[i], true);
     for (uint32_t i = steps->count; i-- > 0;) {
         cut_step *step = &steps->items[i];

@@ -202,7 +202,7 @@ static void check_transfer(const checker *k, uint32_t from, const ons_cut_transf
     cr_assert_eq(receive->peer, from);
     cr_assert_eq(receive->part, send->part);
     cr_assert_str_eq(left->name, right->name);
-    cr_assert_eq(memcmp(&left->type, &right->type, sizeof left->type), 0);
+    cr_assert(ons_type_equal(&left->type, &right->type) && left->type.layout == right->type.layout);
     cr_assert_neq(left->producer, ONS_NONE, "%s: '%s' is sent by a stage that does not make it", k->where, left->name);
     cr_assert_eq(right->producer, ONS_NONE);
     cr_assert_eq(right->kind, ONS_INPUT);
@@ -250,7 +250,7 @@ static void check_values(const checker *k, const ons_cut_stage *stage) {
         if (stage->value_of[id] == ONS_NONE) continue;
         const ons_value *own = ons_graph_value(graph, stage->value_of[id]), *value = ons_graph_value(k->whole, id);
         cr_assert_str_eq(own->name, value->name);
-        cr_assert_eq(memcmp(&own->type, &value->type, sizeof own->type), 0);
+        cr_assert(ons_type_equal(&own->type, &value->type) && own->type.layout == value->type.layout);
         if (own->producer == ONS_NONE && value->producer != ONS_NONE) continue; /* received */
         cr_assert_eq(own->kind, value->kind);
         cr_assert_eq(own->data, value->data);

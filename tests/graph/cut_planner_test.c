@@ -24,19 +24,19 @@ typedef struct subject {
     ons_cut_decision *decisions;  /* the same for the cut, of all stages */
 } subject;
 
-/* Times of which no two sets have the same sum, but by chance, and that add up without rounding. */
-static subject open_subject(const cut_model *model, uint64_t seed) {
-    subject s = {.c = cut_case_open(model, true, seed)};
-    s.cost = s.c.input.cost;
-    for (ons_node_id id = 0; id < s.c.graph->nodes.count; ++id)
-        s.cost.seconds[id] = (1 + cut_case_random(&s.c, 1 << 24)) * 0x1p-30;
+/* In place: the workspace points into it. Times of which no two sets have the same sum, but by chance, and that add up
+ * without rounding. */
+static void open_subject(subject *s, const cut_model *model, uint64_t seed) {
+    *s = (subject){.c = cut_case_open(model, true, seed)};
+    s->cost = s->c.input.cost;
+    for (ons_node_id id = 0; id < s->c.graph->nodes.count; ++id)
+        s->cost.seconds[id] = (1 + cut_case_random(&s->c, 1 << 24)) * 0x1p-30;
     ons_graph_work_options options = {
-        .graph = s.c.graph, .registry = s.c.model->registry, .cost = &s.cost, .samples = model->rows};
-    must(ons_graph_work_make(&options, s.c.arena, &s.work));
-    must(ons_memory_workspace_new(&s.work.work, &s.workspace));
-    s.planned = ons_arena_allocate(s.c.arena, s.work.work.tensor_count + 1, sizeof *s.planned);
-    s.decisions = ons_arena_allocate(s.c.arena, 8 * ((size_t)s.work.work.tensor_count + 1), sizeof *s.decisions);
-    return s;
+        .graph = s->c.graph, .registry = s->c.model->registry, .cost = &s->cost, .samples = model->rows};
+    must(ons_graph_work_make(&options, s->c.arena, &s->work));
+    must(ons_memory_workspace_new(&s->work.work, &s->workspace));
+    s->planned = ons_arena_allocate(s->c.arena, s->work.work.tensor_count + 1, sizeof *s->planned);
+    s->decisions = ons_arena_allocate(s->c.arena, 8 * ((size_t)s->work.work.tensor_count + 1), sizeof *s->decisions);
 }
 
 static void close_subject(subject *s) {
@@ -130,7 +130,8 @@ static void compare(subject *s, uint32_t stages, const char *where) {
 Test(cut_planner, the_same_nodes_run_again) {
     static const uint32_t counts[] = {1, 2, 4};
     for (int i = 0; i < MODELS; ++i) {
-        subject s = open_subject(&models[i], (uint64_t)i + 1);
+        subject s;
+        open_subject(&s, &models[i], (uint64_t)i + 1);
         for (int k = 0; k < 9; ++k) {
             char where[160];
             snprintf(where, sizeof where, "%s, %u stages, seed %d, round %d", models[i].path, counts[k % 3], i + 1, k);
