@@ -87,7 +87,7 @@ static ons_status *check_fits(const ons_trainer *t, const ons_checkpoint *c) {
 static ons_status *load_tensors(ons_trainer *t, const ons_checkpoint *c, const named_tensors *list) {
     for (size_t i = 0; i < list->count; ++i) {
         const ons_named_tensor *wanted = &list->items[i];
-        const ons_tensor *found = ons_safetensors_find(&c->tensors, wanted->name);
+        const ons_tensor *found = ons_checkpoint_find(c, wanted->name);
         ONS_CHECK(found != NULL && ons_type_equal(&found->type, &wanted->tensor.type), ONS_INVALID_DATA,
                   "--resume: the checkpoint in %s has no tensor '%s' of this model's type", t->config->checkpoint,
                   wanted->name);

@@ -43,6 +43,14 @@ static void write_json(const void *data, size_t size) {
     write_file("json", text, (size_t)length);
 }
 
+static void read_all(const ons_safetensors *file) {
+    for (size_t i = 0; i < file->count; ++i) {
+        const ons_tensor *tensor = &file->tensors[i].tensor;
+        const volatile uint8_t *at = tensor->data;
+        for (int64_t k = 0; k < ons_type_dense_bytes(&tensor->type); ++k) (void)at[k];
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static const char good[] =
         "\x3c\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}      12345678";
@@ -57,11 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     bool found;
     ons_status *status = ons_checkpoint_open_newest(folder, &checkpoint, &found);
     if (status != NULL && (found || ons_status_get_message(status)[0] == '\0')) abort();
-    for (size_t i = 0; status == NULL && found && i < checkpoint.tensors.count; ++i) {
-        const ons_tensor *tensor = &checkpoint.tensors.tensors[i].tensor;
-        const volatile uint8_t *at = tensor->data;
-        for (int64_t k = 0; k < ons_type_dense_bytes(&tensor->type); ++k) (void)at[k];
-    }
+    for (uint32_t i = 0; status == NULL && found && i < checkpoint.part_count; ++i)
+        read_all(&checkpoint.parts[i].tensors);
     ons_status_free(status);
     ons_checkpoint_close(&checkpoint);
     return 0;

@@ -152,8 +152,8 @@ static uint64_t newest(const char *folder) {
     expect_success(ons_checkpoint_open_newest(folder, &checkpoint, &found));
     if (!found) return 0;
     uint64_t step = checkpoint.info.step;
-    const ons_tensor *w = ons_safetensors_find(&checkpoint.tensors, "w");
-    const ons_tensor *average = ons_safetensors_find(&checkpoint.tensors, "w#exp_avg");
+    const ons_tensor *w = ons_checkpoint_find(&checkpoint, "w");
+    const ons_tensor *average = ons_checkpoint_find(&checkpoint, "w#exp_avg");
     cr_assert(w != NULL && average != NULL);
     for (int i = 0; i < ELEMENTS; ++i) {
         cr_assert_eq(((const float *)w->data)[i], (float)step);
@@ -190,7 +190,7 @@ Test(checkpoint, comes_back) {
     cr_expect_str_eq(checkpoint.info.versions, "onednn 2.6");
     expect_success(ons_json_get_double(checkpoint.info.more, "best", &best));
     cr_expect_eq(best, 0.1 + 0.2);
-    cr_expect_eq(*(const float *)ons_safetensors_find(&checkpoint.tensors, "w")->data, 7);
+    cr_expect_eq(*(const float *)ons_checkpoint_find(&checkpoint, "w")->data, 7);
     cr_expect_eq(checkpoint.skipped, 0);
     ons_checkpoint_close(&checkpoint);
 }
@@ -266,6 +266,95 @@ Test(checkpoint, survives_kills) {
     expect_success(save(folder, reached + 1, 2));
     cr_expect_eq(scratch_count(folder, ".tmp"), 0, "leftovers of killed writers are removed");
     cr_expect_leq(scratch_count(folder, ""), 4);
+}
+
+/* ---------------------------------------------------------------------------------------------------- several writers
+ */
+
+/* What one of `count` writers does; each has a tensor of its own that says the step. */
+static ons_shard save_shard(const char *folder, uint64_t step, uint32_t copy, uint32_t index, uint32_t count) {
+    static float weights[ELEMENTS];
+    for (int i = 0; i < ELEMENTS; ++i) weights[i] = (float)step + (float)index * 1000;
+    char name[] = {'w', (char)('0' + index), 0};
+    ons_named_tensor tensor = make_tensor(name, ONS_FLOAT32, ELEMENTS, weights);
+    ons_shard_place place = {step, copy, index, count};
+    ons_shard shard;
+    expect_success(
+        ons_checkpoint_write_shard(folder, &place, &(ons_safetensors_content){&tensor, 1, NULL, NULL}, &shard));
+    return shard;
+}
+
+static void save_shards(const char *folder, uint64_t step, uint32_t count, uint32_t keep) {
+    uint32_t copy;
+    ons_shard shards[8];
+    expect_success(ons_checkpoint_prepare(folder, step, &copy));
+    for (uint32_t i = count; i-- > 0;) shards[i] = save_shard(folder, step, copy, i, count);
+    ons_checkpoint_info info = {.step = step};
+    expect_success(ons_checkpoint_complete(folder, &info, shards, count, keep));
+}
+
+static uint64_t newest_of_shards(const char *folder, uint32_t count) {
+    ons_checkpoint checkpoint;
+    bool found;
+    expect_success(ons_checkpoint_open_newest(folder, &checkpoint, &found));
+    uint64_t step = checkpoint.info.step;
+    cr_assert_eq(checkpoint.part_count, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        char name[] = {'w', (char)('0' + i), 0};
+        const ons_tensor *w = ons_checkpoint_find(&checkpoint, name);
+        cr_assert_not_null(w);
+        for (int k = 0; k < ELEMENTS; ++k) cr_assert_eq(((const float *)w->data)[k], (float)step + (float)i * 1000);
+    }
+    cr_expect_null(ons_checkpoint_find(&checkpoint, "w"));
+    ons_checkpoint_close(&checkpoint);
+    return step;
+}
+
+Test(checkpoint, of_several_writers) {
+    const char *folder = scratch_path("c");
+    save_shards(folder, 1, 1, 2);
+    cr_expect_eq(newest_of_shards(folder, 1), 1);
+    save_shards(folder, 2, 4, 2);
+    cr_expect_eq(newest_of_shards(folder, 4), 2);
+    cr_expect_eq(scratch_count(folder, ""), 7);
+    save_shards(folder, 2, 4, 2); /* once more */
+    cr_expect_eq(newest_of_shards(folder, 4), 2);
+    cr_expect_eq(scratch_count(folder, ""), 7);
+    save_shards(folder, 3, 2, 2);
+    cr_expect_eq(newest_of_shards(folder, 2), 3);
+    cr_expect_eq(scratch_count(folder, ""), 8);
+}
+
+/* Until the JSON is there, the older checkpoint is the newest; then what was left behind goes. */
+Test(checkpoint, absent_until_all_writers_are_done) {
+    const char *folder = scratch_path("c");
+    uint32_t copy;
+    save_shards(folder, 1, 3, 2);
+    expect_success(ons_checkpoint_prepare(folder, 2, &copy));
+    for (uint32_t i = 0; i < 3; ++i) {
+        save_shard(folder, 2, copy, i, 3);
+        cr_expect_eq(newest_of_shards(folder, 3), 1);
+    }
+    expect_success(ons_checkpoint_prepare(folder, 2, &copy));
+    cr_expect_eq(copy, 1, "those of the killed writers are not written over");
+    save_shards(folder, 2, 2, 2);
+    cr_expect_eq(newest_of_shards(folder, 2), 2);
+    cr_expect_eq(scratch_count(folder, ".safetensors"), 5);
+}
+
+Test(checkpoint, a_shard_is_missing_or_damaged) {
+    const char *folder = scratch_path("c");
+    ons_checkpoint checkpoint;
+    bool found;
+    for (uint64_t step = 1; step <= 3; ++step) save_shards(folder, step, 3, 9);
+    damage(scratch_path("c/step-00000003.2-of-3.safetensors"), -1);
+    cr_expect_eq(newest_of_shards(folder, 3), 2);
+    unlink(scratch_path("c/step-00000002.1-of-3.safetensors"));
+    cr_expect_eq(newest_of_shards(folder, 3), 1);
+    unlink(scratch_path("c/step-00000003.0-of-3.safetensors"));
+    unlink(scratch_path("c/step-00000001.0-of-3.safetensors"));
+    expect_failure(ons_checkpoint_open_newest(folder, &checkpoint, &found), ONS_IO_ERROR,
+                   "step-00000003.0-of-3.safetensors");
 }
 
 Test(checkpoint, full_disk) {

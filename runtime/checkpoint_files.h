@@ -1,0 +1,34 @@
+/* Names of the files in a folder of checkpoints. Of checkpoint.c and checkpoint_read.c alone. */
+#ifndef ONSTAGE_RUNTIME_CHECKPOINT_FILES_H
+#define ONSTAGE_RUNTIME_CHECKPOINT_FILES_H
+
+#include <stdbool.h>
+
+#include "base/vector.h"
+#include "runtime/checkpoint.h"
+
+/* What the "format" of a JSON says: of one data file, and of several. */
+#define ONS_CHECKPOINT_FORMAT        "onstage checkpoint 1"
+#define ONS_CHECKPOINT_SHARDS_FORMAT "onstage checkpoint 2"
+
+typedef ONS_VECTOR(uint64_t) ons_step_vector;
+
+void ons_checkpoint_json_name(uint64_t step, char name[static ONS_SHARD_NAME_BYTES]);
+void ons_checkpoint_data_name(const ons_shard_place *place, char name[static ONS_SHARD_NAME_BYTES]);
+
+/* Whether `name` is that of a checkpoint's JSON, exactly as it is spelled here. */
+bool ons_checkpoint_parse_json_name(const char *name, uint64_t *step);
+bool ons_checkpoint_is_data(const char *name);
+/* Whether the file "….PID-N.tmp" was left behind by a writer that is gone. */
+bool ons_checkpoint_is_leftover(const char *name);
+
+/* FOLDER/NAME on the heap; NULL: no memory. */
+char *ons_checkpoint_join(const char *folder, const char *name);
+
+/* Steps of all checkpoints, the highest first; none where the folder is missing. */
+ons_status *ons_checkpoint_list(const char *folder, ons_step_vector *steps);
+
+/* The lowest copy of which the folder has no data file yet. */
+ons_status *ons_checkpoint_find_copy(const char *folder, uint64_t step, uint32_t *copy);
+
+#endif
