@@ -93,6 +93,11 @@ static ons_status *copy_ids(const ons_cut_stage *cut, ons_arena *arena, const on
     return NULL;
 }
 
+/* Inference alone says what its prediction is. */
+static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
+    return whole->outputs != NULL && made_here(cut, whole->prediction) != ONS_NONE;
+}
+
 static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_stage *cut, const ons_share *share,
                                  const uint32_t *fields, ons_share_unit *u) {
     ons_arena *arena = u->stage.arena;
@@ -103,7 +108,7 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_sta
         ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
     if (whole->outputs != NULL)
         ONS_TRY(copy_ids(cut, arena, whole->outputs, whole->output_count, made_here, &u->outputs));
-    u->prediction = made_here(cut, whole->prediction);
+    u->prediction = predicts(whole, cut) ? made_here(cut, whole->prediction) : ONS_NONE;
     u->unit = (ons_unit){
         .program = u->stage.program,
         .stage = &u->stage,
@@ -135,14 +140,19 @@ static ons_status *build_program(const ons_share_options *o, const ons_stage_gra
     return ons_stage_program_make(o->machine, &options, &u->stage);
 }
 
+/* Whether the stage reads an input of the model; targets also where predictions are compared with them. */
+static bool reads_field(const ons_stage_graph *whole, const ons_cut_stage *cut, uint32_t index) {
+    ons_value_id input = whole->inputs[index];
+    return share_of(cut, input) != ONS_NONE || (input == whole->target && predicts(whole, cut));
+}
+
 /* The inputs of the model that this stage reads, in either program. */
 static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
     const ons_course *c = o->course;
     uint32_t count = 0;
     for (uint32_t i = 0; i < c->full.input_count; ++i) {
-        bool reads = c->full_cut.stages[o->stage].value_of[c->full.inputs[i]] != ONS_NONE;
-        if (c->rest.graph != NULL)
-            reads = reads || c->rest_cut.stages[o->stage].value_of[c->rest.inputs[i]] != ONS_NONE;
+        bool reads = reads_field(&c->full, &c->full_cut.stages[o->stage], i);
+        if (c->rest.graph != NULL) reads = reads || reads_field(&c->rest, &c->rest_cut.stages[o->stage], i);
         if (reads) fields[count++] = i;
     }
     return count;
@@ -195,21 +205,23 @@ void ons_share_free(ons_share *share) {
     *share = (ons_share){0};
 }
 
-ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_machine *machine,
+ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_worker *worker,
                                           const ons_config *config) {
-    return (ons_evaluator_options){
-        .machine = machine,
+    ons_evaluator_options options = {
+        .worker = worker,
         .feed = (ons_feed *)&share->feed,
         .full = share->full.unit,
         .rest = share->rest.unit,
         .samples = ons_dataset_count(course->dataset),
-        .target_field = share->target_field,
         .counts_classes = course->counts_classes,
         .ignore_index = (int64_t)config->ignore_index.value,
         .full_prediction = share->full.prediction,
         .rest_prediction = share->rest.prediction,
         .class_axis = course->full.class_axis,
+        .fed_target = share->target_field,
     };
+    options.target_field = ons_course_target(course, &options.target_sample);
+    return options;
 }
 
 ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap) {

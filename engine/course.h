@@ -37,7 +37,7 @@ typedef struct ons_share_unit {
 
 typedef struct ons_share {
     ons_feed feed;         /* the fields that this stage reads */
-    uint32_t target_field; /* of the feed; ONS_NO_FIELD: it reads none */
+    uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
     ons_share_unit full, rest;
 } ons_share;
 
@@ -57,8 +57,8 @@ typedef struct ons_share_options {
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
 void ons_share_free(ons_share *share); /* after machine and worker; a zeroed one is fine */
 
-/* The evaluator of a course of which one stage has everything, but for reader and progress. */
-ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_machine *machine,
+/* The evaluator of a stage's share of an inference course, but for reader and progress. */
+ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_worker *worker,
                                           const ons_config *config);
 
 /* The target's field of the dataset, and what a sample of it is; ONS_NO_FIELD: the course has no targets. */

@@ -156,11 +156,16 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
     return ons_stepper_new(&options, &r->stepper);
 }
 
+static void start_evaluator(const ons_crew *c, ons_rank *r) {
+    r->evaluator = ons_share_evaluator(&r->validation, c->o.validation, r->worker, c->o.config);
+}
+
 ons_status *ons_crew_start(ons_crew *c) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         ONS_TRY(ons_machine_start(c->ranks[i].machine));
         ONS_TRY(start_worker(c, &c->ranks[i]));
         ONS_TRY(start_stepper(c, &c->ranks[i]));
+        if (c->o.validation->dataset != NULL) start_evaluator(c, &c->ranks[i]);
     }
     return NULL;
 }
@@ -168,21 +173,50 @@ ons_status *ons_crew_start(ons_crew *c) {
 /* ---------------------------------------------------------------------------------------------------------------- step
  */
 
+static ons_rank_work work_so_far(const ons_rank *r) {
+    ons_worker_busy busy = ons_worker_get_busy(r->worker);
+    ons_rank_work work = {
+        .seconds = (double)ons_trace_now() * 1e-9,
+        .update_seconds = (double)busy.of_part[ONS_PART_END] * 1e-9,
+        .swapped_bytes = ons_worker_get_traffic(r->worker).swapped_out_bytes,
+    };
+    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_END; ++part)
+        work.busy_seconds += (double)busy.of_part[part] * 1e-9;
+    return work;
+}
+
+static void note_work(ons_rank *r, const ons_rank_work *before) {
+    ons_rank_work after = work_so_far(r);
+    if (!r->warm) {
+        r->warm = true;
+        return;
+    }
+    ++r->work.steps;
+    r->work.samples += r->result.samples;
+    r->work.seconds += after.seconds - before->seconds;
+    r->work.update_seconds += after.update_seconds - before->update_seconds;
+    r->work.busy_seconds += after.busy_seconds - before->busy_seconds;
+    r->work.swapped_bytes += after.swapped_bytes - before->swapped_bytes;
+}
+
 /* A stage that fails ends the step of the others, too: they would wait for it. */
 static void step(void *argument, uintptr_t native) {
     (void)native;
     ons_rank *r = argument;
+    ons_rank_work before = work_so_far(r);
     r->status = ons_stepper_run(r->stepper, r->step, r->rate, r->last_step, &r->result);
+    if (r->status == NULL) note_work(r, &before);
     if (r->status != NULL && r->transport != NULL) r->transport->fail(r->transport, r->status);
 }
 
-static void step_all(ons_crew *c) {
+/* A task of all ranks beside each other. */
+static void drive(ons_crew *c, ons_task *task) {
     if (c->drivers == NULL) {
-        step(&c->ranks[0], 0);
+        task(&c->ranks[0], 0);
         return;
     }
     for (uint32_t i = 0; i < c->o.count; ++i) {
-        c->host->launch(c->drivers[i], step, &c->ranks[i]);
+        c->host->launch(c->drivers[i], task, &c->ranks[i]);
         c->host->event_record(c->drivers[i], c->done[i]);
     }
     for (uint32_t i = 0; i < c->o.count; ++i) c->host->event_synchronize(c->done[i]);
@@ -217,7 +251,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
         r->rate = rate;
         r->last_step = last_step;
     }
-    step_all(c);
+    drive(c, step);
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].result;
     for (uint32_t i = 1; i < c->o.count; ++i) {
@@ -228,11 +262,23 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     return NULL;
 }
 
+static void evaluate(void *argument, uintptr_t native) {
+    (void)native;
+    ons_rank *r = argument;
+    r->status = ons_evaluator_run(&r->evaluator, &r->evaluation);
+    if (r->status != NULL && r->transport != NULL) r->transport->fail(r->transport, r->status);
+}
+
 ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
-    ons_rank *r = &c->ranks[0];
-    ONS_CHECK(c->o.pipeline.stages == 1, ONS_UNSUPPORTED, "validation runs in one stage only");
-    const ons_evaluator_options options = ons_share_evaluator(&r->validation, c->o.validation, r->machine, c->o.config);
-    return ons_evaluator_run(&options, result);
+    drive(c, evaluate);
+    ONS_TRY(collect_failures(c));
+    *result = c->ranks[0].evaluation;
+    for (uint32_t i = 1; i < c->o.count; ++i) {
+        const ons_evaluation_result *r = &c->ranks[i].evaluation;
+        if (!isnan(r->loss)) result->loss = r->loss;
+        if (!isnan(r->accuracy)) result->accuracy = r->accuracy;
+    }
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- looking

@@ -4,6 +4,15 @@
 
 #include "engine/course.h"
 
+/* What a stage has done in training steps, but for the first one, which warms up. */
+typedef struct ons_rank_work {
+    uint64_t steps, samples;
+    double seconds;        /* from the beginning of a step to its end */
+    double update_seconds; /* of them, in updates */
+    double busy_seconds;   /* in all other nodes */
+    int64_t swapped_bytes; /* copied to the host */
+} ons_rank_work;
+
 typedef struct ons_rank {
     uint32_t stage;
     ons_machine *machine;
@@ -16,6 +25,10 @@ typedef struct ons_rank {
     double rate;
     bool last_step;
     ons_step_result result;
+    bool warm;
+    ons_rank_work work;
+    ons_evaluator_options evaluator;
+    ons_evaluation_result evaluation; /* of the last validation */
     ons_status *status;
 } ons_rank;
 
@@ -50,7 +63,7 @@ ons_status *ons_crew_start(ons_crew *crew);
 /* One training step of all stages. *result: with what this process has of it. */
 ons_status *ons_crew_step(ons_crew *crew, uint64_t step, double rate, bool last_step, ons_step_result *result);
 
-/* The mean over the validation set. */
+/* The mean over the validation set, by all stages. *result: with what this process has of it. */
 ons_status *ons_crew_evaluate(ons_crew *crew, ons_evaluation_result *result);
 
 /* A persistent value by name, at the first stage in this process that has it; NULL where there is none. */

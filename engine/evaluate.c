@@ -20,6 +20,7 @@ typedef struct evaluation {
     ons_machine *machine;
     ons_course course;
     ons_share share;
+    ons_worker *worker;
     size_t batch;
     int64_t used; /* samples that are evaluated */
     output_file *files;
@@ -35,6 +36,16 @@ static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
     e->batch = (size_t)o->rows;
     e->used = batching.fixed ? samples - samples % o->rows : samples;
     return NULL;
+}
+
+static ons_status *start_worker(evaluation *e) {
+    const ons_stage_program *programs[] = {&e->share.full.stage, &e->share.rest.stage};
+    const ons_worker_options options = {
+        .machine = e->machine,
+        .programs = programs,
+        .program_count = e->share.rest.unit.program == NULL ? 1 : 2,
+    };
+    return ons_worker_new(&options, &e->worker);
 }
 
 static ons_status *prepare(evaluation *e) {
@@ -63,7 +74,8 @@ static ons_status *prepare(evaluation *e) {
     };
     ONS_TRY(ons_share_build(&share, &e->share));
     ONS_TRY(ons_check_memory_cap(e->machine, cap));
-    return ons_machine_start(e->machine);
+    ONS_TRY(ons_machine_start(e->machine));
+    return start_worker(e);
 }
 
 static ons_status *find_output(const evaluation *e, const char *name, size_t *index) {
@@ -124,7 +136,7 @@ static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons
     ONS_TRY(ons_check_results(e->model, e->config));
     ONS_TRY(prepare(e));
     ons_status *status = open_outputs(e);
-    ons_evaluator_options options = ons_share_evaluator(&e->share, &e->course, e->machine, e->config);
+    ons_evaluator_options options = ons_share_evaluator(&e->share, &e->course, e->worker, e->config);
     options.read = write_batch;
     options.read_context = e;
     options.progress = progress;
@@ -144,6 +156,7 @@ ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_p
                                ons_evaluation *result) {
     evaluation e = {.model = model, .config = config};
     ons_status *status = run(&e, progress, context, result);
+    ons_worker_free(e.worker);
     ons_machine_free(e.machine);
     ons_share_free(&e.share);
     ons_course_free(&e.course);

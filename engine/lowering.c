@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "engine/problem.h"
+#include "engine/weight_places.h"
 #include "planner/graph_positions.h"
 #include "planner/node_costs.h"
 #include "planner/order.h"
@@ -127,6 +128,7 @@ typedef struct cutting {
     const ons_model *model;
     const ons_graph *graph;
     ons_arena *arena;
+    const ons_weight_places *places; /* NULL: of the planned graph itself */
     ons_graph_work positions;
     uint32_t *stage_of_node;
     ons_cut_decision *decisions;
@@ -147,6 +149,8 @@ static ons_status *place_nodes(cutting *c) {
     for (ons_node_id id = 0; id < c->graph->nodes.count; ++id) {
         uint32_t position = c->positions.position_of_node[id];
         c->stage_of_node[id] = position == ONS_NO_NODE ? 0 : stage_of_unit(c, c->positions.node_of_position[position]);
+        uint32_t like = c->places == NULL ? ONS_NONE : ons_weight_places_stage(c->places, c->graph, id);
+        if (like != ONS_NONE) c->stage_of_node[id] = like;
     }
     return NULL;
 }
@@ -177,33 +181,51 @@ static ons_status *list_decisions(cutting *c) {
     return NULL;
 }
 
-static ons_status *cut_graph(const ons_lowering *l, const ons_model *model, bool training, bool repeats,
-                             const ons_stage_graph *stage, ons_cut *cut) {
-    if (stage->graph == NULL) return NULL;
-    cutting c = {.l = l, .model = model, .graph = stage->graph, .arena = ons_arena_new()};
-    if (c.arena == NULL) return ons_status_out_of_memory();
-    ons_status *status = place_nodes(&c);
-    if (status == NULL && training) status = list_decisions(&c);
+typedef struct lowering_job {
+    const ons_lowering *l;
+    const ons_model *model;
+    bool training, repeats;
+} lowering_job;
+
+static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage_graph *stage, ons_cut *cut) {
+    ONS_TRY(place_nodes(c));
+    if (job->training) ONS_TRY(list_decisions(c));
     const ons_cut_options options = {
         .whole = stage->graph,
-        .registry = model->registry,
-        .repeats = repeats,
-        .stage_of_node = c.stage_of_node,
-        .stages = l->pipeline.stages,
-        .decisions = c.decisions,
-        .decision_count = c.decision_count,
+        .registry = job->model->registry,
+        .repeats = job->repeats,
+        .stage_of_node = c->stage_of_node,
+        .stages = job->l->pipeline.stages,
+        .decisions = c->decisions,
+        .decision_count = c->decision_count,
         .kept = stage->kept,
         .kept_count = stage->kept_count,
     };
-    if (status == NULL) status = ons_cut_make(&options, cut);
+    ONS_TRY(ons_cut_make(&options, cut));
+    return c->places == NULL ? NULL : ons_weight_places_check(c->places, stage->graph, cut);
+}
+
+/* `like`: the training course whose weights are read; NULL: the graph is the first one. */
+static ons_status *cut_graph(const lowering_job *job, const ons_course *like, const ons_stage_graph *stage,
+                             ons_cut *cut) {
+    if (stage->graph == NULL) return NULL;
+    ons_weight_places places;
+    cutting c = {.l = job->l, .model = job->model, .graph = stage->graph, .arena = ons_arena_new()};
+    ons_status *status = c.arena == NULL ? ons_status_out_of_memory() : NULL;
+    if (status == NULL && like != NULL) {
+        status = ons_weight_places_find(like->full.graph, &like->full_cut, c.arena, &places);
+        c.places = &places;
+    }
+    if (status == NULL) status = make_cut(&c, job, stage, cut);
     ons_arena_free(c.arena);
     return status;
 }
 
-ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, bool training, bool repeats,
+ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained, bool repeats,
                              ons_course *course) {
     if (course->dataset == NULL) return NULL;
     if (!l->planned) return ons_course_cut_whole(model, repeats, course);
-    ONS_TRY(cut_graph(l, model, training, repeats, &course->full, &course->full_cut));
-    return cut_graph(l, model, training, repeats, &course->rest, &course->rest_cut);
+    const lowering_job job = {l, model, trained == NULL, repeats};
+    ONS_TRY(cut_graph(&job, trained, &course->full, &course->full_cut));
+    return cut_graph(&job, trained == NULL ? course : trained, &course->rest, &course->rest_cut);
 }

@@ -29,8 +29,9 @@ ons_status *ons_lowering_least(const ons_model *model, const ons_config *config,
 void ons_lowering_free(ons_lowering *lowering); /* a zeroed one is fine */
 
 /* Cuts a course's graphs (course->dataset NULL: there is nothing to cut). What is swapped and computed again is said of
- * training graphs alone. */
-ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, bool training, bool repeats,
-                             ons_course *course);
+ * training graphs alone. `trained`: of a validation course, the training course, which is cut already; NULL: this is
+ * the training course. Validation reads each weight where it is trained; where it cannot, the failure names it. */
+ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, const ons_course *trained,
+                             bool repeats, ons_course *course);
 
 #endif

@@ -158,6 +158,7 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .out = t->config->out,
         .checkpoint = t->config->checkpoint,
     };
+    ons_trainer_fill_stages(t, status);
     return NULL;
 }
 

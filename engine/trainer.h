@@ -35,6 +35,9 @@ ons_status *ons_trainer_build(ons_trainer *trainer);
 /* trainer_state.c: checkpoints and export */
 ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 
+/* trainer_stages.c: what the plan says beside what came */
+void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
+
 /* trainer_watch.c: logs */
 ons_status *ons_trainer_open_trace(ons_trainer *trainer);
 ons_status *ons_trainer_open_logs(ons_trainer *trainer, bool resumed);

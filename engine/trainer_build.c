@@ -57,8 +57,8 @@ static void drop_crew(ons_trainer *t) {
 }
 
 static ons_status *make_crew(ons_trainer *t, int64_t cap) {
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, true, repeats(t), &t->training));
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, false, false, &t->validation));
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, repeats(t), &t->training));
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, false, &t->validation));
     ons_crew_options options = {
         .model = t->model,
         .config = t->config,

@@ -229,10 +229,34 @@ typedef struct ons_trainer_status {
     const char *notes;      /* one line each: samples that are dropped, and the like; "" where none */
     const char *out;        /* the option; NULL: not given */
     const char *checkpoint; /* likewise */
+    /* of a planned run: see ons_trainer_stage_count */
+    int64_t stages;                                       /* of the whole run */
+    const char *pipeline;                                 /* "1f1b", …; NULL: there is no plan */
+    double predicted_step_seconds, measured_step_seconds; /* of a whole step; measured: NaN before the second one */
 } ons_trainer_status;
 
 /* Texts live until the next call. */
 ons_status *ons_trainer_get_status(ons_trainer *trainer, ons_trainer_status *status);
+
+/* One stage of a run that was planned, as predicted and as it came. */
+typedef struct ons_stage_report {
+    int64_t stage;             /* from 0 */
+    const char *first_node;    /* the stage begins with it, in the plan's order */
+    int64_t planned_bytes;     /* the planner's estimate */
+    int64_t arena_bytes;       /* as laid out; taken on the device to the byte */
+    int64_t swapped_values;    /* for each micro-batch copied to the host and back */
+    int64_t swapped_bytes;     /* of them, one way */
+    int64_t recomputed_values; /* computed again for each micro-batch */
+    int64_t recomputed_bytes;
+    double predicted_seconds, measured_seconds; /* computing for a micro-batch, without updates; measured: NaN before
+                                                   the second step */
+    double predicted_idle, measured_idle;       /* share of a step in which the stage computes nothing */
+} ons_stage_report;
+
+/* Stages in this process; 0: there is no plan, since one stage keeps everything. */
+int64_t ons_trainer_stage_count(const ons_trainer *trainer);
+/* `index` from 0. Texts live as long as the trainer. */
+ons_status *ons_trainer_get_stage(const ons_trainer *trainer, int64_t index, ons_stage_report *report);
 
 /* A trainable weight as it is now; `values` must hold its elements as float32. Fails where there is none of that name.
  */

@@ -9,22 +9,37 @@ typedef struct evaluation {
     const ons_unit *unit;
     ons_step step;
     int slot;
-    ons_program_fault fault;
+    ons_action forward;
+    ons_flight flight;
     double loss_sum, counted, right;
 } evaluation;
 
-static void run_batch(void *argument, uintptr_t native) {
-    (void)native;
-    evaluation *e = argument;
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+    (void)micro_batch;
+    const evaluation *e = context;
     const ons_feed *feed = e->o->feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {
-        void *address = ons_program_address(e->unit->program, e->unit->inputs[i], NULL);
+        ons_value_id input = e->unit->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(e->unit->stage, input, part)) continue;
+        void *address = ons_program_address(e->unit->program, input, turn);
         if (address != NULL)
             memcpy(address, ons_feed_sample(feed, e->slot, i, 0), e->unit->rows * feed->fields[i].bytes);
     }
-    const ons_run run = {.step = &e->step, .fault = &e->fault};
-    for (int part = 0; part < ONS_PART_COUNT && e->fault.fault.problem == NULL; ++part)
-        ons_program_run(e->unit->program, (ons_part)part, &run);
+}
+
+/* One forward part with what comes before it; nothing is computed backward, nothing brought up to date. */
+static ons_status *launch(evaluation *e) {
+    e->forward = (ons_action){.kind = ONS_ACTION_FORWARD};
+    e->flight = (ons_flight){
+        .program = e->unit->stage,
+        .actions = {&e->forward, 1},
+        .micro_batches = 1,
+        .begins = true,
+        .step = e->step,
+        .load = load,
+        .context = e,
+    };
+    return ons_worker_launch(e->o->worker, &e->flight);
 }
 
 /* The class with the largest output, the first of equals. */
@@ -39,8 +54,8 @@ static void count_right(evaluation *e, ons_value_id prediction) {
     const ons_evaluator_options *o = e->o;
     const ons_type *type = &ons_graph_value(ons_program_graph(e->unit->program), prediction)->type;
     const float *scores = ons_program_address(e->unit->program, prediction, NULL);
-    const void *targets = ons_feed_sample(o->feed, e->slot, o->target_field, 0);
-    bool wide = o->feed->fields[o->target_field].sample.dtype == ONS_INT64;
+    const void *targets = ons_feed_sample(o->feed, e->slot, o->fed_target, 0);
+    bool wide = o->target_sample.dtype == ONS_INT64;
     int64_t classes = type->shape.dims[o->class_axis];
     int64_t inner = ons_shape_span(&type->shape, o->class_axis + 1, type->shape.rank);
     int64_t outer = ons_shape_span(&type->shape, 0, o->class_axis);
@@ -55,14 +70,13 @@ static ons_status *count_batch(evaluation *e, size_t samples) {
     const ons_evaluator_options *o = e->o;
     e->step.counted_targets = (double)samples;
     if (o->target_field == ONS_NO_FIELD) return NULL;
-    const ons_feed_field *target = &o->feed->fields[o->target_field];
-    uint64_t counted;
     if (!o->counts_classes) {
-        e->step.counted_targets *= (double)ons_shape_elements(&target->sample.shape);
+        e->step.counted_targets *= (double)ons_shape_elements(&o->target_sample.shape);
         return NULL;
     }
-    ONS_TRY(ons_dataset_count_targets(o->feed->dataset, target->field, o->feed->rows[e->slot], samples, o->ignore_index,
-                                      &counted));
+    uint64_t counted;
+    ONS_TRY(ons_dataset_count_targets(o->feed->dataset, o->target_field, o->feed->rows[e->slot], samples,
+                                      o->ignore_index, &counted));
     e->step.counted_targets = (double)counted;
     return NULL;
 }
@@ -76,43 +90,52 @@ static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **s
     return count;
 }
 
+static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t first) {
+    const ons_fault *fault = &found->fault;
+    const char *node = found->node == ONS_NONE ? "" : ons_graph_node(where->cut->graph, found->node)->name;
+    return ons_status_new(ONS_INVALID_DATA,
+                          "samples from %" PRIu64 " on, node '%s': %s (element %" PRId64 " is %" PRId64 ")", first,
+                          node, fault->problem, fault->index, fault->value);
+}
+
 static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     const ons_evaluator_options *o = e->o;
-    if (e->fault.fault.problem != NULL) {
-        const ons_graph *graph = ons_program_graph(e->unit->program);
-        return ons_status_new(ONS_INVALID_DATA,
-                              "samples from %" PRIu64 " on, node '%s': %s (element %" PRId64 " is %" PRId64 ")", first,
-                              ons_graph_node(graph, e->fault.node)->name, e->fault.fault.problem, e->fault.fault.index,
-                              e->fault.fault.value);
-    }
+    ons_program_fault fault;
+    const ons_stage_program *where;
+    ONS_TRY(ons_worker_wait(o->worker, &fault, &where));
+    if (fault.fault.problem != NULL) return fault_status(&fault, where, first);
     if (e->unit->loss != ONS_NONE && e->step.counted_targets > 0)
         e->loss_sum += ons_program_scalar(e->unit->program, e->unit->loss, NULL) * e->step.counted_targets;
     e->counted += e->step.counted_targets;
-    if (o->counts_classes) count_right(e, e->unit == &o->full ? o->full_prediction : o->rest_prediction);
+    ons_value_id prediction = e->unit == &o->full ? o->full_prediction : o->rest_prediction;
+    if (o->counts_classes && prediction != ONS_NONE) count_right(e, prediction);
     return o->read == NULL ? NULL : o->read(o->read_context, e->unit, first, count);
 }
 
+/* Runs the batch in the current slot while the next one, from sample `first + count` on, is put into the other. */
+static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t *next) {
+    e->unit = count == e->o->full.rows ? &e->o->full : &e->o->rest;
+    ONS_TRY(count_batch(e, count));
+    ons_status *launched = launch(e), *ahead = NULL;
+    if (launched == NULL) *next = fill(e, first + count, 1 - e->slot, &ahead);
+    ons_status *finished = finish_batch(e, first, count);
+    if (launched != NULL || finished != NULL) ons_status_free(ahead);
+    if (launched != NULL) ons_status_free(finished);
+    ONS_TRY(launched);
+    ONS_TRY(finished);
+    e->slot = 1 - e->slot;
+    return ahead;
+}
+
 ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_result *result) {
-    evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}, .fault = {.node = ONS_NONE}};
+    evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}};
     ons_status *status;
     uint64_t first = 0;
-    size_t count = fill(&e, 0, 0, &status);
+    size_t count = fill(&e, 0, 0, &status), next = 0;
     ONS_TRY(status);
     while (count > 0) {
-        e.unit = count == o->full.rows ? &o->full : &o->rest;
-        ONS_TRY(count_batch(&e, count));
-        ons_machine_launch(o->machine, run_batch, &e);
-        /* The compute thread reads the slot that it was given; the other one is filled meanwhile. */
-        ons_status *ahead;
-        int next_slot = 1 - e.slot;
-        size_t next = fill(&e, first + count, next_slot, &ahead);
-        ons_machine_wait(o->machine);
-        ons_status *finished = finish_batch(&e, first, count);
-        if (finished != NULL) ons_status_free(ahead);
-        ONS_TRY(finished);
-        ONS_TRY(ahead);
+        ONS_TRY(run_batch(&e, first, count, &next));
         first += count;
-        e.slot = next_slot;
         count = next;
         if (o->progress != NULL && !o->progress(o->progress_context, (int64_t)first, (int64_t)o->samples))
             return ons_status_new(ONS_INTERRUPTED, "stopped after %" PRIu64 " of %" PRIu64 " samples", first,
@@ -120,11 +143,12 @@ ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_res
     }
     ONS_CHECK(first > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
               o->full.rows, o->samples);
+    bool predicts = o->counts_classes && o->full_prediction != ONS_NONE;
     *result = (ons_evaluation_result){
         .samples = first,
         .dropped = o->samples - first,
         .loss = o->full.loss == ONS_NONE ? NAN : e.loss_sum / e.counted,
-        .accuracy = o->counts_classes ? e.right / e.counted : NAN,
+        .accuracy = predicts ? e.right / e.counted : NAN,
     };
     return NULL;
 }

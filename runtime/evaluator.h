@@ -1,4 +1,7 @@
-/* Runs an inference program over a dataset: mean loss, accuracy, outputs. */
+/* Runs inference programs over a dataset: mean loss, accuracy, outputs.
+ *
+ * Of a pipeline, each stage has an evaluator over its own share. All take the same batches in the same order and tell
+ * each other nothing but what the programs send; the one that makes the loss, or the prediction, knows the result. */
 #ifndef ONSTAGE_RUNTIME_EVALUATOR_H
 #define ONSTAGE_RUNTIME_EVALUATOR_H
 
@@ -8,16 +11,20 @@
 typedef ons_status *ons_batch_reader(void *context, const ons_unit *unit, size_t first_sample, size_t samples);
 
 typedef struct ons_evaluator_options {
-    ons_machine *machine;
+    ons_worker *worker;
     ons_feed *feed;
-    ons_unit full, rest; /* inference programs; loss ONS_NONE without targets; rest.program NULL: the rest is dropped */
+    ons_unit full, rest; /* inference programs; loss ONS_NONE without targets, or of another stage; rest.program NULL:
+                            the rest is dropped */
     uint64_t samples;
-    uint32_t target_field; /* of the feed; ONS_NO_FIELD: none */
-    bool counts_classes;
+    uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
+    ons_type target_sample;
+    bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
-    /* Accuracy where counts_classes: the prediction's value in each unit and the axis of its classes. */
+    /* Accuracy where counts_classes: the prediction's value in each unit (ONS_NONE: of another stage), the axis of its
+     * classes, and the targets' field of the feed. */
     ons_value_id full_prediction, rest_prediction;
     uint32_t class_axis;
+    uint32_t fed_target;
     ons_batch_reader *read; /* may be NULL */
     void *read_context;
     bool (*progress)(void *context, int64_t done, int64_t samples); /* may be NULL; false: stop */
@@ -26,8 +33,8 @@ typedef struct ons_evaluator_options {
 
 typedef struct ons_evaluation_result {
     uint64_t samples, dropped;
-    double loss;     /* mean over the targets that count; NaN without */
-    double accuracy; /* NaN where the targets are no classes */
+    double loss;     /* mean over the targets that count; NaN without, or of another stage */
+    double accuracy; /* NaN where the targets are no classes, or of another stage */
 } ons_evaluation_result;
 
 ons_status *ons_evaluator_run(const ons_evaluator_options *options, ons_evaluation_result *result);

@@ -39,10 +39,14 @@ static ons_status *open_channels(ons_worker *w, ons_worker_program *p) {
     const ons_cut_stage *cut = p->stage->cut;
     ONS_NEW(p->send_channel, w->arena, cut->send_count + 1);
     ONS_NEW(p->receive_channel, w->arena, cut->receive_count + 1);
-    for (uint32_t i = 0; i < cut->send_count; ++i)
-        ONS_TRY(open_channel(w, cut->sends[i].peer, cut->sends[i].part, true, &p->send_channel[i]));
-    for (uint32_t i = 0; i < cut->receive_count; ++i)
-        ONS_TRY(open_channel(w, cut->receives[i].peer, cut->receives[i].part, false, &p->receive_channel[i]));
+    for (ons_part part = ONS_PART_FORWARD; part < ONS_PART_COUNT; ++part) { /* as rows of a trace: by part */
+        for (uint32_t i = 0; i < cut->receive_count; ++i)
+            if (cut->receives[i].part == part)
+                ONS_TRY(open_channel(w, cut->receives[i].peer, part, false, &p->receive_channel[i]));
+        for (uint32_t i = 0; i < cut->send_count; ++i)
+            if (cut->sends[i].part == part)
+                ONS_TRY(open_channel(w, cut->sends[i].peer, part, true, &p->send_channel[i]));
+    }
     return NULL;
 }
 
@@ -112,14 +116,14 @@ static ons_status *set_up(ons_worker *w) {
     ONS_NEW(w->pending, w->arena, departures + 1);
     ONS_NEW(w->waits, w->arena, departures + 1);
     ONS_TRY(add_track(w, "compute", &w->compute_track));
+    if (swaps) ONS_TRY(add_track(w, "swap out", &w->out_track));
+    if (swaps) ONS_TRY(add_track(w, "swap in", &w->in_track));
     ONS_TRY(w->device->event_new(w->device, &w->mark));
     ONS_TRY(w->device->event_new(w->device, &w->idle));
     for (uint32_t i = 0; i < w->o.program_count; ++i) ONS_TRY(set_up_program(w, w->o.programs[i], &w->programs[i]));
     if (!swaps) return NULL;
     ONS_TRY(w->device->stream_new(w->device, "swap out", 1, &w->swap_out));
     ONS_TRY(w->device->stream_new(w->device, "swap in", 1, &w->swap_in));
-    ONS_TRY(add_track(w, "swap out", &w->out_track));
-    ONS_TRY(add_track(w, "swap in", &w->in_track));
     w->traffic.host_bytes = w->host_bytes;
     return w->device->allocate_host(w->device, w->host_bytes, &w->host);
 }
@@ -169,6 +173,8 @@ ons_worker_program *ons_worker_find_program(ons_worker *w, const ons_stage_progr
 }
 
 ons_worker_traffic ons_worker_get_traffic(const ons_worker *w) { return w->traffic; }
+
+ons_worker_busy ons_worker_get_busy(const ons_worker *w) { return w->busy; }
 
 ons_status *ons_worker_wait(ons_worker *w, ons_program_fault *fault, const ons_stage_program **where) {
     w->device->event_record(w->compute, w->idle);

@@ -60,7 +60,9 @@ static void run_nodes(void *argument, uintptr_t native) {
         .context = job,
         .fault = &w->fault,
     };
+    int64_t begin = ons_trace_now();
     ons_program_run_positions(job->program->program, job->first, job->end, &run);
+    w->busy.of_part[job->part] += ons_trace_now() - begin;
     if (w->fault.fault.problem != NULL) w->faulty = job->program;
 }
 
@@ -84,7 +86,7 @@ static void record(const ons_job *job, const char *category, int64_t begin) {
         .begin = begin,
         .end = ons_trace_now(),
         .step = (int64_t)job->step.step,
-        .micro_batch = job->micro_batch,
+        .micro_batch = (int64_t)job->step.micro_batch,
         .bytes = (int64_t)job->bytes,
     };
     ons_trace_record(job->track, &event);

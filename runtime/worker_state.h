@@ -91,6 +91,7 @@ struct ons_worker {
     /* the compute thread's */
     ons_program_fault fault;
     const ons_stage_program *faulty;
+    ons_worker_busy busy;
 };
 
 ons_worker_program *ons_worker_find_program(ons_worker *worker, const ons_stage_program *stage);

@@ -6,6 +6,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/progress.h"
+#include "tools/stage_table.h"
 
 static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run", "Results", "Watching", NULL};
 /* What one stage has no use for, and what eval alone writes. */
@@ -58,6 +59,7 @@ static ons_status *finish(ons_trainer *trainer) {
         status = ons_trainer_save(trainer, NULL);
         if (status == NULL) printf("wrote %s\n", s.out);
     }
+    if (status == NULL) status = ons_stages_end(trainer, &s);
     ons_status *closed = ons_trainer_finish(trainer);
     if (status == NULL) return closed;
     ons_status_free(closed);
@@ -69,6 +71,7 @@ static ons_status *run(ons_trainer *trainer) {
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
     ons_progress_begin(&s);
+    if ((status = ons_stages_begin(trainer, &s)) != NULL) return status;
     if (s.out == NULL) printf("no --out: the trained model will not be written\n");
     status = train(trainer);
     ons_progress_end();
