@@ -13,9 +13,10 @@
 
 typedef struct ons_mpi_world ons_mpi_world;
 
-/* Messages larger than this go in pieces, since MPI counts in int. A piece shorter than the limit, be it empty, is the
- * last one: so both ends notice at once when their sizes disagree. */
-enum { ONS_MPI_PIECE_BYTES = 1 << 30 };
+/* Messages larger than this go in pieces: MPI counts in int, and may copy a whole piece in one call, in which no
+ * heartbeat goes out. A piece shorter than the limit, be it empty, is the last one: so both ends notice at once when
+ * their sizes disagree. */
+enum { ONS_MPI_PIECE_BYTES = 1 << 27 };
 
 /* One way to or from one rank. A gather uses channels of its own, two for each other rank. */
 struct ons_channel {
