@@ -17,7 +17,7 @@ static void count_again(const ons_plan_stage *planned, const ons_graph *graph, o
     }
 }
 
-static double share_idle(double busy, double whole) { return whole > 0 ? 1 - busy / whole : 0; }
+static double share_idle(double busy, double whole) { return whole > busy ? 1 - busy / whole : 0; }
 
 static void measure(const ons_trainer *t, const ons_rank_work *work, ons_stage_report *report) {
     report->measured_seconds = report->measured_idle = NAN;
@@ -41,6 +41,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
         .first_node = planned->first_node,
         .planned_bytes = planned->memory_bytes,
         .arena_bytes = memory.total,
+        .taken_bytes = ons_machine_used(rank->machine),
         .swapped_values = cut->swap_count,
         .swapped_bytes = rank->training.full.stage.swapped_bytes,
         .predicted_seconds = planned->seconds - planned->stall_seconds,

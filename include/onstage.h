@@ -243,7 +243,8 @@ typedef struct ons_stage_report {
     int64_t stage;             /* from 0 */
     const char *first_node;    /* the stage begins with it, in the plan's order */
     int64_t planned_bytes;     /* the planner's estimate */
-    int64_t arena_bytes;       /* as laid out; taken on the device to the byte */
+    int64_t arena_bytes;       /* as laid out, before anything is taken */
+    int64_t taken_bytes;       /* on the device */
     int64_t swapped_values;    /* for each micro-batch copied to the host and back */
     int64_t swapped_bytes;     /* of them, one way */
     int64_t recomputed_values; /* computed again for each micro-batch */

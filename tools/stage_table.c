@@ -61,7 +61,7 @@ static void print_end(const ons_stage_report *r) {
     printf("  %5" PRId64 "  %9s %9s  %9s %9s  %9s %9s\n", r->stage, print_time(r->predicted_seconds, planned),
            print_time(r->measured_seconds, came), print_share(r->predicted_idle, idle),
            print_share(r->measured_idle, was_idle), ons_print_bytes(r->planned_bytes, memory),
-           ons_print_bytes(r->arena_bytes, taken));
+           ons_print_bytes(r->taken_bytes, taken));
 }
 
 ons_status *ons_stages_end(const ons_trainer *trainer, const ons_trainer_status *s) {

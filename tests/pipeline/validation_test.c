@@ -114,6 +114,7 @@ Test(validation, reports_of_stages) {
         cr_assert_gt(stage.predicted_seconds, 0);
         cr_assert(stage.predicted_idle >= 0 && stage.predicted_idle < 1, "%g", stage.predicted_idle);
         cr_assert(isnan(stage.measured_seconds), "nothing has run yet");
+        cr_assert_eq(stage.taken_bytes, stage.arena_bytes);
         arena += stage.arena_bytes;
     }
     for (int i = 0; i < STEPS; ++i) run_step(&r);

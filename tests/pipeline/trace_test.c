@@ -1,0 +1,133 @@
+/* A trace of several stages: rows that a person finds again in every stage, and on each row one thing after the other.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/training/fixture.h"
+
+enum { STAGES = 4, STEPS = 3, ROWS_MOST = 64 };
+
+static run prepare(int64_t memory) {
+    run r = run_golden("dynamo_gpt");
+    set(&r, "optimizer", "adamw");
+    set(&r, "threads", "1");
+    set(&r, "micro-batches", "4");
+    set(&r, "pipeline", "gpipe");
+    set_number(&r, "stages", STAGES);
+    set_number(&r, "steps", STEPS);
+    if (memory > 0) set_number(&r, "memory", memory);
+    return r;
+}
+
+static int64_t largest_stage(const run *r, int64_t *swapped) {
+    int64_t largest = 0;
+    *swapped = 0;
+    for (int64_t i = 0; i < STAGES; ++i) {
+        ons_stage_report stage;
+        must(ons_trainer_get_stage(r->trainer, i, &stage));
+        largest = stage.taken_bytes > largest ? stage.taken_bytes : largest;
+        *swapped += stage.swapped_values;
+    }
+    return largest;
+}
+
+static void write_trace(const char *path) {
+    int64_t swapped;
+    run r = prepare(0);
+    run_open(&r);
+    int64_t cap = largest_stage(&r, &swapped) * 9 / 10;
+    run_close(&r);
+    r = prepare(cap);
+    set(&r, "trace", path);
+    run_open(&r);
+    cr_assert_leq(largest_stage(&r, &swapped), cap);
+    cr_assert_gt(swapped, 0, "there is nothing to look at under this cap");
+    for (int i = 0; i < STEPS; ++i) run_step(&r);
+    must(ons_trainer_finish(r.trainer));
+    run_close(&r);
+}
+
+typedef struct row {
+    int stage, thread;
+    char name[64];
+    double end; /* of its latest event, microseconds */
+    int events;
+} row;
+
+typedef struct rows {
+    row items[ROWS_MOST];
+    int count;
+} rows;
+
+static row *find_row(rows *all, const ons_json *event) {
+    int stage = ons_json_find(event, "pid")->valueint, thread = ons_json_find(event, "tid")->valueint;
+    for (int i = 0; i < all->count; ++i)
+        if (all->items[i].stage == stage && all->items[i].thread == thread) return &all->items[i];
+    cr_assert_lt(all->count, ROWS_MOST);
+    all->items[all->count] = (row){.stage = stage, .thread = thread, .end = -1};
+    return &all->items[all->count++];
+}
+
+/* Times are written in thousandths of a microsecond: what ends and what begins may be rounded towards each other. */
+static void add_event(rows *all, const ons_json *event) {
+    row *r = find_row(all, event);
+    const char *name = ons_json_find(event, "name")->valuestring;
+    if (strcmp(ons_json_find(event, "ph")->valuestring, "M") == 0) {
+        const char *text = ons_json_find(ons_json_find(event, "args"), "name")->valuestring;
+        if (strcmp(name, "thread_name") == 0) snprintf(r->name, sizeof r->name, "%s", text);
+        return;
+    }
+    double begin = ons_json_find(event, "ts")->valuedouble, seconds = ons_json_find(event, "dur")->valuedouble;
+    cr_assert_geq(begin, r->end - 0.002, "stage %d, %s: '%s' begins before the event before it ends", r->stage, r->name,
+                  name);
+    r->end = begin + seconds;
+    ++r->events;
+}
+
+static rows read_trace(const char *path) {
+    rows all = {.count = 0};
+    ons_json *file;
+    contents text = read_file(path);
+    must(ons_json_parse((const char *)text.bytes, text.size, &file));
+    const ons_json *event;
+    cJSON_ArrayForEach(event, ons_json_find(file, "traceEvents")) add_event(&all, event);
+    cr_assert_eq(ons_json_find(ons_json_find(file, "otherData"), "lost_events")->valueint, 0);
+    ons_json_free(file);
+    free(text.bytes);
+    return all;
+}
+
+/* Where a row of this kind stands among the rows of a stage. */
+static int place_of(const char *name) {
+    static const char *const kinds[] = {"compute", "swap out",      "swap in",     "forward from",
+                                        "forward", "backward from", "backward to", "update"};
+    for (int i = 0; i < (int)(sizeof kinds / sizeof kinds[0]); ++i)
+        if (strncmp(name, kinds[i], strlen(kinds[i])) == 0) return i;
+    cr_assert_fail("an unknown row '%s'", name);
+    return -1;
+}
+
+Test(trace, stages) {
+    char path[PATH_BYTES];
+    scratch_path(path, "trace.json");
+    write_trace(path);
+    rows all = read_trace(path);
+    int computing = 0, copying = 0, messages = 0;
+    for (int i = 0; i < all.count; ++i) {
+        const row *r = &all.items[i];
+        int place = place_of(r->name);
+        computing += place == 0 && r->events > 0;
+        copying += (place == 1 || place == 2) && r->events > 0;
+        messages += place > 2 ? r->events : 0;
+        if (i == 0 || r[-1].stage != r->stage)
+            cr_assert_eq(place, 0, "stage %d begins with the row '%s'", r->stage, r->name);
+        else
+            cr_assert(r->thread > r[-1].thread && place >= place_of(r[-1].name), "stage %d: '%s' below '%s'", r->stage,
+                      r->name, r[-1].name);
+    }
+    cr_assert_eq(computing, STAGES);
+    cr_assert_geq(copying, 2, "copies to the host and back");
+    cr_assert_geq(messages, STEPS * 4 * (STAGES - 1) * 2, "each micro-batch goes through all stages, and back");
+}
