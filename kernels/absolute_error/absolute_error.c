@@ -1,4 +1,5 @@
 /* Absolute error: Σ |x - t| ÷ counted targets. */
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/pointwise_loss.h"
 
 /* Difference, magnitude and sum. */
@@ -15,4 +16,4 @@ ONS_DEFINE_OPERATOR(absolute_error, "AbsoluteError", ONS_INTERNAL, ONS_ARITY(2, 
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_ABSOLUTE_ERROR, 0, 0),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(absolute_error_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, absolute_error_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), absolute_error_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_pointwise_loss_prepare, ons_cuda_absolute_error), absolute_error_cases);

@@ -19,4 +19,5 @@ ONS_DEFINE_OPERATOR(absolute_error_gradient, "AbsoluteErrorGradient", ONS_INTERN
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(absolute_error_gradient_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, absolute_error_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), absolute_error_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_pointwise_loss_prepare, ons_cuda_absolute_error_gradient),
+                    absolute_error_gradient_cases);

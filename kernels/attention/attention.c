@@ -8,6 +8,7 @@
 
 #include "kernels/attention/patterns.h"
 #include "kernels/common/attention.h"
+#include "kernels/common/cuda_attention.h"
 #include "kernels/common/lanes.h"
 
 static ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
@@ -69,6 +70,12 @@ typedef struct attention_state {
     int threads;
     int64_t stride, scratch; /* floats */
 } attention_state;
+
+static ons_status *attention_cuda_prepare(ons_prepare *p) {
+    ons_attention a;
+    ONS_TRY(find_attention(p->operands, &a));
+    return ons_cuda_attention_prepare(p, &a);
+}
 
 static ons_status *attention_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -326,4 +333,4 @@ ONS_DEFINE_OPERATOR(
               ONS_INPUT_BIT(1)),
     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
     ONS_REFERENCE(attention_reference), ONS_CPU_KERNEL(attention_prepare, attention_run),
-    ONS_NO_CUDA_KERNEL("not written yet"), attention_cases);
+    ONS_CUDA_KERNEL(attention_cuda_prepare, ons_cuda_attention), attention_cases);

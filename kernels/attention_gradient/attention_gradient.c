@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernels/common/attention.h"
+#include "kernels/common/cuda_attention.h"
 #include "kernels/common/lanes.h"
 
 static ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
@@ -97,6 +98,15 @@ typedef struct gradient_state {
     int threads;
     int64_t stride, scratch; /* floats */
 } gradient_state;
+
+static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
+    ons_attention a;
+    ONS_TRY(find_attention(p->operands, &a));
+    int64_t rows = a.batch * a.heads * a.queries;
+    bool joins = a.has_mask && mask_batch(&a) < a.batch;
+    p->scratch_bytes = ((rows + (joins ? rows * a.keys : 0)) * (int64_t)sizeof(float) + 63) / 64 * 64;
+    return ons_cuda_attention_prepare(p, &a);
+}
 
 static ons_status *attention_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -357,4 +367,5 @@ ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_A
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),
                     ONS_CPU_KERNEL(attention_gradient_prepare, attention_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), attention_gradient_cases);
+                    ONS_CUDA_KERNEL(attention_gradient_cuda_prepare, ons_cuda_attention_gradient),
+                    attention_gradient_cases);

@@ -1,4 +1,5 @@
 /* Binary cross entropy with logits: Σ (max(x, 0) - x t + log(1 + e^-|x|)) ÷ counted targets. */
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/pointwise_loss.h"
 
 /* Maximum, product, exponential, logarithm and three sums. */
@@ -16,4 +17,5 @@ ONS_DEFINE_OPERATOR(binary_cross_entropy, "BinaryCrossEntropy", ONS_INTERNAL, ON
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_BINARY_CROSS_ENTROPY, 0, 0),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(binary_cross_entropy_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, binary_cross_entropy_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), binary_cross_entropy_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_pointwise_loss_prepare, ons_cuda_binary_cross_entropy),
+                    binary_cross_entropy_cases);

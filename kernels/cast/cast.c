@@ -4,6 +4,7 @@
 #include "graph/upgrade.h"
 #include "kernels/common/cases.h"
 #include "kernels/common/cast.h"
+#include "kernels/common/cuda_elementwise.h"
 
 enum { TO };
 
@@ -99,4 +100,5 @@ ONS_DEFINE_OPERATOR(cast, "Cast", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1)
                     ONS_GRADIENT_RULE(ons_cast_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT,
                     ONS_FORMS(cast_upgrade, ONS_NO_PATTERNS, ons_cast_mode), ONS_REFERENCE(ons_cast_reference),
-                    ONS_CPU_KERNEL(ons_cast_prepare, ons_cast_run), ONS_NO_CUDA_KERNEL("not written yet"), cast_cases);
+                    ONS_CPU_KERNEL(ons_cast_prepare, ons_cast_run),
+                    ONS_CUDA_KERNEL(ons_cuda_cast_prepare, ons_cuda_cast), cast_cases);

@@ -1,5 +1,6 @@
 /* CastLike: to the element type of another value. */
 #include "kernels/common/cast.h"
+#include "kernels/common/cuda_elementwise.h"
 
 static ons_status *cast_like_infer(ons_operands *o) { return ons_cast_infer(o, o->inputs[1].dtype); }
 
@@ -30,4 +31,4 @@ ONS_DEFINE_OPERATOR(cast_like, "CastLike", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(2
                     ONS_GRADIENT_RULE(ons_cast_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, ons_cast_mode),
                     ONS_REFERENCE(ons_cast_reference), ONS_CPU_KERNEL(ons_cast_prepare, ons_cast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), cast_like_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_cast_prepare, ons_cuda_cast_like), cast_like_cases);

@@ -1,6 +1,7 @@
 /* Clip: max(low, min(high, x)), where either bound may be left out. */
 #include "graph/upgrade.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -82,6 +83,8 @@ static ons_status *clip_upgrade(ons_upgrade *u) {
     return ons_upgrade_attribute_to_input(u, "max", 2, ONS_FLOAT32);
 }
 
+static ons_status *clip_cuda_prepare(ons_prepare *p) { return ons_cuda_leading_prepare(p, 1); }
+
 static const ons_case clip_cases[] = {
     {.name = "both", .inputs = {ONS_F32_IN(-3, 9, 5, 7), ONS_F32_SCALAR(0), ONS_F32_SCALAR(6)}, .flops = 35},
     {.name = "low", .inputs = {ONS_F32(5, 7), ONS_F32_SCALAR(-0.5)}, .flops = 35},
@@ -133,4 +136,5 @@ ONS_DEFINE_OPERATOR(clip, "Clip", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 1)
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_FORMS(clip_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(clip_reference),
-                    ONS_CPU_KERNEL(clip_prepare, clip_run), ONS_NO_CUDA_KERNEL("not written yet"), clip_cases);
+                    ONS_CPU_KERNEL(clip_prepare, clip_run), ONS_CUDA_KERNEL(clip_cuda_prepare, ons_cuda_clip),
+                    clip_cases);

@@ -1,5 +1,6 @@
 /* Gradient of Clip: the cotangent where the input lies within the bounds, which belong to the inside; 0 elsewhere. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 static ons_status *clip_gradient_infer(ons_operands *o) {
@@ -30,6 +31,8 @@ static void clip_gradient_run(const ons_launch *launch) {
     for (int64_t i = 0; i < n; ++i) dx[i] = (x[i] >= low) & (x[i] <= high) ? dy[i] : 0.0f;
 }
 
+static ons_status *clip_gradient_cuda_prepare(ons_prepare *p) { return ons_cuda_leading_prepare(p, 2); }
+
 static const ons_case clip_gradient_cases[] = {
     {.name = "both",
      .inputs = {ONS_F32(5, 7), ONS_F32_IN(-3, 9, 5, 7), ONS_F32_SCALAR(0), ONS_F32_SCALAR(6)},
@@ -57,4 +60,4 @@ ONS_DEFINE_OPERATOR(clip_gradient, "ClipGradient", ONS_INTERNAL, ONS_ARITY(2, 4,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(clip_gradient_reference), ONS_CPU_KERNEL(ons_unary_prepare, clip_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), clip_gradient_cases);
+                    ONS_CUDA_KERNEL(clip_gradient_cuda_prepare, ons_cuda_clip_gradient), clip_gradient_cases);

@@ -32,6 +32,7 @@ static ons_status *prepare(ons_prepare *p) {
     ONS_TRY(ons_broadcast_prepare(p, NULL, &walk));
     ONS_NEW(state, p->arena, 1);
     state->dtype = o->inputs[0].dtype;
+    state->second_dtype = o->input_count > 1 ? o->inputs[1].dtype : ONS_NO_DTYPE;
     state->output_dtype = o->outputs[0].dtype;
     state->input_count = o->input_count;
     state->elements = walk->elements;
@@ -82,6 +83,8 @@ ons_status *ons_cuda_any_prepare(ons_prepare *p) {
     return prepare(p);
 }
 
+ons_status *ons_cuda_move_prepare(ons_prepare *p) { return prepare(p); }
+
 ons_status *ons_cuda_bool_prepare(ons_prepare *p) {
     ons_dtype dtype = p->operands->inputs[0].dtype;
     return dtype == ONS_BOOL ? prepare(p) : refuse(p->operands, dtype);
@@ -92,4 +95,64 @@ ons_status *ons_cuda_prepare_like_cpu(ons_prepare *p, ons_prepare_function *like
     ONS_TRY(like(p));
     p->implementation = "cuda";
     return NULL;
+}
+
+ons_status *ons_cuda_leading_prepare(ons_prepare *p, uint32_t count) {
+    ons_operands leading = *p->operands;
+    ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));
+    for (uint32_t i = 1; i < leading.input_count; ++i)
+        if (ons_has_input(&leading, i) && leading.inputs[i].dtype != leading.inputs[0].dtype)
+            return ons_node_error(p->operands, "the CUDA kernel wants operands of one type");
+    leading.input_count = count;
+    const ons_operands *all = p->operands;
+    p->operands = &leading;
+    ons_status *status = prepare(p);
+    p->operands = all;
+    if (status == NULL) ((ons_cuda_elementwise *)p->state)->input_count = all->input_count;
+    return status;
+}
+
+/* The step that joins `left` and input `index`. */
+static ons_status *prepare_step(ons_prepare *p, const ons_type *left, uint32_t index, ons_cuda_elementwise *step) {
+    ons_operands pair = *p->operands;
+    ons_type inputs[2] = {*left, pair.inputs[index < pair.input_count ? index : 0]};
+    pair.inputs = inputs;
+    pair.input_count = index < p->operands->input_count ? 2 : 1;
+    ons_prepare own = *p;
+    own.operands = &pair;
+    ONS_TRY(prepare(&own));
+    *step = *(const ons_cuda_elementwise *)own.state;
+    step->parameters[0] = 1;
+    return NULL;
+}
+
+ons_status *ons_cuda_variadic_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    if (!is_number(o->inputs[0].dtype)) ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
+    ons_cuda_variadic *state;
+    ons_cuda_elementwise *steps;
+    ONS_NEW(state, p->arena, 1);
+    state->steps = o->input_count > 1 ? o->input_count - 1 : 1;
+    ONS_NEW(steps, p->arena, state->steps);
+    ONS_TRY(prepare_step(p, &o->inputs[0], 1, &steps[0]));
+    for (uint32_t i = 1; i < state->steps; ++i) ONS_TRY(prepare_step(p, &o->outputs[0], i + 1, &steps[i]));
+    steps[state->steps - 1].parameters[0] = (float)o->input_count;
+    state->step = steps;
+    p->state = state;
+    p->implementation = "cuda:two at a time";
+    return NULL;
+}
+
+ons_status *ons_cuda_cast_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    const ons_dtype both[] = {o->inputs[0].dtype, o->outputs[0].dtype};
+    for (int i = 0; i < 2; ++i)
+        if (!is_number(both[i]) && both[i] != ONS_BOOL && both[i] != ONS_UINT8)
+            ONS_TRY(ons_cuda_require_float(o, both[i]));
+    ons_operands first = *o;
+    first.input_count = 1;
+    p->operands = &first;
+    ons_status *status = prepare(p);
+    p->operands = o;
+    return status;
 }

@@ -112,6 +112,11 @@ __global__ void elementwise_3(walk<Index, 3> w, F f, Out *out, const A *a, const
     }
 }
 
+/* An optional input; NULL where it is left out. */
+inline const void *optional_input(const ons_launch *l, uint32_t index) {
+    return index < ((const ons_cuda_elementwise *)l->state)->input_count ? l->inputs[index] : nullptr;
+}
+
 constexpr int ELEMENTWISE_THREADS = 256;
 
 /* Whether every operand can be read four elements at a time. */
@@ -233,6 +238,25 @@ template <class F> void comparison(const ons_launch *l) {
     }
 }
 
+struct unchanged : with_parameters {
+    template <class W> __device__ W operator()(W x) const { return x; }
+};
+
+/* See ons_cuda_variadic. */
+template <class F> void variadic(const ons_launch *l) {
+    const ons_cuda_variadic *v = (const ons_cuda_variadic *)l->state;
+    for (uint32_t i = 0; i < v->steps; ++i) {
+        const void *inputs[2] = {i == 0 ? l->inputs[0] : l->outputs[0], v->step[i].input_count > 1 ? l->inputs[i + 1] : nullptr};
+        ons_launch step = *l;
+        step.inputs = inputs;
+        step.state = &v->step[i];
+        if (v->step[i].input_count > 1)
+            binary_numbers<F>(&step);
+        else
+            unary_numbers<unchanged>(&step);
+    }
+}
+
 template <class F> void logic(const ons_launch *l) { run_2<uint8_t, uint8_t, uint8_t>(l, formula<F>(l)); }
 
 } // namespace ons
@@ -249,6 +273,7 @@ template <class F> void logic(const ons_launch *l) { run_2<uint8_t, uint8_t, uin
 #define ONS_CUDA_UNARY_NUMBERS(SYMBOL, EXPRESSION) ONS_CUDA_FORMULA(SYMBOL, (W x), unary_numbers, EXPRESSION)
 #define ONS_CUDA_BINARY(SYMBOL, EXPRESSION)        ONS_CUDA_FORMULA(SYMBOL, (W a, W b), binary_floats, EXPRESSION)
 #define ONS_CUDA_BINARY_NUMBERS(SYMBOL, EXPRESSION) ONS_CUDA_FORMULA(SYMBOL, (W a, W b), binary_numbers, EXPRESSION)
+#define ONS_CUDA_VARIADIC(SYMBOL, EXPRESSION)      ONS_CUDA_FORMULA(SYMBOL, (W a, W b), variadic, EXPRESSION)
 #define ONS_CUDA_COMPARISON(SYMBOL, EXPRESSION)    ONS_CUDA_FORMULA(SYMBOL, (W a, W b), comparison, EXPRESSION)
 #define ONS_CUDA_LOGIC(SYMBOL, EXPRESSION)         ONS_CUDA_FORMULA(SYMBOL, (W a, W b), logic, EXPRESSION)
 

@@ -8,8 +8,9 @@ enum { ONS_CUDA_OPERANDS = 4, ONS_CUDA_PARAMETERS = 4 };
 
 typedef struct ons_cuda_elementwise {
     ons_dtype dtype;                                  /* of input 0 */
+    ons_dtype second_dtype;                           /* of input 1, where there is one */
     ons_dtype output_dtype;                           /* of output 0 */
-    uint32_t input_count;                             /* those that are there */
+    uint32_t input_count;                             /* of the node */
     int64_t elements;                                 /* of the output */
     uint32_t rank;                                    /* after merging neighbouring dimensions; at least 1 */
     int64_t dims[ONS_RANK_MAX];                       /* innermost first */
@@ -23,6 +24,19 @@ ons_status *ons_cuda_float_prepare(ons_prepare *p);  /* float32, float16, bfloat
 ons_status *ons_cuda_number_prepare(ons_prepare *p); /* these, int64, int32 */
 ons_status *ons_cuda_any_prepare(ons_prepare *p);    /* these, bool, uint8 */
 ons_status *ons_cuda_bool_prepare(ons_prepare *p);
+ons_status *ons_cuda_cast_prepare(ons_prepare *p); /* input 0 alone, from any of these dtypes to any */
+ons_status *ons_cuda_move_prepare(ons_prepare *p); /* all: elements are moved, not looked at */
+
+/* For operators whose further inputs are single numbers: the first `count` inputs alone, of one float type. */
+ons_status *ons_cuda_leading_prepare(ons_prepare *p, uint32_t count);
+
+/* Any number of operands, joined two at a time: step 0 joins inputs 0 and 1 (of a single one it copies), step k what is
+ * in the output with input k + 1. Every step's parameter 0 is 1, the last one's the number of operands. */
+typedef struct ons_cuda_variadic {
+    uint32_t steps;
+    const ons_cuda_elementwise *step;
+} ons_cuda_variadic;
+ons_status *ons_cuda_variadic_prepare(ons_prepare *p);
 
 /* The same state for kernels that go through input 0 from end to end: `elements` are its own, of a float dtype; nothing
  * is broadcast. */

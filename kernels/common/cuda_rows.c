@@ -2,6 +2,7 @@
 
 #include "kernels/common/checks.h"
 #include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/pointwise_loss.h"
 
 ons_status *ons_cuda_softmax_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -28,5 +29,11 @@ ons_status *ons_cuda_class_loss_prepare(ons_prepare *p) {
     ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_class_loss_prepare));
     const ons_class_loss *loss = p->state;
     p->scratch_bytes = (loss->view.outer * loss->view.inner * (int64_t)sizeof(double) + 63) / 64 * 64;
+    return NULL;
+}
+
+ons_status *ons_cuda_pointwise_loss_prepare(ons_prepare *p) {
+    ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_pointwise_loss_prepare));
+    p->scratch_bytes = ONS_CUDA_LOSS_PARTS * (int64_t)sizeof(double);
     return NULL;
 }

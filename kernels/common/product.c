@@ -146,6 +146,18 @@ static bool sgemm_is_faster(const ons_product *product) {
     return product->form.transpose_a ? s->m <= 512 : product->form.transpose_b ? false : s->n >= 256;
 }
 
+ons_status *ons_product_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_product_form *form,
+                             ons_product *product) {
+    memset(product, 0, sizeof *product);
+    product->form = *form;
+    ons_shape result;
+    ONS_TRY(ons_product_resolve(p->operands, a, b, form, &product->sizes, &result));
+    const ons_product_sizes *s = &product->sizes;
+    bool empty = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
+    product->way = empty ? ONS_PRODUCT_EMPTY : s->broadcast ? ONS_PRODUCT_EACH : ONS_PRODUCT_SGEMM;
+    return product->way == ONS_PRODUCT_EACH ? prepare_each(p, a, b, product) : NULL;
+}
+
 ons_status *ons_product_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_product_form *form,
                                 bool bias, bool beta, ons_product *product) {
     const ons_operands *o = p->operands;

@@ -40,6 +40,11 @@ typedef struct ons_product {
 ons_status *ons_product_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_product_form *form,
                                 bool bias, bool beta, ons_product *product);
 
+/* Sizes and, where every matrix is multiplied by itself (ONS_PRODUCT_EACH), offsets; nothing of a library's. `way` is
+ * otherwise ONS_PRODUCT_EMPTY or ONS_PRODUCT_SGEMM. */
+ons_status *ons_product_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_product_form *form,
+                             ons_product *product);
+
 /* `bias` NULL unless prepared with one. */
 void ons_product_run(const ons_product *product, const float *a, const float *b, const float *bias, float beta,
                      float *c, const ons_launch *launch);

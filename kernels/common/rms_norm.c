@@ -1,5 +1,8 @@
 #include "kernels/common/rms_norm.h"
 
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/cuda_rows.h"
+
 #include <math.h>
 
 static ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
@@ -51,6 +54,19 @@ ons_status *ons_rms_norm_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(rms_norm_state), &memory));
     rms_norm_state *state = memory;
     state->epsilon = (float)ons_attribute_float(o, ONS_RMS_EPSILON);
+    return find_norm(o, &state->norm);
+}
+
+ons_status *ons_rms_norm_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
+    ons_cuda_norm *state;
+    ONS_NEW(state, p->arena, 1);
+    state->dtype = o->inputs[0].dtype;
+    state->epsilon = (float)ons_attribute_float(o, ONS_RMS_EPSILON);
+    p->state = state;
+    p->implementation = "cuda:rows";
     return find_norm(o, &state->norm);
 }
 

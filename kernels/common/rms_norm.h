@@ -14,6 +14,7 @@ void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const v
                             void *const *outputs);
 ons_status *ons_rms_norm_prepare(ons_prepare *p);
 void ons_rms_norm_run(const ons_launch *launch);
+ons_status *ons_rms_norm_cuda_prepare(ons_prepare *p);
 
 /* By an RMSNormalizationGradient node. The rule reads inputs 0 and 1 and output 1. */
 ons_status *ons_rms_norm_gradient(ons_gradient *g);

@@ -1,5 +1,6 @@
 /* Gemm: alpha × op(A) op(B) + beta × C, where C broadcasts to the result. */
 #include "graph/upgrade.h"
+#include "kernels/common/cuda_product.h"
 #include "kernels/common/product.h"
 
 enum { ALPHA, BETA, TRANSPOSE_A, TRANSPOSE_B };
@@ -94,6 +95,29 @@ static ons_status *gemm_prepare(ons_prepare *p) {
     }
     return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, state->bias, state->added,
                                &state->product);
+}
+
+/* The same on CUDA, where C goes into the result by a kernel of its own (gemm.cu) unless it is a row vector. */
+static ons_status *gemm_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ons_cuda_gemm_node *state;
+    ONS_NEW(state, p->arena, 1);
+    p->state = state;
+    ons_product_form form = form_of(o);
+    bool bias = false;
+    state->beta = (float)ons_attribute_float(o, BETA);
+    if (ons_has_input(o, 2) && state->beta != 0) {
+        const ons_shape *c = &o->inputs[2].shape;
+        steps along = steps_of(c);
+        bias = c->rank > 0 && c->dims[c->rank - 1] == o->outputs[0].shape.dims[1] && along.row == 0 && state->beta == 1;
+        state->added = !bias;
+        state->bias = bias;
+        state->row = along.row;
+        state->column = along.column;
+    }
+    state->rows = o->outputs[0].shape.dims[0];
+    state->columns = o->outputs[0].shape.dims[1];
+    return ons_cuda_product_plan(p, &form, bias, state->added, &state->product);
 }
 
 static void spread(const gemm_state *state, const float *c, float *y) {
@@ -196,4 +220,5 @@ ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1)
                     ONS_INFER(gemm_infer), ONS_COST(gemm_cost), ONS_GRADIENT_RULE(gemm_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_FORMS(gemm_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gemm_reference),
-                    ONS_CPU_KERNEL(gemm_prepare, gemm_run), ONS_NO_CUDA_KERNEL("not written yet"), gemm_cases);
+                    ONS_CPU_KERNEL(gemm_prepare, gemm_run), ONS_CUDA_KERNEL(gemm_cuda_prepare, ons_cuda_gemm),
+                    gemm_cases);

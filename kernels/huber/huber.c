@@ -1,4 +1,5 @@
 /* Huber loss: Σ (d²/2 where |d| ≤ delta, else delta (|d| - delta/2)) ÷ counted targets, d = x - t. */
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/pointwise_loss.h"
 
 static double huber_of(double d, double delta) { return fabs(d) <= delta ? d * d / 2 : delta * (fabs(d) - delta / 2); }
@@ -21,5 +22,5 @@ ONS_DEFINE_OPERATOR(huber, "Huber", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_COST(huber_cost), ONS_GRADIENT_RULE(huber_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_HUBER, 0, 0), ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(huber_reference),
-                    ONS_CPU_KERNEL(ons_pointwise_loss_prepare, huber_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    huber_cases);
+                    ONS_CPU_KERNEL(ons_pointwise_loss_prepare, huber_run),
+                    ONS_CUDA_KERNEL(ons_cuda_pointwise_loss_prepare, ons_cuda_huber), huber_cases);

@@ -22,4 +22,4 @@ ONS_DEFINE_OPERATOR(huber_gradient, "HuberGradient", ONS_INTERNAL, ONS_ARITY(3, 
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(huber_gradient_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, huber_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), huber_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_pointwise_loss_prepare, ons_cuda_huber_gradient), huber_gradient_cases);

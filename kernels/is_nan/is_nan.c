@@ -1,5 +1,6 @@
 /* IsNaN: whether an element is not a number. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 ONS_UNARY_REFERENCE(is_nan_words, double, int64_t, x != x)
@@ -24,4 +25,4 @@ ONS_DEFINE_OPERATOR(is_nan, "IsNaN", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1,
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(is_nan_reference), ONS_CPU_KERNEL(ons_unary_prepare, is_nan_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), is_nan_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_is_nan), is_nan_cases);

@@ -1,6 +1,7 @@
 /* A product with a weight matrix and a bias in one go: MatMul(x, w) + b, as exporters leave a fully connected layer of
  * inputs with more than two dims. `transpose`: the weight lies as (outputs, inputs). */
 #include "graph/passes/fuse.h"
+#include "kernels/common/cuda_product.h"
 #include "kernels/common/product.h"
 
 enum { TRANSPOSE };
@@ -48,6 +49,11 @@ static ons_status *linear_prepare(ons_prepare *p) {
     void *state;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
     return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, state);
+}
+
+static ons_status *linear_cuda_prepare(ons_prepare *p) {
+    ons_product_form form = form_of(p->operands);
+    return ons_cuda_product_prepare(p, &form, true);
 }
 
 static void linear_run(const ons_launch *launch) {
@@ -122,5 +128,5 @@ ONS_DEFINE_OPERATOR(
               ONS_PATTERNS({"Add(MatMul(x, t=Transpose(w)), b)", fuse_transpose}, {"Add(MatMul(x, w), b)", fuse_plain},
                            {"Add(p=MatMulTransposed(x, w), b)", fuse_transposed}),
               NULL),
-    ONS_REFERENCE(linear_reference), ONS_CPU_KERNEL(linear_prepare, linear_run), ONS_NO_CUDA_KERNEL("not written yet"),
-    linear_cases);
+    ONS_REFERENCE(linear_reference), ONS_CPU_KERNEL(linear_prepare, linear_run),
+    ONS_CUDA_KERNEL(linear_cuda_prepare, ons_cuda_linear), linear_cases);

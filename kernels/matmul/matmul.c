@@ -1,4 +1,5 @@
 /* MatMul: numpy's matrix product, batched and broadcast. */
+#include "kernels/common/cuda_product.h"
 #include "kernels/common/product.h"
 
 static const ons_product_form plain = {.alpha = 1};
@@ -41,6 +42,8 @@ static ons_status *matmul_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
     return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &plain, false, false, state);
 }
+
+static ons_status *matmul_cuda_prepare(ons_prepare *p) { return ons_cuda_product_prepare(p, &plain, false); }
 
 static void matmul_run(const ons_launch *launch) {
     ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
@@ -124,4 +127,5 @@ ONS_DEFINE_OPERATOR(matmul, "MatMul", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1
                     ONS_INFER(matmul_infer), ONS_COST(matmul_cost), ONS_GRADIENT_RULE(matmul_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(matmul_reference),
-                    ONS_CPU_KERNEL(matmul_prepare, matmul_run), ONS_NO_CUDA_KERNEL("not written yet"), matmul_cases);
+                    ONS_CPU_KERNEL(matmul_prepare, matmul_run), ONS_CUDA_KERNEL(matmul_cuda_prepare, ons_cuda_matmul),
+                    matmul_cases);

@@ -5,6 +5,7 @@
  *   fold: all dims but the last of each operand are rows of one matrix; the gradient of a weight that many rows share
  */
 #include "graph/passes/fuse.h"
+#include "kernels/common/cuda_product.h"
 #include "kernels/common/product.h"
 
 enum { TRANSPOSE_A, TRANSPOSE_B, FOLD, ALPHA };
@@ -51,6 +52,11 @@ static ons_status *matmul_transposed_prepare(ons_prepare *p) {
     void *state;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
     return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, state);
+}
+
+static ons_status *matmul_transposed_cuda_prepare(ons_prepare *p) {
+    ons_product_form form = form_of(p->operands);
+    return ons_cuda_product_prepare(p, &form, false);
 }
 
 static void matmul_transposed_run(const ons_launch *launch) {
@@ -178,4 +184,4 @@ ONS_DEFINE_OPERATOR(
     ONS_FORMS(NULL, ONS_PATTERNS({"MatMul(a, t=Transpose(b))", fuse_right}, {"MatMul(t=Transpose(a), b)", fuse_left}),
               NULL),
     ONS_REFERENCE(matmul_transposed_reference), ONS_CPU_KERNEL(matmul_transposed_prepare, matmul_transposed_run),
-    ONS_NO_CUDA_KERNEL("not written yet"), matmul_transposed_cases);
+    ONS_CUDA_KERNEL(matmul_transposed_cuda_prepare, ons_cuda_matmul_transposed), matmul_transposed_cases);

@@ -1,5 +1,6 @@
 /* Mean: of all operands. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/variadic.h"
 
@@ -50,4 +51,4 @@ ONS_DEFINE_OPERATOR(mean, "Mean", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARI
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mean_reference), ONS_CPU_KERNEL(mean_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), mean_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_variadic_prepare, ons_cuda_mean), mean_cases);

@@ -1,6 +1,7 @@
 /* Gradient of Mish: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/vector_math.h"
 
 /* tanh(softplus(x)) = n / (n + 2) with n = eˣ(eˣ + 2); from 20 on it is 1. */
@@ -31,4 +32,4 @@ ONS_DEFINE_OPERATOR(mish_gradient, "MishGradient", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mish_gradient_reference), ONS_CPU_KERNEL(mish_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), mish_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_mish_gradient), mish_gradient_cases);

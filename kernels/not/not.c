@@ -1,5 +1,6 @@
 /* Not: of a truth value. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 ONS_UNARY_REFERENCE(not_words, int64_t, int64_t, x == 0)
@@ -32,4 +33,5 @@ ONS_DEFINE_OPERATOR(not, "Not", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), 
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("the operand is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(not_reference),
-                    ONS_CPU_KERNEL(ons_unary_bool_prepare, not_run), ONS_NO_CUDA_KERNEL("not written yet"), not_cases);
+                    ONS_CPU_KERNEL(ons_unary_bool_prepare, not_run),
+                    ONS_CUDA_KERNEL(ons_cuda_bool_prepare, ons_cuda_not), not_cases);

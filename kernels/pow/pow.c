@@ -2,6 +2,7 @@
 #include "graph/evaluate.h"
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
 static ons_status *pow_infer(ons_operands *o) {
@@ -81,6 +82,21 @@ static bool constant_exponent(const ons_operands *o, double *exponent) {
     ons_widen(o->inputs[1].dtype, o->constants[1].data, 1, &word);
     *exponent = word_as_double(o->inputs[1].dtype, &word, 0);
     return true;
+}
+
+/* Pairs of types that pow.cu has. */
+static bool has_cuda_kernel(ons_dtype base, ons_dtype exponent) {
+    if (base == ONS_INT64 || base == ONS_INT32) return exponent == ONS_FLOAT32;
+    bool number = exponent == ONS_FLOAT64 || exponent == ONS_INT64 || exponent == ONS_UINT64 || exponent == ONS_INT32;
+    return base == exponent || (base == ONS_FLOAT32 && number);
+}
+
+static ons_status *pow_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    if (!has_cuda_kernel(o->inputs[0].dtype, o->inputs[1].dtype))
+        return ons_node_error(o, "no CUDA kernel for %s to the power of %s", ons_dtype_name(o->inputs[0].dtype),
+                              ons_dtype_name(o->inputs[1].dtype));
+    return ons_cuda_number_prepare(p);
 }
 
 static ons_status *pow_prepare(ons_prepare *p) {
@@ -199,4 +215,5 @@ ONS_DEFINE_OPERATOR(pow, "Pow", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), 
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(pow_reference),
-                    ONS_CPU_KERNEL(pow_prepare, ons_broadcast_run), ONS_NO_CUDA_KERNEL("not written yet"), pow_cases);
+                    ONS_CPU_KERNEL(pow_prepare, ons_broadcast_run), ONS_CUDA_KERNEL(pow_cuda_prepare, ons_cuda_pow),
+                    pow_cases);

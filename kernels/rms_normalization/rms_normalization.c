@@ -49,4 +49,4 @@ ONS_DEFINE_OPERATOR(rms_normalization, "RMSNormalization", ONS_ONNX(1, ONS_NEWES
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rms_norm_patterns, NULL),
                     ONS_REFERENCE(ons_rms_norm_reference), ONS_CPU_KERNEL(ons_rms_norm_prepare, ons_rms_norm_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), rms_normalization_cases);
+                    ONS_CUDA_KERNEL(ons_rms_norm_cuda_prepare, ons_cuda_rms_normalization), rms_normalization_cases);

@@ -3,6 +3,8 @@
  *
  *   dx = r (a - n mean(a n)),   dscale = Σ dy n   (sums over rows)
  */
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/norm_rows.h"
 
 static ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
@@ -66,6 +68,20 @@ static void rms_normalization_gradient_run(const ons_launch *launch) {
                                                        .dscale = launch->outputs[1]});
 }
 
+static ons_status *rms_normalization_gradient_cuda_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->inputs[1].dtype));
+    ons_cuda_norm *state;
+    ONS_NEW(state, p->arena, 1);
+    state->dtype = o->inputs[1].dtype;
+    ONS_TRY(find_norm(o, &state->norm));
+    ons_cuda_norm_parts(p, state);
+    p->state = state;
+    p->implementation = "cuda:rows";
+    return NULL;
+}
+
 static const ons_case rms_normalization_gradient_cases[] = {
     {.name = "rows",
      .inputs = {ONS_F32(5, 7), ONS_F32(5, 7), ONS_F32(7), ONS_F32_IN(0.5, 2, 5, 1)},
@@ -103,4 +119,5 @@ ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(rms_normalization_gradient_reference),
                     ONS_CPU_KERNEL(rms_normalization_gradient_prepare, rms_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), rms_normalization_gradient_cases);
+                    ONS_CUDA_KERNEL(rms_normalization_gradient_cuda_prepare, ons_cuda_rms_normalization_gradient),
+                    rms_normalization_gradient_cases);

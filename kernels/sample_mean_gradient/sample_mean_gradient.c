@@ -25,4 +25,5 @@ ONS_DEFINE_OPERATOR(sample_mean_gradient, "SampleMeanGradient", ONS_INTERNAL, ON
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(sample_mean_gradient_reference),
                     ONS_CPU_KERNEL(sample_mean_gradient_prepare, sample_mean_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), sample_mean_gradient_cases);
+                    ONS_CUDA_KERNEL(sample_mean_gradient_prepare, ons_cuda_sample_mean_gradient),
+                    sample_mean_gradient_cases);

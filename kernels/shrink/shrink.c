@@ -1,5 +1,6 @@
 /* Shrink: x brought towards 0 by bias where it is farther than lambd from it, 0 elsewhere. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
@@ -60,5 +61,5 @@ ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1
                     ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(shrink_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, shrink_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    shrink_cases);
+                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, shrink_run),
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_shrink), shrink_cases);

@@ -1,4 +1,5 @@
 /* Squared error: Σ (x - t)² ÷ counted targets. */
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/pointwise_loss.h"
 
 /* Difference, square and sum. */
@@ -15,4 +16,4 @@ ONS_DEFINE_OPERATOR(squared_error, "SquaredError", ONS_INTERNAL, ONS_ARITY(2, 2,
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_ROLE_SQUARED_ERROR, 0, 0),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(squared_error_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, squared_error_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), squared_error_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_pointwise_loss_prepare, ons_cuda_squared_error), squared_error_cases);

@@ -15,4 +15,5 @@ ONS_DEFINE_OPERATOR(squared_error_gradient, "SquaredErrorGradient", ONS_INTERNAL
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(squared_error_gradient_reference),
                     ONS_CPU_KERNEL(ons_pointwise_loss_prepare, squared_error_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), squared_error_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_pointwise_loss_prepare, ons_cuda_squared_error_gradient),
+                    squared_error_gradient_cases);

@@ -1,5 +1,6 @@
 /* Sum: of all operands, from the first to the last. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/variadic.h"
 
 ONS_VARIADIC_FUNCTIONS(sum, a + b, ons_wrapping_add(a, b), a)
@@ -43,4 +44,4 @@ ONS_DEFINE_OPERATOR(sum, "Sum", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIAD
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(sum_reference), ONS_CPU_KERNEL(sum_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), sum_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_variadic_prepare, ons_cuda_sum), sum_cases);

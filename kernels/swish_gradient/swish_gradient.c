@@ -1,6 +1,7 @@
 /* Gradient of Swish: from cotangent a and input b. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/vector_math.h"
 
 static inline float swish_slope(float x, float alpha) {
@@ -39,4 +40,4 @@ ONS_DEFINE_OPERATOR(swish_gradient, "SwishGradient", ONS_INTERNAL, ONS_ARITY(2, 
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(swish_gradient_reference),
                     ONS_CPU_KERNEL(swish_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), swish_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_swish_gradient), swish_gradient_cases);

@@ -4,6 +4,7 @@
 #include "kernels/common/broadcast.h"
 #include "kernels/common/cases.h"
 #include "kernels/common/checks.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
 static ons_status *where_infer(ons_operands *o) {
@@ -117,4 +118,4 @@ ONS_DEFINE_OPERATOR(where, "Where", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3, 1, 
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_ROLE_SELECT, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 1}, {ONS_ALIAS_MAY, 0, 2}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(where_reference), ONS_CPU_KERNEL(where_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), where_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_move_prepare, ons_cuda_where), where_cases);

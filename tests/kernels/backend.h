@@ -7,8 +7,8 @@
 
 typedef struct ons_backend {
     const char *name;
-    /* A case in which no operand that comes with the data is float32; and nothing is laid out otherwise than in ONNX's
-     * order. */
+    /* A case in which no operand that comes with the data is float32, or whose result is of a type other than float32,
+     * bool and the integers of 32 and 64 bits; and nothing is laid out otherwise than in ONNX's order. */
     bool may_refuse;
     const ons_kernel *(*kernel)(const ons_operator *op);
     /* The operator's kernel or what the program runs in its place; `run` is what to launch. */

@@ -230,7 +230,9 @@ static bool is_refusal(const trial *t) {
     bool has_float32 = false;
     for (uint32_t i = 0; i < o->input_count; ++i)
         has_float32 |= ons_has_input(o, i) && o->inputs[i].dtype == ONS_FLOAT32 && o->constants[i].data == NULL;
-    return t->backend->may_refuse && !has_float32;
+    ons_dtype result = o->output_count > 0 ? o->outputs[0].dtype : ONS_NO_DTYPE;
+    bool usual = result == ONS_FLOAT32 || result == ONS_BOOL || result == ONS_INT32 || result == ONS_INT64;
+    return t->backend->may_refuse && (!has_float32 || !usual);
 }
 
 static ons_status *check_trial(trial *t) {

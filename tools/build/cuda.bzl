@@ -15,7 +15,7 @@ _FLAGS = [
     "-std=c++17",
     "-O3",
     # Nothing needs C++'s exceptions or types at run time.
-    "-Xcompiler=-fPIC,-O2,-Wall,-Wextra,-Wno-unused-parameter,-Werror,-fno-exceptions,-fno-rtti",
+    "-Xcompiler=-fPIC,-O2,-Wall,-Wextra,-Wno-unused-parameter,-Wno-unknown-pragmas,-Werror,-fno-exceptions,-fno-rtti",
     "-Werror=all-warnings",
     "-Xptxas=-v,-warn-spills",
     "-diag-suppress=20012",
@@ -44,8 +44,8 @@ def _cuda_object_impl(ctx):
             for dep in ctx.attr.deps
         ]),
         arguments = [arguments],
-        # Shown where it fails; otherwise the report of ptxas is all that there is.
-        command = 'nvcc=$1 report=$2; shift 2; "$nvcc" "$@" >"$report" 2>&1 || { cat "$report" >&2; exit 1; }',
+        # What nvcc says is shown where it fails; otherwise the report of ptxas is all that there is.
+        command = 'nvcc=$1 report=$2; shift 2; "$nvcc" "$@" >"$report" 2>&1 || { grep -vE "^ptxas info|bytes stack frame" "$report" >&2; exit 1; }',
         mnemonic = "CudaCompile",
         progress_message = "Compiling CUDA %s" % ctx.label.name,
         use_default_shell_env = True,
@@ -107,3 +107,13 @@ def cuda_library(name, srcs, hdrs = [], deps = [], batch_size = 12, **kwargs):
         tags = ["manual"],
         **kwargs
     )
+
+def _link_only_impl(ctx):
+    merged = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps])
+    return [CcInfo(linking_context = merged.linking_context)]
+
+link_only = rule(
+    implementation = _link_only_impl,
+    doc = "Libraries to be linked, but not their headers: who depends on it compiles with the same command as without.",
+    attrs = {"deps": attr.label_list(providers = [CcInfo])},
+)

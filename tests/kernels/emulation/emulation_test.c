@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/registry.h"
+#include "tests/kernels/emulation/selection.h"
 #include "tests/kernels/harness.h"
 
 static const ons_kernel *cuda_kernel(const ons_operator *op) { return &op->cuda; }
@@ -40,9 +41,16 @@ static const ons_backend emulated = {
     .finish = finish,
 };
 
+static bool is_listed(const ons_operator *op) {
+    if (ons_emulation_only[0] == NULL) return true;
+    for (size_t i = 0; ons_emulation_only[i] != NULL; ++i)
+        if (strcmp(ons_emulation_only[i], op->name) == 0) return true;
+    return false;
+}
+
 static bool is_selected(const ons_operator *op) {
     const char *only = getenv("ONSTAGE_TEST_OPERATOR");
-    return op->cuda.run != NULL && (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
+    return op->cuda.run != NULL && is_listed(op) && (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
 }
 
 ParameterizedTestParameters(emulation, kernel) {

@@ -1,0 +1,128 @@
+/* LayerNormalization and RMSNormalization on CUDA, which differ in the mean, and their gradients. */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_NORM_CUH
+#define ONSTAGE_KERNELS_COMMON_CUDA_NORM_CUH
+
+#include "kernels/common/cuda_rows.cuh"
+
+namespace ons {
+
+/* y may be x. Not `centered`: the mean is taken for 0. The variance is that of the differences from the mean, in a pass of its own. */
+template <class Group, class T>
+__global__ void normalize(ons_layer_norm norm, float epsilon, bool centered, const T *x, const T *scale, const T *bias, T *y,
+                          float *means, float *inverses) {
+    int64_t n = norm.columns;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        const T *from = x + row * n;
+        float sum = 0, squares = 0;
+        for (int64_t k = Group::lane(); centered && k < n; k += Group::SIZE) sum += widen(from[k]);
+        float mean = Group::reduce(sum, 0.0f, add()) / (float)n;
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float d = widen(from[k]) - mean;
+            squares += d * d;
+        }
+        float inverse = 1 / sqrtf(Group::reduce(squares, 0.0f, add()) / (float)n + epsilon);
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float value = (widen(from[k]) - mean) * inverse * widen(scale[k]);
+            y[row * n + k] = narrow<T>(bias == nullptr ? value : value + widen(bias[k]));
+        }
+        if (Group::lane() == 0 && means != nullptr) means[row] = mean;
+        if (Group::lane() == 0 && inverses != nullptr) inverses[row] = inverse;
+    }
+}
+
+template <class T> void run_norm(const ons_launch *l, bool centered, const T *bias, float *means, float *inverses) {
+    const ons_cuda_norm *s = (const ons_cuda_norm *)l->state;
+    ons_axis_view view = {s->norm.rows, s->norm.columns, 1};
+    ONS_CUDA_LAUNCH_ROWS(l, view, s->norm.rows, normalize, T, s->norm, s->epsilon, centered, (const T *)l->inputs[0],
+                         (const T *)l->inputs[1], bias, (T *)l->outputs[0], means, inverses);
+}
+
+/* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. */
+template <class Group, class T>
+__global__ void norm_input_gradient(ons_layer_norm norm, const T *dy, const T *x, const T *scale, const float *means,
+                               const float *inverses, T *dx) {
+    int64_t n = norm.columns;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        const T *dy_row = dy + row * n, *x_row = x + row * n;
+        float mean = means == nullptr ? 0 : means[row], r = inverses[row], first = 0, second = 0;
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float a = widen(dy_row[k]) * widen(scale[k]);
+            first += a;
+            second += a * ((widen(x_row[k]) - mean) * r);
+        }
+        first = Group::reduce(first, 0.0f, add()) / (float)n;
+        if (means == nullptr) first = 0; /* nothing comes through a mean of 0 */
+        second = Group::reduce(second, 0.0f, add()) / (float)n;
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float a = widen(dy_row[k]) * widen(scale[k]);
+            dx[row * n + k] = narrow<T>(r * (a - first - (widen(x_row[k]) - mean) * r * second));
+        }
+    }
+}
+
+constexpr int NORM_COLUMNS = 32, NORM_LANES = 8;
+
+/* Sums over the rows of one part for 32 columns: eight lanes take every eighth row, and are added in order. */
+template <class T>
+__global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, const T *x, const float *means,
+                          const float *inverses, float *partial) {
+    __shared__ float of_scale[NORM_LANES][NORM_COLUMNS], of_bias[NORM_LANES][NORM_COLUMNS];
+    int64_t across = (norm.columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
+    for (int64_t item = blockIdx.x; item < across * parts; item += gridDim.x) {
+        int64_t part = item / across, column = item % across * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
+        int64_t begin = norm.rows * part / parts, end = norm.rows * (part + 1) / parts;
+        int lane = (int)threadIdx.x / NORM_COLUMNS;
+        float scale_sum = 0, bias_sum = 0;
+        for (int64_t row = begin + lane; column < norm.columns && row < end; row += NORM_LANES) {
+            float d = widen(dy[row * norm.columns + column]);
+            scale_sum += d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
+            bias_sum += d;
+        }
+        of_scale[lane][threadIdx.x % NORM_COLUMNS] = scale_sum;
+        of_bias[lane][threadIdx.x % NORM_COLUMNS] = bias_sum;
+        __syncthreads();
+        if (lane == 0 && column < norm.columns) {
+            for (int i = 1; i < NORM_LANES; ++i) {
+                scale_sum += of_scale[i][threadIdx.x];
+                bias_sum += of_bias[i][threadIdx.x];
+            }
+            partial[(2 * part) * norm.columns + column] = scale_sum;
+            partial[(2 * part + 1) * norm.columns + column] = bias_sum;
+        }
+        __syncthreads();
+    }
+}
+
+template <class T>
+__global__ void join_norm_parts(int64_t columns, int parts, const float *partial, T *dscale, T *dbias) {
+    for (int64_t column = global_thread(); column < columns; column += global_threads()) {
+        float scale_sum = 0, bias_sum = 0;
+        for (int part = 0; part < parts; ++part) {
+            scale_sum += partial[(2 * part) * columns + column];
+            bias_sum += partial[(2 * part + 1) * columns + column];
+        }
+        if (dscale != nullptr) dscale[column] = narrow<T>(scale_sum);
+        if (dbias != nullptr) dbias[column] = narrow<T>(bias_sum);
+    }
+}
+
+template <class T> void run_norm_gradient(const ons_launch *l, const float *means, const float *inverses, T *dbias) {
+    const ons_cuda_norm *s = (const ons_cuda_norm *)l->state;
+    const T *dy = (const T *)l->inputs[0], *x = (const T *)l->inputs[1];
+    int64_t n = s->norm.columns;
+    /* The sums first: dx may take the place of what they read. */
+    if (l->outputs[1] != nullptr || dbias != nullptr) {
+        launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES, s->norm, s->parts, dy, x,
+                    means, inverses, (float *)l->scratch);
+        launch(l, join_norm_parts<T>, blocks_for(n, ROW_THREADS), ROW_THREADS, n, s->parts,
+                    (const float *)l->scratch, (T *)l->outputs[1], dbias);
+    }
+    ons_axis_view view = {s->norm.rows, n, 1};
+    if (l->outputs[0] != nullptr)
+        ONS_CUDA_LAUNCH_ROWS(l, view, s->norm.rows, norm_input_gradient, T, s->norm, dy, x, (const T *)l->inputs[2], means,
+                             inverses, (T *)l->outputs[0]);
+}
+
+} // namespace ons
+
+#endif

@@ -1,0 +1,68 @@
+#include "kernels/common/cuda_product.h"
+
+#include "kernels/common/cuda_elementwise.h"
+
+/* What NVIDIA recommends for Hopper; small products need none of it. */
+enum { WORKSPACE_BYTES = 32 * 1024 * 1024, SMALL_WORKSPACE_BYTES = 1024 * 1024 };
+static const double small_flops = 1e8;
+
+static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_product *)state)->plan); }
+
+ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, bool bias, bool adds,
+                                  ons_cuda_product *product) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->outputs[0].dtype));
+    ons_product plain;
+    ONS_TRY(ons_product_plan(p, &o->inputs[0].shape, &o->inputs[1].shape, form, &plain));
+    const ons_product_sizes *s = &plain.sizes;
+    bool each = plain.way == ONS_PRODUCT_EACH;
+    product->each = each ? s->batch : 1;
+    product->offsets_a = plain.offsets_a;
+    product->offsets_b = plain.offsets_b;
+    product->output_bytes = ons_type_dense_bytes(&o->outputs[0]);
+    int64_t workspace = ons_product_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
+    product->gemm = (ons_cuda_gemm_call){
+        .dtype = o->outputs[0].dtype,
+        .batch = each ? 1 : s->batch,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .transpose_a = form->transpose_a,
+        .transpose_b = form->transpose_b,
+        .bias = bias,
+        .adds = adds,
+        .alpha = (float)form->alpha,
+        .workspace_bytes = workspace < p->scratch_limit ? workspace : p->scratch_limit / 256 * 256,
+    };
+    p->implementation = each ? "cublasLt, one for each matrix" : "cublasLt";
+    if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) return NULL;
+    p->scratch_bytes = product->gemm.workspace_bytes;
+    ONS_TRY(ons_cuda_plan_new(&product->gemm, &product->plan));
+    p->destroy = destroy;
+    return NULL;
+}
+
+ons_status *ons_cuda_product_prepare(ons_prepare *p, const ons_product_form *form, bool bias) {
+    ons_cuda_product *product;
+    ONS_NEW(product, p->arena, 1);
+    p->state = product;
+    return ons_cuda_product_plan(p, form, bias, false, product);
+}
+
+static const void *element(const void *memory, int64_t index, ons_dtype dtype) {
+    return (const char *)memory + index * (int64_t)ons_dtype_size(dtype);
+}
+
+void ons_cuda_product_run(const ons_cuda_product *product, const ons_launch *launch, const void *bias) {
+    const ons_cuda_gemm_call *g = &product->gemm;
+    for (int64_t i = 0; product->plan != NULL && i < product->each; ++i) {
+        const void *a = launch->inputs[0], *b = launch->inputs[1];
+        if (product->offsets_a != NULL) {
+            a = element(a, product->offsets_a[i], g->dtype);
+            b = element(b, product->offsets_b[i], g->dtype);
+        }
+        void *c = (char *)launch->outputs[0] + i * g->m * g->n * (int64_t)ons_dtype_size(g->dtype);
+        ons_cuda_plan_run(product->plan, launch->stream, a, b, bias, c, launch->scratch);
+    }
+}

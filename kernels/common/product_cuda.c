@@ -1,0 +1,177 @@
+/* The products of cuda_product.h by cuBLASLt, which is loaded when the first is planned.
+ *
+ * cuBLASLt's matrices lie column by column: a matrix that lies row by row is its transpose there. So C = op(A) op(B) is
+ * asked for as Cᵀ = op(B)ᵀ op(A)ᵀ, with B as the first operand, and a bias for every column of C is one for every row
+ * of Cᵀ, which is what the library's epilogue adds. One algorithm is chosen when the plan is made, never one that joins
+ * its parts by atomic operations, and its workspace is the plan's scratch: the same bits every time.
+ */
+#include <cublasLt.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda.h"
+#include "device/cuda_library.h"
+#include "kernels/common/cuda_product.h"
+
+/* The functions used, by cuBLASLt's own declarations. */
+#define FUNCTIONS(X)                                                                                                   \
+    X(cublasLtCreate)                                                                                                  \
+    X(cublasLtMatmulDescCreate)                                                                                        \
+    X(cublasLtMatmulDescDestroy)                                                                                       \
+    X(cublasLtMatmulDescSetAttribute)                                                                                  \
+    X(cublasLtMatrixLayoutCreate)                                                                                      \
+    X(cublasLtMatrixLayoutDestroy)                                                                                     \
+    X(cublasLtMatrixLayoutSetAttribute)                                                                                \
+    X(cublasLtMatmulPreferenceCreate)                                                                                  \
+    X(cublasLtMatmulPreferenceDestroy)                                                                                 \
+    X(cublasLtMatmulPreferenceSetAttribute)                                                                            \
+    X(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
+    X(cublasLtMatmul)
+
+#define FIELD(NAME) __typeof__(&NAME) NAME;
+static struct {
+    pthread_mutex_t lock;
+    bool loaded;
+    cublasLtHandle_t handle;
+    FUNCTIONS(FIELD)
+} library = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct ons_cuda_plan {
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t first, second, result;
+    cublasLtMatmulAlgo_t algorithm;
+    ons_cuda_gemm_call gemm;
+};
+
+static ons_status *check(cublasStatus_t status, const char *what) {
+    return status == CUBLAS_STATUS_SUCCESS
+               ? NULL
+               : ons_status_new(ONS_UNSUPPORTED, "cuBLASLt: %s: status %d", what, (int)status);
+}
+
+static ons_status *load_locked(void) {
+    if (library.loaded) return NULL;
+#define SYMBOL(NAME) {#NAME, (void **)&library.NAME},
+    const ons_cuda_symbol symbols[] = {FUNCTIONS(SYMBOL){NULL, NULL}};
+    ONS_TRY(ons_cuda_library_load("libcublasLt.so.13", "matrix products", symbols));
+    ONS_TRY(check(library.cublasLtCreate(&library.handle), "a handle"));
+    library.loaded = true;
+    return NULL;
+}
+
+static ons_status *load(void) {
+    pthread_mutex_lock(&library.lock);
+    ons_status *status = load_locked();
+    pthread_mutex_unlock(&library.lock);
+    return status;
+}
+
+static cudaDataType_t data_type(ons_dtype dtype) {
+    return dtype == ONS_FLOAT16 ? CUDA_R_16F : dtype == ONS_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/* A dense matrix of `rows` × `columns` elements, row by row: the library sees columns × rows. */
+static ons_status *make_layout(const ons_cuda_gemm_call *g, int64_t rows, int64_t columns,
+                               cublasLtMatrixLayout_t *layout) {
+    int32_t batch = (int32_t)g->batch;
+    int64_t stride = rows * columns;
+    ONS_TRY(check(
+        library.cublasLtMatrixLayoutCreate(layout, data_type(g->dtype), (uint64_t)columns, (uint64_t)rows, columns),
+        "a layout"));
+    if (g->batch == 1) return NULL;
+    ONS_TRY(check(
+        library.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch),
+        "a batch"));
+    return check(library.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                                          sizeof stride),
+                 "a batch's stride");
+}
+
+static ons_status *set_operation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
+                                 const void *value, size_t bytes) {
+    return check(library.cublasLtMatmulDescSetAttribute(operation, attribute, value, bytes), "an attribute");
+}
+
+static ons_status *describe(const ons_cuda_gemm_call *g, ons_cuda_plan *plan) {
+    cublasOperation_t of_first = g->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t of_second = g->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    ONS_TRY(check(library.cublasLtMatmulDescCreate(&plan->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product"));
+    ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, &of_first, sizeof of_first));
+    ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, &of_second, sizeof of_second));
+    if (g->bias) {
+        cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+        ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    }
+    ONS_TRY(make_layout(g, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, &plan->first));
+    ONS_TRY(make_layout(g, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, &plan->second));
+    return make_layout(g, g->m, g->n, &plan->result);
+}
+
+static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_plan *plan) {
+    uint64_t workspace = (uint64_t)plan->gemm.workspace_bytes;
+    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    cublasLtMatmulHeuristicResult_t best;
+    int found = 0;
+    ONS_TRY(check(library.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                               &workspace, sizeof workspace),
+                  "the workspace's limit"));
+    ONS_TRY(check(library.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                               &schemes, sizeof schemes),
+                  "deterministic reductions"));
+    ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(library.handle, plan->operation, plan->first, plan->second,
+                                                         plan->result, plan->result, preference, 1, &best, &found),
+                  "choosing an algorithm"));
+    ONS_CHECK(found > 0, ONS_UNSUPPORTED, "cuBLASLt has no algorithm for a product of %lld × %lld × %lld",
+              (long long)plan->gemm.m, (long long)plan->gemm.n, (long long)plan->gemm.k);
+    plan->algorithm = best.algo;
+    return NULL;
+}
+
+static ons_status *choose(ons_cuda_plan *plan) {
+    cublasLtMatmulPreference_t preference;
+    ONS_TRY(check(library.cublasLtMatmulPreferenceCreate(&preference), "a preference"));
+    ons_status *status = choose_with(preference, plan);
+    library.cublasLtMatmulPreferenceDestroy(preference);
+    return status;
+}
+
+ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **result) {
+    ONS_TRY(load());
+    ons_cuda_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL) return ons_status_out_of_memory();
+    plan->gemm = *gemm;
+    ons_status *status = describe(gemm, plan);
+    if (status == NULL) status = choose(plan);
+    if (status != NULL) {
+        ons_cuda_plan_free(plan);
+        return status;
+    }
+    *result = plan;
+    return NULL;
+}
+
+void ons_cuda_plan_free(ons_cuda_plan *plan) {
+    if (plan == NULL) return;
+    if (plan->operation != NULL) library.cublasLtMatmulDescDestroy(plan->operation);
+    if (plan->first != NULL) library.cublasLtMatrixLayoutDestroy(plan->first);
+    if (plan->second != NULL) library.cublasLtMatrixLayoutDestroy(plan->second);
+    if (plan->result != NULL) library.cublasLtMatrixLayoutDestroy(plan->result);
+    free(plan);
+}
+
+void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const void *a, const void *b, const void *bias,
+                       void *c, void *workspace) {
+    const ons_cuda_gemm_call *g = &plan->gemm;
+    float alpha = g->alpha, beta = g->adds ? 1 : 0;
+    /* The pointer is part of the operation; a node has always the same one. */
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    if (g->bias)
+        status = library.cublasLtMatmulDescSetAttribute(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                                        sizeof bias);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = library.cublasLtMatmul(library.handle, plan->operation, &alpha, b, plan->first, a, plan->second, &beta,
+                                        c, plan->result, c, plan->result, &plan->algorithm, workspace,
+                                        (size_t)g->workspace_bytes, (cudaStream_t)stream);
+    if (status != CUBLAS_STATUS_SUCCESS) ons_cuda_note((int)status, "cuBLASLt's product");
+}

@@ -1,0 +1,12 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+namespace {
+
+__device__ inline float mish_slope(float x) {
+    float t = tanhf(fmaxf(x, 0) + log1pf(expf(-fabsf(x)))), flat = (1 - t * t) / (1 + expf(-x));
+    return flat == 0 ? t : t + x * flat;
+}
+
+} // namespace
+
+ONS_CUDA_BINARY(mish_gradient, a *mish_slope(b))
