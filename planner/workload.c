@@ -182,7 +182,7 @@ static void sum_changes(int64_t *changes, uint32_t count) {
     for (uint32_t i = 1; i <= count; ++i) changes[i] += changes[i - 1];
 }
 
-static ons_status *make_maximum(ons_range_maximum *m, int64_t *values, uint32_t count, ons_arena *arena) {
+ons_status *ons_range_maximum_make(ons_range_maximum *m, int64_t *values, uint32_t count, ons_arena *arena) {
     uint32_t levels = 1;
     while (count >> levels != 0) ++levels;
     ONS_NEW(m->rows, arena, levels);
@@ -228,8 +228,8 @@ static ons_status *find_alive(const ons_workload *work, ons_work_index *x, ons_a
         forward[i] += work->nodes[i].forward_bytes;
         backward[i] += work->nodes[i].backward_bytes;
     }
-    ONS_TRY(make_maximum(&x->forward_alive, forward, count, arena));
-    return make_maximum(&x->backward_alive, backward, count, arena);
+    ONS_TRY(ons_range_maximum_make(&x->forward_alive, forward, count, arena));
+    return ons_range_maximum_make(&x->backward_alive, backward, count, arena);
 }
 
 static ons_status *sum_nodes(const ons_workload *work, ons_work_index *x, ons_arena *arena) {

@@ -29,6 +29,8 @@ struct ons_work_index {
     ons_work_lists crossing_weights; /* weights with users on both sides of each cut */
 };
 
+/* Of `count` values, which must stay. In `arena`: count · log2(count) numbers. */
+ons_status *ons_range_maximum_make(ons_range_maximum *m, int64_t *values, uint32_t count, ons_arena *arena);
 int64_t ons_range_maximum_find(const ons_range_maximum *m, uint32_t first, uint32_t end); /* first < end */
 
 #endif

@@ -59,6 +59,8 @@ typedef struct ons_memory_strategy {
     const char *name;
     ons_memory_solve *solve;
     const char *summary; /* one line for --help and reports */
+    bool by_judge; /* goes by ons_memory_evaluate: what a part of a micro-batch needs while it runs is there, whatever
+                      is decided */
 } ons_memory_strategy;
 
 /* "none", "recompute-all", "capuchin", "exact" (enumerates: small stages only); of baselines, by whole layers,

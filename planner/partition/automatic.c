@@ -136,13 +136,36 @@ static ons_status *even_out(best *b) {
     return NULL;
 }
 
-static ons_status *search(best *b, uint32_t *candidate_cuts) {
-    bool proven;
+/* vPipe with its own memory optimisation, which looks at stages that reach farther than capuchin's: a baseline must not
+ * fit where we do not. */
+static ons_status *try_baseline(best *b, ons_arena *arena) {
+    ons_planning_problem p = *ons_judge_problem(b->judge);
+    ons_partition found;
+    ons_judge *judge;
+    p.memory = ons_memory_strategy_find("vpipe-layers");
+    ONS_TRY(ons_judge_new(&p, &judge));
+    ons_status *status = ons_partition_strategy_find("vpipe")->search(judge, arena, &found);
+    ons_judge_free(judge);
+    if (status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT) { /* too few layers */
+        ons_status_free(status);
+        return NULL;
+    }
+    ONS_TRY(status);
+    memcpy(b->trial, found.first, ((size_t)b->stages + 1) * sizeof *b->trial);
+    return found.feasible ? offer(b) : NULL;
+}
+
+static ons_status *search(best *b, ons_arena *arena, uint32_t *candidate_cuts) {
+    bool proven, may_fit = true;
     ONS_TRY(ons_reach_search(b->judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, b->trial, &b->at_least));
+    ONS_TRY(ons_reach_may_fit(b->judge, &may_fit));
+    if (!may_fit) return NULL;
     ONS_TRY(offer(b));
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
-    ONS_TRY(meet(b));
+    if (isinf(b->seconds)) ONS_TRY(ons_reach_attempt(b->judge, NULL, &may_fit));
+    if (may_fit) ONS_TRY(meet(b));
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
+    if (isinf(b->seconds)) ONS_TRY(try_baseline(b, arena));
     if (isfinite(b->seconds) && !is_good(b)) ONS_TRY(even_out(b));
     if (is_good(b) || ons_judge_problem(b->judge)->work->node_count > SMALL_GRAPH) return NULL;
     uint64_t budget = isinf(b->seconds) ? 10 * NODE_BUDGET : NODE_BUDGET; /* before it is refused, with more care */
@@ -157,7 +180,7 @@ static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *part
     ONS_NEW(b.first, arena, (size_t)stages + 1);
     ONS_NEW(b.trial, arena, (size_t)stages + 1);
     partition->first = b.first;
-    ONS_TRY(search(&b, &partition->candidate_cuts));
+    ONS_TRY(search(&b, arena, &partition->candidate_cuts));
     if (isfinite(b.seconds)) return ons_partition_judge(judge, partition);
     ONS_TRY(ons_reach_least_capacity(judge, ons_reach_attempt, NULL, &partition->least_bytes));
     partition->stages_judged = ons_judge_count(judge);

@@ -44,7 +44,7 @@ static ons_status *judge_stage(const vpipe_search *s, uint32_t first, uint32_t e
     ons_verdict v;
     const ons_planning_problem *p = ons_judge_problem(s->judge);
     uint32_t from = s->grain->cuts[first], to = s->grain->cuts[end];
-    ONS_TRY(ons_judge_stage(s->judge, from, to, stage, &v));
+    ONS_TRY(ons_judge_stage_exactly(s->judge, from, to, stage, &v));
     /* What does not fit is compared by what it would take without any optimisation. */
     cost->excess = v.feasible ? 0 : (double)v.least_bytes - (double)p->capacity_bytes;
     cost->seconds = v.feasible ? v.seconds : ons_work_seconds(p->work, from, to);

@@ -3,14 +3,18 @@
 #include <string.h>
 
 #include "planner/partition/partition.h"
+#include "planner/workload_index.h"
 
 /* What a memory strategy answered. Stages that fit as they are cost less to work out again than to look up. */
 typedef struct memo_entry {
     uint32_t first, end; /* end 0: free */
     uint32_t load;
+    /* Whatever the capacity is: it does not fit with less, and fits with as much. 0 and INT64_MAX where not known. */
+    int64_t least_bytes, enough_bytes;
+    uint32_t asked; /* the number of the capacity that the rest is about; 0: none */
     bool feasible;
     double seconds;
-    int64_t total_bytes, least_bytes;
+    int64_t total_bytes;
 } memo_entry;
 
 struct ons_judge {
@@ -21,6 +25,9 @@ struct ons_judge {
     memo_entry *memo; /* open addressing; a power of two, at most half full */
     uint32_t memo_size, memo_used;
     uint64_t count, optimised_nodes;
+    uint32_t asked;            /* number of the capacity */
+    ons_arena *arena;          /* of `running` */
+    ons_range_maximum running; /* of each node: see ons_judge_need; rows NULL until it is asked for */
 };
 
 enum { FIRST_MEMO_SIZE = 1 << 10 };
@@ -57,6 +64,7 @@ ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge
     ons_judge *made = calloc(1, sizeof *made);
     if (made == NULL) return ons_status_out_of_memory();
     made->problem = *problem;
+    made->asked = 1;
     ons_status *status = prepare(made);
     if (status != NULL) {
         ons_judge_free(made);
@@ -69,6 +77,7 @@ ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge
 void ons_judge_free(ons_judge *judge) {
     if (judge == NULL) return;
     ons_memory_workspace_free(judge->workspace);
+    ons_arena_free(judge->arena);
     free(judge->loads);
     free(judge->load_class);
     free(judge->memo);
@@ -82,8 +91,7 @@ uint64_t ons_judge_optimised_nodes(const ons_judge *judge) { return judge->optim
 void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes) {
     if (judge->problem.capacity_bytes == capacity_bytes) return;
     judge->problem.capacity_bytes = capacity_bytes;
-    memset(judge->memo, 0, judge->memo_size * sizeof *judge->memo);
-    judge->memo_used = 0;
+    ++judge->asked;
 }
 
 /* ---------------------------------------------------------------------------------------------------- what is known */
@@ -117,22 +125,82 @@ static ons_status *grow(ons_judge *judge) {
     return NULL;
 }
 
-static ons_status *optimise(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, memo_entry *entry) {
+/* The entry of a stage, made where there is none. */
+static ons_status *recall(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, memo_entry **entry) {
+    uint32_t load = judge->load_class[stage];
+    *entry = find(judge->memo, judge->memo_size, first, end, load);
+    if ((*entry)->end != 0) return NULL;
+    if (judge->memo_used >= judge->memo_size / 2) {
+        ONS_TRY(grow(judge));
+        *entry = find(judge->memo, judge->memo_size, first, end, load);
+    }
+    **entry = (memo_entry){.first = first, .end = end, .load = load, .enough_bytes = INT64_MAX};
+    ++judge->memo_used;
+    return NULL;
+}
+
+static ons_status *optimise(ons_judge *judge, memo_entry *entry) {
     const ons_planning_problem *p = &judge->problem;
     ons_stage_problem problem = {.work = p->work,
-                                 .first = first,
-                                 .end = end,
-                                 .load = judge->loads[stage],
+                                 .first = entry->first,
+                                 .end = entry->end,
+                                 .load = judge->loads[entry->load],
                                  .capacity_bytes = p->capacity_bytes,
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency};
     ons_stage_solution solution = {0};
-    judge->optimised_nodes += end - first;
+    judge->optimised_nodes += entry->end - entry->first;
     ONS_TRY(p->memory->solve(&problem, judge->workspace, NULL, &solution));
+    entry->asked = judge->asked;
     entry->feasible = solution.feasible;
-    entry->seconds = solution.seconds;
+    entry->seconds = solution.feasible ? solution.seconds : INFINITY;
     entry->total_bytes = solution.memory.total;
-    entry->least_bytes = solution.least_bytes;
+    if (!solution.feasible)
+        entry->least_bytes = solution.least_bytes;
+    else if (p->capacity_bytes < entry->enough_bytes)
+        entry->enough_bytes = p->capacity_bytes;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- need
+ */
+
+/* What a node needs while it runs, beside what stays: its forward part what it reads and makes, its backward part what
+ * it reads and the gradients on both sides. */
+static int64_t running_bytes(const ons_workload *work, uint32_t node) {
+    ons_work_list reads = ons_work_reads(work, node), makes = ons_work_produces(work, node);
+    ons_work_list saves = ons_work_saves(work, node);
+    int64_t forward = work->nodes[node].forward_bytes, backward = work->nodes[node].backward_bytes;
+    for (uint32_t i = 0; i < reads.count + makes.count; ++i) {
+        const ons_work_tensor *t = &work->tensors[i < reads.count ? reads.items[i] : makes.items[i - reads.count]];
+        forward += t->bytes;
+        backward += t->gradient_bytes;
+    }
+    for (uint32_t i = 0; i < saves.count; ++i) backward += work->tensors[saves.items[i]].bytes;
+    return forward > backward ? forward : backward;
+}
+
+static ons_status *find_running(ons_judge *judge) {
+    const ons_workload *work = judge->problem.work;
+    int64_t *bytes;
+    judge->arena = ons_arena_new();
+    if (judge->arena == NULL) return ons_status_out_of_memory();
+    ONS_NEW(bytes, judge->arena, work->node_count);
+    for (uint32_t i = 0; i < work->node_count; ++i) bytes[i] = running_bytes(work, i);
+    return ons_range_maximum_make(&judge->running, bytes, work->node_count, judge->arena);
+}
+
+static int64_t need(const ons_judge *judge, uint32_t first, uint32_t end, const ons_stage_memory *m) {
+    int64_t held = m->weights + m->gradients + m->states + m->versions;
+    if (judge->problem.memory == NULL || !judge->problem.memory->by_judge) return held;
+    return held + ons_range_maximum_find(&judge->running, first, end);
+}
+
+ons_status *ons_judge_need(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, int64_t *bytes) {
+    ons_stage_memory memory;
+    if (judge->running.rows == NULL) ONS_TRY(find_running(judge));
+    ons_work_stage_memory(judge->problem.work, first, end, &judge->loads[stage], &memory);
+    *bytes = need(judge, first, end, &memory);
     return NULL;
 }
 
@@ -144,7 +212,9 @@ int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, ui
     return memory.total;
 }
 
-ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict) {
+/* `exactly`: where it does not fit, the least that does is wanted. */
+static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool exactly,
+                        ons_verdict *verdict) {
     const ons_planning_problem *p = &judge->problem;
     ++judge->count;
     *verdict = (ons_verdict){.seconds = INFINITY, .least_bytes = INT64_MAX};
@@ -157,23 +227,43 @@ ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint
     }
     verdict->total_bytes = verdict->least_bytes = memory.total;
     if (p->memory == NULL) return NULL;
-    memo_entry *entry = find(judge->memo, judge->memo_size, first, end, judge->load_class[stage]);
-    if (entry->end == 0) {
-        if (judge->memo_used >= judge->memo_size / 2) {
-            ONS_TRY(grow(judge));
-            entry = find(judge->memo, judge->memo_size, first, end, judge->load_class[stage]);
-        }
-        ONS_TRY(optimise(judge, first, end, stage, entry));
-        entry->first = first;
-        entry->end = end;
-        entry->load = judge->load_class[stage];
-        ++judge->memo_used;
-    }
-    *verdict = (ons_verdict){.feasible = entry->feasible,
-                             .optimised = entry->feasible,
-                             .seconds = entry->feasible ? entry->seconds : INFINITY,
+    if (judge->running.rows == NULL) ONS_TRY(find_running(judge));
+    int64_t transfers = p->memory->by_judge ? memory.transfers : 0;
+    if (!exactly && need(judge, first, end, &memory) + transfers > p->capacity_bytes) return NULL;
+    memo_entry *entry;
+    ONS_TRY(recall(judge, first, end, stage, &entry));
+    bool refused = p->capacity_bytes < entry->least_bytes;
+    if (!refused && entry->asked != judge->asked) ONS_TRY(optimise(judge, entry));
+    refused = refused || !entry->feasible;
+    *verdict = (ons_verdict){.feasible = !refused,
+                             .optimised = !refused,
+                             .seconds = refused ? INFINITY : entry->seconds,
                              .total_bytes = entry->total_bytes,
-                             .least_bytes = entry->feasible ? entry->total_bytes : entry->least_bytes};
+                             .least_bytes = refused ? entry->least_bytes : entry->total_bytes};
+    return NULL;
+}
+
+ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict) {
+    return look(judge, first, end, stage, false, verdict);
+}
+
+ons_status *ons_judge_stage_exactly(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
+                                    ons_verdict *verdict) {
+    return look(judge, first, end, stage, true, verdict);
+}
+
+ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool *fits) {
+    const ons_planning_problem *p = &judge->problem;
+    ons_verdict v;
+    memo_entry *entry;
+    *fits = true;
+    if (first < end && p->memory != NULL && p->capacity_bytes > 0 &&
+        ons_judge_bytes(judge, first, end, stage) > p->capacity_bytes) {
+        ONS_TRY(recall(judge, first, end, stage, &entry));
+        if (p->capacity_bytes >= entry->enough_bytes) return NULL;
+    }
+    ONS_TRY(ons_judge_stage(judge, first, end, stage, &v));
+    *fits = v.feasible;
     return NULL;
 }
 
@@ -190,7 +280,7 @@ ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition) {
     partition->least_bytes = 0;
     for (uint32_t i = 0; i < partition->stages; ++i) {
         ons_verdict v;
-        ONS_TRY(ons_judge_stage(judge, partition->first[i], partition->first[i + 1], i, &v));
+        ONS_TRY(ons_judge_stage_exactly(judge, partition->first[i], partition->first[i + 1], i, &v));
         double transfer = ons_judge_transfer(judge, partition->first[i]);
         if (!v.feasible) partition->feasible = false;
         if (v.least_bytes > partition->least_bytes) partition->least_bytes = v.least_bytes;

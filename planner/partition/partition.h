@@ -40,7 +40,7 @@ typedef struct ons_judge ons_judge;
 ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge);
 void ons_judge_free(ons_judge *judge); /* NULL is fine */
 const ons_planning_problem *ons_judge_problem(const ons_judge *judge);
-/* Asks about devices of another size from here on; forgets what it was asked. */
+/* Asks about devices of another size from here on. What was learnt of stages that do not fit stays. */
 void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes);
 
 typedef struct ons_verdict {
@@ -48,11 +48,20 @@ typedef struct ons_verdict {
     bool optimised; /* it fits only with swap or recompute */
     double seconds; /* for one micro-batch, with what swap and recompute add; infinite where not feasible */
     int64_t total_bytes;
-    int64_t least_bytes; /* the smallest capacity known to do */
+    int64_t least_bytes; /* the smallest capacity known to do; where it is plain that the stage does not fit, what it
+                            takes as it is */
 } ons_verdict;
 /* Stage number `stage` (from 0) of the pipeline as [first, end). Amortised without allocation; the fits-as-it-is case
  * costs what ons_work_stage_memory does, and no stage is optimised twice. */
 ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict);
+/* The same; where the stage does not fit, least_bytes is what the memory strategy says. */
+ons_status *ons_judge_stage_exactly(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
+                                    ons_verdict *verdict);
+/* Whether it fits, from what was learnt with other capacities where that is enough. */
+ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool *fits);
+/* A lower bound of the bytes with which it can fit, whatever is decided: what stays, and the node that needs most while
+ * it runs; what arrives ahead of its use is left aside, so that a longer stage never needs less. Quick. */
+ons_status *ons_judge_need(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, int64_t *bytes);
 /* Bytes that it takes as it is. Quick. */
 int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage);
 /* Seconds to send a micro-batch over the cut, the slower of both directions. 0 at the ends. */

@@ -34,6 +34,12 @@ typedef struct stage_query {
 
 static ons_status *excess(const stage_query *q, uint32_t end, double *over) {
     ons_verdict v;
+    if (isinf(q->limit)) { /* how long it takes does not matter */
+        bool fits;
+        ONS_TRY(ons_judge_fits(q->judge, q->first, end, q->stage, &fits));
+        *over = fits ? -INFINITY : INFINITY;
+        return NULL;
+    }
     ONS_TRY(ons_judge_stage(q->judge, q->first, end, q->stage, &v));
     *over = v.seconds - q->limit;
     return NULL;
@@ -291,12 +297,62 @@ ons_status *ons_reach_attempt(ons_judge *judge, void *context, bool *found) {
     return status;
 }
 
-static ons_status *least_capacity(ons_judge *judge, ons_partition_attempt *attempt, void *context, int64_t *least) {
+/* Whether stages can hold what they need at least, some of them empty; where not, nothing fits. */
+static ons_status *may_fit(ons_judge *judge, int64_t capacity, bool *fits) {
+    uint32_t stages = stage_count(judge), count = node_count(judge), first = 0;
+    *fits = false;
+    for (uint32_t i = 0; i < stages; ++i) {
+        uint32_t low = first, high = count;
+        while (low < high) {
+            uint32_t middle = high - (high - low) / 2;
+            int64_t bytes;
+            ONS_TRY(ons_judge_need(judge, first, middle, i, &bytes));
+            if (bytes <= capacity)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        first = low; /* none: what begins here may be for a later stage, which holds fewer micro-batches */
+    }
+    *fits = first == count;
+    return NULL;
+}
+
+ons_status *ons_reach_may_fit(ons_judge *judge, bool *fits) {
+    int64_t capacity = ons_judge_problem(judge)->capacity_bytes;
+    *fits = true;
+    return capacity == 0 ? NULL : may_fit(judge, capacity, fits);
+}
+
+/* A capacity below which nothing fits, from the judge's upwards, to within 1/64. */
+static ons_status *find_floor(ons_judge *judge, int64_t *floor) {
     int64_t low = ons_judge_problem(judge)->capacity_bytes, high = low;
-    for (bool found = false; !found;) {
+    for (bool fits = false; !fits;) {
+        ONS_TRY(may_fit(judge, high, &fits));
+        if (fits) break;
         ONS_CHECK(high < INT64_MAX / 4, ONS_INVALID_DATA, "no capacity is enough for these stages");
         low = high;
-        high += high / 2 + 64;
+        high = 2 * high + 64;
+    }
+    while (high - low > high / 64) {
+        int64_t middle = low + (high - low) / 2;
+        bool fits;
+        ONS_TRY(may_fit(judge, middle, &fits));
+        *(fits ? &high : &low) = middle;
+    }
+    *floor = low;
+    return NULL;
+}
+
+static ons_status *least_capacity(ons_judge *judge, ons_partition_attempt *attempt, void *context, int64_t *least) {
+    int64_t low, high;
+    ONS_TRY(find_floor(judge, &low));
+    int64_t step = low / 64 + 64;
+    high = low;
+    for (bool found = false; !found; step *= 2) {
+        ONS_CHECK(high < INT64_MAX / 4, ONS_INVALID_DATA, "no capacity is enough for these stages");
+        low = high;
+        high += step;
         ons_judge_set_capacity(judge, high);
         ONS_TRY(attempt(judge, context, &found));
     }

@@ -24,6 +24,9 @@ ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_
  * stages + 1 entries. */
 void ons_reach_windows(const ons_judge *judge, double limit, uint32_t *earliest, uint32_t *furthest);
 
+/* False: it is plain that nothing fits the judge's capacity, whatever is decided about tensors. Quick. */
+ons_status *ons_reach_may_fit(ons_judge *judge, bool *fits);
+
 /* Whether stages can be found for the capacity that the judge asks about now. */
 typedef ons_status *ons_partition_attempt(ons_judge *judge, void *context, bool *found);
 /* The smallest capacity with which `attempt` succeeds, to within 1/64, starting from the judge's, with which it did

@@ -77,6 +77,67 @@ Test(partition, exact_finds_what_trying_all_splits_finds) {
     cr_expect(impossible > 0 && impossible < 300, "%u of 600 problems have no solution: nothing is tested", impossible);
 }
 
+/* ------------------------------------------------------------------------------------------------------- the judge */
+
+/* No strategy makes do with less than what a stage is said to need at least. */
+Test(partition, the_need_of_a_stage_is_a_lower_bound) {
+    static const char *const names[] = {"capuchin", "recompute-all", "vpipe-layers"};
+    double nearest = 0;
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+        begin(&(planning_case){.seed = seed,
+                               .least_nodes = 8,
+                               .most_nodes = 60,
+                               .most_stages = 4,
+                               .memory = ons_memory_strategy_find(names[seed % 3])});
+        random_source random = {seed};
+        ons_judge_set_capacity(judge, 1);
+        for (uint32_t i = 0; i < problem.pipeline.stages; ++i) {
+            uint32_t first = random_below(&random, problem.work->node_count);
+            uint32_t end = first + 1 + random_below(&random, problem.work->node_count - first);
+            int64_t need;
+            ons_verdict v;
+            expect_success(ons_judge_need(judge, first, end, i, &need));
+            expect_success(ons_judge_stage_exactly(judge, first, end, i, &v));
+            cr_expect(!v.feasible && need <= v.least_bytes, "seed %lu: [%u, %u) needs %ld, does with %ld", seed, first,
+                      end, need, v.least_bytes);
+            nearest = fmax(nearest, (double)need / (double)v.least_bytes);
+        }
+        end();
+    }
+    cr_expect(nearest > 0.9, "the bound is at most %.2f of what does", nearest);
+}
+
+/* What is learnt with one capacity is not wrong with another one. */
+Test(partition, a_judge_that_was_asked_before_says_the_same) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+        begin(&(planning_case){.seed = seed,
+                               .least_nodes = 8,
+                               .most_nodes = 40,
+                               .most_stages = 4,
+                               .memory = ons_memory_strategy_find("capuchin")});
+        random_source random = {seed};
+        for (int i = 0; i < 30; ++i) {
+            ons_judge *fresh;
+            ons_verdict v, w;
+            bool fits;
+            ons_planning_problem p = problem;
+            p.capacity_bytes = 1 + (int64_t)(2 * random_unit(&random) * (double)problem.capacity_bytes);
+            uint32_t stage = random_below(&random, p.pipeline.stages);
+            uint32_t first = random_below(&random, 4), end = first + 1 + random_below(&random, 4);
+            ons_judge_set_capacity(judge, p.capacity_bytes);
+            expect_success(ons_judge_new(&p, &fresh));
+            if (i % 2 == 0) expect_success(ons_judge_fits(judge, first, end, stage, &fits));
+            expect_success(ons_judge_stage_exactly(judge, first, end, stage, &v));
+            expect_success(ons_judge_stage_exactly(fresh, first, end, stage, &w));
+            cr_expect(v.feasible == w.feasible && v.seconds == w.seconds && v.least_bytes == w.least_bytes,
+                      "seed %lu: %d with %g s, %d with %g s", seed, v.feasible, v.seconds, w.feasible, w.seconds);
+            if (i % 2 == 0) cr_expect_eq(fits, w.feasible, "seed %lu", seed);
+            ons_judge_free(fresh);
+        }
+        end();
+    }
+}
+
 /* ------------------------------------------------------------------------------- what every strategy promises */
 
 /* False: the strategy keeps layers whole, and there are too few. */
