@@ -262,7 +262,7 @@ static void follow(ons_search *s, const ons_search_rule *rule) {
     double floor = 0;
     s->rule = rule;
     lay_path(s, &p);
-    if (!s->found && w->candidate_count > FEW) return;
+    if (w->problem->any_solution || (!s->found && w->candidate_count > FEW)) return;
     uint32_t reached = p.reached == ONS_NO_NODE ? p.depth : p.reached, end = p.depth;
     uint32_t from = reached > BEFORE ? reached - BEFORE : 0;
     take_back(s, &p, from > 0 ? from - 1 : 0);
@@ -314,11 +314,16 @@ static void try_ends(ons_search *s) {
     }
 }
 
+/* Nothing better is to be found, or wanted. */
+static bool is_enough(const ons_search *s) {
+    return s->found && (s->w->problem->any_solution || s->best_seconds <= s->start_seconds);
+}
+
 /* True: what follows is slower than the best. */
 static bool note_layers(void *context, const uint8_t *decisions, const ons_walk *walk) {
     ons_search *s = context;
     ons_search_note(s, decisions, walk, ONS_PREFETCH_HIDDEN);
-    return s->found && walk->seconds > s->best_seconds;
+    return s->found && (walk->seconds > s->best_seconds || s->w->problem->any_solution);
 }
 
 /* All that the strategy knows. Where candidates are many, what neither the first path nor the ends can fit is given up:
@@ -326,14 +331,16 @@ static bool note_layers(void *context, const uint8_t *decisions, const ons_walk 
 static void search(ons_search *s) {
     ons_memory_workspace *w = s->w;
     bool few = w->candidate_count <= FEW, swaps = w->problem->host_bandwidth > 0;
+    if (w->problem->any_solution) try_ends(s);
+    if (is_enough(s)) return;
     follow(s, &rules[0].rule);
-    if (s->found && s->best_seconds <= s->start_seconds) return;
-    try_ends(s);
+    if (is_enough(s)) return;
+    if (!w->problem->any_solution) try_ends(s);
     ons_stage_try_layers(w, s->current, note_layers, s);
     if (!few && !s->found) return;
     for (size_t i = 1; i < sizeof rules / sizeof *rules; ++i) {
         if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) follow(s, &rules[i].rule);
-        if (s->found && s->best_seconds <= s->start_seconds) return;
+        if (is_enough(s)) return;
     }
 }
 

@@ -21,6 +21,7 @@ typedef struct ons_stage_problem {
     double host_latency;    /* seconds for each copy */
     double period_seconds;  /* between two micro-batches in the steady state, where another stage dictates it; 0: this
                                stage does */
+    bool any_solution;      /* it is only asked whether it fits: the first solution that does will do */
 } ons_stage_problem;
 
 /* One tensor that does not stay. */

@@ -168,7 +168,7 @@ static ons_status *search(best *b, ons_arena *arena, uint32_t *candidate_cuts) {
     if (isinf(b->seconds)) ONS_TRY(try_baseline(b, arena));
     if (isfinite(b->seconds) && !is_good(b)) ONS_TRY(even_out(b));
     if (is_good(b) || ons_judge_problem(b->judge)->work->node_count > SMALL_GRAPH) return NULL;
-    uint64_t budget = isinf(b->seconds) ? 10 * NODE_BUDGET : NODE_BUDGET; /* before it is refused, with more care */
+    uint64_t budget = isinf(b->seconds) ? 2 * NODE_BUDGET : NODE_BUDGET; /* before it is refused, with more care */
     ONS_TRY(ons_exact_improve(b->judge, b->at_least, budget, b->first, &b->seconds, &proven));
     return proven ? NULL : try_smaller_capacities(b);
 }

@@ -139,7 +139,8 @@ static ons_status *recall(ons_judge *judge, uint32_t first, uint32_t end, uint32
     return NULL;
 }
 
-static ons_status *optimise(ons_judge *judge, memo_entry *entry) {
+/* `any`: whether it fits is all that is asked. */
+static ons_status *optimise(ons_judge *judge, memo_entry *entry, bool any) {
     const ons_planning_problem *p = &judge->problem;
     ons_stage_problem problem = {.work = p->work,
                                  .first = entry->first,
@@ -147,11 +148,12 @@ static ons_status *optimise(ons_judge *judge, memo_entry *entry) {
                                  .load = judge->loads[entry->load],
                                  .capacity_bytes = p->capacity_bytes,
                                  .host_bandwidth = p->host_bandwidth,
-                                 .host_latency = p->host_latency};
+                                 .host_latency = p->host_latency,
+                                 .any_solution = any};
     ons_stage_solution solution = {0};
     judge->optimised_nodes += entry->end - entry->first;
     ONS_TRY(p->memory->solve(&problem, judge->workspace, NULL, &solution));
-    entry->asked = judge->asked;
+    if (!any || !solution.feasible) entry->asked = judge->asked;
     entry->feasible = solution.feasible;
     entry->seconds = solution.feasible ? solution.seconds : INFINITY;
     entry->total_bytes = solution.memory.total;
@@ -204,6 +206,15 @@ ons_status *ons_judge_need(ons_judge *judge, uint32_t first, uint32_t end, uint3
     return NULL;
 }
 
+/* No decision makes it fit. */
+static ons_status *is_hopeless(ons_judge *judge, uint32_t first, uint32_t end, const ons_stage_memory *m,
+                               bool *hopeless) {
+    const ons_planning_problem *p = &judge->problem;
+    if (judge->running.rows == NULL) ONS_TRY(find_running(judge));
+    *hopeless = need(judge, first, end, m) + (p->memory->by_judge ? m->transfers : 0) > p->capacity_bytes;
+    return NULL;
+}
+
 /* --------------------------------------------------------------------------------------------------------- verdicts */
 
 int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage) {
@@ -227,13 +238,13 @@ static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t
     }
     verdict->total_bytes = verdict->least_bytes = memory.total;
     if (p->memory == NULL) return NULL;
-    if (judge->running.rows == NULL) ONS_TRY(find_running(judge));
-    int64_t transfers = p->memory->by_judge ? memory.transfers : 0;
-    if (!exactly && need(judge, first, end, &memory) + transfers > p->capacity_bytes) return NULL;
+    bool hopeless = false;
+    if (!exactly) ONS_TRY(is_hopeless(judge, first, end, &memory, &hopeless));
+    if (hopeless) return NULL;
     memo_entry *entry;
     ONS_TRY(recall(judge, first, end, stage, &entry));
     bool refused = p->capacity_bytes < entry->least_bytes;
-    if (!refused && entry->asked != judge->asked) ONS_TRY(optimise(judge, entry));
+    if (!refused && entry->asked != judge->asked) ONS_TRY(optimise(judge, entry, false));
     refused = refused || !entry->feasible;
     *verdict = (ons_verdict){.feasible = !refused,
                              .optimised = !refused,
@@ -254,16 +265,22 @@ ons_status *ons_judge_stage_exactly(ons_judge *judge, uint32_t first, uint32_t e
 
 ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool *fits) {
     const ons_planning_problem *p = &judge->problem;
-    ons_verdict v;
+    ons_stage_memory memory;
     memo_entry *entry;
-    *fits = true;
-    if (first < end && p->memory != NULL && p->capacity_bytes > 0 &&
-        ons_judge_bytes(judge, first, end, stage) > p->capacity_bytes) {
-        ONS_TRY(recall(judge, first, end, stage, &entry));
-        if (p->capacity_bytes >= entry->enough_bytes) return NULL;
-    }
-    ONS_TRY(ons_judge_stage(judge, first, end, stage, &v));
-    *fits = v.feasible;
+    ++judge->count;
+    *fits = first < end;
+    if (first >= end) return NULL;
+    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) return NULL;
+    *fits = false;
+    if (p->memory == NULL) return NULL;
+    bool hopeless;
+    ONS_TRY(is_hopeless(judge, first, end, &memory, &hopeless));
+    if (hopeless) return NULL;
+    ONS_TRY(recall(judge, first, end, stage, &entry));
+    bool known = p->capacity_bytes < entry->least_bytes || p->capacity_bytes >= entry->enough_bytes;
+    if (!known && entry->asked != judge->asked) ONS_TRY(optimise(judge, entry, true));
+    *fits = p->capacity_bytes >= entry->enough_bytes;
     return NULL;
 }
 
