@@ -73,8 +73,6 @@ ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
     ons_rank *ranks = calloc(options->count, sizeof *ranks);
     ons_arena *arena = ons_arena_new();
     if (c == NULL || ranks == NULL || arena == NULL) {
-        for (uint32_t i = 0; options->transports != NULL && i < options->count; ++i)
-            options->transports[i]->free(options->transports[i]);
         free(c);
         free(ranks);
         ons_arena_free(arena);
@@ -101,7 +99,6 @@ static void free_rank(ons_rank *r) {
     ons_share_free(&r->training);
     ons_share_free(&r->validation);
     ons_status_free(r->status);
-    if (r->transport != NULL) r->transport->free(r->transport);
 }
 
 void ons_crew_free(ons_crew *c) {

@@ -43,7 +43,7 @@ typedef struct ons_crew_options {
     int threads;                /* of each stage */
     int64_t cap;                /* of each stage's device; 0: none */
     uint32_t first, count;      /* the stages in this process */
-    ons_transport **transports; /* of each stage in this process, taken over; NULL: there is one stage */
+    ons_transport *const *transports; /* of each stage in this process; they outlive the crew. NULL: one stage */
     ons_trace *trace;
 } ons_crew_options;
 

@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "engine/plan_subject.h"
 #include "engine/problem.h"
 #include "engine/weight_places.h"
 #include "planner/graph_positions.h"
 #include "planner/node_costs.h"
-#include "planner/order.h"
 #include "planner/planner.h"
 
 /* ------------------------------------------------------------------------------------------------------------ planning
@@ -50,21 +49,6 @@ static ons_status *make_work(planning *p) {
     return NULL;
 }
 
-/* Which stage each forward node of the planned graph is in, by name. */
-static ons_status *note_stages(planning *p, const uint32_t *node_at, const uint32_t *first) {
-    ons_lowering *r = p->r;
-    uint32_t count = p->work.work.node_count;
-    ONS_NEW(r->stage_of_name, r->arena, count + 1);
-    for (uint32_t stage = 0; stage < r->pipeline.stages; ++stage)
-        for (uint32_t position = first[stage]; position < first[stage + 1]; ++position) {
-            uint32_t node = node_at == NULL ? position : node_at[position];
-            const char *name = ons_graph_node(p->graph->graph, p->work.node_of_position[node])->name;
-            ONS_TRY(ons_map_set(&r->names, ons_arena_copy_text(r->arena, name), r->name_count));
-            r->stage_of_name[r->name_count++] = stage;
-        }
-    return NULL;
-}
-
 static ons_status *pose(planning *p, ons_planned *planned) {
     ONS_TRY(ons_problem_pose(p->config, p->r->arena, &p->profile, &p->strategy, &p->problem));
     p->problem.capacity_bytes = p->capacity;
@@ -76,9 +60,15 @@ static ons_status *pose(planning *p, ons_planned *planned) {
 
 static ons_status *search(planning *p) {
     ons_planned planned;
+    ons_plan *plan = &p->r->plan;
     ONS_TRY(pose(p, &planned));
-    ONS_TRY(ons_planner_fill(&planned, p->r->arena, &p->r->plan));
-    return note_stages(p, planned.node_at, planned.partition.first);
+    ONS_TRY(ons_planner_fill(&planned, p->r->arena, plan));
+    plan->partition = p->strategy->name;
+    plan->subject.device_profile = p->profile.name;
+    plan->subject.batch = p->batching->batch;
+    plan->subject.micro_batches = p->batching->micro_batches;
+    ONS_TRY(ons_plan_subject_fill(p->model, p->config, p->profile.processor, p->graph, p->r->arena, &plan->subject));
+    return ons_lowering_place(p->graph->graph, p->r);
 }
 
 ons_status *ons_lowering_make(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
@@ -112,6 +102,60 @@ ons_status *ons_lowering_least(const ons_model *model, const ons_config *config,
     if (status == NULL) *bytes = planned.partition.feasible ? 1 : planned.partition.least_bytes;
     ons_lowering_free(&scratch);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ from a file
+ */
+
+ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowering) {
+    *lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true};
+    if (lowering->arena == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_plan_parse(text, size, lowering->arena, &lowering->plan));
+    lowering->pipeline = lowering->plan.pipeline;
+    return NULL;
+}
+
+ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+                               const ons_batching *batching, const ons_lowering *lowering) {
+    ons_plan_subject run = {.batch = batching->batch, .micro_batches = batching->micro_batches};
+    ONS_TRY(ons_plan_subject_fill(model, config, false, graph, lowering->arena, &run));
+    return ons_plan_subject_check(&lowering->plan.subject, &run);
+}
+
+static ons_status *place(ons_lowering *r, const char *name, uint32_t stage) {
+    ONS_CHECK(ons_map_get(&r->names, name) == ONS_MAP_ABSENT, ONS_INVALID_DATA,
+              "decisions.stages[%u]: node '%s' is in another stage, too", stage, name);
+    r->stage_of_name[r->name_count] = stage;
+    return ons_map_set(&r->names, name, r->name_count++);
+}
+
+/* An interval of the file's order from the first node of a stage to that of the next one. */
+static ons_status *place_interval(const ons_graph *graph, ons_lowering *r) {
+    uint32_t stage = 0;
+    const ons_plan *plan = &r->plan;
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        if (!ons_is_forward_unit(node)) continue;
+        bool next = stage + 1 < plan->pipeline.stages && strcmp(plan->stages[stage + 1].first_node, node->name) == 0;
+        stage += next;
+        ONS_TRY(place(r, node->name, stage));
+    }
+    ONS_CHECK(stage + 1 == plan->pipeline.stages, ONS_INVALID_DATA,
+              "decisions.stages[%u].first_node: the model has no node '%s' behind those of the stage before",
+              stage + 1, plan->stages[stage + 1].first_node);
+    return NULL;
+}
+
+ons_status *ons_lowering_place(const ons_graph *graph, ons_lowering *r) {
+    const ons_plan *plan = &r->plan;
+    size_t most = graph->nodes.count;
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) most += plan->stages[i].node_count;
+    ONS_NEW(r->stage_of_name, r->arena, most + 1);
+    if (plan->stages[0].names == NULL) return place_interval(graph, r);
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
+        for (uint32_t k = 0; plan->stages[i].names != NULL && k < plan->stages[i].node_count; ++k)
+            ONS_TRY(place(r, plan->stages[i].names[k], i));
+    return NULL;
 }
 
 void ons_lowering_free(ons_lowering *lowering) {

@@ -23,6 +23,14 @@ typedef struct ons_lowering {
  * stage's device in bytes; 0: none. Fails where nothing fits, with what would. */
 ons_status *ons_lowering_make(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
                               const ons_batching *batching, int64_t capacity, ons_lowering *lowering);
+/* The plan of a file's text; nothing is placed yet. */
+ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowering);
+/* ONS_INVALID_ARGUMENT where the plan was made for another model, batch, loss, …: with what differs. */
+ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+                               const ons_batching *batching, const ons_lowering *lowering);
+/* Which stage each forward node of the planned graph is in; ons_lowering_make has done so. */
+ons_status *ons_lowering_place(const ons_graph *graph, ons_lowering *lowering);
+
 /* The smallest capacity that a plan is known for. */
 ons_status *ons_lowering_least(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
                                const ons_batching *batching, int64_t *bytes);

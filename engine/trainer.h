@@ -16,6 +16,8 @@ struct ons_trainer {
     ons_batching batching;
     ons_course training, validation; /* validation.dataset NULL: none */
     ons_lowering lowering;           /* which stages there are, and what they keep */
+    ons_transport **transports;      /* of the stages in this process; NULL: there is one stage */
+    uint32_t transport_count;
     ons_crew *crew;
     ons_rate_schedule schedule;
     int threads;

@@ -41,6 +41,7 @@ typedef struct ons_plan_stage {
     const char
         *first_node; /* in planning order; every forward node up to the next stage's first belongs to the stage */
     uint32_t node_count;
+    const char **names; /* of its forward nodes, where the planning order is not the file's; NULL: it is */
     uint32_t device;
     ons_stage_load load;
     ons_plan_decision *decisions;

@@ -89,6 +89,22 @@ static ons_status *read_tensors(const reader *r, const ons_json *stage, const ch
     return NULL;
 }
 
+static ons_status *read_names(const reader *r, const ons_json *stage, ons_plan_stage *s) {
+    const ons_json *array;
+    uint32_t count = 0;
+    if (ons_json_find(stage, "names") == NULL) return NULL;
+    ONS_TRY(ons_json_get_array(stage, "names", &array));
+    ONS_CHECK((uint32_t)cJSON_GetArraySize(array) == s->node_count, ONS_INVALID_DATA,
+              "'names' has %d entries, 'nodes' says %u", cJSON_GetArraySize(array), s->node_count);
+    ONS_NEW(s->names, r->arena, (size_t)s->node_count + 1);
+    for (const ons_json *each = array->child; each != NULL; each = each->next, ++count) {
+        ONS_CHECK(cJSON_IsString(each), ONS_INVALID_DATA, "'names[%u]' is no text", count);
+        s->names[count] = ons_arena_copy_text(r->arena, each->valuestring);
+        if (s->names[count] == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
 static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_stage *s) {
     int64_t nodes, device;
     const ons_json *swap, *recompute;
@@ -98,6 +114,7 @@ static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_s
     ONS_TRY(ons_json_get_array(stage, "swap", &swap));
     ONS_TRY(ons_json_get_array(stage, "recompute", &recompute));
     s->node_count = (uint32_t)nodes;
+    ONS_TRY(read_names(r, stage, s));
     s->device = (uint32_t)device;
     ONS_NEW(s->decisions, r->arena, (size_t)cJSON_GetArraySize(swap) + (size_t)cJSON_GetArraySize(recompute) + 1);
     ONS_TRY(read_tensors(r, stage, "swap", ONS_SWAP, s));

@@ -63,6 +63,20 @@ static ons_status *write_actions(ons_json *decisions, const ons_plan *plan) {
 
 const char ons_plan_by_step[] = "step", ons_plan_by_bottleneck[] = "bottleneck";
 
+/* An interval of the file's order is said by its first node; others node by node. */
+static ons_status *write_names(ons_json *stage, const ons_plan_stage *s) {
+    ons_json *list;
+    ONS_TRY(ons_plan_add_array(stage, "names", &list));
+    for (uint32_t i = 0; i < s->node_count; ++i) {
+        ons_json *item = cJSON_CreateString(s->names[i]);
+        if (!cJSON_AddItemToArray(list, item)) {
+            ons_json_free(item);
+            return ons_status_out_of_memory();
+        }
+    }
+    return NULL;
+}
+
 static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ons_json *o, *stages, *stage;
     ONS_TRY(ons_plan_add_object(root, "decisions", &o));
@@ -79,6 +93,7 @@ static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
         ONS_TRY(ons_plan_set_text(stage, "first_node", s->first_node));
         ONS_TRY(ons_plan_set_int(stage, "nodes", s->node_count));
         ONS_TRY(ons_plan_set_int(stage, "device", s->device));
+        if (s->names != NULL) ONS_TRY(write_names(stage, s));
         ONS_TRY(write_tensors(stage, s, ONS_SWAP, "swap"));
         ONS_TRY(write_tensors(stage, s, ONS_RECOMPUTE, "recompute"));
     }

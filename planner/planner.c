@@ -51,6 +51,10 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
         .memory = solution->memory,
         .memory_bytes = solution->memory.total,
     };
+    if (planned->node_at != NULL) {
+        ONS_NEW(stage->names, arena, (size_t)stage->node_count + 1);
+        for (uint32_t i = 0; i < stage->node_count; ++i) stage->names[i] = p->work->nodes[first + i].name;
+    }
     if (p->link_bandwidth > 0 && stage->send_bytes > 0)
         stage->send_seconds = p->link_latency + (double)stage->send_bytes / p->link_bandwidth;
     return fill_decisions(p, solution, arena, stage);

@@ -1,0 +1,16 @@
+/* What a plan says it is for. */
+#ifndef ONSTAGE_ENGINE_PLAN_SUBJECT_H
+#define ONSTAGE_ENGINE_PLAN_SUBJECT_H
+
+#include "engine/stage_graph.h"
+#include "planner/plan.h"
+
+/* Everything but batch, micro_batches and device_profile, from a training graph; texts in `arena` or the model's.
+ * `here`: kernels are those of this machine, so libraries are named. */
+ons_status *ons_plan_subject_fill(const ons_model *model, const ons_config *config, bool here,
+                                  const ons_stage_graph *graph, ons_arena *arena, ons_plan_subject *subject);
+
+/* ONS_INVALID_ARGUMENT with the first thing that differs. */
+ons_status *ons_plan_subject_check(const ons_plan_subject *planned, const ons_plan_subject *run);
+
+#endif
