@@ -250,7 +250,8 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
     optimizer->eps = number_or(&config->eps, optimizer->role == ONS_ROLE_ADAGRAD ? 1e-10 : 1e-8);
     optimizer->weight_decay = number_or(&config->weight_decay, optimizer->role == ONS_ROLE_ADAMW ? 1e-2 : 0);
     optimizer->clip_norm = config->clip_norm.value;
-    optimizer->want_norms = config->log_json != NULL || config->tensorboard != NULL;
+    optimizer->want_norms =
+        (config->log_json != NULL || config->tensorboard != NULL) && strcmp(config->pipeline, "pipedream-async") != 0;
     ONS_CHECK(optimizer->momentum >= 0 && optimizer->weight_decay >= 0 && optimizer->clip_norm >= 0 &&
                   optimizer->eps >= 0,
               ONS_INVALID_ARGUMENT, "--momentum, --weight-decay, --clip-norm and --eps must not be negative");
@@ -339,8 +340,17 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               config->device);
     ONS_CHECK(strcmp(config->precision, "fp32") == 0, ONS_UNSUPPORTED, "--precision %s: the cpu computes in fp32 only",
               config->precision);
-    ONS_CHECK(strcmp(config->transport, "local") == 0, ONS_UNSUPPORTED, "--transport %s: one stage talks to nobody",
-              config->transport);
+    ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
+                  strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
+              ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);
+    ONS_CHECK(strcmp(config->transport, "nccl") != 0, ONS_UNSUPPORTED,
+              "--transport nccl: this build talks over threads and MPI only");
+    bool asynchronous = strcmp(config->pipeline, "pipedream-async") == 0;
+    ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
+              "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
+              "take --pipeline 1f1b");
+    ONS_CHECK(!asynchronous || !config->log_grad_norms, ONS_UNSUPPORTED,
+              "--log-grad-norms: an asynchronous pipeline has no gradient of a whole step; take --pipeline 1f1b");
     ONS_CHECK(strcmp(config->export_form, "same") == 0 || strcmp(config->export_form, "inference") == 0,
               ONS_INVALID_ARGUMENT, "--export: '%s' is neither same nor inference", config->export_form);
     ONS_CHECK(config->metric == NULL || strcmp(config->metric, "accuracy") == 0, ONS_INVALID_ARGUMENT,

@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct step_record {
+    bool has_loss, has_norm;
+    double loss, norm;
+    int64_t used_bytes;
+} step_record;
+
 struct ons_crew {
     ons_crew_options o;
     ons_arena *arena;
@@ -12,6 +18,9 @@ struct ons_crew {
     ons_device *host;     /* threads that drive the stages: one puts work on its streams and waits for it */
     ons_stream **drivers; /* of each rank; NULL: the caller drives the only one */
     ons_event **done;
+    step_record *records;          /* of all stages */
+    double *squares, *all_squares; /* of the last step, of all stages; NULL: all are in this process, or nobody asks */
+    int64_t used_bytes;            /* of all stages, where some are elsewhere; 0: not known yet */
 };
 
 /* ------------------------------------------------------------------------------------------------------------ building
@@ -64,6 +73,12 @@ static ons_status *build_drivers(ons_crew *c) {
 
 static ons_status *build(ons_crew *c) {
     ONS_TRY(find_loads(c));
+    ONS_NEW(c->records, c->arena, c->o.pipeline.stages + 1);
+    if (c->o.count < c->o.pipeline.stages && c->o.config->log_grad_norms) {
+        size_t squares = c->o.training->full.update.trained_count;
+        ONS_NEW(c->squares, c->arena, squares + 1);
+        ONS_NEW(c->all_squares, c->arena, squares * c->o.pipeline.stages + 1);
+    }
     for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_rank(c, &c->ranks[i]));
     return build_drivers(c);
 }
@@ -241,6 +256,53 @@ static ons_status *collect_failures(ons_crew *c) {
     return first;
 }
 
+/* NaN: another process has it. */
+static double own_square(const ons_crew *c, const ons_step_result *result, uint32_t index) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        const ons_share *share = &c->ranks[i].training;
+        const ons_unit *unit = result->rest ? &share->rest.unit : &share->full.unit;
+        if (unit->squares[index] != ONS_NONE)
+            return *(const double *)ons_program_address(unit->program, unit->squares[index], NULL);
+    }
+    return NAN;
+}
+
+/* What a stage has of a step's results. */
+static void merge_result(step_record *record, const ons_rank *r, ons_step_result *result) {
+    *record = (step_record){
+        .has_loss = r->training.full.unit.loss != ONS_NONE,
+        .has_norm = r->training.full.unit.norm != ONS_NONE,
+        .loss = r->result.loss,
+        .norm = r->result.norm,
+        .used_bytes = ons_machine_used(r->machine),
+    };
+    if (record->has_loss) result->loss = record->loss;
+    if (record->has_norm) result->norm = record->norm;
+}
+
+/* The stages of other processes, which have come to the end of the step, too. */
+static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
+    ons_transport *t = c->ranks[0].transport;
+    step_record own = c->records[0];
+    if (!t->gather(t, &own, c->records, sizeof own)) return t->failure(t);
+    c->used_bytes = 0;
+    for (uint32_t i = 0; i < c->o.pipeline.stages; ++i) {
+        if (c->records[i].has_loss) result->loss = c->records[i].loss;
+        if (c->records[i].has_norm) result->norm = c->records[i].norm;
+        c->used_bytes += c->records[i].used_bytes;
+    }
+    uint32_t squares = c->o.training->full.update.trained_count;
+    if (c->squares == NULL) return NULL;
+    for (uint32_t i = 0; i < squares; ++i) c->squares[i] = own_square(c, result, i);
+    if (!t->gather(t, c->squares, c->all_squares, squares * sizeof *c->squares)) return t->failure(t);
+    for (uint32_t rank = 0; rank < c->o.pipeline.stages; ++rank)
+        for (uint32_t i = 0; i < squares; ++i) {
+            double each = c->all_squares[(size_t)rank * squares + i];
+            if (!isnan(each)) c->squares[i] = each;
+        }
+    return NULL;
+}
+
 ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_step, ons_step_result *result) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         ons_rank *r = &c->ranks[i];
@@ -251,12 +313,8 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     drive(c, step);
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].result;
-    for (uint32_t i = 1; i < c->o.count; ++i) {
-        const ons_step_result *r = &c->ranks[i].result;
-        if (!isnan(r->norm)) result->norm = r->norm;
-        if (c->ranks[i].training.full.unit.loss != ONS_NONE) result->loss = r->loss;
-    }
-    return NULL;
+    for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
+    return c->o.count == c->o.pipeline.stages ? NULL : merge_remote(c, result);
 }
 
 static void evaluate(void *argument, uintptr_t native) {
@@ -290,13 +348,7 @@ void *ons_crew_find(const ons_crew *c, const char *name, ons_type *type) {
 }
 
 double ons_crew_square(const ons_crew *c, const ons_step_result *result, uint32_t index) {
-    for (uint32_t i = 0; i < c->o.count; ++i) {
-        const ons_share *share = &c->ranks[i].training;
-        const ons_unit *unit = result->rest ? &share->rest.unit : &share->full.unit;
-        if (unit->squares[index] != ONS_NONE)
-            return *(const double *)ons_program_address(unit->program, unit->squares[index], NULL);
-    }
-    return NAN;
+    return c->squares != NULL ? c->squares[index] : own_square(c, result, index);
 }
 
 ons_status *ons_crew_get_memory(const ons_crew *c, ons_crew_memory *memory) {
@@ -314,5 +366,6 @@ ons_status *ons_crew_get_memory(const ons_crew *c, ons_crew_memory *memory) {
         memory->largest = one.total > memory->largest ? one.total : memory->largest;
         memory->used += ons_machine_used(c->ranks[i].machine);
     }
+    if (c->used_bytes > 0) memory->used = c->used_bytes;
     return NULL;
 }

@@ -40,9 +40,9 @@ typedef struct ons_crew_options {
     ons_pipeline pipeline;
     const ons_action_list *actions; /* of each stage, for a whole step; NULL: the schedule's own */
     ons_batching batching;
-    int threads;                /* of each stage */
-    int64_t cap;                /* of each stage's device; 0: none */
-    uint32_t first, count;      /* the stages in this process */
+    int threads;                      /* of each stage */
+    int64_t cap;                      /* of each stage's device; 0: none */
+    uint32_t first, count;            /* the stages in this process */
     ons_transport *const *transports; /* of each stage in this process; they outlive the crew. NULL: one stage */
     ons_trace *trace;
 } ons_crew_options;

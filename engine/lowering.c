@@ -141,8 +141,8 @@ static ons_status *place_interval(const ons_graph *graph, ons_lowering *r) {
         ONS_TRY(place(r, node->name, stage));
     }
     ONS_CHECK(stage + 1 == plan->pipeline.stages, ONS_INVALID_DATA,
-              "decisions.stages[%u].first_node: the model has no node '%s' behind those of the stage before",
-              stage + 1, plan->stages[stage + 1].first_node);
+              "decisions.stages[%u].first_node: the model has no node '%s' behind those of the stage before", stage + 1,
+              plan->stages[stage + 1].first_node);
     return NULL;
 }
 

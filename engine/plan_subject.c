@@ -86,9 +86,10 @@ ons_status *ons_plan_subject_fill(const ons_model *model, const ons_config *conf
 /* ------------------------------------------------------------------------------------------------------ comparison */
 
 static ons_status *differs(const char *what, const char *planned, const char *run) {
-    return ons_status_new(ONS_INVALID_ARGUMENT,
-                          "the plan was made for another %s: %s, and this run has %s; plan again with this run's options",
-                          what, planned, run);
+    return ons_status_new(
+        ONS_INVALID_ARGUMENT,
+        "the plan was made for another %s: %s, and this run has %s; plan again with this run's options", what, planned,
+        run);
 }
 
 static bool same(const char *left, const char *right) {
@@ -120,9 +121,9 @@ ons_status *ons_plan_subject_check(const ons_plan_subject *planned, const ons_pl
     if (!same(planned->loss, run->loss)) return differs("loss", planned->loss, run->loss);
     if (!same(planned->optimizer, run->optimizer)) return differs("optimiser", planned->optimizer, run->optimizer);
     if (!same(planned->precision, run->precision)) return differs("precision", planned->precision, run->precision);
-    if (planned->threads > 0 && run->threads > 0) ONS_TRY(check_number("number of threads", planned->threads, run->threads));
+    if (planned->threads > 0 && run->threads > 0)
+        ONS_TRY(check_number("number of threads", planned->threads, run->threads));
     if (!same(planned->trainable_digest, run->trainable_digest))
         return differs("set of trained weights (--train, --freeze)", planned->trainable_digest, run->trainable_digest);
     return NULL;
 }
-

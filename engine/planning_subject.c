@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "engine/plan_subject.h"
 #include "engine/plan_libraries.h"
+#include "engine/plan_subject.h"
 #include "planner/least_memory.h"
 
 /* ---------------------------------------------------------------------------------------------------------- digests */

@@ -14,8 +14,9 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
     t->arena = ons_arena_new();
     ons_status *status = t->arena == NULL ? ons_status_out_of_memory() : ons_trainer_build(t);
     if (status != NULL) {
+        status = ons_trainer_share_failure(t, ons_status_at(status, "%s", model->path));
         ons_trainer_free(t);
-        return ons_status_at(status, "%s", model->path);
+        return status;
     }
     *result = t;
     return NULL;
@@ -28,6 +29,7 @@ void ons_trainer_free(ons_trainer *t) {
     ons_course_free(&t->training);
     ons_course_free(&t->validation);
     ons_lowering_free(&t->lowering);
+    for (uint32_t i = 0; i < t->transport_count; ++i) t->transports[i]->free(t->transports[i]);
     ons_config_free(t->config);
     ons_arena_free(t->arena);
     free(t->notes);
@@ -98,7 +100,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     double rate = ons_learning_rate(t->schedule, ons_config_base_rate(t->config), t->config->warmup, step, t->steps);
     ons_step_result result;
     int64_t start = ons_trace_now();
-    ONS_TRY(ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result));
+    ONS_TRY(ons_trainer_share_failure(t, ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result)));
     t->step = step;
     ONS_TRY(fill_report(t, &result, rate, (double)(ons_trace_now() - start) * 1e-9, report));
     ONS_CHECK(
@@ -157,6 +159,8 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .notes = t->notes,
         .out = t->config->out,
         .checkpoint = t->config->checkpoint,
+        .stages = t->config->stages,
+        .speaks = ons_trainer_leads(t),
     };
     ons_trainer_fill_stages(t, status);
     return NULL;

@@ -18,6 +18,7 @@ struct ons_trainer {
     ons_lowering lowering;           /* which stages there are, and what they keep */
     ons_transport **transports;      /* of the stages in this process; NULL: there is one stage */
     uint32_t transport_count;
+    bool remote; /* the other stages are in other processes */
     ons_crew *crew;
     ons_rate_schedule schedule;
     int threads;
@@ -33,6 +34,19 @@ struct ons_trainer {
 
 /* trainer_build.c: from model and configuration to a crew that is ready to start */
 ons_status *ons_trainer_build(ons_trainer *trainer);
+
+/* Whether gradients are summed over micro-batches: not where each is an update of its own. */
+bool ons_trainer_repeats(const ons_trainer *trainer);
+
+/* Whether this process writes the files and tells the user: of several the one with the first stage. */
+bool ons_trainer_leads(const ons_trainer *trainer);
+
+/* trainer_world.c: which stages there are, and who talks to whom; choose_crew once the graphs are there */
+ons_status *ons_trainer_open_world(ons_trainer *trainer);
+ons_status *ons_trainer_choose_crew(ons_trainer *trainer);
+/* Ends the other processes where this one has failed. What is left to tell the user: of several processes one has the
+ * message, the others' is empty. Takes over `status`; NULL stays NULL. */
+ons_status *ons_trainer_share_failure(ons_trainer *trainer, ons_status *status);
 
 /* trainer_state.c: checkpoints and export */
 ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);

@@ -29,6 +29,7 @@ static double wall_time(void) {
 
 ons_status *ons_trainer_open_logs(ons_trainer *t, bool resumed) {
     const ons_config *c = t->config;
+    if (!ons_trainer_leads(t)) return NULL;
     if (c->log_json != NULL)
         ONS_TRY(resumed ? ons_log_json_resume(c->log_json, (uint64_t)t->step, &t->log)
                         : ons_log_json_open(c->log_json, &t->log));
@@ -38,7 +39,7 @@ ons_status *ons_trainer_open_logs(ons_trainer *t, bool resumed) {
 }
 
 ons_status *ons_trainer_open_trace(ons_trainer *t) {
-    return t->config->trace == NULL ? NULL : ons_trace_new(TRACE_EVENTS, &t->trace);
+    return t->config->trace == NULL || !ons_trainer_leads(t) ? NULL : ons_trace_new(TRACE_EVENTS, &t->trace);
 }
 
 static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_step_result *result) {

@@ -76,9 +76,12 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
     ONS_NEW(p->ring_begin, w->arena, cut->receive_count + 1);
     ONS_NEW(p->swap_of_receive, w->arena, cut->receive_count + 1);
     ONS_NEW(p->host_offset, w->arena, cut->swap_count + 1);
+    ONS_NEW(p->receive_of_swap, w->arena, cut->swap_count + 1);
+    for (uint32_t i = 0; i < cut->swap_count; ++i) p->receive_of_swap[i] = ONS_NO_POSITION;
     for (uint32_t i = 0; i < cut->receive_count; ++i) {
         p->ring_begin[i + 1] = p->ring_begin[i] + stage->rings[i];
         p->swap_of_receive[i] = swap_of(cut, cut->receives[i].value);
+        if (p->swap_of_receive[i] != ONS_NO_POSITION) p->receive_of_swap[p->swap_of_receive[i]] = i;
     }
     ONS_TRY(new_events(w, cut->send_count, &p->sent));
     ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->arrived));

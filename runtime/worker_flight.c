@@ -291,6 +291,10 @@ static ons_status *put_copy(const flight *x, uint32_t index, uint32_t micro_batc
 static ons_status *copy_out(const flight *x, uint32_t index, uint32_t micro_batch) {
     ons_event *event = x->p->out[index * x->stage->slots + micro_batch % x->stage->slots];
     follow_compute(x, x->w->swap_out);
+    uint32_t receive = x->p->receive_of_swap[index]; /* nobody may have read it yet */
+    if (receive != ONS_NO_POSITION)
+        x->w->device->stream_wait(x->w->swap_out,
+                                  x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
     leave(x, x->cut->send_count + index, micro_batch, event);

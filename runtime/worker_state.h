@@ -27,6 +27,7 @@ typedef struct ons_worker_program {
     ons_event **in;  /* of each swap */
     uint32_t *send_channel, *receive_channel;
     int64_t *host_offset;      /* of each swap, for each slot one behind the other */
+    uint32_t *receive_of_swap; /* the message that brought what is copied to the host; ONS_NO_POSITION: none */
     uint32_t *swap_of_receive; /* what came and is copied to the host; ONS_NO_POSITION: it is not */
 } ons_worker_program;
 

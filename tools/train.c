@@ -31,12 +31,12 @@ static void interrupt(int number) {
     signal(number, SIG_DFL);
 }
 
-static ons_status *train(ons_trainer *trainer) {
+static ons_status *train(ons_trainer *trainer, bool speaks) {
     while (!ons_trainer_done(trainer) && !interrupted) {
         ons_step_report report;
         ons_status *status = ons_trainer_step(trainer, &report);
         if (status != NULL) return status;
-        ons_progress_step(&report);
+        if (speaks) ons_progress_step(&report);
     }
     return NULL;
 }
@@ -57,9 +57,9 @@ static ons_status *finish(ons_trainer *trainer) {
     /* The model first: it is worth more than the end of a log. */
     if (status == NULL && !interrupted && s.out != NULL) {
         status = ons_trainer_save(trainer, NULL);
-        if (status == NULL) printf("wrote %s\n", s.out);
+        if (status == NULL && s.speaks) printf("wrote %s\n", s.out);
     }
-    if (status == NULL) status = ons_stages_end(trainer, &s);
+    if (status == NULL && s.speaks) status = ons_stages_end(trainer, &s);
     ons_status *closed = ons_trainer_finish(trainer);
     if (status == NULL) return closed;
     ons_status_free(closed);
@@ -70,11 +70,12 @@ static ons_status *run(ons_trainer *trainer) {
     ons_trainer_status s;
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
-    ons_progress_begin(&s);
-    if ((status = ons_stages_begin(trainer, &s)) != NULL) return status;
-    if (s.out == NULL) printf("no --out: the trained model will not be written\n");
-    status = train(trainer);
-    ons_progress_end();
+    if (s.speaks) ons_progress_begin(&s);
+    if (s.speaks && (status = ons_stages_begin(trainer, &s)) != NULL) return status;
+    if (s.speaks && s.out == NULL) printf("no --out: the trained model will not be written
+");
+    status = train(trainer, s.speaks);
+    if (s.speaks) ons_progress_end();
     return status == NULL ? finish(trainer) : status;
 }
 

@@ -1,0 +1,216 @@
+/* Which stages a run has, who talks to whom, and the plan that decides it: for threads of this process, or for
+ * processes that must all come to the same. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "engine/trainer.h"
+
+/* --------------------------------------------------------------------------------------------------------------- world
+ */
+
+static ons_transport *world(const ons_trainer *t) { return t->remote ? t->transports[0] : NULL; }
+
+bool ons_trainer_leads(const ons_trainer *t) { return !t->remote || world(t)->rank == 0; }
+
+/* What `mine` is for everybody, as rank 0 has it. */
+static ons_status *tell_all(const ons_trainer *t, void *mine, size_t bytes) {
+    if (!t->remote) return NULL;
+    char *all = calloc(world(t)->ranks, bytes + 1);
+    if (all == NULL) return ons_status_out_of_memory();
+    bool went = world(t)->gather(world(t), mine, all, bytes);
+    if (went) memcpy(mine, all, bytes);
+    free(all);
+    return went ? NULL : world(t)->failure(world(t));
+}
+
+static ons_status *open_mpi(ons_trainer *t) {
+    enum { STALL_SECONDS = 10 };
+    ONS_NEW(t->transports, t->arena, 1);
+    ONS_TRY(ons_mpi_transport_new(STALL_SECONDS, &t->transports[0]));
+    t->transport_count = 1;
+    t->remote = true;
+    return NULL;
+}
+
+/* A plan says how many stages there are, and how a batch is split. */
+static ons_status *read_plan(ons_trainer *t) {
+    ons_config *c = t->config;
+    ons_mapping file;
+    ONS_TRY(ons_mapping_open(c->plan, &file));
+    ons_status *status = ons_lowering_parse((const char *)file.bytes, file.size, &t->lowering);
+    ons_mapping_close(&file);
+    if (status != NULL) return ons_status_at(status, "%s", c->plan);
+    const ons_plan *plan = &t->lowering.plan;
+    c->stages = plan->pipeline.stages;
+    c->pipeline = ons_pipeline_name(plan->pipeline.kind);
+    if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
+    if (c->batch == 0) c->batch = plan->subject.batch;
+    return NULL;
+}
+
+ons_status *ons_trainer_open_world(ons_trainer *t) {
+    ons_config *c = t->config;
+    uint32_t ranks = 1;
+    bool launched = ons_mpi_is_launched(&ranks) && ranks > 1;
+    if (strcmp(c->transport, "mpi") == 0 || (strcmp(c->transport, "auto") == 0 && launched)) ONS_TRY(open_mpi(t));
+    if (c->plan != NULL) ONS_TRY(read_plan(t));
+    if (t->remote && c->plan == NULL && c->stages == 1) c->stages = world(t)->ranks;
+    ONS_CHECK(!t->remote || c->stages == world(t)->ranks, ONS_INVALID_ARGUMENT,
+              "%" PRId64 " stages cannot run in %u processes: start one for each stage (mpirun -n %" PRId64 ")",
+              c->stages, world(t)->ranks, c->stages);
+    if (t->remote || c->stages == 1) return NULL;
+    ONS_NEW(t->transports, t->arena, c->stages);
+    ONS_TRY(ons_local_transports_new((uint32_t)c->stages, t->transports));
+    t->transport_count = (uint32_t)c->stages;
+    return NULL;
+}
+
+ons_status *ons_trainer_share_failure(ons_trainer *t, ons_status *status) {
+    if (status == NULL || !t->remote) return status;
+    world(t)->fail(world(t), status);
+    ons_status *first = world(t)->failure(world(t));
+    if (first != NULL) {
+        ons_status_free(status);
+        status = first;
+    }
+    if (world(t)->tells(world(t))) return status;
+    ons_status *silent = ons_status_new(ons_status_get_code(status), "%s", "");
+    ons_status_free(status);
+    return silent;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- crew
+ */
+
+static void drop_crew(ons_trainer *t) {
+    ons_crew_free(t->crew);
+    t->crew = NULL;
+    ons_cut_free(&t->training.full_cut);
+    ons_cut_free(&t->training.rest_cut);
+    ons_cut_free(&t->validation.full_cut);
+    ons_cut_free(&t->validation.rest_cut);
+}
+
+static ons_status *make_crew(ons_trainer *t, int64_t cap) {
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_trainer_repeats(t), &t->training));
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, false, &t->validation));
+    ons_pipeline pipeline = {ONS_PIPELINE_1F1B, 1, (uint32_t)t->batching.micro_batches};
+    if (!t->lowering.planned) ONS_TRY(ons_pipeline_parse(t->config->pipeline, &pipeline.kind));
+    if (pipeline.kind == ONS_PIPELINE_GPIPE)
+        pipeline.kind = ONS_PIPELINE_1F1B; /* one stage: the same, in less memory */
+    if (t->lowering.planned) pipeline = t->lowering.pipeline;
+    const ons_crew_options options = {
+        .model = t->model,
+        .config = t->config,
+        .training = &t->training,
+        .validation = &t->validation,
+        .pipeline = pipeline,
+        .actions = t->lowering.planned ? t->lowering.plan.actions : NULL,
+        .batching = t->batching,
+        .threads = t->threads,
+        .cap = cap,
+        .first = t->remote ? world(t)->rank : 0,
+        .count = t->remote ? 1 : pipeline.stages,
+        .transports = t->transports,
+        .trace = t->trace,
+    };
+    return ons_crew_new(&options, &t->crew);
+}
+
+/* What the largest arena of all stages takes. */
+static ons_status *find_largest(ons_trainer *t, int64_t *bytes) {
+    ons_crew_memory memory;
+    ONS_TRY(ons_crew_get_memory(t->crew, &memory));
+    *bytes = memory.largest;
+    if (!t->remote) return NULL;
+    int64_t *all = calloc(world(t)->ranks, sizeof *all);
+    if (all == NULL) return ons_status_out_of_memory();
+    bool went = world(t)->gather(world(t), bytes, all, sizeof *all);
+    for (uint32_t i = 0; went && i < world(t)->ranks; ++i) *bytes = all[i] > *bytes ? all[i] : *bytes;
+    free(all);
+    return went ? NULL : world(t)->failure(world(t));
+}
+
+/* Rank 0 plans, the others get its plan as the text of a file. */
+static ons_status *follow_plan(ons_trainer *t) {
+    char *text = NULL;
+    uint64_t size = 0;
+    ons_status *status = NULL;
+    if (ons_trainer_leads(t)) {
+        status = ons_plan_print(&t->lowering.plan, &text);
+        size = status == NULL ? strlen(text) : 0;
+    }
+    if (status == NULL) status = tell_all(t, &size, sizeof size);
+    if (status == NULL && !ons_trainer_leads(t)) text = malloc(size + 1);
+    if (status == NULL && text == NULL) status = ons_status_out_of_memory();
+    if (status == NULL) status = tell_all(t, text, size);
+    if (status == NULL && !ons_trainer_leads(t)) status = ons_lowering_parse(text, size, &t->lowering);
+    if (status == NULL && !ons_trainer_leads(t)) status = ons_lowering_place(t->training.full.graph, &t->lowering);
+    free(text);
+    return status;
+}
+
+/* One plan for devices of `capacity` bytes, made ready. *bytes: what its largest arena really takes. */
+static ons_status *try_plan(ons_trainer *t, int64_t cap, int64_t capacity, int64_t *bytes) {
+    drop_crew(t);
+    ons_lowering_free(&t->lowering);
+    if (ons_trainer_leads(t))
+        ONS_TRY(ons_lowering_make(t->model, t->config, &t->training.full, &t->batching, capacity, &t->lowering));
+    if (t->remote) ONS_TRY(follow_plan(t));
+    ONS_TRY(make_crew(t, cap));
+    return find_largest(t, bytes);
+}
+
+static ons_status *refuse(int64_t cap, int64_t least) {
+    return ons_status_new(ONS_OUT_OF_MEMORY,
+                          "--memory %" PRId64 " bytes is too little: %" PRId64
+                          " are needed, with all that can be swapped or computed again; a larger --micro-batches or "
+                          "--stages needs fewer",
+                          cap, least);
+}
+
+/* The planner estimates what kernels need beside tensors, and does not know how well the arena packs: where the real
+ * arena is larger than the cap, it plans again for less, at last for the least that it knows a plan for. `whole`: what
+ * one stage takes that keeps everything; 0: not tried. */
+enum { ATTEMPTS = 6 };
+
+static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
+    int64_t capacity = cap, bytes = 0, least = 0;
+    if (ons_trainer_leads(t)) ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.full, &t->batching, &least));
+    ONS_TRY(tell_all(t, &least, sizeof least));
+    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > least); ++attempt) {
+        ONS_TRY(try_plan(t, cap, capacity, &bytes));
+        if (cap == 0 || bytes <= cap) return NULL;
+        capacity -= bytes - cap;
+    }
+    ONS_TRY(try_plan(t, cap, least, &bytes));
+    if (bytes <= cap) return NULL;
+    return refuse(cap, whole > 0 && whole < bytes ? whole : bytes);
+}
+
+/* As the plan of a file says, whatever else would be better. */
+static ons_status *follow_file(ons_trainer *t, int64_t cap) {
+    int64_t bytes;
+    ONS_TRY_AT(ons_lowering_check(t->model, t->config, &t->training.full, &t->batching, &t->lowering), "--plan %s",
+               t->config->plan);
+    ONS_TRY_AT(ons_lowering_place(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
+    ONS_TRY(make_crew(t, cap));
+    ONS_TRY(find_largest(t, &bytes));
+    ONS_CHECK(cap == 0 || bytes <= cap, ONS_OUT_OF_MEMORY,
+              "--memory %" PRId64 " bytes is too little for the plan: %" PRId64
+              " are needed; without --plan one is made that fits",
+              cap, bytes);
+    return NULL;
+}
+
+ons_status *ons_trainer_choose_crew(ons_trainer *t) {
+    int64_t cap, bytes;
+    ONS_TRY(ons_config_memory(t->config, &cap));
+    if (t->config->plan != NULL) return follow_file(t, cap);
+    if (t->config->stages > 1) return plan_crew(t, cap, 0);
+    ONS_TRY(make_crew(t, cap));
+    ONS_TRY(find_largest(t, &bytes));
+    return cap == 0 || bytes <= cap ? NULL : plan_crew(t, cap, bytes);
+}
