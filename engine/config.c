@@ -329,7 +329,6 @@ const char *ons_config_device_profile(const ons_config *config) {
 }
 
 ons_status *ons_config_check_supported(const ons_config *config) {
-    ONS_CHECK(config->plan == NULL, ONS_UNSUPPORTED, "this version makes its plans itself: leave out --plan");
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
     ONS_TRY(ons_device_check(config->device));

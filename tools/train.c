@@ -72,8 +72,7 @@ static ons_status *run(ons_trainer *trainer) {
     if (status != NULL) return status;
     if (s.speaks) ons_progress_begin(&s);
     if (s.speaks && (status = ons_stages_begin(trainer, &s)) != NULL) return status;
-    if (s.speaks && s.out == NULL) printf("no --out: the trained model will not be written
-");
+    if (s.speaks && s.out == NULL) printf("no --out: the trained model will not be written\n");
     status = train(trainer, s.speaks);
     if (s.speaks) ons_progress_end();
     return status == NULL ? finish(trainer) : status;
