@@ -146,6 +146,10 @@ static bool reads_field(const ons_stage_graph *whole, const ons_cut_stage *cut, 
     return share_of(cut, input) != ONS_NONE || (input == whole->target && predicts(whole, cut));
 }
 
+ons_status *ons_share_prepare(const ons_share_options *options, ons_share_unit *unit) {
+    return build_program(options, &options->course->full, &options->course->full_cut, unit);
+}
+
 /* The inputs of the model that this stage reads, in either program. */
 static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
     const ons_course *c = o->course;

@@ -53,6 +53,8 @@ typedef struct ons_share_options {
     uint32_t versions;         /* of this stage's weights */
 } ons_share_options;
 
+/* Adds the program for whole micro-batches to the machine; only .stage of the unit is set. Data is not looked at. */
+ons_status *ons_share_prepare(const ons_share_options *options, ons_share_unit *unit);
 /* Adds the programs to the machine, which is not started yet. */
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
 void ons_share_free(ons_share *share); /* after machine and worker; a zeroed one is fine */

@@ -267,7 +267,7 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
 
 ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained, bool repeats,
                              ons_course *course) {
-    if (course->dataset == NULL) return NULL;
+    if (course->full.graph == NULL) return NULL;
     if (!l->planned) return ons_course_cut_whole(model, repeats, course);
     const lowering_job job = {l, model, trained == NULL, repeats};
     ONS_TRY(cut_graph(&job, trained, &course->full, &course->full_cut));

@@ -36,7 +36,7 @@ ons_status *ons_lowering_least(const ons_model *model, const ons_config *config,
                                const ons_batching *batching, int64_t *bytes);
 void ons_lowering_free(ons_lowering *lowering); /* a zeroed one is fine */
 
-/* Cuts a course's graphs (course->dataset NULL: there is nothing to cut). What is swapped and computed again is said of
+/* Cuts a course's graphs (none: there is nothing to cut). What is swapped and computed again is said of
  * training graphs alone. `trained`: of a validation course, the training course, which is cut already; NULL: this is
  * the training course. Validation reads each weight where it is trained; where it cannot, the failure names it. */
 ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, const ons_course *trained,

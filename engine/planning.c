@@ -153,10 +153,41 @@ static ons_status *check_out(const ons_planning *p) {
     return ons_check_output("out", p->config->out, "--cost-graph", p->config->cost_graph);
 }
 
-static ons_status *fill(ons_planning *p) {
-    if (!p->planned.partition.feasible) return ons_planning_refuse(p);
+/* The planner estimates what kernels need beside tensors, and does not know how well the arena packs: where a real
+ * arena is larger than the capacity, it plans again for less, at last for the least that it knows a plan for. */
+enum { ATTEMPTS = 6 };
+
+static ons_status *plan_for(ons_planning *p, int64_t capacity, int64_t *largest) {
+    int64_t cap = p->problem.capacity_bytes;
+    p->problem.capacity_bytes = capacity;
+    ons_status *status = NULL;
+    if (capacity != cap) status = ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned);
+    p->problem.capacity_bytes = cap;
+    *largest = INT64_MAX;
+    if (status != NULL || !p->planned.partition.feasible) return status;
     ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
-    return ons_planning_is_exact(p) ? ons_planning_make_exact(p) : NULL;
+    p->plan.capacity_bytes = cap;
+    return ons_planning_make_exact(p, largest);
+}
+
+static ons_status *fill_exact(ons_planning *p) {
+    int64_t cap = p->problem.capacity_bytes, capacity = cap, largest;
+    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > 0); ++attempt) {
+        ONS_TRY(plan_for(p, capacity, &largest));
+        if (largest == INT64_MAX) break;
+        if (cap == 0 || largest <= cap) return NULL;
+        capacity -= largest - cap;
+    }
+    ONS_TRY(plan_for(p, 1, &largest)); /* what does not fit says what would */
+    int64_t least = p->planned.partition.feasible ? 1 : p->planned.partition.least_bytes;
+    ONS_TRY(plan_for(p, least, &largest));
+    return largest <= cap ? NULL : ons_planning_refuse(p, largest);
+}
+
+static ons_status *fill(ons_planning *p) {
+    if (ons_planning_is_exact(p)) return fill_exact(p);
+    if (!p->planned.partition.feasible) return ons_planning_refuse(p, 0);
+    return ons_planner_fill(&p->planned, p->arena, &p->plan);
 }
 
 /* That nothing fits is no reason to write no report, on the contrary. */

@@ -26,7 +26,7 @@ ons_status *ons_planning_pose(ons_planning *planning, int64_t batch, int64_t mic
 /* Whether the plan is what `onstage train` would do on this machine, as far as memory goes; then
  * ons_planning_make_exact replaces the estimate of its memory by the arena that the trainer would take, to the byte. */
 bool ons_planning_is_exact(const ons_planning *planning);
-ons_status *ons_planning_make_exact(ons_planning *planning);
+ons_status *ons_planning_make_exact(ons_planning *planning, int64_t *largest); /* the largest stage's arena */
 
 /* Writes the page that --report asks for, also where nothing fits; its short form for the terminal in *text (where it
  * does not fit: what is to be added to the failure's message), to be freed with free(). */

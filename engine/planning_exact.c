@@ -1,59 +1,99 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/device.h"
+#include "engine/crew.h"
+#include "engine/lowering.h"
 #include "engine/planning.h"
-#include "runtime/machine.h"
 
-/* One stage on this machine's processors is no more than what `onstage train` would run: its kernels are prepared, so
- * that their scratch memory is known, and the arena is laid out as the trainer lays it out. Nothing is allocated on the
- * device. */
-static ons_status *predict(const ons_planning *p, ons_machine *machine, ons_machine_memory *memory) {
-    const ons_stage_graph *stage = &p->input.stage;
-    ons_program *program;
-    ons_program_options options = {
-        .repeats = p->input.micro_batches > 1,
-        .kept = stage->kept,
-        .kept_count = stage->kept_count,
-    };
-    ONS_TRY(ons_machine_add(machine, stage->graph, &options, &program));
-    return ons_machine_predict(machine, memory);
-}
-
-static ons_status *measure(const ons_planning *p, ons_machine_memory *memory) {
+/* What `onstage train` would run on this machine's processors is made ready as the trainer does it: the graph is cut as
+ * the plan says, kernels are prepared, so that their scratch memory is known, and the arena of each stage is laid out.
+ * Nothing is allocated on the device. */
+typedef struct exact {
+    ons_planning *p;
+    ons_lowering lowering;
+    ons_course course; /* borrows the planning's graph */
     int threads;
-    ons_device *device;
-    ons_machine *machine;
-    ONS_TRY(ons_config_threads(p->config, &threads));
-    ONS_TRY(ons_cpu_device_new(0, p->config->pin, &device));
-    ONS_TRY(ons_machine_new(device, p->model->registry, threads, &machine));
-    ons_status *status = predict(p, machine, memory);
-    ons_machine_free(machine);
+} exact;
+
+static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *machine, ons_machine_memory *memory) {
+    const ons_planning *p = x->p;
+    const ons_pipeline *pipeline = &p->plan.pipeline;
+    uint32_t *in_flight = calloc(pipeline->stages, sizeof *in_flight);
+    if (in_flight == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < pipeline->stages; ++i) in_flight[i] = ons_pipeline_load(pipeline, i).in_flight;
+    const ons_share_options options = {
+        .model = p->model,
+        .course = &x->course,
+        .machine = machine,
+        .repeats = p->input.micro_batches > 1 && !ons_pipeline_is_asynchronous(pipeline),
+        .stage = stage,
+        .in_flight = in_flight,
+        .micro_batches = (uint32_t)p->input.micro_batches,
+        .versions = ons_pipeline_load(pipeline, stage).versions,
+    };
+    ons_share_unit unit = {0};
+    ons_status *status = ons_share_prepare(&options, &unit);
+    if (status == NULL) status = ons_machine_predict(machine, memory);
+    ons_stage_program_free(&unit.stage);
+    free(in_flight);
     return status;
 }
 
-bool ons_planning_is_exact(const ons_planning *p) {
-    return p->model != NULL && p->problem.pipeline.stages == 1 && strcmp(p->config->device, "cpu") == 0 &&
-           (p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0) && p->plan.stages[0].decision_count == 0;
-}
-
-ons_status *ons_planning_make_exact(ons_planning *p) {
-    ons_machine_memory memory;
-    char need[ONS_BYTES_TEXT];
-    ONS_TRY(measure(p, &memory));
-    ons_plan_stage *stage = &p->plan.stages[0];
+static void note(ons_plan_stage *stage, const ons_machine_memory *memory) {
     const ons_stage_memory estimate = stage->memory;
     stage->memory = (ons_stage_memory){
-        .weights = memory.parameters + memory.buffers + memory.constants,
+        .weights = memory->parameters + memory->buffers + memory->constants,
         .gradients = estimate.gradients,
-        .states = memory.states - estimate.gradients,
-        .peak = memory.transient,
-        .total = memory.total,
+        .states = memory->states - estimate.gradients,
+        .peak = memory->transient,
+        .total = memory->total,
     };
-    stage->memory_bytes = memory.total;
-    stage->fragmentation_bytes = memory.transient - memory.lower_bound;
-    ONS_CHECK(memory.total <= p->plan.capacity_bytes, ONS_OUT_OF_MEMORY,
-              "with the scratch memory of its kernels and alignment the model needs %s (%lld bytes); give --memory as "
-              "much, or more stages or micro-batches",
-              ons_bytes_print((double)memory.total, need), (long long)memory.total);
+    stage->memory_bytes = memory->total;
+    stage->fragmentation_bytes = memory->transient - memory->lower_bound;
+}
+
+static ons_status *measure_stages(exact *x, int64_t *largest) {
+    ons_planning *p = x->p;
+    for (uint32_t i = 0; i < p->plan.pipeline.stages; ++i) {
+        ons_device *device;
+        ons_machine *machine;
+        ons_machine_memory memory;
+        ONS_TRY(ons_cpu_device_new(0, p->config->pin && p->plan.pipeline.stages == 1, &device));
+        ONS_TRY(ons_machine_new(device, p->model->registry, x->threads, &machine));
+        ons_status *status = measure_stage(x, i, machine, &memory);
+        ons_machine_free(machine);
+        ONS_TRY(status);
+        note(&p->plan.stages[i], &memory);
+        *largest = memory.total > *largest ? memory.total : *largest;
+    }
     return NULL;
+}
+
+static ons_status *measure(exact *x, int64_t *largest) {
+    ons_planning *p = x->p;
+    const ons_pipeline *pipeline = &p->plan.pipeline;
+    ONS_TRY(ons_config_threads(p->config, &x->threads));
+    x->lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true, .pipeline = *pipeline, .plan = p->plan};
+    if (x->lowering.arena == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
+    bool repeats = p->input.micro_batches > 1 && !ons_pipeline_is_asynchronous(pipeline);
+    x->course.full = p->input.stage;
+    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, repeats, &x->course));
+    return measure_stages(x, largest);
+}
+
+bool ons_planning_is_exact(const ons_planning *p) {
+    return p->model != NULL && strcmp(p->config->device, "cpu") == 0 &&
+           (p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0);
+}
+
+ons_status *ons_planning_make_exact(ons_planning *p, int64_t *largest) {
+    exact x = {.p = p};
+    *largest = 0;
+    ons_status *status = measure(&x, largest);
+    x.course.full = (ons_stage_graph){0};
+    ons_course_free(&x.course);
+    ons_lowering_free(&x.lowering);
+    return status;
 }

@@ -45,11 +45,11 @@ ons_status *ons_planning_name_subject(ons_planning *p, int64_t batch, int64_t mi
 /* ------------------------------------------------------------------------------------------------------------ refusal
  */
 
-ons_status *ons_planning_refuse(const ons_planning *p) {
+ons_status *ons_planning_refuse(const ons_planning *p, int64_t exact) {
     ons_least_memory least;
     char have[ONS_BYTES_TEXT], need[ONS_BYTES_TEXT];
     ONS_TRY(ons_least_memory_find(&p->problem, p->strategy, &p->planned, &least));
-    int64_t bytes = least.capacity_bytes + p->profile.reserve_bytes;
+    int64_t bytes = (exact > 0 ? exact : least.capacity_bytes) + p->profile.reserve_bytes;
     double batch = (double)p->plan.subject.batch, with = least.step_seconds, without = least.uncapped_seconds;
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "no plan fits %s a device; the smallest memory found that does is --memory %" PRId64

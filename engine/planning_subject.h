@@ -8,6 +8,6 @@
 ons_status *ons_planning_name_subject(ons_planning *planning, int64_t batch, int64_t micro_batches);
 
 /* ONS_OUT_OF_MEMORY with the smallest memory that would do, as --memory, and what it would cost. */
-ons_status *ons_planning_refuse(const ons_planning *planning);
+ons_status *ons_planning_refuse(const ons_planning *planning, int64_t bytes); /* known to do; 0: to be found */
 
 #endif

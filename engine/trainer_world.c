@@ -152,6 +152,17 @@ static ons_status *follow_plan(ons_trainer *t) {
     return status;
 }
 
+/* The arenas of a plan that was made just now, as they are laid out. */
+static ons_status *note_arenas(ons_trainer *t) {
+    for (uint32_t i = 0; i < ons_crew_count(t->crew); ++i) {
+        const ons_rank *rank = ons_crew_rank(t->crew, i);
+        ons_machine_memory memory;
+        ONS_TRY(ons_machine_predict(rank->machine, &memory));
+        t->lowering.plan.stages[rank->stage].memory_bytes = memory.total;
+    }
+    return NULL;
+}
+
 /* One plan for devices of `capacity` bytes, made ready. *bytes: what its largest arena really takes. */
 static ons_status *try_plan(ons_trainer *t, int64_t cap, int64_t capacity, int64_t *bytes) {
     drop_crew(t);
@@ -160,6 +171,7 @@ static ons_status *try_plan(ons_trainer *t, int64_t cap, int64_t capacity, int64
         ONS_TRY(ons_lowering_make(t->model, t->config, &t->training.full, &t->batching, capacity, &t->lowering));
     if (t->remote) ONS_TRY(follow_plan(t));
     ONS_TRY(make_crew(t, cap));
+    ONS_TRY(note_arenas(t));
     return find_largest(t, bytes);
 }
 
