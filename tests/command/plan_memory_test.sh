@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One stage on this machine: what `onstage plan` predicts is what `onstage train` takes, to the byte.
+# On this machine what `onstage plan` predicts is what `onstage train` takes, to the byte.
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 
@@ -21,6 +21,29 @@ agrees() {
     fi
 }
 
+# MODEL INPUT SHARE OPTIONS...: a plan of several stages, capped at SHARE of what its largest one needs (1: no cap), takes in
+# every stage what it says.
+agrees_in_stages() {
+    local folder=$golden/$1 input=$2 share=$3 data predicted cap
+    data=(--input "$input=$folder/input.npy" --target "$folder/target.npy")
+    begin "$1 capped at $share ${*:4}"
+    run plan "$folder/model.onnx" "${@:4}" -o plan.json
+    ((status == 0)) || { fail "$name" "no plan"; return; }
+    arenas() { grep -o '"arena_bytes":[[:space:]]*[0-9]*' plan.json | grep -o '[0-9]*$'; }
+    cap=$(arenas | sort -n | tail -1 | awk -v share="$share" '{printf "%d", $1 * share}')
+    run plan "$folder/model.onnx" "${@:4}" --memory "$cap" -o plan.json
+    ((status == 0)) || { fail "$name" "no plan for $cap bytes"; return; }
+    (($(arenas | sort -n | tail -1) <= cap)) || { fail "$name" "an arena is larger than $cap bytes"; return; }
+    predicted=$(arenas | awk '{sum += $1} END {printf "%d", sum}')
+    run train "$folder/model.onnx" "${data[@]}" "${@:4}" --plan plan.json --memory "$cap" --steps 2 --rows 0:"$rows"
+    ((status == 0)) || { fail "$name" "no training"; return; }
+    if [[ $(grep -cE ' ([0-9.]+ [KMG]?i?B) +\1$' "$work/stdout") -eq $(arenas | wc -l) ]]; then
+        pass "$name, $predicted bytes"
+    else
+        fail "$name" "$(tail -5 "$work/stdout")"
+    fi
+}
+
 agrees mlp x --loss cross_entropy --batch 16 --optimizer sgd --momentum 0.9
 agrees lenet image --loss cross_entropy --batch 16
 agrees lenet image --loss cross_entropy --batch 16 --threads 2 --optimizer rmsprop
@@ -29,5 +52,14 @@ agrees cnn_dynamic image --loss cross_entropy --batch 16 --micro-batches 4 --bat
 agrees gpt_decomposed tokens --loss cross_entropy --batch 4
 agrees gpt_decomposed tokens --loss cross_entropy --batch 4 --freeze '*' --train '*weight'
 agrees resnet18 image --loss cross_entropy --batch 8
+
+rows=16
+agrees_in_stages mlp x 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 3
+agrees_in_stages lenet image 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 2 --pipeline gpipe
+agrees_in_stages lenet image 0.98 --loss cross_entropy --batch 16 --stages 1
+rows=4
+agrees_in_stages dynamo_gpt tokens 1 --loss cross_entropy --batch 4 --micro-batches 4 --stages 4
+agrees_in_stages dynamo_gpt tokens 0.85 --loss cross_entropy --batch 4 --micro-batches 2 --stages 2
+agrees_in_stages dynamo_gpt tokens 1 --loss cross_entropy --batch 4 --micro-batches 4 --stages 2 --pipeline pipedream-async
 
 report_and_exit
