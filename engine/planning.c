@@ -21,6 +21,13 @@ static ons_status *pose(ons_planning *p) {
     return ons_problem_pose(p->config, p->arena, &p->profile, &p->strategy, &p->problem);
 }
 
+/* Whether the graph sums gradients over micro-batches. What runs here does so where there are several with one update;
+ * for other devices a pipeline is charged as published. */
+static bool accumulates(const ons_planning *p, int64_t micro_batches) {
+    if (!ons_planning_is_exact(p)) return micro_batches > 1 || p->problem.pipeline.stages > 1;
+    return micro_batches > 1 && !ons_pipeline_is_asynchronous(&p->problem.pipeline);
+}
+
 ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batches) {
     ons_plan_input_options options = {
         .model = p->model,
@@ -28,7 +35,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
         .profile = &p->profile,
         .batch = batch,
         .micro_batches = micro_batches,
-        .accumulates = micro_batches > 1 || p->problem.pipeline.stages > 1,
+        .accumulates = accumulates(p, micro_batches),
     };
     ons_plan_input_free(&p->input);
     if (p->model != NULL) ONS_TRY(ons_plan_input_make(&options, &p->input));
