@@ -12,6 +12,8 @@ typedef struct cut_model {
     const char *value;
 } cut_model;
 
+typedef enum cut_reliefs { CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES } cut_reliefs;
+
 typedef struct cut_case {
     const char *path;
     bool repeats;
@@ -22,6 +24,7 @@ typedef struct cut_case {
     const ons_graph *graph; /* the training graph */
     uint32_t *stage_of_node;
     uint64_t random;
+    cut_reliefs reliefs; /* that decisions are drawn from */
 } cut_case;
 
 /* With or without accumulation over micro-batches. */

@@ -1,0 +1,36 @@
+/* What a stage does in a flight, as a flat list: shared by the two plays of verify_*.c. */
+#ifndef ONSTAGE_RUNTIME_VERIFY_STEPS_H
+#define ONSTAGE_RUNTIME_VERIFY_STEPS_H
+
+#include "base/vector.h"
+#include "runtime/verify_stages.h"
+
+typedef enum ons_verify_kind {
+    ONS_VERIFY_LOAD, /* data of the micro-batch */
+    ONS_VERIFY_NODES,
+    ONS_VERIFY_MARK, /* by the kind of `mark` */
+    ONS_VERIFY_WAIT, /* until departure `index` has left, as often as it was put on its way so far */
+} ons_verify_kind;
+
+typedef struct ons_verify_step {
+    ons_verify_kind kind;
+    ons_mark_kind mark;
+    ons_part part;
+    uint32_t micro_batch;
+    uint32_t first, end; /* nodes */
+    uint32_t index;      /* mark: its index; wait: the departure */
+    uint32_t count;      /* wait: departures with this index so far */
+} ons_verify_step;
+
+typedef ONS_VECTOR(ons_verify_step) ons_verify_steps;
+
+/* In the order of the stage's compute stream. Freed by the caller, also after a failure. */
+ons_status *ons_verify_list_steps(const ons_verify_options *options, uint32_t stage, ons_verify_steps *steps);
+
+/* Whether the stage's memory holds at every node what the node wants. */
+ons_status *ons_verify_memory(const ons_stage_program *program, uint32_t stage, const ons_verify_steps *steps);
+
+/* Whether every message is sent and received. `steps` of each stage. */
+ons_status *ons_verify_messages(const ons_verify_options *options, const ons_verify_steps *steps);
+
+#endif

@@ -1,0 +1,322 @@
+#include "tests/pipeline/pipeline_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "engine/crew.h"
+#include "planner/graph_positions.h"
+#include "tests/graph/cut_case.h"
+#include "tests/pipeline/guarded.h"
+
+typedef struct trial {
+    const pipeline_setting *s;
+    pipeline_record *r;
+    ons_arena *arena;
+    ons_config *config;
+    ons_model *model;
+    ons_batching batching;
+    ons_course course, validation; /* there is none of the latter */
+    cut_case choice;               /* of the graph for whole micro-batches */
+    ons_map stage_of_name;         /* of its nodes */
+    uint64_t seed;
+    ons_crew *crew;
+} trial;
+
+const char *pipeline_relief_name(pipeline_relief relief) {
+    static const char *const names[] = {"none", "swap", "recompute", "both"};
+    return names[relief];
+}
+
+/* ------------------------------------------------------------------------------------------------------- configuration
+ */
+
+static ons_status *set(trial *t, const char *option, const char *value) {
+    return ons_config_set(t->config, option, value);
+}
+
+static ons_status *set_number(trial *t, const char *option, uint32_t value) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    return set(t, option, text);
+}
+
+/* ["--freeze", "encoder.*", "--nesterov"] */
+static ons_status *set_flags(trial *t, const cJSON *flags) {
+    int size = cJSON_GetArraySize(flags);
+    for (int i = 0; i < size; ++i) {
+        const cJSON *next = i + 1 < size ? cJSON_GetArrayItem(flags, i + 1) : NULL;
+        bool has_value = next != NULL && strncmp(next->valuestring, "--", 2) != 0;
+        ONS_TRY(set(t, cJSON_GetArrayItem(flags, i)->valuestring + 2, has_value ? next->valuestring : "true"));
+        i += has_value;
+    }
+    return NULL;
+}
+
+static ons_status *configure_as_golden(trial *t, const ons_json *golden) {
+    char text[512];
+    const cJSON *input;
+    ONS_TRY(set(t, "loss", ons_json_find(golden, "loss")->valuestring));
+    ONS_TRY(set(t, "loss-output", ons_json_find(golden, "output")->valuestring));
+    uint32_t batch = t->s->batch > 0 ? t->s->batch : (uint32_t)ons_json_find(golden, "batch")->valueint;
+    ONS_TRY(set_number(t, "batch", batch));
+    ONS_TRY(set_flags(t, ons_json_find(golden, "options")));
+    cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
+        snprintf(text, sizeof text, "%s=tests/golden/%s/%s", input->string, t->s->model, input->valuestring);
+        ONS_TRY(set(t, "input", text));
+    }
+    snprintf(text, sizeof text, "tests/golden/%s/%s", t->s->model, ons_json_find(golden, "target")->valuestring);
+    return set(t, "target", text);
+}
+
+static ons_status *configure(trial *t) {
+    char path[512];
+    ons_mapping mapping;
+    ons_json *golden = NULL;
+    snprintf(path, sizeof path, "tests/golden/%s/golden.json", t->s->model);
+    ONS_TRY(ons_config_new(&t->config));
+    ONS_TRY(ons_mapping_open(path, &mapping));
+    ons_status *status = ons_json_parse(mapping.bytes, mapping.size, &golden);
+    ons_mapping_close(&mapping);
+    if (status == NULL) status = configure_as_golden(t, golden);
+    ons_json_free(golden);
+    ONS_TRY(status);
+    ONS_TRY(set_number(t, "micro-batches", t->s->micro_batches));
+    ONS_TRY(set(t, "log-grad-norms", "true"));
+    for (const char *const *option = t->s->options; option != NULL && *option != NULL; option += 2)
+        ONS_TRY(set(t, option[0], option[1]));
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- graphs
+ */
+
+static bool repeats(const trial *t) { return t->batching.micro_batches > 1; }
+
+static ons_status *build_course(trial *t) {
+    char path[512];
+    snprintf(path, sizeof path, "tests/golden/%s/model.onnx", t->s->model);
+    ONS_TRY(ons_model_open(path, t->config, false, NULL, &t->model));
+    ONS_TRY(ons_open_training_data(t->model, t->config, &t->course.dataset));
+    ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
+    int64_t samples = (int64_t)ons_dataset_count(t->course.dataset);
+    const ons_course_options options = {
+        .model = t->model,
+        .config = t->config,
+        .rows = t->batching.rows,
+        .rest = t->batching.fixed ? 0 : samples % t->batching.rows,
+        .training = true,
+        .repeats = repeats(t),
+    };
+    return ons_course_build(&options, &t->course);
+}
+
+/* Stages by name, as the graph for whole micro-batches has them. */
+static ons_status *choose_stages(trial *t) {
+    const ons_graph *graph = t->course.full.graph;
+    const ons_graph_work_options options = {.graph = graph, .registry = t->model->registry};
+    cut_case *c = &t->choice;
+    c->graph = graph;
+    ONS_NEW(c->stage_of_node, t->arena, graph->nodes.count + 1);
+    ONS_TRY(ons_graph_positions_find(&options, t->arena, &c->input.graph_work, &c->input.graph_work.work.node_count));
+    if (t->s->scattered)
+        cut_case_scatter(c, t->s->stages);
+    else if (t->s->stages > 1)
+        cut_case_slice(c, t->s->stages);
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id)
+        ONS_TRY(ons_map_set(&t->stage_of_name, ons_graph_node(graph, id)->name, c->stage_of_node[id]));
+    return NULL;
+}
+
+static uint32_t count_clones(const ons_cut *cut) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < cut->stage_count; ++i)
+        for (uint32_t k = 0; k < cut->stages[i].end[ONS_PART_END]; ++k) count += cut->stages[i].again[k];
+    return count;
+}
+
+static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cut) {
+    if (stage->graph == NULL) return NULL;
+    cut_case c = t->choice;
+    static const cut_reliefs reliefs[] = {CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES, CUT_BOTH};
+    c.graph = stage->graph;
+    c.reliefs = reliefs[t->s->relief];
+    ONS_NEW(c.stage_of_node, t->arena, stage->graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < stage->graph->nodes.count; ++id) {
+        uint32_t known = ons_map_get(&t->stage_of_name, ons_graph_node(stage->graph, id)->name);
+        c.stage_of_node[id] = known == ONS_MAP_ABSENT ? 0 : known;
+    }
+    ons_cut_options options = {
+        .whole = stage->graph,
+        .registry = t->model->registry,
+        .repeats = repeats(t),
+        .stage_of_node = c.stage_of_node,
+        .stages = t->s->stages,
+        .kept = stage->kept,
+        .kept_count = stage->kept_count,
+    };
+    if (t->s->relief != PIPELINE_KEEPS) {
+        ons_cut plain;
+        ONS_TRY(ons_cut_make(&options, &plain));
+        cut_case_decide(&c, &plain, t->s->one_in > 0 ? t->s->one_in : 1, &options);
+        ons_cut_free(&plain);
+    }
+    ONS_TRY(ons_cut_make(&options, cut));
+    for (uint32_t i = 0; i < cut->stage_count; ++i) t->r->swaps += cut->stages[i].swap_count;
+    t->r->clones += count_clones(cut);
+    return NULL;
+}
+
+static ons_status *build_crew(trial *t) {
+    ONS_TRY(choose_stages(t));
+    ONS_TRY(cut_graph(t, &t->course.full, &t->course.full_cut));
+    ONS_TRY(cut_graph(t, &t->course.rest, &t->course.rest_cut));
+    ons_crew_options options = {
+        .model = t->model,
+        .config = t->config,
+        .training = &t->course,
+        .validation = &t->validation,
+        .pipeline = {t->s->kind, t->s->stages, (uint32_t)t->batching.micro_batches},
+        .batching = t->batching,
+        .threads = t->s->threads > 0 ? (int)t->s->threads : 1,
+        .count = t->s->stages,
+    };
+    if (t->s->stages > 1) {
+        ONS_NEW(options.transports, t->arena, t->s->stages);
+        ONS_TRY(ons_local_transports_new(t->s->stages, options.transports));
+    }
+    ONS_TRY(ons_crew_new(&options, &t->crew));
+    return ons_crew_start(t->crew);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- steps
+ */
+
+static ons_status *poison(const trial *t) {
+    for (uint32_t i = 0; i < t->s->stages; ++i) ONS_TRY(guarded_poison(ons_crew_rank(t->crew, i)->machine));
+    return NULL;
+}
+
+static ons_status *run_steps(trial *t) {
+    pipeline_record *r = t->r;
+    uint32_t trained = t->course.full.update.trained_count;
+    r->steps = t->s->steps;
+    r->trained = trained;
+    ONS_NEW(r->losses, r->arena, r->steps + 1);
+    ONS_NEW(r->norms, r->arena, r->steps + 1);
+    ONS_NEW(r->squares, r->arena, (size_t)r->steps * trained + 1);
+    for (uint32_t i = 0; i < r->steps; ++i) {
+        ons_step_result result;
+        ONS_TRY(poison(t));
+        ONS_TRY(ons_crew_step(t->crew, i + 1, 0.01, i + 1 == r->steps, &result));
+        r->losses[i] = result.loss;
+        r->norms[i] = result.norm;
+        for (uint32_t k = 0; k < trained; ++k)
+            r->squares[(size_t)i * trained + k] = ons_crew_square(t->crew, &result, k);
+        ONS_CHECK(!isnan(result.loss), ONS_DEFECT, "step %u: the loss is no number", i + 1);
+    }
+    return NULL;
+}
+
+/* Every stage's copy of a value must be the same. */
+static ons_status *keep_value(trial *t, const char *name) {
+    struct pipeline_value *kept = NULL;
+    for (uint32_t i = 0; i < t->s->stages; ++i) {
+        ons_type type;
+        const void *data = ons_machine_find(ons_crew_rank(t->crew, i)->machine, name, &type);
+        if (data == NULL) continue;
+        size_t bytes = (size_t)ons_type_dense_bytes(&type);
+        if (kept == NULL) {
+            kept = &t->r->values[t->r->value_count++];
+            kept->name = ons_arena_copy_text(t->r->arena, name);
+            kept->bytes = bytes;
+            ONS_CHECK((kept->data = ons_arena_allocate(t->r->arena, bytes + 1, 1)) != NULL, ONS_OUT_OF_MEMORY,
+                      "no memory");
+            memcpy(kept->data, data, bytes);
+        }
+        ONS_CHECK(memcmp(kept->data, data, bytes) == 0, ONS_DEFECT, "'%s' of stage %u differs from another stage's",
+                  name, i);
+    }
+    return NULL;
+}
+
+static ons_status *keep_values(trial *t) {
+    const ons_graph *graph = t->course.full.graph;
+    ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *v = ons_graph_value(graph, id);
+        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v->name));
+    }
+    return NULL;
+}
+
+static ons_status *check_memory(trial *t) {
+    for (uint32_t i = 0; i < t->s->stages; ++i) {
+        const ons_machine *machine = ons_crew_rank(t->crew, i)->machine;
+        ONS_TRY_AT(guarded_check(machine), "stage %u", i);
+        t->r->memory += ons_machine_used(machine);
+    }
+    return NULL;
+}
+
+static ons_status *run(trial *t) {
+    ONS_TRY(configure(t));
+    ONS_TRY(build_course(t));
+    ONS_TRY(build_crew(t));
+    ONS_TRY(run_steps(t));
+    ONS_TRY(keep_values(t));
+    return check_memory(t);
+}
+
+ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *record) {
+    trial t = {.s = setting, .r = record, .arena = ons_arena_new()};
+    *record = (pipeline_record){.arena = ons_arena_new()};
+    t.choice.arena = t.arena;
+    t.choice.random = setting->seed;
+    ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
+    ons_crew_free(t.crew);
+    ons_course_free(&t.course);
+    ons_model_free(t.model);
+    ons_config_free(t.config);
+    ons_map_free(&t.stage_of_name);
+    ons_arena_free(t.arena);
+    if (status != NULL) pipeline_record_free(record);
+    return status;
+}
+
+void pipeline_record_free(pipeline_record *record) {
+    ons_arena_free(record->arena);
+    *record = (pipeline_record){.arena = NULL};
+}
+
+/* ------------------------------------------------------------------------------------------------------------- compare
+ */
+
+/* NaN (a norm that nobody asked for) equals itself. */
+static bool same(const double *a, const double *b, size_t count) { return memcmp(a, b, count * sizeof *a) == 0; }
+
+ons_status *pipeline_compare(const pipeline_record *whole, const pipeline_record *cut) {
+    ONS_CHECK(whole->steps == cut->steps && whole->trained == cut->trained && whole->value_count == cut->value_count,
+              ONS_DEFECT, "%u values instead of %u", cut->value_count, whole->value_count);
+    for (uint32_t i = 0; i < whole->steps; ++i) {
+        ONS_CHECK(same(&whole->losses[i], &cut->losses[i], 1), ONS_DEFECT, "step %u: loss %.17g instead of %.17g",
+                  i + 1, cut->losses[i], whole->losses[i]);
+        ONS_CHECK(same(&whole->norms[i], &cut->norms[i], 1) || (isnan(whole->norms[i]) && isnan(cut->norms[i])),
+                  ONS_DEFECT, "step %u: gradient norm %.17g instead of %.17g", i + 1, cut->norms[i], whole->norms[i]);
+        size_t first = (size_t)i * whole->trained;
+        for (size_t k = first; k < first + whole->trained; ++k)
+            ONS_CHECK(same(whole->squares + k, cut->squares + k, 1), ONS_DEFECT,
+                      "step %u: square sum %zu is %.17g instead of %.17g", i + 1, k - first, cut->squares[k],
+                      whole->squares[k]);
+    }
+    for (uint32_t i = 0; i < whole->value_count; ++i) {
+        const struct pipeline_value *a = &whole->values[i], *b = &cut->values[i];
+        ONS_CHECK(strcmp(a->name, b->name) == 0 && a->bytes == b->bytes, ONS_DEFECT, "'%s' instead of '%s'", b->name,
+                  a->name);
+        ONS_CHECK(memcmp(a->data, b->data, a->bytes) == 0, ONS_DEFECT, "'%s' differs at the end", a->name);
+    }
+    return NULL;
+}

@@ -1,0 +1,55 @@
+/* Trains a model cut in any way and keeps all that must have the bits of the uncut run. Without Criterion, so that
+ * plain programs use it too. */
+#ifndef ONSTAGE_TESTS_PIPELINE_PIPELINE_RUN_H
+#define ONSTAGE_TESTS_PIPELINE_PIPELINE_RUN_H
+
+#include "planner/pipeline.h"
+
+typedef enum pipeline_relief {
+    PIPELINE_KEEPS,
+    PIPELINE_SWAPS,
+    PIPELINE_RECOMPUTES,
+    PIPELINE_SWAPS_AND_RECOMPUTES,
+    PIPELINE_RELIEFS,
+} pipeline_relief;
+const char *pipeline_relief_name(pipeline_relief relief);
+
+typedef struct pipeline_setting {
+    const char *model;                        /* a folder of tests/golden */
+    const char *const *options;               /* NAME, VALUE, …, NULL; or NULL */
+    uint32_t batch, micro_batches, threads;   /* batch 0: golden.json's */
+    uint32_t steps;
+    /* how it is cut; one stage that keeps everything is what others are compared with */
+    uint32_t stages;
+    ons_pipeline_kind kind;
+    pipeline_relief relief;
+    uint32_t one_in; /* a decision for one in so many values; 0: all of them */
+    bool scattered;  /* nodes anywhere, not only intervals of them */
+    uint64_t seed;
+} pipeline_setting;
+
+/* What came out. */
+typedef struct pipeline_record {
+    ons_arena *arena; /* owned */
+    double *losses, *norms;
+    double *squares; /* of each step and trained weight */
+    uint32_t steps, trained;
+    struct pipeline_value {
+        const char *name;
+        void *data;
+        size_t bytes;
+    } * values; /* weights, states and statistics in the order of the training graph */
+    uint32_t value_count;
+    uint32_t swaps, clones; /* that were in the cut */
+    int64_t memory;         /* of all stages */
+} pipeline_record;
+
+/* Fails where the run does; where an arena is not as large as predicted; where memory outside of it was written; where
+ * copies of one value differ from stage to stage. */
+ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *record);
+void pipeline_record_free(pipeline_record *record); /* a zeroed one is fine */
+
+/* Fails with the first difference, down to the bit. */
+ons_status *pipeline_compare(const pipeline_record *whole, const pipeline_record *cut);
+
+#endif
