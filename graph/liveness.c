@@ -73,7 +73,11 @@ static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32
     f->l->buffer_of_value[id] = buffer;
     extend(&f->l->buffers[buffer], position);
     extend(&f->l->buffers[buffer], f->last_read[id]);
-    if (f->o->stays == NULL || f->o->stays[id] <= f->l->buffers[buffer].last) return;
+    if (f->o->stays == NULL) return;
+    /* What leaves in the backward part waits for it, as if a node read it there. */
+    uint32_t backward = f->sequence->end[ONS_PART_FORWARD];
+    if (position < backward && f->o->stays[id] > backward) extend(&f->l->buffers[buffer], backward);
+    if (f->o->stays[id] <= f->l->buffers[buffer].last) return;
     f->l->buffers[buffer].last = f->o->stays[id];
 }
 

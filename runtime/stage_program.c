@@ -24,6 +24,16 @@ static ons_part part_of(const maker *m, uint32_t position) {
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
+/* What comes, is copied to the host and is read after it came back only: the copy reads it. */
+static void find_copies(maker *m) {
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        ons_value_id value = m->cut->swaps[i].value;
+        if (m->first_reader[value] != ONS_NO_POSITION || ons_graph_value(m->graph, value)->producer != ONS_NONE)
+            continue;
+        m->first_reader[value] = m->last_reader[value] = m->cut->swaps[i].out_after;
+    }
+}
+
 /* The nodes of a stage stand in the order in which they run, so ids are positions. */
 static void find_readers(maker *m) {
     for (ons_value_id id = 0; id < m->graph->values.count; ++id) m->first_reader[id] = ONS_NO_POSITION;
@@ -68,6 +78,7 @@ static ons_status *find_lifetimes(maker *m) {
     ONS_NEW(m->r->rings, arena, m->cut->receive_count + 1);
     m->r->arrives = m->arrives;
     find_readers(m);
+    find_copies(m);
     for (ons_value_id id = 0; id < m->graph->values.count; ++id) /* data is put in when the part begins */
         if (m->first_reader[id] != ONS_NO_POSITION) m->arrives[id] = part_begin(m, part_of(m, m->first_reader[id]));
     for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
@@ -76,8 +87,11 @@ static ons_status *find_lifetimes(maker *m) {
                   ons_graph_value(m->graph, t->value)->name);
         m->r->rings[i] = m->rings[t->value] = ring_of(m, t);
     }
-    for (uint32_t i = 0; i < m->cut->send_count; ++i)
-        m->stays[m->cut->sends[i].value] = larger(m->stays[m->cut->sends[i].value], m->cut->end[m->cut->sends[i].part]);
+    for (uint32_t i = 0; i < m->cut->send_count; ++i) { /* beyond the beginning of the part, also of an empty one */
+        const ons_cut_transfer *t = &m->cut->sends[i];
+        uint32_t end = larger(m->cut->end[t->part], t->part == ONS_PART_FORWARD ? 0 : part_begin(m, t->part) + 1);
+        m->stays[t->value] = larger(m->stays[t->value], end);
+    }
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
         m->arrives[swap->back] = swap->in_before;
@@ -107,10 +121,17 @@ static void close_part(maker *m, ons_part part, uint32_t first) {
     m->r->mark_end[part] = m->mark_count;
 }
 
+/* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
+ * it. */
+static uint32_t copy_begin(const maker *m, const ons_cut_swap *swap) {
+    uint32_t begin = swap->out_after + 1;
+    return m->rings[swap->value] > 0 ? larger(begin, m->first_reader[swap->value] + 1) : begin;
+}
+
 /* A value that came and is copied to the host is not free before that has begun. */
 static uint32_t left_at(const maker *m, ons_value_id value) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i)
-        if (m->cut->swaps[i].value == value) return m->cut->swaps[i].out_after + 1;
+        if (m->cut->swaps[i].value == value) return copy_begin(m, &m->cut->swaps[i]);
     return 0;
 }
 
@@ -133,7 +154,7 @@ static void mark_message_ends(maker *m, ons_part part) {
 static void mark_copies(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
-        if (part == ONS_PART_FORWARD) mark(m, swap->out_after + 1, ONS_MARK_OUT, i);
+        if (part == ONS_PART_FORWARD) mark(m, copy_begin(m, swap), ONS_MARK_OUT, i);
         if (part != ONS_PART_BACKWARD) continue;
         mark(m, swap->in_before, ONS_MARK_IN, i);
         mark(m, m->first_reader[swap->back], ONS_MARK_BACK, i);
@@ -177,7 +198,7 @@ static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *
     extent own = extent_of(program, buffer);
     d->of_slot = own.first < layout->slot_bytes;
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
-        if (i == buffer || l->buffers[i].persistent || layout->offsets[i] < 0) continue;
+        if (l->buffers[i].persistent || layout->offsets[i] < 0) continue; /* itself, too: the next micro-batch's data */
         extent other = extent_of(program, i);
         if (other.end <= own.first || other.first >= own.end) continue;
         note_conflict(m, d, l->buffers[i].first);
@@ -209,7 +230,8 @@ static ons_status *find_departures(maker *m) {
  */
 
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part) {
-    return stage->arrives[input] == stage->cut->end[part - 1];
+    const uint32_t *end = stage->cut->end;
+    return stage->arrives[input] == end[part - 1] && end[part] > end[part - 1]; /* an empty part begins there, too */
 }
 
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value) {

@@ -75,11 +75,9 @@ static ons_status *add_mark(lister *l, const ons_mark *mark, ons_part part, uint
 
 static ons_status *add_nodes(lister *l, ons_part part, uint32_t micro_batch, uint32_t *position, uint32_t end) {
     if (*position >= end) return NULL;
-    ONS_PUSH(l->steps, (ons_verify_step){.kind = ONS_VERIFY_NODES,
-                                         .part = part,
-                                         .micro_batch = micro_batch,
-                                         .first = *position,
-                                         .end = end});
+    ONS_PUSH(l->steps,
+             (ons_verify_step){
+                 .kind = ONS_VERIFY_NODES, .part = part, .micro_batch = micro_batch, .first = *position, .end = end});
     *position = end;
     return NULL;
 }

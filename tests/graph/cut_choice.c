@@ -3,7 +3,7 @@
 
 #include "tests/graph/cut_case.h"
 
-static void *allocate(cut_case *c, size_t count, size_t size) {
+static void *allocate(const cut_case *c, size_t count, size_t size) {
     void *memory = ons_arena_allocate(c->arena, count, size);
     if (memory == NULL) abort();
     return memory;

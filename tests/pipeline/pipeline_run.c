@@ -61,8 +61,8 @@ static ons_status *configure_as_golden(trial *t, const ons_json *golden) {
     const cJSON *input;
     ONS_TRY(set(t, "loss", ons_json_find(golden, "loss")->valuestring));
     ONS_TRY(set(t, "loss-output", ons_json_find(golden, "output")->valuestring));
-    uint32_t batch = t->s->batch > 0 ? t->s->batch : (uint32_t)ons_json_find(golden, "batch")->valueint;
-    ONS_TRY(set_number(t, "batch", batch));
+    uint32_t usual = (uint32_t)ons_json_find(golden, "batch")->valueint * t->s->micro_batches;
+    ONS_TRY(set_number(t, "batch", t->s->batch > 0 ? t->s->batch : usual));
     ONS_TRY(set_flags(t, ons_json_find(golden, "options")));
     cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
         snprintf(text, sizeof text, "%s=tests/golden/%s/%s", input->string, t->s->model, input->valuestring);
@@ -85,7 +85,7 @@ static ons_status *configure(trial *t) {
     ons_json_free(golden);
     ONS_TRY(status);
     ONS_TRY(set_number(t, "micro-batches", t->s->micro_batches));
-    ONS_TRY(set(t, "log-grad-norms", "true"));
+    ONS_TRY(set(t, "log-json", "not opened here")); /* asks for norms */
     for (const char *const *option = t->s->options; option != NULL && *option != NULL; option += 2)
         ONS_TRY(set(t, option[0], option[1]));
     return NULL;
@@ -214,7 +214,7 @@ static ons_status *run_steps(trial *t) {
         ONS_TRY(ons_crew_step(t->crew, i + 1, 0.01, i + 1 == r->steps, &result));
         r->losses[i] = result.loss;
         r->norms[i] = result.norm;
-        for (uint32_t k = 0; k < trained; ++k)
+        for (uint32_t k = 0; t->course.full.squares != NULL && k < trained; ++k)
             r->squares[(size_t)i * trained + k] = ons_crew_square(t->crew, &result, k);
         ONS_CHECK(!isnan(result.loss), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }

@@ -15,9 +15,9 @@ typedef enum pipeline_relief {
 const char *pipeline_relief_name(pipeline_relief relief);
 
 typedef struct pipeline_setting {
-    const char *model;                        /* a folder of tests/golden */
-    const char *const *options;               /* NAME, VALUE, …, NULL; or NULL */
-    uint32_t batch, micro_batches, threads;   /* batch 0: golden.json's */
+    const char *model;                      /* a folder of tests/golden */
+    const char *const *options;             /* NAME, VALUE, …, NULL; or NULL */
+    uint32_t batch, micro_batches, threads; /* batch 0: golden.json's for each micro-batch */
     uint32_t steps;
     /* how it is cut; one stage that keeps everything is what others are compared with */
     uint32_t stages;

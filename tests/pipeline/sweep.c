@@ -2,8 +2,9 @@
  * computed again, transports, micro-batches, threads. Prints a table, a line each, and counts.
  *
  *     ./bazelw run //tests/pipeline:sweep -- [--models A,B] [--stages 2,3,4,8] [--pipelines gpipe,1f1b]
- *         [--reliefs none,swap,recompute,both] [--micro-batches 1,4] [--threads 1,2] [--steps N] [--rounds N] [--seed N]
- *         [--transports local]
+ *         [--reliefs none,swap,recompute,both] [--micro-batches 1,4] [--threads 1,2] [--steps N] [--rounds N] [--seed
+ * N]
+ *         [--cuts slices|anywhere] [--transports local]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ typedef struct list {
     int count;
 } list;
 
-enum { MODELS, STAGES, PIPELINES, RELIEFS, MICRO_BATCHES, THREADS, STEPS, ROUNDS, SEED, TRANSPORTS, LISTS };
+enum { MODELS, STAGES, PIPELINES, RELIEFS, MICRO_BATCHES, THREADS, STEPS, ROUNDS, SEED, CUTS, TRANSPORTS, LISTS };
 static list lists[LISTS] = {
     {"--models", "mlp,mlp_frozen,lenet,cnn_dynamic,dynamo_cnn,gpt_tied,gpt_decomposed,dynamo_gpt,resnet18", {0}, 0},
     {"--stages", "2,3,4,8", {0}, 0},
@@ -32,6 +33,7 @@ static list lists[LISTS] = {
     {"--steps", "3", {0}, 0},
     {"--rounds", "1", {0}, 0},
     {"--seed", "1", {0}, 0},
+    {"--cuts", "slices", {0}, 0}, /* or "anywhere": every node in any stage */
     {"--transports", "local", {0}, 0},
 };
 
@@ -91,6 +93,7 @@ static void try_cuts(pipeline_setting s, const pipeline_record *whole) {
                     s.relief = relief_of(lists[RELIEFS].items[relief]);
                     s.seed = number(SEED, 0) + round;
                     s.one_in = 1 + round % 3;
+                    s.scattered = strcmp(lists[CUTS].text, "anywhere") == 0;
                     ons_status *status = ons_pipeline_parse(lists[PIPELINES].items[kind], &s.kind);
                     if (status == NULL && s.relief < PIPELINE_RELIEFS) try_cut(&s, whole);
                     if (status != NULL || s.relief == PIPELINE_RELIEFS) {
@@ -119,8 +122,8 @@ int main(int argc, char **argv) {
         for (int i = 0; i < LISTS; ++i) fprintf(stderr, "    %s %s\n", lists[i].name, lists[i].text);
         return 2;
     }
-    printf("%-16s %6s %-6s %-9s %-9s %2s %2s %6s %5s %5s %10s %7s\n", "model", "stages", "sched.", "relief", "transport",
-           "mb", "th", "seed", "swaps", "again", "bytes", "seconds");
+    printf("%-16s %6s %-6s %-9s %-9s %2s %2s %6s %5s %5s %10s %7s\n", "model", "stages", "sched.", "relief",
+           "transport", "mb", "th", "seed", "swaps", "again", "bytes", "seconds");
     for (int model = 0; model < lists[MODELS].count; ++model)
         for (int micro = 0; micro < lists[MICRO_BATCHES].count; ++micro)
             for (int threads = 0; threads < lists[THREADS].count; ++threads)

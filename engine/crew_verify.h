@@ -1,0 +1,11 @@
+/* Whether the stages of a crew can run together, before they do. */
+#ifndef ONSTAGE_ENGINE_CREW_VERIFY_H
+#define ONSTAGE_ENGINE_CREW_VERIFY_H
+
+#include "engine/crew.h"
+
+/* Every flight of a run (see runtime/verify_stages.h): of whole steps, of an epoch's last one, of what is left.
+ * `ranks`: all stages, with their programs. */
+ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ranks);
+
+#endif
