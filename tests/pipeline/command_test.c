@@ -152,9 +152,9 @@ static void try_caps(setting s) {
 }
 
 Test(command, caps_hold_and_keep_the_bits) {
-    try_caps((setting){.model = "lenet"});
+    try_caps((setting){.model = "cnn_dynamic"});
     try_caps((setting){.model = "gpt_decomposed"});
-    try_caps((setting){.model = "lenet", .memory_strategy = "recompute-all"});
+    try_caps((setting){.model = "gpt_decomposed", .memory_strategy = "recompute-all"});
 }
 
 Test(command, a_cap_for_each_of_two_stages) {
