@@ -283,7 +283,10 @@ static ons_status *play_mark(memory *m) {
         value = cut->receives[index].value;
         ONS_TRY(expect(m, value, nothing, "while it is received, something is in the place of"));
         return put(m, where(m, value), content_of(m, value), value);
-    case ONS_MARK_RELEASE: value = cut->receives[index].value; return put(m, where(m, value), nothing, value);
+    case ONS_MARK_RELEASE:
+        value = cut->receives[index].value;
+        ONS_TRY(expect(m, value, content_of(m, value), "its place is given back before it came:"));
+        return put(m, where(m, value), nothing, value);
     }
     return NULL;
 }

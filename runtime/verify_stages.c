@@ -39,6 +39,9 @@ static ons_status *check_marks_of(const ons_stage_program *s, uint32_t stage, on
 
 static ons_status *check_marks(const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;
+    ONS_CHECK(s->mark_end[ONS_PART_END] == cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count, ONS_DEFECT,
+              "stage %u has %u marks for %u sends, %u receives and %u swaps", stage, s->mark_end[ONS_PART_END],
+              cut->send_count, cut->receive_count, cut->swap_count);
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_SEND, cut->send_count));
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_AWAIT, cut->receive_count));
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_RELEASE, cut->receive_count));
@@ -87,6 +90,7 @@ static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, ui
  */
 
 static ons_status *verify(const ons_verify_options *o, ons_verify_steps *steps, uint32_t *forward) {
+    ONS_TRY(ons_verify_pairs(o));
     for (uint32_t i = 0; i < o->stages; ++i) {
         for (uint32_t k = 0; k < o->micro_batches; ++k) forward[k] = 0;
         ONS_TRY(check_actions(o, i, forward));

@@ -189,6 +189,7 @@ static ons_status *build_crew(trial *t) {
         ONS_TRY(ons_local_transports_new(t->s->stages, options.transports));
     }
     ONS_TRY(ons_crew_new(&options, &t->crew));
+    if (t->s->look != NULL) t->s->look(t->s->context, t->crew, &options.pipeline);
     return ons_crew_start(t->crew);
 }
 

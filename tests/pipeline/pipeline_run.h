@@ -14,6 +14,8 @@ typedef enum pipeline_relief {
 } pipeline_relief;
 const char *pipeline_relief_name(pipeline_relief relief);
 
+struct ons_crew;
+
 typedef struct pipeline_setting {
     const char *model;                      /* a folder of tests/golden */
     const char *const *options;             /* NAME, VALUE, …, NULL; or NULL */
@@ -26,6 +28,9 @@ typedef struct pipeline_setting {
     uint32_t one_in; /* a decision for one in so many values; 0: all of them */
     bool scattered;  /* nodes anywhere, not only intervals of them */
     uint64_t seed;
+    /* Called before the first step, where the run is ready to start. NULL: nothing. */
+    void (*look)(void *context, const struct ons_crew *crew, const ons_pipeline *pipeline);
+    void *context;
 } pipeline_setting;
 
 /* What came out. */

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs what uses threads under the thread sanitizer: tests/tsan/harness, processes over MPI and the command. Criterion does
-# not start under it, so this is no Bazel test. Ends with a line "N passed, N failed".
+# Runs what uses threads under the thread sanitizer: tests/tsan/harness, processes over MPI, pipelines and the command.
+# Criterion does not start under it, so this is no Bazel test. Ends with a line "N passed, N failed".
 #   tools/build/tsan.sh
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 
-./bazelw build --config=tsan --symlink_prefix=/ //tests/tsan:harness //tests/mpi:traffic //tools:onstage || exit 1
+./bazelw build --config=tsan --symlink_prefix=/ //tests/tsan:harness //tests/mpi:traffic //tests/pipeline:sweep \
+    //tools:onstage || exit 1
 bin=$(./bazelw info --config=tsan bazel-bin 2>/dev/null) || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -46,6 +47,11 @@ mkdir "$work/harness"
 clean "harness" "$bin/tests/tsan/harness" "$golden/mlp/model.onnx" "$work/harness"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 clean "messages between processes" mpirun -n 2 --oversubscribe --bind-to none "$bin/tests/mpi/traffic" run 5
+# Stages of a pipeline, each with its driver, compute, message and copy threads; the runs are compared bit by bit, too.
+for pipeline in gpipe 1f1b; do
+    clean "three stages that swap and recompute, $pipeline" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --stages 3 \
+        --pipelines "$pipeline" --reliefs none,both --micro-batches 4 --threads 1 --steps 3
+done
 for model in lenet=image gpt_decomposed=tokens; do
     folder=$golden/${model%=*}
     clean "training of ${model%=*}" "$bin/tools/onstage" train "$folder/model.onnx" --input "${model#*=}=$folder/input.npy" \

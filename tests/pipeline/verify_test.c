@@ -1,0 +1,302 @@
+/* What keeps stages from running together is found before they run: flights that are right pass, and with one thing
+ * broken at random they do not. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "engine/crew.h"
+#include "runtime/verify_stages.h"
+#include "tests/pipeline/pipeline_run.h"
+
+enum { STAGES_MAX = 8, ROUNDS = 20 };
+
+/* Copies of what a verifier looks at, to be broken; graphs and layouts are the crew's own. */
+typedef struct flight {
+    ons_arena *arena;
+    uint32_t stages, micro_batches;
+    ons_cut_stage cuts[STAGES_MAX];
+    ons_stage_program programs[STAGES_MAX];
+    ons_action_list *lists;
+    uint64_t random;
+} flight;
+
+static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
+
+static uint32_t draw(flight *f, uint32_t below) {
+    f->random = f->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((f->random >> 33) % below);
+}
+
+static void *copy(const flight *f, const void *from, size_t bytes) {
+    void *to = ons_arena_allocate(f->arena, bytes + 1, 1);
+    cr_assert_not_null(to);
+    if (bytes > 0) memcpy(to, from, bytes);
+    return to;
+}
+
+static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t seed) {
+    flight f = {.arena = ons_arena_new(), .stages = pipeline->stages, .random = seed};
+    f.micro_batches = pipeline->micro_batches;
+    must(ons_pipeline_actions(pipeline, f.arena, &f.lists));
+    for (uint32_t i = 0; i < f.stages; ++i) {
+        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.full.stage;
+        uint32_t marks = s->mark_end[ONS_PART_END], departures = s->cut->send_count + s->cut->swap_count;
+        f.cuts[i] = *s->cut;
+        f.cuts[i].sends = copy(&f, s->cut->sends, s->cut->send_count * sizeof *s->cut->sends);
+        f.cuts[i].receives = copy(&f, s->cut->receives, s->cut->receive_count * sizeof *s->cut->receives);
+        f.programs[i] = *s;
+        f.programs[i].rings = copy(&f, s->rings, s->cut->receive_count * sizeof *s->rings);
+        f.programs[i].marks = copy(&f, s->marks, marks * sizeof *s->marks);
+        f.programs[i].departures = copy(&f, s->departures, departures * sizeof *s->departures);
+    }
+    return f;
+}
+
+static ons_status *verify(flight *f) {
+    const ons_stage_program *programs[STAGES_MAX];
+    for (uint32_t i = 0; i < f->stages; ++i) {
+        f->programs[i].cut = &f->cuts[i];
+        programs[i] = &f->programs[i];
+    }
+    const ons_verify_options options = {
+        .stages = f->stages,
+        .programs = programs,
+        .lists = f->lists,
+        .micro_batches = f->micro_batches,
+        .updates = true,
+    };
+    return ons_verify_stages(&options);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- damage
+ *
+ * Each breaks one thing of a stage; false: the stage has nothing of the kind. */
+
+static bool drop_send(flight *f, uint32_t stage) {
+    ons_cut_stage *cut = &f->cuts[stage];
+    if (cut->send_count == 0) return false;
+    uint32_t at = draw(f, cut->send_count--);
+    memmove(cut->sends + at, cut->sends + at + 1, (cut->send_count - at) * sizeof *cut->sends);
+    return true;
+}
+
+static bool drop_receive(flight *f, uint32_t stage) {
+    ons_cut_stage *cut = &f->cuts[stage];
+    if (cut->receive_count == 0) return false;
+    uint32_t at = draw(f, cut->receive_count--);
+    memmove(cut->receives + at, cut->receives + at + 1, (cut->receive_count - at) * sizeof *cut->receives);
+    return true;
+}
+
+/* Two values for the same stage in the same part. */
+static bool swap_sends(flight *f, uint32_t stage) {
+    ons_cut_stage *cut = &f->cuts[stage];
+    for (uint32_t i = 0; i + 1 < cut->send_count; ++i) {
+        ons_cut_transfer *a = &cut->sends[i], *b = &cut->sends[i + 1], first = *a;
+        if (a->peer != b->peer || a->part != b->part) continue;
+        *a = *b;
+        *b = first;
+        return true;
+    }
+    return false;
+}
+
+static bool leave_no_place(flight *f, uint32_t stage) {
+    if (f->cuts[stage].receive_count == 0) return false;
+    f->programs[stage].rings[draw(f, f->cuts[stage].receive_count)] = 0;
+    return true;
+}
+
+static bool drop_mark(flight *f, uint32_t stage) {
+    ons_stage_program *s = &f->programs[stage];
+    uint32_t marks = s->mark_end[ONS_PART_END];
+    if (marks == 0) return false;
+    uint32_t at = draw(f, marks);
+    memmove(s->marks + at, s->marks + at + 1, (marks - at - 1) * sizeof *s->marks);
+    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) s->mark_end[part] -= at < s->mark_end[part];
+    return true;
+}
+
+/* The first mark of this kind in the part gets the position. */
+static ons_mark *find_mark(flight *f, uint32_t stage, ons_mark_kind kind, ons_part part) {
+    ons_stage_program *s = &f->programs[stage];
+    for (uint32_t i = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1]; i < s->mark_end[part]; ++i)
+        if (s->marks[i].kind == kind) return &s->marks[i];
+    return NULL;
+}
+
+/* A value goes on its way before it is made. */
+static bool send_early(flight *f, uint32_t stage) {
+    ons_mark *mark = find_mark(f, stage, ONS_MARK_SEND, ONS_PART_FORWARD);
+    if (mark == NULL || mark != &f->programs[stage].marks[f->programs[stage].mark_end[ONS_PART_BEGIN]]) return false;
+    mark->position = f->cuts[stage].end[ONS_PART_BEGIN];
+    return true;
+}
+
+/* A place is given back before its last reader has run. */
+static bool release_early(flight *f, uint32_t stage) {
+    ons_mark *mark = find_mark(f, stage, ONS_MARK_RELEASE, ONS_PART_BACKWARD);
+    if (mark == NULL || mark->position == f->cuts[stage].end[ONS_PART_FORWARD]) return false;
+    ons_mark moved = *mark, *first = &f->programs[stage].marks[f->programs[stage].mark_end[ONS_PART_FORWARD]];
+    memmove(first + 1, first, (size_t)(mark - first) * sizeof *first);
+    *first = moved;
+    first->position = f->cuts[stage].end[ONS_PART_FORWARD];
+    return true;
+}
+
+static bool update_early(flight *f, uint32_t stage) {
+    ons_action_list *list = &f->lists[stage];
+    ons_action *last = &list->items[list->count - 1], moved = *last;
+    if (list->count < 2 || moved.kind != ONS_ACTION_UPDATE) return false;
+    *last = last[-1];
+    last[-1] = moved;
+    return true;
+}
+
+static bool forward_twice(flight *f, uint32_t stage) {
+    ons_action_list *list = &f->lists[stage];
+    for (uint32_t i = 0; i < list->count; ++i)
+        if (list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch > 0) {
+            --list->items[i].micro_batch;
+            return true;
+        }
+    return false;
+}
+
+/* The first stage wants its gradients before it sends the next activations, which the last stage wants first. */
+static bool wait_for_each_other(flight *f, uint32_t stage) {
+    if (stage > 0 || f->stages == 1 || f->micro_batches < 2) return false;
+    ons_action_list *first = &f->lists[0], *last = &f->lists[f->stages - 1];
+    for (uint32_t i = 0; i < 2 * f->micro_batches; ++i) {
+        first->items[i] = (ons_action){i % 2 == 0 ? ONS_ACTION_FORWARD : ONS_ACTION_BACKWARD, 0, i / 2};
+        last->items[i] = (ons_action){i < f->micro_batches ? ONS_ACTION_FORWARD : ONS_ACTION_BACKWARD, f->stages - 1,
+                                      i % f->micro_batches};
+    }
+    return true;
+}
+
+static const struct damage {
+    const char *name;
+    bool (*apply)(flight *f, uint32_t stage);
+    const char *says; /* NULL: anything */
+} damages[] = {
+    {"a dropped send", drop_send, NULL},
+    {"a dropped receive", drop_receive, "receive"},
+    {"sends in another order", swap_sends, "receives"},
+    {"no place for a message", leave_no_place, "no place"},
+    {"a dropped mark", drop_mark, "marks"},
+    {"a value that leaves before it is made", send_early, "is not there"},
+    {"a place given back too early", release_early, NULL},
+    {"an update before the last gradient", update_early, "does not follow"},
+    {"a forward part twice", forward_twice, "two forward parts"},
+    {"stages that wait for each other", wait_for_each_other, "deadlock: stage"},
+};
+enum { DAMAGES = sizeof damages / sizeof *damages };
+
+/* --------------------------------------------------------------------------------------------------------------- tests
+ */
+
+static int applied[DAMAGES];
+
+static void must_be_found(ons_status *status, const char *name, const char *says, uint64_t seed) {
+    const char *message = ons_status_get_message(status);
+    cr_assert_eq(ons_status_get_code(status), ONS_DEFECT, "%s is not found, seed %llu: %s", name,
+                 (unsigned long long)seed, message);
+    cr_assert(says == NULL || strstr(message, says) != NULL, "%s, seed %llu: '%s' does not say '%s'", name,
+              (unsigned long long)seed, message, says);
+    cr_assert_not_null(strstr(message, "stage"), "%s: '%s' names no stage", name, message);
+    ons_status_free(status);
+}
+
+static void try_damages(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    for (int i = 0; i < DAMAGES; ++i)
+        for (uint64_t round = 0; round < ROUNDS; ++round) {
+            flight f = take(crew, pipeline, *seed + round);
+            if (round == 0) must(verify(&f));
+            if (damages[i].apply(&f, draw(&f, f.stages))) {
+                must_be_found(verify(&f), damages[i].name, damages[i].says, *seed + round);
+                ++applied[i];
+            }
+            ons_arena_free(f.arena);
+        }
+}
+
+static void try_setting(pipeline_setting s, void (*look)(void *, const ons_crew *, const ons_pipeline *)) {
+    pipeline_record record;
+    s.look = look;
+    s.context = &s.seed;
+    s.threads = 1;
+    must(pipeline_run(&s, &record));
+    pipeline_record_free(&record);
+}
+
+Test(verify, what_is_broken_is_found) {
+    static const char *const models[] = {"mlp", "lenet", "gpt_tied", "resnet18"};
+    for (uint64_t seed = 1; seed <= 8; ++seed)
+        try_setting(
+            (pipeline_setting){
+                .model = models[seed % 4],
+                .micro_batches = 1 + (uint32_t)seed % 4,
+                .stages = 2 + (uint32_t)seed % 3,
+                .kind = seed % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B,
+                .relief = seed % 3 == 0 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS,
+                .seed = seed * 100,
+            },
+            try_damages);
+    for (int i = 0; i < DAMAGES; ++i) cr_assert_gt(applied[i], 0, "%s was not tried", damages[i].name);
+}
+
+/* A message has another type at the one end. */
+static void try_types(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    flight f = take(crew, pipeline, *seed);
+    for (uint32_t i = 0; i < f.stages; ++i)
+        for (uint32_t k = 0; k < f.cuts[i].receive_count; ++k) {
+            ons_type *type = &ons_graph_value(f.cuts[i].graph, f.cuts[i].receives[k].value)->type, before = *type;
+            type->dtype = type->dtype == ONS_FLOAT32 ? ONS_INT32 : ONS_FLOAT32;
+            must_be_found(verify(&f), "another type", "another type", *seed);
+            *type = before;
+        }
+    must(verify(&f));
+    ons_arena_free(f.arena);
+}
+
+/* Two inputs of a node lie in one place. */
+static void try_places(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    flight f = take(crew, pipeline, *seed);
+    int tried = 0;
+    for (uint32_t i = 0; i < f.stages; ++i) {
+        const ons_liveness *l = ons_program_liveness(f.programs[i].program);
+        int64_t *offsets = ons_program_layout(f.programs[i].program)->offsets;
+        for (ons_node_id id = 0; id < f.cuts[i].end[ONS_PART_END]; ++id) {
+            const ons_node *node = ons_graph_node(f.cuts[i].graph, id);
+            if (node->input_count < 2 || node->inputs[0] == ONS_NONE || node->inputs[1] == ONS_NONE) continue;
+            ons_buffer_id a = l->buffer_of_value[node->inputs[0]], b = l->buffer_of_value[node->inputs[1]];
+            if (a == ONS_NONE || b == ONS_NONE || a == b || offsets[a] < 0 || offsets[b] < 0) continue;
+            int64_t before = offsets[a];
+            offsets[a] = offsets[b];
+            must_be_found(verify(&f), "two values in one place", NULL, *seed);
+            offsets[a] = before;
+            ++tried;
+        }
+    }
+    must(verify(&f));
+    cr_assert_gt(tried, 0);
+    ons_arena_free(f.arena);
+}
+
+Test(verify, types_of_both_ends_agree) {
+    try_setting((pipeline_setting){.model = "lenet", .micro_batches = 2, .stages = 3, .seed = 5}, try_types);
+}
+
+Test(verify, values_that_are_alive_do_not_overlap) {
+    try_setting((pipeline_setting){.model = "resnet18", .micro_batches = 2, .stages = 2, .seed = 5}, try_places);
+    try_setting((pipeline_setting){.model = "gpt_tied",
+                                   .micro_batches = 3,
+                                   .stages = 3,
+                                   .kind = ONS_PIPELINE_1F1B,
+                                   .relief = PIPELINE_SWAPS,
+                                   .seed = 6},
+                try_places);
+}
