@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/crew_verify.h"
+
 typedef struct step_record {
     bool has_loss, has_norm;
     double loss, norm;
     int64_t used_bytes;
 } step_record;
-#include "engine/crew_verify.h"
 
 struct ons_crew {
     ons_crew_options o;

@@ -23,6 +23,7 @@ typedef struct trial {
     cut_case choice;               /* of the graph for whole micro-batches */
     ons_map stage_of_name;         /* of its nodes */
     uint64_t seed;
+    ons_transport **transports; /* of each stage; NULL: there is one */
     ons_crew *crew;
 } trial;
 
@@ -185,8 +186,9 @@ static ons_status *build_crew(trial *t) {
         .count = t->s->stages,
     };
     if (t->s->stages > 1) {
-        ONS_NEW(options.transports, t->arena, t->s->stages);
-        ONS_TRY(ons_local_transports_new(t->s->stages, options.transports));
+        ONS_NEW(t->transports, t->arena, t->s->stages);
+        ONS_TRY(ons_local_transports_new(t->s->stages, t->transports));
+        options.transports = t->transports;
     }
     ONS_TRY(ons_crew_new(&options, &t->crew));
     if (t->s->look != NULL) t->s->look(t->s->context, t->crew, &options.pipeline);
@@ -279,6 +281,8 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     t.choice.random = setting->seed;
     ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
     ons_crew_free(t.crew);
+    for (uint32_t i = 0; t.transports != NULL && i < setting->stages; ++i)
+        if (t.transports[i] != NULL) t.transports[i]->free(t.transports[i]);
     ons_course_free(&t.course);
     ons_model_free(t.model);
     ons_config_free(t.config);
