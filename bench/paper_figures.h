@@ -13,12 +13,14 @@ typedef struct paper_speeds {
     uint32_t stages;
     int64_t rows[PAPER_POINTS]; /* of a micro-batch, for all methods */
     double samples[PAPER_POINTS][PAPER_SPEEDS];
+    double limit[PAPER_POINTS]; /* of any asynchronous plan */
 } paper_speeds;
 
 /* Figure 9. */
 typedef struct paper_balance {
     int64_t rows; /* the most that is balanced in memory and fits as it is, PipeDream, 4 stages */
     double memory_balanced, compute_balanced; /* samples a second there, the latter with recomputing */
+    paper_stages memory_stages, compute_stages;
 } paper_balance;
 
 typedef struct paper_figures {

@@ -163,7 +163,8 @@ static void draw_frame(FILE *out, const panel *p) {
             HEIGHT);
     fprintf(out, "<text x=\"%.0f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", p->left + WIDTH / 2.0, TOP - 14,
             p->title);
-    for (double x = p->least; x <= p->most; x += 100) {
+    for (int step = 0; p->least + 100 * step <= p->most; ++step) {
+        double x = p->least + 100 * step;
         fprintf(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" class=\"grid\"/>\n", across(p, x), TOP,
                 across(p, x), TOP + HEIGHT);
         fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n", across(p, x), TOP + HEIGHT + 16,

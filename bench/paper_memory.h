@@ -6,7 +6,7 @@
 
 #include "bench/paper_models.h"
 
-enum { PAPER_STAGES_MAX = 8, PAPER_PERCENTS = 101, PAPER_LIMITS = 5 };
+enum { PAPER_PERCENTS = 101, PAPER_LIMITS = 5 };
 
 /* Every stage of a plan. */
 typedef struct paper_stages {

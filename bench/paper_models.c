@@ -94,6 +94,48 @@ static ons_status *ceiling_fits(paper_model *m, int64_t rows, bool *fits) {
     return NULL;
 }
 
+/* How many bytes of saved tensors all devices can hold at most, if weights and tensors could be cut anywhere: a stage
+ * with k micro-batches in flight holds k times its own, beside its weights with their versions, gradients and states.
+ * Weights go where they cost the fewest saved bytes. */
+static double most_saved(const paper_model *m, const ons_workload *work, const ons_pipeline *pipeline) {
+    double trained = 0, held = 0, left = 1, saved = 0, capacity = (double)paper_capacity(m);
+    bool taken[PAPER_STAGES_MAX] = {false};
+    for (uint32_t i = 0; i < work->weight_count; ++i) {
+        const ons_work_weight *w = &work->weights[i];
+        if (w->gradient_bytes > 0) trained += (double)w->bytes;
+        held += (double)(w->bytes + w->gradient_bytes + w->state_bytes);
+    }
+    for (uint32_t round = 0; round < pipeline->stages; ++round) {
+        uint32_t best = 0;
+        double least = INFINITY, whole = 0;
+        for (uint32_t x = 0; x < pipeline->stages; ++x) {
+            ons_stage_load load = ons_pipeline_load(pipeline, x);
+            double bytes = held + trained * (load.versions - 1);
+            if (taken[x] || bytes / load.in_flight >= least) continue;
+            best = x;
+            least = bytes / load.in_flight;
+            whole = bytes;
+        }
+        double share = fmin(left, whole > 0 ? capacity / whole : 0);
+        taken[best] = true;
+        left -= share;
+        saved += (capacity - share * whole) / ons_pipeline_load(pipeline, best).in_flight;
+    }
+    return left > 1e-9 ? 0 : saved;
+}
+
+static ons_status *plain_ceiling_fits(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
+                                      bool *fits) {
+    const ons_workload *work;
+    double saved = 0;
+    ONS_TRY(paper_work(m, rows, &work));
+    for (uint32_t i = 0; i < work->tensor_count; ++i)
+        if (work->tensors[i].saver_count > 0) saved += (double)work->tensors[i].bytes;
+    const ons_pipeline pipeline = {.kind = method->kind, .stages = stages, .micro_batches = stages};
+    *fits = saved <= most_saved(m, work, &pipeline);
+    return NULL;
+}
+
 /* Larger samples never need less memory, so the sizes are bisected. */
 static ons_status *calibrate(paper_model *m) {
     const paper_subject *s = m->subject;
@@ -248,6 +290,7 @@ static int64_t grain_of(int64_t rows) {
 static int64_t on_grain(int64_t rows) { return rows / grain_of(rows) * grain_of(rows); }
 
 static ons_status *try_rows(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, bool *fits) {
+    if (method->zero == PAPER_PLAIN_CEILING) return plain_ceiling_fits(m, method, stages, rows, fits);
     if (method->zero == PAPER_CEILING) return ceiling_fits(m, rows, fits);
     if (method->zero > 0) return zero_fits(m, method->zero, stages, rows, fits);
     return pipeline_fits(m, method, stages, rows, fits);

@@ -6,7 +6,7 @@
 #include "engine/plan_input.h"
 #include "planner/planner.h"
 
-enum { PAPER_MODELS = 4, PAPER_KEPT = 48, PAPER_CEILING = -1 };
+enum { PAPER_MODELS = 4, PAPER_KEPT = 48, PAPER_CEILING = -1, PAPER_PLAIN_CEILING = -2, PAPER_STAGES_MAX = 8 };
 
 /* What is fixed about a model. */
 typedef struct paper_subject {
@@ -47,7 +47,8 @@ typedef struct paper_method {
     const char *title;
     const char *partition, *memory; /* strategies by name */
     ons_pipeline_kind kind;
-    int zero;   /* the level of ZeRO instead; 0: a pipeline; PAPER_CEILING: what no plan can exceed */
+    int zero; /* the level of ZeRO instead; 0: a pipeline; PAPER_CEILING: what no plan can exceed; PAPER_PLAIN_CEILING:
+                 nor any that swaps and recomputes nothing */
     bool blind; /* stages are balanced in time as if memory had no end, then must fit */
 } paper_method;
 
