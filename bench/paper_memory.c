@@ -184,13 +184,13 @@ static const char *const colours[PAPER_MODELS] = {"#1f6fb4", "#d1691a", "#2e8b57
 
 static void draw_curve(FILE *out, const panel *p, const paper_distribution *d, int model) {
     fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", colours[model]);
-    double before = across(p, p->least);
+    double before = 0; /* the share up to here */
     for (int i = 0; i < PAPER_PERCENTS; ++i) {
         double x = across(p, d->at[i] / MB), share = (double)i / (PAPER_PERCENTS - 1);
-        fprintf(out, "%.1f,%.1f ", before, up(share));
+        fprintf(out, "%.1f,%.1f ", x, up(before));
         if (d->at[i] > p->most * MB) break; /* the rest is beyond the frame */
         fprintf(out, "%.1f,%.1f ", x, up(share));
-        before = x;
+        before = share;
     }
     fprintf(out, "\"/>\n");
 }
