@@ -13,6 +13,7 @@
 
 #include "bench/paper_figures.h"
 #include "bench/paper_models.h"
+#include "bench/paper_splits.h"
 #include "include/onstage.h"
 
 /* ------------------------------------------------------------------------------------------------- what is measured */
@@ -374,8 +375,10 @@ int main(int argc, char **argv) {
     r->profile = "a100-40gb";
     r->figures_alone = argc > 1 && strcmp(argv[1], "--figures") == 0;
     int options = 1 + r->figures_alone;
-    ons_status *status = measure_all(argc - options, argv + options, r);
-    if (status == NULL) status = write_report(r);
+    bool splits = argc > 1 && strcmp(argv[1], "--splits") == 0;
+    ons_status *status =
+        splits ? paper_splits_print(argc - 2, argv + 2, r->profile) : measure_all(argc - options, argv + options, r);
+    if (status == NULL && !splits) status = write_report(r);
     if (status == NULL) return 0;
     fprintf(stderr, "paper_tables: %s\n", ons_status_get_message(status));
     ons_status_free(status);
