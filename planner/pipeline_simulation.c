@@ -164,6 +164,7 @@ static ons_status *report_devices(const stretch *x, ons_arena *arena, ons_pipeli
         d->swap_out_seconds = share * ons_simulation_busy(s, first + ONS_STREAM_SWAP_OUT);
         d->swap_in_seconds = share * ons_simulation_busy(s, first + ONS_STREAM_SWAP_IN);
         d->bubble_share = f->iteration_seconds > 0 ? 1 - d->busy_seconds / f->iteration_seconds : 0;
+        if (x->setup->times_alone) continue;
         ONS_TRY(ons_simulation_memory(s, i, arena, &d->memory, &d->memory_count, &d->peak_bytes));
     }
     add_traffic(x, f, x->setup->problem->pipeline.micro_batches);

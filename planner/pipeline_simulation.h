@@ -15,6 +15,7 @@ typedef struct ons_pipeline_setup {
     uint32_t devices;                /* of `lists` */
     const ons_pipeline_parts *parts; /* what was made of the split before: `first`, `solutions` and, but for its number
                                         of samples, the workload are not looked at. NULL: made now */
+    bool times_alone;                /* memory over time and its peaks are not wanted */
 } ons_pipeline_setup;
 
 /* Times and bytes are of one iteration. */

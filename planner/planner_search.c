@@ -129,8 +129,10 @@ typedef struct choice {
 
 static ons_status *simulate(simulated *x, uint64_t *tasks) {
     ons_pipeline_forecast forecast;
-    ons_pipeline_setup setup = {
-        .problem = &x->planned.problem, .first = x->planned.partition.first, .solutions = x->planned.solutions};
+    ons_pipeline_setup setup = {.problem = &x->planned.problem,
+                                .first = x->planned.partition.first,
+                                .solutions = x->planned.solutions,
+                                .times_alone = true};
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = ons_pipeline_simulate(&setup, scratch, &forecast);
