@@ -45,9 +45,21 @@ static ons_status *offer(best *b) {
     return NULL;
 }
 
+/* What the stages' times would be if those of the best split could be evened out; 0: nothing is known. */
+static ons_status *mean_seconds(const best *b, double *mean) {
+    *mean = 0;
+    for (uint32_t i = 0; isfinite(b->seconds) && i < b->stages; ++i) {
+        ons_verdict v;
+        ONS_TRY(ons_judge_stage(b->judge, b->first[i], b->first[i + 1], i, &v));
+        *mean += v.seconds / b->stages;
+    }
+    return NULL;
+}
+
 static ons_status *meet(best *b) {
-    double seconds;
-    ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least};
+    double seconds, guess;
+    ONS_TRY(mean_seconds(b, &guess));
+    ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least, .guess = guess};
     ONS_TRY(ons_reach_search(b->judge, &options, b->trial, &seconds));
     return isfinite(seconds) ? offer(b) : NULL;
 }

@@ -192,15 +192,22 @@ static ons_status *probe(bisection *b, double limit) {
 
 /* With memory in mind the optimum mostly lies little above the lower bound: steps away from it, each three times as
  * large, then no limit at all. */
-static ons_status *bracket(bisection *b) {
+static ons_status *bracket(bisection *b, double guess) {
     double step = 0.005, at_least = b->low;
+    if (guess > at_least) {
+        ONS_TRY(probe(b, guess * (1 + step)));
+        for (; isfinite(b->high) && b->low < guess * (1 - step) && guess * (1 - step) > at_least; step *= 3)
+            ONS_TRY(probe(b, guess * (1 - step)));
+        if (isfinite(b->high)) return NULL;
+        at_least = guess;
+    }
     ONS_TRY(probe(b, at_least * (1 + 1e-12)));
     for (; isinf(b->high) && step < 100 && at_least > 0; step *= 3) ONS_TRY(probe(b, at_least * (1 + step)));
     return isinf(b->high) ? probe(b, INFINITY) : NULL;
 }
 
-static ons_status *bisect(bisection *b, double tolerance) {
-    ONS_TRY(bracket(b));
+static ons_status *bisect(bisection *b, double tolerance, double guess) {
+    ONS_TRY(bracket(b, guess));
     if (isinf(b->high)) return NULL;
     while (b->high > b->low * (1 + tolerance)) {
         double limit = b->low + (b->high - b->low) / 2, before = b->high - b->low;
@@ -227,7 +234,7 @@ static ons_status *search(ons_judge *judge, const ons_reach *options, ons_arena 
     double even = ons_work_seconds(ons_judge_problem(judge)->work, 0, node_count(judge)) / stage_count(judge);
     b.best = first;
     b.low = fmax(options->at_least, even * (1 - 1e-12));
-    ONS_TRY(bisect(&b, options->tolerance));
+    ONS_TRY(bisect(&b, options->tolerance, options->guess));
     *bottleneck = b.high;
     return NULL;
 }
