@@ -7,7 +7,7 @@
 #include "engine/crew_verify.h"
 
 typedef struct step_record {
-    bool has_loss, has_norm;
+    bool has_loss, has_norm, stop;
     double loss, norm;
     int64_t used_bytes;
 } step_record;
@@ -277,6 +277,7 @@ static void merge_result(step_record *record, const ons_rank *r, ons_step_result
         .has_norm = r->training.full.unit.norm != ONS_NONE,
         .loss = r->result.loss,
         .norm = r->result.norm,
+        .stop = result->stop,
         .used_bytes = ons_machine_used(r->machine),
     };
     if (record->has_loss) result->loss = record->loss;
@@ -292,6 +293,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     for (uint32_t i = 0; i < c->o.pipeline.stages; ++i) {
         if (c->records[i].has_loss) result->loss = c->records[i].loss;
         if (c->records[i].has_norm) result->norm = c->records[i].norm;
+        result->stop = result->stop || c->records[i].stop;
         c->used_bytes += c->records[i].used_bytes;
     }
     uint32_t squares = c->o.training->full.update.trained_count;
@@ -316,6 +318,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     drive(c, step);
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].result;
+    result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
     return c->o.count == c->o.pipeline.stages ? NULL : merge_remote(c, result);
 }
@@ -341,6 +344,31 @@ ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
 
 /* ------------------------------------------------------------------------------------------------------------- looking
  */
+
+/* The versions of a weight lie behind each other, aligned. */
+static void settle(ons_rank *r, uint32_t version) {
+    const ons_program *program = r->training.full.unit.program;
+    const ons_graph *graph = ons_program_graph(program);
+    const ons_liveness *liveness = ons_program_liveness(program);
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (value->kind != ONS_PARAMETER || value->producer != ONS_NONE || !ons_program_is_versioned(program, id))
+            continue;
+        size_t bytes = (size_t)liveness->buffers[liveness->buffer_of_value[id]].bytes;
+        char *first = ons_machine_find(r->machine, value->name, NULL);
+        if (first != NULL) memcpy(first, first + (size_t)ons_arena_align((int64_t)bytes) * version, bytes);
+    }
+}
+
+void ons_crew_settle_versions(ons_crew *c) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_rank *r = &c->ranks[i];
+        uint32_t version = ons_stepper_version(r->stepper);
+        if (version == 0) continue;
+        settle(r, version);
+        ons_stepper_rewind(r->stepper);
+    }
+}
 
 void *ons_crew_find(const ons_crew *c, const char *name, ons_type *type) {
     for (uint32_t i = 0; i < c->o.count; ++i) {

@@ -2,6 +2,8 @@
 #ifndef ONSTAGE_ENGINE_CREW_H
 #define ONSTAGE_ENGINE_CREW_H
 
+#include <stdatomic.h>
+
 #include "engine/course.h"
 
 /* What a stage has done in training steps, but for the first one, which warms up. */
@@ -45,6 +47,7 @@ typedef struct ons_crew_options {
     uint32_t first, count;            /* the stages in this process */
     ons_transport *const *transports; /* of each stage in this process; they outlive the crew. NULL: one stage */
     ons_trace *trace;
+    const atomic_bool *stop_requested; /* of this process, looked at after each step; NULL: nobody asks */
 } ons_crew_options;
 
 /* The stages of a run that this process has: all of them (threads), or one (mpi). */
@@ -65,6 +68,10 @@ ons_status *ons_crew_step(ons_crew *crew, uint64_t step, double rate, bool last_
 
 /* The mean over the validation set, by all stages. *result: with what this process has of it. */
 ons_status *ons_crew_evaluate(ons_crew *crew, ons_evaluation_result *result);
+
+/* Where updates are asynchronous, the newest version of each weight comes to the first place, where all look for it
+ * that read weights between steps. */
+void ons_crew_settle_versions(ons_crew *crew);
 
 /* A persistent value by name, at the first stage in this process that has it; NULL where there is none. */
 void *ons_crew_find(const ons_crew *crew, const char *name, ons_type *type);

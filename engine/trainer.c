@@ -24,6 +24,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
 
 void ons_trainer_free(ons_trainer *t) {
     if (t == NULL) return;
+    ons_trainer_close_exchange(t);
     ons_crew_free(t->crew); /* its threads write the trace */
     ons_trainer_close_logs(t);
     ons_course_free(&t->training);
@@ -40,6 +41,12 @@ void ons_trainer_free(ons_trainer *t) {
  */
 
 bool ons_trainer_done(const ons_trainer *t) { return t->step >= t->steps; }
+
+void ons_trainer_request_stop(ons_trainer *t) { atomic_store(&t->stop_requested, true); }
+
+bool ons_trainer_stopping(const ons_trainer *t) {
+    return t->stopping || (!t->remote && atomic_load(&t->stop_requested));
+}
 
 ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
     ONS_CHECK(t->validation.dataset != NULL, ONS_INVALID_ARGUMENT,
@@ -102,6 +109,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     int64_t start = ons_trace_now();
     ONS_TRY(ons_trainer_share_failure(t, ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result)));
     t->step = step;
+    t->stopping = t->stopping || result.stop;
     ONS_TRY(fill_report(t, &result, rate, (double)(ons_trace_now() - start) * 1e-9, report));
     ONS_CHECK(
         isfinite(result.loss), ONS_DIVERGED,
@@ -166,13 +174,20 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
     return NULL;
 }
 
-ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *values, size_t count) {
+static ons_status *read_values(ons_trainer *t, const char *initialiser, float *values, size_t count) {
     ons_type type;
-    const void *address = ons_crew_find(t->crew, initialiser, &type);
-    ONS_CHECK(address != NULL && type.dtype == ONS_FLOAT32, ONS_INVALID_ARGUMENT,
-              "there is no float32 weight named '%s'", initialiser);
+    const void *contents;
+    ONS_TRY(ons_trainer_collect(t, initialiser, &type, &contents));
+    ONS_CHECK(type.dtype == ONS_FLOAT32, ONS_INVALID_ARGUMENT, "there is no float32 weight named '%s'", initialiser);
     ONS_CHECK(count == (size_t)ons_shape_elements(&type.shape), ONS_INVALID_ARGUMENT, "'%s' has %lld elements, not %zu",
               initialiser, (long long)ons_shape_elements(&type.shape), count);
-    memcpy(values, address, count * sizeof *values);
+    memcpy(values, contents, count * sizeof *values);
     return NULL;
+}
+
+ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *values, size_t count) {
+    ons_crew_settle_versions(t->crew);
+    ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, read_values(t, initialiser, values, count))
+                                              : ons_trainer_hand_over(t);
+    return ons_trainer_share_failure(t, status);
 }

@@ -9,6 +9,8 @@
 #include "runtime/tensorboard.h"
 #include "runtime/trace.h"
 
+typedef struct ons_exchange ons_exchange;
+
 struct ons_trainer {
     ons_model *model;
     ons_config *config; /* held */
@@ -28,6 +30,9 @@ struct ons_trainer {
     ons_log_json *log;
     ons_tensorboard *board;
     ons_trace *trace;
+    ons_exchange *exchange; /* NULL: nothing was collected from other processes yet */
+    atomic_bool stop_requested;
+    bool stopping;         /* all processes have agreed on it */
     double seconds_a_step; /* running mean; 0: no step yet */
     char *notes;
 };
@@ -53,6 +58,22 @@ ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 
 /* trainer_stages.c: what the plan says beside what came */
 void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
+
+/* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
+ * message. */
+/* Whether this process speaks for a persistent value of the whole training graph: of the stages that hold it, the
+ * lowest. */
+bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
+/* A meeting of all processes; `mine`: this one's failure so far, taken over. Everybody's record comes to everybody. */
+ons_status *ons_trainer_meet(ons_trainer *trainer, ons_status *mine, const void *record, void *all, size_t bytes);
+
+/* The process that leads calls collect as often as it likes and then collected (with its own status, taken over); at
+ * the same time the others call hand_over. */
+/* The contents of a persistent value, wherever it lies; valid until the next call. `type` may be NULL. */
+ons_status *ons_trainer_collect(ons_trainer *trainer, const char *name, ons_type *type, const void **contents);
+ons_status *ons_trainer_collected(ons_trainer *trainer, ons_status *status);
+ons_status *ons_trainer_hand_over(ons_trainer *trainer);
+void ons_trainer_close_exchange(ons_trainer *trainer);
 
 /* trainer_watch.c: logs */
 ons_status *ons_trainer_open_trace(ons_trainer *trainer);

@@ -9,34 +9,83 @@
 
 enum { CHECKPOINTS_KEPT = 2 };
 
-typedef ONS_VECTOR(ons_named_tensor) named_tensors;
+/* What a checkpoint holds: its name there, and the value of the whole training graph. */
+typedef struct kept_value {
+    const char *name;
+    ons_value_id value;
+} kept_value;
+typedef ONS_VECTOR(kept_value) kept_values;
 
-static ons_status *add_tensor(ons_trainer *t, named_tensors *list, const char *name, const char *resident) {
-    ons_named_tensor tensor = {.name = name};
-    tensor.tensor.data = ons_crew_find(t->crew, resident, &tensor.tensor.type);
-    ONS_CHECK(tensor.tensor.data != NULL && name != NULL, ONS_DEFECT, "'%s' has no place in the arena", resident);
-    ONS_PUSH(list, tensor);
+/* Weights and running statistics under the initialisers' names, states under NAME#STATE. `names` holds the texts. The
+ * same for all stages: which of them has a value is another question. */
+static ons_status *list_values(const ons_trainer *t, ons_arena *names, kept_values *list) {
+    const ons_stage_graph *whole = &t->training.full;
+    for (uint32_t i = 0; i < whole->update.trained_count; ++i) {
+        const ons_trained *each = &whole->update.trained[i];
+        const char *name = ons_graph_value(whole->graph, each->parameter)->name;
+        ONS_PUSH(list, (kept_value){name, each->parameter});
+        for (int k = 0; k < 2; ++k) {
+            if (each->states[k] == ONS_NONE) continue;
+            const char *state = ons_arena_format(names, "%s#%s", name, whole->update.state_names[k]);
+            if (state == NULL) return ons_status_out_of_memory();
+            ONS_PUSH(list, (kept_value){state, each->states[k]});
+        }
+    }
+    for (ons_value_id id = 0; id < whole->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(whole->graph, id);
+        if (value->kind == ONS_BUFFER && value->producer == ONS_NONE) ONS_PUSH(list, (kept_value){value->name, id});
+    }
     return NULL;
 }
 
-/* Weights and running statistics under the initialisers' names, states under NAME#STATE. `names` holds the texts. */
-static ons_status *list_tensors(ons_trainer *t, ons_arena *names, named_tensors *list) {
-    const ons_stage_graph *stage = &t->training.full;
-    for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
-        const ons_trained *each = &stage->update.trained[i];
-        const char *name = ons_graph_value(stage->graph, each->parameter)->name;
-        ONS_TRY(add_tensor(t, list, name, name));
-        for (int k = 0; k < 2; ++k)
-            if (each->states[k] != ONS_NONE)
-                ONS_TRY(add_tensor(t, list, ons_arena_format(names, "%s#%s", name, stage->update.state_names[k]),
-                                   ons_graph_value(stage->graph, each->states[k])->name));
-    }
-    for (ons_value_id id = 0; id < stage->graph->values.count; ++id) {
-        const ons_value *value = ons_graph_value(stage->graph, id);
-        if (value->kind == ONS_BUFFER && value->producer == ONS_NONE)
-            ONS_TRY(add_tensor(t, list, value->name, value->name));
+/* ------------------------------------------------------------------------------------------------------------- writing
+ */
+
+typedef ONS_VECTOR(ons_named_tensor) named_tensors;
+
+/* What this process writes: of what several stages hold, the lowest one's. */
+static ons_status *list_tensors(const ons_trainer *t, const kept_values *values, named_tensors *list) {
+    for (size_t i = 0; i < values->count; ++i) {
+        const kept_value *each = &values->items[i];
+        if (!ons_trainer_owns(t, each->value)) continue;
+        ons_named_tensor tensor = {.name = each->name};
+        const char *name = ons_graph_value(t->training.full.graph, each->value)->name;
+        tensor.tensor.data = ons_crew_find(t->crew, name, &tensor.tensor.type);
+        ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
+        ONS_PUSH(list, tensor);
     }
     return NULL;
+}
+
+/* The ranks' shards, in parallel; at every meeting all learn of each other's failures. */
+static ons_status *write_shards(ons_trainer *t, const ons_checkpoint_info *info,
+                                const ons_safetensors_content *content) {
+    const char *folder = t->config->checkpoint;
+    const ons_transport *transport = t->transports[0];
+    ons_shard_place place = {.step = info->step, .index = transport->rank, .count = transport->ranks};
+    uint32_t *copies;
+    ons_shard *shards, mine;
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    copies = ons_arena_allocate(arena, transport->ranks, sizeof *copies);
+    shards = ons_arena_allocate(arena, transport->ranks, sizeof *shards);
+    ons_status *status = copies == NULL || shards == NULL ? ons_status_out_of_memory() : NULL;
+    if (status == NULL && transport->rank == 0) status = ons_checkpoint_prepare(folder, info->step, &place.copy);
+    status = ons_trainer_meet(t, status, &place.copy, copies, sizeof place.copy);
+    if (status == NULL) {
+        place.copy = copies[0];
+        status = ons_checkpoint_write_shard(folder, &place, content, &mine);
+        bool written = status == NULL;
+        status = ons_trainer_meet(t, status, &mine, shards, sizeof mine);
+        if (status != NULL && written) ons_checkpoint_remove_shard(folder, &mine);
+        if (status == NULL && transport->rank == 0)
+            status = ons_checkpoint_complete(folder, info, shards, transport->ranks, CHECKPOINTS_KEPT);
+        status = status != NULL && transport->rank != 0
+                     ? status
+                     : ons_trainer_meet(t, status, &place.copy, copies, sizeof place.copy);
+    }
+    ons_arena_free(arena);
+    return status;
 }
 
 static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
@@ -54,19 +103,27 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
     ons_safetensors_content content = {.tensors = list->items, .count = list->count};
     if (t->log != NULL) /* a log that is behind its checkpoint would have a gap after a resume */
         ONS_TRY(ons_log_json_sync(t->log));
-    return ons_checkpoint_write(t->config->checkpoint, &info, &content, CHECKPOINTS_KEPT);
+    return t->remote ? write_shards(t, &info, &content)
+                     : ons_checkpoint_write(t->config->checkpoint, &info, &content, CHECKPOINTS_KEPT);
 }
 
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
+    ons_crew_settle_versions(t->crew);
+    kept_values values = {0};
     named_tensors list = {0};
     ons_arena *names = ons_arena_new();
-    ons_status *status = names == NULL ? ons_status_out_of_memory() : list_tensors(t, names, &list);
+    ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
+    if (status == NULL) status = list_tensors(t, &values, &list);
     if (status == NULL) status = write_checkpoint(t, &list);
     ons_vector_free(&list);
+    ons_vector_free(&values);
     ons_arena_free(names);
-    return status;
+    return ons_trainer_share_failure(t, status);
 }
+
+/* ------------------------------------------------------------------------------------------------------------- reading
+ */
 
 static ons_status *check_fits(const ons_trainer *t, const ons_checkpoint *c) {
     char digest[32];
@@ -84,33 +141,53 @@ static ons_status *check_fits(const ons_trainer *t, const ons_checkpoint *c) {
     return NULL;
 }
 
-static ons_status *load_tensors(ons_trainer *t, const ons_checkpoint *c, const named_tensors *list) {
-    for (size_t i = 0; i < list->count; ++i) {
-        const ons_named_tensor *wanted = &list->items[i];
-        const ons_tensor *found = ons_checkpoint_find(c, wanted->name);
-        ONS_CHECK(found != NULL && ons_type_equal(&found->type, &wanted->tensor.type), ONS_INVALID_DATA,
+/* To every stage in this process that holds it. */
+static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const kept_value *value) {
+    const char *name = ons_graph_value(t->training.full.graph, value->value)->name;
+    const ons_tensor *found = ons_checkpoint_find(c, value->name);
+    for (uint32_t i = 0; i < ons_crew_count(t->crew); ++i) {
+        ons_type type;
+        void *address = ons_machine_find(ons_crew_rank(t->crew, i)->machine, name, &type);
+        if (address == NULL) continue;
+        ONS_CHECK(found != NULL && ons_type_equal(&found->type, &type), ONS_INVALID_DATA,
                   "--resume: the checkpoint in %s has no tensor '%s' of this model's type", t->config->checkpoint,
-                  wanted->name);
-        memcpy((void *)wanted->tensor.data, found->data, (size_t)ons_type_dense_bytes(&found->type));
+                  value->name);
+        memcpy(address, found->data, (size_t)ons_type_dense_bytes(&type));
     }
     return NULL;
 }
 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
     ONS_TRY(check_fits(t, c));
-    named_tensors list = {0};
+    kept_values values = {0};
     ons_arena *names = ons_arena_new();
-    ons_status *status = names == NULL ? ons_status_out_of_memory() : list_tensors(t, names, &list);
-    if (status == NULL) status = load_tensors(t, c, &list);
-    ons_vector_free(&list);
+    ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
+    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, &values.items[i]);
+    ons_vector_free(&values);
     ons_arena_free(names);
     t->step = (int64_t)c->info.step;
     return status;
 }
 
-ons_status *ons_trainer_resume(ons_trainer *t, bool *resumed) {
-    *resumed = false;
-    if (t->config->checkpoint == NULL) return NULL;
+/* Ranks that see different folders would go on from different steps. */
+static ons_status *check_alike(ons_trainer *t, ons_status *status) {
+    if (!t->remote) return status;
+    const ons_transport *transport = t->transports[0];
+    int64_t *steps = calloc(transport->ranks, sizeof *steps);
+    if (steps == NULL && status == NULL) status = ons_status_out_of_memory();
+    status = ons_trainer_meet(t, status, &t->step, steps, sizeof *steps);
+    for (uint32_t i = 1; status == NULL && i < transport->ranks; ++i)
+        if (steps[i] != steps[0])
+            status = ons_status_new(ONS_INVALID_ARGUMENT,
+                                    "--checkpoint %s: rank 0 finds the checkpoint of step %" PRId64
+                                    " there, rank %u that of step %" PRId64
+                                    "; all ranks need the same folder, on a shared file system",
+                                    t->config->checkpoint, steps[0], i, steps[i]);
+    free(steps);
+    return status;
+}
+
+static ons_status *resume(ons_trainer *t, bool *resumed) {
     if (!t->config->resume) {
         ONS_CHECK(
             !ons_checkpoint_exists(t->config->checkpoint), ONS_INVALID_ARGUMENT,
@@ -125,6 +202,11 @@ ons_status *ons_trainer_resume(ons_trainer *t, bool *resumed) {
     return status;
 }
 
+ons_status *ons_trainer_resume(ons_trainer *t, bool *resumed) {
+    *resumed = false;
+    return t->config->checkpoint == NULL ? NULL : check_alike(t, resume(t, resumed));
+}
+
 /* -------------------------------------------------------------------------------------------------------------- export
  */
 
@@ -133,9 +215,9 @@ static ons_status *read_weight(void *context, const char *initialiser, int64_t o
     /* The file has both names of a tied pair, the graph only the second. */
     for (size_t i = 0; i < t->config->ties.count; ++i)
         if (strcmp(t->config->ties.items[i].name, initialiser) == 0) initialiser = t->config->ties.items[i].value;
-    const char *address = ons_crew_find(t->crew, initialiser, NULL);
-    ONS_CHECK(address != NULL, ONS_DEFECT, "'%s' has no place in the arena", initialiser);
-    memcpy(buffer, address + offset, bytes);
+    const char *contents;
+    ONS_TRY(ons_trainer_collect(t, initialiser, NULL, (const void **)&contents));
+    memcpy(buffer, contents + offset, bytes);
     return NULL;
 }
 
@@ -154,9 +236,7 @@ static ons_status *list_changed(ons_trainer *t, const char **names, size_t *coun
     return NULL;
 }
 
-ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
-    path = path == NULL ? t->config->out : path;
-    ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
+static ons_status *save(ons_trainer *t, const char *path) {
     const ons_stage_graph *stage = &t->training.full;
     const char **names = calloc(stage->graph->values.count + t->config->ties.count + 1, sizeof *names);
     if (names == NULL) return ons_status_out_of_memory();
@@ -171,4 +251,12 @@ ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     if (status == NULL) status = ons_export(t->model->file, path, &options);
     free(names);
     return status;
+}
+
+ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
+    path = path == NULL ? t->config->out : path;
+    ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
+    ons_crew_settle_versions(t->crew);
+    ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
+    return ons_trainer_share_failure(t, status);
 }

@@ -115,6 +115,7 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
         .count = t->remote ? 1 : pipeline.stages,
         .transports = t->transports,
         .trace = t->trace,
+        .stop_requested = &t->stop_requested,
     };
     return ons_crew_new(&options, &t->crew);
 }

@@ -197,6 +197,12 @@ ons_status *ons_trainer_step(ons_trainer *trainer, ons_step_report *report);
 /* Whether all steps are done. */
 bool ons_trainer_done(const ons_trainer *trainer);
 
+/* Asks for an end in good order after the step that runs. May be called by any thread, and by a signal handler. With
+ * stages in other processes, a request to one of them ends all of them, after the same step. */
+void ons_trainer_request_stop(ons_trainer *trainer);
+/* Whether no further step should be made: somebody has asked, and where there are other processes they agree. */
+bool ons_trainer_stopping(const ons_trainer *trainer);
+
 typedef struct ons_evaluation {
     int64_t samples;
     double loss;     /* NaN without targets */

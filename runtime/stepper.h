@@ -52,6 +52,7 @@ typedef struct ons_step_result {
     double loss; /* NaN: of another stage */
     double norm; /* NaN where not computed, or of another stage */
     size_t samples;
+    bool stop; /* somebody has asked for an end after this step; not the stepper's to say */
     bool rest; /* the program for what was left of the batch ran last: it has the square sums */
 } ons_step_result;
 

@@ -24,15 +24,17 @@ static const ons_subcommand subcommand = {
 };
 
 static volatile sig_atomic_t interrupted;
+static ons_trainer *_Atomic running;
 
 /* The first one ends the run in good order, a second one at once. */
 static void interrupt(int number) {
     interrupted = 1;
     signal(number, SIG_DFL);
+    if (running != NULL) ons_trainer_request_stop(running);
 }
 
 static ons_status *train(ons_trainer *trainer, bool speaks) {
-    while (!ons_trainer_done(trainer) && !interrupted) {
+    while (!ons_trainer_done(trainer) && !ons_trainer_stopping(trainer)) {
         ons_step_report report;
         ons_status *status = ons_trainer_step(trainer, &report);
         if (status != NULL) return status;
@@ -48,10 +50,11 @@ static ons_status *finish(ons_trainer *trainer) {
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
     snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " steps", s.step, s.steps);
-    if (ons_trainer_done(trainer)) interrupted = 0; /* it came too late to stop anything */
-    if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL)
+    /* It may have come too late to stop anything; or to another process, which has told this one. */
+    interrupted = ons_trainer_stopping(trainer) && !ons_trainer_done(trainer);
+    if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL && s.speaks)
         fprintf(stderr, "onstage: stopped after %s; --resume goes on from here\n", steps);
-    else if (interrupted)
+    else if (status == NULL && interrupted && s.checkpoint == NULL && s.speaks)
         fprintf(stderr, "onstage: stopped after %s%s; with --checkpoint it could go on\n", steps,
                 s.out == NULL ? "" : "; the model is not written");
     /* The model first: it is worth more than the end of a log. */
@@ -90,7 +93,10 @@ int ons_command_train(int argc, char **argv) {
     signal(SIGTERM, interrupt);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));
+    running = trainer;
+    if (interrupted && trainer != NULL) ons_trainer_request_stop(trainer);
     if (code == 0) code = ons_report_failure(run(trainer));
+    running = NULL;
     ons_trainer_free(trainer);
     ons_model_free(model);
     ons_config_free(config);
