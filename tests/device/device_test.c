@@ -24,6 +24,7 @@ static ons_device *open_device(const char *name, int64_t limit) {
     char text[512];
     snprintf(text, sizeof text, "%s", ons_status_get_message(status));
     ons_status_free(status);
+    fprintf(stderr, "not run: no GPU: %s\n", text);
     cr_skip_test("not run: no GPU: %s", text);
     return NULL;
 }

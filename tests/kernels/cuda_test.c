@@ -2,6 +2,7 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,10 @@ static bool is_selected(const ons_operator *op) {
 /* All in one process: a context of its own for every operator would take longer than its kernels. */
 Test(cuda, kernels) {
     const char *why_not = ons_backend_cuda_why_not();
-    if (why_not != NULL) cr_skip_test("%s", why_not);
+    if (why_not != NULL) {
+        fprintf(stderr, "%s\n", why_not); /* Criterion itself says nothing of what it skips */
+        cr_skip_test("%s", why_not);
+    }
     const ons_registry *registry = ons_kernels_registry();
     size_t kernels = 0, cases = 0, failed = 0;
     for (size_t i = 0; i < registry->count; ++i) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What ptxas said of our kernels: none may keep registers in local memory, and all must be there for both kinds of GPU.
+# What ptxas said of our kernels: none may keep registers in local memory, and all must be there for both kinds of GPU. A stack of its
+# own is allowed: the sine of a large number has a small table there.
 #   ptxas_test.sh REPORT...      (none in a build without CUDA: nothing is tested then, and nothing counted)
 set -euo pipefail
 
@@ -12,13 +13,13 @@ fi
 passed=0 failed=0
 # Lines "ARCHITECTURE KERNEL STACK STORES LOADS REGISTERS".
 kernels=$(awk '
-    /Compiling entry function/ { kernel = $6; architecture = $8; gsub("\047", "", kernel); gsub("\047", "", architecture) }
+    /Compiling entry function/ { kernel = $7; architecture = $9; gsub("\047", "", kernel); gsub("\047", "", architecture) }
     /bytes stack frame/ { stack = $1; stores = $5; loads = $9 }
     /Used [0-9]+ registers/ { print architecture, kernel, stack, stores, loads, $5 }
 ' "$@")
 
 while read -r architecture kernel stack stores loads registers; do
-    if ((stack == 0 && stores == 0 && loads == 0)); then
+    if ((stores == 0 && loads == 0)); then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
