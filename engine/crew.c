@@ -10,6 +10,7 @@ typedef struct step_record {
     bool has_loss, has_norm, stop;
     double loss, norm;
     int64_t used_bytes;
+    ons_rank_work work;
 } step_record;
 
 struct ons_crew {
@@ -20,7 +21,8 @@ struct ons_crew {
     ons_device *host;     /* threads that drive the stages: one puts work on its streams and waits for it */
     ons_stream **drivers; /* of each rank; NULL: the caller drives the only one */
     ons_event **done;
-    step_record *records;          /* of all stages */
+    step_record *records; /* of all stages */
+    ons_evaluation_result *evaluations;
     double *squares, *all_squares; /* of the last step, of all stages; NULL: all are in this process, or nobody asks */
     int64_t used_bytes;            /* of all stages, where some are elsewhere; 0: not known yet */
 };
@@ -76,6 +78,7 @@ static ons_status *build_drivers(ons_crew *c) {
 static ons_status *build(ons_crew *c) {
     ONS_TRY(find_loads(c));
     ONS_NEW(c->records, c->arena, c->o.pipeline.stages + 1);
+    ONS_NEW(c->evaluations, c->arena, c->o.pipeline.stages + 1);
     if (c->o.count < c->o.pipeline.stages && c->o.config->log_grad_norms) {
         size_t squares = c->o.training->full.update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
@@ -279,6 +282,7 @@ static void merge_result(step_record *record, const ons_rank *r, ons_step_result
         .norm = r->result.norm,
         .stop = result->stop,
         .used_bytes = ons_machine_used(r->machine),
+        .work = r->work,
     };
     if (record->has_loss) result->loss = record->loss;
     if (record->has_norm) result->norm = record->norm;
@@ -330,15 +334,21 @@ static void evaluate(void *argument, uintptr_t native) {
     if (r->status != NULL && r->transport != NULL) r->transport->fail(r->transport, r->status);
 }
 
+static void merge_evaluation(const ons_evaluation_result *of_stage, ons_evaluation_result *result) {
+    if (!isnan(of_stage->loss)) result->loss = of_stage->loss;
+    if (!isnan(of_stage->accuracy)) result->accuracy = of_stage->accuracy;
+}
+
 ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
     drive(c, evaluate);
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].evaluation;
-    for (uint32_t i = 1; i < c->o.count; ++i) {
-        const ons_evaluation_result *r = &c->ranks[i].evaluation;
-        if (!isnan(r->loss)) result->loss = r->loss;
-        if (!isnan(r->accuracy)) result->accuracy = r->accuracy;
-    }
+    for (uint32_t i = 1; i < c->o.count; ++i) merge_evaluation(&c->ranks[i].evaluation, result);
+    if (c->o.count == c->o.pipeline.stages) return NULL;
+    ons_transport *t = c->ranks[0].transport;
+    ons_evaluation_result own = *result;
+    if (!t->gather(t, &own, c->evaluations, sizeof own)) return t->failure(t);
+    for (uint32_t i = 0; i < c->o.pipeline.stages; ++i) merge_evaluation(&c->evaluations[i], result);
     return NULL;
 }
 
@@ -369,6 +379,8 @@ void ons_crew_settle_versions(ons_crew *c) {
         ons_stepper_rewind(r->stepper);
     }
 }
+
+const ons_rank_work *ons_crew_work(const ons_crew *c, uint32_t stage) { return &c->records[stage].work; }
 
 void *ons_crew_find(const ons_crew *c, const char *name, ons_type *type) {
     for (uint32_t i = 0; i < c->o.count; ++i) {

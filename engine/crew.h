@@ -78,6 +78,9 @@ void *ons_crew_find(const ons_crew *crew, const char *name, ons_type *type);
 /* A square sum of the last step; NaN where another process has it. */
 double ons_crew_square(const ons_crew *crew, const ons_step_result *result, uint32_t index);
 
+/* What a stage, of this or another process, has done until the end of the last step. */
+const ons_rank_work *ons_crew_work(const ons_crew *crew, uint32_t stage);
+
 /* Largest and sum over the stages in this process. */
 typedef struct ons_crew_memory {
     ons_machine_memory sum;

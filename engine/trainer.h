@@ -22,6 +22,7 @@ struct ons_trainer {
     uint32_t transport_count;
     bool remote; /* the other stages are in other processes */
     ons_crew *crew;
+    ons_stage_report *stages; /* of all processes, but for what is measured; NULL: there is no plan */
     ons_rate_schedule schedule;
     int threads;
     int64_t step, steps, steps_per_epoch, validate_every;
@@ -56,7 +57,9 @@ ons_status *ons_trainer_share_failure(ons_trainer *trainer, ons_status *status);
 /* trainer_state.c: checkpoints and export */
 ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 
-/* trainer_stages.c: what the plan says beside what came */
+/* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
+ * other what they have */
+ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
 void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same

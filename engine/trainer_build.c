@@ -84,6 +84,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(build_validation(t));
     ONS_TRY(ons_trainer_choose_crew(t));
     ONS_TRY(ons_crew_start(t->crew));
+    ONS_TRY(ons_trainer_gather_stages(t));
     ONS_TRY(count_steps(t));
     ONS_TRY(compute_digest(t));
     bool resumed;

@@ -4,7 +4,7 @@
 #include "engine/trainer.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
-    return t->lowering.planned ? (int64_t)ons_crew_count(t->crew) : 0;
+    return t->lowering.planned ? (int64_t)t->lowering.pipeline.stages : 0;
 }
 
 static void count_again(const ons_plan_stage *planned, const ons_graph *graph, ons_stage_report *report) {
@@ -19,37 +19,52 @@ static void count_again(const ons_plan_stage *planned, const ons_graph *graph, o
 
 static double share_idle(double busy, double whole) { return whole > busy ? 1 - busy / whole : 0; }
 
-static void measure(const ons_trainer *t, const ons_rank_work *work, ons_stage_report *report) {
-    report->measured_seconds = report->measured_idle = NAN;
-    if (work->samples == 0) return;
-    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / (double)work->samples;
-    report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
-}
-
-ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {
-    ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
-              (long long)index);
-    const ons_rank *rank = ons_crew_rank(t->crew, (uint32_t)index);
+static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
     const ons_plan_stage *planned = &plan->stages[rank->stage];
-    const ons_cut_stage *cut = rank->training.full.stage.cut;
+    const ons_stage_program *program = &rank->training.full.stage;
     ons_machine_memory memory;
     ONS_TRY(ons_machine_predict(rank->machine, &memory));
     double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;
     *report = (ons_stage_report){
         .stage = rank->stage,
-        .first_node = planned->first_node,
         .planned_bytes = planned->memory_bytes,
         .arena_bytes = memory.total,
         .taken_bytes = ons_machine_used(rank->machine),
-        .swapped_values = cut->swap_count,
-        .swapped_bytes = rank->training.full.stage.swapped_bytes,
+        .swapped_values = program->cut->swap_count,
+        .swapped_bytes = program->swapped_bytes,
         .predicted_seconds = planned->seconds - planned->stall_seconds,
     };
-    count_again(planned, cut->graph, report);
+    count_again(planned, program->cut->graph, report);
     double busy = report->predicted_seconds * (double)plan->pipeline.micro_batches + planned->update_seconds * updates;
     report->predicted_idle = share_idle(busy, plan->step_seconds);
-    measure(t, &rank->work, report);
+    return NULL;
+}
+
+ons_status *ons_trainer_gather_stages(ons_trainer *t) {
+    if (!t->lowering.planned) return NULL;
+    uint32_t stages = t->lowering.pipeline.stages, here = ons_crew_count(t->crew);
+    ONS_NEW(t->stages, t->arena, stages);
+    for (uint32_t i = 0; i < here; ++i) {
+        const ons_rank *rank = ons_crew_rank(t->crew, i);
+        ONS_TRY(describe(t, rank, &t->stages[rank->stage]));
+    }
+    if (here == stages) return NULL;
+    ons_transport *transport = ons_crew_rank(t->crew, 0)->transport;
+    const ons_stage_report own = t->stages[ons_crew_rank(t->crew, 0)->stage];
+    return transport->gather(transport, &own, t->stages, sizeof own) ? NULL : transport->failure(transport);
+}
+
+ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {
+    ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
+              (long long)index);
+    const ons_rank_work *work = ons_crew_work(t->crew, (uint32_t)index);
+    *report = t->stages[index];
+    report->first_node = t->lowering.plan.stages[index].first_node;
+    report->measured_seconds = report->measured_idle = NAN;
+    if (work->samples == 0) return NULL;
+    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / (double)work->samples;
+    report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
     return NULL;
 }
 
@@ -57,7 +72,7 @@ void ons_trainer_fill_stages(const ons_trainer *t, ons_trainer_status *status) {
     status->stages = 1;
     status->predicted_step_seconds = status->measured_step_seconds = NAN;
     if (!t->lowering.planned) return;
-    const ons_rank_work *work = &ons_crew_rank(t->crew, 0)->work;
+    const ons_rank_work *work = ons_crew_work(t->crew, 0);
     status->stages = t->lowering.pipeline.stages;
     status->pipeline = ons_pipeline_name(t->lowering.pipeline.kind);
     status->predicted_step_seconds = t->lowering.plan.step_seconds;

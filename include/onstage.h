@@ -261,7 +261,7 @@ typedef struct ons_stage_report {
     double predicted_idle, measured_idle;       /* share of a step in which the stage computes nothing */
 } ons_stage_report;
 
-/* Stages in this process; 0: there is no plan, since one stage keeps everything. */
+/* Stages of the run, in all its processes; 0: there is no plan, since one stage keeps everything. */
 int64_t ons_trainer_stage_count(const ons_trainer *trainer);
 /* `index` from 0. Texts live as long as the trainer. */
 ons_status *ons_trainer_get_stage(const ons_trainer *trainer, int64_t index, ons_stage_report *report);
