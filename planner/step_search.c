@@ -180,7 +180,6 @@ static ons_status *open_seeker(ons_judge *judge, ons_arena *arena, seeker *s) {
     *s = (seeker){.judge = judge, .problem = p, .stages = p->pipeline.stages};
     s->most_nodes = ons_judge_optimised_nodes(judge) + NODE_BUDGET;
     ONS_NEW(s->times, arena, s->stages);
-    ONS_NEW(s->best, arena, (size_t)s->stages + 1);
     ONS_NEW(s->trial, arena, (size_t)s->stages + 1);
     ONS_NEW(s->scratch, arena, ons_step_scratch(&p->pipeline));
     return NULL;
@@ -241,8 +240,11 @@ ons_status *ons_step_gather(ons_judge *judge, const ons_partition *start, ons_ar
 
 ons_status *ons_step_refine(ons_judge *judge, const ons_step_split *from, ons_arena *arena, ons_step_split *refined) {
     seeker s;
+    uint32_t *first;
     ONS_TRY(open_seeker(judge, arena, &s));
-    memcpy(s.best, from->first, ((size_t)s.stages + 1) * sizeof *s.best);
+    ONS_NEW(first, arena, (size_t)s.stages + 1);
+    memcpy(first, from->first, ((size_t)s.stages + 1) * sizeof *first);
+    s.best = first;
     s.seconds = from->estimate;
     bool few = count_splits(&s, FEW_SPLITS) < FEW_SPLITS;
     ONS_TRY(few ? try_everything(&s) : descend(&s));
