@@ -1,4 +1,5 @@
 /* Putting a flight on the streams: parts are cut where something leaves, comes or is waited for. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "runtime/worker_state.h"
@@ -48,11 +49,25 @@ static void record_node(void *context, ons_node_id id, int64_t begin, int64_t en
     ons_trace_record(job->worker->compute_track, &event);
 }
 
+/* The other stages are told at once: what they would get from here is worth nothing, and must bring nothing up to date.
+ */
+static void tell_fault(ons_worker *w, const ons_job *job) {
+    const ons_fault *fault = &w->fault.fault;
+    w->faulty = job->program;
+    if (w->o.transport == NULL) return;
+    const char *node = w->fault.node == ONS_NONE ? "" : ons_graph_node(job->program->cut->graph, w->fault.node)->name;
+    ons_status *status =
+        ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
+                       job->step.step, node, fault->problem, fault->index, fault->value);
+    w->o.transport->fail(w->o.transport, status);
+    ons_status_free(status);
+}
+
 static void run_nodes(void *argument, uintptr_t native) {
     (void)native;
     ons_job *job = argument;
     ons_worker *w = job->worker;
-    if (w->fault.fault.problem != NULL) return;
+    if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) return;
     const ons_run run = {
         .step = &job->step,
         .turn = &job->turn,
@@ -63,7 +78,7 @@ static void run_nodes(void *argument, uintptr_t native) {
     int64_t begin = ons_trace_now();
     ons_program_run_positions(job->program->program, job->first, job->end, &run);
     w->busy.of_part[job->part] += ons_trace_now() - begin;
-    if (w->fault.fault.problem != NULL) w->faulty = job->program;
+    if (w->fault.fault.problem != NULL) tell_fault(w, job);
 }
 
 static void load_data(void *argument, uintptr_t native) {
@@ -97,7 +112,8 @@ static void send_message(void *argument, uintptr_t native) {
     (void)native;
     const ons_job *job = argument;
     int64_t begin = ons_trace_now();
-    (void)job->worker->o.transport->send(job->channel, job->address, job->bytes);
+    if (!job->worker->o.transport->send(job->channel, job->address, job->bytes))
+        atomic_store(&job->worker->cut_off, true);
     record(job, "send", begin);
 }
 
@@ -105,7 +121,8 @@ static void receive_message(void *argument, uintptr_t native) {
     (void)native;
     const ons_job *job = argument;
     int64_t begin = ons_trace_now();
-    (void)job->worker->o.transport->receive(job->channel, job->address, job->bytes);
+    if (!job->worker->o.transport->receive(job->channel, job->address, job->bytes))
+        atomic_store(&job->worker->cut_off, true);
     record(job, "receive", begin);
 }
 

@@ -2,6 +2,8 @@
 #ifndef ONSTAGE_RUNTIME_WORKER_STATE_H
 #define ONSTAGE_RUNTIME_WORKER_STATE_H
 
+#include <stdatomic.h>
+
 #include "base/vector.h"
 #include "device/device.h"
 #include "runtime/worker.h"
@@ -92,6 +94,7 @@ struct ons_worker {
     /* the compute thread's */
     ons_program_fault fault;
     const ons_stage_program *faulty;
+    atomic_bool cut_off; /* a message did not go or come: nothing may run that could have needed it */
     ons_worker_busy busy;
 };
 
