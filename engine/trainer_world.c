@@ -20,7 +20,7 @@ static ons_status *tell_all(const ons_trainer *t, void *mine, size_t bytes) {
     char *all = calloc(world(t)->ranks, bytes + 1);
     if (all == NULL) return ons_status_out_of_memory();
     bool went = world(t)->gather(world(t), mine, all, bytes);
-    if (went) memcpy(mine, all, bytes);
+    if (went && mine != NULL) memcpy(mine, all, bytes);
     free(all);
     return went ? NULL : world(t)->failure(world(t));
 }
