@@ -135,14 +135,27 @@ static uint32_t left_at(const maker *m, ons_value_id value) {
     return 0;
 }
 
-static void mark_message_ends(maker *m, ons_part part) {
-    for (uint32_t i = 0; i < m->cut->send_count; ++i) {
-        const ons_cut_transfer *t = &m->cut->sends[i];
-        if (t->part != part) continue;
-        ons_node_id maker_node = ons_graph_value(m->graph, t->value)->producer;
-        bool here = maker_node != ONS_NONE && part_of(m, maker_node) == part;
-        mark(m, here ? maker_node + 1 : part_begin(m, part), ONS_MARK_SEND, i);
+/* Where a value can be sent. */
+static uint32_t made_at(const maker *m, const ons_cut_transfer *t) {
+    ons_node_id node = ons_graph_value(m->graph, t->value)->producer;
+    bool here = node != ONS_NONE && part_of(m, node) == t->part;
+    return here ? node + 1 : part_begin(m, t->part);
+}
+
+/* Where it is sent: behind those that the other end expects before it. */
+static uint32_t sent_at(const maker *m, uint32_t send) {
+    const ons_cut_transfer *t = &m->cut->sends[send];
+    uint32_t position = made_at(m, t);
+    for (uint32_t i = 0; i < send; ++i) {
+        const ons_cut_transfer *earlier = &m->cut->sends[i];
+        if (earlier->peer == t->peer && earlier->part == t->part) position = larger(position, made_at(m, earlier));
     }
+    return position;
+}
+
+static void mark_message_ends(maker *m, ons_part part) {
+    for (uint32_t i = 0; i < m->cut->send_count; ++i)
+        if (m->cut->sends[i].part == part) mark(m, sent_at(m, i), ONS_MARK_SEND, i);
     for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
         ons_value_id value = m->cut->receives[i].value;
         uint32_t last = m->last_reader[value];

@@ -1,0 +1,256 @@
+/* Random training graphs with random cuts and random decisions, run by workers over the local transport: the bits of
+ * the whole graph in one stage. Memory is poisoned before each step and must be as large as predicted. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/graph_positions.h"
+#include "runtime/verify_stages.h"
+#include "runtime/worker.h"
+#include "tests/graph/cut_random.h"
+#include "tests/pipeline/guarded.h"
+
+enum { STAGES_MAX = 8, STEPS = 3, MICRO_BATCHES_MAX = 6 };
+
+typedef struct stage {
+    ons_machine *machine;
+    ons_stage_program program;
+    ons_transport *transport;
+    ons_worker *worker;
+    ons_flight flight;
+    uint32_t number;
+} stage;
+
+typedef struct pipeline {
+    const cut_random *m;
+    const ons_cut *cut;
+    ons_pipeline kind;
+    uint64_t seed;
+    ons_action_list *actions;
+    uint32_t in_flight[STAGES_MAX];
+    stage stages[STAGES_MAX];
+} pipeline;
+
+/* Weights, states and statistics, by their order in the whole graph. */
+typedef struct outcome {
+    unsigned char *bytes;
+    size_t size;
+} outcome;
+
+static const char *where; /* for messages */
+
+static void ok(ons_status *status) { cr_assert_null(status, "%s: %s", where, ons_status_get_message(status)); }
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static void build_stage(pipeline *p, uint32_t number) {
+    stage *s = &p->stages[number];
+    ons_device *device;
+    ons_value_id kept[CUT_RANDOM_KEPT];
+    const ons_cut_stage *cut = &p->cut->stages[number];
+    for (uint32_t i = 0; i < p->m->kept_count; ++i) kept[i] = cut->value_of[p->m->kept[i]];
+    s->number = number;
+    ok(ons_cpu_device_new(0, false, &device));
+    ok(ons_machine_new(device, p->m->s->registry, 1, &s->machine));
+    const ons_stage_program_options options = {
+        .cut = cut,
+        .registry = p->m->s->registry,
+        .repeats = p->m->c.repeats,
+        .kept = kept,
+        .kept_count = p->m->kept_count,
+        .stage = number,
+        .in_flight = p->in_flight,
+        .micro_batches = p->kind.micro_batches,
+        .versions = 1,
+    };
+    ok(ons_stage_program_make(s->machine, &options, &s->program));
+}
+
+static void verify(const pipeline *p) {
+    const ons_stage_program *programs[STAGES_MAX];
+    for (uint32_t i = 0; i < p->kind.stages; ++i) programs[i] = &p->stages[i].program;
+    const ons_verify_options options = {
+        .stages = p->kind.stages,
+        .programs = programs,
+        .lists = p->actions,
+        .micro_batches = p->kind.micro_batches,
+        .updates = true,
+    };
+    ok(ons_verify_stages(&options));
+}
+
+static void start(pipeline *p) {
+    ons_transport *transports[STAGES_MAX] = {NULL};
+    ok(ons_pipeline_actions(&p->kind, p->m->c.arena, &p->actions));
+    for (uint32_t i = 0; i < p->kind.stages; ++i) p->in_flight[i] = ons_pipeline_load(&p->kind, i).in_flight;
+    for (uint32_t i = 0; i < p->kind.stages; ++i) build_stage(p, i);
+    verify(p);
+    if (p->kind.stages > 1) ok(ons_local_transports_new(p->kind.stages, transports));
+    for (uint32_t i = 0; i < p->kind.stages; ++i) {
+        stage *s = &p->stages[i];
+        const ons_stage_program *programs[] = {&s->program};
+        s->transport = transports[i];
+        ok(ons_machine_start(s->machine));
+        const ons_worker_options options = {
+            .machine = s->machine,
+            .transport = s->transport,
+            .stage = i,
+            .programs = programs,
+            .program_count = 1,
+        };
+        ok(ons_worker_new(&options, &s->worker));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- running
+ */
+
+/* Data of a sample depends on step, micro-batch and name alone. */
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+    const stage *s = context;
+    const ons_graph *graph = s->program.cut->graph;
+    for (size_t i = 0; i < graph->inputs.count; ++i) {
+        ons_value_id id = graph->inputs.items[i];
+        float *data = ons_program_address(s->program.program, id, turn);
+        if (data == NULL || !ons_stage_program_loads(&s->program, id, part)) continue;
+        uint64_t state = s->flight.step.step * 100 + micro_batch;
+        for (const char *c = ons_graph_value(graph, id)->name; *c != '\0'; ++c) state = state * 31 + (unsigned char)*c;
+        for (int64_t k = 0; k < ons_shape_elements(&ons_graph_value(graph, id)->type.shape); ++k)
+            data[k] = (float)(next_random(&state) % 4096) / 2048 - 1;
+    }
+}
+
+static void run_step(pipeline *p, uint64_t number) {
+    for (uint32_t i = 0; i < p->kind.stages; ++i) {
+        stage *s = &p->stages[i];
+        ok(guarded_poison(s->machine));
+        s->flight = (ons_flight){
+            .program = &s->program,
+            .actions = p->actions[i],
+            .micro_batches = p->kind.micro_batches,
+            .begins = true,
+            .updates = true,
+            .step = {.seed = 7,
+                     .step = number,
+                     .learning_rate = 0.01F,
+                     .counted_targets = 10,
+                     .sample_share = 1.0 / p->kind.micro_batches},
+            .update = number,
+            .load = load,
+            .context = s,
+        };
+    }
+    for (uint32_t i = 0; i < p->kind.stages; ++i) ok(ons_worker_launch(p->stages[i].worker, &p->stages[i].flight));
+    for (uint32_t i = 0; i < p->kind.stages; ++i) {
+        ons_program_fault fault;
+        const ons_stage_program *faulty;
+        ok(ons_worker_wait(p->stages[i].worker, &fault, &faulty));
+        cr_assert_null(fault.fault.problem, "%s: %s", where, fault.fault.problem);
+    }
+}
+
+/* Every stage's copy must be the same. */
+static void collect(const pipeline *p, outcome *o) {
+    const ons_graph *graph = p->m->s->graph;
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *v = ons_graph_value(graph, id);
+        const void *first = NULL;
+        size_t bytes = (size_t)ons_type_dense_bytes(&v->type);
+        if (v->producer != ONS_NONE || v->kind == ONS_CONSTANT || !ons_is_held(v)) continue;
+        for (uint32_t i = 0; i < p->kind.stages; ++i) {
+            const void *data = ons_machine_find(p->stages[i].machine, v->name, NULL);
+            if (data == NULL) continue;
+            cr_assert(first == NULL || memcmp(first, data, bytes) == 0, "%s: '%s' of stage %u differs from another's",
+                      where, v->name, i);
+            first = data;
+        }
+        if (first == NULL) continue;
+        o->bytes = realloc(o->bytes, o->size + bytes + 1);
+        memcpy(o->bytes + o->size, first, bytes);
+        o->size += bytes;
+    }
+}
+
+static outcome run(pipeline *p) {
+    outcome o = {NULL, 0};
+    start(p);
+    for (uint64_t step = 1; step <= STEPS; ++step) run_step(p, step);
+    collect(p, &o);
+    for (uint32_t i = 0; i < p->kind.stages; ++i) {
+        stage *s = &p->stages[i];
+        ok(guarded_check(s->machine));
+        ons_worker_free(s->worker);
+        ons_machine_free(s->machine);
+        ons_stage_program_free(&s->program);
+    }
+    for (uint32_t i = 0; i < p->kind.stages; ++i)
+        if (p->stages[i].transport != NULL) p->stages[i].transport->free(p->stages[i].transport);
+    return o;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- cases
+ */
+
+static outcome run_whole(cut_random *m, ons_cut_options options, uint32_t micro_batches) {
+    ons_cut cut;
+    options.stages = 1;
+    memset(m->c.stage_of_node, 0, m->c.graph->nodes.count * sizeof *m->c.stage_of_node);
+    ok(ons_cut_make(&options, &cut));
+    pipeline p = {.m = m, .cut = &cut, .kind = {ONS_PIPELINE_1F1B, 1, micro_batches}};
+    outcome o = run(&p);
+    ons_cut_free(&cut);
+    return o;
+}
+
+static outcome run_cut(cut_random *m, ons_cut_options options, const ons_pipeline *kind) {
+    ons_cut plain, cut;
+    options.stages = kind->stages;
+    cut_random_choose_stages(m, kind->stages);
+    ok(ons_cut_make(&options, &plain));
+    m->c.reliefs = (cut_reliefs)cut_case_random(&m->c, 3);
+    if (cut_case_random(&m->c, 4) > 0) cut_case_decide(&m->c, &plain, 1 + cut_case_random(&m->c, 3), &options);
+    ons_cut_free(&plain);
+    ok(ons_cut_make(&options, &cut));
+    pipeline p = {.m = m, .cut = &cut, .kind = *kind};
+    outcome o = run(&p);
+    ons_cut_free(&cut);
+    return o;
+}
+
+static void try_graph(uint64_t seed) {
+    char text[64];
+    cut_random m = cut_random_open(seed);
+    uint32_t micro_batches = m.c.repeats ? 2 + cut_case_random(&m.c, MICRO_BATCHES_MAX - 1) : 1;
+    const ons_cut_options options = {
+        .whole = m.s->graph,
+        .registry = m.s->registry,
+        .repeats = m.c.repeats,
+        .stage_of_node = m.c.stage_of_node,
+        .kept = m.kept,
+        .kept_count = m.kept_count,
+    };
+    snprintf(text, sizeof text, "seed %llu, whole", (unsigned long long)seed);
+    where = text;
+    outcome whole = run_whole(&m, options, micro_batches);
+    for (int round = 0; round < 2; ++round) {
+        const ons_pipeline kind = {round == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B,
+                                   1 + cut_case_random(&m.c, STAGES_MAX), micro_batches};
+        snprintf(text, sizeof text, "seed %llu, %u stages, %s", (unsigned long long)seed, kind.stages,
+                 ons_pipeline_name(kind.kind));
+        outcome cut = run_cut(&m, options, &kind);
+        cr_assert(whole.size == cut.size && memcmp(whole.bytes, cut.bytes, whole.size) == 0, "%s: bits differ", where);
+        free(cut.bytes);
+    }
+    free(whole.bytes);
+    cut_random_close(&m);
+}
+
+/* ONSTAGE_TEST_SEEDS=A:B tries those instead. */
+Test(random, cuts_have_the_bits_of_the_whole_graph) {
+    unsigned long long first = 1, last = 60;
+    const char *seeds = getenv("ONSTAGE_TEST_SEEDS");
+    if (seeds != NULL) cr_assert_eq(sscanf(seeds, "%llu:%llu", &first, &last), 2);
+    for (uint64_t seed = first; seed <= last; ++seed) try_graph(seed);
+}
