@@ -56,6 +56,18 @@ all_gone() {
     fail "processes are left $((i / 10)) seconds after a kill: $(tr '\n' ' ' <"$work/left")"
 }
 
+# Waits for the run; sets status. Open MPI's mpirun can hang where a rank dies while it starts: it is helped then.
+end_job() {
+    local i
+    for ((i = 0; i < 300; ++i)); do
+        kill -0 "$job" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL "$job" 2>/dev/null
+    wait "$job" 2>/dev/null
+    status=$?
+}
+
 done=0
 for ((i = 0; done < kills; ++i)); do
     ((i < 20 * kills)) || fail "the run is over too soon: $done of $kills kills"
@@ -65,8 +77,7 @@ for ((i = 0; done < kills; ++i)); do
     mapfile -t victims < <(echo "$job"; pgrep -f -- "^$onstage train .*--checkpoint $work/c ")
     victim=${victims[RANDOM % ${#victims[@]}]}
     kill -KILL "$victim" 2>/dev/null && done=$((done + 1))
-    wait "$job" 2>/dev/null
-    status=$?
+    end_job
     all_gone
     # A kill that came too late: the run has ended well. It starts anew.
     ((status != 0)) || rm -rf "$work/c" "$work/killed.onnx"
