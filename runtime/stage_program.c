@@ -67,6 +67,47 @@ static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
     return larger(1, smaller((saved ? own : 1) + ahead, m->o->micro_batches));
 }
 
+static int64_t bytes_of(const maker *m, ons_value_id value) {
+    return value == ONS_NONE ? 0 : ons_registry_type_bytes(m->o->registry, &ons_graph_value(m->graph, value)->type);
+}
+
+/* Bytes that a node reads and writes: how long it takes, as far as memory is what it waits for. */
+static int64_t touched_bytes(const maker *m, ons_node_id id) {
+    const ons_node *node = ons_graph_node(m->graph, id);
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < node->input_count; ++i) bytes += bytes_of(m, node->inputs[i]);
+    for (uint32_t i = 0; i < node->output_count; ++i) bytes += bytes_of(m, node->outputs[i]);
+    return bytes;
+}
+
+static int compare_swaps(const void *left, const void *right, void *swaps) {
+    uint32_t a = ((const ons_cut_swap *)swaps)[*(const uint32_t *)left].out_after;
+    uint32_t b = ((const ons_cut_swap *)swaps)[*(const uint32_t *)right].out_after;
+    if (a != b) return a < b ? -1 : 1;
+    return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
+}
+
+/* The place of what is copied to the host is kept about as long as the copy takes, one behind the other, so that the
+ * next value does not wait for it: as many nodes as touch what the copies read and write. Nothing is known of times
+ * here: a guess that is too short makes the stage wait, one that is too long takes memory. */
+static ons_status *hold_copies(maker *m) {
+    uint32_t *order, end = m->cut->end[ONS_PART_FORWARD], position = part_begin(m, ONS_PART_FORWARD);
+    ONS_NEW(order, m->r->arena, m->cut->swap_count + 1);
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) order[i] = i;
+    qsort_r(order, m->cut->swap_count, sizeof *order, compare_swaps, m->cut->swaps);
+    double touched = 0, copied = 0; /* by the nodes before `position`; by the copies, on the same scale */
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        const ons_cut_swap *swap = &m->cut->swaps[order[i]];
+        for (; position <= swap->out_after; ++position) touched += (double)touched_bytes(m, position);
+        copied = (copied > touched ? copied : touched) + 2 * (double)bytes_of(m, swap->value);
+        uint32_t until = position;
+        for (double reached = touched; until < end && reached < copied; ++until)
+            reached += (double)touched_bytes(m, until);
+        m->stays[swap->value] = larger(m->stays[swap->value], until);
+    }
+    return NULL;
+}
+
 static ons_status *find_lifetimes(maker *m) {
     ons_arena *arena = m->r->arena;
     size_t values = m->graph->values.count + 1;
@@ -95,9 +136,8 @@ static ons_status *find_lifetimes(maker *m) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
         m->arrives[swap->back] = swap->in_before;
-        m->stays[swap->value] = larger(m->stays[swap->value], m->cut->end[ONS_PART_FORWARD]);
     }
-    return NULL;
+    return hold_copies(m);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- marks
@@ -164,10 +204,44 @@ static void mark_message_ends(maker *m, ons_part part) {
     }
 }
 
+typedef struct extent {
+    int64_t first, end;
+} extent;
+
+static extent extent_of(const ons_program *program, ons_buffer_id buffer) {
+    int64_t offset = ons_program_layout(program)->offsets[buffer];
+    return (extent){offset, offset + ons_arena_align(ons_program_liveness(program)->buffers[buffer].bytes)};
+}
+
+/* Where in the forward part something is first put over a value that is on its way to the host. */
+static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
+    const ons_liveness *l = ons_program_liveness(m->r->program);
+    ons_buffer_id buffer = l->buffer_of_value[swap->value];
+    uint32_t begin = copy_begin(m, swap), end = m->cut->end[ONS_PART_FORWARD], position = ONS_NO_POSITION;
+    if (m->rings[swap->value] > 0) return position; /* its place is given back when it is gone */
+    extent own = extent_of(m->r->program, buffer);
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        if (l->buffers[i].persistent || l->buffers[i].first < begin || l->buffers[i].first >= end) continue;
+        extent other = extent_of(m->r->program, i);
+        if (other.end > own.first && other.first < own.end) position = smaller(position, l->buffers[i].first);
+    }
+    for (ons_node_id id = begin; id < end && id < position; ++id) {
+        const ons_node *node = ons_graph_node(m->graph, id);
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer)
+                position = smaller(position, id);
+    }
+    return position;
+}
+
 static void mark_copies(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
-        if (part == ONS_PART_FORWARD) mark(m, copy_begin(m, swap), ONS_MARK_OUT, i);
+        if (part == ONS_PART_FORWARD) {
+            uint32_t taken = taken_again(m, swap);
+            mark(m, copy_begin(m, swap), ONS_MARK_OUT, i);
+            if (taken != ONS_NO_POSITION) mark(m, taken, ONS_MARK_GONE, i);
+        }
         if (part != ONS_PART_BACKWARD) continue;
         mark(m, swap->in_before, ONS_MARK_IN, i);
         mark(m, m->first_reader[swap->back], ONS_MARK_BACK, i);
@@ -175,7 +249,7 @@ static void mark_copies(maker *m, ons_part part) {
 }
 
 static ons_status *place_marks(maker *m) {
-    size_t most = m->cut->send_count + 2 * (size_t)m->cut->receive_count + 3 * (size_t)m->cut->swap_count;
+    size_t most = m->cut->send_count + 2 * (size_t)m->cut->receive_count + 4 * (size_t)m->cut->swap_count;
     ONS_NEW(m->r->marks, m->r->arena, most + 1);
     for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) {
         uint32_t first = m->mark_count;
@@ -188,15 +262,6 @@ static ons_status *place_marks(maker *m) {
 
 /* ---------------------------------------------------------------------------------------------------------- departures
  */
-
-typedef struct extent {
-    int64_t first, end;
-} extent;
-
-static extent extent_of(const ons_program *program, ons_buffer_id buffer) {
-    int64_t offset = ons_program_layout(program)->offsets[buffer];
-    return (extent){offset, offset + ons_arena_align(ons_program_liveness(program)->buffers[buffer].bytes)};
-}
 
 static void note_conflict(const maker *m, ons_departure *d, uint32_t position) {
     uint32_t *conflict = &d->conflict[part_of(m, position)];

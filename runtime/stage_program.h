@@ -1,9 +1,9 @@
 /* One stage's share of a training graph, ready to run: its program, and the places in it where something leaves the
  * device, comes to it, or is waited for.
  *
- * What leaves (a message, a copy to the host) is read by others while the stage goes on. Its bytes stay until the next
- * part; in that and later parts the stage waits where something new would be put in their place, which the layout tells
- * beforehand: ons_departure.
+ * What leaves (a message, a copy to the host) is read by others while the stage goes on. The bytes of a message stay
+ * until the next part, those of a copy about as long as it takes; from there on the stage waits where something new
+ * would be put in their place, which the layout tells beforehand: ons_departure.
  */
 #ifndef ONSTAGE_RUNTIME_STAGE_PROGRAM_H
 #define ONSTAGE_RUNTIME_STAGE_PROGRAM_H
@@ -16,6 +16,7 @@ typedef enum ons_mark_kind {
     ONS_MARK_SEND,    /* what send `index` sends is there */
     ONS_MARK_OUT,     /* swap `index` may be copied to the host */
     ONS_MARK_RELEASE, /* what receive `index` brought is read for the last time: its place is free */
+    ONS_MARK_GONE,    /* something is put where swap `index` lay: its copy to the host must have ended */
     ONS_MARK_IN,      /* the copy back of swap `index` may start */
     ONS_MARK_AWAIT,   /* what receive `index` brings is read */
     ONS_MARK_BACK,    /* what swap `index` brings back is read */

@@ -274,6 +274,7 @@ static ons_status *play_mark(memory *m) {
     switch (m->step->mark) {
     case ONS_MARK_SEND: return lend(m, index, cut->sends[index].value);
     case ONS_MARK_OUT: return lend(m, cut->send_count + index, cut->swaps[index].value);
+    case ONS_MARK_GONE: return NULL; /* a wait among the steps */
     case ONS_MARK_IN: value = cut->swaps[index].back; return put(m, where(m, value), coming, value);
     case ONS_MARK_BACK:
         value = cut->swaps[index].back;

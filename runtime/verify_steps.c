@@ -62,7 +62,19 @@ static uint32_t next_wait(const lister *l, size_t before, ons_part part, uint32_
     return next;
 }
 
+/* What has left in this part must be gone before the part ends; it is forgotten. */
+static ons_status *await_departure(lister *l, uint32_t departure, uint32_t micro_batch) {
+    for (size_t i = l->leaving.count; i-- > 0;) {
+        leaving *each = &l->leaving.items[i];
+        if (each->departure != departure || each->micro_batch != micro_batch) continue;
+        memmove(each, each + 1, (--l->leaving.count - i) * sizeof *each);
+        return add_wait(l, departure);
+    }
+    return NULL;
+}
+
 static ons_status *add_mark(lister *l, const ons_mark *mark, ons_part part, uint32_t micro_batch) {
+    if (mark->kind == ONS_MARK_GONE) return await_departure(l, l->s->cut->send_count + mark->index, micro_batch);
     ONS_PUSH(l->steps, (ons_verify_step){.kind = ONS_VERIFY_MARK,
                                          .mark = mark->kind,
                                          .part = part,

@@ -350,10 +350,22 @@ static uint32_t collect_waits(const flight *x, ons_part part, uint32_t micro_bat
     return count;
 }
 
+/* What has left in this part must be gone before the part ends; it is forgotten. */
+static void await_departure(const flight *x, uint32_t departure, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    for (uint32_t i = w->pending_count; i-- > 0;) {
+        if (w->pending[i].departure != departure || w->pending[i].micro_batch != micro_batch) continue;
+        w->device->stream_wait(w->compute, w->pending[i].event);
+        memmove(w->pending + i, w->pending + i + 1, (--w->pending_count - i) * sizeof *w->pending);
+        return;
+    }
+}
+
 static ons_status *carry_out(const flight *x, const ons_mark *mark, uint32_t micro_batch) {
     switch (mark->kind) {
     case ONS_MARK_SEND: return send_value(x, mark->index, micro_batch);
     case ONS_MARK_OUT: return copy_out(x, mark->index, micro_batch);
+    case ONS_MARK_GONE: await_departure(x, x->cut->send_count + mark->index, micro_batch); return NULL;
     case ONS_MARK_RELEASE: return release_value(x, mark->index, micro_batch);
     case ONS_MARK_IN: return copy_in(x, mark->index, micro_batch);
     case ONS_MARK_AWAIT: await_value(x, mark->index, micro_batch); return NULL;

@@ -106,15 +106,19 @@ static bool leave_no_place(flight *f, uint32_t stage) {
     return true;
 }
 
-static bool drop_mark(flight *f, uint32_t stage) {
+/* Of the marks that are, or are not, waits for a copy whose place is taken. */
+static bool drop_one(flight *f, uint32_t stage, bool gone) {
     ons_stage_program *s = &f->programs[stage];
-    uint32_t marks = s->mark_end[ONS_PART_END];
-    if (marks == 0) return false;
-    uint32_t at = draw(f, marks);
+    uint32_t marks = s->mark_end[ONS_PART_END], at = marks == 0 ? 0 : draw(f, marks), tried = 0;
+    for (; tried < marks && (s->marks[at].kind == ONS_MARK_GONE) != gone; ++tried) at = (at + 1) % marks;
+    if (tried == marks) return false;
     memmove(s->marks + at, s->marks + at + 1, (marks - at - 1) * sizeof *s->marks);
     for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) s->mark_end[part] -= at < s->mark_end[part];
     return true;
 }
+
+static bool drop_mark(flight *f, uint32_t stage) { return drop_one(f, stage, false); }
+static bool drop_wait(flight *f, uint32_t stage) { return drop_one(f, stage, true); }
 
 /* The first mark of this kind in the part gets the position. */
 static ons_mark *find_mark(flight *f, uint32_t stage, ons_mark_kind kind, ons_part part) {
@@ -184,6 +188,7 @@ static const struct damage {
     {"sends in another order", swap_sends, "receives"},
     {"no place for a message", leave_no_place, "no place"},
     {"a dropped mark", drop_mark, "marks"},
+    {"a dropped wait for a copy", drop_wait, "on its way"},
     {"a value that leaves before it is made", send_early, "is not there"},
     {"a place given back too early", release_early, NULL},
     {"an update before the last gradient", update_early, "does not follow"},
