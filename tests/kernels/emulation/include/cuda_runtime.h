@@ -1,8 +1,9 @@
-/* A GPU of one multiprocessor, emulated: what the .cu files of kernels/ need of the CUDA runtime, for the host's compiler.
+/* A GPU of one multiprocessor, emulated: what the .cu files of kernels/ need of the CUDA runtime, for the host's
+ * compiler.
  *
- * Blocks run one after the other; the threads of a block are fibers that change at barriers and shuffles alone, from the first
- * to the last or, in every second block, from the last to the first, so that a missing barrier shows as other bits. A barrier
- * that not all threads reach ends the program with a message. It is slow, and says nothing about speed.
+ * Blocks run one after the other; the threads of a block are fibers that change at barriers and shuffles alone, from
+ * the first to the last or, in every second block, from the last to the first, so that a missing barrier shows as other
+ * bits. A barrier that not all threads reach ends the program with a message. It is slow, and says nothing about speed.
  */
 #ifndef ONSTAGE_TESTS_KERNELS_EMULATION_CUDA_RUNTIME_H
 #define ONSTAGE_TESTS_KERNELS_EMULATION_CUDA_RUNTIME_H
