@@ -30,6 +30,7 @@ static ons_trainer *_Atomic running;
 static void interrupt(int number) {
     interrupted = 1;
     signal(number, SIG_DFL);
+    /* It stores a flag, and says so in its contract. NOLINTNEXTLINE(bugprone-signal-handler) */
     if (running != NULL) ons_trainer_request_stop(running);
 }
 
