@@ -340,6 +340,7 @@ static void merge_evaluation(const ons_evaluation_result *of_stage, ons_evaluati
 }
 
 ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
+    ons_crew_settle_versions(c); /* inference graphs know of one version */
     drive(c, evaluate);
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].evaluation;

@@ -82,6 +82,24 @@ ParameterizedTest(setting *param, validation, stages) {
 }
 
 /* A target out of range stops the validation of all stages, with one message. */
+/* With weights of several versions it is the newest that are validated: the same as after they were read. */
+Test(validation, newest_weights_of_an_asynchronous_pipeline) {
+    const setting s = {"mlp", "0:16", 3, 2, "pipedream-async"};
+    run r = prepare(&s, s.stages);
+    set(&r, "batch", "15"); /* three updates a step, two versions: the newest moves from place to place */
+    run_open(&r);
+    for (int i = 0; i < STEPS; ++i) {
+        double loss = run_step(&r).validation_loss;
+        float bias[10];
+        ons_evaluation again;
+        must(ons_trainer_read(r.trainer, "fc3.bias", bias, 10));
+        must(ons_trainer_evaluate(r.trainer, &again));
+        cr_assert(isfinite(loss) && loss == again.loss, "step %d: %.17g, of the newest weights %.17g", i + 1, loss,
+                  again.loss);
+    }
+    run_close(&r);
+}
+
 Test(validation, stage_fails) {
     const setting s = {"mlp", "", 2, 3, "1f1b"};
     array input = read_npy("tests/golden/mlp/input.npy"), target = read_npy("tests/golden/mlp/target.npy");
