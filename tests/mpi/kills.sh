@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# kills.sh [KILLS [SEED]]: a run over processes that is killed again and again (a random rank, or mpirun itself, at a
-# random time, also while it starts or writes a checkpoint) and resumed ends with the bits of one that was left alone.
-# Some resumes are by another number of stages, or by threads of one process.
+# kills.sh [KILLS [SEED [PIPELINE]]] (SEED -: a random one): a run over processes that is killed again and again (a
+# random rank, or mpirun itself, at a random time, also while it starts or writes a checkpoint) and resumed ends with the
+# bits of one that was left alone. Some resumes are by another number of stages, or by threads of one process. With
+# pipedream-async the number of stages decides the numbers, so it stays the same.
 
 onstage=$PWD/tools/onstage
 golden=$PWD/tests/golden/cnn_dynamic
 kills=${1:-8}
-seed=${2:-$RANDOM}
+seed=${2:--}
+[[ $seed != - ]] || seed=$RANDOM
+pipeline=${3:-1f1b}
 RANDOM=$seed
 echo "seed $seed"
 # Open MPI puts sockets there: the path must be short.
@@ -21,8 +24,10 @@ mpirun=(mpirun --oversubscribe --bind-to none --mca btl "self,vader")
 steps=$((200 + 12 * kills)) every=3
 
 command=("$onstage" train "$golden/model.onnx" --input "image=$golden/input.npy" --target "$golden/target.npy"
-    --loss cross_entropy --batch 8 --micro-batches 2 --optimizer adamw --lr 0.01 --threads 1 --seed 7
-    --shuffle --steps "$steps")
+    --loss cross_entropy --batch 8 --micro-batches 4 --optimizer adamw --lr 0.01 --threads 1 --seed 7
+    --shuffle --steps "$steps" --pipeline "$pipeline")
+alone=("${command[@]}")
+[[ $pipeline != pipedream-async ]] || alone+=(--stages 3 --transport local)
 
 fail() {
     echo "FAILED  $*"
@@ -30,13 +35,14 @@ fail() {
     exit 1
 }
 
-"${command[@]}" --out "$work/whole.onnx" >"$work/stdout" 2>"$work/stderr" || fail "the run that is left alone"
+"${alone[@]}" --out "$work/whole.onnx" >"$work/stdout" 2>"$work/stderr" || fail "the run that is left alone"
 
 killed=("${command[@]}" --checkpoint "$work/c" --checkpoint-every "$every" --resume --out "$work/killed.onnx")
 
 # Starts a run with 2 to 4 stages, mostly over processes; sets job.
 start() {
     local stages=$((RANDOM % 3 + 2))
+    [[ $pipeline != pipedream-async ]] || stages=3
     if ((RANDOM % 4 == 0)); then
         "${killed[@]}" --stages "$stages" --transport local >"$work/stdout" 2>"$work/stderr" </dev/null &
     else

@@ -10,6 +10,7 @@
 #include "engine/crew.h"
 #include "planner/graph_positions.h"
 #include "tests/graph/cut_case.h"
+#include "tests/pipeline/delayed_course.h"
 #include "tests/pipeline/guarded.h"
 
 typedef struct trial {
@@ -25,6 +26,7 @@ typedef struct trial {
     uint64_t seed;
     ons_transport **transports; /* of each stage; NULL: there is one */
     ons_crew *crew;
+    delayed_course *delayed; /* instead of the crew */
 } trial;
 
 const char *pipeline_relief_name(pipeline_relief relief) {
@@ -95,7 +97,7 @@ static ons_status *configure(trial *t) {
 /* -------------------------------------------------------------------------------------------------------------- graphs
  */
 
-static bool repeats(const trial *t) { return t->batching.micro_batches > 1; }
+static bool repeats(const trial *t) { return t->batching.micro_batches > 1 && t->s->kind != ONS_PIPELINE_PIPEDREAM; }
 
 static ons_status *build_course(trial *t) {
     char path[512];
@@ -171,10 +173,14 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
     return NULL;
 }
 
+static int threads_of(const trial *t) { return t->s->threads > 0 ? (int)t->s->threads : 1; }
+
+static ons_status *build_delayed(trial *t) {
+    ONS_TRY(delayed_course_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
+    return delayed_course_follow(t->delayed, &t->course.full_cut, &t->course.rest_cut);
+}
+
 static ons_status *build_crew(trial *t) {
-    ONS_TRY(choose_stages(t));
-    ONS_TRY(cut_graph(t, &t->course.full, &t->course.full_cut));
-    ONS_TRY(cut_graph(t, &t->course.rest, &t->course.rest_cut));
     ons_crew_options options = {
         .model = t->model,
         .config = t->config,
@@ -182,7 +188,7 @@ static ons_status *build_crew(trial *t) {
         .validation = &t->validation,
         .pipeline = {t->s->kind, t->s->stages, (uint32_t)t->batching.micro_batches},
         .batching = t->batching,
-        .threads = t->s->threads > 0 ? (int)t->s->threads : 1,
+        .threads = threads_of(t),
         .count = t->s->stages,
     };
     if (t->s->stages > 1) {
@@ -199,7 +205,19 @@ static ons_status *build_crew(trial *t) {
  */
 
 static ons_status *poison(const trial *t) {
+    if (t->delayed != NULL) return NULL;
     for (uint32_t i = 0; i < t->s->stages; ++i) ONS_TRY(guarded_poison(ons_crew_rank(t->crew, i)->machine));
+    return NULL;
+}
+
+static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
+    static const double rate = 0.01;
+    pipeline_record *r = t->r;
+    if (t->delayed != NULL)
+        return delayed_course_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
+    ONS_TRY(ons_crew_step(t->crew, index + 1, rate, index + 1 == r->steps, result));
+    r->losses[index] = result->loss;
+    r->norms[index] = result->norm;
     return NULL;
 }
 
@@ -214,22 +232,28 @@ static ons_status *run_steps(trial *t) {
     for (uint32_t i = 0; i < r->steps; ++i) {
         ons_step_result result;
         ONS_TRY(poison(t));
-        ONS_TRY(ons_crew_step(t->crew, i + 1, 0.01, i + 1 == r->steps, &result));
-        r->losses[i] = result.loss;
-        r->norms[i] = result.norm;
+        ONS_TRY(run_step(t, i, &result));
         for (uint32_t k = 0; t->course.full.squares != NULL && k < trained; ++k)
-            r->squares[(size_t)i * trained + k] = ons_crew_square(t->crew, &result, k);
-        ONS_CHECK(!isnan(result.loss), ONS_DEFECT, "step %u: the loss is no number", i + 1);
+            r->squares[(size_t)i * trained + k] =
+                t->delayed != NULL ? delayed_course_square(t->delayed, k) : ons_crew_square(t->crew, &result, k);
+        ONS_CHECK(!isnan(r->losses[i]), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }
+    if (t->crew != NULL) ons_crew_settle_versions(t->crew);
     return NULL;
+}
+
+static uint32_t machine_count(const trial *t) { return t->delayed != NULL ? 1 : t->s->stages; }
+
+static const ons_machine *machine_of(const trial *t, uint32_t index) {
+    return t->delayed != NULL ? delayed_course_machine(t->delayed) : ons_crew_rank(t->crew, index)->machine;
 }
 
 /* Every stage's copy of a value must be the same. */
 static ons_status *keep_value(trial *t, const char *name) {
     struct pipeline_value *kept = NULL;
-    for (uint32_t i = 0; i < t->s->stages; ++i) {
+    for (uint32_t i = 0; i < machine_count(t); ++i) {
         ons_type type;
-        const void *data = ons_machine_find(ons_crew_rank(t->crew, i)->machine, name, &type);
+        const void *data = ons_machine_find(machine_of(t, i), name, &type);
         if (data == NULL) continue;
         size_t bytes = (size_t)ons_type_dense_bytes(&type);
         if (kept == NULL) {
@@ -257,8 +281,8 @@ static ons_status *keep_values(trial *t) {
 }
 
 static ons_status *check_memory(trial *t) {
-    for (uint32_t i = 0; i < t->s->stages; ++i) {
-        const ons_machine *machine = ons_crew_rank(t->crew, i)->machine;
+    for (uint32_t i = 0; i < machine_count(t); ++i) {
+        const ons_machine *machine = machine_of(t, i);
         ONS_TRY_AT(guarded_check(machine), "stage %u", i);
         t->r->memory += ons_machine_used(machine);
     }
@@ -268,7 +292,10 @@ static ons_status *check_memory(trial *t) {
 static ons_status *run(trial *t) {
     ONS_TRY(configure(t));
     ONS_TRY(build_course(t));
-    ONS_TRY(build_crew(t));
+    ONS_TRY(choose_stages(t));
+    ONS_TRY(cut_graph(t, &t->course.full, &t->course.full_cut));
+    ONS_TRY(cut_graph(t, &t->course.rest, &t->course.rest_cut));
+    ONS_TRY(t->s->delayed ? build_delayed(t) : build_crew(t));
     ONS_TRY(run_steps(t));
     ONS_TRY(keep_values(t));
     return check_memory(t);
@@ -281,6 +308,7 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     t.choice.random = setting->seed;
     ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
     ons_crew_free(t.crew);
+    delayed_course_free(t.delayed);
     for (uint32_t i = 0; t.transports != NULL && i < setting->stages; ++i)
         if (t.transports[i] != NULL) t.transports[i]->free(t.transports[i]);
     ons_course_free(&t.course);

@@ -27,6 +27,7 @@ typedef struct pipeline_setting {
     pipeline_relief relief;
     uint32_t one_in; /* a decision for one in so many values; 0: all of them */
     bool scattered;  /* nodes anywhere, not only intervals of them */
+    bool delayed;    /* ONS_PIPELINE_PIPEDREAM, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
     /* Called before the first step, where the run is ready to start. NULL: nothing. */
     void (*look)(void *context, const struct ons_crew *crew, const ons_pipeline *pipeline);

@@ -1,5 +1,6 @@
 /* Random training graphs with random cuts and random decisions, run by workers over the local transport: the bits of
- * the whole graph in one stage. Memory is poisoned before each step and must be as large as predicted. */
+ * the whole graph in one stage, and asynchronously those of sequential training with delayed gradients. Memory is
+ * poisoned before each step and must be as large as predicted. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "runtime/verify_stages.h"
 #include "runtime/worker.h"
 #include "tests/graph/cut_random.h"
+#include "tests/pipeline/delayed.h"
 #include "tests/pipeline/guarded.h"
 
 enum { STAGES_MAX = 8, STEPS = 3, MICRO_BATCHES_MAX = 6 };
@@ -20,6 +22,11 @@ typedef struct stage {
     ons_worker *worker;
     ons_flight flight;
     uint32_t number;
+    /* asynchronous: what the weights of micro-batches in flight were when they went forward */
+    uint64_t weights_of[MICRO_BATCHES_MAX];
+    bool flying[MICRO_BATCHES_MAX];
+    uint32_t live; /* different ones at once, at most */
+    bool changed;  /* a backward part has found others than its forward part */
 } stage;
 
 typedef struct pipeline {
@@ -39,6 +46,8 @@ typedef struct outcome {
 } outcome;
 
 static const char *where; /* for messages */
+
+static bool is_asynchronous(const pipeline *p) { return ons_pipeline_is_asynchronous(&p->kind); }
 
 static void ok(ons_status *status) { cr_assert_null(status, "%s: %s", where, ons_status_get_message(status)); }
 
@@ -63,7 +72,7 @@ static void build_stage(pipeline *p, uint32_t number) {
         .stage = number,
         .in_flight = p->in_flight,
         .micro_batches = p->kind.micro_batches,
-        .versions = 1,
+        .versions = ons_pipeline_load(&p->kind, number).versions,
     };
     ok(ons_stage_program_make(s->machine, &options, &s->program));
 }
@@ -77,6 +86,7 @@ static void verify(const pipeline *p) {
         .lists = p->actions,
         .micro_batches = p->kind.micro_batches,
         .updates = true,
+        .asynchronous = is_asynchronous(p),
     };
     ok(ons_verify_stages(&options));
 }
@@ -108,17 +118,65 @@ static void start(pipeline *p) {
  */
 
 /* Data of a sample depends on step, micro-batch and name alone. */
-static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
-    const stage *s = context;
-    const ons_graph *graph = s->program.cut->graph;
+static void put_data(const ons_stage_program *program, ons_part part, uint64_t number, const ons_turn *turn) {
+    const ons_graph *graph = program->cut->graph;
     for (size_t i = 0; i < graph->inputs.count; ++i) {
         ons_value_id id = graph->inputs.items[i];
-        float *data = ons_program_address(s->program.program, id, turn);
-        if (data == NULL || !ons_stage_program_loads(&s->program, id, part)) continue;
-        uint64_t state = s->flight.step.step * 100 + micro_batch;
+        float *data = ons_program_address(program->program, id, turn);
+        if (data == NULL || !ons_stage_program_loads(program, id, part)) continue;
+        uint64_t state = number;
         for (const char *c = ons_graph_value(graph, id)->name; *c != '\0'; ++c) state = state * 31 + (unsigned char)*c;
         for (int64_t k = 0; k < ons_shape_elements(&ons_graph_value(graph, id)->type.shape); ++k)
             data[k] = (float)(next_random(&state) % 4096) / 2048 - 1;
+    }
+}
+
+static uint64_t data_number(uint64_t step, uint32_t micro_batch) { return step * 100 + micro_batch; }
+
+/* Of all weights that the stage brings up to date. */
+static uint64_t fingerprint(const stage *s, const ons_turn *turn) {
+    const ons_graph *graph = s->program.cut->graph;
+    uint64_t hash = 14695981039346656037U;
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *v = ons_graph_value(graph, id);
+        if (v->kind != ONS_PARAMETER || v->producer != ONS_NONE) continue;
+        const unsigned char *bytes = ons_program_address(s->program.program, id, turn);
+        for (int64_t i = 0; bytes != NULL && i < ons_type_dense_bytes(&v->type); ++i)
+            hash = (hash ^ bytes[i]) * 1099511628211U;
+    }
+    return hash;
+}
+
+static void note_forward(stage *s, uint32_t micro_batch, const ons_turn *turn) {
+    uint32_t live = 0;
+    s->weights_of[micro_batch] = fingerprint(s, turn);
+    s->flying[micro_batch] = true;
+    for (uint32_t i = 0; i < MICRO_BATCHES_MAX; ++i) {
+        bool known = !s->flying[i];
+        for (uint32_t k = 0; k < i; ++k) known = known || (s->flying[k] && s->weights_of[k] == s->weights_of[i]);
+        live += !known;
+    }
+    s->live = live > s->live ? live : s->live;
+}
+
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+    stage *s = context;
+    put_data(&s->program, part, data_number(s->flight.step.step, micro_batch), turn);
+    if (s->flight.asynchronous && part == ONS_PART_FORWARD) note_forward(s, micro_batch, turn);
+}
+
+/* Behind a backward part and before its update. */
+static void note_backward(void *context, uint32_t micro_batch, const ons_turn *turn) {
+    stage *s = context;
+    s->changed = s->changed || fingerprint(s, turn) != s->weights_of[micro_batch];
+    s->flying[micro_batch] = false;
+}
+
+static void check_versions(const pipeline *p) {
+    for (uint32_t i = 0; i < p->kind.stages; ++i) {
+        const stage *s = &p->stages[i];
+        cr_expect_not(s->changed, "%s: stage %u went back with other weights than forward", where, i);
+        cr_expect_leq(s->live, p->kind.stages - i, "%s: stage %u has %u versions of weights", where, i, s->live);
     }
 }
 
@@ -136,9 +194,12 @@ static void run_step(pipeline *p, uint64_t number) {
                      .step = number,
                      .learning_rate = 0.01F,
                      .counted_targets = 10,
-                     .sample_share = 1.0 / p->kind.micro_batches},
-            .update = number,
+                     .sample_share = is_asynchronous(p) ? 1 : 1.0 / p->kind.micro_batches},
+            .asynchronous = is_asynchronous(p),
+            .version = is_asynchronous(p) ? (uint32_t)(number - 1) * p->kind.micro_batches : 0,
+            .update = is_asynchronous(p) ? (number - 1) * p->kind.micro_batches + 1 : number,
             .load = load,
+            .read = is_asynchronous(p) ? note_backward : NULL,
             .context = s,
         };
     }
@@ -151,6 +212,16 @@ static void run_step(pipeline *p, uint64_t number) {
     }
 }
 
+static void append(outcome *o, const void *data, size_t bytes) {
+    o->bytes = realloc(o->bytes, o->size + bytes + 1);
+    memcpy(o->bytes + o->size, data, bytes);
+    o->size += bytes;
+}
+
+static bool is_collected(const ons_value *v) {
+    return v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v);
+}
+
 /* Every stage's copy must be the same. */
 static void collect(const pipeline *p, outcome *o) {
     const ons_graph *graph = p->m->s->graph;
@@ -158,26 +229,24 @@ static void collect(const pipeline *p, outcome *o) {
         const ons_value *v = ons_graph_value(graph, id);
         const void *first = NULL;
         size_t bytes = (size_t)ons_type_dense_bytes(&v->type);
-        if (v->producer != ONS_NONE || v->kind == ONS_CONSTANT || !ons_is_held(v)) continue;
+        if (!is_collected(v)) continue;
         for (uint32_t i = 0; i < p->kind.stages; ++i) {
-            const void *data = ons_machine_find(p->stages[i].machine, v->name, NULL);
-            if (data == NULL) continue;
+            const ons_stage_program *program = &p->stages[i].program;
+            const ons_turn newest = {
+                .version = is_asynchronous(p) ? STEPS * p->kind.micro_batches % program->versions : 0,
+            };
+            ons_value_id own = program->cut->value_of[id];
+            if (own == ONS_NONE || ons_machine_find(p->stages[i].machine, v->name, NULL) == NULL) continue;
+            const void *data = ons_program_address(program->program, own, &newest);
             cr_assert(first == NULL || memcmp(first, data, bytes) == 0, "%s: '%s' of stage %u differs from another's",
                       where, v->name, i);
             first = data;
         }
-        if (first == NULL) continue;
-        o->bytes = realloc(o->bytes, o->size + bytes + 1);
-        memcpy(o->bytes + o->size, first, bytes);
-        o->size += bytes;
+        if (first != NULL) append(o, first, bytes);
     }
 }
 
-static outcome run(pipeline *p) {
-    outcome o = {NULL, 0};
-    start(p);
-    for (uint64_t step = 1; step <= STEPS; ++step) run_step(p, step);
-    collect(p, &o);
+static void stop(pipeline *p) {
     for (uint32_t i = 0; i < p->kind.stages; ++i) {
         stage *s = &p->stages[i];
         ok(guarded_check(s->machine));
@@ -187,6 +256,15 @@ static outcome run(pipeline *p) {
     }
     for (uint32_t i = 0; i < p->kind.stages; ++i)
         if (p->stages[i].transport != NULL) p->stages[i].transport->free(p->stages[i].transport);
+}
+
+static outcome run(pipeline *p) {
+    outcome o = {NULL, 0};
+    start(p);
+    for (uint64_t step = 1; step <= STEPS; ++step) run_step(p, step);
+    collect(p, &o);
+    check_versions(p);
+    stop(p);
     return o;
 }
 
@@ -204,33 +282,84 @@ static outcome run_whole(cut_random *m, ons_cut_options options, uint32_t micro_
     return o;
 }
 
-static outcome run_cut(cut_random *m, ons_cut_options options, const ons_pipeline *kind) {
+/* With nodes and decisions drawn from the case's random numbers. */
+static ons_cut cut_anyhow(cut_random *m, ons_cut_options options, uint32_t stages) {
     ons_cut plain, cut;
-    options.stages = kind->stages;
-    cut_random_choose_stages(m, kind->stages);
+    options.stages = stages;
+    cut_random_choose_stages(m, stages);
     ok(ons_cut_make(&options, &plain));
     m->c.reliefs = (cut_reliefs)cut_case_random(&m->c, 3);
     if (cut_case_random(&m->c, 4) > 0) cut_case_decide(&m->c, &plain, 1 + cut_case_random(&m->c, 3), &options);
     ons_cut_free(&plain);
     ok(ons_cut_make(&options, &cut));
-    pipeline p = {.m = m, .cut = &cut, .kind = *kind};
-    outcome o = run(&p);
-    ons_cut_free(&cut);
+    return cut;
+}
+
+static outcome run_cut(const cut_random *m, const ons_cut *cut, const ons_pipeline *kind) {
+    pipeline p = {.m = m, .cut = cut, .kind = *kind};
+    return run(&p);
+}
+
+/* Sequential training with the gradients of `cut`: tests/pipeline/delayed.h. */
+static outcome run_delayed(cut_random *m, ons_cut_options options, const ons_cut *cut, uint32_t micro_batches) {
+    ons_cut one;
+    outcome o = {NULL, 0};
+    delayed *d;
+    uint32_t *stage_of_node;
+    options.stages = 1;
+    memset(m->c.stage_of_node, 0, m->c.graph->nodes.count * sizeof *m->c.stage_of_node);
+    ok(ons_cut_make(&options, &one));
+    pipeline p = {.m = m, .cut = &one, .kind = {ONS_PIPELINE_1F1B, 1, 1}};
+    start(&p);
+    const ons_stage_program *whole = &p.stages[0].program;
+    ok(delayed_find_stages(cut, &one, m->c.arena, &stage_of_node));
+    ok(delayed_new(p.stages[0].machine, whole, cut->stage_count, &d));
+    for (uint32_t i = 0; i < STEPS * micro_batches; ++i) {
+        const delayed_turn turn = {
+            .whole = whole,
+            .stage_of_node = stage_of_node,
+            .micro_batch = i % micro_batches,
+            .step = {.seed = 7,
+                     .step = 1 + i / micro_batches,
+                     .micro_batch = i % micro_batches,
+                     .learning_rate = 0.01F,
+                     .counted_targets = 10,
+                     .sample_share = 1},
+            .update = i + 1,
+        };
+        for (ons_part part = ONS_PART_FORWARD; part <= ONS_PART_BACKWARD; ++part)
+            put_data(whole, part, data_number(turn.step.step, turn.micro_batch), NULL);
+        ok(delayed_run(d, &turn));
+    }
+    collect(&p, &o);
+    delayed_free(d);
+    stop(&p);
+    ons_cut_free(&one);
     return o;
+}
+
+static void compare(outcome expected, outcome found) {
+    cr_assert(expected.bytes != NULL && found.bytes != NULL, "%s: nothing was computed", where);
+    cr_assert(expected.size == found.size && memcmp(expected.bytes, found.bytes, expected.size) == 0, "%s: bits differ",
+              where);
+}
+
+static ons_cut_options options_of(const cut_random *m) {
+    return (ons_cut_options){
+        .whole = m->s->graph,
+        .registry = m->s->registry,
+        .repeats = m->c.repeats,
+        .stage_of_node = m->c.stage_of_node,
+        .kept = m->kept,
+        .kept_count = m->kept_count,
+    };
 }
 
 static void try_graph(uint64_t seed) {
     char text[64];
     cut_random m = cut_random_open(seed);
     uint32_t micro_batches = m.c.repeats ? 2 + cut_case_random(&m.c, MICRO_BATCHES_MAX - 1) : 1;
-    const ons_cut_options options = {
-        .whole = m.s->graph,
-        .registry = m.s->registry,
-        .repeats = m.c.repeats,
-        .stage_of_node = m.c.stage_of_node,
-        .kept = m.kept,
-        .kept_count = m.kept_count,
-    };
+    const ons_cut_options options = options_of(&m);
     snprintf(text, sizeof text, "seed %llu, whole", (unsigned long long)seed);
     where = text;
     outcome whole = run_whole(&m, options, micro_batches);
@@ -239,19 +368,45 @@ static void try_graph(uint64_t seed) {
                                    1 + cut_case_random(&m.c, STAGES_MAX), micro_batches};
         snprintf(text, sizeof text, "seed %llu, %u stages, %s", (unsigned long long)seed, kind.stages,
                  ons_pipeline_name(kind.kind));
-        outcome cut = run_cut(&m, options, &kind);
-        cr_assert(whole.bytes != NULL && cut.bytes != NULL, "%s: nothing was computed", where);
-        cr_assert(whole.size == cut.size && memcmp(whole.bytes, cut.bytes, whole.size) == 0, "%s: bits differ", where);
-        free(cut.bytes);
+        ons_cut cut = cut_anyhow(&m, options, kind.stages);
+        outcome found = run_cut(&m, &cut, &kind);
+        compare(whole, found);
+        free(found.bytes);
+        ons_cut_free(&cut);
     }
     free(whole.bytes);
     cut_random_close(&m);
 }
 
+/* Every micro-batch is an update: graphs that do not add up gradients over them. */
+static void try_asynchronous(uint64_t seed) {
+    char text[64];
+    cut_random m = cut_random_open(seed);
+    const ons_pipeline kind = {ONS_PIPELINE_PIPEDREAM, 2 + cut_case_random(&m.c, 3),
+                               1 + cut_case_random(&m.c, MICRO_BATCHES_MAX)};
+    snprintf(text, sizeof text, "seed %llu, asynchronous, %u stages, %u micro-batches", (unsigned long long)seed,
+             kind.stages, kind.micro_batches);
+    where = text;
+    if (!m.c.repeats) {
+        const ons_cut_options options = options_of(&m);
+        ons_cut cut = cut_anyhow(&m, options, kind.stages);
+        outcome found = run_cut(&m, &cut, &kind), expected = run_delayed(&m, options, &cut, kind.micro_batches);
+        compare(expected, found);
+        free(found.bytes);
+        free(expected.bytes);
+        ons_cut_free(&cut);
+    }
+    cut_random_close(&m);
+}
+
 /* ONSTAGE_TEST_SEEDS=A:B tries those instead. */
-Test(random, cuts_have_the_bits_of_the_whole_graph) {
-    unsigned long long first = 1, last = 60;
+static void try_seeds(void (*try_one)(uint64_t seed), unsigned long long first, unsigned long long last) {
     const char *seeds = getenv("ONSTAGE_TEST_SEEDS");
     if (seeds != NULL) cr_assert_eq(sscanf(seeds, "%llu:%llu", &first, &last), 2);
-    for (uint64_t seed = first; seed <= last; ++seed) try_graph(seed);
+    for (uint64_t seed = first; seed <= last; ++seed) try_one(seed);
 }
+
+Test(random, cuts_have_the_bits_of_the_whole_graph) { try_seeds(try_graph, 1, 60); }
+
+/* A third of the graphs is tried. */
+Test(random, asynchronous_cuts_have_the_bits_of_delayed_gradients) { try_seeds(try_asynchronous, 1, 180); }

@@ -1,0 +1,140 @@
+#include "tests/pipeline/delayed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vector.h"
+
+typedef struct weight {
+    char *place;
+    size_t bytes;
+} weight;
+
+struct delayed {
+    ons_machine *machine;
+    uint32_t stages;
+    ONS_VECTOR(weight) weights;
+    size_t bytes;                 /* of all weights */
+    ONS_VECTOR(char *) snapshots; /* of all weights, by the number of updates in them */
+    size_t lying;                 /* the snapshot that lies in the machine */
+};
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * weights
+ */
+
+static void put(delayed *d, size_t number) {
+    const char *from = d->snapshots.items[number];
+    if (d->lying == number) return;
+    for (size_t i = 0; i < d->weights.count; from += d->weights.items[i++].bytes)
+        memcpy(d->weights.items[i].place, from, d->weights.items[i].bytes);
+    d->lying = number;
+}
+
+static ons_status *keep(delayed *d) {
+    char *to = malloc(d->bytes + 1);
+    if (to == NULL || !ons_vector_reserve(&d->snapshots, 1)) {
+        free(to);
+        return ons_status_out_of_memory();
+    }
+    d->lying = d->snapshots.count;
+    d->snapshots.items[d->snapshots.count++] = to;
+    for (size_t i = 0; i < d->weights.count; to += d->weights.items[i++].bytes)
+        memcpy(to, d->weights.items[i].place, d->weights.items[i].bytes);
+    return NULL;
+}
+
+static ons_status *find_weights(delayed *d, const ons_graph *graph) {
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *v = ons_graph_value(graph, id);
+        if (v->kind != ONS_PARAMETER || v->producer != ONS_NONE) continue;
+        weight w = {ons_machine_find(d->machine, v->name, NULL), (size_t)ons_type_dense_bytes(&v->type)};
+        ONS_CHECK(w.place != NULL, ONS_DEFECT, "weight '%s' is not in the machine", v->name);
+        d->bytes += w.bytes;
+        ONS_PUSH(&d->weights, w);
+    }
+    return keep(d);
+}
+
+ons_status *delayed_new(ons_machine *machine, const ons_stage_program *whole, uint32_t stages, delayed **result) {
+    delayed *d = calloc(1, sizeof *d);
+    if (d == NULL) return ons_status_out_of_memory();
+    d->machine = machine;
+    d->stages = stages;
+    ons_status *status = find_weights(d, whole->cut->graph);
+    if (status != NULL) {
+        delayed_free(d);
+        return status;
+    }
+    *result = d;
+    return NULL;
+}
+
+void delayed_free(delayed *d) {
+    if (d == NULL) return;
+    for (size_t i = 0; i < d->snapshots.count; ++i) free(d->snapshots.items[i]);
+    ons_vector_free(&d->snapshots);
+    ons_vector_free(&d->weights);
+    free(d);
+}
+
+void delayed_set_stages(delayed *d, uint32_t stages) { d->stages = stages; }
+
+/* --------------------------------------------------------------------------------------------------------------
+ * running
+ */
+
+ons_status *delayed_find_stages(const ons_cut *cut, const ons_cut *whole, ons_arena *arena, uint32_t **stage_of_node) {
+    const ons_cut_stage *one = &whole->stages[0];
+    uint32_t *stage_of_original, originals = 0;
+    for (uint32_t i = 0; i < cut->stage_count; ++i)
+        for (uint32_t k = 0; k < cut->stages[i].graph->nodes.count; ++k)
+            if (cut->stages[i].original[k] >= originals) originals = cut->stages[i].original[k] + 1;
+    ONS_NEW(stage_of_original, arena, originals + 1);
+    ONS_NEW(*stage_of_node, arena, one->graph->nodes.count + 1);
+    for (uint32_t i = 0; i < cut->stage_count; ++i)
+        for (uint32_t k = 0; k < cut->stages[i].graph->nodes.count; ++k)
+            stage_of_original[cut->stages[i].original[k]] = i;
+    for (uint32_t k = 0; k < one->graph->nodes.count; ++k)
+        if (one->original[k] < originals) (*stage_of_node)[k] = stage_of_original[one->original[k]];
+    return NULL;
+}
+
+typedef struct job {
+    delayed *d;
+    const delayed_turn *turn;
+    size_t newest; /* before this micro-batch's update */
+    ons_program_fault fault;
+} job;
+
+/* Updates that the stage has made when the forward part of the micro-batch runs. */
+static size_t updates_seen(const job *j, uint32_t stage) {
+    size_t made_before = j->newest - j->turn->micro_batch; /* when the pipeline was empty */
+    uint32_t holds = j->d->stages - stage, micro_batch = j->turn->micro_batch;
+    return micro_batch < holds ? made_before : made_before + micro_batch + 1 - holds;
+}
+
+static void run(void *argument, uintptr_t native) {
+    (void)native;
+    job *j = argument;
+    ons_program *program = j->turn->whole->program;
+    const ons_sequence *sequence = ons_program_sequence(program);
+    ons_step step = j->turn->step;
+    const ons_run run = {.step = &step, .fault = &j->fault};
+    uint32_t end = sequence->end[ONS_PART_BACKWARD];
+    for (uint32_t i = 0; i < end; ++i) {
+        put(j->d, updates_seen(j, j->turn->stage_of_node[sequence->nodes[i]]));
+        ons_program_run_positions(program, i, i + 1, &run);
+    }
+    put(j->d, j->newest);
+    step.step = j->turn->update;
+    ons_program_run_positions(program, end, sequence->end[ONS_PART_END], &run);
+}
+
+ons_status *delayed_run(delayed *d, const delayed_turn *turn) {
+    job j = {.d = d, .turn = turn, .newest = d->snapshots.count - 1, .fault = {.node = ONS_NONE}};
+    ons_machine_launch(d->machine, run, &j);
+    ons_machine_wait(d->machine);
+    ONS_CHECK(j.fault.fault.problem == NULL, ONS_INVALID_DATA, "%s", j.fault.fault.problem);
+    return keep(d);
+}

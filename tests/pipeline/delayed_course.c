@@ -1,0 +1,169 @@
+#include "tests/pipeline/delayed_course.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/order.h"
+#include "tests/pipeline/delayed.h"
+
+struct delayed_course {
+    const ons_model *model;
+    const ons_config *config;
+    ons_batching batching;
+    ons_arena *arena;
+    ons_course course; /* in one stage */
+    ons_machine *machine;
+    ons_share share;
+    uint32_t *full_stages, *rest_stages; /* of each node */
+    delayed *delayed;
+    uint64_t usable, updates; /* samples; updates so far */
+    const ons_unit *last;     /* that has run */
+};
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static ons_status *build_course(delayed_course *d) {
+    ONS_TRY(ons_open_training_data(d->model, d->config, &d->course.dataset));
+    int64_t samples = (int64_t)ons_dataset_count(d->course.dataset);
+    const ons_course_options options = {
+        .model = d->model,
+        .config = d->config,
+        .rows = d->batching.rows,
+        .rest = d->batching.fixed ? 0 : samples % d->batching.rows,
+        .training = true,
+    };
+    ONS_TRY(ons_course_build(&options, &d->course));
+    d->usable = (uint64_t)(samples - (d->course.rest.graph == NULL ? samples % d->batching.rows : 0));
+    return ons_course_cut_whole(d->model, false, &d->course);
+}
+
+static ons_status *build(delayed_course *d, int threads) {
+    static const uint32_t one_in_flight = 1;
+    ons_device *device;
+    ONS_TRY(build_course(d));
+    ONS_TRY(ons_cpu_device_new(0, false, &device));
+    ONS_TRY(ons_machine_new(device, d->model->registry, threads, &d->machine));
+    const ons_share_options options = {
+        .model = d->model,
+        .course = &d->course,
+        .machine = d->machine,
+        .batch = (size_t)d->batching.batch,
+        .in_flight = &one_in_flight,
+        .micro_batches = 1,
+        .versions = 1,
+    };
+    ONS_TRY(ons_share_build(&options, &d->share));
+    return ons_machine_start(d->machine);
+}
+
+ons_status *delayed_course_new(const ons_model *model, const ons_config *config, const ons_batching *batching,
+                               int threads, delayed_course **result) {
+    delayed_course *d = calloc(1, sizeof *d);
+    if (d == NULL) return ons_status_out_of_memory();
+    d->model = model;
+    d->config = config;
+    d->batching = *batching;
+    d->arena = ons_arena_new();
+    ons_status *status = d->arena == NULL ? ons_status_out_of_memory() : build(d, threads);
+    if (status == NULL) status = delayed_new(d->machine, &d->share.full.stage, 1, &d->delayed);
+    if (status != NULL) {
+        delayed_course_free(d);
+        return status;
+    }
+    *result = d;
+    return NULL;
+}
+
+void delayed_course_free(delayed_course *d) {
+    if (d == NULL) return;
+    delayed_free(d->delayed);
+    ons_machine_free(d->machine);
+    ons_share_free(&d->share);
+    ons_course_free(&d->course);
+    ons_arena_free(d->arena);
+    free(d);
+}
+
+ons_status *delayed_course_follow(delayed_course *d, const ons_cut *full, const ons_cut *rest) {
+    ONS_TRY(delayed_find_stages(full, &d->course.full_cut, d->arena, &d->full_stages));
+    if (d->course.rest.graph != NULL)
+        ONS_TRY(delayed_find_stages(rest, &d->course.rest_cut, d->arena, &d->rest_stages));
+    delayed_set_stages(d->delayed, full->stage_count);
+    return NULL;
+}
+
+const ons_machine *delayed_course_machine(const delayed_course *d) { return d->machine; }
+
+/* --------------------------------------------------------------------------------------------------------------- steps
+ */
+
+static ons_status *fetch(delayed_course *d, uint64_t step, size_t *samples) {
+    uint64_t batch = (uint64_t)d->batching.batch, steps = (d->usable + batch - 1) / batch;
+    uint64_t position = (step - 1) % steps * batch;
+    const ons_order order = {ons_dataset_count(d->course.dataset), (uint64_t)d->config->seed, d->config->shuffle};
+    *samples = d->usable - position < batch ? d->usable - position : batch;
+    ons_order_rows(&order, (step - 1) / steps, position, *samples, d->share.feed.rows[0]);
+    return ons_feed_fill(&d->share.feed, 0, *samples);
+}
+
+/* Targets of these rows that count. */
+static ons_status *count_targets(const delayed_course *d, size_t first, size_t rows, double *counted) {
+    ons_type sample;
+    uint32_t field = ons_course_target(&d->course, &sample);
+    *counted = (double)rows;
+    if (field == ONS_NO_FIELD) return NULL;
+    if (!d->course.counts_classes) {
+        *counted *= (double)ons_shape_elements(&sample.shape);
+        return NULL;
+    }
+    uint64_t count;
+    ONS_TRY(ons_dataset_count_targets(d->course.dataset, field, d->share.feed.rows[0] + first, rows,
+                                      (int64_t)d->config->ignore_index.value, &count));
+    *counted = (double)count;
+    return NULL;
+}
+
+static void put_data(const delayed_course *d, const ons_unit *unit, size_t first) {
+    for (uint32_t i = 0; i < d->share.feed.field_count; ++i) {
+        void *place = unit->inputs[i] == ONS_NONE ? NULL : ons_program_address(unit->program, unit->inputs[i], NULL);
+        if (place != NULL)
+            memcpy(place, ons_feed_sample(&d->share.feed, 0, i, first), unit->rows * d->share.feed.fields[i].bytes);
+    }
+}
+
+ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, double *loss, double *norm) {
+    size_t samples, rows;
+    double sum = 0, all = 0;
+    ONS_TRY(fetch(d, step, &samples));
+    for (size_t first = 0, i = 0; first < samples; first += rows, ++i) {
+        bool whole = samples - first >= d->share.full.unit.rows;
+        const ons_share_unit *u = whole ? &d->share.full : &d->share.rest;
+        rows = u->unit.rows;
+        delayed_turn turn = {
+            .whole = &u->stage,
+            .stage_of_node = whole ? d->full_stages : d->rest_stages,
+            .micro_batch = whole ? (uint32_t)i : 0, /* the pipeline is emptied before the rest */
+            .step = {.seed = (uint64_t)d->config->seed,
+                     .step = step,
+                     .micro_batch = (uint32_t)i,
+                     .learning_rate = (float)rate,
+                     .sample_share = 1},
+            .update = ++d->updates,
+        };
+        ONS_TRY(count_targets(d, first, rows, &turn.step.counted_targets));
+        put_data(d, &u->unit, first);
+        ONS_TRY(delayed_run(d->delayed, &turn));
+        d->last = &u->unit;
+        sum += ons_program_scalar(u->unit.program, u->unit.loss, NULL) * turn.step.counted_targets;
+        all += turn.step.counted_targets;
+        *norm = u->unit.norm == ONS_NONE ? NAN : ons_program_scalar(u->unit.program, u->unit.norm, NULL);
+    }
+    *loss = sum / all;
+    return NULL;
+}
+
+double delayed_course_square(const delayed_course *d, uint32_t index) {
+    return *(const double *)ons_program_address(d->last->program, d->last->squares[index], NULL);
+}

@@ -1,0 +1,26 @@
+/* tests/pipeline/delayed.h over the data of a training run: its steps, as an asynchronous pipeline would make them. */
+#ifndef ONSTAGE_TESTS_PIPELINE_DELAYED_COURSE_H
+#define ONSTAGE_TESTS_PIPELINE_DELAYED_COURSE_H
+
+#include "engine/course.h"
+
+typedef struct delayed_course delayed_course;
+
+/* Model and configuration outlive it. The graphs are its own. */
+ons_status *delayed_course_new(const ons_model *model, const ons_config *config, const ons_batching *batching,
+                               int threads, delayed_course **result);
+void delayed_course_free(delayed_course *d); /* NULL is fine */
+
+/* From here on weights are as old as in this cut; the cuts are not needed afterwards. */
+ons_status *delayed_course_follow(delayed_course *d, const ons_cut *full, const ons_cut *rest);
+
+/* *loss: of the whole step; *norm: of the gradient of its last micro-batch, NaN where nobody asks. */
+ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, double *loss, double *norm);
+
+/* Square sum of a trained weight's gradient, of the last micro-batch. */
+double delayed_course_square(const delayed_course *d, uint32_t index);
+
+/* Has the newest weights, states and statistics. */
+const ons_machine *delayed_course_machine(const delayed_course *d);
+
+#endif
