@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,6 +89,8 @@ static ons_status *open_temporary(ons_file_writer *writer) {
         writer->temporary = NULL;
         return status;
     }
+    /* As long as it is locked, somebody writes it: numbers of processes are used again. */
+    (void)flock(writer->descriptor, LOCK_EX | LOCK_NB);
     return NULL;
 }
 

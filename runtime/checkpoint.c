@@ -123,7 +123,7 @@ static void sweep(const char *folder, const references *referred) {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         bool lost =
             ons_checkpoint_is_data(entry->d_name) && ons_map_get(&referred->names, entry->d_name) == ONS_MAP_ABSENT;
-        if (lost || ons_checkpoint_is_leftover(entry->d_name)) remove_file(folder, entry->d_name);
+        if (lost || ons_checkpoint_is_leftover(folder, entry->d_name)) remove_file(folder, entry->d_name);
     }
     closedir(directory);
 }

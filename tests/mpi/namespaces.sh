@@ -38,7 +38,8 @@ for tool in ip mpirun unshare; do type -P "$tool" >/dev/null || not_run "there i
 name=onstage$$
 work=$(mktemp -d /tmp/namespaces.XXXXXX)
 cleanup() {
-    kill "${wire_process:-}" 2>/dev/null
+    [[ ${wire_process:-} ]] && kill "$wire_process" 2>/dev/null
+    [[ -s $work/wire ]] && cat "$work/wire" >&2
     for ((i = 0; i < hosts; ++i)); do
         ip netns pids "$name-$i" 2>/dev/null | xargs -r kill -KILL
         ip netns delete "$name-$i" 2>/dev/null
@@ -48,6 +49,12 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
+
+# What a run has left that was killed.
+for left in $(ip netns list 2>/dev/null | sed -nE 's/^(onstage[0-9]+)-wire( .*)?$/\1/p'); do
+    kill -0 "${left#onstage}" 2>/dev/null && continue
+    for each in $(ip netns list | sed -nE "s/^($left-[0-9a-z]+)( .*)?$/\1/p"); do ip netns delete "$each"; done
+done
 
 ip netns add "$name-wire" 2>"$work/why" || not_run "no network namespace: $(<"$work/why")"
 ip netns exec "$name-wire" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
@@ -66,7 +73,8 @@ for ((i = 0; i < hosts; ++i)); do
     addresses+=${addresses:+,}10.77.0.$((i + 1)):1
     mkdir "$work/host$i"
 done
-coproc WIRE { ip netns exec "$name-wire" "$wire" "$delay" "${ports[@]}"; }
+# It ends with its input, so with this script, however that ends; and it holds nobody's pipe open.
+coproc WIRE { exec ip netns exec "$name-wire" "$wire" "$delay" "${ports[@]}" 2>"$work/wire"; }
 wire_process=$WIRE_PID
 read -r ready <&"${WIRE[0]}"
 [[ ${ready:-} == ready ]] || not_run "the kernel does not let packets be taken from an interface"

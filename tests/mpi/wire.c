@@ -2,7 +2,7 @@
  * each into the others after a delay, as a switch with the delay in it would. For kernels without netem, and without a
  * bridge.
  *
- *     wire DELAY_MILLISECONDS INTERFACE...        until it is killed; prints "ready" when it works
+ *     wire DELAY_MILLISECONDS INTERFACE...        until its standard input ends; prints "ready" when it works
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -95,13 +95,19 @@ static void deliver(const frame *f) {
             perror("wire: a frame is lost");
 }
 
+/* Whoever has started it has ended, in whatever way. */
+static bool is_alone(void) {
+    char byte;
+    return read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
 int main(int argc, char **argv) {
     if (argc < 3 || argc - 2 > PORTS) {
         fprintf(stderr, "usage: wire DELAY_MILLISECONDS INTERFACE...\n");
         return 2;
     }
     double delay = 1e-3 * strtod(argv[1], NULL);
-    struct pollfd wanted[PORTS];
+    struct pollfd wanted[PORTS + 1];
     for (int i = 2; i < argc; ++i) {
         if (!open_port(argv[i])) {
             fprintf(stderr, "wire: %s: %s\n", argv[i], strerror(errno));
@@ -109,13 +115,15 @@ int main(int argc, char **argv) {
         }
         wanted[i - 2] = (struct pollfd){.fd = ports[i - 2].socket, .events = POLLIN};
     }
+    wanted[port_count] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
     printf("ready\n");
     fflush(stdout);
     for (;;) {
         double rest = first == NULL ? 1 : first->due - now();
         struct timespec until = {.tv_sec = (time_t)(rest > 0 ? rest : 0)};
         until.tv_nsec = rest > 0 ? (long)(1e9 * (rest - (double)until.tv_sec)) : 0;
-        ppoll(wanted, (nfds_t)port_count, &until, NULL);
+        ppoll(wanted, (nfds_t)port_count + 1, &until, NULL);
+        if (wanted[port_count].revents != 0 && is_alone()) return 0;
         for (int i = 0; i < port_count; ++i)
             for (int taken = 0; taken < 64 && take(i, delay); ++taken) {
             }

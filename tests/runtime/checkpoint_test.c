@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "runtime/checkpoint.h"
 #include "tests/runtime/scratch.h"
 
@@ -266,6 +267,23 @@ Test(checkpoint, survives_kills) {
     expect_success(save(folder, reached + 1, 2));
     cr_expect_eq(scratch_count(folder, ".tmp"), 0, "leftovers of killed writers are removed");
     cr_expect_leq(scratch_count(folder, ""), 4);
+}
+
+/* The number of a process that is gone may be another one's: what nobody writes any more is removed all the same. */
+Test(checkpoint, leftovers_with_the_number_of_a_living_process) {
+    const char *folder = scratch_path("c");
+    char left[64], path[300];
+    snprintf(left, sizeof left, "c/step-00000001.safetensors.%ld-0.tmp", (long)getppid());
+    expect_success(save(folder, 1, 2));
+    scratch_write(scratch_path(left), "half", 4);
+    /* Another one is written just now, by whatever process. */
+    ons_file_writer *writer;
+    snprintf(path, sizeof path, "%s/step-00000007.safetensors", folder);
+    expect_success(ons_file_writer_open(path, &writer));
+    expect_success(save(folder, 2, 2));
+    cr_expect_eq(scratch_count(folder, ".tmp"), 1, "what is left behind is removed, what is written stays");
+    cr_expect_neq(access(scratch_path(left), F_OK), 0);
+    expect_success(ons_file_commit(writer));
 }
 
 /* ---------------------------------------------------------------------------------------------------- several writers
