@@ -112,8 +112,11 @@ end_job() {
     status=$?
 }
 
-# Of each step that is logged: its number, loss and gradient norm.
-losses() { sed -nE 's/^\{"step":([0-9]+),"loss":([^,]*),.*"grad_norm":([^,}]*).*\}$/\1 \2 \3/p' "$1"; }
+# Of each step that is logged: its number, loss, and gradient norm where there is one.
+losses() {
+    sed -nE -e 's/^\{"step":([0-9]+),"loss":([^,]*),.*"grad_norm":([^,}]*).*\}$/\1 \2 \3/p;t' \
+        -e 's/^\{"step":([0-9]+),"loss":([^,]*),.*\}$/\1 \2/p' "$1"
+}
 
 losses "$work/whole.json" >"$work/whole"
 (($(wc -l <"$work/whole") == steps)) || fail "the log cannot be read"
