@@ -43,6 +43,7 @@ static ons_status *make_work(planning *p) {
         .registry = p->model->registry,
         .cost = &p->cost,
         .samples = p->graph->rows,
+        .early_updates = p->problem.pipeline.stages == 1 && p->problem.pipeline.micro_batches == 1,
     };
     ONS_TRY(ons_graph_work_make(&options, p->r->arena, &p->work));
     p->problem.work = &p->work.work;

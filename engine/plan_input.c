@@ -34,6 +34,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .registry = o->model->registry,
         .cost = &in->cost,
         .samples = graph.rows,
+        .early_updates = o->one_stage && !o->accumulates,
     };
     return ons_graph_work_make(&work, in->arena, &in->graph_work);
 }

@@ -36,6 +36,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
         .batch = batch,
         .micro_batches = micro_batches,
         .accumulates = accumulates(p, micro_batches),
+        .one_stage = p->problem.pipeline.stages == 1,
     };
     ons_plan_input_free(&p->input);
     if (p->model != NULL) ONS_TRY(ons_plan_input_make(&options, &p->input));

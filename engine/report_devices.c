@@ -27,6 +27,7 @@ static ons_status *make_input(ons_capacity_report *r, bool processor, bool accum
         .batch = r->sizes[size],
         .micro_batches = 1,
         .accumulates = accumulates,
+        .one_stage = !accumulates,
     };
     return ons_plan_input_make(&options, &r->inputs[processor][accumulates][size]);
 }
@@ -45,8 +46,8 @@ static ons_status *make_inputs(ons_capacity_report *r, bool processor) {
 }
 
 /* The same graph with another device's times. */
-static ons_status *cost_on(const ons_capacity_report *r, const ons_plan_input *input, const ons_device_profile *profile,
-                           const ons_workload **result) {
+static ons_status *cost_on(const ons_capacity_report *r, const ons_plan_input *input, bool accumulates,
+                           const ons_device_profile *profile, const ons_workload **result) {
     ons_graph_cost cost;
     ons_graph_work *work;
     ONS_NEW(work, r->arena, 1);
@@ -56,6 +57,7 @@ static ons_status *cost_on(const ons_capacity_report *r, const ons_plan_input *i
         .registry = r->planning->model->registry,
         .cost = &cost,
         .samples = input->stage.rows,
+        .early_updates = !accumulates,
     };
     ONS_TRY(ons_graph_work_make(&options, r->arena, work));
     *result = &work->work;
@@ -69,7 +71,7 @@ static ons_status *find_work(const ons_capacity_report *r, bool accumulates, con
         const ons_plan_input *input = &r->inputs[profile->processor][accumulates][size];
         const ons_workload **place = size == 0 ? &work->low : &work->high;
         *place = &input->graph_work.work;
-        if (!own) ONS_TRY(cost_on(r, input, profile, place));
+        if (!own) ONS_TRY(cost_on(r, input, accumulates, profile, place));
     }
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "graph/arena_layout.h"
+#include "graph/passes/early.h"
 #include "planner/graph_positions.h"
 #include "planner/graph_weights.h"
 #include "planner/layers.h"
@@ -15,6 +16,7 @@ typedef struct maker {
     uint32_t *tensor_of_value; /* by root; ONS_NONE: none */
     uint32_t *last_user;       /* of a backward value: the last node that reads it; ONS_NONE: nobody */
     bool *leaves;              /* of a backward value: a node at another position reads it */
+    ons_node_id *early;        /* of each node: see graph/passes/early.h; NULL: updates wait for the end of the step */
     /* Tensors that each position's forward part reads: read[read_begin[i]] to read[read_begin[i + 1] - 1]. */
     uint32_t *read, *read_begin;
     /* The search for a path: positions to visit; by position, the tensor and the position that led there, and the
@@ -198,6 +200,11 @@ static void add_flow(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
     for (uint32_t i = low; i <= high; ++i) m->r->work.nodes[i].backward_bytes += bytes;
 }
 
+/* Whether a node runs when all micro-batches are through. */
+static bool is_of_step(const maker *m, ons_node_id id) {
+    return ons_graph_node(m->graph, id)->per_step && (m->early == NULL || m->early[id] == ONS_NONE);
+}
+
 /* What only the update reads waits for it through the rest of the backward part, at this position and all that are
  * before it: gradients that are not added up. */
 static ons_status *add_waiting(maker *m) {
@@ -205,11 +212,11 @@ static ons_status *add_waiting(maker *m) {
     ONS_NEW(waiting, m->arena, (size_t)m->r->work.node_count + 1);
     for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(m->graph, id);
-        for (uint32_t i = 0; node->per_step && i < node->input_count; ++i) {
+        for (uint32_t i = 0; is_of_step(m, id) && i < node->input_count; ++i) {
             ons_value_id value = node->inputs[i] == ONS_NONE ? ONS_NONE : root_of(m, node->inputs[i]);
             if (value == ONS_NONE || !is_backward_value(m, value) || m->leaves[value]) continue;
             ons_node_id producer = ons_graph_value(m->graph, value)->producer;
-            if (ons_graph_node(m->graph, producer)->per_step) continue;
+            if (is_of_step(m, producer)) continue;
             m->leaves[value] = true;
             waiting[m->r->position_of_node[producer]] += bytes_of(m, value);
         }
@@ -234,7 +241,7 @@ static ons_status *find_flows(maker *m) {
     for (ons_value_id id = 0; id < m->graph->values.count; ++id) m->last_user[id] = ONS_NONE;
     for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(m->graph, id);
-        if (node->phase == ONS_FORWARD || node->per_step) continue;
+        if (node->phase == ONS_FORWARD || is_of_step(m, id)) continue;
         for (uint32_t i = 0; i < node->input_count; ++i) {
             ons_value_id value = node->inputs[i] == ONS_NONE ? ONS_NONE : root_of(m, node->inputs[i]);
             if (value == ONS_NONE || !is_backward_value(m, value)) continue;
@@ -282,7 +289,7 @@ static ons_status *find_local_peaks(maker *m) {
     ONS_NEW(peak, m->arena, (size_t)m->r->work.node_count + 1);
     for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(m->graph, id);
-        if (node->phase == ONS_FORWARD || node->per_step) continue;
+        if (node->phase == ONS_FORWARD || is_of_step(m, id)) continue;
         uint32_t position = m->r->position_of_node[id];
         alive[position] += local_bytes(m, node, true);
         int64_t now = alive[position] + m->o->cost->scratch_bytes[id];
@@ -326,6 +333,7 @@ ons_status *ons_graph_work_make(const ons_graph_work_options *options, ons_arena
     ONS_TRY(list_nodes(&m));
     ONS_TRY(list_tensors(&m));
     ONS_TRY(list_uses(&m));
+    if (options->early_updates) ONS_TRY(ons_find_early_updates(m.graph, arena, &m.early));
     ONS_TRY(find_flows(&m));
     ONS_TRY(add_waiting(&m));
     ONS_TRY(find_local_peaks(&m));

@@ -22,7 +22,8 @@ typedef struct ons_graph_work_options {
     const ons_graph *graph; /* a training graph (forward, backward, update), or a forward graph alone */
     const ons_registry *registry;
     const ons_graph_cost *cost;
-    int64_t samples; /* in a micro-batch */
+    int64_t samples;    /* in a micro-batch */
+    bool early_updates; /* see graph/passes/early.h: one stage, and one micro-batch a step */
 } ons_graph_work_options;
 
 typedef struct ons_graph_work {

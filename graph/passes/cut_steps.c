@@ -25,6 +25,7 @@ typedef struct lister {
     ons_node_id *group; /* nodes that run again, by group; a group's are [group_begin[i], group_begin[i + 1]) */
     uint32_t group_count, *group_begin; /* of each base node */
     ons_node_id *stack;
+    uint32_t *after;    /* of each base node: see ons_cut_place_updates */
     uint32_t *back_at;  /* of each swapped value: the base node before whose group it is back */
     bool *second;       /* of each value: readers take the second version from here on */
     bool *shows_second; /* of each view: as it stands it shows a second version */
@@ -285,18 +286,42 @@ static void bring_back(lister *l, uint32_t index) {
     }
 }
 
+static ons_status *place_updates(lister *l) {
+    const cut_order order = {l->base, l->base_count, l->end[ONS_PART_BACKWARD], l->group, l->group_begin};
+    ONS_NEW(l->after, l->c->scratch, (size_t)l->base_count + 1);
+    return ons_cut_place_updates(l->c, &order, l->after);
+}
+
+/* The base nodes that run behind base node `index` instead of in the end part. */
+static ons_status *add_early(lister *l, uint32_t index, const uint32_t *first, const uint32_t *next) {
+    for (uint32_t i = first[index]; i != ONS_NONE; i = next[i])
+        ONS_TRY(add_step(l, l->base[i], part_of_base(l, index), false));
+    return NULL;
+}
+
 static ons_status *list_steps(lister *l) {
     cutter *c = l->c;
+    uint32_t *first, *next;
+    ONS_NEW(first, c->scratch, (size_t)l->base_count + 1);
+    ONS_NEW(next, c->scratch, (size_t)l->base_count + 1);
+    for (uint32_t i = 0; i < l->base_count; ++i) first[i] = ONS_NONE;
+    for (uint32_t i = l->base_count; i-- > 0;) {
+        if (l->after[i] == ONS_NONE) continue;
+        next[i] = first[l->after[i]];
+        first[l->after[i]] = i;
+    }
     ONS_NEW(l->out->items, c->scratch, 3 * c->whole->nodes.count + 1);
     ONS_NEW(l->out->swaps, c->scratch, c->o->decision_count);
     ONS_NEW(l->second, c->scratch, l->values + 1);
     ONS_NEW(l->shows_second, c->scratch, l->values + 1);
     for (uint32_t i = 0; i < l->base_count; ++i) {
         ons_part part = part_of_base(l, i);
+        if (l->after[i] != ONS_NONE) continue;
         bring_back(l, i);
         for (uint32_t k = l->group_begin[i]; k < l->group_begin[i + 1]; ++k)
             ONS_TRY(add_step(l, l->group[k], part, true));
         ONS_TRY(add_step(l, l->base[i], part, false));
+        ONS_TRY(add_early(l, i, first, next));
     }
     return NULL;
 }
@@ -339,6 +364,7 @@ ons_status *ons_cut_list_steps(cutter *c, uint32_t stage, cut_steps *steps) {
     ONS_TRY(find_replaced(&l));
     ONS_TRY(take_decisions(&l));
     ONS_TRY(list_groups(&l));
+    ONS_TRY(place_updates(&l));
     ONS_TRY(list_steps(&l));
     return count_reads(&l);
 }

@@ -3,6 +3,7 @@
  *   cut_parts.c    in which part of the step and in which stage each node runs
  *   cut_needs.c    which stages read a value and from which part on, and so what is copied and what is sent
  *   cut_steps.c    what one stage runs, in order, with what runs again and which version of a value each step reads
+ *   cut_updates.c  which updates run before the end of the step
  *   cut_stage.c    from those steps to the stage's graph
  *   cut.c          all of them in order
  */
@@ -77,6 +78,18 @@ typedef struct cut_steps {
     cut_step_swap *swaps;
     uint32_t swap_count;
 } cut_steps;
+
+/* The nodes of a stage before they are steps: see cut_steps.c. */
+typedef struct cut_order {
+    const ons_node_id *base;
+    uint32_t count, end_begin;   /* of the base: all, and where the end part begins */
+    const ons_node_id *group;    /* what runs again, by group */
+    const uint32_t *group_begin; /* of each base node */
+} cut_order;
+
+/* `after`: of each base node, the one of the backward part behind which it runs instead of at its own place, or
+ * ONS_NONE: updates where there is one stage and a step is one micro-batch, see early.h. */
+ons_status *ons_cut_place_updates(const cutter *c, const cut_order *order, uint32_t *after);
 
 ons_status *ons_cut_list_steps(cutter *c, uint32_t stage, cut_steps *steps);
 ons_status *ons_cut_build_stage(cutter *c, const cut_steps *steps);

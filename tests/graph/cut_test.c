@@ -101,7 +101,8 @@ Test(cut, one_stage_is_the_whole_graph) {
                 const ons_node *node = ons_graph_node(c.graph, stage->original[id]);
                 bool update = node->phase == ONS_UPDATE, start = node->phase == ONS_FORWARD && node->per_step;
                 int part = part_of(stage, id);
-                cr_assert_eq(part == ONS_PART_END, update, "%s: '%s'", c.path, node->name);
+                bool early = update && !repeats && part == ONS_PART_BACKWARD;
+                cr_assert_eq(part == ONS_PART_END, update && !early, "%s: '%s'", c.path, node->name);
                 cr_assert_eq(part == ONS_PART_BEGIN, start && repeats, "%s: '%s'", c.path, node->name);
                 cr_assert(part != ONS_PART_BACKWARD || node->phase != ONS_FORWARD || start, "%s: '%s'", c.path,
                           node->name);
@@ -109,6 +110,37 @@ Test(cut, one_stage_is_the_whole_graph) {
             ons_cut_free(&cut);
             cut_case_close(&c);
         }
+}
+
+/* How many updates of an uncut graph wait for the end of the step, and how many there are. */
+static void count_updates(const char *clip_norm, bool repeats, uint32_t *waiting, uint32_t *all) {
+    cut_model model = models[0];
+    model.option = "clip-norm";
+    model.value = clip_norm;
+    cut_case c = cut_case_open(&model, repeats, 1);
+    ons_cut_options options = cut_case_options(&c, 1);
+    ons_cut cut;
+    must(ons_cut_make(&options, &cut));
+    cut_check(&options, &cut, model.path);
+    *waiting = *all = 0;
+    for (ons_node_id id = 0; id < cut.stages[0].graph->nodes.count; ++id) {
+        if (ons_graph_node(cut.stages[0].graph, id)->phase != ONS_UPDATE) continue;
+        ++*all;
+        *waiting += part_of(&cut.stages[0], id) == ONS_PART_END;
+    }
+    ons_cut_free(&cut);
+    cut_case_close(&c);
+}
+
+Test(cut, an_update_waits_for_nothing_but_its_gradient_where_a_step_is_one_micro_batch) {
+    uint32_t waiting, all;
+    count_updates("0", false, &waiting, &all);
+    cr_assert_gt(all, 4u);
+    cr_assert_leq(waiting, all / 4, "%u of %u", waiting, all); /* the first layer's gradients are the last anyway */
+    count_updates("0", true, &waiting, &all);
+    cr_assert_eq(waiting, all);
+    count_updates("1", false, &waiting, &all); /* the norm of all gradients comes first */
+    cr_assert_geq(waiting, all / 2);
 }
 
 Test(cut, copies_of_a_tied_weight_are_updated_alike) {
