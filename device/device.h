@@ -15,6 +15,7 @@
 typedef struct ons_device ons_device;
 typedef struct ons_stream ons_stream;
 typedef struct ons_event ons_event;
+typedef struct ons_recording ons_recording;
 
 /* On the CPU: runs on the stream's thread, and is the work. On CUDA: runs at once, on the thread that launches it, and
  * puts the work on the stream. `native` is the stream as kernels know it (a CUDA stream; 0 on the CPU). */
@@ -47,6 +48,19 @@ struct ons_device {
     void (*stream_wait)(ons_stream *stream, ons_event *event); /* until the latest record is reached */
     void (*event_synchronize)(ons_event *event);               /* the same, by the host */
 
+    /* Recordings: what is put on `stream` between begin and end does not run but is kept, with what is put on streams
+     * that come to wait for it meanwhile (and that it has waited for again before the end); addresses and sizes are
+     * kept as they are. A repetition puts all of it on a stream by one call. NULL, all four: the device has none. */
+    ons_status *(*record_begin)(ons_stream *stream);
+    ons_status *(*record_end)(ons_stream *stream, ons_recording **recording);
+    void (*recording_repeat)(ons_stream *stream, ons_recording *recording);
+    void (*recording_free)(ons_recording *recording);
+
+    /* Events that also tell when they were reached, for measurements; NULL: work runs where it is launched, so that the
+     * host's clock can tell. `seconds_between`: both must have been reached. */
+    ons_status *(*timed_event_new)(ons_device *device, ons_event **event);
+    double (*seconds_between)(ons_event *first, ons_event *second);
+
     /* The first thing that went wrong in what was put on any stream, kernels and their libraries included; NULL:
      * nothing as far as the host knows, so it is asked after event_synchronize. Once it has failed a device stays
      * failed. */
@@ -56,6 +70,7 @@ struct ons_device {
 
     int64_t limit_bytes; /* 0: none */
     int64_t used_bytes;
+    int64_t reserve_bytes; /* taken on the device beside `used_bytes`, by context and libraries; counts under the cap */
 };
 
 /* The CPU. `limit_bytes` caps device memory (0: none). `pin`: the compute stream's threads stay each on a processor of

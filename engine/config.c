@@ -328,17 +328,18 @@ const char *ons_config_device_profile(const ons_config *config) {
     return config->device_profile == NULL ? "cpu" : config->device_profile;
 }
 
+bool ons_config_uses_cuda(const ons_config *config) { return strcmp(config->device, "cuda") == 0; }
+
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
     ONS_TRY(ons_device_check(config->device));
     ONS_CHECK(strcmp(config->precision, "fp32") == 0 || strcmp(config->precision, "bf16") == 0, ONS_INVALID_ARGUMENT,
               "--precision: '%s' is neither fp32 nor bf16", config->precision);
-    ONS_CHECK(strcmp(config->device, "cpu") == 0, ONS_UNSUPPORTED,
-              "--device %s: the GPU is there, but this version does not train on it yet; use --device cpu",
-              config->device);
-    ONS_CHECK(strcmp(config->precision, "fp32") == 0, ONS_UNSUPPORTED, "--precision %s: the cpu computes in fp32 only",
-              config->precision);
+    ONS_CHECK(strcmp(config->precision, "fp32") == 0, ONS_UNSUPPORTED,
+              "--precision %s: this version computes in fp32 only", config->precision);
+    ONS_CHECK(!ons_config_uses_cuda(config) || config->trace == NULL, ONS_UNSUPPORTED,
+              "--trace: on a GPU nodes are not timed one by one; leave it out, or use --device cpu");
     ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
                   strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
               ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);

@@ -95,6 +95,8 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
 double ons_config_base_rate(const ons_config *config);
 /* --device-profile, or this machine's. */
 const char *ons_config_device_profile(const ons_config *config);
+/* --device cuda */
+bool ons_config_uses_cuda(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 

@@ -12,8 +12,10 @@ static ons_status *build_graph(const ons_course_options *o, const ons_course *co
         .rows = rows,
         .training = o->training,
         .repeats = o->repeats,
+        .laid_out_as_in_file = ons_config_uses_cuda(o->config),
     };
-    return ons_stage_graph_build(&options, stage);
+    ONS_TRY(ons_stage_graph_build(&options, stage));
+    return ons_config_uses_cuda(o->config) ? ons_program_check_cuda(stage->graph) : NULL;
 }
 
 ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
@@ -162,6 +164,12 @@ static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
     return count;
 }
 
+/* Samples are copied to it from memory that copies are fast with; NULL: the host puts them in itself. */
+static ons_device *feeding_device(const ons_machine *machine) {
+    ons_device *device = ons_machine_device(machine);
+    return device->host_can_access ? NULL : device;
+}
+
 static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields, uint32_t count, ons_share *share) {
     const ons_graph *imported = o->model->graph;
     ons_feed_field *described = calloc(count + 1, sizeof *described);
@@ -179,7 +187,9 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
                                         .sample = sample_of(whole, fields[i])};
         if (target) share->target_field = i;
     }
-    if (status == NULL) status = ons_feed_init(&share->feed, o->course->dataset, described, count, o->batch);
+    if (status == NULL)
+        status =
+            ons_feed_init(&share->feed, feeding_device(o->machine), o->course->dataset, described, count, o->batch);
     free(described);
     return status;
 }
@@ -231,6 +241,10 @@ ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_cour
 ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap) {
     ons_machine_memory memory;
     ONS_TRY(ons_machine_predict(machine, &memory));
+    int64_t reserve = ons_machine_device(machine)->reserve_bytes;
+    ONS_CHECK(cap == 0 || reserve == 0 || memory.total + reserve <= cap, ONS_OUT_OF_MEMORY,
+              "--memory %lld bytes is too little: %lld are needed, and the GPU's context and libraries take %lld",
+              (long long)cap, (long long)memory.total, (long long)reserve);
     ONS_CHECK(
         cap == 0 || memory.total <= cap, ONS_OUT_OF_MEMORY,
         "--memory %lld bytes is too little: %lld are needed (weights %lld, optimiser and accumulators %lld, constants "

@@ -56,7 +56,7 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
 
 static ons_status *build_rank(ons_crew *c, ons_rank *r) {
     ons_device *device;
-    ONS_TRY(ons_cpu_device_new(c->o.cap, c->o.config->pin && c->o.count == 1, &device));
+    ONS_TRY(ons_device_new(c->o.config->device, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
     ONS_TRY(ons_machine_new(device, c->o.model->registry, c->o.threads, &r->machine));
     ONS_TRY(build_share(c, r, c->o.training, true, &r->training));
     return c->o.validation->dataset == NULL ? NULL : build_share(c, r, c->o.validation, false, &r->validation);
@@ -116,6 +116,8 @@ ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
 static void free_rank(ons_rank *r) {
     ons_stepper_free(r->stepper);
     ons_worker_free(r->worker);
+    ons_feed_free(&r->training.feed); /* its memory is the device's */
+    ons_feed_free(&r->validation.feed);
     ons_machine_free(r->machine);
     ons_share_free(&r->training);
     ons_share_free(&r->validation);
@@ -263,14 +265,15 @@ static ons_status *collect_failures(ons_crew *c) {
 }
 
 /* NaN: another process has it. */
-static double own_square(const ons_crew *c, const ons_step_result *result, uint32_t index) {
+static ons_status *own_square(const ons_crew *c, const ons_step_result *result, uint32_t index, double *square) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         const ons_share *share = &c->ranks[i].training;
         const ons_unit *unit = result->rest ? &share->rest.unit : &share->full.unit;
         if (unit->squares[index] != ONS_NONE)
-            return *(const double *)ons_program_address(unit->program, unit->squares[index], NULL);
+            return ons_machine_scalar(c->ranks[i].machine, unit->program, unit->squares[index], square);
     }
-    return NAN;
+    *square = NAN;
+    return NULL;
 }
 
 /* What a stage has of a step's results. */
@@ -302,7 +305,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     }
     uint32_t squares = c->o.training->full.update.trained_count;
     if (c->squares == NULL) return NULL;
-    for (uint32_t i = 0; i < squares; ++i) c->squares[i] = own_square(c, result, i);
+    for (uint32_t i = 0; i < squares; ++i) ONS_TRY(own_square(c, result, i, &c->squares[i]));
     if (!t->gather(t, c->squares, c->all_squares, squares * sizeof *c->squares)) return t->failure(t);
     for (uint32_t rank = 0; rank < c->o.pipeline.stages; ++rank)
         for (uint32_t i = 0; i < squares; ++i) {
@@ -340,7 +343,7 @@ static void merge_evaluation(const ons_evaluation_result *of_stage, ons_evaluati
 }
 
 ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
-    ons_crew_settle_versions(c); /* inference graphs know of one version */
+    ONS_TRY(ons_crew_settle_versions(c)); /* inference graphs know of one version */
     drive(c, evaluate);
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].evaluation;
@@ -357,7 +360,7 @@ ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
  */
 
 /* The versions of a weight lie behind each other, aligned. */
-static void settle(ons_rank *r, uint32_t version) {
+static ons_status *settle(ons_rank *r, uint32_t version) {
     const ons_program *program = r->training.full.unit.program;
     const ons_graph *graph = ons_program_graph(program);
     const ons_liveness *liveness = ons_program_liveness(program);
@@ -367,32 +370,42 @@ static void settle(ons_rank *r, uint32_t version) {
             continue;
         size_t bytes = (size_t)liveness->buffers[liveness->buffer_of_value[id]].bytes;
         char *first = ons_machine_find(r->machine, value->name, NULL);
-        if (first != NULL) memcpy(first, first + (size_t)ons_arena_align((int64_t)bytes) * version, bytes);
-    }
-}
-
-void ons_crew_settle_versions(ons_crew *c) {
-    for (uint32_t i = 0; i < c->o.count; ++i) {
-        ons_rank *r = &c->ranks[i];
-        uint32_t version = ons_stepper_version(r->stepper);
-        if (version == 0) continue;
-        settle(r, version);
-        ons_stepper_rewind(r->stepper);
-    }
-}
-
-const ons_rank_work *ons_crew_work(const ons_crew *c, uint32_t stage) { return &c->records[stage].work; }
-
-void *ons_crew_find(const ons_crew *c, const char *name, ons_type *type) {
-    for (uint32_t i = 0; i < c->o.count; ++i) {
-        void *address = ons_machine_find(c->ranks[i].machine, name, type);
-        if (address != NULL) return address;
+        if (first != NULL)
+            ONS_TRY(
+                ons_machine_copy(r->machine, first, first + (size_t)ons_arena_align((int64_t)bytes) * version, bytes));
     }
     return NULL;
 }
 
-double ons_crew_square(const ons_crew *c, const ons_step_result *result, uint32_t index) {
-    return c->squares != NULL ? c->squares[index] : own_square(c, result, index);
+ons_status *ons_crew_settle_versions(ons_crew *c) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_rank *r = &c->ranks[i];
+        uint32_t version = ons_stepper_version(r->stepper);
+        if (version == 0) continue;
+        ONS_TRY(settle(r, version));
+        ons_stepper_rewind(r->stepper);
+    }
+    return NULL;
+}
+
+const ons_rank_work *ons_crew_work(const ons_crew *c, uint32_t stage) { return &c->records[stage].work; }
+
+ons_status *ons_crew_look(ons_crew *c, const char *name, ons_type *type, ons_host_copy *copy, const void **contents) {
+    *contents = NULL;
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_type found;
+        void *address = ons_machine_find(c->ranks[i].machine, name, &found);
+        if (address == NULL) continue;
+        if (type != NULL) *type = found;
+        return ons_machine_look(c->ranks[i].machine, address, (size_t)ons_type_dense_bytes(&found), copy, contents);
+    }
+    return NULL;
+}
+
+ons_status *ons_crew_square(ons_crew *c, const ons_step_result *result, uint32_t index, double *square) {
+    if (c->squares == NULL) return own_square(c, result, index, square);
+    *square = c->squares[index];
+    return NULL;
 }
 
 ons_status *ons_crew_get_memory(const ons_crew *c, ons_crew_memory *memory) {

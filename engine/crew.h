@@ -71,12 +71,14 @@ ons_status *ons_crew_evaluate(ons_crew *crew, ons_evaluation_result *result);
 
 /* Where updates are asynchronous, the newest version of each weight comes to the first place, where all look for it
  * that read weights between steps. */
-void ons_crew_settle_versions(ons_crew *crew);
+ons_status *ons_crew_settle_versions(ons_crew *crew);
 
-/* A persistent value by name, at the first stage in this process that has it; NULL where there is none. */
-void *ons_crew_find(const ons_crew *crew, const char *name, ons_type *type);
+/* The contents of a persistent value by name, at the first stage in this process that has it; *contents NULL where
+ * there is none. Where the host cannot access the device's memory they lie in *copy until its next use. `type` may be
+ * NULL. */
+ons_status *ons_crew_look(ons_crew *crew, const char *name, ons_type *type, ons_host_copy *copy, const void **contents);
 /* A square sum of the last step; NaN where another process has it. */
-double ons_crew_square(const ons_crew *crew, const ons_step_result *result, uint32_t index);
+ons_status *ons_crew_square(ons_crew *crew, const ons_step_result *result, uint32_t index, double *square);
 
 /* What a stage, of this or another process, has done until the end of the last step. */
 const ons_rank_work *ons_crew_work(const ons_crew *crew, uint32_t stage);

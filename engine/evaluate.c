@@ -25,6 +25,7 @@ typedef struct evaluation {
     int64_t used; /* samples that are evaluated */
     output_file *files;
     size_t file_count;
+    ons_host_copy output;
 } evaluation;
 
 static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
@@ -55,7 +56,7 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_config_threads(e->config, &threads));
     ONS_TRY(ons_config_memory(e->config, &cap));
     ons_device *device;
-    ONS_TRY(ons_cpu_device_new(cap, e->config->pin, &device));
+    ONS_TRY(ons_device_new(e->config->device, cap, e->config->pin, &device));
     ONS_TRY(ons_machine_new(device, e->model->registry, threads, &e->machine));
     ONS_TRY(ons_open_training_data(e->model, e->config, &e->course.dataset));
     ons_course_options options = {.model = e->model, .config = e->config};
@@ -112,7 +113,11 @@ static ons_status *write_batch(void *context, const ons_unit *unit, size_t first
     const ons_share_unit *own = unit->program == e->share.full.unit.program ? &e->share.full : &e->share.rest;
     for (size_t i = 0; i < e->file_count; ++i) {
         ons_value_id output = own->outputs[e->files[i].index];
-        ONS_TRY(ons_npy_write_rows(e->files[i].writer, ons_program_address(unit->program, output, NULL), samples));
+        const ons_type *type = &ons_graph_value(ons_program_graph(unit->program), output)->type;
+        const void *rows;
+        ONS_TRY(ons_machine_look(e->machine, ons_program_address(unit->program, output, NULL),
+                                 (size_t)ons_type_dense_bytes(type), &e->output, &rows));
+        ONS_TRY(ons_npy_write_rows(e->files[i].writer, rows, samples));
     }
     return NULL;
 }
@@ -157,6 +162,8 @@ ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_p
     evaluation e = {.model = model, .config = config};
     ons_status *status = run(&e, progress, context, result);
     ons_worker_free(e.worker);
+    ons_feed_free(&e.share.feed); /* its memory is the device's */
+    ons_host_copy_free(&e.output);
     ons_machine_free(e.machine);
     ons_share_free(&e.share);
     ons_course_free(&e.course);

@@ -59,7 +59,8 @@ static ons_status *build(making *m) {
                                      .dataset = m->dataset,
                                      .rows = m->batching.rows,
                                      .training = true,
-                                     .repeats = repeats};
+                                     .repeats = repeats,
+                                     .laid_out_as_in_file = ons_config_uses_cuda(m->config)};
     ONS_TRY(ons_stage_graph_build(&graph, &m->stage));
     ONS_TRY(ons_cpu_device_new(cap, m->config->pin, &device));
     ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));

@@ -25,6 +25,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
 void ons_trainer_free(ons_trainer *t) {
     if (t == NULL) return;
     ons_trainer_close_exchange(t);
+    ons_host_copy_free(&t->looked_at);
     ons_crew_free(t->crew); /* its threads write the trace */
     ons_trainer_close_logs(t);
     ons_course_free(&t->training);
@@ -107,6 +108,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     double rate = ons_learning_rate(t->schedule, ons_config_base_rate(t->config), t->config->warmup, step, t->steps);
     ons_step_result result;
     int64_t start = ons_trace_now();
+    t->looked_name = NULL;
     ONS_TRY(ons_trainer_share_failure(t, ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result)));
     t->step = step;
     t->stopping = t->stopping || result.stop;
@@ -186,7 +188,7 @@ static ons_status *read_values(ons_trainer *t, const char *initialiser, float *v
 }
 
 ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *values, size_t count) {
-    ons_crew_settle_versions(t->crew);
+    ONS_TRY(ons_crew_settle_versions(t->crew));
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, read_values(t, initialiser, values, count))
                                               : ons_trainer_hand_over(t);
     return ons_trainer_share_failure(t, status);

@@ -31,7 +31,9 @@ struct ons_trainer {
     ons_log_json *log;
     ons_tensorboard *board;
     ons_trace *trace;
-    ons_exchange *exchange; /* NULL: nothing was collected from other processes yet */
+    ons_host_copy looked_at; /* what was read last from a device that the host cannot access */
+    const char *looked_name; /* its name, the graph's; NULL: nothing, or it may have changed */
+    ons_exchange *exchange;  /* NULL: nothing was collected from other processes yet */
     atomic_bool stop_requested;
     bool stopping;         /* all processes have agreed on it */
     double seconds_a_step; /* running mean; 0: no step yet */

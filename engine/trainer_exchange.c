@@ -116,8 +116,20 @@ static ons_status *request(ons_trainer *t, ons_value_id value, uint32_t owner) {
     return NULL;
 }
 
+static ons_status *look(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
+    t->looked_name = NULL;
+    ONS_TRY(ons_crew_look(t->crew, name, type, &t->looked_at, contents));
+    ons_value_id value = *contents == NULL ? ONS_NONE : find_value(t->training.full.graph, name);
+    if (*contents == t->looked_at.data && value != ONS_NONE)
+        t->looked_name = ons_graph_value(t->training.full.graph, value)->name;
+    return NULL;
+}
+
 ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
-    *contents = ons_crew_find(t->crew, name, type);
+    /* The exporter reads a weight in pieces. */
+    bool known = t->looked_name != NULL && type == NULL && strcmp(t->looked_name, name) == 0;
+    *contents = t->looked_at.data;
+    if (!known) ONS_TRY(look(t, name, type, contents));
     if (*contents != NULL || !t->remote)
         return *contents != NULL ? NULL : ons_status_new(ONS_INVALID_ARGUMENT, "there is no weight named '%s'", name);
     ons_value_id value = find_value(t->training.full.graph, name);
@@ -148,7 +160,9 @@ static ons_status *answer(ons_trainer *t, ons_value_id value) {
     ONS_CHECK(value < t->training.full.graph->values.count, ONS_DEFECT, "rank 0 asks for value %u", value);
     ons_type type;
     const char *name = ons_graph_value(t->training.full.graph, value)->name;
-    const char *address = ons_crew_find(t->crew, name, &type);
+    const void *contents;
+    ONS_TRY(ons_crew_look(t->crew, name, &type, &t->looked_at, &contents));
+    const char *address = contents;
     ONS_CHECK(address != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
     size_t bytes = (size_t)ons_type_dense_bytes(&type);
     for (size_t at = 0; at < bytes; at += PIECE)

@@ -44,13 +44,14 @@ static ons_status *list_values(const ons_trainer *t, ons_arena *names, kept_valu
 typedef ONS_VECTOR(ons_named_tensor) named_tensors;
 
 /* What this process writes: of what several stages hold, the lowest one's. */
-static ons_status *list_tensors(const ons_trainer *t, const kept_values *values, named_tensors *list) {
+static ons_status *list_tensors(const ons_trainer *t, const kept_values *values, ons_host_copy *copies,
+                                named_tensors *list) {
     for (size_t i = 0; i < values->count; ++i) {
         const kept_value *each = &values->items[i];
         if (!ons_trainer_owns(t, each->value)) continue;
         ons_named_tensor tensor = {.name = each->name};
         const char *name = ons_graph_value(t->training.full.graph, each->value)->name;
-        tensor.tensor.data = ons_crew_find(t->crew, name, &tensor.tensor.type);
+        ONS_TRY(ons_crew_look(t->crew, name, &tensor.tensor.type, &copies[i], &tensor.tensor.data));
         ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
         ONS_PUSH(list, tensor);
     }
@@ -109,13 +110,18 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
 
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
-    ons_crew_settle_versions(t->crew);
+    ONS_TRY(ons_crew_settle_versions(t->crew));
     kept_values values = {0};
+    ons_host_copy *copies = NULL;
     named_tensors list = {0};
     ons_arena *names = ons_arena_new();
     ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
-    if (status == NULL) status = list_tensors(t, &values, &list);
+    if (status == NULL && (copies = calloc(values.count + 1, sizeof *copies)) == NULL)
+        status = ons_status_out_of_memory();
+    if (status == NULL) status = list_tensors(t, &values, copies, &list);
     if (status == NULL) status = write_checkpoint(t, &list);
+    for (size_t i = 0; copies != NULL && i < values.count; ++i) ons_host_copy_free(&copies[i]);
+    free(copies);
     ons_vector_free(&list);
     ons_vector_free(&values);
     ons_arena_free(names);
@@ -152,7 +158,8 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const kep
         ONS_CHECK(found != NULL && ons_type_equal(&found->type, &type), ONS_INVALID_DATA,
                   "--resume: the checkpoint in %s has no tensor '%s' of this model's type", t->config->checkpoint,
                   value->name);
-        memcpy(address, found->data, (size_t)ons_type_dense_bytes(&type));
+        ONS_TRY(ons_machine_copy(ons_crew_rank(t->crew, i)->machine, address, found->data,
+                                 (size_t)ons_type_dense_bytes(&type)));
     }
     return NULL;
 }
@@ -256,7 +263,8 @@ static ons_status *save(ons_trainer *t, const char *path) {
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
-    ons_crew_settle_versions(t->crew);
+    ONS_TRY(ons_crew_settle_versions(t->crew));
+    t->looked_name = NULL;
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
     return ons_trainer_share_failure(t, status);
 }

@@ -53,9 +53,12 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_
     if (t->config->log_grad_norms && t->training.full.squares != NULL) {
         const ons_stage_graph *stage = &t->training.full;
         ons_json_begin_object(w, "grad_norms");
-        for (uint32_t i = 0; i < stage->update.trained_count; ++i)
+        for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
+            double square;
+            ONS_TRY(ons_crew_square(t->crew, result, i, &square));
             ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
-                                sqrt(ons_crew_square(t->crew, result, i)));
+                                sqrt(square));
+        }
         ons_json_end_object(w);
     }
     if (r->validated) {

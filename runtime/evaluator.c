@@ -12,6 +12,7 @@ typedef struct evaluation {
     ons_action forward;
     ons_flight flight;
     double loss_sum, counted, right;
+    ons_host_copy prediction;
 } evaluation;
 
 static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
@@ -23,7 +24,8 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
         if (input == ONS_NONE || !ons_stage_program_loads(e->unit->stage, input, part)) continue;
         void *address = ons_program_address(e->unit->program, input, turn);
         if (address != NULL)
-            memcpy(address, ons_feed_sample(feed, e->slot, i, 0), e->unit->rows * feed->fields[i].bytes);
+            ons_worker_transfer(e->o->worker, address, ons_feed_sample(feed, e->slot, i, 0),
+                                e->unit->rows * feed->fields[i].bytes);
     }
 }
 
@@ -50,10 +52,12 @@ static int64_t best_class(const float *scores, int64_t classes, int64_t stride) 
     return best;
 }
 
-static void count_right(evaluation *e, ons_value_id prediction) {
+static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     const ons_evaluator_options *o = e->o;
     const ons_type *type = &ons_graph_value(ons_program_graph(e->unit->program), prediction)->type;
-    const float *scores = ons_program_address(e->unit->program, prediction, NULL);
+    const float *scores;
+    ONS_TRY(ons_machine_look(ons_worker_machine(o->worker), ons_program_address(e->unit->program, prediction, NULL),
+                             (size_t)ons_type_dense_bytes(type), &e->prediction, (const void **)&scores));
     const void *targets = ons_feed_sample(o->feed, e->slot, o->fed_target, 0);
     bool wide = o->target_sample.dtype == ONS_INT64;
     int64_t classes = type->shape.dims[o->class_axis];
@@ -64,6 +68,7 @@ static void count_right(evaluation *e, ons_value_id prediction) {
         const float *row = scores + i / inner * classes * inner + i % inner;
         if (target != o->ignore_index) e->right += best_class(row, classes, inner) == target;
     }
+    return NULL;
 }
 
 static ons_status *count_batch(evaluation *e, size_t samples) {
@@ -92,7 +97,7 @@ static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **s
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t first) {
     const ons_fault *fault = &found->fault;
-    const char *node = found->node == ONS_NONE ? "" : ons_graph_node(where->cut->graph, found->node)->name;
+    const char *node = found->node == ONS_NONE ? "?" : ons_graph_node(where->cut->graph, found->node)->name;
     return ons_status_new(ONS_INVALID_DATA,
                           "samples from %" PRIu64 " on, node '%s': %s (element %" PRId64 " is %" PRId64 ")", first,
                           node, fault->problem, fault->index, fault->value);
@@ -104,11 +109,14 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     const ons_stage_program *where;
     ONS_TRY(ons_worker_wait(o->worker, &fault, &where));
     if (fault.fault.problem != NULL) return fault_status(&fault, where, first);
-    if (e->unit->loss != ONS_NONE && e->step.counted_targets > 0)
-        e->loss_sum += ons_program_scalar(e->unit->program, e->unit->loss, NULL) * e->step.counted_targets;
+    if (e->unit->loss != ONS_NONE && e->step.counted_targets > 0) {
+        double loss;
+        ONS_TRY(ons_machine_scalar(ons_worker_machine(o->worker), e->unit->program, e->unit->loss, &loss));
+        e->loss_sum += loss * e->step.counted_targets;
+    }
     e->counted += e->step.counted_targets;
     ons_value_id prediction = e->unit == &o->full ? o->full_prediction : o->rest_prediction;
-    if (o->counts_classes && prediction != ONS_NONE) count_right(e, prediction);
+    if (o->counts_classes && prediction != ONS_NONE) ONS_TRY(count_right(e, prediction));
     return o->read == NULL ? NULL : o->read(o->read_context, e->unit, first, count);
 }
 
@@ -127,14 +135,14 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
     return ahead;
 }
 
-ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_result *result) {
-    evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}};
+static ons_status *run(evaluation *e, ons_evaluation_result *result) {
+    const ons_evaluator_options *o = e->o;
     ons_status *status;
     uint64_t first = 0;
-    size_t count = fill(&e, 0, 0, &status), next = 0;
+    size_t count = fill(e, 0, 0, &status), next = 0;
     ONS_TRY(status);
     while (count > 0) {
-        ONS_TRY(run_batch(&e, first, count, &next));
+        ONS_TRY(run_batch(e, first, count, &next));
         first += count;
         count = next;
         if (o->progress != NULL && !o->progress(o->progress_context, (int64_t)first, (int64_t)o->samples))
@@ -147,8 +155,15 @@ ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_res
     *result = (ons_evaluation_result){
         .samples = first,
         .dropped = o->samples - first,
-        .loss = o->full.loss == ONS_NONE ? NAN : e.loss_sum / e.counted,
-        .accuracy = predicts ? e.right / e.counted : NAN,
+        .loss = o->full.loss == ONS_NONE ? NAN : e->loss_sum / e->counted,
+        .accuracy = predicts ? e->right / e->counted : NAN,
     };
     return NULL;
+}
+
+ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_result *result) {
+    evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}};
+    ons_status *status = run(&e, result);
+    ons_host_copy_free(&e.prediction);
+    return status;
 }

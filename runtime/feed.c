@@ -3,9 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-ons_status *ons_feed_init(ons_feed *feed, ons_dataset *dataset, const ons_feed_field *fields, uint32_t field_count,
-                          size_t rows_max) {
-    *feed = (ons_feed){.dataset = dataset, .field_count = field_count, .rows_max = rows_max};
+static ons_status *allocate_slot(ons_feed *feed, int slot) {
+    void *memory = NULL;
+    if (feed->device != NULL)
+        ONS_TRY(feed->device->allocate_host(feed->device, (int64_t)feed->bytes + 64, &memory));
+    else
+        memory = aligned_alloc(64, feed->bytes + 64);
+    feed->slots[slot] = memory;
+    return memory == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *dataset, const ons_feed_field *fields,
+                          uint32_t field_count, size_t rows_max) {
+    *feed = (ons_feed){.dataset = dataset, .field_count = field_count, .rows_max = rows_max, .device = device};
     feed->fields = calloc(field_count + 1, sizeof *feed->fields);
     if (feed->fields == NULL) return ons_status_out_of_memory();
     for (uint32_t i = 0; i < field_count; ++i) {
@@ -19,8 +29,8 @@ ons_status *ons_feed_init(ons_feed *feed, ons_dataset *dataset, const ons_feed_f
     }
     for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
         feed->rows[slot] = calloc(rows_max + 1, sizeof *feed->rows[slot]);
-        feed->slots[slot] = aligned_alloc(64, feed->bytes + 64);
-        if (feed->rows[slot] == NULL || feed->slots[slot] == NULL) return ons_status_out_of_memory();
+        if (feed->rows[slot] == NULL) return ons_status_out_of_memory();
+        ONS_TRY(allocate_slot(feed, slot));
     }
     return NULL;
 }
@@ -29,7 +39,10 @@ void ons_feed_free(ons_feed *feed) {
     free(feed->fields);
     for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
         free(feed->rows[slot]);
-        free(feed->slots[slot]);
+        if (feed->device == NULL)
+            free(feed->slots[slot]);
+        else if (feed->slots[slot] != NULL)
+            feed->device->release_host(feed->device, feed->slots[slot], (int64_t)feed->bytes + 64);
     }
     *feed = (ons_feed){0};
 }

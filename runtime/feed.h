@@ -22,11 +22,13 @@ typedef struct ons_feed {
     uint64_t *rows[ONS_FEED_SLOTS];
     uint8_t *slots[ONS_FEED_SLOTS]; /* field after field, each rows_max samples */
     size_t bytes;
+    ons_device *device; /* not owned; its host memory is what the slots lie in. NULL: usual memory */
 } ons_feed;
 
-/* `fields` is copied. Checks that the dataset can give what is wanted, and allocates the slots. */
-ons_status *ons_feed_init(ons_feed *feed, ons_dataset *dataset, const ons_feed_field *fields, uint32_t field_count,
-                          size_t rows_max);
+/* `fields` is copied. Checks that the dataset can give what is wanted, and allocates the slots, for copies to `device`,
+ * which outlives the feed (NULL: any). */
+ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *dataset, const ons_feed_field *fields,
+                          uint32_t field_count, size_t rows_max);
 void ons_feed_free(ons_feed *feed);
 
 /* Gathers the samples rows[slot][0..count) that the caller has set. */

@@ -26,6 +26,7 @@ struct ons_machine {
     ONS_VECTOR(resident) residents;
     ons_map by_name;
     int64_t transient_bytes, lower_bound;
+    uint32_t step_count; /* places for steps in the control part; 0: there is none */
     void *arena;
     int64_t arena_bytes;
 };
@@ -140,6 +141,7 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     ONS_CHECK(m->arena == NULL, ONS_DEFECT, "a program is added after the arena was laid out");
     ons_program_options own = *options;
     own.threads = m->threads;
+    own.cuda = !m->device->host_can_access;
     preparation p = {.graph = graph, .registry = m->registry, .options = &own};
     if (!ons_vector_reserve(&m->programs, 1)) return ons_status_out_of_memory();
     ons_machine_launch(m, prepare, &p);
@@ -150,11 +152,22 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     m->transient_bytes = layout->bytes > m->transient_bytes ? layout->bytes : m->transient_bytes;
     m->lower_bound = layout->lower_bound > m->lower_bound ? layout->lower_bound : m->lower_bound;
     *result = p.program;
+    uint32_t steps = own.cuda ? 2 * (options->micro_batches > 1 ? options->micro_batches : 1) : 0;
+    m->step_count = steps > m->step_count ? steps : m->step_count;
     return add_residents(m, p.program, options->versions);
 }
 
+static int64_t fault_offset(const ons_machine *m) {
+    return ons_arena_align((int64_t)m->step_count * (int64_t)sizeof(ons_step));
+}
+
+static int64_t control_bytes(const ons_machine *m) {
+    return m->step_count == 0 ? 0 : fault_offset(m) + ons_arena_align(sizeof(ons_fault));
+}
+
 ons_status *ons_machine_predict(const ons_machine *m, ons_machine_memory *memory) {
-    *memory = (ons_machine_memory){.transient = m->transient_bytes, .lower_bound = m->lower_bound};
+    *memory = (ons_machine_memory){
+        .transient = m->transient_bytes, .lower_bound = m->lower_bound, .control = control_bytes(m)};
     for (size_t i = 0; i < m->residents.count; ++i) {
         const resident *each = &m->residents.items[i];
         int64_t bytes = ons_arena_align(each->bytes);
@@ -164,14 +177,16 @@ ons_status *ons_machine_predict(const ons_machine *m, ons_machine_memory *memory
                                                     : &memory->constants;
         ONS_CHECK(!__builtin_add_overflow(*part, bytes, part), ONS_OUT_OF_MEMORY, "the model's size overflows");
     }
-    memory->total = memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient;
+    memory->total =
+        memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient + memory->control;
     return NULL;
 }
 
-static void load_contents(const ons_machine *m, const resident *each) {
+static ons_status *load_contents(ons_machine *m, const resident *each) {
     const ons_tensor *tensor = ons_store_get(each->store, each->data);
-    if (tensor != NULL && tensor->data != NULL)
-        memcpy((char *)m->arena + each->offset, tensor->data, (size_t)ons_type_dense_bytes(&tensor->type));
+    if (tensor == NULL || tensor->data == NULL) return NULL;
+    return ons_machine_copy(m, (char *)m->arena + each->offset, tensor->data,
+                            (size_t)ons_type_dense_bytes(&tensor->type));
 }
 
 static ons_status *place_program(ons_machine *m, ons_program *program, void *transient) {
@@ -201,7 +216,7 @@ ons_status *ons_machine_start(ons_machine *m) {
             }
     ONS_TRY(m->device->allocate(m->device, memory.total, &m->arena));
     m->arena_bytes = memory.total;
-    for (size_t i = 0; i < m->residents.count; ++i) load_contents(m, &m->residents.items[i]);
+    for (size_t i = 0; i < m->residents.count; ++i) ONS_TRY(load_contents(m, &m->residents.items[i]));
     for (size_t i = 0; i < m->programs.count; ++i)
         ONS_TRY(place_program(m, m->programs.items[i], (char *)m->arena + offset));
     return NULL;
@@ -214,4 +229,53 @@ void *ons_machine_find(const ons_machine *m, const char *name, ons_type *type) {
     if (index == ONS_MAP_ABSENT) return NULL;
     if (type != NULL) *type = m->residents.items[index].type;
     return (char *)m->arena + m->residents.items[index].offset;
+}
+
+ons_machine_control ons_machine_get_control(const ons_machine *m) {
+    if (m->step_count == 0 || m->arena == NULL) return (ons_machine_control){0};
+    char *begin = (char *)m->arena + m->arena_bytes - control_bytes(m);
+    return (ons_machine_control){(ons_step *)(void *)begin, m->step_count,
+                                 (ons_fault *)(void *)(begin + fault_offset(m))};
+}
+
+/* ------------------------------------------------------------------------------------------------------------- looking
+ */
+
+ons_status *ons_machine_copy(ons_machine *m, void *to, const void *from, size_t bytes) {
+    if (m->device->host_can_access) {
+        memcpy(to, from, bytes);
+        return NULL;
+    }
+    m->device->copy(m->compute, to, from, bytes);
+    ons_machine_wait(m);
+    return m->device->failure(m->device);
+}
+
+ons_status *ons_machine_scalar(ons_machine *m, const ons_program *program, ons_value_id value, double *scalar) {
+    bool wide = ons_graph_value(ons_program_graph(program), value)->type.dtype == ONS_FLOAT64;
+    const void *address = ons_program_address(program, value, NULL);
+    float narrow = 0;
+    if (wide) return ons_machine_copy(m, scalar, address, sizeof *scalar);
+    ONS_TRY(ons_machine_copy(m, &narrow, address, sizeof narrow));
+    *scalar = narrow;
+    return NULL;
+}
+
+ons_status *ons_machine_look(ons_machine *m, const void *address, size_t bytes, ons_host_copy *copy,
+                             const void **contents) {
+    *contents = address;
+    if (m->device->host_can_access) return NULL;
+    if (bytes > copy->size) {
+        free(copy->data);
+        copy->data = malloc(bytes);
+        copy->size = copy->data == NULL ? 0 : bytes;
+        if (copy->data == NULL) return ons_status_out_of_memory();
+    }
+    *contents = copy->data;
+    return ons_machine_copy(m, copy->data, address, bytes);
+}
+
+void ons_host_copy_free(ons_host_copy *copy) {
+    free(copy->data);
+    *copy = (ons_host_copy){0};
 }

@@ -1,9 +1,11 @@
 /* One stage on one device: a compute stream, the programs that run on it, and the one arena in which all of them live.
  *
- *   | parameters, states, running statistics | constants | transient part, shared by all programs |
+ *   | parameters, states, running statistics | constants | transient part, shared by all programs | control |
  *
  * Persistent values are shared between programs by name (constants by their data). The arena is taken once, in
- * ons_machine_start, and is exactly as large as the layout says; nothing else is taken on the device.
+ * ons_machine_start, and is exactly as large as the layout says; nothing else is taken on the device. The control part
+ * is for devices whose memory the host cannot access: what kernels read there of the step, and where they say what is
+ * wrong with the data.
  */
 #ifndef ONSTAGE_RUNTIME_MACHINE_H
 #define ONSTAGE_RUNTIME_MACHINE_H
@@ -14,7 +16,7 @@
 typedef struct ons_machine ons_machine;
 
 typedef struct ons_machine_memory {
-    int64_t parameters, states, buffers, constants, transient; /* bytes, aligned as they lie */
+    int64_t parameters, states, buffers, constants, transient, control; /* bytes, aligned as they lie */
     int64_t total;
     int64_t lower_bound; /* of the transient part: what is alive at once */
 } ons_machine_memory;
@@ -38,6 +40,31 @@ int64_t ons_machine_used(const ons_machine *machine);
 
 /* A persistent value by name: its address and type; NULL where there is none. */
 void *ons_machine_find(const ons_machine *machine, const char *name, ons_type *type);
+
+/* The control part: places for steps of the micro-batches of a flight, as many as `steps` of the program with most, and
+ * of their updates; and the fault. `count` 0: there is none. All in the device's memory. */
+typedef struct ons_machine_control {
+    ons_step *steps;
+    uint32_t count;
+    ons_fault *fault;
+} ons_machine_control;
+ons_machine_control ons_machine_get_control(const ons_machine *machine);
+
+/* Copies between the host and the device's memory, or within that, behind what is on the compute stream, and wait for
+ * it; where the host can access the memory they copy at once, so nothing may run. */
+ons_status *ons_machine_copy(ons_machine *machine, void *to, const void *from, size_t bytes);
+/* What a float32 or float64 scalar holds. */
+ons_status *ons_machine_scalar(ons_machine *machine, const ons_program *program, ons_value_id value, double *scalar);
+
+/* Memory of the host for what is looked at; zeroed at first. */
+typedef struct ons_host_copy {
+    void *data;
+    size_t size;
+} ons_host_copy;
+/* Where the host can read `bytes` at `address` of the device's memory: there, or in *copy, until the next call. */
+ons_status *ons_machine_look(ons_machine *machine, const void *address, size_t bytes, ons_host_copy *copy,
+                             const void **contents);
+void ons_host_copy_free(ons_host_copy *copy);
 
 ons_device *ons_machine_device(const ons_machine *machine);
 ons_stream *ons_machine_compute(const ons_machine *machine);

@@ -1,6 +1,7 @@
 #include "runtime/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "graph/operands.h"
@@ -42,6 +43,7 @@ struct ons_program {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
+    bool cuda;
     uint32_t versions;
     bool *versioned; /* of each buffer */
     uint32_t *rings; /* of each buffer */
@@ -61,8 +63,9 @@ static bool is_view(const ons_node *node) {
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
     if (is_view(node)) return NULL;
-    ONS_CHECK(node->op->cpu.run != NULL, ONS_UNSUPPORTED, "node '%s' (%s): cannot run on the CPU: %s", node->name,
-              node->op->name, node->op->cpu.why_not);
+    const ons_kernel *kernel = p->cuda ? &node->op->cuda : &node->op->cpu;
+    ONS_CHECK(kernel->run != NULL, ONS_UNSUPPORTED, "node '%s' (%s): cannot run on the %s: %s", node->name,
+              node->op->name, p->cuda ? "GPU" : "CPU", kernel->why_not);
     ons_operands *operands;
     ONS_NEW(operands, p->arena, 1);
     ONS_TRY(ons_operands_of(p->graph, id, p->arena, operands));
@@ -73,8 +76,8 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
         .arena = p->arena,
         .node_key = ons_graph_node_key(p->graph, id),
     };
-    ons_run_function *run = NULL;
-    ons_status *status = ons_prepare_for_cpu(&prepare, &run);
+    ons_run_function *run = kernel->run;
+    ons_status *status = p->cuda ? kernel->prepare(&prepare) : ons_prepare_for_cpu(&prepare, &run);
     p->prepared[id] = (prepared){run, prepare.state, prepare.destroy, prepare.implementation};
     p->scratch[id] = prepare.scratch_bytes;
     bool short_of_memory = ons_status_get_code(status) == ONS_OUT_OF_MEMORY;
@@ -132,6 +135,7 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->arena = arena;
     p->graph = graph;
     p->registry = registry;
+    p->cuda = options->cuda;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);
@@ -184,12 +188,6 @@ static void *address_of_value(const ons_program *p, ons_value_id value, const on
 
 void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
     return address_of_value(p, value, turn != NULL ? turn : &first_turn);
-}
-
-double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    const void *address = ons_program_address(p, value, turn);
-    bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
-    return wide ? *(const double *)address : (double)*(const float *)address;
 }
 
 uint32_t ons_program_launch_count(const ons_program *p) { return p->launch_count; }
@@ -269,13 +267,15 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
             .outputs = l->outputs,
             .scratch = l->scratch,
             .state = l->state,
-            .step = run->step,
-            .fault = &fault->fault,
+            .step = p->cuda ? NULL : run->step,
+            .fault = p->cuda ? run->device_fault : &fault->fault,
+            .stream = run->stream,
+            .device_step = run->step,
         };
         int64_t start = run->observer == NULL ? 0 : now();
         l->run(&arguments);
         if (run->observer != NULL) run->observer(run->context, l->node, start, now());
-        if (fault->fault.problem != NULL) {
+        if (fault != NULL && fault->fault.problem != NULL) {
             fault->node = l->node;
             return;
         }
@@ -284,4 +284,20 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
 
 void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
     ons_program_run_positions(p, ons_sequence_begin(&p->sequence, part), p->sequence.end[part], run);
+}
+
+static bool can_tell(const ons_operator *op, const char *problem) {
+    for (const ons_case *each = op->cases; each->name != NULL; ++each)
+        if (each->fault != NULL && strstr(problem, each->fault) != NULL) return true;
+    return false;
+}
+
+ons_node_id ons_program_find_fault(const ons_program *p, const char *problem) {
+    ons_node_id found = ONS_NONE;
+    for (uint32_t i = 0; i < p->launch_count; ++i) {
+        if (!can_tell(ons_graph_node(p->graph, p->launches[i].node)->op, problem)) continue;
+        if (found != ONS_NONE) return ONS_NONE;
+        found = p->launches[i].node;
+    }
+    return found;
 }

@@ -15,6 +15,7 @@ typedef struct ons_program ons_program;
 
 typedef struct ons_program_options {
     int threads;
+    bool cuda;                /* runs by the operators' CUDA kernels: a run puts them on a stream */
     bool repeats;             /* more than one micro-batch a step */
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
     size_t kept_count;
@@ -22,6 +23,7 @@ typedef struct ons_program_options {
     /* Of a pipeline's stage; all zero elsewhere. */
     const uint32_t *end;     /* where the parts of the graph end: ons_sequence_make */
     uint32_t slots;          /* micro-batches between their forward and their backward part, at most; 0: 1 */
+    uint32_t micro_batches;  /* of a step, at most; 0: 1 */
     uint32_t versions;       /* places of each trained weight; 0: 1 */
     const uint32_t *arrives; /* see ons_liveness_options, both */
     const uint32_t *stays;
@@ -54,8 +56,6 @@ ons_status *ons_program_place(ons_program *program, void *const *persistent, voi
 
 /* Where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
 void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
-/* What a float32 or float64 scalar holds, between runs. */
-double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
 /* Called after every node, by the thread that runs; times are CLOCK_MONOTONIC nanoseconds. Must not allocate. */
 typedef void ons_node_observer(void *context, ons_node_id node, int64_t start, int64_t end);
@@ -67,12 +67,19 @@ typedef struct ons_program_fault {
 } ons_program_fault;
 
 typedef struct ons_run {
-    const ons_step *step;
+    const ons_step *step; /* CUDA: in the device's memory */
     const ons_turn *turn; /* NULL: the first */
     ons_node_observer *observer;
     void *context;
     ons_program_fault *fault;
+    /* CUDA alone; `observer` sees the time in which work is put on the stream, and `fault` is not looked at. */
+    uintptr_t stream;
+    ons_fault *device_fault; /* in the device's memory */
 } ons_run;
+
+/* The only node whose operator says of data what `problem` says; ONS_NONE: several could have. A GPU tells the problem
+ * alone. */
+ons_node_id ons_program_find_fault(const ons_program *program, const char *problem);
 
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
@@ -83,5 +90,9 @@ void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t en
 uint32_t ons_program_launch_count(const ons_program *program);
 /* "onednn:…", or NULL where the kernel says nothing. */
 const char *ons_program_implementation(const ons_program *program, ons_node_id node);
+
+/* Fails with all operators of the graph that have no CUDA kernel, or whose kernel refuses a node's types: how many
+ * nodes of each, the first one's name, and the reason. */
+ons_status *ons_program_check_cuda(const ons_graph *graph);
 
 #endif

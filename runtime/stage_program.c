@@ -326,6 +326,7 @@ static ons_status *make(ons_machine *machine, maker *m) {
         .scratch_limit = m->o->scratch_limit,
         .end = m->cut->end,
         .slots = m->r->slots,
+        .micro_batches = m->o->micro_batches,
         .versions = m->o->versions,
         .arrives = m->arrives,
         .stays = m->stays,

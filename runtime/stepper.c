@@ -22,7 +22,8 @@ struct ons_stepper {
     uint32_t most, least;             /* whole micro-batches of a step, and of an epoch's last one */
     ons_action_list most_actions, least_actions, rest_actions;
     uint64_t filled[ONS_FEED_SLOTS]; /* the step whose samples a slot holds; 0: none */
-    double *counted, *losses;        /* of each micro-batch, where each has an update of its own */
+    double *counted;                 /* of each micro-batch, where each has an update of its own */
+    uint64_t *losses;                /* likewise, the bits of the program's float32 or float64 */
     uint32_t version;                /* place of the newest weights */
     /* the step that runs */
     ons_step step;
@@ -152,16 +153,23 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
         if (input == ONS_NONE || !ons_stage_program_loads(l->unit->stage, input, part)) continue;
         void *address = ons_program_address(l->unit->program, input, turn);
         if (address != NULL)
-            memcpy(address, ons_feed_sample(feed, l->stepper->slot, i, l->first_row + micro_batch * l->unit->rows),
-                   l->unit->rows * feed->fields[i].bytes);
+            ons_worker_transfer(l->stepper->o.worker, address,
+                                ons_feed_sample(feed, l->stepper->slot, i, l->first_row + micro_batch * l->unit->rows),
+                                l->unit->rows * feed->fields[i].bytes);
     }
+}
+
+static bool is_wide(const ons_unit *unit) {
+    return ons_graph_value(ons_program_graph(unit->program), unit->loss)->type.dtype == ONS_FLOAT64;
 }
 
 /* Of an asynchronous pipeline: its losses do not add up by themselves. */
 static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn) {
     const leg *l = context;
     uint32_t number = l->flight.step.micro_batch + micro_batch;
-    l->stepper->losses[number] = ons_program_scalar(l->unit->program, l->unit->loss, turn);
+    ons_worker_transfer(l->stepper->o.worker, &l->stepper->losses[number],
+                        ons_program_address(l->unit->program, l->unit->loss, turn),
+                        is_wide(l->unit) ? sizeof(double) : sizeof(float));
 }
 
 /* Of an asynchronous pipeline, in which every micro-batch is an update. */
@@ -213,17 +221,31 @@ static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
     const ons_fault *fault = &found->fault;
-    const char *node = found->node == ONS_NONE ? "" : ons_graph_node(where->cut->graph, found->node)->name;
+    const char *node = found->node == ONS_NONE ? "?" : ons_graph_node(where->cut->graph, found->node)->name;
     return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
                           step, node, fault->problem, fault->index, fault->value);
 }
 
-static double loss_of(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches) {
-    if (last->loss == ONS_NONE) return NAN;
-    if (!is_asynchronous(s)) return ons_program_scalar(last->program, last->loss, NULL);
+static double loss_of_bits(const ons_unit *unit, const uint64_t *bits) {
+    double wide;
+    float narrow;
+    memcpy(&wide, bits, sizeof wide);
+    memcpy(&narrow, bits, sizeof narrow);
+    return is_wide(unit) ? wide : (double)narrow;
+}
+
+static ons_status *read_scalar(const ons_stepper *s, const ons_unit *unit, ons_value_id value, double *scalar) {
+    *scalar = NAN;
+    if (value == ONS_NONE) return NULL;
+    return ons_machine_scalar(ons_worker_machine(s->o.worker), unit->program, value, scalar);
+}
+
+static ons_status *read_loss_of_step(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches, double *loss) {
+    if (!is_asynchronous(s) || last->loss == ONS_NONE) return read_scalar(s, last, last->loss, loss);
     double sum = 0;
-    for (uint32_t i = 0; i < micro_batches; ++i) sum += s->losses[i] * s->counted[i];
-    return sum / s->step.counted_targets;
+    for (uint32_t i = 0; i < micro_batches; ++i) sum += loss_of_bits(last, &s->losses[i]) * s->counted[i];
+    *loss = sum / s->step.counted_targets;
+    return NULL;
 }
 
 static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches, ons_step_result *result) {
@@ -233,13 +255,9 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     if (fault.fault.problem != NULL) return fault_status(&fault, where, step);
     const ons_unit *last = s->samples % s->o.full.rows != 0 ? &s->o.rest : &s->o.full;
     if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
-    *result = (ons_step_result){
-        .loss = loss_of(s, last, micro_batches),
-        .norm = last->norm == ONS_NONE ? NAN : ons_program_scalar(last->program, last->norm, NULL),
-        .samples = s->samples,
-        .rest = last == &s->o.rest,
-    };
-    return NULL;
+    *result = (ons_step_result){.samples = s->samples, .rest = last == &s->o.rest};
+    ONS_TRY(read_loss_of_step(s, last, micro_batches, &result->loss));
+    return read_scalar(s, last, last->norm, &result->norm);
 }
 
 ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate, bool last_step,

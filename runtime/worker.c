@@ -1,6 +1,7 @@
 #include "runtime/worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/worker_state.h"
 
@@ -100,6 +101,20 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
 /* ---------------------------------------------------------------------------------------------------------------- life
  */
 
+/* Where the device has no access to the host's jobs: what kernels read of steps goes there, faults come back. */
+static ons_status *set_up_control(ons_worker *w) {
+    void *block;
+    w->control = ons_machine_get_control(w->o.machine);
+    if (w->control.count == 0) return NULL;
+    size_t steps = (size_t)w->control.count * ONS_FLIGHTS_AT_ONCE * sizeof *w->steps;
+    w->control_bytes = (int64_t)(steps + sizeof *w->found);
+    ONS_TRY(w->device->allocate_host(w->device, w->control_bytes, &block));
+    memset(block, 0, (size_t)w->control_bytes);
+    w->steps = block;
+    w->found = (ons_fault *)(void *)((char *)block + steps);
+    return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
+}
+
 static ons_status *set_up(ons_worker *w) {
     uint32_t transfers = 0, receives = 0, departures = 0;
     bool swaps = false;
@@ -121,6 +136,7 @@ static ons_status *set_up(ons_worker *w) {
     ONS_TRY(add_track(w, "compute", &w->compute_track));
     if (swaps) ONS_TRY(add_track(w, "swap out", &w->out_track));
     if (swaps) ONS_TRY(add_track(w, "swap in", &w->in_track));
+    ONS_TRY(set_up_control(w));
     ONS_TRY(w->device->event_new(w->device, &w->mark));
     ONS_TRY(w->device->event_new(w->device, &w->idle));
     for (uint32_t i = 0; i < w->o.program_count; ++i) ONS_TRY(set_up_program(w, w->o.programs[i], &w->programs[i]));
@@ -162,6 +178,7 @@ void ons_worker_free(ons_worker *w) {
     }
     w->device->event_free(w->mark);
     w->device->event_free(w->idle);
+    if (w->steps != NULL) w->device->release_host(w->device, w->steps, w->control_bytes);
     if (w->host != NULL) w->device->release_host(w->device, w->host, w->host_bytes);
     for (size_t i = 0; i < w->blocks.count; ++i) free(w->blocks.items[i]);
     ons_vector_free(&w->blocks);
@@ -179,10 +196,35 @@ ons_worker_traffic ons_worker_get_traffic(const ons_worker *w) { return w->traff
 
 ons_worker_busy ons_worker_get_busy(const ons_worker *w) { return w->busy; }
 
+ons_machine *ons_worker_machine(const ons_worker *w) { return w->o.machine; }
+
+void ons_worker_transfer(ons_worker *w, void *to, const void *from, size_t bytes) {
+    if (w->device->host_can_access)
+        memcpy(to, from, bytes);
+    else
+        w->device->copy(w->compute, to, from, bytes);
+}
+
+/* What the device says of the data, and a clean page for the next time. */
+static ons_status *take_fault(ons_worker *w) {
+    if (w->found->problem == NULL) return NULL;
+    w->fault = (ons_program_fault){*w->found, ONS_NONE};
+    for (uint32_t i = 0; i < w->o.program_count && w->fault.node == ONS_NONE; ++i) {
+        w->faulty = w->programs[i].stage;
+        w->fault.node = ons_program_find_fault(w->programs[i].stage->program, w->found->problem);
+    }
+    *w->found = (ons_fault){0};
+    return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
+}
+
 ons_status *ons_worker_wait(ons_worker *w, ons_program_fault *fault, const ons_stage_program **where) {
+    if (w->steps != NULL) w->device->copy(w->compute, w->found, w->control.fault, sizeof *w->found);
     w->device->event_record(w->compute, w->idle);
     w->device->event_synchronize(w->idle);
-    w->jobs_used = 0;
+    w->jobs_used = w->flights = 0;
+    *fault = (ons_program_fault){.node = ONS_NONE};
+    ONS_TRY(w->device->failure(w->device));
+    if (w->steps != NULL) ONS_TRY(take_fault(w));
     *fault = w->fault;
     *where = w->faulty;
     w->fault = (ons_program_fault){.node = ONS_NONE};

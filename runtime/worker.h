@@ -43,9 +43,11 @@ typedef struct ons_flight {
     uint64_t update;               /* number of the first update, for the optimiser */
     const double *counted_targets; /* of each micro-batch; NULL: as in step */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
-     * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn). */
+     * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn), by
+     * ons_worker_transfer. */
     void (*load)(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn);
-    /* The same after a backward part (a forward part where there is no other): reads results. May be NULL. */
+    /* The same after a backward part (a forward part where there is no other): reads results, which are there when
+     * ons_worker_wait returns. May be NULL. */
     void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
     void *context;
 } ons_flight;
@@ -56,6 +58,12 @@ ons_status *ons_worker_launch(ons_worker *worker, const ons_flight *flight);
 /* Waits until everything is done. A fault of the data is in *fault (node ONS_NONE and problem NULL: none), with the
  * program in which it was found; the failure is of the world around. */
 ons_status *ons_worker_wait(ons_worker *worker, ons_program_fault *fault, const ons_stage_program **where);
+
+/* For a flight's `load` and `read` alone: copies between the host's memory and the device's; what is in the host's must
+ * stay until ons_worker_wait. */
+void ons_worker_transfer(ons_worker *worker, void *to, const void *from, size_t bytes);
+
+ons_machine *ons_worker_machine(const ons_worker *worker);
 
 /* Bytes of host memory for copies, and copied so far. */
 typedef struct ons_worker_traffic {

@@ -64,16 +64,18 @@ static void tell_fault(ons_worker *w, const ons_job *job) {
 }
 
 static void run_nodes(void *argument, uintptr_t native) {
-    (void)native;
     ons_job *job = argument;
     ons_worker *w = job->worker;
     if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) return;
+    bool far = job->device_step != NULL;
     const ons_run run = {
-        .step = &job->step,
+        .step = far ? job->device_step : &job->step,
         .turn = &job->turn,
         .observer = w->compute_track == NULL ? NULL : record_node,
         .context = job,
-        .fault = &w->fault,
+        .fault = far ? NULL : &w->fault,
+        .stream = native,
+        .device_fault = w->control.fault,
     };
     int64_t begin = ons_trace_now();
     ons_program_run_positions(job->program->program, job->first, job->end, &run);
@@ -163,6 +165,28 @@ static void fill_job(const flight *x, ons_job *job, ons_part part, uint32_t micr
     if (part == ONS_PART_END) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
 }
 
+/* The steps of updates lie behind those of the micro-batches. */
+static uint32_t step_index(const flight *x, ons_part part, uint32_t micro_batch) {
+    return part == ONS_PART_END ? x->f->micro_batches + micro_batch : micro_batch;
+}
+
+/* What kernels read of the steps of this flight goes to the device before all else of it. */
+static ons_status *put_steps(const flight *x) {
+    ons_worker *w = x->w;
+    if (w->steps == NULL) return NULL;
+    ONS_CHECK(w->flights < ONS_FLIGHTS_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
+              "flight %u of %u micro-batches has no room for its steps", w->flights, x->f->micro_batches);
+    ons_step *steps = w->steps + (size_t)w->control.count * w->flights++;
+    for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
+        ons_job job;
+        bool update = i >= x->f->micro_batches;
+        fill_job(x, &job, update ? ONS_PART_END : ONS_PART_FORWARD, update ? i - x->f->micro_batches : i);
+        steps[i] = job.step;
+    }
+    w->device->copy(w->compute, w->control.steps, steps, 2 * x->f->micro_batches * sizeof *steps);
+    return NULL;
+}
+
 static ons_status *put_task(const flight *x, ons_task *task, ons_part part, uint32_t micro_batch) {
     ons_job *job;
     ONS_TRY(new_job(x, &job));
@@ -178,6 +202,7 @@ static ons_status *put_nodes(const flight *x, ons_part part, uint32_t micro_batc
     fill_job(x, job, part, micro_batch);
     job->first = first;
     job->end = end;
+    if (x->w->steps != NULL) job->device_step = x->w->control.steps + step_index(x, part, micro_batch);
     x->w->device->launch(x->w->compute, run_nodes, job);
     return NULL;
 }
@@ -437,7 +462,8 @@ ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
     flight x = {.w = w, .f = f, .stage = f->program, .cut = f->program->cut};
     x.p = ons_worker_find_program(w, f->program);
     ONS_CHECK(x.p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
-    ons_status *status = put_actions(&x);
+    ons_status *status = put_steps(&x);
+    if (status == NULL) status = put_actions(&x);
     settle(w);
     return status;
 }

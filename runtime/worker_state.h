@@ -55,6 +55,7 @@ struct ons_job {
     uint32_t micro_batch;
     ons_turn turn;
     ons_step step;
+    const ons_step *device_step; /* the same in the device's memory, where the host cannot access that */
     /* messages and copies */
     ons_channel *channel;
     void *address;
@@ -67,6 +68,9 @@ enum { ONS_JOBS_IN_BLOCK = 256 };
 typedef struct ons_job_block {
     ons_job jobs[ONS_JOBS_IN_BLOCK];
 } ons_job_block;
+
+/* Of a step: whole micro-batches, and what is left of the batch. */
+enum { ONS_FLIGHTS_AT_ONCE = 2 };
 
 struct ons_worker {
     ons_worker_options o;
@@ -81,7 +85,12 @@ struct ons_worker {
     void *host;
     int64_t host_bytes;
     ons_trace_track *compute_track, *out_track, *in_track;
-    int64_t copy_begin[2]; /* of the copy that runs, for the trace */
+    int64_t copy_begin[2];       /* of the copy that runs, for the trace */
+    ons_machine_control control; /* in the device's memory; count 0: there is none */
+    ons_step *steps;             /* of the flights since the last wait, on their way there, `control.count` each */
+    ons_fault *found;            /* on its way back */
+    int64_t control_bytes;       /* of `steps` and `found`, which lie in one block */
+    uint32_t flights;            /* since the last wait */
     ONS_VECTOR(ons_job_block *) blocks;
     size_t jobs_used;
     ons_worker_traffic traffic;

@@ -4,6 +4,12 @@
 
 #include <cuda_runtime.h>
 
+extern "C" {
+#include "tests/kernels/emulation/emulation.h"
+}
+
+ons_emulation_put_function *ons_emulation_put;
+
 dim3 gridDim, blockDim, blockIdx, threadIdx;
 
 namespace emulation {
@@ -86,6 +92,16 @@ void run_block(unsigned threads) {
 }
 
 } // namespace
+
+void submit(cudaStream_t stream, std::function<void()> work) {
+    if (ons_emulation_put == NULL) {
+        work();
+        return;
+    }
+    auto kept = new std::function<void()>(std::move(work));
+    ons_emulation_put((uintptr_t)stream, [](void *argument) { (*(std::function<void()> *)argument)(); },
+                      [](void *argument) { delete (std::function<void()> *)argument; }, kept);
+}
 
 void block_barrier() { wait_at(&of_block); }
 /* Whether it holds for any thread of the block. */

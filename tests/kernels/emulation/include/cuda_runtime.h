@@ -37,6 +37,8 @@ struct cudaLaunchConfig_t {
 };
 
 namespace emulation {
+/* At once, or as ons_emulation_put says. */
+void submit(cudaStream_t stream, std::function<void()> work);
 void run(dim3 grid, dim3 block, const std::function<void()> &thread);
 void block_barrier();
 void warp_barrier();
@@ -46,12 +48,13 @@ extern uint64_t exchanged[1024]; /* what each thread of the block hands out */
 
 template <class... Formal, class... Actual>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Formal...), Actual... arguments) {
-    emulation::run(config->gridDim, config->blockDim, [&] { kernel(Formal(arguments)...); });
+    dim3 grid = config->gridDim, block = config->blockDim;
+    emulation::submit(config->stream, [=] { emulation::run(grid, block, [&] { kernel(Formal(arguments)...); }); });
     return 0;
 }
 
-inline cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) {
-    memset(memory, value, bytes);
+inline cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream) {
+    emulation::submit(stream, [=] { memset(memory, value, bytes); });
     return 0;
 }
 

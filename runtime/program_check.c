@@ -1,0 +1,85 @@
+/* What of a graph has no CUDA kernel, told all at once. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/vector.h"
+#include "graph/operands.h"
+#include "runtime/program.h"
+
+/* One operator that is refused. */
+typedef struct refusal {
+    const ons_operator *op;
+    const char *first; /* node */
+    uint32_t nodes;
+    ons_status *reason; /* of the first node; owned */
+} refusal;
+typedef ONS_VECTOR(refusal) refusals;
+
+/* NULL: it runs. */
+static ons_status *find_reason(const ons_graph *graph, ons_node_id id, ons_arena *arena) {
+    const ons_node *node = ons_graph_node(graph, id);
+    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
+        if (alias->kind == ONS_ALIAS_VIEW) return NULL;
+    ONS_CHECK(node->op->cuda.run != NULL, ONS_UNSUPPORTED, "%s", node->op->cuda.why_not);
+    ons_operands *operands;
+    ONS_NEW(operands, arena, 1);
+    ONS_TRY(ons_operands_of(graph, id, arena, operands));
+    ons_prepare prepare = {.operands = operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
+    ons_status *status = node->op->cuda.prepare(&prepare);
+    if (prepare.destroy != NULL) prepare.destroy(prepare.state);
+    return status;
+}
+
+static ons_status *add(refusals *list, const ons_node *node, ons_status *reason) {
+    for (size_t i = 0; i < list->count; ++i)
+        if (list->items[i].op == node->op) {
+            ++list->items[i].nodes;
+            ons_status_free(reason);
+            return NULL;
+        }
+    if (ons_vector_push(list, ((refusal){node->op, node->name, 1, reason}))) return NULL;
+    ons_status_free(reason);
+    return ons_status_out_of_memory();
+}
+
+static ons_status *find_all(const ons_graph *graph, refusals *list) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        ons_arena *arena = ons_arena_new();
+        if (arena == NULL) return ons_status_out_of_memory();
+        ons_status *reason = find_reason(graph, id, arena);
+        ons_arena_free(arena);
+        if (reason == NULL) continue;
+        if (ons_status_get_code(reason) != ONS_UNSUPPORTED) return reason;
+        ONS_TRY(add(list, ons_graph_node(graph, id), reason));
+    }
+    return NULL;
+}
+
+static ons_status *tell(const refusals *list) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = list->count == 0 ? NULL : open_memstream(&text, &size);
+    if (out == NULL) return list->count == 0 ? NULL : ons_status_out_of_memory();
+    for (size_t i = 0; i < list->count; ++i) {
+        const refusal *each = &list->items[i];
+        fprintf(out, "\n  %s (%u node%s, the first is '%s'): %s", each->op->name, each->nodes,
+                each->nodes == 1 ? "" : "s", each->first, ons_status_get_message(each->reason));
+    }
+    bool written = fclose(out) == 0;
+    ons_status *status = written ? ons_status_new(ONS_UNSUPPORTED,
+                                                  "--device cuda: the GPU cannot run all operators of this model; use "
+                                                  "--device cpu%s",
+                                                  text)
+                                 : ons_status_out_of_memory();
+    free(text);
+    return status;
+}
+
+ons_status *ons_program_check_cuda(const ons_graph *graph) {
+    refusals list = {0};
+    ons_status *status = find_all(graph, &list);
+    if (status == NULL) status = tell(&list);
+    for (size_t i = 0; i < list.count; ++i) ons_status_free(list.items[i].reason);
+    ons_vector_free(&list);
+    return status;
+}

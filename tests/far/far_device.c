@@ -1,0 +1,387 @@
+#include "tests/far/far_device.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/vector.h"
+#include "device/cuda.h"
+#include "tests/kernels/emulation/emulation.h"
+
+typedef enum operation_kind { WORK, COPY, RECORD, AWAIT, REPEAT } operation_kind;
+
+typedef struct operation {
+    operation_kind kind;
+    void (*run)(void *argument); /* WORK */
+    void (*drop)(void *argument);
+    void *argument;
+    void *to; /* COPY */
+    const void *from;
+    size_t bytes;
+    ons_event *event; /* RECORD, AWAIT */
+    uint64_t number;
+    ons_recording *recording; /* REPEAT */
+} operation;
+
+typedef ONS_VECTOR(operation) operations;
+
+struct ons_stream {
+    ons_device *device;
+    ons_stream *next; /* of all */
+    operations queue;
+    size_t done;
+    ons_recording *recording; /* what is put on it goes there */
+};
+
+struct ons_event {
+    uint64_t recorded, reached;
+    ons_recording *recording; /* recorded last while this was being made */
+};
+
+struct ons_recording {
+    operations operations; /* in the order in which they were put: one in which they can run */
+    ons_stream *origin;
+};
+
+typedef struct block {
+    void *address;
+    size_t bytes;
+    struct block *next;
+} block;
+
+/* One lock for all: what a test needs is order, not speed. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t put_more = PTHREAD_COND_INITIALIZER;
+static ons_stream *streams;
+static block *blocks;
+static far_counts counts;
+static uint64_t random_state = 1;
+static int64_t reserve, works_until_failure;
+static const char *broken;
+
+far_counts far_get_counts(void) {
+    pthread_mutex_lock(&lock);
+    far_counts result = counts;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void far_seed(uint64_t seed) { random_state = seed * 2 + 1; }
+
+void far_reserve(int64_t bytes) { reserve = bytes; }
+
+void far_break(int64_t after) {
+    works_until_failure = after;
+    if (after == 0) broken = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- running
+ */
+
+static void set_access(int protection) {
+    for (block *b = blocks; b != NULL; b = b->next)
+        if (mprotect(b->address, b->bytes, protection) != 0) abort();
+}
+
+static void run_operation(const operation *o);
+
+static void run_recording(const ons_recording *recording) {
+    for (size_t i = 0; i < recording->operations.count; ++i) {
+        const operation *o = &recording->operations.items[i];
+        if (o->kind == WORK || o->kind == COPY) run_operation(o);
+    }
+}
+
+static void run_operation(const operation *o) {
+    switch (o->kind) {
+    case WORK:
+        o->run(o->argument);
+        if (works_until_failure > 0 && --works_until_failure == 0) broken = "a kernel was told to fail";
+        break;
+    case COPY: memcpy(o->to, o->from, o->bytes); break;
+    case RECORD: o->event->reached = o->number; break;
+    case REPEAT: run_recording(o->recording); break;
+    case AWAIT: break;
+    }
+}
+
+static bool can_run(const ons_stream *s) {
+    if (s->done == s->queue.count) return false;
+    const operation *o = &s->queue.items[s->done];
+    return o->kind != AWAIT || o->event->reached >= o->number;
+}
+
+static uint64_t draw(void) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return random_state >> 33;
+}
+
+/* One operation of a stream that has one ready; false: there is none. */
+static bool run_one(void) {
+    size_t ready = 0;
+    for (ons_stream *s = streams; s != NULL; s = s->next) ready += can_run(s);
+    if (ready == 0) return false;
+    size_t chosen = draw() % ready;
+    ons_stream *s = streams;
+    while (!can_run(s) || chosen-- > 0) s = s->next;
+    /* Some in a row: otherwise streams advance in step, which is no order that a GPU knows. */
+    for (uint64_t row = draw() % 8; can_run(s); --row) {
+        operation o = s->queue.items[s->done++];
+        run_operation(&o);
+        if (o.drop != NULL) o.drop(o.argument);
+        if (row == 0) break;
+    }
+    if (s->done == s->queue.count) s->done = s->queue.count = 0;
+    return true;
+}
+
+/* Until an event is reached, or (event NULL) a stream is empty. Other threads put more on streams meanwhile. */
+static void run_until(const ons_event *event, uint64_t number, const ons_stream *stream) {
+    set_access(PROT_READ | PROT_WRITE);
+    while (event != NULL ? event->reached < number : stream->done < stream->queue.count)
+        if (!run_one()) {
+            set_access(PROT_NONE);
+            pthread_cond_wait(&put_more, &lock);
+            set_access(PROT_READ | PROT_WRITE);
+        }
+    set_access(PROT_NONE);
+    pthread_cond_broadcast(&put_more); /* what others wait for may have been done here */
+}
+
+/* -------------------------------------------------------------------------------------------------------------- memory
+ */
+
+static size_t pages(int64_t bytes) { return ((size_t)bytes + 4095) / 4096 * 4096 + 4096; }
+
+static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
+    int64_t needed = device->used_bytes + device->reserve_bytes + bytes;
+    ONS_CHECK(device->limit_bytes == 0 || needed <= device->limit_bytes, ONS_OUT_OF_MEMORY,
+              "%lld bytes are needed, the cap is %lld", (long long)needed, (long long)device->limit_bytes);
+    block *b = calloc(1, sizeof *b);
+    if (b == NULL) return ons_status_out_of_memory();
+    b->bytes = pages(bytes);
+    b->address = mmap(NULL, b->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (b->address == MAP_FAILED) abort();
+    pthread_mutex_lock(&lock);
+    b->next = blocks;
+    blocks = b;
+    ++counts.allocations;
+    pthread_mutex_unlock(&lock);
+    device->used_bytes += bytes;
+    *address = b->address;
+    return NULL;
+}
+
+static void release(ons_device *device, void *address, int64_t bytes) {
+    if (address == NULL) return;
+    pthread_mutex_lock(&lock);
+    block **at = &blocks;
+    while ((*at)->address != address) at = &(*at)->next;
+    block *b = *at;
+    *at = b->next;
+    pthread_mutex_unlock(&lock);
+    munmap(b->address, b->bytes);
+    free(b);
+    device->used_bytes -= bytes;
+}
+
+static ons_status *allocate_host(ons_device *device, int64_t bytes, void **address) {
+    (void)device;
+    *address = malloc((size_t)bytes + 1);
+    if (*address == NULL) return ons_status_out_of_memory();
+    memset(*address, 0xA7, (size_t)bytes); /* as much as one may rely on */
+    return NULL;
+}
+
+static void release_host(ons_device *device, void *address, int64_t bytes) {
+    (void)device, (void)bytes;
+    free(address);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- streams
+ */
+
+static ons_status *stream_new(ons_device *device, const char *name, int threads, ons_stream **result) {
+    (void)name, (void)threads;
+    ons_stream *s = calloc(1, sizeof *s);
+    if (s == NULL) return ons_status_out_of_memory();
+    s->device = device;
+    pthread_mutex_lock(&lock);
+    s->next = streams;
+    streams = s;
+    pthread_mutex_unlock(&lock);
+    *result = s;
+    return NULL;
+}
+
+static void stream_free(ons_stream *stream) {
+    if (stream == NULL) return;
+    pthread_mutex_lock(&lock);
+    run_until(NULL, 0, stream);
+    ons_stream **at = &streams;
+    while (*at != stream) at = &(*at)->next;
+    *at = stream->next;
+    pthread_mutex_unlock(&lock);
+    ons_vector_free(&stream->queue);
+    free(stream);
+}
+
+static void put_locked(ons_stream *stream, operation o) {
+    operations *to = stream->recording != NULL ? &stream->recording->operations : &stream->queue;
+    if (!ons_vector_push(to, o)) abort();
+    pthread_cond_broadcast(&put_more);
+}
+
+static void put(ons_stream *stream, operation o) {
+    pthread_mutex_lock(&lock);
+    counts.kernels += o.kind == WORK;
+    counts.copies += o.kind == COPY;
+    put_locked(stream, o);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Kernels that a task launches. */
+static void put_work(uintptr_t stream, void (*run)(void *argument), void (*drop)(void *argument), void *argument) {
+    put((ons_stream *)stream, (operation){.kind = WORK, .run = run, .drop = drop, .argument = argument});
+}
+
+static void launch(ons_stream *stream, ons_task *task, void *argument) { task(argument, (uintptr_t)stream); }
+
+static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
+    if (bytes > 0) put(stream, (operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
+}
+
+/* -------------------------------------------------------------------------------------------------------------- events
+ */
+
+static ons_status *event_new(ons_device *device, ons_event **result) {
+    (void)device;
+    *result = calloc(1, sizeof **result);
+    return *result == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static void event_free(ons_event *event) { free(event); }
+
+static void event_record(ons_stream *stream, ons_event *event) {
+    pthread_mutex_lock(&lock);
+    event->recording = stream->recording;
+    put_locked(stream, (operation){.kind = RECORD, .event = event, .number = ++event->recorded});
+    pthread_mutex_unlock(&lock);
+}
+
+static void stream_wait(ons_stream *stream, ons_event *event) {
+    pthread_mutex_lock(&lock);
+    if (event->recorded == 0) broken = "a wait for an event that nobody has recorded";
+    if (event->recording != NULL && stream->recording == NULL) stream->recording = event->recording; /* it joins */
+    if (event->recording != stream->recording) broken = "a recording waits for what is not in it";
+    put_locked(stream, (operation){.kind = AWAIT, .event = event, .number = event->recorded});
+    pthread_mutex_unlock(&lock);
+}
+
+static void event_synchronize(ons_event *event) {
+    pthread_mutex_lock(&lock);
+    if (event->recording != NULL)
+        broken = "the host waits for what is being recorded";
+    else
+        run_until(event, event->recorded, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- recordings
+ */
+
+static ons_status *record_begin(ons_stream *stream) {
+    ons_recording *recording = calloc(1, sizeof *recording);
+    if (recording == NULL) return ons_status_out_of_memory();
+    recording->origin = stream;
+    stream->recording = recording;
+    return NULL;
+}
+
+/* Whether the last thing on each stream that joined is an event that somebody in the recording has waited for. */
+static ons_status *record_end(ons_stream *stream, ons_recording **result) {
+    pthread_mutex_lock(&lock);
+    *result = stream->recording;
+    for (ons_stream *s = streams; s != NULL; s = s->next)
+        if (s->recording == *result) s->recording = NULL;
+    for (size_t i = 0; i < (*result)->operations.count; ++i) {
+        operation *o = &(*result)->operations.items[i];
+        if (o->kind == RECORD) o->event->reached = o->number;
+        if (o->kind == RECORD) o->event->recording = NULL;
+    }
+    ++counts.recordings;
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void recording_repeat(ons_stream *stream, ons_recording *recording) {
+    pthread_mutex_lock(&lock);
+    ++counts.repetitions;
+    put_locked(stream, (operation){.kind = REPEAT, .recording = recording});
+    pthread_mutex_unlock(&lock);
+}
+
+static void recording_free(ons_recording *recording) {
+    if (recording == NULL) return;
+    for (size_t i = 0; i < recording->operations.count; ++i) {
+        operation *o = &recording->operations.items[i];
+        if (o->drop != NULL) o->drop(o->argument);
+    }
+    ons_vector_free(&recording->operations);
+    free(recording);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- device
+ */
+
+static ons_status *failure(ons_device *device) {
+    (void)device;
+    pthread_mutex_lock(&lock);
+    const char *what = broken;
+    pthread_mutex_unlock(&lock);
+    return what == NULL ? NULL : ons_status_new(ONS_DEFECT, "the GPU failed: %s", what);
+}
+
+static void device_free(ons_device *device) { free(device); }
+
+ons_status *__wrap_ons_cuda_check(void);                                                     /* NOLINT */
+int __wrap_ons_cuda_count(void);                                                             /* NOLINT */
+ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result); /* NOLINT */
+
+ons_status *__wrap_ons_cuda_check(void) { return NULL; } /* NOLINT */
+
+int __wrap_ons_cuda_count(void) { return 1; } /* NOLINT */
+
+ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) { /* NOLINT */
+    (void)index;
+    ons_device *device = calloc(1, sizeof *device);
+    if (device == NULL) return ons_status_out_of_memory();
+    ons_emulation_put = put_work;
+    *device = (ons_device){
+        .name = "cuda",
+        .allocate = allocate,
+        .release = release,
+        .allocate_host = allocate_host,
+        .release_host = release_host,
+        .stream_new = stream_new,
+        .stream_free = stream_free,
+        .launch = launch,
+        .copy = copy,
+        .event_new = event_new,
+        .event_free = event_free,
+        .event_record = event_record,
+        .stream_wait = stream_wait,
+        .event_synchronize = event_synchronize,
+        .record_begin = record_begin,
+        .record_end = record_end,
+        .recording_repeat = recording_repeat,
+        .recording_free = recording_free,
+        .failure = failure,
+        .free = device_free,
+        .limit_bytes = limit_bytes,
+        .reserve_bytes = reserve,
+    };
+    *result = device;
+    return NULL;
+}

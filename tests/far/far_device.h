@@ -1,0 +1,32 @@
+/* A GPU without a GPU: memory that the host must not touch, and work that is done when somebody waits for it.
+ *
+ * The linker puts these devices in the place of CUDA's (linkopts in BUILD). Their memory can be accessed while work
+ * runs that was put on a stream, and at no other time: whoever else reads or writes it crashes. Kernels are the .cu
+ * files on the emulated GPU. Nothing runs before a thread waits for an event; then whatever may run does, from streams
+ * that are chosen at random (far_seed): what lacks an event to wait for, and host memory that is used again too early,
+ * shows as other results. A wait for an event that was never recorded is a failure: on a GPU it would wait for nothing.
+ */
+#ifndef ONSTAGE_TESTS_FAR_FAR_DEVICE_H
+#define ONSTAGE_TESTS_FAR_FAR_DEVICE_H
+
+#include "device/device.h"
+
+typedef struct far_counts {
+    int64_t kernels, copies; /* that were put on streams by the host, not by a repetition */
+    int64_t recordings, repetitions;
+    int64_t allocations; /* blocks of device memory */
+} far_counts;
+
+/* Since the program began. */
+far_counts far_get_counts(void);
+
+/* Of the choice among streams, from here on. */
+void far_seed(uint64_t seed);
+
+/* Bytes that the next devices say that their context takes. */
+void far_reserve(int64_t bytes);
+
+/* Makes every device report a failure from the `after`-th piece of work from now on; 0: never. */
+void far_break(int64_t after);
+
+#endif

@@ -1,0 +1,76 @@
+/* `--device cuda` on a far device (far_device.h): any access of the host to the device's memory crashes these tests. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/far/far_device.h"
+#include "tests/training/fixture.h"
+
+static void set_flags(const run *r, const ons_json *flags) {
+    int size = cJSON_GetArraySize(flags);
+    for (int i = 0; i < size; ++i) {
+        const cJSON *next = i + 1 < size ? cJSON_GetArrayItem(flags, i + 1) : NULL;
+        bool has_value = next != NULL && strncmp(next->valuestring, "--", 2) != 0;
+        set(r, cJSON_GetArrayItem(flags, i)->valuestring + 2, has_value ? next->valuestring : "true");
+        i += has_value;
+    }
+}
+
+static run far_golden(const char *model) {
+    run r = run_golden(model);
+    set(&r, "device", "cuda");
+    return r;
+}
+
+static bool close_to(double is, double should, double tolerance) {
+    return fabs(is - should) <= tolerance * fmax(fabs(should), 1e-3);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- losses
+ */
+
+typedef struct golden_run {
+    char model[32];
+    int run, steps;
+} golden_run;
+
+ParameterizedTestParameters(far, golden) {
+    static golden_run runs[] = {
+        {"mlp", 0, 12},     {"mlp", 1, 12},     {"mlp", 2, 12},       {"mlp_frozen", 0, 12},    {"mlp_frozen", 1, 12},
+        {"gpt_tied", 0, 3}, {"gpt_tied", 3, 3}, {"dynamo_gpt", 1, 3}, {"gpt_decomposed", 2, 3},
+    };
+    return cr_make_param_array(golden_run, runs, sizeof runs / sizeof runs[0], NULL);
+}
+
+ParameterizedTest(golden_run *param, far, golden, .timeout = 300) {
+    ons_json *golden = read_golden(param->model);
+    const ons_json *trace = cJSON_GetArrayItem(ons_json_find(golden, "runs"), param->run);
+    const cJSON *losses = ons_json_find(trace, "losses");
+    run r = far_golden(param->model);
+    char log[PATH_BYTES];
+    scratch_path(log, "log");
+    set_flags(&r, ons_json_find(trace, "flags"));
+    set_number(&r, "steps", ons_json_find(golden, "steps")->valueint);
+    set(&r, "log-json", log);
+    set(&r, "log-grad-norms", "true");
+    run_open(&r);
+    for (int i = 0; i < param->steps; ++i) {
+        double is = run_step(&r).loss, should = cJSON_GetArrayItem(losses, i)->valuedouble;
+        cr_assert(close_to(is, should, 1e-4), "%s run %d: loss of step %d is %.8g, PyTorch has %.8g", param->model,
+                  param->run, i + 1, is, should);
+    }
+    run_close(&r);
+    log_lines lines = read_log(log);
+    const cJSON *should;
+    cJSON_ArrayForEach(should, ons_json_find(trace, "grad_norms")) {
+        const ons_json *is = ons_json_find(ons_json_find(lines.items[0], "grad_norms"), should->string);
+        cr_assert(is != NULL && close_to(is->valuedouble, should->valuedouble, 1e-3), "gradient norm of '%s'",
+                  should->string);
+    }
+    log_free(&lines);
+    ons_json_free(golden);
+    cr_assert_gt(far_get_counts().kernels, 0);
+}
