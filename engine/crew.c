@@ -19,6 +19,7 @@ struct ons_crew {
     uint32_t *in_flight; /* of every stage of the run */
     ons_rank *ranks;
     ons_device *host;     /* threads that drive the stages: one puts work on its streams and waits for it */
+    ons_links *links;     /* between the stages, where their devices share a GPU; NULL: the transport serves */
     ons_stream **drivers; /* of each rank; NULL: the caller drives the only one */
     ons_event **done;
     step_record *records; /* of all stages */
@@ -64,6 +65,7 @@ static ons_status *build_rank(ons_crew *c, ons_rank *r) {
 
 static ons_status *build_drivers(ons_crew *c) {
     if (c->o.count == 1) return NULL;
+    if (!ons_machine_device(c->ranks[0].machine)->host_can_access) ONS_TRY(ons_links_new(&c->links));
     ONS_TRY(ons_cpu_device_new(0, false, &c->host));
     ONS_NEW(c->drivers, c->arena, c->o.count + 1);
     ONS_NEW(c->done, c->arena, c->o.count + 1);
@@ -129,7 +131,9 @@ void ons_crew_free(ons_crew *c) {
     for (uint32_t i = 0; c->drivers != NULL && i < c->o.count; ++i) c->host->stream_free(c->drivers[i]);
     for (uint32_t i = 0; c->done != NULL && i < c->o.count; ++i) c->host->event_free(c->done[i]);
     if (c->host != NULL) c->host->free(c->host);
+    for (uint32_t i = 0; c->links != NULL && i < c->o.count; ++i) ons_worker_drain(c->ranks[i].worker);
     for (uint32_t i = 0; i < c->o.count; ++i) free_rank(&c->ranks[i]);
+    ons_links_free(c->links);
     free(c->ranks);
     ons_arena_free(c->arena);
     free(c);
@@ -148,6 +152,9 @@ static ons_status *start_worker(ons_crew *c, ons_rank *r) {
     ons_worker_options options = {
         .machine = r->machine,
         .transport = r->transport,
+        .links = c->links,
+        /* One page for all: updates of any stage stop where another has found a fault. */
+        .fault = c->links == NULL ? NULL : ons_machine_get_control(c->ranks[0].machine).fault,
         .stage = r->stage,
         .programs = programs,
         .trace = c->o.trace,

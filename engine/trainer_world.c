@@ -54,6 +54,9 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     ons_config *c = t->config;
     uint32_t ranks = 1;
     bool launched = ons_mpi_is_launched(&ranks) && ranks > 1;
+    ONS_CHECK(!ons_config_uses_cuda(c) || (strcmp(c->transport, "mpi") != 0 && !launched), ONS_UNSUPPORTED,
+              "--device cuda: the stages of this version share the GPU of one process; start one, without mpirun and "
+              "--transport mpi");
     if (strcmp(c->transport, "mpi") == 0 || (strcmp(c->transport, "auto") == 0 && launched)) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) c->stages = world(t)->ranks;

@@ -30,7 +30,11 @@ static ons_status *open_channel(ons_worker *w, uint32_t peer, ons_part part, boo
     uint32_t from = sends ? w->o.stage : peer, to = sends ? peer : w->o.stage;
     const char *name = ons_arena_format(w->arena, "%s %s %u", parts[part], sends ? "to" : "from", peer);
     if (name == NULL) return ons_status_out_of_memory();
-    ONS_TRY(w->o.transport->open(w->o.transport, from, to, (uint32_t)part, &c->channel));
+    if (w->o.links != NULL)
+        ONS_TRY(ons_links_open(w->o.links, w->device, from, to, (uint32_t)part, sends, 2 * w->pending_capacity + 2,
+                               &c->link));
+    else
+        ONS_TRY(w->o.transport->open(w->o.transport, from, to, (uint32_t)part, &c->channel));
     ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
     *index = w->channel_count++; /* from here on it is freed */
     return add_track(w, name, &c->track);
@@ -105,6 +109,7 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
 static ons_status *set_up_control(ons_worker *w) {
     void *block;
     w->control = ons_machine_get_control(w->o.machine);
+    if (w->o.fault != NULL) w->control.fault = w->o.fault;
     if (w->control.count == 0) return NULL;
     size_t steps = (size_t)w->control.count * ONS_FLIGHTS_AT_ONCE * sizeof *w->steps;
     w->control_bytes = (int64_t)(steps + sizeof *w->found);
@@ -164,9 +169,26 @@ ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **resul
     return NULL;
 }
 
+static void drain(ons_worker *w, ons_stream *stream) {
+    if (stream == NULL) return;
+    w->device->event_record(stream, w->idle);
+    w->device->event_synchronize(w->idle);
+}
+
+void ons_worker_drain(ons_worker *w) {
+    if (w == NULL || w->idle == NULL) return;
+    for (uint32_t i = 0; i < w->channel_count; ++i) drain(w, w->channels[i].stream);
+    drain(w, w->swap_out);
+    drain(w, w->swap_in);
+    drain(w, w->compute);
+}
+
 void ons_worker_free(ons_worker *w) {
     if (w == NULL) return;
-    for (uint32_t i = 0; i < w->channel_count; ++i) w->device->stream_free(w->channels[i].stream);
+    for (uint32_t i = 0; i < w->channel_count; ++i) {
+        w->device->stream_free(w->channels[i].stream);
+        ons_link_close(w->channels[i].link, w->channels[i].sends);
+    }
     w->device->stream_free(w->swap_out);
     w->device->stream_free(w->swap_in);
     for (uint32_t i = 0; w->programs != NULL && i < w->o.program_count; ++i) {

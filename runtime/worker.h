@@ -12,6 +12,7 @@
 #define ONSTAGE_RUNTIME_WORKER_H
 
 #include "planner/pipeline.h"
+#include "runtime/links.h"
 #include "runtime/stage_program.h"
 #include "runtime/trace.h"
 #include "runtime/transport.h"
@@ -21,6 +22,8 @@ typedef struct ons_worker ons_worker;
 typedef struct ons_worker_options {
     ons_machine *machine;     /* started */
     ons_transport *transport; /* NULL: there is one stage */
+    ons_links *links;         /* messages go this way, not by the transport; NULL: there are none */
+    ons_fault *fault;         /* in the device's memory, shared by all stages; NULL: the machine's own */
     uint32_t stage;
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
     uint32_t program_count;
@@ -28,7 +31,10 @@ typedef struct ons_worker_options {
 } ons_worker_options;
 
 ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **worker);
-void ons_worker_free(ons_worker *worker); /* NULL is fine; before the machine and the transport */
+void ons_worker_free(ons_worker *worker); /* NULL is fine; before the machine, the transport and the links */
+
+/* Waits until all streams are empty, also after a failure: what others' links refer to may go then. NULL is fine. */
+void ons_worker_drain(ons_worker *worker);
 
 /* One way of micro-batches through the stage and back. */
 typedef struct ons_flight {

@@ -232,28 +232,93 @@ static ons_status *put_message(const flight *x, const ons_cut_transfer *t, uint3
     return NULL;
 }
 
-static void leave(const flight *x, uint32_t departure, uint32_t micro_batch, ons_event *event) {
+static ons_status *receive_ahead(const flight *x, uint32_t channel);
+
+/* Whatever others have for this stage and it has places for. */
+static ons_status *receive_all_ahead(const flight *x) {
+    for (uint32_t i = 0; i < x->w->channel_count; ++i)
+        if (!x->w->channels[i].sends) ONS_TRY(receive_ahead(x, i));
+    return NULL;
+}
+
+/* What comes next on the compute stream waits until this has left. */
+static ons_status *await_gone(const flight *x, const ons_pending *pending) {
     ons_worker *w = x->w;
-    if (w->pending_count == w->pending_capacity) { /* more than are ever alive: the oldest is gone by now, nearly */
-        w->device->stream_wait(w->compute, w->pending[0].event);
-        memmove(w->pending, w->pending + 1, --w->pending_count * sizeof *w->pending);
+    if (pending->link == NULL) {
+        w->device->stream_wait(w->compute, pending->event);
+        return NULL;
     }
-    w->pending[w->pending_count++] = (ons_pending){departure, micro_batch, event};
+    for (;;) {
+        uint64_t seen = ons_links_news(w->o.links);
+        ONS_TRY(receive_all_ahead(x));
+        if (ons_link_wait_gone(pending->link, w->compute, pending->ticket)) return NULL;
+        ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
+    }
+}
+
+static ons_status *forget_pending(const flight *x, uint32_t index) {
+    ons_worker *w = x->w;
+    const ons_pending pending = w->pending[index];
+    memmove(w->pending + index, w->pending + index + 1, (--w->pending_count - index) * sizeof *w->pending);
+    return await_gone(x, &pending);
+}
+
+static ons_status *leave(const flight *x, const ons_pending *pending) {
+    ons_worker *w = x->w;
+    if (w->pending_count == w->pending_capacity) /* more than are ever alive: the oldest is gone by now, nearly */
+        ONS_TRY(forget_pending(x, 0));
+    w->pending[w->pending_count++] = *pending;
+    return NULL;
+}
+
+/* A link's ring of messages comes round: the place must be free. */
+static ons_status *make_room(const flight *x, ons_link *link, uint64_t before) {
+    ons_worker *w = x->w;
+    for (uint32_t i = w->pending_count; i-- > 0;)
+        if (w->pending[i].link == link && w->pending[i].ticket + ons_link_at_once(link) <= before)
+            ONS_TRY(forget_pending(x, i));
+    return NULL;
+}
+
+static ons_status *offer_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    const ons_cut_transfer *t = &x->cut->sends[index];
+    ons_turn turn = turn_of(x, t->part, micro_batch);
+    size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
+    ons_pending pending = {index, micro_batch, .link = w->channels[x->p->send_channel[index]].link};
+    ONS_TRY(make_room(x, pending.link, ons_link_next(pending.link)));
+    ons_link_offer(pending.link, w->compute, ons_program_address(x->stage->program, t->value, &turn), bytes,
+                   &pending.ticket);
+    w->traffic.sent_bytes += (int64_t)bytes;
+    return leave(x, &pending);
 }
 
 static ons_status *send_value(const flight *x, uint32_t index, uint32_t micro_batch) {
     const ons_worker_channel *c = &x->w->channels[x->p->send_channel[index]];
+    if (c->link != NULL) return offer_value(x, index, micro_batch);
     follow_compute(x, c->stream);
     ONS_TRY(put_message(x, &x->cut->sends[index], x->p->send_channel[index], micro_batch, send_message));
     x->w->device->event_record(c->stream, x->p->sent[index]);
-    leave(x, index, micro_batch, x->p->sent[index]);
-    return NULL;
+    return leave(x, &(ons_pending){index, micro_batch, x->p->sent[index], NULL, 0});
 }
 
 /* How many messages of each kind a channel's part brings in this flight. */
 static uint32_t times(const flight *x, ons_part part) {
     if (part != ONS_PART_END) return x->f->micro_batches;
     return !x->f->updates ? 0 : x->f->asynchronous ? x->f->micro_batches : 1;
+}
+
+static ons_status *take_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    const ons_cut_transfer *t = &x->cut->receives[index];
+    const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
+    ons_turn turn = turn_of(x, t->part, micro_batch);
+    size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
+    bool taken;
+    ONS_TRY(ons_link_take(c->link, c->stream, ons_program_address(x->stage->program, t->value, &turn), bytes, &taken));
+    ONS_CHECK(taken, ONS_DEFECT, "a message is taken that nobody has offered");
+    w->traffic.received_bytes += (int64_t)bytes;
+    return NULL;
 }
 
 static ons_status *receive_value(const flight *x, uint32_t index, uint32_t micro_batch) {
@@ -267,7 +332,9 @@ static ons_status *receive_value(const flight *x, uint32_t index, uint32_t micro
             w->device->stream_wait(c->stream,
                                    x->p->out[swap * x->stage->slots + (micro_batch - ring) % x->stage->slots]);
     }
-    ONS_TRY(put_message(x, &x->cut->receives[index], x->p->receive_channel[index], micro_batch, receive_message));
+    ONS_TRY(c->link != NULL
+                ? take_value(x, index, micro_batch)
+                : put_message(x, &x->cut->receives[index], x->p->receive_channel[index], micro_batch, receive_message));
     w->device->event_record(c->stream, x->p->arrived[place]);
     return NULL;
 }
@@ -284,6 +351,8 @@ static ons_status *receive_ahead(const flight *x, uint32_t channel) {
             if (x->p->receive_channel[i] != channel) continue;
             if (number++ < x->w->asked[channel]) continue;
             if (micro_batch >= x->stage->rings[i] + x->w->given_back[i]) return NULL;
+            const ons_link *link = x->w->channels[channel].link;
+            if (link != NULL && !ons_link_offers(link)) return NULL;
             ONS_TRY(receive_value(x, i, micro_batch));
             ++x->w->asked[channel];
         }
@@ -298,9 +367,29 @@ static ons_status *release_value(const flight *x, uint32_t index, uint32_t micro
     return receive_ahead(x, x->p->receive_channel[index]);
 }
 
-static void await_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+/* The number of a message among those of its channel in this flight. */
+static uint32_t number_of(const flight *x, uint32_t index, uint32_t micro_batch) {
+    uint32_t all = 0, before = 0;
+    for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
+        if (x->p->receive_channel[i] != x->p->receive_channel[index]) continue;
+        ++all;
+        before += i < index;
+    }
+    return micro_batch * all + before;
+}
+
+static ons_status *await_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_worker *w = x->w;
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
-    x->w->device->stream_wait(x->w->compute, x->p->arrived[place]);
+    uint32_t channel = x->p->receive_channel[index];
+    while (w->channels[channel].link != NULL && w->asked[channel] <= number_of(x, index, micro_batch)) {
+        uint64_t seen = ons_links_news(w->o.links);
+        ONS_TRY(receive_all_ahead(x));
+        if (w->asked[channel] <= number_of(x, index, micro_batch))
+            ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
+    }
+    w->device->stream_wait(w->compute, x->p->arrived[place]);
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- copies
@@ -339,8 +428,7 @@ static ons_status *copy_out(const flight *x, uint32_t index, uint32_t micro_batc
                                   x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
-    leave(x, x->cut->send_count + index, micro_batch, event);
-    return NULL;
+    return leave(x, &(ons_pending){x->cut->send_count + index, micro_batch, event, NULL, 0});
 }
 
 static ons_status *copy_in(const flight *x, uint32_t index, uint32_t micro_batch) {
@@ -369,31 +457,29 @@ static uint32_t collect_waits(const flight *x, ons_part part, uint32_t micro_bat
         }
         uint32_t at = count++;
         for (; at > 0 && w->waits[at - 1].position > d->conflict[part]; --at) w->waits[at] = w->waits[at - 1];
-        w->waits[at] = (ons_wait){d->conflict[part], pending->event};
+        w->waits[at] = (ons_wait){d->conflict[part], *pending};
     }
     w->pending_count = kept;
     return count;
 }
 
 /* What has left in this part must be gone before the part ends; it is forgotten. */
-static void await_departure(const flight *x, uint32_t departure, uint32_t micro_batch) {
+static ons_status *await_departure(const flight *x, uint32_t departure, uint32_t micro_batch) {
     ons_worker *w = x->w;
-    for (uint32_t i = w->pending_count; i-- > 0;) {
-        if (w->pending[i].departure != departure || w->pending[i].micro_batch != micro_batch) continue;
-        w->device->stream_wait(w->compute, w->pending[i].event);
-        memmove(w->pending + i, w->pending + i + 1, (--w->pending_count - i) * sizeof *w->pending);
-        return;
-    }
+    for (uint32_t i = w->pending_count; i-- > 0;)
+        if (w->pending[i].departure == departure && w->pending[i].micro_batch == micro_batch)
+            return forget_pending(x, i);
+    return NULL;
 }
 
 static ons_status *carry_out(const flight *x, const ons_mark *mark, uint32_t micro_batch) {
     switch (mark->kind) {
     case ONS_MARK_SEND: return send_value(x, mark->index, micro_batch);
     case ONS_MARK_OUT: return copy_out(x, mark->index, micro_batch);
-    case ONS_MARK_GONE: await_departure(x, x->cut->send_count + mark->index, micro_batch); return NULL;
+    case ONS_MARK_GONE: return await_departure(x, x->cut->send_count + mark->index, micro_batch);
     case ONS_MARK_RELEASE: return release_value(x, mark->index, micro_batch);
     case ONS_MARK_IN: return copy_in(x, mark->index, micro_batch);
-    case ONS_MARK_AWAIT: await_value(x, mark->index, micro_batch); return NULL;
+    case ONS_MARK_AWAIT: return await_value(x, mark->index, micro_batch);
     case ONS_MARK_BACK: x->w->device->stream_wait(x->w->compute, x->p->in[mark->index]); return NULL;
     }
     return NULL;
@@ -406,7 +492,7 @@ static ons_status *put_part(const flight *x, ons_part part, uint32_t micro_batch
     uint32_t waits = collect_waits(x, part, micro_batch);
     /* Data is put in before the first node: not over something that has not left yet. */
     for (; wait < waits && x->w->waits[wait].position <= position; ++wait)
-        x->w->device->stream_wait(x->w->compute, x->w->waits[wait].event);
+        ONS_TRY(await_gone(x, &x->w->waits[wait].pending));
     bool loads = x->f->load != NULL && (part == ONS_PART_FORWARD || part == ONS_PART_BACKWARD);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
     while (wait < waits || mark < s->mark_end[part]) {
@@ -416,7 +502,7 @@ static ons_status *put_part(const flight *x, ons_part part, uint32_t micro_batch
         ONS_TRY(put_nodes(x, part, micro_batch, position, next));
         position = next > position ? next : position;
         if (waiting)
-            x->w->device->stream_wait(x->w->compute, x->w->waits[wait++].event);
+            ONS_TRY(await_gone(x, &x->w->waits[wait++].pending));
         else
             ONS_TRY(carry_out(x, &s->marks[mark++], micro_batch));
     }
@@ -439,9 +525,11 @@ static ons_status *put_action(const flight *x, const ons_action *action) {
 }
 
 /* Before another program uses the same memory everything of the last flight is gone. */
-static void settle(ons_worker *w) {
-    for (uint32_t i = 0; i < w->pending_count; ++i) w->device->stream_wait(w->compute, w->pending[i].event);
-    w->pending_count = 0;
+static ons_status *settle(const flight *x) {
+    ons_status *status = NULL;
+    for (uint32_t i = 0; status == NULL && i < x->w->pending_count; ++i) status = await_gone(x, &x->w->pending[i]);
+    x->w->pending_count = 0;
+    return status;
 }
 
 static ons_status *put_actions(const flight *x) {
@@ -464,6 +552,7 @@ ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
     ONS_CHECK(x.p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
     ons_status *status = put_steps(&x);
     if (status == NULL) status = put_actions(&x);
-    settle(w);
-    return status;
+    ons_status *settled = settle(&x);
+    if (status != NULL) ons_status_free(settled);
+    return status != NULL ? status : settled;
 }

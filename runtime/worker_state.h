@@ -14,6 +14,7 @@ typedef struct ons_worker_channel {
     ons_part part;
     bool sends;
     ons_channel *channel;
+    ons_link *link; /* in the place of the channel, where there are links */
     ons_stream *stream;
     ons_trace_track *track;
 } ons_worker_channel;
@@ -37,12 +38,14 @@ typedef struct ons_worker_program {
 typedef struct ons_pending {
     uint32_t departure, micro_batch;
     ons_event *event;
+    ons_link *link; /* not NULL: a message, in the place of the event */
+    uint64_t ticket;
 } ons_pending;
 
 /* A wait of the compute stream within a part. */
 typedef struct ons_wait {
     uint32_t position;
-    ons_event *event;
+    ons_pending pending;
 } ons_wait;
 
 typedef struct ons_job ons_job;

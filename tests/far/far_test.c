@@ -74,3 +74,58 @@ ParameterizedTest(golden_run *param, far, golden, .timeout = 300) {
     ons_json_free(golden);
     cr_assert_gt(far_get_counts().kernels, 0);
 }
+
+/* ------------------------------------------------------------------------------------------------------- the same bits
+ */
+
+typedef struct result {
+    weights weights;
+    double losses[8];
+    int64_t swapped, again;
+} result;
+
+enum { STEPS = 3 };
+
+/* `options`: pairs, NULL ends them. */
+static result train(const char *model, const char *const *options, uint64_t seed) {
+    run r = far_golden(model);
+    result found = {.swapped = 0};
+    far_seed(seed);
+    set(&r, "optimizer", "adamw");
+    set(&r, "lr", "0.01");
+    set_number(&r, "steps", STEPS);
+    for (; *options != NULL; options += 2) set(&r, options[0], options[1]);
+    run_open(&r);
+    for (int i = 0; i < STEPS; ++i) found.losses[i] = run_step(&r).loss;
+    for (int64_t i = 0; i < ons_trainer_stage_count(r.trainer); ++i) {
+        ons_stage_report report;
+        must(ons_trainer_get_stage(r.trainer, i, &report));
+        found.swapped += report.swapped_bytes;
+        found.again += report.recomputed_bytes;
+    }
+    found.weights = read_weights(&r);
+    run_close(&r);
+    return found;
+}
+
+static void expect_same(const result *is, const result *should, const char *what) {
+    for (int i = 0; i < STEPS; ++i)
+        cr_expect(is->losses[i] == should->losses[i], "%s: loss of step %d is %.9g instead of %.9g", what, i + 1,
+                  is->losses[i], should->losses[i]);
+    cr_expect(weights_equal(&is->weights, &should->weights), "%s: the weights differ", what);
+}
+
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+Test(far, stages, .timeout = 600) {
+    result whole = train("mlp", OPTIONS("micro-batches", "4"), 1);
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+        result two = train("mlp", OPTIONS("micro-batches", "4", "stages", "2"), seed);
+        result four = train("mlp", OPTIONS("micro-batches", "4", "stages", "4", "pipeline", "gpipe"), seed);
+        expect_same(&two, &whole, "2 stages");
+        expect_same(&four, &whole, "4 stages");
+        weights_free(&two.weights);
+        weights_free(&four.weights);
+    }
+    weights_free(&whole.weights);
+}

@@ -234,12 +234,13 @@ static ons_status *run_steps(trial *t) {
         ONS_TRY(poison(t));
         ONS_TRY(run_step(t, i, &result));
         for (uint32_t k = 0; t->course.full.squares != NULL && k < trained; ++k)
-            r->squares[(size_t)i * trained + k] =
-                t->delayed != NULL ? delayed_course_square(t->delayed, k) : ons_crew_square(t->crew, &result, k);
+            if (t->delayed != NULL)
+                r->squares[(size_t)i * trained + k] = delayed_course_square(t->delayed, k);
+            else
+                ONS_TRY(ons_crew_square(t->crew, &result, k, &r->squares[(size_t)i * trained + k]));
         ONS_CHECK(!isnan(r->losses[i]), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }
-    if (t->crew != NULL) ons_crew_settle_versions(t->crew);
-    return NULL;
+    return t->crew == NULL ? NULL : ons_crew_settle_versions(t->crew);
 }
 
 static uint32_t machine_count(const trial *t) { return t->delayed != NULL ? 1 : t->s->stages; }
