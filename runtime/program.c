@@ -190,6 +190,12 @@ void *ons_program_address(const ons_program *p, ons_value_id value, const ons_tu
     return address_of_value(p, value, turn != NULL ? turn : &first_turn);
 }
 
+double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    const void *address = ons_program_address(p, value, turn);
+    bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
+    return wide ? *(const double *)address : (double)*(const float *)address;
+}
+
 uint32_t ons_program_launch_count(const ons_program *p) { return p->launch_count; }
 
 const char *ons_program_implementation(const ons_program *p, ons_node_id node) {

@@ -57,6 +57,10 @@ ons_status *ons_program_place(ons_program *program, void *const *persistent, voi
 /* Where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
 void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
+/* What a float32 or float64 scalar holds, between runs; where the host can access the device's memory (elsewhere:
+ * ons_machine_scalar). */
+double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_turn *turn);
+
 /* Called after every node, by the thread that runs; times are CLOCK_MONOTONIC nanoseconds. Must not allocate. */
 typedef void ons_node_observer(void *context, ons_node_id node, int64_t start, int64_t end);
 
