@@ -28,7 +28,8 @@ ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
     return NULL;
 }
 
-static ons_status *cut_whole(const ons_model *model, bool repeats, const ons_stage_graph *stage, ons_cut *cut) {
+static ons_status *cut_whole(const ons_model *model, bool repeats, bool early_updates, const ons_stage_graph *stage,
+                             ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     uint32_t *stages = calloc(stage->graph->nodes.count + 1, sizeof *stages);
     if (stages == NULL) return ons_status_out_of_memory();
@@ -36,6 +37,7 @@ static ons_status *cut_whole(const ons_model *model, bool repeats, const ons_sta
         .whole = stage->graph,
         .registry = model->registry,
         .repeats = repeats,
+        .early_updates = early_updates,
         .stage_of_node = stages,
         .stages = 1,
         .kept = stage->kept,
@@ -46,9 +48,9 @@ static ons_status *cut_whole(const ons_model *model, bool repeats, const ons_sta
     return status;
 }
 
-ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, ons_course *course) {
-    ONS_TRY(cut_whole(model, repeats, &course->full, &course->full_cut));
-    return cut_whole(model, repeats, &course->rest, &course->rest_cut);
+ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, bool early_updates, ons_course *course) {
+    ONS_TRY(cut_whole(model, repeats, early_updates, &course->full, &course->full_cut));
+    return cut_whole(model, repeats, early_updates, &course->rest, &course->rest_cut);
 }
 
 void ons_course_free(ons_course *course) {

@@ -23,7 +23,7 @@ ons_status *ons_course_build(const ons_course_options *options, ons_course *cour
 void ons_course_free(ons_course *course); /* after all that was made from it; a zeroed one is fine */
 
 /* Cuts the course's graphs as one stage: everything on one device, all values kept. */
-ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, ons_course *course);
+ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, bool early_updates, ons_course *course);
 
 /* ------------------------------------------------------------------------------------------------------------- shares
  *

@@ -208,6 +208,7 @@ static ons_status *add_decision(cutting *c, const ons_plan_decision *d) {
         .value = value,
         .out_after = d->out_after == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->out_after),
         .in_before = d->in_before == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->in_before),
+        .gone_before = d->gone_before == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->gone_before),
     };
     if (decision.in_before == ONS_NONE) return NULL;
     if (decision.relief == ONS_RELIEF_SWAP && decision.out_after == ONS_NONE) return NULL;
@@ -229,7 +230,7 @@ static ons_status *list_decisions(cutting *c) {
 typedef struct lowering_job {
     const ons_lowering *l;
     const ons_model *model;
-    bool training, repeats;
+    bool training, repeats, early_updates;
 } lowering_job;
 
 static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage_graph *stage, ons_cut *cut) {
@@ -239,6 +240,7 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
         .whole = stage->graph,
         .registry = job->model->registry,
         .repeats = job->repeats,
+        .early_updates = job->early_updates,
         .stage_of_node = c->stage_of_node,
         .stages = job->l->pipeline.stages,
         .decisions = c->decisions,
@@ -267,10 +269,10 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
 }
 
 ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained, bool repeats,
-                             ons_course *course) {
+                             bool early_updates, ons_course *course) {
     if (course->full.graph == NULL) return NULL;
-    if (!l->planned) return ons_course_cut_whole(model, repeats, course);
-    const lowering_job job = {l, model, trained == NULL, repeats};
+    if (!l->planned) return ons_course_cut_whole(model, repeats, early_updates, course);
+    const lowering_job job = {l, model, trained == NULL, repeats, early_updates};
     ONS_TRY(cut_graph(&job, trained, &course->full, &course->full_cut));
     return cut_graph(&job, trained == NULL ? course : trained, &course->rest, &course->rest_cut);
 }

@@ -79,7 +79,8 @@ static ons_status *measure(exact *x, int64_t *largest) {
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
     bool repeats = p->input.micro_batches > 1 && !ons_pipeline_is_asynchronous(pipeline);
     x->course.full = p->input.stage;
-    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, repeats, &x->course));
+    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, repeats,
+                             pipeline->stages == 1 && p->input.micro_batches == 1, &x->course));
     return measure_stages(x, largest);
 }
 

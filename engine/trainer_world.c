@@ -97,13 +97,14 @@ static void drop_crew(ons_trainer *t) {
 }
 
 static ons_status *make_crew(ons_trainer *t, int64_t cap) {
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_trainer_repeats(t), &t->training));
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, false, &t->validation));
     ons_pipeline pipeline = {ONS_PIPELINE_1F1B, 1, (uint32_t)t->batching.micro_batches};
     if (!t->lowering.planned) ONS_TRY(ons_pipeline_parse(t->config->pipeline, &pipeline.kind));
     if (pipeline.kind == ONS_PIPELINE_GPIPE)
         pipeline.kind = ONS_PIPELINE_1F1B; /* one stage: the same, in less memory */
     if (t->lowering.planned) pipeline = t->lowering.pipeline;
+    bool early_updates = pipeline.stages == 1 && pipeline.micro_batches == 1;
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_trainer_repeats(t), early_updates, &t->training));
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, false, false, &t->validation));
     const ons_crew_options options = {
         .model = t->model,
         .config = t->config,

@@ -33,8 +33,10 @@ typedef struct ons_plan_subject {
 typedef struct ons_plan_decision {
     const char *tensor;
     ons_decision decision;
-    const char *out_after; /* node; NULL where it does not apply */
-    const char *in_before; /* node */
+    const char *out_after;   /* node; NULL where it does not apply */
+    const char *in_before;   /* node */
+    const char *gone_before; /* node before whose forward part a copy to the host has ended; NULL: it outlasts the
+                                forward part, or does not apply */
 } ons_plan_decision;
 
 typedef struct ons_plan_stage {

@@ -85,6 +85,8 @@ static ons_status *read_tensors(const reader *r, const ons_json *stage, const ch
         ONS_TRY_AT(get_text(r, each, "tensor", &d->tensor), "%s[%u]", name, index);
         if (decision == ONS_SWAP) ONS_TRY_AT(get_text(r, each, "out_after", &d->out_after), "%s[%u]", name, index);
         ONS_TRY_AT(get_text(r, each, "in_before", &d->in_before), "%s[%u]", name, index);
+        if (decision == ONS_SWAP)
+            ONS_TRY_AT(get_optional_text(r, each, "gone_before", &d->gone_before), "%s[%u]", name, index);
     }
     return NULL;
 }

@@ -36,6 +36,7 @@ static ons_status *write_tensors(ons_json *stage, const ons_plan_stage *s, ons_d
         ONS_TRY(ons_plan_set_text(o, "tensor", d->tensor));
         ONS_TRY(ons_plan_set_text(o, "out_after", d->out_after));
         ONS_TRY(ons_plan_set_text(o, "in_before", d->in_before));
+        ONS_TRY(ons_plan_set_text(o, "gone_before", d->gone_before));
     }
     return NULL;
 }

@@ -26,6 +26,7 @@ static ons_status *fill_decisions(const ons_planning_problem *p, const ons_stage
             .decision = d->decision,
             .out_after = d->decision == ONS_SWAP ? work->nodes[d->out_after].name : NULL,
             .in_before = work->nodes[d->in_before].name,
+            .gone_before = d->gone_before == ONS_NO_NODE ? NULL : work->nodes[d->gone_before].name,
         };
     }
     return NULL;

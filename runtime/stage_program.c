@@ -67,45 +67,11 @@ static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
     return larger(1, smaller((saved ? own : 1) + ahead, m->o->micro_batches));
 }
 
-static int64_t bytes_of(const maker *m, ons_value_id value) {
-    return value == ONS_NONE ? 0 : ons_registry_type_bytes(m->o->registry, &ons_graph_value(m->graph, value)->type);
-}
-
-/* Bytes that a node reads and writes: how long it takes, as far as memory is what it waits for. */
-static int64_t touched_bytes(const maker *m, ons_node_id id) {
-    const ons_node *node = ons_graph_node(m->graph, id);
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < node->input_count; ++i) bytes += bytes_of(m, node->inputs[i]);
-    for (uint32_t i = 0; i < node->output_count; ++i) bytes += bytes_of(m, node->outputs[i]);
-    return bytes;
-}
-
-static int compare_swaps(const void *left, const void *right, void *swaps) {
-    uint32_t a = ((const ons_cut_swap *)swaps)[*(const uint32_t *)left].out_after;
-    uint32_t b = ((const ons_cut_swap *)swaps)[*(const uint32_t *)right].out_after;
-    if (a != b) return a < b ? -1 : 1;
-    return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
-}
-
-/* The place of what is copied to the host is kept about as long as the copy takes, one behind the other, so that the
- * next value does not wait for it: as many nodes as touch what the copies read and write. Nothing is known of times
- * here: a guess that is too short makes the stage wait, one that is too long takes memory. */
-static ons_status *hold_copies(maker *m) {
-    uint32_t *order, end = m->cut->end[ONS_PART_FORWARD], position = part_begin(m, ONS_PART_FORWARD);
-    ONS_NEW(order, m->r->arena, m->cut->swap_count + 1);
-    for (uint32_t i = 0; i < m->cut->swap_count; ++i) order[i] = i;
-    qsort_r(order, m->cut->swap_count, sizeof *order, compare_swaps, m->cut->swaps);
-    double touched = 0, copied = 0; /* by the nodes before `position`; by the copies, on the same scale */
-    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
-        const ons_cut_swap *swap = &m->cut->swaps[order[i]];
-        for (; position <= swap->out_after; ++position) touched += (double)touched_bytes(m, position);
-        copied = (copied > touched ? copied : touched) + 2 * (double)bytes_of(m, swap->value);
-        uint32_t until = position;
-        for (double reached = touched; until < end && reached < copied; ++until)
-            reached += (double)touched_bytes(m, until);
-        m->stays[swap->value] = larger(m->stays[swap->value], until);
-    }
-    return NULL;
+/* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
+ * it. */
+static uint32_t copy_begin(const maker *m, const ons_cut_swap *swap) {
+    uint32_t begin = swap->out_after + 1;
+    return m->rings[swap->value] > 0 ? larger(begin, m->first_reader[swap->value] + 1) : begin;
 }
 
 static ons_status *find_lifetimes(maker *m) {
@@ -136,8 +102,11 @@ static ons_status *find_lifetimes(maker *m) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
         m->arrives[swap->back] = swap->in_before;
+        uint32_t end = m->cut->end[ONS_PART_FORWARD], begin = copy_begin(m, swap); /* the node before may not take it */
+        uint32_t until = swap->gone_before < end ? larger(swap->gone_before - 1, begin) : end;
+        m->stays[swap->value] = larger(m->stays[swap->value], until);
     }
-    return hold_copies(m);
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- marks
@@ -159,13 +128,6 @@ static int compare_marks(const void *left, const void *right) {
 static void close_part(maker *m, ons_part part, uint32_t first) {
     qsort(m->r->marks + first, m->mark_count - first, sizeof *m->r->marks, compare_marks);
     m->r->mark_end[part] = m->mark_count;
-}
-
-/* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
- * it. */
-static uint32_t copy_begin(const maker *m, const ons_cut_swap *swap) {
-    uint32_t begin = swap->out_after + 1;
-    return m->rings[swap->value] > 0 ? larger(begin, m->first_reader[swap->value] + 1) : begin;
 }
 
 /* A value that came and is copied to the host is not free before that has begun. */

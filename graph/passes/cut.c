@@ -4,6 +4,8 @@
 
 static ons_status *check_options(const ons_cut_options *o) {
     ONS_CHECK(o->stages > 0, ONS_INVALID_ARGUMENT, "a graph cannot be cut into no stages");
+    ONS_CHECK(!o->early_updates || (o->stages == 1 && !o->repeats), ONS_INVALID_ARGUMENT,
+              "updates wait for other stages and micro-batches");
     for (uint32_t i = 0; i < o->decision_count; ++i) {
         const ons_cut_decision *d = &o->decisions[i];
         ONS_CHECK(d->value < o->whole->values.count, ONS_INVALID_ARGUMENT, "a decision about value %u of %zu", d->value,

@@ -23,12 +23,15 @@ typedef struct ons_cut_decision {
     ons_node_id out_after; /* swap: the copy to the host starts after this forward node of the value's stage */
     ons_node_id in_before; /* back before the first backward node that was derived from this forward node; a reader that
                               comes earlier is served earlier. The decision is about the stage of this node */
+    ons_node_id gone_before; /* swap: its place is taken by others from this forward node on, which wait where the copy
+                                has not ended; ONS_NONE: not while the forward part runs */
 } ons_cut_decision;
 
 typedef struct ons_cut_options {
     const ons_graph *whole; /* outlives the result, which shares its store, attributes and keys */
     const ons_registry *registry;
-    bool repeats;                  /* more than one micro-batch a step: see graph/sequence.h */
+    bool repeats;       /* more than one micro-batch a step: see graph/sequence.h */
+    bool early_updates; /* one stage, and a step is one micro-batch: updates run as soon as they can, see early.h */
     const uint32_t *stage_of_node; /* of each node of the whole graph: where the plan has it */
     uint32_t stages;
     const ons_cut_decision *decisions;
@@ -50,10 +53,11 @@ typedef struct ons_cut_transfer {
 
 /* A value that leaves the device and comes back. */
 typedef struct ons_cut_swap {
-    ons_value_id value;    /* as the forward part makes or receives it */
-    ons_value_id back;     /* as the backward part reads it: no producer, an ONS_INPUT */
-    ons_node_id out_after; /* of the stage's graph, both */
-    ons_node_id in_before; /* in the backward part: the copy back may start when everything before it has run */
+    ons_value_id value;      /* as the forward part makes or receives it */
+    ons_value_id back;       /* as the backward part reads it: no producer, an ONS_INPUT */
+    ons_node_id out_after;   /* of the stage's graph, both */
+    ons_node_id in_before;   /* in the backward part: the copy back may start when everything before it has run */
+    ons_node_id gone_before; /* from which on its place may be taken; the end of the forward part at the latest */
 } ons_cut_swap;
 
 /* One stage. */

@@ -167,6 +167,13 @@ static ons_status *find_out_after(const assembly *a, const cut_step_swap *swap, 
     return NULL;
 }
 
+/* The first of the stage's forward nodes that stands no earlier than this one, in the whole graph. */
+static ons_node_id find_gone_before(const assembly *a, const cut_step_swap *swap, ons_node_id out_after) {
+    ons_node_id id = out_after + 1, end = a->stage->end[ONS_PART_FORWARD];
+    while (id < end && (swap->gone_before == ONS_NONE || a->stage->original[id] < swap->gone_before)) ++id;
+    return id;
+}
+
 static int compare_swaps(const void *left, const void *right) {
     const ons_cut_swap *a = left, *b = right;
     if (a->in_before != b->in_before) return a->in_before < b->in_before ? -1 : 1;
@@ -182,6 +189,7 @@ static ons_status *add_swaps(assembly *a) {
                                .back = a->fresh[a->values + swap->value],
                                .in_before = a->of_step[swap->in_before]};
         ONS_TRY(find_out_after(a, swap, &made->out_after));
+        made->gone_before = find_gone_before(a, swap, made->out_after);
     }
     qsort(a->stage->swaps, a->stage->swap_count, sizeof *a->stage->swaps, compare_swaps);
     return NULL;

@@ -282,7 +282,7 @@ static void bring_back(lister *l, uint32_t index) {
         const ons_cut_decision *d = &c->o->decisions[i];
         if (l->decision[d->value] != d || d->relief != ONS_RELIEF_SWAP || l->back_at[d->value] != index) continue;
         l->second[d->value] = true;
-        l->out->swaps[l->out->swap_count++] = (cut_step_swap){d->value, d->out_after, l->out->count};
+        l->out->swaps[l->out->swap_count++] = (cut_step_swap){d->value, d->out_after, d->gone_before, l->out->count};
     }
 }
 

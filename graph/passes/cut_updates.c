@@ -36,7 +36,7 @@ static uint32_t place(const placer *p, ons_node_id id) {
 ons_status *ons_cut_place_updates(const cutter *c, const cut_order *order, uint32_t *after) {
     placer p = {.c = c, .o = order};
     for (uint32_t i = 0; i < order->count; ++i) after[i] = ONS_NONE;
-    if (c->o->stages > 1 || c->o->repeats) return NULL;
+    if (!c->o->early_updates) return NULL;
     ons_node_id *early;
     ONS_TRY(ons_find_early_updates(c->whole, c->scratch, &early));
     ONS_NEW(p.index, c->scratch, c->whole->nodes.count + 1);

@@ -64,9 +64,10 @@ typedef struct cut_step {
 } cut_step;
 
 typedef struct cut_step_swap {
-    ons_value_id value;    /* of the whole graph */
-    ons_node_id out_after; /* likewise */
-    uint32_t in_before;    /* step */
+    ons_value_id value;      /* of the whole graph */
+    ons_node_id out_after;   /* likewise */
+    ons_node_id gone_before; /* likewise; ONS_NONE: none */
+    uint32_t in_before;      /* step */
 } cut_step_swap;
 
 /* All of one stage. */
@@ -88,7 +89,7 @@ typedef struct cut_order {
 } cut_order;
 
 /* `after`: of each base node, the one of the backward part behind which it runs instead of at its own place, or
- * ONS_NONE: updates where there is one stage and a step is one micro-batch, see early.h. */
+ * ONS_NONE: updates that need not wait, where cut_options.early_updates. */
 ons_status *ons_cut_place_updates(const cutter *c, const cut_order *order, uint32_t *after);
 
 ons_status *ons_cut_list_steps(cutter *c, uint32_t stage, cut_steps *steps);

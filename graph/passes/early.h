@@ -2,7 +2,8 @@
  *
  * Where a step is one micro-batch, a weight can be brought up to date as soon as its gradient is complete and nobody
  * reads the old weight any more. The gradient's memory is free from there on, so that no more than a few gradients are
- * alive at a time, and both are still in the cache. Where gradients are clipped by their common norm, all wait for it. */
+ * alive at a time, and both are still in the cache. Where gradients are clipped by their common norm, all wait for it.
+ */
 #ifndef ONSTAGE_GRAPH_PASSES_EARLY_H
 #define ONSTAGE_GRAPH_PASSES_EARLY_H
 

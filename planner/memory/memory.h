@@ -33,6 +33,9 @@ typedef struct ons_tensor_decision {
      * runs again for it. Recompute: before the backward part of `in_before`; `out_after` is the last forward use.
      */
     uint32_t out_after, in_before;
+    uint32_t
+        gone_before; /* swap: the copy to the host has ended before the forward part of this position, for the same
+                        micro-batch; ONS_NO_NODE: not before the stage's forward part ends. Recompute: ONS_NO_NODE */
 } ons_tensor_decision;
 
 typedef struct ons_stage_solution {

@@ -259,6 +259,7 @@ static ons_status *list_decisions(const ons_memory_workspace *w, const uint8_t *
             .decision = (ons_decision)decisions[i],
             .out_after = first + (swaps ? w->out_after[i] : w->tensors[i].last_use),
             .in_before = first + w->in_before[i],
+            .gone_before = swaps && w->gone_from[i] < w->node_count ? first + (uint32_t)w->gone_from[i] : ONS_NO_NODE,
         };
     }
     return NULL;

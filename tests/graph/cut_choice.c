@@ -89,6 +89,7 @@ static void decide_value(cut_case *c, const ons_cut_stage *stage, ons_value_id v
         .value = value,
         .out_after = pick_forward(c, stage, made ? stage->original[maker] : 0),
         .in_before = pick_forward(c, stage, 0),
+        .gone_before = cut_case_random(c, 3) == 0 ? ONS_NONE : pick_forward(c, stage, 0),
     };
     if (d.in_before != ONS_NONE && d.out_after != ONS_NONE) list[(*count)++] = d;
 }

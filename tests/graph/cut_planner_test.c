@@ -71,11 +71,12 @@ static uint32_t decide(subject *s, uint32_t first, uint32_t end, ons_cut_decisio
             .decision = made && cut_case_random(&s->c, 3) > 0 ? ONS_RECOMPUTE : ONS_SWAP,
             .out_after = born + cut_case_random(&s->c, end - born),
             .in_before = last + cut_case_random(&s->c, end - last),
+            .gone_before = ONS_NO_NODE,
         };
         s->planned[count] = d;
         list[count++] = (ons_cut_decision){d.decision == ONS_SWAP ? ONS_RELIEF_SWAP : ONS_RELIEF_RECOMPUTE,
                                            s->work.value_of_tensor[t], s->work.node_of_position[d.out_after],
-                                           s->work.node_of_position[d.in_before]};
+                                           s->work.node_of_position[d.in_before], ONS_NONE};
     }
     return count;
 }

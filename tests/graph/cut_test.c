@@ -194,7 +194,7 @@ static void refuse(ons_relief relief, const char *value, const char *out_after, 
     for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
         c.stage_of_node[id] = c.input.graph_work.position_of_node[id] * 2 / positions;
     ons_cut_decision d = {relief, ons_graph_find_value(c.graph, value), ons_graph_find_node(c.graph, out_after),
-                          ons_graph_find_node(c.graph, in_before)};
+                          ons_graph_find_node(c.graph, in_before), ONS_NONE};
     cr_assert_neq(d.value, ONS_NONE);
     cr_assert_neq(d.in_before, ONS_NONE);
     options.decisions = &d;

@@ -36,7 +36,7 @@ static ons_status *build_course(delayed_course *d) {
     };
     ONS_TRY(ons_course_build(&options, &d->course));
     d->usable = (uint64_t)(samples - (d->course.rest.graph == NULL ? samples % d->batching.rows : 0));
-    return ons_course_cut_whole(d->model, false, &d->course);
+    return ons_course_cut_whole(d->model, false, false, &d->course);
 }
 
 static ons_status *build(delayed_course *d, int threads) {

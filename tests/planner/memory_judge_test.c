@@ -191,7 +191,7 @@ static uint32_t choose(account *a, random_source *random, double share, ons_tens
         uint32_t early = random_chance(random, 0.3) ? random_below(random, a->p->end - last) : 0;
         a->recompute[i] = true;
         a->in_before[i] = last + early;
-        decisions[count++] = (ons_tensor_decision){i, ONS_RECOMPUTE, t->producer, last + early};
+        decisions[count++] = (ons_tensor_decision){i, ONS_RECOMPUTE, t->producer, last + early, ONS_NO_NODE};
     }
     return count;
 }

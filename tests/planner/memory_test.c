@@ -231,7 +231,7 @@ Test(memory, exact_is_the_best_of_all) {
                 if (t->savers[j] < p->end) last = t->savers[j];
             }
             if (last == ONS_NO_NODE || !p->work->nodes[t->producer].recomputable) continue;
-            all[count++] = (ons_tensor_decision){i, ONS_RECOMPUTE, p->first, last};
+            all[count++] = (ons_tensor_decision){i, ONS_RECOMPUTE, p->first, last, ONS_NO_NODE};
         }
         ons_stage_solution exact = solve(&stage, "exact");
         try_all(&stage, &exact, all, count, chosen, 0, &best);
@@ -303,20 +303,20 @@ Test(memory, judge_by_hand) {
     cr_expect_eq(s.memory.stash, 6000);
     cr_expect_eq(s.memory.peak, 5000); /* backward of n3: t0, t1, t2, gradients of t2 and t3 */
 
-    ons_tensor_decision again = {1, ONS_RECOMPUTE, 2, 2};
+    ons_tensor_decision again = {1, ONS_RECOMPUTE, 2, 2, ONS_NO_NODE};
     s = evaluate(&stage, &again, 1);
     cr_expect(close_to(s.recompute_seconds, 1e-3));
     cr_expect_eq(s.memory.stash, 4000);
     cr_expect_eq(s.memory.peak, 4000); /* backward of n3 without t1; of n2: t0, t1, gradients of t1 and t2 */
 
-    ons_tensor_decision both[] = {{0, ONS_RECOMPUTE, 1, 1}, {1, ONS_RECOMPUTE, 2, 2}};
+    ons_tensor_decision both[] = {{0, ONS_RECOMPUTE, 1, 1, ONS_NO_NODE}, {1, ONS_RECOMPUTE, 2, 2, ONS_NO_NODE}};
     s = evaluate(&stage, both, 2);
     cr_expect(close_to(s.recompute_seconds, 2e-3)); /* each node once: t0 is made for t1 and stays */
     cr_expect_eq(s.memory.stash, 2000);
     cr_expect_eq(s.memory.peak, 4000);
 
     /* t0 leaves while n1 runs, and is back when the backward part of n1 starts: the copy takes half of that of n2. */
-    ons_tensor_decision swap = {0, ONS_SWAP, 0, 2};
+    ons_tensor_decision swap = {0, ONS_SWAP, 0, 2, ONS_NO_NODE};
     s = evaluate(&stage, &swap, 1);
     cr_expect_eq(s.stall_seconds, 0);
     cr_expect_eq(s.memory.stash, 4000);
@@ -333,7 +333,7 @@ Test(memory, judge_limits_copies_to_the_period) {
     random_stage stage;
     open_uniform(&stage, 4, 8);
     stage.problem.host_bandwidth = 1e5;
-    ons_tensor_decision swaps[] = {{0, ONS_SWAP, 0, 3}, {1, ONS_SWAP, 1, 3}};
+    ons_tensor_decision swaps[] = {{0, ONS_SWAP, 0, 3, ONS_NO_NODE}, {1, ONS_SWAP, 1, 3, ONS_NO_NODE}};
     ons_stage_solution s = evaluate(&stage, swaps, 2);
     cr_expect(s.seconds >= 20e-3, "%g", s.seconds);
     stage.problem.period_seconds = 50e-3;
@@ -347,14 +347,14 @@ Test(memory, judge_refuses_what_makes_no_sense) {
         ons_tensor_decision decision;
         const char *part;
     } cases[] = {
-        {{99, ONS_SWAP, 0, 1}, "tensor 99"},
-        {{3, ONS_RECOMPUTE, 3, 3}, "no backward part"},
-        {{0, ONS_SWAP, 0, 0}, "before the backward"},
-        {{0, ONS_SWAP, 0, 4}, "before the backward"},
-        {{0, ONS_SWAP, 4, 1}, "after the forward"},
-        {{1, ONS_SWAP, 0, 2}, "after the forward"},
-        {{2, ONS_RECOMPUTE, 2, 3}, "cannot be computed again"},
-        {{1, (ons_decision)7, 1, 2}, "no such decision"},
+        {{99, ONS_SWAP, 0, 1, ONS_NO_NODE}, "tensor 99"},
+        {{3, ONS_RECOMPUTE, 3, 3, ONS_NO_NODE}, "no backward part"},
+        {{0, ONS_SWAP, 0, 0, ONS_NO_NODE}, "before the backward"},
+        {{0, ONS_SWAP, 0, 4, ONS_NO_NODE}, "before the backward"},
+        {{0, ONS_SWAP, 4, 1, ONS_NO_NODE}, "after the forward"},
+        {{1, ONS_SWAP, 0, 2, ONS_NO_NODE}, "after the forward"},
+        {{2, ONS_RECOMPUTE, 2, 3, ONS_NO_NODE}, "cannot be computed again"},
+        {{1, (ons_decision)7, 1, 2, ONS_NO_NODE}, "no such decision"},
     };
     random_stage stage;
     open_uniform(&stage, 4, 2);
@@ -363,12 +363,12 @@ Test(memory, judge_refuses_what_makes_no_sense) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         expect_refusal(ons_memory_evaluate(&stage.problem, &cases[i].decision, 1, stage.workspace, &s),
                        ONS_INVALID_ARGUMENT, cases[i].part);
-    ons_tensor_decision twice[] = {{0, ONS_SWAP, 0, 1}, {0, ONS_SWAP, 0, 1}};
+    ons_tensor_decision twice[] = {{0, ONS_SWAP, 0, 1, ONS_NO_NODE}, {0, ONS_SWAP, 0, 1, ONS_NO_NODE}};
     expect_refusal(ons_memory_evaluate(&stage.problem, twice, 2, stage.workspace, &s), ONS_INVALID_ARGUMENT, "twice");
     stage.problem.host_bandwidth = 0;
     expect_refusal(ons_memory_evaluate(&stage.problem, twice, 1, stage.workspace, &s), ONS_INVALID_ARGUMENT, "no link");
     stage.problem.first = 2;
-    ons_tensor_decision elsewhere = {0, ONS_RECOMPUTE, 2, 2};
+    ons_tensor_decision elsewhere = {0, ONS_RECOMPUTE, 2, 2, ONS_NO_NODE};
     expect_refusal(ons_memory_evaluate(&stage.problem, &elsewhere, 1, stage.workspace, &s), ONS_INVALID_ARGUMENT,
                    "no node of the stage");
     random_stage_free(&stage);

@@ -153,7 +153,7 @@ Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
     uint32_t first[] = {0, 4};
     make_uniform(4, &work); /* tensor i: made by i, read and saved by i + 1 */
     ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 1, 1}, .host_bandwidth = 1000 / 2e-3};
-    ons_tensor_decision d = {0, ONS_SWAP, 1, 2}; /* 2 ms out after F1, 2 ms in before B2, needed by B1 */
+    ons_tensor_decision d = {0, ONS_SWAP, 1, 2, ONS_NO_NODE}; /* 2 ms out after F1, 2 ms in before B2, needed by B1 */
     ons_stage_solution solution = {.feasible = true, .decisions = &d, .decision_count = 1};
     ons_pipeline_setup setup = {.problem = &p, .first = first, .solutions = &solution};
     ons_pipeline_forecast f;
@@ -172,14 +172,14 @@ Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
     expect_success(ons_pipeline_simulate(&setup, arena, &f));
     cr_expect(near(f.iteration_seconds, 20e-3), "%g", f.iteration_seconds);
     ons_simulation_free(f.simulation);
-    d = (ons_tensor_decision){0, ONS_RECOMPUTE, 0, 1};
+    d = (ons_tensor_decision){0, ONS_RECOMPUTE, 0, 1, ONS_NO_NODE};
     solution.recompute_seconds = 1e-3;
     expect_success(ons_pipeline_simulate(&setup, arena, &f));
     cr_expect(near(f.iteration_seconds, 13e-3), "%g", f.iteration_seconds);
     ons_simulation_free(f.simulation);
     d.in_before = 4;
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "must be back before");
-    d = (ons_tensor_decision){99, ONS_SWAP, 0, 1};
+    d = (ons_tensor_decision){99, ONS_SWAP, 0, 1, ONS_NO_NODE};
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "tensor 99");
 }
 
@@ -277,7 +277,7 @@ static void decide(random_source *random, random_pipeline *r, uint32_t stage) {
         bool again = made && r->work.nodes[t->producer].recomputable && random_chance(random, 0.4);
         solution->decisions[solution->decision_count++] =
             (ons_tensor_decision){i, again ? ONS_RECOMPUTE : ONS_SWAP, born + random_below(random, end - born),
-                                  saver + random_below(random, end - saver)};
+                                  saver + random_below(random, end - saver), ONS_NO_NODE};
     }
 }
 
