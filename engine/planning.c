@@ -53,6 +53,43 @@ static ons_status *plan_batch(ons_planning *p, int64_t batch, int64_t micro_batc
     return ons_planning_name_subject(p, batch, micro_batches);
 }
 
+/* The planner estimates what kernels need beside tensors, and does not know how well the arena packs: where a real
+ * arena is larger than the capacity, it plans again for less, at last for the least that it knows a plan for. */
+enum { ATTEMPTS = 6 };
+
+static ons_status *plan_for(ons_planning *p, int64_t capacity, int64_t *largest) {
+    int64_t cap = p->problem.capacity_bytes;
+    p->problem.capacity_bytes = capacity;
+    ons_status *status = NULL;
+    if (capacity != cap) status = ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned);
+    p->problem.capacity_bytes = cap;
+    *largest = INT64_MAX;
+    if (status != NULL || !p->planned.partition.feasible) return status;
+    ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
+    p->plan.capacity_bytes = cap;
+    return ons_planning_make_exact(p, largest);
+}
+
+/* *largest: what the largest arena takes of the plan that was found, of all that were tried the last. */
+static ons_status *find_exact(ons_planning *p, int64_t *largest) {
+    int64_t cap = p->problem.capacity_bytes, capacity = cap;
+    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > 0); ++attempt) {
+        ONS_TRY(plan_for(p, capacity, largest));
+        if (*largest == INT64_MAX) break;
+        if (cap == 0 || *largest <= cap) return NULL;
+        capacity -= *largest - cap;
+    }
+    ONS_TRY(plan_for(p, 1, largest)); /* what does not fit says what would */
+    int64_t least = p->planned.partition.feasible ? 1 : p->planned.partition.least_bytes;
+    return plan_for(p, least, largest);
+}
+
+static ons_status *fill_exact(ons_planning *p) {
+    int64_t cap = p->problem.capacity_bytes, largest;
+    ONS_TRY(find_exact(p, &largest));
+    return cap == 0 || largest <= cap ? NULL : ons_planning_refuse(p, largest);
+}
+
 /* Which batches fit, before graphs are made for any of them: two small ones are drawn on. */
 typedef struct estimate {
     ons_plan_input low, high;
@@ -105,29 +142,57 @@ static ons_status *estimate_rows(estimate *e, int64_t *rows) {
     return NULL;
 }
 
+/* For this machine arenas decide: estimates can be too small, and too large. */
+static ons_status *fits(ons_planning *p, int64_t rows, int64_t micro_batches, bool *good) {
+    int64_t largest, cap = p->problem.capacity_bytes;
+    ONS_TRY(plan_batch(p, rows * micro_batches, micro_batches));
+    *good = p->planned.partition.feasible;
+    if (!ons_planning_is_exact(p)) return NULL;
+    ONS_TRY(find_exact(p, &largest));
+    *good = cap == 0 || largest <= cap;
+    return NULL;
+}
+
+/* Arenas do not grow evenly: where one sample more does not fit, two may. */
+static ons_status *look_beyond(ons_planning *p, int64_t micro_batches, int64_t *most) {
+    enum { BEYOND = 4 };
+    int64_t step = *most / 32 + 1;
+    for (int64_t i = 1; ons_planning_is_exact(p) && i <= BEYOND; ++i) {
+        bool good;
+        ONS_TRY(fits(p, *most + i * step, micro_batches, &good));
+        if (!good) continue;
+        *most += i * step;
+        i = 0;
+    }
+    return NULL;
+}
+
 /* The largest number of samples in a micro-batch that fits. The estimate says where to look, real graphs decide: in
  * steps that double, away from it, then by halving the gap. */
 static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
     estimate e;
-    int64_t rows = 0, fits = 0, fails = 0, step = 1;
+    int64_t rows = 0, most = 0, fails = 0, step = 1;
     ons_status *status = make_estimate(p, micro_batches, &e);
     if (status == NULL) status = estimate_rows(&e, &rows);
     ons_plan_input_free(&e.low);
     ons_plan_input_free(&e.high);
     ONS_TRY(status);
-    for (rows = rows > 0 ? rows : 1; fails == 0 || fits + 1 < fails; step *= 2) {
-        ONS_TRY(plan_batch(p, rows * micro_batches, micro_batches));
-        *(p->planned.partition.feasible ? &fits : &fails) = rows;
+    for (rows = rows > 0 ? rows : 1; fails == 0 || most + 1 < fails; step *= 2) {
+        bool good;
+        ONS_TRY(fits(p, rows, micro_batches, &good));
+        *(good ? &most : &fails) = rows;
         if (fails == 1 || rows >= ROWS_MOST) break;
         if (fails == 0)
             rows += step;
-        else if (fits == 0)
+        else if (most == 0)
             rows = rows > step ? rows - step : 1;
         else
-            rows = fits + (fails - fits) / 2;
+            rows = most + (fails - most) / 2;
     }
-    if (fits == 0 || p->plan.subject.batch == fits * micro_batches) return NULL;
-    return plan_batch(p, fits * micro_batches, micro_batches);
+    if (most == 0) return NULL;
+    ONS_TRY(look_beyond(p, micro_batches, &most));
+    bool last = p->plan.subject.batch == most * micro_batches && !ons_planning_is_exact(p);
+    return last ? NULL : plan_batch(p, most * micro_batches, micro_batches);
 }
 
 static ons_status *plan_model(ons_planning *p) {
@@ -159,37 +224,6 @@ static ons_status *check_out(const ons_planning *p) {
     if (p->model != NULL) return ons_check_report(p->model, p->config);
     ONS_TRY(ons_check_output("report", p->config->report, "--cost-graph", p->config->cost_graph));
     return ons_check_output("out", p->config->out, "--cost-graph", p->config->cost_graph);
-}
-
-/* The planner estimates what kernels need beside tensors, and does not know how well the arena packs: where a real
- * arena is larger than the capacity, it plans again for less, at last for the least that it knows a plan for. */
-enum { ATTEMPTS = 6 };
-
-static ons_status *plan_for(ons_planning *p, int64_t capacity, int64_t *largest) {
-    int64_t cap = p->problem.capacity_bytes;
-    p->problem.capacity_bytes = capacity;
-    ons_status *status = NULL;
-    if (capacity != cap) status = ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned);
-    p->problem.capacity_bytes = cap;
-    *largest = INT64_MAX;
-    if (status != NULL || !p->planned.partition.feasible) return status;
-    ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
-    p->plan.capacity_bytes = cap;
-    return ons_planning_make_exact(p, largest);
-}
-
-static ons_status *fill_exact(ons_planning *p) {
-    int64_t cap = p->problem.capacity_bytes, capacity = cap, largest;
-    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > 0); ++attempt) {
-        ONS_TRY(plan_for(p, capacity, &largest));
-        if (largest == INT64_MAX) break;
-        if (cap == 0 || largest <= cap) return NULL;
-        capacity -= largest - cap;
-    }
-    ONS_TRY(plan_for(p, 1, &largest)); /* what does not fit says what would */
-    int64_t least = p->planned.partition.feasible ? 1 : p->planned.partition.least_bytes;
-    ONS_TRY(plan_for(p, least, &largest));
-    return largest <= cap ? NULL : ons_planning_refuse(p, largest);
 }
 
 static ons_status *fill(ons_planning *p) {

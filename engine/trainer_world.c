@@ -168,12 +168,30 @@ static ons_status *note_arenas(ons_trainer *t) {
     return NULL;
 }
 
-/* One plan for devices of `capacity` bytes, made ready. *bytes: what its largest arena really takes. */
+/* Rank 0 alone searches. *found is false where no plan is for so little. */
+static ons_status *make_plan(ons_trainer *t, int64_t capacity, uint8_t *found) {
+    *found = 1;
+    ons_status *status = NULL;
+    if (ons_trainer_leads(t))
+        status = ons_lowering_make(t->model, t->config, &t->training.full, &t->batching, capacity, &t->lowering);
+    if (status != NULL && ons_status_get_code(status) == ONS_OUT_OF_MEMORY) {
+        ons_status_free(status);
+        status = NULL;
+        *found = 0;
+    }
+    ONS_TRY(status);
+    return tell_all(t, found, sizeof *found);
+}
+
+/* One plan for devices of `capacity` bytes, made ready. *bytes: what its largest arena really takes; INT64_MAX: there
+ * is none. */
 static ons_status *try_plan(ons_trainer *t, int64_t cap, int64_t capacity, int64_t *bytes) {
     drop_crew(t);
     ons_lowering_free(&t->lowering);
-    if (ons_trainer_leads(t))
-        ONS_TRY(ons_lowering_make(t->model, t->config, &t->training.full, &t->batching, capacity, &t->lowering));
+    uint8_t found;
+    ONS_TRY(make_plan(t, capacity, &found));
+    *bytes = INT64_MAX;
+    if (found == 0) return NULL;
     if (t->remote) ONS_TRY(follow_plan(t));
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(note_arenas(t));
@@ -197,9 +215,10 @@ static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
     int64_t capacity = cap, bytes = 0, least = 0;
     if (ons_trainer_leads(t)) ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.full, &t->batching, &least));
     ONS_TRY(tell_all(t, &least, sizeof least));
-    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > least); ++attempt) {
+    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > 0); ++attempt) {
         ONS_TRY(try_plan(t, cap, capacity, &bytes));
         if (cap == 0 || bytes <= cap) return NULL;
+        if (bytes == INT64_MAX) break;
         capacity -= bytes - cap;
     }
     ONS_TRY(try_plan(t, cap, least, &bytes));

@@ -62,4 +62,31 @@ agrees_in_stages dynamo_gpt tokens 1 --loss cross_entropy --batch 4 --micro-batc
 agrees_in_stages dynamo_gpt tokens 0.85 --loss cross_entropy --batch 4 --micro-batches 2 --stages 2
 agrees_in_stages dynamo_gpt tokens 1 --loss cross_entropy --batch 4 --micro-batches 4 --stages 2 --pipeline pipedream-async
 
+# LEAST OPTIONS...: the largest batch under a cap is trained under it; it is at least LEAST.
+trains_largest() {
+    local model=$examples/mnist/mnist_cnn.onnx data cap largest
+    data=(--input "$examples/data/mnist/t10k-images-idx3-ubyte.gz" --target "$examples/data/mnist/t10k-labels-idx1-ubyte.gz")
+    begin "the largest batch under a cap: $*"
+    run plan "$model" --loss cross_entropy --threads 1 --batch 64 "${@:2}" -o plan.json
+    ((status == 0)) || { fail "$name" "no plan"; return; }
+    cap=$(grep -o '"arena_bytes":[[:space:]]*[0-9]*' plan.json | grep -o '[0-9]*$' | sort -n | tail -1)
+    run plan "$model" --loss cross_entropy --threads 1 --memory "$cap" --max-batch "${@:2}" -o plan.json
+    ((status == 0)) || { fail "$name" "no plan under $cap bytes"; return; }
+    largest=$(grep -oE '"batch":[[:space:]]*[0-9]+' plan.json | grep -oE '[0-9]+$')
+    ((largest >= $1)) || { fail "$name" "a batch of $largest, but what takes $cap bytes has at least $1"; return; }
+    run train "$model" --loss cross_entropy --threads 1 --memory "$cap" --batch "$largest" "${@:2}" "${data[@]}" --rows 0:"$largest" \
+        --plan plan.json --steps 1
+    ((status == 0)) || { fail "$name" "a batch of $largest is planned, but cannot be trained"; return; }
+    run train "$model" --loss cross_entropy --threads 1 --memory "$cap" --batch "$largest" "${@:2}" "${data[@]}" --rows 0:"$largest" \
+        --steps 1
+    if ((status == 0)); then
+        pass "$name: $largest"
+    else
+        fail "$name" "a batch of $largest is planned, but training plans none"
+    fi
+}
+trains_largest 64 --stages 2 --partition pipedream --memory-strategy none --pipeline pipedream-async
+trains_largest 96 --stages 2 --pipeline pipedream-async
+trains_largest 64 --stages 1
+
 report_and_exit
