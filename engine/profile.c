@@ -10,6 +10,7 @@
 #include "engine/results.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
+#include "planner/pipeline.h"
 #include "runtime/cost_cache.h"
 #include "runtime/device_speed.h"
 #include "runtime/profiler.h"
@@ -31,6 +32,7 @@ typedef struct making {
     void *progress_context;
     int threads;
     ons_batching batching;
+    uint32_t slots;       /* micro-batches whose forward parts come before the first backward part */
     ons_dataset *dataset; /* NULL: made-up data */
     ons_stage_graph stage;
     ons_machine *machine;
@@ -43,6 +45,15 @@ typedef struct making {
 
 /* ------------------------------------------------------------------------------------------------------------ building
  */
+
+/* Where all forward parts come before the first backward part, that finds nothing of what it reads in a cache: it is
+ * measured so. */
+static ons_status *find_slots(making *m) {
+    ons_pipeline_kind kind;
+    ONS_TRY(ons_pipeline_parse(m->config->pipeline, &kind));
+    m->slots = kind == ONS_PIPELINE_GPIPE && m->config->stages > 1 ? (uint32_t)m->batching.micro_batches : 1;
+    return NULL;
+}
 
 static ons_status *build(making *m) {
     int64_t cap;
@@ -64,7 +75,9 @@ static ons_status *build(making *m) {
     ONS_TRY(ons_stage_graph_build(&graph, &m->stage));
     ONS_TRY(ons_cpu_device_new(cap, m->config->pin, &device));
     ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));
-    ons_program_options program = {.repeats = repeats, .kept = m->stage.kept, .kept_count = m->stage.kept_count};
+    ONS_TRY(find_slots(m));
+    ons_program_options program = {
+        .repeats = repeats, .kept = m->stage.kept, .kept_count = m->stage.kept_count, .slots = m->slots};
     ONS_TRY(ons_machine_add(m->machine, m->stage.graph, &program, &m->program));
     ONS_TRY(ons_check_memory_cap(m->machine, cap));
     return ons_machine_start(m->machine);
@@ -156,7 +169,10 @@ static ons_status *name_device(making *m) {
     ons_device_profile *d = &m->o->costs.device;
     d->name = "measured";
     d->title = ons_arena_format(m->o->arena, "%s, %d thread%s", model, m->threads, m->threads == 1 ? "" : "s");
-    m->device = ons_arena_format(m->o->arena, "%s, onstage %s", d->title, ons_version());
+    const char *title = d->title;
+    if (m->slots > 1 && title != NULL)
+        title = ons_arena_format(m->o->arena, "%s, %u micro-batches at once", title, m->slots);
+    m->device = title == NULL ? NULL : ons_arena_format(m->o->arena, "%s, onstage %s", title, ons_version());
     return d->title != NULL && m->device != NULL ? NULL : ons_status_out_of_memory();
 }
 

@@ -13,32 +13,52 @@ typedef struct profiling {
     double *steps, *feeds, *handovers; /* [repetition] */
     size_t nodes;                      /* of the graph */
     int64_t counted;                   /* repetitions so far, without the warm-up */
+    double share;                      /* of the part that runs: its times are those of so many micro-batches */
     ons_step step;
     ons_node_observer *observer;
-    double feed_seconds, step_seconds, handover_seconds; /* of the run */
+    uint32_t slots;
+    double feed_seconds, step_seconds, whole_seconds, handover_seconds; /* of the run; whole: with all micro-batches */
     ons_program_fault fault;
 } profiling;
 
 static void observe(void *context, ons_node_id node, int64_t start, int64_t end) {
-    ((profiling *)context)->now[node] += (double)(end - start) * 1e-9;
+    profiling *p = context;
+    p->now[node] += (double)(end - start) * 1e-9 * p->share;
+}
+
+static void feed(const profiling *p, const ons_turn *turn) {
+    for (uint32_t i = 0; i < p->o->input_count; ++i) {
+        const ons_profiler_input *input = &p->o->inputs[i];
+        void *address = ons_program_address(p->o->program, input->value, turn);
+        if (address != NULL) memcpy(address, input->data, input->bytes);
+    }
+}
+
+/* Forward and backward parts once for each slot. What they take is divided by the slots. */
+static void run_part(profiling *p, ons_part part) {
+    uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
+    p->share = 1.0 / times;
+    for (uint32_t i = 0; i < times && p->fault.fault.problem == NULL; ++i) {
+        const ons_turn turn = {.micro_batch = i};
+        const ons_run run = {
+            .step = &p->step, .turn = &turn, .observer = p->observer, .context = p, .fault = &p->fault};
+        int64_t begin = ons_trace_now();
+        if (part == ONS_PART_FORWARD) feed(p, &turn);
+        int64_t start = ons_trace_now();
+        ons_program_run(p->o->program, part, &run);
+        p->feed_seconds += (double)(start - begin) * 1e-9 * p->share;
+        p->step_seconds += (double)(ons_trace_now() - start) * 1e-9 * p->share;
+    }
 }
 
 /* On the compute thread. */
 static void run_once(void *argument, uintptr_t native) {
     (void)native;
     profiling *p = argument;
-    int64_t begin = ons_trace_now();
-    for (uint32_t i = 0; i < p->o->input_count; ++i) {
-        const ons_profiler_input *input = &p->o->inputs[i];
-        void *address = ons_program_address(p->o->program, input->value, NULL);
-        if (address != NULL) memcpy(address, input->data, input->bytes);
-    }
-    const ons_run run = {.step = &p->step, .observer = p->observer, .context = p, .fault = &p->fault};
+    p->feed_seconds = p->step_seconds = 0;
     int64_t start = ons_trace_now();
-    for (int part = 0; part < ONS_PART_COUNT && p->fault.fault.problem == NULL; ++part)
-        ons_program_run(p->o->program, (ons_part)part, &run);
-    p->feed_seconds = (double)(start - begin) * 1e-9;
-    p->step_seconds = (double)(ons_trace_now() - start) * 1e-9;
+    for (int part = 0; part < ONS_PART_COUNT; ++part) run_part(p, (ons_part)part);
+    p->whole_seconds = (double)(ons_trace_now() - start) * 1e-9;
 }
 
 /* One step, as the trainer has the machine run it. */
@@ -47,7 +67,7 @@ static void run_step(profiling *p, ons_node_observer *observer) {
     int64_t start = ons_trace_now();
     ons_machine_launch(p->o->machine, run_once, p);
     ons_machine_wait(p->o->machine);
-    p->handover_seconds = (double)(ons_trace_now() - start) * 1e-9 - p->feed_seconds - p->step_seconds;
+    p->handover_seconds = (double)(ons_trace_now() - start) * 1e-9 - p->whole_seconds;
 }
 
 static ons_status *fault_status(const profiling *p) {
@@ -106,6 +126,7 @@ static double find_launch(const profiling *p, const ons_program_times *times) {
 
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times) {
     profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}};
+    p.slots = ons_program_layout(options->program)->slots;
     p.nodes = ons_program_graph(options->program)->nodes.count;
     size_t cells;
     ONS_CHECK(options->repetitions > 0 && !__builtin_mul_overflow(p.nodes + 1, (size_t)options->repetitions, &cells),
