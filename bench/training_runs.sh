@@ -1,0 +1,34 @@
+# Sourced by the benchmarks of pipelines, after `cd` into the repository: models, their data, and figures out of runs.
+# shellcheck shell=bash disable=SC2034,SC2154  # what is set here is read there, and the other way round
+shopt -s inherit_errexit
+onstage=${ONSTAGE:-bazel-bin/tools/onstage}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+shakespeare=(--tokens examples/data/shakespeare/train.bin --seq 64)
+digits=(--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz)
+common=(--loss cross_entropy --optimizer adamw)
+
+# Sets model and data.
+choose() { # NAME
+    case $1 in
+        char_gpt) model=examples/shakespeare/char_gpt.onnx data=("${shakespeare[@]}") ;;
+        bert) model=bench/models/bert.onnx data=("${shakespeare[@]}") ;;
+        *) model=bench/models/$1.onnx data=("${digits[@]}") ;;
+    esac
+}
+
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+# The first number under a name in a JSON file; the largest.
+number() { grep -oE "\"$1\":[[:space:]]*[0-9.e+-]+" "$2" | grep -oE '[0-9.e+-]+$' | head -1; }
+largest() { grep -oE "\"$1\":[[:space:]]*[0-9.e+-]+" "$2" | grep -oE '[0-9.e+-]+$' | sort -g | tail -1; }
+
+# Median seconds of a step. The log has samples a second of a moving mean, 0.95 of it from the steps before: undone.
+step_seconds() { # LOG BATCH
+    sed -n 's/.*"samples_per_s":\([0-9.e+-]*\).*/\1/p' "$1" |
+        awk -v batch="$2" '{ mean = batch / $1; if (NR > 1) print (mean - 0.95 * last) / 0.05; last = mean }' | median
+}
+
+machine() { sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1; }
+load() { echo "load of the machine at the start: $(cut -d' ' -f1 /proc/loadavg) on $(nproc) processors"; }
