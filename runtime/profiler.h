@@ -35,10 +35,10 @@ typedef struct ons_program_times {
     double handover_seconds; /* from the host's thread to the compute stream's and back: nothing runs meanwhile */
 } ons_program_times;
 
-/* Medians over the repetitions of a whole step: beginning, one micro-batch, end. Where the program has several slots, all
- * are filled before the first backward part, and the times are those of one micro-batch. Each is run twice: node by node, and
- * as the trainer runs it. Results in `arena`. Fails where a kernel reports a fault (naming node and remedy), and with
- * ONS_INTERRUPTED where `progress` says so. */
+/* Medians over the repetitions of a whole step: beginning, one micro-batch, end. Where the program has several slots,
+ * all are filled before the first backward part, and the times are those of one micro-batch. Each is run twice: node by
+ * node, and as the trainer runs it. Results in `arena`. Fails where a kernel reports a fault (naming node and remedy),
+ * and with ONS_INTERRUPTED where `progress` says so. */
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times);
 
 #endif
