@@ -66,7 +66,7 @@ for line in "${models[@]}"; do
         : >"$work/ratios"
         for ((round = 0; round < rounds; ++round)); do
             without=$(train)
-            with=$(train --memory $((cap + 65536))) # norms for the log take a little
+            with=$(train --memory "$cap")
             awk -v a="$with" -v b="$without" 'BEGIN { print a / b }' >>"$work/ratios"
         done
         awk -v n="$name" -v b="$batch" -v s="$share" -v a="$arena" -v w="$whole" -v p="$peak" -v r="$(median <"$work/ratios")" \

@@ -72,8 +72,49 @@ ons_config *ons_config_hold(const ons_config *config) {
     return held;
 }
 
+static bool copy_items(const void *items, size_t count, size_t size, void **copy) {
+    *copy = malloc(count * size + 1);
+    if (*copy != NULL && count > 0) memcpy(*copy, items, count * size);
+    return *copy != NULL;
+}
+
+/* A vector of `config` that still has another's items gets its own; an empty one where memory is short. */
+#define OWN(vector)                                                                                                    \
+    ((vector)->capacity = (vector)->count,                                                                             \
+     copy_items((vector)->items, (vector)->count, sizeof *(vector)->items, (void **)&(vector)->items)                  \
+         ? true                                                                                                        \
+         : ((vector)->count = (vector)->capacity = 0, false))
+
+ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
+    ons_arena *arena = ons_arena_new();
+    ons_config *copy = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *copy);
+    if (copy == NULL) {
+        ons_arena_free(arena);
+        return ons_status_out_of_memory();
+    }
+    *copy = *config;
+    copy->arena = arena;
+    copy->holders = 1;
+    copy->origin = ons_config_hold(config);
+    ons_pairs *lists[] = {&copy->inputs, &copy->val_inputs, &copy->normalize, &copy->outputs, &copy->dims, &copy->ties};
+    bool copied = true; /* all of them, so that none is freed twice */
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) copied = OWN(lists[i]) && copied;
+    copied = OWN(&copy->arrays) && copied;
+    copied = OWN(&copy->untie) && copied;
+    copied = OWN(&copy->choices) && copied;
+    if (!copied) {
+        ons_config_free(copy);
+        return ons_status_out_of_memory();
+    }
+    *result = copy;
+    return NULL;
+}
+
+#undef OWN
+
 void ons_config_free(ons_config *config) {
     if (config == NULL || --config->holders > 0) return;
+    ons_config *origin = config->origin;
     ons_pairs *lists[] = {&config->inputs,  &config->val_inputs, &config->normalize,
                           &config->outputs, &config->dims,       &config->ties};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) ons_vector_free(lists[i]);
@@ -81,6 +122,7 @@ void ons_config_free(ons_config *config) {
     ons_vector_free(&config->untie);
     ons_vector_free(&config->choices);
     ons_arena_free(config->arena);
+    ons_config_free(origin);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- parsing
@@ -224,6 +266,10 @@ ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *j
 
 static double number_or(const ons_number *number, double fallback) { return number->given ? number->value : fallback; }
 
+bool ons_config_logs_norms(const ons_config *config) {
+    return config->log_json != NULL || config->tensorboard != NULL || config->log_grad_norms;
+}
+
 double ons_config_base_rate(const ons_config *config) {
     bool larger = strcmp(config->optimizer, "adagrad") == 0 || strcmp(config->optimizer, "rmsprop") == 0;
     return number_or(&config->lr, larger ? 1e-2 : 1e-3);
@@ -250,8 +296,7 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
     optimizer->eps = number_or(&config->eps, optimizer->role == ONS_ROLE_ADAGRAD ? 1e-10 : 1e-8);
     optimizer->weight_decay = number_or(&config->weight_decay, optimizer->role == ONS_ROLE_ADAMW ? 1e-2 : 0);
     optimizer->clip_norm = config->clip_norm.value;
-    optimizer->want_norms =
-        (config->log_json != NULL || config->tensorboard != NULL) && strcmp(config->pipeline, "pipedream-async") != 0;
+    optimizer->want_norms = strcmp(config->pipeline, "pipedream-async") != 0; /* also without a log: the same memory */
     ONS_CHECK(optimizer->momentum >= 0 && optimizer->weight_decay >= 0 && optimizer->clip_norm >= 0 &&
                   optimizer->eps >= 0,
               ONS_INVALID_ARGUMENT, "--momentum, --weight-decay, --clip-norm and --eps must not be negative");

@@ -38,7 +38,8 @@ typedef enum ons_rate_schedule { ONS_SCHEDULE_CONSTANT, ONS_SCHEDULE_LINEAR, ONS
 
 struct ons_config {
     ons_arena *arena;
-    int holders; /* the caller, and every trainer made from it */
+    int holders;               /* the caller, and who was made from it */
+    struct ons_config *origin; /* of a copy: has the texts; held. NULL: it is none */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;
     ONS_VECTOR(ons_memory_array) arrays;
@@ -82,6 +83,9 @@ struct ons_config {
 /* Keeps the configuration alive until one more ons_config_free. Not for several threads. */
 ons_config *ons_config_hold(const ons_config *config);
 
+/* One that the caller's does not change any more, nor the other way round. */
+ons_status *ons_config_copy(const ons_config *config, ons_config **copy);
+
 /* Derived settings; each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
 /* The same where planning and profiling need no --loss: by the type of what is judged then. */
@@ -92,6 +96,8 @@ ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *m
 ons_status *ons_config_memory(const ons_config *config, int64_t *bytes); /* 0: no cap */
 ons_status *ons_config_threads(const ons_config *config, int *threads);
 ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule);
+/* Whether somebody reads the norms of gradients. */
+bool ons_config_logs_norms(const ons_config *config);
 double ons_config_base_rate(const ons_config *config);
 /* --device-profile, or this machine's. */
 const char *ons_config_device_profile(const ons_config *config);

@@ -108,7 +108,7 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_sta
     ons_value_id *inputs, *squares = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
     for (uint32_t i = 0; i < share->feed.field_count; ++i) inputs[i] = share_of(cut, whole->inputs[fields[i]]);
-    if (whole->squares != NULL)
+    if (whole->squares != NULL && !whole->squares_idle)
         ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
     if (whole->outputs != NULL)
         ONS_TRY(copy_ids(cut, arena, whole->outputs, whole->output_count, made_here, &u->outputs));
@@ -128,14 +128,18 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_sta
 static ons_status *build_program(const ons_share_options *o, const ons_stage_graph *whole, const ons_cut *cut,
                                  ons_share_unit *u) {
     const ons_cut_stage *own = &cut->stages[o->stage];
-    ons_value_id *kept;
+    ons_value_id *kept, *idle = NULL;
     ONS_TRY(copy_ids(own, cut->arena, whole->kept, whole->kept_count, made_here, &kept));
+    if (whole->squares_idle)
+        ONS_TRY(copy_ids(own, cut->arena, whole->squares, whole->update.trained_count, made_here, &idle));
     const ons_stage_program_options options = {
         .cut = own,
         .registry = o->model->registry,
         .repeats = o->repeats,
         .kept = kept,
         .kept_count = whole->kept_count,
+        .idle = idle,
+        .idle_count = whole->squares_idle ? whole->update.trained_count : 0,
         .stage = o->stage,
         .in_flight = o->in_flight,
         .micro_batches = o->micro_batches,

@@ -77,11 +77,16 @@ static ons_status *build_drivers(ons_crew *c) {
     return NULL;
 }
 
+static bool reads_squares(const ons_crew *c) {
+    return c->o.training->full.squares != NULL && !c->o.training->full.squares_idle;
+}
+
 static ons_status *build(ons_crew *c) {
     ONS_TRY(find_loads(c));
     ONS_NEW(c->records, c->arena, c->o.pipeline.stages + 1);
     ONS_NEW(c->evaluations, c->arena, c->o.pipeline.stages + 1);
-    if (c->o.count < c->o.pipeline.stages && c->o.config->log_grad_norms) {
+    bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;
+    if (c->o.count < c->o.pipeline.stages && (adds_up || c->o.config->log_grad_norms)) {
         size_t squares = c->o.training->full.update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
         ONS_NEW(c->all_squares, c->arena, squares * c->o.pipeline.stages + 1);
@@ -322,6 +327,17 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     return NULL;
 }
 
+/* In the order of the file, whichever stage has what. */
+static ons_status *add_up_norm(ons_crew *c, ons_step_result *result) {
+    double sum = 0, square;
+    for (uint32_t i = 0; i < c->o.training->full.update.trained_count; ++i) {
+        ONS_TRY(ons_crew_square(c, result, i, &square));
+        sum += square;
+    }
+    result->norm = sqrt(sum);
+    return NULL;
+}
+
 ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_step, ons_step_result *result) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         ons_rank *r = &c->ranks[i];
@@ -334,7 +350,10 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     *result = c->ranks[0].result;
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
-    return c->o.count == c->o.pipeline.stages ? NULL : merge_remote(c, result);
+    if (c->o.count < c->o.pipeline.stages) ONS_TRY(merge_remote(c, result));
+    /* A norm that nothing is clipped by is no stage's. */
+    bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;
+    return adds_up ? add_up_norm(c, result) : NULL;
 }
 
 static void evaluate(void *argument, uintptr_t native) {

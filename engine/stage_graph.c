@@ -167,7 +167,8 @@ static ons_status *choose_outputs(assembly *a) {
         return NULL;
     }
     ONS_TRY(keep(a, r->update.norm));
-    if (r->update.norm == ONS_NONE) return NULL;
+    if (r->update.trained_count == 0 || r->update.trained[0].square_sum == ONS_NONE) return NULL;
+    r->squares_idle = r->update.norm == ONS_NONE && !ons_config_logs_norms(a->o->config);
     ONS_NEW(r->squares, r->graph->arena, r->update.trained_count + 1);
     for (uint32_t i = 0; i < r->update.trained_count; ++i) {
         r->squares[i] = r->update.trained[i].square_sum;

@@ -18,7 +18,9 @@ typedef struct ons_stage_graph {
     ons_value_id *outputs; /* inference: in the order of the model's outputs */
     uint32_t output_count;
     ons_update_result update; /* training */
-    ons_value_id *squares;    /* training with norms: one a trained weight */
+    ons_value_id *squares;    /* training with norms: square sums of gradients, one a trained weight */
+    bool squares_idle;        /* nobody reads them in this run: they have their place, so that a log takes no more
+                                 memory than was planned, and are not computed */
     ons_value_id *kept;       /* what the host reads */
     size_t kept_count;
 } ons_stage_graph;

@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/plan_libraries.h"
+
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **result) {
     ons_trainer *t = calloc(1, sizeof *t);
     if (t == NULL) return ons_status_out_of_memory();
     t->model = model;
-    t->config = ons_config_hold(config);
     t->arena = ons_arena_new();
-    ons_status *status = t->arena == NULL ? ons_status_out_of_memory() : ons_trainer_build(t);
+    ons_status *status = t->arena == NULL ? ons_status_out_of_memory() : ons_config_copy(config, &t->config);
+    if (status == NULL) status = ons_trainer_build(t);
     if (status != NULL) {
         status = ons_trainer_share_failure(t, ons_status_at(status, "%s", model->path));
         ons_trainer_free(t);
@@ -136,6 +138,7 @@ static ons_status *write_notes(ons_trainer *t) {
         fprintf(out,
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
                 dropped, (long long)t->batching.rows);
+    if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }
 

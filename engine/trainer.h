@@ -13,7 +13,7 @@ typedef struct ons_exchange ons_exchange;
 
 struct ons_trainer {
     ons_model *model;
-    ons_config *config; /* held */
+    ons_config *config; /* its own: a plan, or the number of processes, may change it */
     ons_arena *arena;
     ons_batching batching;
     ons_course training, validation; /* validation.dataset NULL: none */

@@ -40,6 +40,7 @@ struct ons_program {
     const ons_registry *registry;
     prepared *prepared; /* of each node */
     int64_t *scratch;   /* of each node */
+    bool *idle;         /* of each node: it does not run */
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
@@ -106,6 +107,9 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     ONS_NEW(p->scratch, p->arena, p->graph->nodes.count + 1);
     ONS_NEW(p->launches, p->arena, p->graph->nodes.count + 1);
     ONS_NEW(p->launch_at, p->arena, p->graph->nodes.count + 2);
+    ONS_NEW(p->idle, p->arena, p->graph->nodes.count + 1);
+    for (size_t i = 0; i < options->idle_count; ++i)
+        if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
     ONS_TRY(ons_sequence_make(p->graph, options->end, options->repeats, p->arena, &p->sequence));
     const ons_liveness_options lifetimes = {
@@ -251,7 +255,7 @@ ons_status *ons_program_place(ons_program *p, void *const *persistent, void *tra
     for (uint32_t position = 0; position < p->sequence.count; ++position) {
         ons_node_id id = p->sequence.nodes[position];
         p->launch_at[position] = p->launch_count;
-        if (!is_view(ons_graph_node(p->graph, id))) ONS_TRY(add_launch(p, id));
+        if (!is_view(ons_graph_node(p->graph, id)) && !p->idle[id]) ONS_TRY(add_launch(p, id));
     }
     p->launch_at[p->sequence.count] = p->launch_count;
     return NULL;

@@ -19,6 +19,8 @@ typedef struct ons_program_options {
     bool repeats;             /* more than one micro-batch a step */
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
     size_t kept_count;
+    const ons_value_id *idle; /* have their place, but the nodes that make them do not run; ONS_NONE is skipped */
+    size_t idle_count;
     int64_t scratch_limit; /* bytes a kernel may have; 0: no limit */
     /* Of a pipeline's stage; all zero elsewhere. */
     const uint32_t *end;     /* where the parts of the graph end: ons_sequence_make */

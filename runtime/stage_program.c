@@ -285,6 +285,8 @@ static ons_status *make(ons_machine *machine, maker *m) {
         .repeats = m->o->repeats,
         .kept = m->o->kept,
         .kept_count = m->o->kept_count,
+        .idle = m->o->idle,
+        .idle_count = m->o->idle_count,
         .scratch_limit = m->o->scratch_limit,
         .end = m->cut->end,
         .slots = m->r->slots,

@@ -42,6 +42,8 @@ typedef struct ons_stage_program_options {
     bool repeats;
     const ons_value_id *kept; /* of the stage's graph; ONS_NONE is skipped */
     size_t kept_count;
+    const ons_value_id *idle; /* see ons_program_options */
+    size_t idle_count;
     int64_t scratch_limit;
     uint32_t stage;
     const uint32_t *in_flight; /* of every stage: micro-batches between their forward and backward parts, at most */

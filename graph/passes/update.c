@@ -96,7 +96,8 @@ static void build_update(updater *u, ons_trained *t, ons_value_id factor, const 
     for (uint32_t i = 0; i < states; ++i) pair(u, outputs[1 + i], t->states[i]);
 }
 
-/* The norm over all gradients, and by what they are multiplied. */
+/* The norm over all gradients, and by what they are multiplied. Where nothing is clipped the host adds up the square
+ * sums: stages then need not send them to each other. */
 static ons_status *build_norm(updater *u, ons_update_result *result, ons_value_id *factor) {
     ons_value_id *squares;
     ONS_NEW(squares, u->graph->arena, result->trained_count);
@@ -107,13 +108,14 @@ static ons_status *build_norm(updater *u, ons_update_result *result, ons_value_i
         squares[i] = t->square_sum = ons_build(&u->builder, ons_registry_role(u->registry, ONS_ROLE_SQUARE_SUM),
                                                ONS_IN(t->gradient), ONS_DEFAULTS);
     }
+    if (u->options->clip_norm <= 0) return NULL;
     u->builder.name = "gradient_norm";
     ons_value_id outputs[2];
     ons_build_node(&u->builder, ons_registry_role(u->registry, ONS_ROLE_CLIP_FACTOR),
                    (ons_inputs){squares, result->trained_count}, ONS_WITH(ONS_AT_FLOAT(0, u->options->clip_norm)), 2,
                    NULL, outputs);
     result->norm = outputs[0];
-    *factor = u->options->clip_norm > 0 ? outputs[1] : ONS_NONE;
+    *factor = outputs[1];
     return NULL;
 }
 

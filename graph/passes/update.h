@@ -29,21 +29,21 @@ typedef struct ons_optimizer_options {
     double momentum, weight_decay, beta1, beta2, alpha, eps;
     bool nesterov;
     double clip_norm; /* 0: none */
-    bool want_norms;  /* compute gradient norms even where nothing is clipped */
+    bool want_norms;  /* square sums even where nothing is clipped */
 } ons_optimizer_options;
 
 /* What training does to one initialiser. */
 typedef struct ons_trained {
     ons_value_id parameter;
     ons_value_id gradient;   /* of the whole step */
-    ons_value_id square_sum; /* ONS_NONE unless norms are computed */
+    ons_value_id square_sum; /* of the gradient; ONS_NONE: nobody wants it */
     ons_value_id states[2];  /* as they come in; ONS_NONE where there are fewer */
 } ons_trained;
 
 typedef struct ons_update_result {
     ons_trained *trained; /* in file order; in the graph's arena */
     uint32_t trained_count;
-    ons_value_id norm; /* ONS_NONE unless norms are computed */
+    ons_value_id norm; /* ONS_NONE unless it is clipped */
     const char *state_names[2];
 } ons_update_result;
 

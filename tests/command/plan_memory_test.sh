@@ -22,9 +22,9 @@ agrees() {
 }
 
 # MODEL INPUT SHARE OPTIONS...: a plan of several stages, capped at SHARE of what its largest one needs (1: no cap), takes in
-# every stage what it says.
+# every stage what it says, with a log or without, under a cap that is just as large.
 agrees_in_stages() {
-    local folder=$golden/$1 input=$2 share=$3 data predicted cap
+    local folder=$golden/$1 input=$2 share=$3 data predicted cap taken log
     data=(--input "$input=$folder/input.npy" --target "$folder/target.npy")
     begin "$1 capped at $share ${*:4}"
     run plan "$folder/model.onnx" "${@:4}" -o plan.json
@@ -35,12 +35,24 @@ agrees_in_stages() {
     ((status == 0)) || { fail "$name" "no plan for $cap bytes"; return; }
     (($(arenas | sort -n | tail -1) <= cap)) || { fail "$name" "an arena is larger than $cap bytes"; return; }
     predicted=$(arenas | awk '{sum += $1} END {printf "%d", sum}')
-    run train "$folder/model.onnx" "${data[@]}" "${@:4}" --plan plan.json --memory "$cap" --steps 2 --rows 0:"$rows"
-    ((status == 0)) || { fail "$name" "no training"; return; }
-    if [[ $(grep -cE ' ([0-9.]+ [KMG]?i?B) +\1$' "$work/stdout") -eq $(arenas | wc -l) ]]; then
+    cap=$(arenas | sort -n | tail -1)
+    for log in "" "--log-json log.jsonl" "--log-json norms.jsonl --log-grad-norms"; do
+        [[ $log != *norms || ${*:4} != *pipedream-async* ]] || continue # norms are refused
+        # shellcheck disable=SC2086
+        run train "$folder/model.onnx" "${data[@]}" "${@:4}" --plan plan.json --memory "$cap" --steps 2 --rows 0:"$rows" $log
+        ((status == 0)) || { fail "$name $log" "no training"; return; }
+        [[ $(grep -cE ' ([0-9.]+ [KMG]?i?B) +\1$' "$work/stdout") -eq $(arenas | wc -l) ]] || {
+            fail "$name $log" "$(tail -5 "$work/stdout")"
+            return
+        }
+    done
+    taken=$(grep -o '"memory_peak_bytes":[[:space:]]*[0-9]*' log.jsonl | grep -o '[0-9]*$' | sort -u)
+    [[ $taken == "$predicted" ]] || { fail "$name" "predicted '$predicted' bytes, taken '$taken'"; return; }
+    run train "$folder/model.onnx" "${data[@]}" "${@:4}" --plan plan.json --memory $((cap - 1)) --steps 2 --rows 0:"$rows"
+    if ((status == 6)); then
         pass "$name, $predicted bytes"
     else
-        fail "$name" "$(tail -5 "$work/stdout")"
+        fail "$name" "status $status with a byte too little"
     fi
 }
 
@@ -57,6 +69,7 @@ rows=16
 agrees_in_stages mlp x 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 3
 agrees_in_stages lenet image 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 2 --pipeline gpipe
 agrees_in_stages lenet image 0.98 --loss cross_entropy --batch 16 --stages 1
+agrees_in_stages resnet18 image 1 --loss cross_entropy --batch 16 --micro-batches 2 --stages 4 --optimizer adamw
 rows=4
 agrees_in_stages dynamo_gpt tokens 1 --loss cross_entropy --batch 4 --micro-batches 4 --stages 4
 agrees_in_stages dynamo_gpt tokens 0.85 --loss cross_entropy --batch 4 --micro-batches 2 --stages 2

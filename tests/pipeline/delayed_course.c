@@ -133,6 +133,17 @@ static void put_data(const delayed_course *d, const ons_unit *unit, size_t first
     }
 }
 
+double delayed_course_square(const delayed_course *d, uint32_t index) {
+    return *(const double *)ons_program_address(d->last->program, d->last->squares[index], NULL);
+}
+
+static double norm_of(const delayed_course *d) {
+    double sum = 0;
+    if (d->last->squares == NULL) return NAN;
+    for (uint32_t i = 0; i < d->course.full.update.trained_count; ++i) sum += delayed_course_square(d, i);
+    return sqrt(sum);
+}
+
 ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, double *loss, double *norm) {
     size_t samples, rows;
     double sum = 0, all = 0;
@@ -158,12 +169,8 @@ ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, d
         d->last = &u->unit;
         sum += ons_program_scalar(u->unit.program, u->unit.loss, NULL) * turn.step.counted_targets;
         all += turn.step.counted_targets;
-        *norm = u->unit.norm == ONS_NONE ? NAN : ons_program_scalar(u->unit.program, u->unit.norm, NULL);
     }
     *loss = sum / all;
+    *norm = norm_of(d);
     return NULL;
-}
-
-double delayed_course_square(const delayed_course *d, uint32_t index) {
-    return *(const double *)ons_program_address(d->last->program, d->last->squares[index], NULL);
 }

@@ -1,0 +1,132 @@
+/* Training as a plan's file says, through the public interface. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/training/fixture.h"
+
+static const char model_path[] = "tests/golden/mlp/model.onnx";
+
+static ons_config *configure(void) {
+    ons_config *c;
+    must(ons_config_new(&c));
+    must(ons_config_set(c, "input", "x=tests/golden/mlp/input.npy"));
+    must(ons_config_set(c, "target", "tests/golden/mlp/target.npy"));
+    must(ons_config_set(c, "loss", "cross_entropy"));
+    must(ons_config_set(c, "optimizer", "sgd"));
+    must(ons_config_set(c, "lr", "0.1"));
+    must(ons_config_set(c, "threads", "1"));
+    must(ons_config_set(c, "steps", "3"));
+    return c;
+}
+
+static void write_plan(const char *path, const char *stages, const char *pipeline, const char *batch,
+                       const char *micro_batches) {
+    ons_config *c = configure();
+    ons_planning *planning;
+    must(ons_config_set(c, "stages", stages));
+    must(ons_config_set(c, "pipeline", pipeline));
+    must(ons_config_set(c, "batch", batch));
+    must(ons_config_set(c, "micro-batches", micro_batches));
+    must(ons_planning_new(model_path, c, &planning));
+    must(ons_planning_write(planning, path));
+    ons_planning_free(planning);
+    ons_config_free(c);
+}
+
+typedef struct opened {
+    ons_model *model;
+    ons_trainer *trainer;
+} opened;
+
+static opened open(const ons_config *c) {
+    opened o;
+    must(ons_model_load(model_path, c, &o.model));
+    must(ons_trainer_new(o.model, c, &o.trainer));
+    return o;
+}
+
+static void close_all(opened *o) {
+    ons_trainer_free(o->trainer);
+    ons_model_free(o->model);
+}
+
+static void check_status(const opened *o, int64_t stages, const char *pipeline, int64_t batch, int64_t micro_batches) {
+    ons_trainer_status status;
+    must(ons_trainer_get_status(o->trainer, &status));
+    cr_expect_eq(status.stages, stages);
+    cr_expect_str_eq(status.pipeline, pipeline);
+    cr_expect_eq(status.batch, batch);
+    cr_expect_eq(status.micro_batches, micro_batches);
+    cr_expect_str_eq(status.notes, "");
+}
+
+static double last_loss(const opened *o) {
+    ons_step_report report = {.loss = 0};
+    while (!ons_trainer_done(o->trainer)) must(ons_trainer_step(o->trainer, &report));
+    return report.loss;
+}
+
+/* A plan decides about one run, not about what the caller makes of the configuration afterwards; and the other way
+ * round. */
+Test(plan_file, the_callers_configuration_stays_as_it_is) {
+    char first_path[PATH_BYTES], second_path[PATH_BYTES];
+    scratch_path(first_path, "first.json");
+    scratch_path(second_path, "second.json");
+    write_plan(first_path, "2", "gpipe", "32", "2");
+    write_plan(second_path, "3", "1f1b", "48", "4");
+
+    ons_config *c = configure();
+    must(ons_config_set(c, "plan", first_path));
+    opened first = open(c);
+    check_status(&first, 2, "gpipe", 32, 2);
+    cr_expect_str_eq(ons_config_get(c, "pipeline"), "1f1b");
+    must(ons_config_set(c, "plan", second_path));
+    opened second = open(c);
+    check_status(&second, 3, "1f1b", 48, 4);
+    check_status(&first, 2, "gpipe", 32, 2);
+
+    opened third;
+    ons_config *same = configure();
+    must(ons_config_set(same, "plan", first_path));
+    third = open(same);
+    must(ons_config_set(c, "lr", "0"));
+    for (int i = 0; i < 100; ++i) must(ons_config_set(c, "freeze", "nothing")); /* lists move */
+    ons_config_free(c);
+    cr_expect_eq(last_loss(&first), last_loss(&third), "a trainer has taken up what was set after it was made");
+    close_all(&first);
+    close_all(&second);
+    close_all(&third);
+    ons_config_free(same);
+    unlink(first_path);
+    unlink(second_path);
+}
+
+/* Kernels of other libraries may take other scratch memory. */
+Test(plan_file, other_libraries_are_noted) {
+    char path[PATH_BYTES];
+    scratch_path(path, "plan.json");
+    write_plan(path, "2", "1f1b", "32", "2");
+    contents text = read_file(path);
+    char *version = strstr((char *)text.bytes, "\"oneDNN\":");
+    cr_assert_not_null(version);
+    version = strpbrk(version + strlen("\"oneDNN\":"), "0123456789");
+    memset(version, '9', strspn(version, "0123456789"));
+    FILE *file = fopen(path, "w");
+    cr_assert_eq(fwrite(text.bytes, 1, text.size, file), text.size);
+    cr_assert_eq(fclose(file), 0);
+
+    ons_config *c = configure();
+    ons_trainer_status status;
+    must(ons_config_set(c, "plan", path));
+    opened o = open(c);
+    must(ons_trainer_get_status(o.trainer, &status));
+    cr_expect_not_null(strstr(status.notes, "planned with oneDNN 9"), "notes: '%s'", status.notes);
+    cr_expect_not_null(strstr(status.notes, "scratch memory"), "notes: '%s'", status.notes);
+    close_all(&o);
+    ons_config_free(c);
+    free(text.bytes);
+    unlink(path);
+}
