@@ -6,19 +6,23 @@
 
 #include <stdint.h>
 
+#include "base/host_device.h"
+
 typedef struct ons_philox {
     uint32_t words[4];
 } ons_philox;
 
-static inline ons_philox ons_philox_draw(uint64_t key, uint64_t counter_high, uint64_t counter_low) {
+ONS_HOST_DEVICE static inline ons_philox ons_philox_draw(uint64_t key, uint64_t counter_high, uint64_t counter_low) {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     ons_philox x = {
         {(uint32_t)counter_low, (uint32_t)(counter_low >> 32), (uint32_t)counter_high, (uint32_t)(counter_high >> 32)}};
     for (int round = 0; round < 10; ++round) {
         uint64_t p0 = (uint64_t)0xD2511F53u * x.words[0];
         uint64_t p1 = (uint64_t)0xCD9E8D57u * x.words[2];
-        x = (ons_philox){{(uint32_t)(p1 >> 32) ^ x.words[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ x.words[3] ^ k1,
-                          (uint32_t)p0}};
+        x.words[0] = (uint32_t)(p1 >> 32) ^ x.words[1] ^ k0;
+        x.words[1] = (uint32_t)p1;
+        x.words[2] = (uint32_t)(p0 >> 32) ^ x.words[3] ^ k1;
+        x.words[3] = (uint32_t)p0;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
@@ -26,6 +30,6 @@ static inline ons_philox ons_philox_draw(uint64_t key, uint64_t counter_high, ui
 }
 
 /* Uniform in [0, 1), 24 bits. */
-static inline float ons_uniform_float(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
+ONS_HOST_DEVICE static inline float ons_uniform_float(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
 
 #endif

@@ -2,6 +2,7 @@
  * derivative is 0 wherever there is one. */
 #include <math.h>
 
+#include "kernels/bernoulli/bernoulli.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/random.h"
 #include "kernels/common/unary.h"
@@ -28,26 +29,20 @@ static void bernoulli_reference(const ons_operands *o, const ons_step *step, con
     }
 }
 
-typedef struct bernoulli_state {
-    int64_t elements;
-    uint64_t node_key;
-    ons_attribute seed;
-} bernoulli_state;
-
 static ons_status *bernoulli_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
     if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(bernoulli_state), &memory));
-    *(bernoulli_state *)memory =
-        (bernoulli_state){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED]};
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_bernoulli), &memory));
+    *(ons_bernoulli *)memory =
+        (ons_bernoulli){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED]};
     p->implementation = "philox";
     return NULL;
 }
 
 static void bernoulli_run(const ons_launch *launch) {
-    const bernoulli_state *s = launch->state;
+    const ons_bernoulli *s = launch->state;
     const float *x = launch->inputs[0];
     float *y = launch->outputs[0];
     ons_random_key key = ons_random_key_of(launch->step, s->node_key, &s->seed);
@@ -85,4 +80,4 @@ ONS_DEFINE_OPERATOR(bernoulli, "Bernoulli", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bernoulli_reference), ONS_CPU_KERNEL(bernoulli_prepare, bernoulli_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), bernoulli_cases);
+                    ONS_CUDA_KERNEL(bernoulli_prepare, ons_cuda_bernoulli), bernoulli_cases);

@@ -4,6 +4,7 @@
 
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 enum { DIRECTION };
 
@@ -47,6 +48,15 @@ ONS_BINARY_PREPARE(bit_shift_spans, {ONS_UINT8, bit_shift_8}, {ONS_UINT16, bit_s
 static ons_status *bit_shift_prepare(ons_prepare *p) {
     ONS_TRY(bit_shift_spans_prepare(p));
     ((ons_broadcast *)p->state)->parameters[0] = goes_left(p->operands) ? 1 : 0;
+    return NULL;
+}
+
+static ons_status *bit_shift_prepare_cuda(ons_prepare *p) {
+    ons_dtype dtype = p->operands->inputs[0].dtype;
+    if (dtype != ONS_UINT8 && dtype != ONS_UINT16 && dtype != ONS_UINT32 && dtype != ONS_UINT64)
+        return ons_node_error(p->operands, "the CUDA kernel does not shift %s", ons_dtype_name(dtype));
+    ONS_TRY(ons_cuda_move_prepare(p));
+    ((ons_cuda_elementwise *)p->state)->parameters[0] = goes_left(p->operands) ? 1 : 0;
     return NULL;
 }
 
@@ -113,4 +123,4 @@ ONS_DEFINE_OPERATOR(bit_shift, "BitShift", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bit_shift_reference), ONS_CPU_KERNEL(bit_shift_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), bit_shift_cases);
+                    ONS_CUDA_KERNEL(bit_shift_prepare_cuda, ons_cuda_bit_shift), bit_shift_cases);

@@ -1,5 +1,6 @@
 /* BitwiseNot: ones for zeros and zeros for ones. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 ONS_UNARY_REFERENCE(bitwise_not_words, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, ~x))
@@ -45,5 +46,5 @@ ONS_DEFINE_OPERATOR(bitwise_not, "BitwiseNot", ONS_ONNX(18, ONS_NEWEST), ONS_ARI
                     ONS_NOT_DIFFERENTIABLE("the operand is an integer"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(bitwise_not_reference),
-                    ONS_CPU_KERNEL(bitwise_not_prepare, bitwise_not_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    ONS_CPU_KERNEL(bitwise_not_prepare, bitwise_not_run), ONS_CUDA_KERNEL(ons_cuda_move_prepare, ons_cuda_bitwise_not),
                     bitwise_not_cases);

@@ -1,6 +1,7 @@
 /* BitwiseXor: the bits that differ. */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 
 ONS_BITWISE_FUNCTIONS(bitwise_xor, a ^ b)
 
@@ -17,4 +18,4 @@ ONS_DEFINE_OPERATOR(bitwise_xor, "BitwiseXor", ONS_ONNX(18, ONS_NEWEST), ONS_ARI
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bitwise_xor_reference), ONS_CPU_KERNEL(bitwise_xor_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), bitwise_xor_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_move_prepare, ons_cuda_bitwise_xor), bitwise_xor_cases);

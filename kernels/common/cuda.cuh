@@ -14,6 +14,7 @@
 #include <cuda_runtime.h>
 
 extern "C" {
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/kernel.h"
 }
 
@@ -93,6 +94,13 @@ inline bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)ad
     case ONS_BFLOAT16: FUNCTION<__nv_bfloat16>(__VA_ARGS__); break;                                                    \
     default: FUNCTION<float>(__VA_ARGS__); break;                                                                      \
     }
+
+/* For states of ons_cuda_prepare_typed: calls `FUNCTION<T>(launch, state)`. */
+#define ONS_CUDA_TYPED_DISPATCH(STATE, FUNCTION, LAUNCH)                                                               \
+    do {                                                                                                               \
+        const ons_cuda_typed *typed_state = (const ons_cuda_typed *)(LAUNCH)->state;                                   \
+        ONS_CUDA_FLOAT_DISPATCH(typed_state->dtype, FUNCTION, LAUNCH, (const STATE *)typed_state->state)               \
+    } while (0)
 
 /* -------------------------------------------------------------------------------------------------------- reductions
  * Over a warp by exchanging with the lane 16, 8, 4, 2, 1 away; over a block the same with the warps' results. */

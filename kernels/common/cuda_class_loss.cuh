@@ -18,7 +18,7 @@ __device__ inline int64_t class_at(const ons_class_loss &loss, const void *targe
 }
 
 /* One block; the first target that is no class is noted. */
-static __global__ void check_classes(ons_class_loss loss, const void *targets, ons_fault *fault) {
+[[maybe_unused]] static __global__ void check_classes(ons_class_loss loss, const void *targets, ons_fault *fault) {
     int64_t count = loss.view.outer * loss.view.inner, worst = count;
     for (int64_t i = threadIdx.x; i < count && worst == count; i += ROW_THREADS)
         if (target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0) worst = i;
@@ -27,7 +27,7 @@ static __global__ void check_classes(ons_class_loss loss, const void *targets, o
 }
 
 /* One block: Σ terms ÷ counted targets of the step. */
-static __global__ void mean_of_terms(const double *terms, int64_t count, const ons_step *step, float *result) {
+[[maybe_unused]] static __global__ void mean_of_terms(const double *terms, int64_t count, const ons_step *step, float *result) {
     double sum = ordered_sum(terms, count);
     if (threadIdx.x == 0) *result = (float)(sum / step->counted_targets);
 }

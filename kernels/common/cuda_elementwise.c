@@ -97,6 +97,45 @@ ons_status *ons_cuda_prepare_like_cpu(ons_prepare *p, ons_prepare_function *like
     return NULL;
 }
 
+/* A copy of the types with float32 in place of `dtype`. */
+static ons_status *as_float32(const ons_prepare *p, ons_dtype dtype, const ons_type *types, uint32_t count,
+                              ons_type **copy) {
+    ONS_NEW(*copy, p->arena, (size_t)count + 1);
+    for (uint32_t i = 0; i < count; ++i) {
+        (*copy)[i] = types[i];
+        if (!ons_dtype_is_float(types[i].dtype)) continue;
+        if (types[i].dtype != dtype)
+            return ons_node_error(p->operands, "the CUDA kernel wants floats of one type");
+        (*copy)[i].dtype = ONS_FLOAT32;
+    }
+    return NULL;
+}
+
+ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *like) {
+    const ons_operands *o = p->operands;
+    ons_operands plain = *o;
+    ons_type *inputs, *outputs;
+    ons_cuda_typed *typed;
+    ons_dtype dtype = ONS_FLOAT32;
+    for (uint32_t i = o->output_count; i-- > 0;)
+        if (ons_dtype_is_float(o->outputs[i].dtype)) dtype = o->outputs[i].dtype;
+    for (uint32_t i = o->input_count; i-- > 0;)
+        if (ons_dtype_is_float(o->inputs[i].dtype)) dtype = o->inputs[i].dtype;
+    ONS_TRY(ons_cuda_require_float(o, dtype));
+    ONS_TRY(as_float32(p, dtype, o->inputs, o->input_count, &inputs));
+    ONS_TRY(as_float32(p, dtype, o->outputs, o->output_count, &outputs));
+    ONS_NEW(typed, p->arena, 1);
+    plain.inputs = inputs;
+    plain.outputs = outputs;
+    p->operands = &plain;
+    ons_status *status = ons_cuda_prepare_like_cpu(p, like);
+    p->operands = o;
+    ONS_TRY(status);
+    *typed = (ons_cuda_typed){dtype, p->state};
+    p->state = typed;
+    return NULL;
+}
+
 ons_status *ons_cuda_leading_prepare(ons_prepare *p, uint32_t count) {
     ons_operands leading = *p->operands;
     ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));

@@ -26,7 +26,7 @@ struct smaller {
 };
 
 /* One block looks at all of them; the first that lies outside is noted, whatever order the threads come in. */
-static __global__ void check_indices(bool narrow, const void *indices, int64_t count, int64_t length, const char *problem,
+[[maybe_unused]] static __global__ void check_indices(bool narrow, const void *indices, int64_t count, int64_t length, const char *problem,
                                      ons_fault *fault) {
     int64_t worst = count;
     for (int64_t i = threadIdx.x; i < count && worst == count; i += LOOKUP_THREADS)

@@ -2,10 +2,6 @@
 
 #include "kernels/common/kernel.h"
 
-ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key, const ons_attribute *seed, double ratio) {
-    return (ons_dropout_key){ons_random_key_of(step, node_key, seed), (uint32_t)(ratio * 0x1p24 + 0.5)};
-}
-
 void ons_dropout_mask(const ons_dropout_key *key, int64_t begin, int64_t count, uint8_t *mask) {
     uint32_t words[ONS_RANDOM_BLOCK];
     ons_random_words(&key->random, begin, words);

@@ -11,7 +11,21 @@ typedef struct ons_dropout_key {
 } ons_dropout_key;
 
 /* `seed`: the node's attribute, see ons_random_key_of. */
-ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key, const ons_attribute *seed, double ratio);
+ONS_HOST_DEVICE static inline ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key,
+                                                                 const ons_attribute *seed, double ratio) {
+    ons_dropout_key key = {ons_random_key_of(step, node_key, seed), (uint32_t)(ratio * 0x1p24 + 0.5)};
+    return key;
+}
+
+/* The state of the kernels that draw a mask. */
+typedef struct ons_dropout_state {
+    int64_t elements;
+    uint64_t node_key;
+    ons_attribute seed;
+    double ratio;
+    bool has_mask;   /* of DropoutTraining: whether its second output is there */
+    ons_dtype dtype; /* of its operand */
+} ons_dropout_state;
 
 /* Elements that come from the same draw; `begin` is a multiple of this. */
 enum { ONS_DROPOUT_DRAW = ONS_RANDOM_DRAW, ONS_DROPOUT_BLOCK = ONS_RANDOM_BLOCK };

@@ -44,7 +44,7 @@ typedef struct ons_nd_task {
 } ons_nd_task;
 static inline ons_nd_task ons_nd_task_of(const ons_nd_lookup *lookup, int64_t task) {
     int64_t pieces = ons_nd_pieces(lookup), batch = task / pieces, begin = task % pieces * ONS_ND_PIECE;
-    int64_t count = lookup->slice - begin < ONS_ND_PIECE ? lookup->slice - begin : ONS_ND_PIECE;
+    int64_t piece = ONS_ND_PIECE, count = lookup->slice - begin < piece ? lookup->slice - begin : piece;
     return (ons_nd_task){batch * lookup->tuples, (batch + 1) * lookup->tuples, begin, count};
 }
 

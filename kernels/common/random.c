@@ -2,27 +2,11 @@
 
 #include <math.h>
 
-#include "base/philox.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/vector_math.h"
 
-ons_random_key ons_random_key_of(const ons_step *step, uint64_t node_key, const ons_attribute *seed) {
-    uint64_t run = step->seed;
-    if (seed != NULL && seed->kind != ONS_ATTRIBUTE_ABSENT) {
-        node_key = 0x73656564; /* any constant */
-        if (seed->kind == ONS_ATTRIBUTE_FLOAT)
-            memcpy(&run, &seed->f, sizeof run);
-        else
-            run = (uint64_t)seed->i;
-    }
-    /* Seed and node take 64 bits each, the counter has 128 with the element: what is left over is mixed by a draw. */
-    ons_philox mixed = ons_philox_draw(run, node_key, 0x64726f706f757400u);
-    return (ons_random_key){.key = (uint64_t)mixed.words[0] | (uint64_t)mixed.words[1] << 32,
-                            .stream = step->step << 24 ^ step->micro_batch};
-}
-
 /* Philox 4x32-10 as in base/philox.h, for many counters side by side. */
-void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[static ONS_RANDOM_BLOCK]) {
+void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]) {
     enum { DRAWS = ONS_RANDOM_BLOCK / ONS_RANDOM_DRAW };
     uint32_t x0[DRAWS], x1[DRAWS], x2[DRAWS], x3[DRAWS];
     uint64_t first = (uint64_t)begin / ONS_RANDOM_DRAW;
@@ -119,32 +103,25 @@ void ons_random_normal_reference(const ons_operands *o, const ons_step *step, co
 /* ------------------------------------------------------------------------------------------------------------ kernels
  */
 
-typedef struct random_state {
-    int64_t elements;
-    uint64_t node_key;
-    ons_attribute seed;
-    float first, second;
-} random_state;
-
 ons_status *ons_random_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(random_state), &memory));
-    *(random_state *)memory = (random_state){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED],
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_random_state), &memory));
+    *(ons_random_state *)memory = (ons_random_state){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED],
                                              (float)ons_attribute_float(o, ONS_RANDOM_FIRST),
                                              (float)ons_attribute_float(o, ONS_RANDOM_SECOND)};
     p->implementation = "philox";
     return NULL;
 }
 
-static void uniform_block(const uint32_t *words, const random_state *s, float *y) {
+static void uniform_block(const uint32_t *words, const ons_random_state *s, float *y) {
     float range = s->second - s->first;
 #pragma omp simd
     for (int i = 0; i < ONS_RANDOM_BLOCK; ++i) y[i] = s->first + range * ons_random_unit(words[i]);
 }
 
-static void normal_block(const uint32_t *words, const random_state *s, float *y) {
+static void normal_block(const uint32_t *words, const ons_random_state *s, float *y) {
 #pragma omp simd
     for (int i = 0; i < ONS_RANDOM_BLOCK; i += 2) {
         float radius = s->second * sqrtf(-2 * ons_log(ons_random_unit(words[i]) + 0x1p-24f));
@@ -154,8 +131,8 @@ static void normal_block(const uint32_t *words, const random_state *s, float *y)
     }
 }
 
-static void run(const ons_launch *launch, void (*make)(const uint32_t *words, const random_state *s, float *y)) {
-    const random_state *s = launch->state;
+static void run(const ons_launch *launch, void (*make)(const uint32_t *words, const ons_random_state *s, float *y)) {
+    const ons_random_state *s = launch->state;
     float *y = launch->outputs[0];
     ons_random_key key = ons_random_key_of(launch->step, s->node_key, &s->seed);
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN / 4)

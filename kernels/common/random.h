@@ -2,6 +2,10 @@
 #ifndef ONSTAGE_KERNELS_COMMON_RANDOM_H
 #define ONSTAGE_KERNELS_COMMON_RANDOM_H
 
+#include <string.h>
+
+#include "base/at_least.h"
+#include "base/philox.h"
 #include "kernels/common/kernel.h"
 
 /* What the numbers of one node in one step are drawn with. */
@@ -12,14 +16,29 @@ typedef struct ons_random_key {
 
 /* `seed`: the node's own attribute; where it is there, it takes the place of the run's seed and of the node, so that
  * two nodes with the same one draw the same numbers. */
-ons_random_key ons_random_key_of(const ons_step *step, uint64_t node_key, const ons_attribute *seed);
+ONS_HOST_DEVICE static inline ons_random_key ons_random_key_of(const ons_step *step, uint64_t node_key,
+                                                               const ons_attribute *seed) {
+    uint64_t run = step->seed;
+    if (seed != NULL && seed->kind != ONS_ATTRIBUTE_ABSENT) {
+        node_key = 0x73656564; /* any constant */
+        if (seed->kind == ONS_ATTRIBUTE_FLOAT)
+            memcpy(&run, &seed->f, sizeof run);
+        else
+            run = (uint64_t)seed->i;
+    }
+    /* Seed and node take 64 bits each, the counter has 128 with the element: what is left over is mixed by a draw. */
+    ons_philox mixed = ons_philox_draw(run, node_key, 0x64726f706f757400u);
+    ons_random_key key = {(uint64_t)mixed.words[0] | (uint64_t)mixed.words[1] << 32,
+                          step->step << 24 ^ step->micro_batch};
+    return key;
+}
 
 /* words[i] for element begin + i, `begin` being a multiple of ONS_RANDOM_DRAW; always ONS_RANDOM_BLOCK of them. */
 enum { ONS_RANDOM_DRAW = 4, ONS_RANDOM_BLOCK = 256 };
-void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[static ONS_RANDOM_BLOCK]);
+void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]);
 
 /* A word as a number in [0, 1), of 24 bits. */
-static inline float ons_random_unit(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
+ONS_HOST_DEVICE static inline float ons_random_unit(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
 
 /* One element's number in [0, 1), for references. */
 double ons_random_unit_at(const ons_random_key *key, int64_t element);
@@ -44,7 +63,13 @@ void ons_random_normal_reference(const ons_operands *o, const ons_step *step, co
                                  void *const *outputs);
 void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs);
-ons_status *ons_random_prepare(ons_prepare *p);
+typedef struct ons_random_state {
+    int64_t elements;
+    uint64_t node_key;
+    ons_attribute seed;
+    float first, second;
+} ons_random_state;
+ons_status *ons_random_prepare(ons_prepare *p); /* the state is an ons_random_state */
 void ons_random_normal_run(const ons_launch *launch);
 void ons_random_uniform_run(const ons_launch *launch);
 

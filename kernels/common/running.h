@@ -46,7 +46,7 @@ static inline ons_status *ons_running_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_require_float32(p->operands));
     ONS_TRY(ons_prepare_state(p, sizeof(ons_running), &memory));
-    return ons_running_of(p->operands, memory);
+    return ons_running_of(p->operands, (ons_running *)memory);
 }
 
 #endif

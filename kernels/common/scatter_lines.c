@@ -34,17 +34,10 @@ void ons_scatter_lines_reference(const ons_operands *o, const ons_step *step, co
     }
 }
 
-typedef struct scatter_state {
-    ons_line_map map;
-    ons_scatter_mode mode;
-    size_t size;
-    int64_t bytes;
-} scatter_state;
-
 ons_status *ons_scatter_lines_prepare(ons_prepare *p) {
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(scatter_state), &memory));
-    scatter_state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_lines), &memory));
+    ons_scatter_lines *s = memory;
     s->mode = ons_scatter_mode_of(reduction_of(p->operands));
     s->size = ons_dtype_size(p->operands->outputs[0].dtype);
     s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
@@ -65,7 +58,7 @@ static void put_block(size_t size, const ons_line_block *b, const void *updates,
     }
 }
 
-static void join_block(const scatter_state *s, const ons_line_block *b, const float *updates, float *out) {
+static void join_block(const ons_scatter_lines *s, const ons_line_block *b, const float *updates, float *out) {
     for (int64_t i = 0; i < b->count; ++i)
         if (b->targets[i] >= 0 && s->mode == ONS_SCATTER_ADD)
             out[b->targets[i]] += updates[b->first + i];
@@ -75,7 +68,7 @@ static void join_block(const scatter_state *s, const ons_line_block *b, const fl
 }
 
 void ons_scatter_lines_run(const ons_launch *launch) {
-    const scatter_state *s = launch->state;
+    const ons_scatter_lines *s = launch->state;
     const void *updates = launch->inputs[ONS_SCATTER_UPDATES];
     void *out = launch->outputs[0];
     if (out != launch->inputs[ONS_SCATTER_DATA]) ons_copy_bytes(out, launch->inputs[ONS_SCATTER_DATA], s->bytes);

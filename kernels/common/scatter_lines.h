@@ -12,7 +12,13 @@ enum { ONS_SCATTER_AXIS, ONS_SCATTER_REDUCTION };
 ons_status *ons_scatter_lines_infer(ons_operands *o);
 void ons_scatter_lines_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs);
-ons_status *ons_scatter_lines_prepare(ons_prepare *p);
+typedef struct ons_scatter_lines {
+    ons_line_map map;
+    ons_scatter_mode mode;
+    size_t size;   /* of an element */
+    int64_t bytes; /* of the result */
+} ons_scatter_lines;
+ons_status *ons_scatter_lines_prepare(ons_prepare *p); /* the state is an ons_scatter_lines */
 void ons_scatter_lines_run(const ons_launch *launch);
 ons_status *ons_scatter_lines_gradient(ons_gradient *g);
 

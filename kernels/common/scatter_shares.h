@@ -7,6 +7,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_SCATTER_SHARES_H
 #define ONSTAGE_KERNELS_COMMON_SCATTER_SHARES_H
 
+#include "base/host_device.h"
 #include "kernels/common/scatter.h"
 
 /* ---- operands of both gradient operators: the last three are there with a product, a maximum or a minimum alone */
@@ -25,7 +26,7 @@ static inline int64_t ons_scatter_scratch(ons_scatter_mode mode, int64_t element
     return (arrays * elements * (int64_t)sizeof(float) + 63) / 64 * 64;
 }
 
-static inline void ons_shares_begin(const ons_scatter_shares *s, int64_t i) {
+ONS_HOST_DEVICE static inline void ons_shares_begin(const ons_scatter_shares *s, int64_t i) {
     if (s->mode != ONS_SCATTER_MUL) {
         s->counts[i] = s->data[i] == s->result[i] ? 1 : 0;
         return;
@@ -35,7 +36,7 @@ static inline void ons_shares_begin(const ons_scatter_shares *s, int64_t i) {
 }
 
 /* Update `u` meets element `i`. */
-static inline void ons_shares_note(const ons_scatter_shares *s, int64_t u, int64_t i) {
+ONS_HOST_DEVICE static inline void ons_shares_note(const ons_scatter_shares *s, int64_t u, int64_t i) {
     float x = s->updates[u];
     if (s->mode != ONS_SCATTER_MUL) {
         s->counts[i] += x == s->result[i] ? 1 : 0;
@@ -46,11 +47,13 @@ static inline void ons_shares_note(const ons_scatter_shares *s, int64_t u, int64
 }
 
 /* The share of a value `x` that met in element `i`. */
-static inline float ons_shares_of(const ons_scatter_shares *s, float x, int64_t i) {
+ONS_HOST_DEVICE static inline float ons_shares_of(const ons_scatter_shares *s, float x, int64_t i) {
     if (s->mode != ONS_SCATTER_MUL) return x == s->result[i] ? s->dy[i] / s->counts[i] : 0;
     if (x == 0) return s->counts[i] == 1 ? s->dy[i] * s->products[i] : 0;
     return s->counts[i] == 0 ? s->dy[i] * s->products[i] / x : 0;
 }
+
+#ifndef __cplusplus
 
 /* Types and shapes, where `indices` and data fit. */
 static inline ons_status *ons_shares_infer(ons_operands *o, ons_scatter_mode mode, const ons_type *updates) {
@@ -107,5 +110,7 @@ static inline void ons_shares_reference(const ons_operands *o, ons_scatter_mode 
         }
     }
 }
+
+#endif /* __cplusplus */
 
 #endif

@@ -1,4 +1,5 @@
 /* CumProd: running products along an axis, with or without the element itself, from either end. */
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/integers.h"
 #include "kernels/common/running.h"
 
@@ -53,6 +54,8 @@ static ons_status *cum_prod_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *cum_prod_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_running_prepare); }
+
 static const ons_case cum_prod_cases[] = {
     {.name = "last", .inputs = {ONS_F32(3, 17), ONS_I64_SCALAR(-1)}, .tolerance = 1e-6, .flops = 51},
     {.name = "first", .inputs = {ONS_F32(9, 5), ONS_I64_SCALAR(0)}, .tolerance = 1e-6, .flops = 45},
@@ -82,4 +85,4 @@ ONS_DEFINE_OPERATOR(cum_prod, "CumProd", ONS_ONNX(26, ONS_NEWEST), ONS_ARITY(2, 
                     ONS_GRADIENT_RULE(cum_prod_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(cum_prod_reference), ONS_CPU_KERNEL(ons_running_prepare, cum_prod_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), cum_prod_cases);
+                    ONS_CUDA_KERNEL(cum_prod_prepare_cuda, ons_cuda_cum_prod), cum_prod_cases);

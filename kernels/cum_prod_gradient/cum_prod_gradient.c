@@ -3,6 +3,7 @@
  *     dx_i = P_i T_i,    T_i = dy_i + x_{i+1} T_{i+1}
  *
  * or, where the products leave out the element itself, T_i = dy_{i+1} + x_{i+1} T_{i+1}. */
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/running.h"
 
 enum { X, AXIS, COTANGENT };
@@ -69,6 +70,8 @@ static void cum_prod_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *cum_prod_gradient_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_running_prepare); }
+
 static const ons_case cum_prod_gradient_cases[] = {
     {.name = "plain", .inputs = {ONS_F32(3, 7), ONS_I64_SCALAR(1), ONS_F32(3, 7)}, .tolerance = 1e-6, .flops = 105},
     {.name = "exclusive",
@@ -93,5 +96,5 @@ ONS_DEFINE_OPERATOR(cum_prod_gradient, "CumProdGradient", ONS_INTERNAL, ONS_ARIT
                     ONS_INFER(cum_prod_gradient_infer), ONS_COST(cum_prod_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(cum_prod_gradient_reference),
-                    ONS_CPU_KERNEL(ons_running_prepare, cum_prod_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    ONS_CPU_KERNEL(ons_running_prepare, cum_prod_gradient_run), ONS_CUDA_KERNEL(cum_prod_gradient_prepare_cuda, ons_cuda_cum_prod_gradient),
                     cum_prod_gradient_cases);

@@ -1,4 +1,5 @@
 /* CumSum: running sums along an axis, with or without the element itself, from either end. */
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/integers.h"
 #include "kernels/common/running.h"
 
@@ -55,6 +56,8 @@ static ons_status *cum_sum_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *cum_sum_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_running_prepare); }
+
 static const ons_case cum_sum_cases[] = {
     {.name = "last", .inputs = {ONS_F32(3, 17), ONS_I64_SCALAR(-1)}, .tolerance = 1e-6, .flops = 51},
     {.name = "first", .inputs = {ONS_F32(9, 5), ONS_I64_SCALAR(0)}, .tolerance = 1e-6, .flops = 45},
@@ -84,4 +87,4 @@ ONS_DEFINE_OPERATOR(cum_sum, "CumSum", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2,
                     ONS_GRADIENT_RULE(cum_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(cum_sum_reference), ONS_CPU_KERNEL(ons_running_prepare, cum_sum_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), cum_sum_cases);
+                    ONS_CUDA_KERNEL(cum_sum_prepare_cuda, ons_cuda_cum_sum), cum_sum_cases);

@@ -144,4 +144,4 @@ ONS_DEFINE_OPERATOR(
     ONS_FORMS_FOR_INFERENCE(dropout_upgrade, ONS_NO_PATTERNS, dropout_mode, ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
     ONS_REFERENCE(dropout_reference),
     ONS_NO_CPU_KERNEL("binding a graph replaces it by its input or by DropoutTraining"),
-    ONS_NO_CUDA_KERNEL("not written yet"), dropout_cases);
+    ONS_NO_CUDA_KERNEL("binding a graph replaces it by its input or by DropoutTraining"), dropout_cases);

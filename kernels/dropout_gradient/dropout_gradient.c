@@ -1,5 +1,6 @@
 /* Gradient of DropoutTraining: from cotangent and mask, dy / (1 - ratio) where the element was kept, else 0. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/dropout.h"
 #include "kernels/common/unary.h"
 
@@ -43,6 +44,13 @@ static void dropout_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *dropout_gradient_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_float_prepare(p));
+    ((ons_cuda_elementwise *)p->state)->parameters[0] =
+        (float)ons_dropout_scale(ons_attribute_float(p->operands, RATIO));
+    return NULL;
+}
+
 static const ons_case dropout_gradient_cases[] = {
     {.name = "matrix", .inputs = {ONS_F32(5, 7), ONS_RANDOM(ONS_BOOL, 0, 1, 5, 7)}, .tolerance = 1e-6, .flops = 35},
     {.name = "tenth",
@@ -71,4 +79,4 @@ ONS_DEFINE_OPERATOR(dropout_gradient, "DropoutGradient", ONS_INTERNAL, ONS_ARITY
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_gradient_reference),
                     ONS_CPU_KERNEL(dropout_gradient_prepare, dropout_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), dropout_gradient_cases);
+                    ONS_CUDA_KERNEL(dropout_gradient_prepare_cuda, ons_cuda_dropout_gradient), dropout_gradient_cases);

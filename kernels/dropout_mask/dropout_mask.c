@@ -28,24 +28,19 @@ static void dropout_mask_reference(const ons_operands *o, const ons_step *step, 
     }
 }
 
-typedef struct state {
-    int64_t elements;
-    uint64_t node_key;
-    ons_attribute seed;
-    double ratio;
-} state;
-
 static ons_status *dropout_mask_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    *(state *)memory =
-        (state){ons_elements(&o->outputs[0]), p->node_key, o->attributes[SEED], ons_attribute_float(o, RATIO)};
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_dropout_state), &memory));
+    *(ons_dropout_state *)memory = (ons_dropout_state){.elements = ons_elements(&o->outputs[0]),
+                                                       .node_key = p->node_key,
+                                                       .seed = o->attributes[SEED],
+                                                       .ratio = ons_attribute_float(o, RATIO)};
     return NULL;
 }
 
 static void dropout_mask_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_dropout_state *s = launch->state;
     uint8_t *mask = launch->outputs[0];
     ons_dropout_key key = ons_dropout_key_of(launch->step, s->node_key, &s->seed, s->ratio);
     int64_t elements = s->elements;
@@ -71,4 +66,4 @@ ONS_DEFINE_OPERATOR(dropout_mask, "DropoutMask", ONS_INTERNAL, ONS_ARITY(0, 0, 1
                     ONS_NOT_DIFFERENTIABLE("it has no inputs"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_mask_reference), ONS_CPU_KERNEL(dropout_mask_prepare, dropout_mask_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), dropout_mask_cases);
+                    ONS_CUDA_KERNEL(dropout_mask_prepare, ons_cuda_dropout_mask), dropout_mask_cases);

@@ -2,17 +2,10 @@
  * says which were kept. */
 #include "kernels/common/cases.h"
 #include "kernels/common/checks.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/dropout.h"
 
 enum { RATIO, SEED };
-
-typedef struct dropout_state {
-    int64_t elements;
-    uint64_t node_key;
-    ons_attribute seed;
-    double ratio;
-    bool has_mask;
-} dropout_state;
 
 static ons_status *dropout_training_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));
@@ -35,19 +28,32 @@ static void dropout_training_reference(const ons_operands *o, const ons_step *st
     }
 }
 
-static ons_status *dropout_training_prepare(ons_prepare *p) {
+static ons_status *make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(dropout_state), &memory));
-    *(dropout_state *)memory = (dropout_state){ons_elements(&o->inputs[0]), p->node_key, o->attributes[SEED],
-                                               ons_attribute_float(o, RATIO), ons_has_output(o, 1)};
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_dropout_state), &memory));
+    *(ons_dropout_state *)memory = (ons_dropout_state){.elements = ons_elements(&o->inputs[0]),
+                                                       .node_key = p->node_key,
+                                                       .seed = o->attributes[SEED],
+                                                       .ratio = ons_attribute_float(o, RATIO),
+                                                       .has_mask = ons_has_output(o, 1),
+                                                       .dtype = o->inputs[0].dtype};
     p->implementation = "philox";
     return NULL;
 }
 
+static ons_status *dropout_training_prepare(ons_prepare *p) {
+    ons_dtype dtype = p->operands->inputs[0].dtype;
+    return dtype == ONS_FLOAT32 ? make_state(p) : ons_refuse_dtype(p->operands, dtype);
+}
+
+static ons_status *dropout_training_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));
+    return ons_cuda_prepare_like_cpu(p, make_state);
+}
+
 static void dropout_training_run(const ons_launch *launch) {
-    const dropout_state *state = launch->state;
+    const ons_dropout_state *state = launch->state;
     const float *x = launch->inputs[0];
     float *y = launch->outputs[0];
     uint8_t *masks = state->has_mask ? launch->outputs[1] : NULL;
@@ -113,4 +119,4 @@ ONS_DEFINE_OPERATOR(dropout_training, "DropoutTraining", ONS_INTERNAL, ONS_ARITY
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_training_reference),
                     ONS_CPU_KERNEL(dropout_training_prepare, dropout_training_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), dropout_training_cases);
+                    ONS_CUDA_KERNEL(dropout_training_prepare_cuda, ons_cuda_dropout_training), dropout_training_cases);

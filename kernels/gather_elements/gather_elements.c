@@ -1,6 +1,7 @@
 /* GatherElements: element i of the result is the data's element at the same indices, but along one axis at indices[i].
  */
 #include "kernels/common/lines.h"
+#include "kernels/gather_elements/gather_elements.h"
 
 enum { DATA, INDICES };
 enum { AXIS };
@@ -26,15 +27,10 @@ static void gather_elements_reference(const ons_operands *o, const ons_step *ste
     }
 }
 
-typedef struct state {
-    ons_line_map map;
-    size_t size;
-} state;
-
 static ons_status *gather_elements_prepare(ons_prepare *p) {
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_elements), &memory));
+    ons_gather_elements *s = memory;
     s->size = ons_dtype_size(p->operands->inputs[DATA].dtype);
     return find_map(p->operands, &s->map);
 }
@@ -53,7 +49,7 @@ static void copy_block(size_t size, const ons_line_block *b, const void *data, v
 }
 
 static void gather_elements_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_gather_elements *s = launch->state;
 #pragma omp parallel for schedule(static) if (ons_lines_parallel(&s->map))
     for (int64_t task = 0; task < s->map.tasks; ++task) {
         ons_line_block block;
@@ -124,5 +120,5 @@ ONS_DEFINE_OPERATOR(gather_elements, "GatherElements", ONS_ONNX(11, ONS_NEWEST),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_elements_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(gather_elements_reference),
-                    ONS_CPU_KERNEL(gather_elements_prepare, gather_elements_run), ONS_NO_CUDA_KERNEL("not written yet"),
+                    ONS_CPU_KERNEL(gather_elements_prepare, gather_elements_run), ONS_CUDA_KERNEL(gather_elements_prepare, ons_cuda_gather_elements),
                     gather_elements_cases);

@@ -1,6 +1,7 @@
 /* The gradient of GatherElements, and of TopK's values: zeros, and the cotangents added at the elements that were
  * looked up, line by line in the order of the indices. */
 #include "kernels/common/lines.h"
+#include "kernels/gather_elements_gradient/gather_elements_gradient.h"
 
 enum { COTANGENT, INDICES };
 enum { AXIS, SHAPE };
@@ -38,22 +39,17 @@ static void gather_elements_gradient_reference(const ons_operands *o, const ons_
     }
 }
 
-typedef struct state {
-    ons_line_map map;
-    int64_t bytes;
-} state;
-
 static ons_status *gather_elements_gradient_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_elements_gradient), &memory));
+    ons_gather_elements_gradient *s = memory;
     s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
     return find_map(p->operands, &s->map);
 }
 
 static void gather_elements_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_gather_elements_gradient *s = launch->state;
     const float *cotangent = launch->inputs[COTANGENT];
     float *out = launch->outputs[0];
     ons_zero_bytes(out, s->bytes);
@@ -111,4 +107,4 @@ ONS_DEFINE_OPERATOR(gather_elements_gradient, "GatherElementsGradient", ONS_INTE
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_elements_gradient_reference),
                     ONS_CPU_KERNEL(gather_elements_gradient_prepare, gather_elements_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), gather_elements_gradient_cases);
+                    ONS_CUDA_KERNEL(gather_elements_gradient_prepare, ons_cuda_gather_elements_gradient), gather_elements_gradient_cases);

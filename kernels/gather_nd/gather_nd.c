@@ -1,5 +1,6 @@
 /* GatherND: the slices of the data that index tuples name. */
 #include "kernels/common/nd_lookup.h"
+#include "kernels/gather_nd/gather_nd.h"
 
 enum { DATA, INDICES };
 enum { BATCH_DIMS };
@@ -30,23 +31,18 @@ static void gather_nd_reference(const ons_operands *o, const ons_step *step, con
     }
 }
 
-typedef struct state {
-    ons_nd_lookup lookup;
-    size_t size;
-} state;
-
 static ons_status *gather_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     void *memory;
     uint32_t tail;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_nd), &memory));
+    ons_gather_nd *s = memory;
     s->size = ons_dtype_size(o->inputs[DATA].dtype);
     return find_lookup(o, &s->lookup, &tail);
 }
 
 static void gather_nd_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_gather_nd *s = launch->state;
     const ons_nd_lookup *lookup = &s->lookup;
     const char *data = launch->inputs[DATA];
     char *out = launch->outputs[0];
@@ -107,4 +103,4 @@ ONS_DEFINE_OPERATOR(gather_nd, "GatherND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_nd_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(gather_nd_reference), ONS_CPU_KERNEL(gather_nd_prepare, gather_nd_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), gather_nd_cases);
+                    ONS_CUDA_KERNEL(gather_nd_prepare, ons_cuda_gather_nd), gather_nd_cases);

@@ -2,6 +2,7 @@
  * tuples. */
 #include "kernels/common/lines.h"
 #include "kernels/common/nd_lookup.h"
+#include "kernels/gather_nd_gradient/gather_nd_gradient.h"
 
 enum { COTANGENT, INDICES };
 enum { BATCH_DIMS, SHAPE };
@@ -45,18 +46,13 @@ static void gather_nd_gradient_reference(const ons_operands *o, const ons_step *
     }
 }
 
-typedef struct state {
-    ons_nd_lookup lookup;
-    int64_t bytes;
-} state;
-
 static ons_status *gather_nd_gradient_prepare(ons_prepare *p) {
     void *memory;
     uint32_t tail;
     ons_shape data;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_nd_gradient), &memory));
+    ons_gather_nd_gradient *s = memory;
     s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
     return find_lookup(p->operands, &data, &s->lookup, &tail);
 }
@@ -76,7 +72,7 @@ static void add_piece(const ons_nd_lookup *lookup, const ons_launch *launch, int
 }
 
 static void gather_nd_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_gather_nd_gradient *s = launch->state;
     const ons_nd_lookup *lookup = &s->lookup;
     int64_t tasks = lookup->batches * ons_nd_pieces(lookup);
     ons_zero_bytes(launch->outputs[0], s->bytes);
@@ -121,4 +117,4 @@ ONS_DEFINE_OPERATOR(gather_nd_gradient, "GatherNDGradient", ONS_INTERNAL, ONS_AR
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_nd_gradient_reference),
                     ONS_CPU_KERNEL(gather_nd_gradient_prepare, gather_nd_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), gather_nd_gradient_cases);
+                    ONS_CUDA_KERNEL(gather_nd_gradient_prepare, ons_cuda_gather_nd_gradient), gather_nd_gradient_cases);

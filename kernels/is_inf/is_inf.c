@@ -1,5 +1,6 @@
 /* IsInf: whether an element is infinite, with the signs that the attributes ask for. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 enum { DETECT_NEGATIVE, DETECT_POSITIVE };
@@ -26,6 +27,14 @@ static ons_status *is_inf_prepare(ons_prepare *p) {
 
 static void is_inf_run(const ons_launch *launch) { ons_unary_run(launch, sizeof(float), 1, is_inf_float32); }
 
+static ons_status *is_inf_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_float_prepare(p));
+    ons_cuda_elementwise *state = p->state;
+    state->parameters[0] = ons_attribute_int(p->operands, DETECT_NEGATIVE) != 0 ? -INFINITY : NAN;
+    state->parameters[1] = ons_attribute_int(p->operands, DETECT_POSITIVE) != 0 ? INFINITY : NAN;
+    return NULL;
+}
+
 #define FOUR_VALUES                                                                                                    \
     {                                                                                                                  \
         .dtype = ONS_FLOAT32, .shape = ONS_DIMS(4), .value_count = 4, .values = { NAN, INFINITY, -INFINITY, 0 }        \
@@ -44,4 +53,4 @@ ONS_DEFINE_OPERATOR(is_inf, "IsInf", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 1, 1
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(is_inf_reference), ONS_CPU_KERNEL(is_inf_prepare, is_inf_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), is_inf_cases);
+                    ONS_CUDA_KERNEL(is_inf_prepare_cuda, ons_cuda_is_inf), is_inf_cases);

@@ -2,8 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/lp.h"
 #include "kernels/common/rows.h"
+#include "kernels/lp_normalization/lp_normalization.h"
 
 enum { AXIS, P };
 
@@ -42,17 +44,12 @@ static void lp_normalization_reference(const ons_operands *o, const ons_step *st
     }
 }
 
-typedef struct lp_normalization_state {
-    ons_axis_view view;
-    int p;
-} lp_normalization_state;
-
 static ons_status *lp_normalization_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(lp_normalization_state), &memory));
-    lp_normalization_state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_lp_normalization), &memory));
+    ons_lp_normalization *s = memory;
     ONS_TRY(ons_lp_order(o, P, 2, &s->p));
     return ons_axis_view_of(o, &o->inputs[0].shape, ons_attribute_int(o, AXIS), false, &s->view);
 }
@@ -90,7 +87,7 @@ static void columns_2(const float *x, float *y, int64_t length, int64_t stride, 
 }
 
 static void lp_normalization_run(const ons_launch *launch) {
-    const lp_normalization_state *s = launch->state;
+    const ons_lp_normalization *s = launch->state;
     ons_each_row(&s->view, launch->inputs[0], launch->outputs[0], s->p == 1 ? row_1 : row_2,
                  s->p == 1 ? columns_1 : columns_2);
 }
@@ -102,6 +99,8 @@ static ons_status *lp_normalization_gradient(ons_gradient *g) {
                            ONS_AT_INT(P, ons_attribute_int(g->operands, P))));
     return NULL;
 }
+
+static ons_status *lp_normalization_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, lp_normalization_prepare); }
 
 static const ons_case lp_normalization_cases[] = {
     {.name = "rows", .inputs = {ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 105},
@@ -137,4 +136,4 @@ ONS_DEFINE_OPERATOR(lp_normalization, "LpNormalization", ONS_ONNX(1, ONS_NEWEST)
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lp_normalization_reference),
                     ONS_CPU_KERNEL(lp_normalization_prepare, lp_normalization_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), lp_normalization_cases);
+                    ONS_CUDA_KERNEL(lp_normalization_prepare_cuda, ons_cuda_lp_normalization), lp_normalization_cases);

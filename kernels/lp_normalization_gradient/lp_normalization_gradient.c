@@ -2,8 +2,10 @@
  *   p = 1: dx = dy ÷ n - sign(x) Σ(dy x) ÷ n²,   p = 2: dx = dy ÷ n - x Σ(dy x) ÷ n³;   0 where n is 0. */
 #include <math.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/lp.h"
 #include "kernels/common/rows.h"
+#include "kernels/lp_normalization/lp_normalization.h"
 
 enum { AXIS, P };
 
@@ -42,17 +44,12 @@ static void lp_normalization_gradient_reference(const ons_operands *o, const ons
     }
 }
 
-typedef struct state {
-    ons_axis_view view;
-    int p;
-} state;
-
 static ons_status *lp_normalization_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_lp_normalization), &memory));
+    ons_lp_normalization *s = memory;
     ONS_TRY(ons_lp_order(o, P, 2, &s->p));
     return ons_axis_view_of(o, &o->inputs[1].shape, ons_attribute_int(o, AXIS), false, &s->view);
 }
@@ -101,10 +98,12 @@ static void columns_2(const float *x, const float *dy, float *dx, int64_t length
 }
 
 static void lp_normalization_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_lp_normalization *s = launch->state;
     ons_each_row_gradient(&s->view, launch->inputs[1], launch->inputs[0], launch->outputs[0], s->p == 1 ? row_1 : row_2,
                           s->p == 1 ? columns_1 : columns_2);
 }
+
+static ons_status *lp_normalization_gradient_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, lp_normalization_gradient_prepare); }
 
 static const ons_case lp_normalization_gradient_cases[] = {
     {.name = "rows", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)}, .tolerance = 1e-5, .flops = 245},
@@ -139,4 +138,4 @@ ONS_DEFINE_OPERATOR(lp_normalization_gradient, "LpNormalizationGradient", ONS_IN
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lp_normalization_gradient_reference),
                     ONS_CPU_KERNEL(lp_normalization_gradient_prepare, lp_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), lp_normalization_gradient_cases);
+                    ONS_CUDA_KERNEL(lp_normalization_gradient_prepare_cuda, ons_cuda_lp_normalization_gradient), lp_normalization_gradient_cases);

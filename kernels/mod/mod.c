@@ -1,6 +1,7 @@
 /* Mod: the rest of a division, with the sign of the divisor (fmod 0) or of the dividend (fmod 1). */
 #include "kernels/common/binary.h"
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
 enum { FMOD };
@@ -40,6 +41,12 @@ static ons_status *mod_gradient(ons_gradient *g) {
     ons_value_id multiple = ons_make2(g, &ons_op_sub, ons_gradient_input(g, 0), ons_gradient_output(g, 0));
     ons_value_id quotient = ons_make2(g, &ons_op_div, multiple, ons_gradient_input(g, 1));
     g->gradients[1] = ons_make1(g, &ons_op_neg, ons_make2(g, &ons_op_mul, g->cotangents[0], quotient));
+    return NULL;
+}
+
+static ons_status *mod_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_number_prepare(p));
+    ((ons_cuda_elementwise *)p->state)->parameters[0] = ons_attribute_int(p->operands, FMOD) != 0 ? 1 : 0;
     return NULL;
 }
 
@@ -112,4 +119,4 @@ ONS_DEFINE_OPERATOR(mod, "Mod", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mod_reference), ONS_CPU_KERNEL(mod_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), mod_cases);
+                    ONS_CUDA_KERNEL(mod_prepare_cuda, ons_cuda_mod), mod_cases);

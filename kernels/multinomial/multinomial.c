@@ -5,6 +5,7 @@
 #include "kernels/common/checks.h"
 #include "kernels/common/random.h"
 #include "kernels/common/stand_in.h"
+#include "kernels/multinomial/multinomial.h"
 
 enum { DTYPE, SEED, SAMPLES };
 
@@ -53,6 +54,17 @@ static void multinomial_reference(const ons_operands *o, const ons_step *step, c
     }
 }
 
+static ons_status *multinomial_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    ONS_TRY(ons_require_float32(o));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_multinomial), &memory));
+    *(ons_multinomial *)memory =
+        (ons_multinomial){o->inputs[0].shape.dims[0], o->inputs[0].shape.dims[1], o->outputs[0].shape.dims[1],
+                          p->node_key,                o->attributes[SEED],        o->outputs[0].dtype == ONS_INT64};
+    return NULL;
+}
+
 static const ons_case multinomial_cases[] = {
     {.name = "one", .inputs = {ONS_F32_IN(-2, 2, 5, 7)}, .flops = 70},
     {.name = "many",
@@ -77,4 +89,4 @@ ONS_DEFINE_OPERATOR(multinomial, "Multinomial", ONS_ONNX(7, ONS_NEWEST), ONS_ARI
                     ONS_NOT_DIFFERENTIABLE("the result is a class number, which does not change gradually"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(multinomial_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("not written yet"), multinomial_cases);
+                    ONS_CUDA_KERNEL(multinomial_prepare_cuda, ons_cuda_multinomial), multinomial_cases);

@@ -5,6 +5,7 @@
 #include "graph/evaluate.h"
 #include "kernels/common/index.h"
 #include "kernels/common/rules.h"
+#include "kernels/one_hot/one_hot.h"
 
 enum { INDICES, DEPTH, VALUES };
 enum { AXIS };
@@ -31,17 +32,11 @@ static ons_status *one_hot_infer(ons_operands *o) {
     return NULL;
 }
 
-typedef struct state {
-    int64_t outer, depth, inner, elements;
-    ons_dtype index_dtype;
-    size_t size;
-} state;
-
-static state make_state(const ons_operands *o) {
+static ons_one_hot make_state(const ons_operands *o) {
     const ons_shape *shape = &o->outputs[0].shape;
     uint32_t axis = 0;
     ons_axis_resolve(ons_attribute_int(o, AXIS), shape->rank, &axis);
-    return (state){
+    return (ons_one_hot){
         ons_shape_span(shape, 0, axis), shape->dims[axis],        ons_shape_span(shape, axis + 1, shape->rank),
         ons_elements(&o->outputs[0]),   o->inputs[INDICES].dtype, ons_dtype_size(o->outputs[0].dtype)};
 }
@@ -51,7 +46,7 @@ static int64_t whole(double index) { return index > -0x1p52 && index < 0x1p52 ? 
 
 static void one_hot_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    state s = make_state(o);
+    ons_one_hot s = make_state(o);
     for (int64_t i = 0; i < s.elements; ++i) {
         int64_t at = i / (s.depth * s.inner) * s.inner + i % s.inner, position = i / s.inner % s.depth;
         int64_t index = ons_dtype_is_float(s.index_dtype) ? whole(((const double *)inputs[INDICES])[at])
@@ -66,8 +61,8 @@ static ons_status *one_hot_prepare(ons_prepare *p) {
     if (dtype != ONS_INT64 && dtype != ONS_INT32 && dtype != ONS_FLOAT32)
         return ons_node_error(p->operands, "no CPU kernel for indices of %s", ons_dtype_name(dtype));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    *(state *)memory = make_state(p->operands);
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_one_hot), &memory));
+    *(ons_one_hot *)memory = make_state(p->operands);
     return NULL;
 }
 
@@ -78,7 +73,7 @@ static int64_t read_index(ons_dtype dtype, const void *indices, int64_t i) {
 }
 
 static void one_hot_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_one_hot *s = launch->state;
     const char *values = launch->inputs[VALUES];
     char *out = launch->outputs[0];
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
@@ -144,4 +139,4 @@ ONS_DEFINE_OPERATOR(one_hot, "OneHot", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3, 
                     ONS_GRADIENT_RULE(one_hot_gradient, ONS_INPUT_BIT(VALUES)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(one_hot_reference), ONS_CPU_KERNEL(one_hot_prepare, one_hot_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), one_hot_cases);
+                    ONS_CUDA_KERNEL(one_hot_prepare, ons_cuda_one_hot), one_hot_cases);

@@ -4,9 +4,11 @@
 #include "graph/upgrade.h"
 #include "kernels/common/axes.h"
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/padding.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/strided.h"
+#include "kernels/pad/pad.h"
 
 enum { VALUE_ATTRIBUTE = ONS_PADDING_MODE + 1 };
 
@@ -223,6 +225,20 @@ static ons_status *pad_upgrade(ons_upgrade *u) {
     return NULL;
 }
 
+static ons_status *pad_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_pad), &memory));
+    ons_pad *s = memory;
+    uint64_t word = own_value(o);
+    ons_narrow(o->outputs[0].dtype, &word, 1, &s->value);
+    s->elements = ons_elements(&o->outputs[0]);
+    s->has_value = ons_has_input(o, ONS_PADDING_VALUE);
+    s->size = ons_dtype_size(o->outputs[0].dtype);
+    return ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &s->padding);
+}
+
 #define IN_MODE(NAME) .settings = {ONS_SET_STRING("mode", NAME)}
 
 static const ons_case pad_cases[] = {
@@ -279,4 +295,4 @@ ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(pad_reference), ONS_CPU_KERNEL(pad_prepare, pad_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), pad_cases);
+                    ONS_CUDA_KERNEL(pad_prepare_cuda, ons_cuda_pad), pad_cases);

@@ -3,6 +3,7 @@
 #include "kernels/common/broadcast.h"
 #include "kernels/common/cases.h"
 #include "kernels/common/checks.h"
+#include "kernels/common/cuda_elementwise.h"
 
 static ons_status *prelu_gradient_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));
@@ -67,4 +68,4 @@ ONS_DEFINE_OPERATOR(prelu_gradient, "PReluGradient", ONS_INTERNAL, ONS_ARITY(3, 
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, 0, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(prelu_gradient_reference), ONS_CPU_KERNEL(prelu_gradient_prepare, ons_broadcast_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), prelu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_prelu_gradient), prelu_gradient_cases);

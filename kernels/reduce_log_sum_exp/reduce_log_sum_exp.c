@@ -1,6 +1,8 @@
 /* ReduceLogSumExp: log Σ e^x, with the largest element taken out first so that no exponential overflows. */
 #include <math.h>
 
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/rules.h"
@@ -125,6 +127,15 @@ static ons_status *reduce_log_sum_exp_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* A group of threads for each result: no parts. */
+static ons_status *reduce_log_sum_exp_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));
+    ONS_TRY(ons_cuda_reduction_prepare(p));
+    ((ons_cuda_reduction *)p->state)->parts = 1;
+    p->scratch_bytes = 0;
+    return NULL;
+}
+
 static const ons_case reduce_log_sum_exp_cases[] = {
     {.name = "last", .inputs = {ONS_F32(5, 37), ONS_I64(-1)}, .tolerance = 2e-6, .flops = 185},
     {.name = "first", .inputs = {ONS_F32(37, 5), ONS_I64(0)}, .tolerance = 2e-6, .flops = 185},
@@ -172,4 +183,4 @@ ONS_DEFINE_OPERATOR(reduce_log_sum_exp, "ReduceLogSumExp", ONS_ONNX(1, ONS_NEWES
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_log_sum_exp_reference),
                     ONS_CPU_KERNEL(reduce_log_sum_exp_prepare, reduce_log_sum_exp_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), reduce_log_sum_exp_cases);
+                    ONS_CUDA_KERNEL(reduce_log_sum_exp_prepare_cuda, ons_cuda_reduce_log_sum_exp), reduce_log_sum_exp_cases);

@@ -1,5 +1,7 @@
 /* The gradient of ReduceProd: each element's is the cotangent times the product of the others, right also where an
  * element is 0. Inputs: the operator's two, and the cotangent. */
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 
 enum { X, AXES, COTANGENT };
@@ -82,6 +84,15 @@ static void reduce_prod_gradient_run(const ons_launch *launch) {
         out[i] = (float)gradient_of(x[i], cotangent[s->targets[i]], &products[s->targets[i]]);
 }
 
+/* A group of threads for each result: no parts. */
+static ons_status *reduce_prod_gradient_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));
+    ONS_TRY(ons_cuda_reduction_prepare(p));
+    ((ons_cuda_reduction *)p->state)->parts = 1;
+    p->scratch_bytes = 0;
+    return NULL;
+}
+
 static const ons_case reduce_prod_gradient_cases[] = {
     {.name = "rows", .inputs = {ONS_F32(4, 7), ONS_I64(1), ONS_F32(4, 1)}, .tolerance = 1e-5, .flops = 28},
     {.name = "dropped",
@@ -107,4 +118,4 @@ ONS_DEFINE_OPERATOR(reduce_prod_gradient, "ReduceProdGradient", ONS_INTERNAL, ON
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(reduce_prod_gradient_reference),
                     ONS_CPU_KERNEL(reduce_prod_gradient_prepare, reduce_prod_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), reduce_prod_gradient_cases);
+                    ONS_CUDA_KERNEL(reduce_prod_gradient_prepare_cuda, ons_cuda_reduce_prod_gradient), reduce_prod_gradient_cases);

@@ -131,4 +131,4 @@ ONS_DEFINE_OPERATOR(reorder, "Reorder", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 1),
                     ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("layouts are chosen after differentiation"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_REORDER, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(reorder_reference), ONS_CPU_KERNEL(reorder_prepare, reorder_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), reorder_cases);
+                    ONS_NO_CUDA_KERNEL("layouts are chosen for CPU kernels alone"), reorder_cases);

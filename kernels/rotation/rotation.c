@@ -6,21 +6,14 @@
  * stays as it is. Cosines and sines broadcast to x; they have a number for each element or for each pair. `inverse` is
  * the gradient: turned back. */
 #include "kernels/common/axes.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/rotation/patterns.h"
+#include "kernels/rotation/rotation.h"
 
 enum { X, COSINES, SINES };
 
-typedef struct rotation {
-    int64_t rows, length, size;
-    bool interleaved, inverse;
-    int64_t second;                /* distance of the second of a pair in the tables: 0 where pairs share a number */
-    uint32_t rank;                 /* of x without its last axis */
-    int64_t dims[ONS_RANK_MAX];    /* and its sizes */
-    int64_t strides[ONS_RANK_MAX]; /* of the tables along them */
-} rotation;
-
-static ons_status *resolve(const ons_operands *o, rotation *r) {
+static ons_status *resolve(const ons_operands *o, ons_rotation *r) {
     const ons_shape *x = &o->inputs[X].shape, *table = &o->inputs[COSINES].shape;
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
     if (!ons_dtype_is_float(o->inputs[X].dtype) || o->inputs[X].dtype != o->inputs[COSINES].dtype ||
@@ -29,7 +22,7 @@ static ons_status *resolve(const ons_operands *o, rotation *r) {
         return ons_node_error(o, "cannot turn %s by %s", ons_type_print(&o->inputs[X], left),
                               ons_type_print(&o->inputs[COSINES], right));
     int64_t length = x->dims[x->rank - 1], given = ons_attribute_int(o, ONS_ROTATION_SIZE), step = 1;
-    *r = (rotation){.rows = ons_shape_span(x, 0, x->rank - 1), .length = length, .rank = x->rank - 1};
+    *r = (ons_rotation){.rows = ons_shape_span(x, 0, x->rank - 1), .length = length, .rank = x->rank - 1};
     r->size = given == 0 ? length : given;
     r->interleaved = ons_attribute_int(o, ONS_ROTATION_INTERLEAVED) != 0;
     r->inverse = ons_attribute_int(o, ONS_ROTATION_INVERSE) != 0;
@@ -50,7 +43,7 @@ static ons_status *resolve(const ons_operands *o, rotation *r) {
 }
 
 static ons_status *rotation_infer(ons_operands *o) {
-    rotation r;
+    ons_rotation r;
     ONS_TRY(resolve(o, &r));
     o->outputs[0] = o->inputs[X];
     return NULL;
@@ -58,13 +51,13 @@ static ons_status *rotation_infer(ons_operands *o) {
 
 /* Two multiplications and an addition an element that is turned. */
 static ons_cost rotation_cost(const ons_operands *o) {
-    rotation r;
+    ons_rotation r;
     ons_status_free(resolve(o, &r)); /* has passed inference */
     return (ons_cost){3 * (double)r.rows * (double)r.size, ons_operand_bytes(o)};
 }
 
 /* Where the numbers of row `row` begin in the tables. */
-static int64_t table_offset(const rotation *r, int64_t row) {
+static int64_t table_offset(const ons_rotation *r, int64_t row) {
     int64_t offset = 0;
     for (uint32_t i = r->rank; i-- > 0;) {
         offset += row % r->dims[i] * r->strides[i];
@@ -75,7 +68,7 @@ static int64_t table_offset(const rotation *r, int64_t row) {
 
 static void rotation_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
-    rotation r;
+    ons_rotation r;
     ons_status_free(resolve(o, &r)); /* has passed inference */
     for (int64_t row = 0; row < r.rows; ++row) {
         const double *x = (const double *)inputs[X] + row * r.length;
@@ -99,7 +92,7 @@ static void rotation_reference(const ons_operands *o, const ons_step *step, cons
 static ons_status *rotation_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(rotation), &memory));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_rotation), &memory));
     return resolve(p->operands, memory);
 }
 
@@ -125,7 +118,7 @@ static void turn_halves_back(int64_t half, int64_t second, const float *x, const
 }
 
 /* Neighbours; the numbers of pair i lie at i · (1 + second). */
-static void turn_neighbours(const rotation *r, const float *x, const float *cosines, const float *sines, float *y) {
+static void turn_neighbours(const ons_rotation *r, const float *x, const float *cosines, const float *sines, float *y) {
     int64_t step = 1 + r->second;
     for (int64_t i = 0; i < r->size / 2; ++i) {
         const float *c = cosines + i * step, *s = sines + i * step;
@@ -137,7 +130,7 @@ static void turn_neighbours(const rotation *r, const float *x, const float *cosi
 }
 
 static void rotation_run(const ons_launch *launch) {
-    const rotation *r = launch->state;
+    const ons_rotation *r = launch->state;
     const float *from = launch->inputs[X], *cosines = launch->inputs[COSINES], *sines = launch->inputs[SINES];
     float *to = launch->outputs[0];
 #pragma omp parallel for schedule(static) if (r->rows * r->length > ONS_PARALLEL_GRAIN)
@@ -154,7 +147,7 @@ static void rotation_run(const ons_launch *launch) {
 }
 
 /* The product of dy and something of x's shape, summed over what shares a number; the driver sums the repeats. */
-static ons_value_id table_gradient(ons_gradient *g, const rotation *r, ons_value_id product) {
+static ons_value_id table_gradient(ons_gradient *g, const ons_rotation *r, ons_value_id product) {
     const int64_t begin = 0, axis = -1, pairs_axis = r->interleaved ? -1 : -2;
     ons_shape shape = g->operands->inputs[X].shape;
     if (r->size < r->length)
@@ -172,7 +165,7 @@ static ons_value_id table_gradient(ons_gradient *g, const rotation *r, ons_value
         ONS_WITH(ONS_AT_INT(0, 0)));
 }
 
-static ons_value_id filled_table(ons_gradient *g, const rotation *r, double value) {
+static ons_value_id filled_table(ons_gradient *g, const ons_rotation *r, double value) {
     ons_type type = ons_type_make(g->operands->inputs[X].dtype, ons_shape_make(1, &r->size));
     double *words = ons_arena_allocate(g->builder->graph->arena, (size_t)r->size + 1, sizeof *words);
     for (int64_t i = 0; words != NULL && i < r->size; ++i) words[i] = value;
@@ -182,7 +175,7 @@ static ons_value_id filled_table(ons_gradient *g, const rotation *r, double valu
 
 static ons_status *rotation_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
-    rotation r;
+    ons_rotation r;
     ONS_TRY(resolve(o, &r));
     ons_setting size = ONS_AT_INT(ONS_ROTATION_SIZE, r.size),
                 pairs = ONS_AT_INT(ONS_ROTATION_INTERLEAVED, r.interleaved);
@@ -200,6 +193,8 @@ static ons_status *rotation_gradient(ons_gradient *g) {
     g->gradients[SINES] = table_gradient(g, &r, ons_make2(g, &ons_op_mul, dy, quarter));
     return NULL;
 }
+
+static ons_status *rotation_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, rotation_prepare); }
 
 #define TURNED(SIZE, INTERLEAVED) .settings = {ONS_SET_INT("size", SIZE), ONS_SET_INT("interleaved", INTERLEAVED)}
 #define KNOWN(...)                                                                                                     \
@@ -263,4 +258,4 @@ ONS_DEFINE_OPERATOR(rotation, "Rotation", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), 0), ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rotation_patterns, NULL),
                     ONS_REFERENCE(rotation_reference), ONS_CPU_KERNEL(rotation_prepare, rotation_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), rotation_cases);
+                    ONS_CUDA_KERNEL(rotation_prepare_cuda, ons_cuda_rotation), rotation_cases);

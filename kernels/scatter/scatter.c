@@ -32,4 +32,4 @@ ONS_DEFINE_OPERATOR(scatter, "Scatter", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3,
                     ONS_SAVES(ONS_INPUT_BIT(1), 0), ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(ons_scatter_lines_reference),
                     ONS_CPU_KERNEL(ons_scatter_lines_prepare, ons_scatter_lines_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_cases);
+                    ONS_CUDA_KERNEL(ons_scatter_lines_prepare, ons_cuda_scatter), scatter_cases);

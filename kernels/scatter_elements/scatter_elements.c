@@ -95,4 +95,4 @@ ONS_DEFINE_OPERATOR(scatter_elements, "ScatterElements", ONS_ONNX(11, ONS_NEWEST
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(ons_scatter_lines_reference),
                     ONS_CPU_KERNEL(ons_scatter_lines_prepare, ons_scatter_lines_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_elements_cases);
+                    ONS_CUDA_KERNEL(ons_scatter_lines_prepare, ons_cuda_scatter_elements), scatter_elements_cases);

@@ -2,6 +2,7 @@
  * the data's alone; the updates' is GatherElements. */
 #include "kernels/common/lines.h"
 #include "kernels/common/scatter_shares.h"
+#include "kernels/scatter_elements_gradient/scatter_elements_gradient.h"
 
 enum { AXIS, REDUCTION };
 
@@ -29,17 +30,11 @@ static void scatter_elements_gradient_reference(const ons_operands *o, const ons
                          ons_elements(&o->inputs[ONS_SHARES_INDICES]), &map, target_of);
 }
 
-typedef struct state {
-    ons_line_map map;
-    ons_scatter_mode mode;
-    int64_t elements;
-} state;
-
 static ons_status *scatter_elements_gradient_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_elements_gradient), &memory));
+    ons_scatter_elements_gradient *s = memory;
     s->mode = ons_scatter_mode_of(ons_attribute_string(p->operands, REDUCTION));
     s->elements = ons_elements(&p->operands->inputs[ONS_SHARES_COTANGENT]);
     p->scratch_bytes = ons_scatter_scratch(s->mode, s->elements);
@@ -47,7 +42,7 @@ static ons_status *scatter_elements_gradient_prepare(ons_prepare *p) {
 }
 
 /* Every update is noted, or has its share written (`d_updates` not NULL), or (no reduction) takes the data's. */
-static void walk(const state *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
+static void walk(const ons_scatter_elements_gradient *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
                  float *d_updates) {
 #pragma omp parallel for schedule(static) if (ons_lines_parallel(&s->map))
     for (int64_t task = 0; task < s->map.tasks; ++task) {
@@ -70,7 +65,7 @@ static void walk(const state *s, const void *indices, const ons_scatter_shares *
 }
 
 static void scatter_elements_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_scatter_elements_gradient *s = launch->state;
     const void *const *in = launch->inputs;
     const void *indices = in[ONS_SHARES_INDICES];
     float *d_data = launch->outputs[0];
@@ -128,4 +123,4 @@ ONS_DEFINE_OPERATOR(scatter_elements_gradient, "ScatterElementsGradient", ONS_IN
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(scatter_elements_gradient_reference),
                     ONS_CPU_KERNEL(scatter_elements_gradient_prepare, scatter_elements_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_elements_gradient_cases);
+                    ONS_CUDA_KERNEL(scatter_elements_gradient_prepare, ons_cuda_scatter_elements_gradient), scatter_elements_gradient_cases);

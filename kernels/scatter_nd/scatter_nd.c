@@ -2,6 +2,7 @@
 #include "kernels/common/lines.h"
 #include "kernels/common/nd_lookup.h"
 #include "kernels/common/scatter.h"
+#include "kernels/scatter_nd/scatter_nd.h"
 
 enum { DATA, INDICES, UPDATES };
 enum { REDUCTION };
@@ -38,19 +39,12 @@ static void scatter_nd_reference(const ons_operands *o, const ons_step *step, co
     }
 }
 
-typedef struct state {
-    ons_nd_lookup lookup;
-    ons_scatter_mode mode;
-    size_t size;
-    int64_t bytes;
-} state;
-
 static ons_status *scatter_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     void *memory;
     uint32_t tail;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_nd), &memory));
+    ons_scatter_nd *s = memory;
     s->mode = ons_scatter_mode_of(ons_attribute_string(o, REDUCTION));
     s->size = ons_dtype_size(o->inputs[DATA].dtype);
     s->bytes = ons_type_dense_bytes(&o->inputs[DATA]);
@@ -59,7 +53,7 @@ static ons_status *scatter_nd_prepare(ons_prepare *p) {
 }
 
 /* Updates may meet in one place: one thread has a piece of all slices, in order. */
-static void scatter_piece(const state *s, const ons_launch *launch, int64_t number) {
+static void scatter_piece(const ons_scatter_nd *s, const ons_launch *launch, int64_t number) {
     ons_nd_task task = ons_nd_task_of(&s->lookup, number);
     const char *updates = launch->inputs[UPDATES];
     char *out = launch->outputs[0];
@@ -75,7 +69,7 @@ static void scatter_piece(const state *s, const ons_launch *launch, int64_t numb
 }
 
 static void scatter_nd_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_scatter_nd *s = launch->state;
     int64_t tasks = ons_nd_pieces(&s->lookup);
     if (launch->outputs[0] != launch->inputs[DATA]) ons_copy_bytes(launch->outputs[0], launch->inputs[DATA], s->bytes);
 #pragma omp parallel for schedule(static) if (s->lookup.tuples * s->lookup.slice > ONS_PARALLEL_GRAIN)
@@ -164,4 +158,4 @@ ONS_DEFINE_OPERATOR(scatter_nd, "ScatterND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY
                     ONS_SAVES(ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(INDICES) | ONS_INPUT_BIT(UPDATES), ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, DATA}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(scatter_nd_reference), ONS_CPU_KERNEL(scatter_nd_prepare, scatter_nd_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_nd_cases);
+                    ONS_CUDA_KERNEL(scatter_nd_prepare, ons_cuda_scatter_nd), scatter_nd_cases);

@@ -3,6 +3,7 @@
 #include "kernels/common/lines.h"
 #include "kernels/common/nd_lookup.h"
 #include "kernels/common/scatter_shares.h"
+#include "kernels/scatter_nd_gradient/scatter_nd_gradient.h"
 
 enum { REDUCTION };
 
@@ -35,18 +36,12 @@ static void scatter_nd_gradient_reference(const ons_operands *o, const ons_step 
                          lookup.tuples * lookup.slice, &lookup, target_of);
 }
 
-typedef struct state {
-    ons_nd_lookup lookup;
-    ons_scatter_mode mode;
-    int64_t elements;
-} state;
-
 static ons_status *scatter_nd_gradient_prepare(ons_prepare *p) {
     void *memory;
     uint32_t tail;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_nd_gradient), &memory));
+    ons_scatter_nd_gradient *s = memory;
     s->mode = ons_scatter_mode_of(ons_attribute_string(p->operands, REDUCTION));
     s->elements = ons_elements(&p->operands->inputs[ONS_SHARES_COTANGENT]);
     p->scratch_bytes = ons_scatter_scratch(s->mode, s->elements);
@@ -64,7 +59,7 @@ static void meet(const ons_scatter_shares *shares, int64_t to, int64_t u, float 
         ons_shares_note(shares, u, to);
 }
 
-static void walk(const state *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
+static void walk(const ons_scatter_nd_gradient *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
                  float *d_updates) {
     const ons_nd_lookup *lookup = &s->lookup;
     int64_t tasks = ons_nd_pieces(lookup);
@@ -82,7 +77,7 @@ static void walk(const state *s, const void *indices, const ons_scatter_shares *
 }
 
 static void scatter_nd_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_scatter_nd_gradient *s = launch->state;
     const void *const *in = launch->inputs;
     const void *indices = in[ONS_SHARES_INDICES];
     float *d_data = launch->outputs[0], *counts = launch->scratch;
@@ -138,4 +133,4 @@ ONS_DEFINE_OPERATOR(scatter_nd_gradient, "ScatterNDGradient", ONS_INTERNAL, ONS_
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(scatter_nd_gradient_reference),
                     ONS_CPU_KERNEL(scatter_nd_gradient_prepare, scatter_nd_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), scatter_nd_gradient_cases);
+                    ONS_CUDA_KERNEL(scatter_nd_gradient_prepare, ons_cuda_scatter_nd_gradient), scatter_nd_gradient_cases);

@@ -1,5 +1,6 @@
 /* Gradient of SwiGLU: from the cotangent, gate a and value b, the gradients of both. */
 #include "kernels/common/cases.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
@@ -86,4 +87,4 @@ ONS_DEFINE_OPERATOR(swi_glu_gradient, "SwiGLUGradient", ONS_INTERNAL, ONS_ARITY(
                                 {ONS_ALIAS_MAY, 1, 1}, {ONS_ALIAS_MAY, 1, 2}, {ONS_ALIAS_MAY, 1, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(swi_glu_gradient_reference),
                     ONS_CPU_KERNEL(ons_unary_prepare_attributes, swi_glu_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), swi_glu_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_flat_prepare, ons_cuda_swi_glu_gradient), swi_glu_gradient_cases);

@@ -6,18 +6,15 @@
 #include <string.h>
 
 #include "graph/upgrade.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/kernel.h"
 #include "kernels/top_k/select.h"
+#include "kernels/top_k/top_k.h"
 
 enum { DATA, COUNT };
 enum { AXIS, LARGEST, SORTED };
 
-typedef struct state {
-    int64_t outer, length, inner, k;
-    bool largest;
-} state;
-
-static ons_status *make_state(const ons_operands *o, state *s) {
+static ons_status *make_state(const ons_operands *o, ons_top_k *s) {
     const ons_shape *shape = &o->inputs[DATA].shape;
     int64_t counts[ONS_INTEGERS_MAX];
     uint32_t number, axis;
@@ -26,13 +23,13 @@ static ons_status *make_state(const ons_operands *o, state *s) {
     if (number != 1 || counts[0] < 0 || counts[0] > shape->dims[axis])
         return ons_node_error(o, "k must be one number from 0 to the %lld elements of the axis",
                               (long long)shape->dims[axis]);
-    *s = (state){ons_shape_span(shape, 0, axis), shape->dims[axis], ons_shape_span(shape, axis + 1, shape->rank),
+    *s = (ons_top_k){ons_shape_span(shape, 0, axis), shape->dims[axis], ons_shape_span(shape, axis + 1, shape->rank),
                  counts[0], ons_attribute_int(o, LARGEST) != 0};
     return NULL;
 }
 
 static ons_status *top_k_infer(ons_operands *o) {
-    state s;
+    ons_top_k s;
     uint32_t axis = 0;
     ONS_TRY(make_state(o, &s));
     ons_axis_resolve(ons_attribute_int(o, AXIS), o->inputs[DATA].shape.rank, &axis);
@@ -63,7 +60,7 @@ static bool precedes(ons_dtype dtype, bool largest, const void *words, int64_t a
 }
 
 /* The next after `last` (-1: the first) in the order of value and index. */
-static int64_t next_after(const ons_operands *o, const state *s, const void *words, int64_t begin, int64_t last) {
+static int64_t next_after(const ons_operands *o, const ons_top_k *s, const void *words, int64_t begin, int64_t last) {
     ons_dtype dtype = o->inputs[DATA].dtype;
     int64_t best = -1;
     for (int64_t i = 0; i < s->length; ++i) {
@@ -77,7 +74,7 @@ static int64_t next_after(const ons_operands *o, const state *s, const void *wor
 
 static void top_k_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
-    state s = {0};
+    ons_top_k s = {0};
     ons_status_free(make_state(o, &s)); /* has passed inference */
     for (int64_t line = 0; line < s.outer * s.inner; ++line) {
         int64_t begin = line / s.inner * s.length * s.inner + line % s.inner, last = -1;
@@ -96,8 +93,8 @@ static void top_k_reference(const ons_operands *o, const ons_step *step, const v
 static ons_status *top_k_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_top_k), &memory));
+    ons_top_k *s = memory;
     ONS_TRY(make_state(p->operands, s));
     if (s->length > INT32_MAX) return ons_node_error(p->operands, "no CPU kernel for so long an axis");
     p->scratch_bytes = (p->threads * ons_select_scratch(s->length, s->k) * (int64_t)sizeof(uint64_t) + 63) / 64 * 64;
@@ -105,7 +102,7 @@ static ons_status *top_k_prepare(ons_prepare *p) {
     return NULL;
 }
 
-static void select_line(const state *s, int64_t line, const float *x, uint64_t *scratch, float *values,
+static void select_line(const ons_top_k *s, int64_t line, const float *x, uint64_t *scratch, float *values,
                         int64_t *indices) {
     x += line / s->inner * s->length * s->inner + line % s->inner;
     int64_t to = line / s->inner * s->k * s->inner + line % s->inner;
@@ -118,7 +115,7 @@ static void select_line(const state *s, int64_t line, const float *x, uint64_t *
 }
 
 static void top_k_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_top_k *s = launch->state;
     int64_t lines = s->outer * s->inner;
 #pragma omp parallel for schedule(static) if (lines * s->length > ONS_PARALLEL_GRAIN / 4)
     for (int64_t line = 0; line < lines; ++line)
@@ -142,6 +139,8 @@ static ons_status *top_k_upgrade(ons_upgrade *u) { return ons_upgrade_attribute_
     {                                                                                                                  \
         .dtype = (DTYPE), .shape = ONS_DIMS(COUNT), .value_count = (COUNT), .values = { __VA_ARGS__ }                  \
     }
+static ons_status *top_k_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, top_k_prepare); }
+
 #define SMALLEST(AXIS) .settings = {ONS_SET_INT("largest", 0), ONS_SET_INT("axis", AXIS)}
 
 static const ons_case top_k_cases[] = {
@@ -209,4 +208,4 @@ ONS_DEFINE_OPERATOR(top_k, "TopK", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 2
                     ONS_GRADIENT_RULE(top_k_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(0, ONS_INPUT_BIT(1)),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(top_k_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(top_k_reference),
-                    ONS_CPU_KERNEL(top_k_prepare, top_k_run), ONS_NO_CUDA_KERNEL("not written yet"), top_k_cases);
+                    ONS_CPU_KERNEL(top_k_prepare, top_k_run), ONS_CUDA_KERNEL(top_k_prepare_cuda, ons_cuda_top_k), top_k_cases);

@@ -1,6 +1,7 @@
 /* Trilu: the upper or lower triangle of each matrix, zeros elsewhere; input 1 moves the diagonal. */
 #include "kernels/common/index.h"
 #include "kernels/common/kernel.h"
+#include "kernels/trilu/trilu.h"
 
 enum { UPPER };
 
@@ -24,18 +25,13 @@ static void trilu_reference(const ons_operands *o, const ons_step *step, const v
     }
 }
 
-typedef struct state {
-    int64_t rows, height, width, size;
-    bool upper;
-} state;
-
 static ons_status *trilu_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     const ons_shape *shape = &o->outputs[0].shape;
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    *(state *)memory =
-        (state){ons_shape_span(shape, 0, shape->rank - 1), shape->dims[shape->rank - 2], shape->dims[shape->rank - 1],
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_trilu), &memory));
+    *(ons_trilu *)memory =
+        (ons_trilu){ons_shape_span(shape, 0, shape->rank - 1), shape->dims[shape->rank - 2], shape->dims[shape->rank - 1],
                 (int64_t)ons_dtype_size(o->outputs[0].dtype), ons_attribute_int(o, UPPER) != 0};
     return NULL;
 }
@@ -43,7 +39,7 @@ static ons_status *trilu_prepare(ons_prepare *p) {
 static int64_t clamp(int64_t value, int64_t high) { return value < 0 ? 0 : value > high ? high : value; }
 
 static void trilu_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_trilu *s = launch->state;
     const char *in = launch->inputs[0];
     char *out = launch->outputs[0];
     int64_t diagonal = launch->inputs[1] == NULL ? 0 : *(const int64_t *)launch->inputs[1];
@@ -87,4 +83,4 @@ ONS_DEFINE_OPERATOR(trilu, "Trilu", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY(1, 2, 1,
                     ONS_GRADIENT_RULE(trilu_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), 0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(trilu_reference), ONS_CPU_KERNEL(trilu_prepare, trilu_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), trilu_cases);
+                    ONS_CUDA_KERNEL(trilu_prepare, ons_cuda_trilu), trilu_cases);

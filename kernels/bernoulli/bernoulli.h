@@ -1,0 +1,13 @@
+/* Bernoulli's kernels: what they were prepared with. */
+#ifndef ONSTAGE_KERNELS_BERNOULLI_BERNOULLI_H
+#define ONSTAGE_KERNELS_BERNOULLI_BERNOULLI_H
+
+#include "kernels/common/random.h"
+
+typedef struct ons_bernoulli {
+    int64_t elements;
+    uint64_t node_key;
+    ons_attribute seed;
+} ons_bernoulli;
+
+#endif

@@ -1,0 +1,20 @@
+#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda_elementwise.cuh"
+
+namespace {
+
+struct bitwise_not_bits : ons::with_parameters {
+    __device__ uint64_t operator()(uint64_t a) const { return ~a; }
+};
+
+template <class Unit> void run_bitwise_not(const ons_launch *l) {
+    ons::run_1<Unit, Unit>(l, ons::formula<bitwise_not_bits>(l));
+}
+
+} // namespace
+
+/* Bits are bits: by the size of the integers alone. */
+extern "C" void ons_cuda_bitwise_not(const ons_launch *launch) {
+    ONS_CUDA_UNIT_DISPATCH(ons_dtype_size(((const ons_cuda_elementwise *)launch->state)->output_dtype), run_bitwise_not,
+                           launch);
+}

@@ -1,0 +1,9 @@
+#include "kernels/common/cuda_running.cuh"
+
+namespace {
+
+template <class T> void run_cum_sum(const ons_launch *l, const ons_running *s) { ons::run_running<ons::add, T>(l, s, 0); }
+
+} // namespace
+
+extern "C" void ons_cuda_cum_sum(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_running, run_cum_sum, launch); }

@@ -1,0 +1,17 @@
+#include "kernels/common/cuda_elementwise.cuh"
+
+namespace {
+
+struct kept_part : ons::with_parameters {
+    __device__ float operator()(float dy, int64_t kept) const { return kept != 0 ? dy * parameters[0] : 0; }
+};
+
+template <class T> void run_dropout_gradient(const ons_launch *l) {
+    ons::run_2<T, T, uint8_t>(l, ons::formula<kept_part>(l));
+}
+
+} // namespace
+
+extern "C" void ons_cuda_dropout_gradient(const ons_launch *launch) {
+    ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_dropout_gradient, launch);
+}

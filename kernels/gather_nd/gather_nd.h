@@ -1,0 +1,12 @@
+/* GatherND's kernels: what they were prepared with. */
+#ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_H
+#define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_H
+
+#include "kernels/common/nd_lookup.h"
+
+typedef struct ons_gather_nd {
+    ons_nd_lookup lookup;
+    size_t size;
+} ons_gather_nd;
+
+#endif

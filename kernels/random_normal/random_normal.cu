@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_random.cuh"
+
+extern "C" void ons_cuda_random_normal(const ons_launch *launch) { ons::fill_normal(launch); }

@@ -1,0 +1,3 @@
+#include "kernels/common/cuda_scatter_lines.cuh"
+
+extern "C" void ons_cuda_scatter(const ons_launch *launch) { ons::scatter_lines(launch); }

@@ -1,0 +1,11 @@
+#include "kernels/common/cuda_scatter.cuh"
+extern "C" {
+#include "kernels/scatter_nd/scatter_nd.h"
+}
+
+extern "C" void ons_cuda_scatter_nd(const ons_launch *launch) {
+    const ons_scatter_nd *s = (const ons_scatter_nd *)launch->state;
+    ons::tuple_targets targets = {s->lookup, launch->inputs[1]};
+    ons::launch(launch, ons::check_tuples, 1, ons::LOOKUP_THREADS, targets, launch->fault);
+    ons::scatter(launch, targets, s->mode, s->size, s->bytes);
+}

@@ -1,0 +1,15 @@
+/* ScatterND's kernels: what they were prepared with. */
+#ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_H
+#define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_H
+
+#include "kernels/common/nd_lookup.h"
+#include "kernels/common/scatter.h"
+
+typedef struct ons_scatter_nd {
+    ons_nd_lookup lookup;
+    ons_scatter_mode mode;
+    size_t size;
+    int64_t bytes;
+} ons_scatter_nd;
+
+#endif
