@@ -6,6 +6,7 @@
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
 #include "kernels/common/batch_training.h"
+#include "kernels/common/cuda_batch.h"
 #include "kernels/common/rules.h"
 
 enum { EPSILON, MOMENTUM, TRAINING_MODE };
@@ -152,6 +153,18 @@ static ons_status *batch_normalization_mode(ons_mode_change *m) {
     return NULL;
 }
 
+static ons_status *batch_normalization_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ons_cuda_batch *s;
+    if (ons_has_output(o, 3) || ons_has_output(o, 4) ||
+        (!is_training(o) && (ons_has_output(o, 1) || ons_has_output(o, 2))))
+        return ons_node_error(o, "statistics of the batch beyond the running ones are not computed");
+    ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM), false,
+                                            &s));
+    s->training = is_training(o);
+    return NULL;
+}
+
 #define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
 static const ons_case batch_normalization_cases[] = {
     {.name = "plane", .inputs = {ONS_F32(2, 5, 3, 4), VECTORS(5)}, .tolerance = 1e-5, .flops = 240},
@@ -192,4 +205,5 @@ ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, ONS_N
                                             ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1)),
                     ONS_REFERENCE(batch_normalization_reference),
                     ONS_CPU_KERNEL(batch_normalization_prepare, batch_normalization_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), batch_normalization_cases);
+                    ONS_CUDA_KERNEL(batch_normalization_prepare_cuda, ons_cuda_batch_normalization),
+                    batch_normalization_cases);

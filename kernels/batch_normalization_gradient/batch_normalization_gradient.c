@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "kernels/common/batch_statistics.h"
+#include "kernels/common/cuda_batch.h"
 
 enum { CONSTANT_STATISTICS, EPSILON };
 enum { DX, DSCALE, DBIAS };
@@ -108,6 +109,14 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
     ons_batch_differentiate(plan, &s, dy, st->constant ? NULL : x, dx);
 }
 
+static ons_status *batch_normalization_gradient_prepare_cuda(ons_prepare *p) {
+    ons_cuda_batch *s;
+    ONS_TRY(ons_cuda_batch_prepare(p, &p->operands->inputs[1], &s));
+    s->constant = ons_attribute_int(p->operands, CONSTANT_STATISTICS) != 0;
+    s->epsilon = ons_attribute_float(p->operands, EPSILON);
+    return NULL;
+}
+
 #define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
 static const ons_case batch_normalization_gradient_cases[] = {
     {.name = "plane",
@@ -158,4 +167,5 @@ ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", 
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(batch_normalization_gradient_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(batch_normalization_gradient_reference),
                     ONS_CPU_KERNEL(batch_normalization_gradient_prepare, batch_normalization_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), batch_normalization_gradient_cases);
+                    ONS_CUDA_KERNEL(batch_normalization_gradient_prepare_cuda, ons_cuda_batch_normalization_gradient),
+                    batch_normalization_gradient_cases);

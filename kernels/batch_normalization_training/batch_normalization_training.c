@@ -4,6 +4,7 @@
  * The running variance follows PyTorch, where the models come from: it is renewed with the unbiased variance of the
  * batch, n / (n − 1). ONNX's operator takes n instead; attribute unbiased = 0 does so, too. */
 #include "kernels/common/batch_training.h"
+#include "kernels/common/cuda_batch.h"
 
 enum { EPSILON, MOMENTUM, UNBIASED };
 enum { Y, MEAN, VARIANCE, SAVED_MEAN, SAVED_INVERSE };
@@ -52,6 +53,13 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ons_cuda_batch *s;
+    return ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
+                                           ons_attribute_int(o, UNBIASED) != 0, &s);
+}
+
 #define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
 static const ons_case batch_normalization_training_cases[] = {
     {.name = "plane", .inputs = {ONS_F32(3, 5, 3, 4), VECTORS(5)}, .outputs = 5, .tolerance = 1e-5, .flops = 1080},
@@ -96,4 +104,5 @@ ONS_DEFINE_OPERATOR(batch_normalization_training, "BatchNormalizationTraining", 
                     ONS_CHOOSES_LAYOUT(batch_normalization_training_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(batch_normalization_training_reference),
                     ONS_CPU_KERNEL(batch_normalization_training_prepare, batch_normalization_training_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), batch_normalization_training_cases);
+                    ONS_CUDA_KERNEL(batch_normalization_training_prepare_cuda, ons_cuda_batch_normalization_training),
+                    batch_normalization_training_cases);

@@ -2,6 +2,7 @@
  * derivative is 0 wherever there is one. */
 #include <math.h>
 
+#include "graph/evaluate.h"
 #include "kernels/bernoulli/bernoulli.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/random.h"
@@ -29,15 +30,31 @@ static void bernoulli_reference(const ons_operands *o, const ons_step *step, con
     }
 }
 
-static ons_status *bernoulli_prepare(ons_prepare *p) {
+static ons_status *make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
-    if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
     void *memory;
+    if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
     ONS_TRY(ons_prepare_state(p, sizeof(ons_bernoulli), &memory));
-    *(ons_bernoulli *)memory =
-        (ons_bernoulli){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED]};
+    *(ons_bernoulli *)memory = (ons_bernoulli){
+        .elements = ons_elements(&o->outputs[0]), .node_key = p->node_key, .seed = o->attributes[ONS_RANDOM_SEED]};
     p->implementation = "philox";
+    return NULL;
+}
+
+static ons_status *bernoulli_prepare(ons_prepare *p) {
+    ons_dtype dtype = p->operands->outputs[0].dtype;
+    return dtype == ONS_FLOAT32 ? make_state(p) : ons_refuse_dtype(p->operands, dtype);
+}
+
+/* The result is of any type. */
+static ons_status *bernoulli_prepare_cuda(ons_prepare *p) {
+    ons_dtype dtype = p->operands->outputs[0].dtype;
+    double real = 1;
+    int64_t whole = 1;
+    ONS_TRY(make_state(p));
+    ons_bernoulli *s = p->state;
+    s->size = ons_dtype_size(dtype);
+    ons_narrow(dtype, ons_dtype_is_float(dtype) ? (const void *)&real : &whole, 1, &s->one);
     return NULL;
 }
 
@@ -80,4 +97,4 @@ ONS_DEFINE_OPERATOR(bernoulli, "Bernoulli", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(bernoulli_reference), ONS_CPU_KERNEL(bernoulli_prepare, bernoulli_run),
-                    ONS_CUDA_KERNEL(bernoulli_prepare, ons_cuda_bernoulli), bernoulli_cases);
+                    ONS_CUDA_KERNEL(bernoulli_prepare_cuda, ons_cuda_bernoulli), bernoulli_cases);

@@ -46,5 +46,5 @@ ONS_DEFINE_OPERATOR(bitwise_not, "BitwiseNot", ONS_ONNX(18, ONS_NEWEST), ONS_ARI
                     ONS_NOT_DIFFERENTIABLE("the operand is an integer"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(bitwise_not_reference),
-                    ONS_CPU_KERNEL(bitwise_not_prepare, bitwise_not_run), ONS_CUDA_KERNEL(ons_cuda_move_prepare, ons_cuda_bitwise_not),
-                    bitwise_not_cases);
+                    ONS_CPU_KERNEL(bitwise_not_prepare, bitwise_not_run),
+                    ONS_CUDA_KERNEL(ons_cuda_move_prepare, ons_cuda_bitwise_not), bitwise_not_cases);

@@ -10,6 +10,8 @@ typedef struct ons_channels {
     bool last;                          /* channels lie side by side */
 } ons_channels;
 
+#ifndef __cplusplus
+
 static inline ons_channels ons_channels_of(const ons_type *type) {
     const ons_shape *shape = &type->shape;
     ons_channels c = {.batch = shape->dims[0], .channels = shape->dims[1], .positions = 1};
@@ -44,5 +46,7 @@ static inline uint32_t ons_channels_axis(ons_layout layout, uint32_t rank, uint3
     if (layout != ONS_LAYOUT_CHANNELS_LAST || place == 0) return place;
     return place + 1 < rank ? place + 1 : 1;
 }
+
+#endif /* __cplusplus */
 
 #endif

@@ -104,8 +104,7 @@ static ons_status *as_float32(const ons_prepare *p, ons_dtype dtype, const ons_t
     for (uint32_t i = 0; i < count; ++i) {
         (*copy)[i] = types[i];
         if (!ons_dtype_is_float(types[i].dtype)) continue;
-        if (types[i].dtype != dtype)
-            return ons_node_error(p->operands, "the CUDA kernel wants floats of one type");
+        if (types[i].dtype != dtype) return ons_node_error(p->operands, "the CUDA kernel wants floats of one type");
         (*copy)[i].dtype = ONS_FLOAT32;
     }
     return NULL;

@@ -51,8 +51,8 @@ typedef struct ons_cuda_typed {
     ons_dtype dtype;
     const void *state;
 } ons_cuda_typed;
-/* A prepare function of the CPU's float32 kernel, shown the node with float32 in place of a half type. All floats of the
- * node must be of one type. */
+/* A prepare function of the CPU's float32 kernel, shown the node with float32 in place of a half type. All floats of
+ * the node must be of one type. */
 ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *prepare);
 
 /* Another operator's prepare function, made for the CPU's float32 kernel but fit for CUDA. */

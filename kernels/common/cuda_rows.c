@@ -2,6 +2,7 @@
 
 #include "kernels/common/checks.h"
 #include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/model_loss.h"
 #include "kernels/common/pointwise_loss.h"
 
 ons_status *ons_cuda_softmax_prepare(ons_prepare *p) {
@@ -29,6 +30,14 @@ ons_status *ons_cuda_class_loss_prepare(ons_prepare *p) {
     ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_class_loss_prepare));
     const ons_class_loss *loss = p->state;
     p->scratch_bytes = (loss->view.outer * loss->view.inner * (int64_t)sizeof(double) + 63) / 64 * 64;
+    return NULL;
+}
+
+ons_status *ons_cuda_model_loss_prepare(ons_prepare *p) {
+    ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_model_loss_prepare));
+    const ons_model_loss *loss = p->state;
+    int64_t targets = loss->classes.view.outer * loss->classes.view.inner;
+    p->scratch_bytes = ((2 * targets + 1) * (int64_t)sizeof(double) + 63) / 64 * 64;
     return NULL;
 }
 

@@ -30,6 +30,9 @@ void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm);
 /* For losses with class numbers: the state is an ons_class_loss; scratch holds a double for every target. */
 ons_status *ons_cuda_class_loss_prepare(ons_prepare *p);
 
+/* For losses that a model holds itself: the state is an ons_model_loss; scratch holds two doubles for every target. */
+ons_status *ons_cuda_model_loss_prepare(ons_prepare *p);
+
 /* For losses element by element: the state is an ons_pointwise_loss; scratch holds a double for each of
  * ONS_CUDA_LOSS_PARTS. */
 enum { ONS_CUDA_LOSS_PARTS = 256 };

@@ -6,18 +6,12 @@
 
 #include "kernels/common/channels.h"
 #include "kernels/common/lanes.h"
+#include "kernels/common/local_window.h"
 
 enum { ONS_LRN_ALPHA, ONS_LRN_BETA, ONS_LRN_BIAS, ONS_LRN_SIZE };
 #define ONS_LRN_ATTRIBUTES                                                                                             \
     ONS_FLOAT_ATTRIBUTE("alpha", 1e-4), ONS_FLOAT_ATTRIBUTE("beta", 0.75), ONS_FLOAT_ATTRIBUTE("bias", 1),             \
         ONS_REQUIRED_ATTRIBUTE("size", ONS_ATTRIBUTE_INT)
-
-typedef struct ons_local_response {
-    ons_channels size;
-    int64_t before, after; /* channels of the window on each side */
-    float weight, bias, beta;
-    int parts; /* of the work, each with scratch of its own */
-} ons_local_response;
 
 /* Checks the attributes against x. */
 ons_status *ons_local_response_of(const ons_operands *o, const ons_type *x, ons_local_response *l);

@@ -37,6 +37,8 @@ ons_model_loss ons_model_loss_of(const ons_operands *o);
 /* The state is an ons_model_loss; scratch holds two doubles for each part. */
 ons_status *ons_model_loss_prepare(ons_prepare *p);
 
+#ifndef __cplusplus
+
 /* ---------------------------------------------------------------------------------------------------------- kernels */
 
 /* The items [begin, end) of a run, and the sums over their targets. */
@@ -102,5 +104,7 @@ void ons_model_loss_reference(const ons_operands *o, const ons_step *step, const
 typedef double ons_loss_slope_function(double score, double saved, bool is_label);
 void ons_model_loss_gradient_reference(const ons_operands *o, const void *const *inputs, uint32_t cotangent,
                                        const double *saved, double *gradient, ons_loss_slope_function *slope);
+
+#endif /* __cplusplus */
 
 #endif

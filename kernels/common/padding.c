@@ -71,7 +71,8 @@ int64_t ons_padding_source(const ons_padding *padding, uint32_t axis, int64_t in
     }
 }
 
-ons_status *ons_padding_maps(const ons_padding *padding, ons_arena *arena, ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]) {
+ons_status *ons_padding_maps(const ons_padding *padding, ons_arena *arena,
+                             ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]) {
     for (uint32_t axis = 0; axis < padding->input.rank; ++axis) {
         ons_axis_map *map = &maps[axis];
         int64_t length = padding->output.dims[axis];

@@ -25,6 +25,7 @@ int64_t ons_padding_source(const ons_padding *padding, uint32_t axis, int64_t in
 ons_padding ons_padding_in_memory(const ons_padding *padding, ons_layout layout);
 
 /* The map of every axis. */
-ons_status *ons_padding_maps(const ons_padding *padding, ons_arena *arena, ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]);
+ons_status *ons_padding_maps(const ons_padding *padding, ons_arena *arena,
+                             ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]);
 
 #endif

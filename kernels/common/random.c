@@ -108,9 +108,9 @@ ons_status *ons_random_prepare(ons_prepare *p) {
     if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_random_state), &memory));
-    *(ons_random_state *)memory = (ons_random_state){ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED],
-                                             (float)ons_attribute_float(o, ONS_RANDOM_FIRST),
-                                             (float)ons_attribute_float(o, ONS_RANDOM_SECOND)};
+    *(ons_random_state *)memory = (ons_random_state){
+        ons_elements(&o->outputs[0]), p->node_key, o->attributes[ONS_RANDOM_SEED],
+        (float)ons_attribute_float(o, ONS_RANDOM_FIRST), (float)ons_attribute_float(o, ONS_RANDOM_SECOND)};
     p->implementation = "philox";
     return NULL;
 }

@@ -70,7 +70,9 @@ static void cum_prod_gradient_run(const ons_launch *launch) {
     }
 }
 
-static ons_status *cum_prod_gradient_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_running_prepare); }
+static ons_status *cum_prod_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, ons_running_prepare);
+}
 
 static const ons_case cum_prod_gradient_cases[] = {
     {.name = "plain", .inputs = {ONS_F32(3, 7), ONS_I64_SCALAR(1), ONS_F32(3, 7)}, .tolerance = 1e-6, .flops = 105},
@@ -96,5 +98,6 @@ ONS_DEFINE_OPERATOR(cum_prod_gradient, "CumProdGradient", ONS_INTERNAL, ONS_ARIT
                     ONS_INFER(cum_prod_gradient_infer), ONS_COST(cum_prod_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(cum_prod_gradient_reference),
-                    ONS_CPU_KERNEL(ons_running_prepare, cum_prod_gradient_run), ONS_CUDA_KERNEL(cum_prod_gradient_prepare_cuda, ons_cuda_cum_prod_gradient),
+                    ONS_CPU_KERNEL(ons_running_prepare, cum_prod_gradient_run),
+                    ONS_CUDA_KERNEL(cum_prod_gradient_prepare_cuda, ons_cuda_cum_prod_gradient),
                     cum_prod_gradient_cases);

@@ -1,7 +1,7 @@
 /* GatherElements: element i of the result is the data's element at the same indices, but along one axis at indices[i].
  */
-#include "kernels/common/lines.h"
 #include "kernels/gather_elements/gather_elements.h"
+#include "kernels/common/lines.h"
 
 enum { DATA, INDICES };
 enum { AXIS };
@@ -120,5 +120,5 @@ ONS_DEFINE_OPERATOR(gather_elements, "GatherElements", ONS_ONNX(11, ONS_NEWEST),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_elements_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(gather_elements_reference),
-                    ONS_CPU_KERNEL(gather_elements_prepare, gather_elements_run), ONS_CUDA_KERNEL(gather_elements_prepare, ons_cuda_gather_elements),
-                    gather_elements_cases);
+                    ONS_CPU_KERNEL(gather_elements_prepare, gather_elements_run),
+                    ONS_CUDA_KERNEL(gather_elements_prepare, ons_cuda_gather_elements), gather_elements_cases);

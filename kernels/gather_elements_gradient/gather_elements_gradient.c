@@ -1,7 +1,7 @@
 /* The gradient of GatherElements, and of TopK's values: zeros, and the cotangents added at the elements that were
  * looked up, line by line in the order of the indices. */
-#include "kernels/common/lines.h"
 #include "kernels/gather_elements_gradient/gather_elements_gradient.h"
+#include "kernels/common/lines.h"
 
 enum { COTANGENT, INDICES };
 enum { AXIS, SHAPE };
@@ -107,4 +107,5 @@ ONS_DEFINE_OPERATOR(gather_elements_gradient, "GatherElementsGradient", ONS_INTE
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_elements_gradient_reference),
                     ONS_CPU_KERNEL(gather_elements_gradient_prepare, gather_elements_gradient_run),
-                    ONS_CUDA_KERNEL(gather_elements_gradient_prepare, ons_cuda_gather_elements_gradient), gather_elements_gradient_cases);
+                    ONS_CUDA_KERNEL(gather_elements_gradient_prepare, ons_cuda_gather_elements_gradient),
+                    gather_elements_gradient_cases);

@@ -1,6 +1,6 @@
 /* GatherND: the slices of the data that index tuples name. */
-#include "kernels/common/nd_lookup.h"
 #include "kernels/gather_nd/gather_nd.h"
+#include "kernels/common/nd_lookup.h"
 
 enum { DATA, INDICES };
 enum { BATCH_DIMS };

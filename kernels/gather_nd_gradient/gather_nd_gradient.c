@@ -1,8 +1,8 @@
 /* The gradient of GatherND: zeros, and the cotangents added to the slices that were looked up, in the order of the
  * tuples. */
+#include "kernels/gather_nd_gradient/gather_nd_gradient.h"
 #include "kernels/common/lines.h"
 #include "kernels/common/nd_lookup.h"
-#include "kernels/gather_nd_gradient/gather_nd_gradient.h"
 
 enum { COTANGENT, INDICES };
 enum { BATCH_DIMS, SHAPE };

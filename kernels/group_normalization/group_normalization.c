@@ -1,6 +1,7 @@
 /* GroupNormalization: groups of channels of every sample by their own mean and deviation, then × scale + bias by
  * channel, or by group as before opset 21. Outputs 1 and 2, mean and inverse deviation, are there for the gradient. */
 #include "graph/upgrade.h"
+#include "kernels/common/cuda_batch.h"
 #include "kernels/common/group_norm.h"
 #include "kernels/group_normalization/patterns.h"
 
@@ -49,6 +50,12 @@ static ons_status *group_normalization_gradient(ons_gradient *g) {
 static ons_status *group_normalization_upgrade(ons_upgrade *u) {
     if (u->opset >= 21) return NULL;
     return ons_upgrade_set(u, "onstage_scale_per_group", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = 1});
+}
+
+static ons_status *group_normalization_prepare_cuda(ons_prepare *p) {
+    ons_group_norm norm;
+    ONS_TRY(find_norm(p->operands, &norm));
+    return ons_cuda_group_prepare(p, &p->operands->inputs[0], &norm, ons_attribute_float(p->operands, EPSILON));
 }
 
 static const ons_case group_normalization_cases[] = {
@@ -137,4 +144,5 @@ ONS_DEFINE_OPERATOR(group_normalization, "GroupNormalization", ONS_ONNX(18, ONS_
                     ONS_FORMS(group_normalization_upgrade, ons_group_norm_patterns, NULL),
                     ONS_REFERENCE(group_normalization_reference),
                     ONS_CPU_KERNEL(group_normalization_prepare, ons_group_norm_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), group_normalization_cases);
+                    ONS_CUDA_KERNEL(group_normalization_prepare_cuda, ons_cuda_group_normalization),
+                    group_normalization_cases);

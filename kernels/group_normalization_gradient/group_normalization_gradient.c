@@ -1,5 +1,6 @@
 /* Gradients of GroupNormalization and InstanceNormalization: from cotangent, x, scale, and the saved mean and inverse
  * deviation of every group. */
+#include "kernels/common/cuda_batch.h"
 #include "kernels/common/group_norm.h"
 
 enum { GROUPS, SCALE_PER_GROUP };
@@ -69,6 +70,12 @@ static ons_status *group_normalization_gradient_prepare(ons_prepare *p) {
     return ons_group_norm_prepare_gradient(p, &norm);
 }
 
+static ons_status *group_normalization_gradient_prepare_cuda(ons_prepare *p) {
+    ons_group_norm norm;
+    ONS_TRY(find_norm(p->operands, &norm));
+    return ons_cuda_group_prepare(p, &p->operands->inputs[1], &norm, 0);
+}
+
 #define INPUTS(SCALES, N, GROUP_COUNT, ...)                                                                            \
     ONS_F32(__VA_ARGS__), ONS_F32(__VA_ARGS__), ONS_F32(SCALES), ONS_F32(N, GROUP_COUNT),                              \
         ONS_F32_IN(0.5, 2, N, GROUP_COUNT)
@@ -125,4 +132,5 @@ ONS_DEFINE_OPERATOR(group_normalization_gradient, "GroupNormalizationGradient", 
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(group_normalization_gradient_reference),
                     ONS_CPU_KERNEL(group_normalization_gradient_prepare, ons_group_norm_run_gradient),
-                    ONS_NO_CUDA_KERNEL("not written yet"), group_normalization_gradient_cases);
+                    ONS_CUDA_KERNEL(group_normalization_gradient_prepare_cuda, ons_cuda_group_normalization_gradient),
+                    group_normalization_gradient_cases);

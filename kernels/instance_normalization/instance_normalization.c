@@ -1,5 +1,6 @@
 /* InstanceNormalization: every channel of every sample by its own mean and deviation, then × scale + bias. Outputs 1
  * and 2, mean and inverse deviation, are there for the gradient. */
+#include "kernels/common/cuda_batch.h"
 #include "kernels/common/group_norm.h"
 
 enum { EPSILON };
@@ -43,6 +44,12 @@ static ons_status *instance_normalization_gradient(ons_gradient *g) {
     ons_group_norm norm;
     ONS_TRY(find_norm(g->operands, &norm));
     return ons_group_norm_build_gradient(g, &norm);
+}
+
+static ons_status *instance_normalization_prepare_cuda(ons_prepare *p) {
+    ons_group_norm norm;
+    ONS_TRY(find_norm(p->operands, &norm));
+    return ons_cuda_group_prepare(p, &p->operands->inputs[0], &norm, ons_attribute_float(p->operands, EPSILON));
 }
 
 static const ons_case instance_normalization_cases[] = {
@@ -96,4 +103,5 @@ ONS_DEFINE_OPERATOR(instance_normalization, "InstanceNormalization", ONS_ONNX(1,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(instance_normalization_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(instance_normalization_reference),
                     ONS_CPU_KERNEL(instance_normalization_prepare, ons_group_norm_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), instance_normalization_cases);
+                    ONS_CUDA_KERNEL(instance_normalization_prepare_cuda, ons_cuda_instance_normalization),
+                    instance_normalization_cases);

@@ -100,7 +100,9 @@ static ons_status *lp_normalization_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static ons_status *lp_normalization_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, lp_normalization_prepare); }
+static ons_status *lp_normalization_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, lp_normalization_prepare);
+}
 
 static const ons_case lp_normalization_cases[] = {
     {.name = "rows", .inputs = {ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 105},

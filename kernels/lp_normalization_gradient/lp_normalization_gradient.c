@@ -103,7 +103,9 @@ static void lp_normalization_gradient_run(const ons_launch *launch) {
                           s->p == 1 ? columns_1 : columns_2);
 }
 
-static ons_status *lp_normalization_gradient_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, lp_normalization_gradient_prepare); }
+static ons_status *lp_normalization_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, lp_normalization_gradient_prepare);
+}
 
 static const ons_case lp_normalization_gradient_cases[] = {
     {.name = "rows", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)}, .tolerance = 1e-5, .flops = 245},
@@ -138,4 +140,5 @@ ONS_DEFINE_OPERATOR(lp_normalization_gradient, "LpNormalizationGradient", ONS_IN
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lp_normalization_gradient_reference),
                     ONS_CPU_KERNEL(lp_normalization_gradient_prepare, lp_normalization_gradient_run),
-                    ONS_CUDA_KERNEL(lp_normalization_gradient_prepare_cuda, ons_cuda_lp_normalization_gradient), lp_normalization_gradient_cases);
+                    ONS_CUDA_KERNEL(lp_normalization_gradient_prepare_cuda, ons_cuda_lp_normalization_gradient),
+                    lp_normalization_gradient_cases);

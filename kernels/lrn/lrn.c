@@ -1,6 +1,7 @@
 /* LRN: x ÷ (bias + alpha ÷ size × Σ x²)^beta, the sum over neighbouring channels. */
 #include <math.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/local_response.h"
 
 static ons_status *lrn_infer(ons_operands *o) {
@@ -66,6 +67,8 @@ static ons_status *lrn_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *lrn_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, lrn_prepare); }
+
 static const ons_case lrn_cases[] = {
     {.name = "plane",
      .inputs = {ONS_F32(2, 7, 3, 5)},
@@ -113,4 +116,4 @@ ONS_DEFINE_OPERATOR(lrn, "LRN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), 
                     ONS_INFER(lrn_infer), ONS_COST(lrn_cost), ONS_GRADIENT_RULE(lrn_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(lrn_reference), ONS_CPU_KERNEL(lrn_prepare, lrn_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), lrn_cases);
+                    ONS_CUDA_KERNEL(lrn_prepare_cuda, ons_cuda_lrn), lrn_cases);

@@ -3,6 +3,7 @@
  * the sum over the channels whose windows hold this one. */
 #include <math.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/local_response.h"
 #include "kernels/common/rows.h"
 
@@ -104,6 +105,8 @@ static void lrn_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *lrn_gradient_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, lrn_gradient_prepare); }
+
 static const ons_case lrn_gradient_cases[] = {
     {.name = "plane",
      .inputs = {ONS_F32(2, 7, 3, 5), ONS_F32(2, 7, 3, 5)},
@@ -134,5 +137,5 @@ ONS_DEFINE_OPERATOR(lrn_gradient, "LRNGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1
                     ONS_ATTRIBUTES(ONS_LRN_ATTRIBUTES), ONS_INFER(lrn_gradient_infer), ONS_COST(lrn_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(lrn_gradient_reference),
-                    ONS_CPU_KERNEL(lrn_gradient_prepare, lrn_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    lrn_gradient_cases);
+                    ONS_CPU_KERNEL(lrn_gradient_prepare, lrn_gradient_run),
+                    ONS_CUDA_KERNEL(lrn_gradient_prepare_cuda, ons_cuda_lrn_gradient), lrn_gradient_cases);

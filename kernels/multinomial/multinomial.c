@@ -59,9 +59,9 @@ static ons_status *multinomial_prepare_cuda(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_require_float32(o));
     ONS_TRY(ons_prepare_state(p, sizeof(ons_multinomial), &memory));
-    *(ons_multinomial *)memory =
-        (ons_multinomial){o->inputs[0].shape.dims[0], o->inputs[0].shape.dims[1], o->outputs[0].shape.dims[1],
-                          p->node_key,                o->attributes[SEED],        o->outputs[0].dtype == ONS_INT64};
+    *(ons_multinomial *)memory = (ons_multinomial){o->inputs[0].shape.dims[0],  o->inputs[0].shape.dims[1],
+                                                   o->outputs[0].shape.dims[1], p->node_key,
+                                                   o->attributes[SEED],         o->outputs[0].dtype == ONS_INT64};
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* Negative log likelihood of log probabilities: -Σ x[target] ÷ counted targets. */
 #include "kernels/common/class_loss.h"
+#include "kernels/common/cuda_rows.h"
 
 static void negative_log_likelihood_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                               void *const *outputs) {
@@ -94,4 +95,5 @@ ONS_DEFINE_OPERATOR(negative_log_likelihood, "NegativeLogLikelihood", ONS_INTERN
                     ONS_ROLES(ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(negative_log_likelihood_reference),
                     ONS_CPU_KERNEL(ons_class_loss_prepare, negative_log_likelihood_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), negative_log_likelihood_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_negative_log_likelihood),
+                    negative_log_likelihood_cases);

@@ -67,4 +67,5 @@ ONS_DEFINE_OPERATOR(negative_log_likelihood_gradient, "NegativeLogLikelihoodGrad
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(negative_log_likelihood_gradient_reference),
                     ONS_CPU_KERNEL(ons_class_loss_prepare, negative_log_likelihood_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), negative_log_likelihood_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_class_loss_prepare, ons_cuda_negative_log_likelihood_gradient),
+                    negative_log_likelihood_gradient_cases);

@@ -1,4 +1,5 @@
 /* NegativeLogLikelihoodLoss: minus the score, a log probability, at the label, weighted and reduced. */
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/model_loss.h"
 #include "kernels/common/rules.h"
 
@@ -106,4 +107,5 @@ ONS_DEFINE_OPERATOR(negative_log_likelihood_loss, "NegativeLogLikelihoodLoss", O
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(negative_log_likelihood_loss_reference),
                     ONS_CPU_KERNEL(ons_model_loss_prepare, negative_log_likelihood_loss_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), negative_log_likelihood_loss_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_negative_log_likelihood_loss),
+                    negative_log_likelihood_loss_cases);

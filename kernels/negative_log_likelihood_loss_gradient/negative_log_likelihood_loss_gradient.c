@@ -2,6 +2,7 @@
  * weights, minus what the target counts at its label and 0 elsewhere. */
 #include <string.h>
 
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/model_loss.h"
 
 enum { COTANGENT = ONS_MODEL_LOSS_OTHERS };
@@ -81,4 +82,5 @@ ONS_DEFINE_OPERATOR(negative_log_likelihood_loss_gradient, "NegativeLogLikelihoo
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(negative_log_likelihood_loss_gradient_reference),
                     ONS_CPU_KERNEL(ons_model_loss_prepare, negative_log_likelihood_loss_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), negative_log_likelihood_loss_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_negative_log_likelihood_loss_gradient),
+                    negative_log_likelihood_loss_gradient_cases);

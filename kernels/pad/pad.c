@@ -1,5 +1,6 @@
 /* Pad: the input with a border, which may be negative and then cuts: constant, the tensor mirrored (reflect), its last
  * element repeated (edge), or the tensor repeated (wrap). */
+#include "kernels/pad/pad.h"
 #include "graph/evaluate.h"
 #include "graph/upgrade.h"
 #include "kernels/common/axes.h"
@@ -8,7 +9,6 @@
 #include "kernels/common/padding.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/strided.h"
-#include "kernels/pad/pad.h"
 
 enum { VALUE_ATTRIBUTE = ONS_PADDING_MODE + 1 };
 

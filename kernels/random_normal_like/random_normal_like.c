@@ -21,5 +21,5 @@ ONS_DEFINE_OPERATOR(random_normal_like, "RandomNormalLike", ONS_ONNX(1, ONS_NEWE
                     ONS_COST(ons_random_cost), ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(ons_random_normal_reference),
-                    ONS_CPU_KERNEL(ons_random_prepare, ons_random_normal_run), ONS_CUDA_KERNEL(ons_random_prepare, ons_cuda_random_normal_like),
-                    random_normal_like_cases);
+                    ONS_CPU_KERNEL(ons_random_prepare, ons_random_normal_run),
+                    ONS_CUDA_KERNEL(ons_random_prepare, ons_cuda_random_normal_like), random_normal_like_cases);

@@ -33,5 +33,5 @@ ONS_DEFINE_OPERATOR(random_uniform, "RandomUniform", ONS_ONNX(1, ONS_NEWEST), ON
                     ONS_INFER(ons_random_infer), ONS_COST(ons_random_cost), ONS_NOT_DIFFERENTIABLE("it has no inputs"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(ons_random_uniform_reference),
-                    ONS_CPU_KERNEL(ons_random_prepare, ons_random_uniform_run), ONS_CUDA_KERNEL(ons_random_prepare, ons_cuda_random_uniform),
-                    random_uniform_cases);
+                    ONS_CPU_KERNEL(ons_random_prepare, ons_random_uniform_run),
+                    ONS_CUDA_KERNEL(ons_random_prepare, ons_cuda_random_uniform), random_uniform_cases);

@@ -183,4 +183,5 @@ ONS_DEFINE_OPERATOR(reduce_log_sum_exp, "ReduceLogSumExp", ONS_ONNX(1, ONS_NEWES
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_log_sum_exp_reference),
                     ONS_CPU_KERNEL(reduce_log_sum_exp_prepare, reduce_log_sum_exp_run),
-                    ONS_CUDA_KERNEL(reduce_log_sum_exp_prepare_cuda, ons_cuda_reduce_log_sum_exp), reduce_log_sum_exp_cases);
+                    ONS_CUDA_KERNEL(reduce_log_sum_exp_prepare_cuda, ons_cuda_reduce_log_sum_exp),
+                    reduce_log_sum_exp_cases);

@@ -118,4 +118,5 @@ ONS_DEFINE_OPERATOR(reduce_prod_gradient, "ReduceProdGradient", ONS_INTERNAL, ON
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(reduce_prod_gradient_reference),
                     ONS_CPU_KERNEL(reduce_prod_gradient_prepare, reduce_prod_gradient_run),
-                    ONS_CUDA_KERNEL(reduce_prod_gradient_prepare_cuda, ons_cuda_reduce_prod_gradient), reduce_prod_gradient_cases);
+                    ONS_CUDA_KERNEL(reduce_prod_gradient_prepare_cuda, ons_cuda_reduce_prod_gradient),
+                    reduce_prod_gradient_cases);

@@ -1,7 +1,7 @@
 /* ReverseSequence: of every sample the first sequence_lens[sample] steps in reverse order, the others as they are. */
+#include "kernels/reverse_sequence/reverse_sequence.h"
 #include "kernels/common/index.h"
 #include "kernels/common/kernel.h"
-#include "kernels/reverse_sequence/reverse_sequence.h"
 
 enum { DATA, LENGTHS };
 enum { BATCH_AXIS, TIME_AXIS };
@@ -27,12 +27,14 @@ static ons_status *reverse_sequence_infer(ons_operands *o) {
 static ons_reverse_sequence make_state(const ons_operands *o, int64_t element_bytes) {
     const ons_shape *shape = &o->inputs[DATA].shape;
     int64_t slice = ons_shape_span(shape, 2, shape->rank) * element_bytes;
-    return (ons_reverse_sequence){shape->dims[0], shape->dims[1], slice, slice == 0 ? 0 : shape->dims[0] * shape->dims[1],
-                   ons_attribute_int(o, BATCH_AXIS) == 0};
+    return (ons_reverse_sequence){shape->dims[0], shape->dims[1], slice,
+                                  slice == 0 ? 0 : shape->dims[0] * shape->dims[1],
+                                  ons_attribute_int(o, BATCH_AXIS) == 0};
 }
 
 /* One slice; false where its sample's length is no number of steps (then it is copied as it is). */
-static bool copy_slice(const ons_reverse_sequence *s, int64_t number, const int64_t *lengths, const char *from, char *to) {
+static bool copy_slice(const ons_reverse_sequence *s, int64_t number, const int64_t *lengths, const char *from,
+                       char *to) {
     int64_t row = number / s->columns, column = number % s->columns;
     int64_t sample = s->batch_first ? row : column, time = s->batch_first ? column : row;
     int64_t length = lengths[sample];

@@ -5,11 +5,11 @@
  * The pairs are the two halves of the first `size` elements (0: of all), or (interleaved) neighbours; what follows them
  * stays as it is. Cosines and sines broadcast to x; they have a number for each element or for each pair. `inverse` is
  * the gradient: turned back. */
+#include "kernels/rotation/rotation.h"
 #include "kernels/common/axes.h"
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/rotation/patterns.h"
-#include "kernels/rotation/rotation.h"
 
 enum { X, COSINES, SINES };
 

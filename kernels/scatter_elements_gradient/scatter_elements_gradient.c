@@ -1,8 +1,8 @@
 /* The gradient of ScatterElements for data and updates (see kernels/common/scatter_shares.h). Without a reduction it is
  * the data's alone; the updates' is GatherElements. */
+#include "kernels/scatter_elements_gradient/scatter_elements_gradient.h"
 #include "kernels/common/lines.h"
 #include "kernels/common/scatter_shares.h"
-#include "kernels/scatter_elements_gradient/scatter_elements_gradient.h"
 
 enum { AXIS, REDUCTION };
 
@@ -42,8 +42,8 @@ static ons_status *scatter_elements_gradient_prepare(ons_prepare *p) {
 }
 
 /* Every update is noted, or has its share written (`d_updates` not NULL), or (no reduction) takes the data's. */
-static void walk(const ons_scatter_elements_gradient *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
-                 float *d_updates) {
+static void walk(const ons_scatter_elements_gradient *s, const void *indices, const ons_scatter_shares *shares,
+                 float *d_data, float *d_updates) {
 #pragma omp parallel for schedule(static) if (ons_lines_parallel(&s->map))
     for (int64_t task = 0; task < s->map.tasks; ++task) {
         ons_line_block block;
@@ -123,4 +123,5 @@ ONS_DEFINE_OPERATOR(scatter_elements_gradient, "ScatterElementsGradient", ONS_IN
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(scatter_elements_gradient_reference),
                     ONS_CPU_KERNEL(scatter_elements_gradient_prepare, scatter_elements_gradient_run),
-                    ONS_CUDA_KERNEL(scatter_elements_gradient_prepare, ons_cuda_scatter_elements_gradient), scatter_elements_gradient_cases);
+                    ONS_CUDA_KERNEL(scatter_elements_gradient_prepare, ons_cuda_scatter_elements_gradient),
+                    scatter_elements_gradient_cases);

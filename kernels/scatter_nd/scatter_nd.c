@@ -1,8 +1,8 @@
 /* ScatterND: the data with updates put, or added, at the slices that index tuples name. */
+#include "kernels/scatter_nd/scatter_nd.h"
 #include "kernels/common/lines.h"
 #include "kernels/common/nd_lookup.h"
 #include "kernels/common/scatter.h"
-#include "kernels/scatter_nd/scatter_nd.h"
 
 enum { DATA, INDICES, UPDATES };
 enum { REDUCTION };

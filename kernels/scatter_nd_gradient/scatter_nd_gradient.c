@@ -1,9 +1,9 @@
 /* The gradient of ScatterND for data and updates (see kernels/common/scatter_shares.h). Without a reduction it is the
  * data's alone; the updates' is GatherND. */
+#include "kernels/scatter_nd_gradient/scatter_nd_gradient.h"
 #include "kernels/common/lines.h"
 #include "kernels/common/nd_lookup.h"
 #include "kernels/common/scatter_shares.h"
-#include "kernels/scatter_nd_gradient/scatter_nd_gradient.h"
 
 enum { REDUCTION };
 
@@ -133,4 +133,5 @@ ONS_DEFINE_OPERATOR(scatter_nd_gradient, "ScatterNDGradient", ONS_INTERNAL, ONS_
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(scatter_nd_gradient_reference),
                     ONS_CPU_KERNEL(scatter_nd_gradient_prepare, scatter_nd_gradient_run),
-                    ONS_CUDA_KERNEL(scatter_nd_gradient_prepare, ons_cuda_scatter_nd_gradient), scatter_nd_gradient_cases);
+                    ONS_CUDA_KERNEL(scatter_nd_gradient_prepare, ons_cuda_scatter_nd_gradient),
+                    scatter_nd_gradient_cases);

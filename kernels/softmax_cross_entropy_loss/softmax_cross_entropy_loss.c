@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "graph/passes/fuse.h"
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/model_loss.h"
 #include "kernels/common/rules.h"
 
@@ -245,5 +246,6 @@ ONS_DEFINE_OPERATOR(
     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, softmax_cross_entropy_loss_patterns, NULL),
     ONS_REFERENCE(softmax_cross_entropy_loss_reference),
-    ONS_CPU_KERNEL(ons_model_loss_prepare, softmax_cross_entropy_loss_run), ONS_NO_CUDA_KERNEL("not written yet"),
+    ONS_CPU_KERNEL(ons_model_loss_prepare, softmax_cross_entropy_loss_run),
+    ONS_CUDA_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_softmax_cross_entropy_loss),
     softmax_cross_entropy_loss_cases);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/cuda_rows.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/model_loss.h"
 
@@ -130,4 +131,5 @@ ONS_DEFINE_OPERATOR(softmax_cross_entropy_loss_gradient, "SoftmaxCrossEntropyLos
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(softmax_cross_entropy_loss_gradient_reference),
                     ONS_CPU_KERNEL(ons_model_loss_prepare, softmax_cross_entropy_loss_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), softmax_cross_entropy_loss_gradient_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_softmax_cross_entropy_loss_gradient),
+                    softmax_cross_entropy_loss_gradient_cases);

@@ -24,7 +24,7 @@ static ons_status *make_state(const ons_operands *o, ons_top_k *s) {
         return ons_node_error(o, "k must be one number from 0 to the %lld elements of the axis",
                               (long long)shape->dims[axis]);
     *s = (ons_top_k){ons_shape_span(shape, 0, axis), shape->dims[axis], ons_shape_span(shape, axis + 1, shape->rank),
-                 counts[0], ons_attribute_int(o, LARGEST) != 0};
+                     counts[0], ons_attribute_int(o, LARGEST) != 0};
     return NULL;
 }
 
@@ -201,11 +201,10 @@ static const ons_case top_k_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(top_k, "TopK", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 2),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_INT_ATTRIBUTE("largest", 1),
-                                   ONS_INT_ATTRIBUTE("sorted", 1)),
-                    ONS_INFER(top_k_infer), ONS_COST(top_k_cost),
-                    ONS_GRADIENT_RULE(top_k_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(0, ONS_INPUT_BIT(1)),
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(top_k_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(top_k_reference),
-                    ONS_CPU_KERNEL(top_k_prepare, top_k_run), ONS_CUDA_KERNEL(top_k_prepare_cuda, ons_cuda_top_k), top_k_cases);
+ONS_DEFINE_OPERATOR(
+    top_k, "TopK", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 2),
+    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_INT_ATTRIBUTE("largest", 1), ONS_INT_ATTRIBUTE("sorted", 1)),
+    ONS_INFER(top_k_infer), ONS_COST(top_k_cost), ONS_GRADIENT_RULE(top_k_gradient, ONS_INPUT_BIT(DATA)),
+    ONS_SAVES(0, ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_FORMS(top_k_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(top_k_reference),
+    ONS_CPU_KERNEL(top_k_prepare, top_k_run), ONS_CUDA_KERNEL(top_k_prepare_cuda, ons_cuda_top_k), top_k_cases);

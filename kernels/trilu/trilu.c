@@ -1,7 +1,7 @@
 /* Trilu: the upper or lower triangle of each matrix, zeros elsewhere; input 1 moves the diagonal. */
+#include "kernels/trilu/trilu.h"
 #include "kernels/common/index.h"
 #include "kernels/common/kernel.h"
-#include "kernels/trilu/trilu.h"
 
 enum { UPPER };
 
@@ -30,9 +30,9 @@ static ons_status *trilu_prepare(ons_prepare *p) {
     const ons_shape *shape = &o->outputs[0].shape;
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_trilu), &memory));
-    *(ons_trilu *)memory =
-        (ons_trilu){ons_shape_span(shape, 0, shape->rank - 1), shape->dims[shape->rank - 2], shape->dims[shape->rank - 1],
-                (int64_t)ons_dtype_size(o->outputs[0].dtype), ons_attribute_int(o, UPPER) != 0};
+    *(ons_trilu *)memory = (ons_trilu){ons_shape_span(shape, 0, shape->rank - 1), shape->dims[shape->rank - 2],
+                                       shape->dims[shape->rank - 1], (int64_t)ons_dtype_size(o->outputs[0].dtype),
+                                       ons_attribute_int(o, UPPER) != 0};
     return NULL;
 }
 

@@ -1,0 +1,55 @@
+#include "kernels/common/cuda_batch.h"
+
+#include "kernels/common/cuda_elementwise.h"
+
+enum { PARTS_MAX = 64, PART_ELEMENTS = 4096, BLOCKS_ENOUGH = 512 };
+
+/* Inputs [0, count) are of x's type of elements. */
+static ons_status *require_one_type(const ons_operands *o, const ons_type *x, uint32_t count) {
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, x->dtype));
+    for (uint32_t i = 0; i < count; ++i)
+        if (o->inputs[i].dtype != x->dtype) return ons_node_error(o, "the CUDA kernel wants operands of one type");
+    return NULL;
+}
+
+ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_batch **state) {
+    ONS_TRY(require_one_type(p->operands, x, p->operands->input_count));
+    ons_cuda_batch *s;
+    ONS_NEW(s, p->arena, 1);
+    ons_channels size = ons_channels_of(x);
+    *s = (ons_cuda_batch){
+        .dtype = x->dtype, .batch = size.batch, .channels = size.channels, .positions = size.positions};
+    int64_t count = s->batch * s->positions, parts = count / PART_ELEMENTS;
+    int64_t enough = s->channels > 0 ? BLOCKS_ENOUGH / s->channels + 1 : 1;
+    if (count > UINT32_MAX) return ons_node_error(p->operands, "a channel of %lld elements", (long long)count);
+    parts = parts > enough ? enough : parts;
+    s->parts = parts < 1 ? 1 : parts > PARTS_MAX ? PARTS_MAX : (int)parts;
+    int64_t doubles = 2 * s->parts * s->channels;
+    p->scratch_bytes = (doubles * (int64_t)sizeof(double) + 4 * s->channels * (int64_t)sizeof(float) + 63) / 64 * 64;
+    p->state = *state = s;
+    p->implementation = "cuda:channels";
+    return NULL;
+}
+
+ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
+                                            ons_cuda_batch **state) {
+    ONS_TRY(ons_cuda_batch_prepare(p, &p->operands->inputs[0], state));
+    double n = (double)(*state)->batch * (double)(*state)->positions;
+    (*state)->epsilon = epsilon;
+    (*state)->momentum = momentum;
+    (*state)->correction = unbiased && n > 1 ? n / (n - 1) : 1;
+    (*state)->training = true;
+    return NULL;
+}
+
+/* The inputs after the first three are saved statistics, always float32. */
+ons_status *ons_cuda_group_prepare(ons_prepare *p, const ons_type *x, const ons_group_norm *norm, double epsilon) {
+    ONS_TRY(require_one_type(p->operands, x, 3));
+    ons_cuda_group *s;
+    ONS_NEW(s, p->arena, 1);
+    *s = (ons_cuda_group){x->dtype, *norm, (float)epsilon};
+    p->state = s;
+    p->implementation = "cuda:groups";
+    return NULL;
+}

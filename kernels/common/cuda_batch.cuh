@@ -1,0 +1,152 @@
+/* Batch normalisation on CUDA: two sums for each channel, by parts that are added in their order, then an affine map. Sums are in double
+ * around a value of the channel's own. */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_BATCH_CUH
+#define ONSTAGE_KERNELS_COMMON_CUDA_BATCH_CUH
+
+#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda_rows.cuh"
+extern "C" {
+#include "kernels/common/cuda_batch.h"
+}
+
+namespace ons {
+
+/* Per channel: y = (x - shift) × scale + rest, dx = dy × scale + (x - shift) × factor + rest. */
+struct channel_maps {
+    double *partial;
+    float *shift, *scale, *rest, *factor;
+};
+
+inline channel_maps channel_maps_of(const ons_launch *l, const ons_cuda_batch *s) {
+    double *partial = (double *)l->scratch;
+    float *shift = (float *)(partial + 2 * s->parts * s->channels);
+    return {partial, shift, shift + s->channels, shift + 2 * s->channels, shift + 3 * s->channels};
+}
+
+__device__ inline int64_t channel_element(const ons_cuda_batch &s, int64_t channel, uint32_t i) {
+    uint32_t positions = (uint32_t)s.positions, sample = i / positions;
+    return (sample * s.channels + channel) * s.positions + (i - sample * positions);
+}
+
+/* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with dy: Σ dy and
+ * Σ dy (x - mean). */
+template <class T>
+__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const T *means, double *partial) {
+    uint32_t count = (uint32_t)(s.batch * s.positions);
+    for (int64_t item = blockIdx.x; item < s.channels * s.parts; item += gridDim.x) {
+        int64_t channel = item % s.channels, part = item / s.channels;
+        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
+        float shift = dy != nullptr ? widen(means[channel]) : count > 0 ? widen(x[channel * s.positions]) : 0;
+        double first = 0, second = 0;
+        for (uint32_t i = begin + threadIdx.x; i < end; i += ROW_THREADS) {
+            int64_t at = channel_element(s, channel, i);
+            float distance = widen(x[at]) - shift, slope = dy != nullptr ? widen(dy[at]) : distance;
+            first += slope;
+            second += (double)slope * distance;
+        }
+        first = block_reduce<ROW_THREADS>(first, 0.0, add());
+        second = block_reduce<ROW_THREADS>(second, 0.0, add());
+        if (threadIdx.x == 0) {
+            partial[2 * part * s.channels + channel] = first;
+            partial[(2 * part + 1) * s.channels + channel] = second;
+        }
+    }
+}
+
+__device__ inline double channel_sum(const ons_cuda_batch &s, const double *partial, int which, int64_t channel) {
+    double sum = 0;
+    for (int part = 0; part < s.parts; ++part) sum += partial[(2 * part + which) * s.channels + channel];
+    return sum;
+}
+
+/* Everything by channel; nullptr where nobody reads it. */
+template <class T> struct channel_results {
+    T *mean, *variance; /* the running ones, renewed */
+    T *saved_mean, *saved_inverse;
+};
+
+template <class T> struct finish_training {
+    ons_cuda_batch s;
+    channel_maps maps;
+    const T *x, *scale, *bias, *mean_before, *variance_before;
+    channel_results<T> results;
+    __device__ void operator()(int64_t c) const {
+        double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, maps.partial, 0, c) / n;
+        double mean = (double)widen(x[c * s.positions]) + offset, keep = s.momentum;
+        double variance = fmax(channel_sum(s, maps.partial, 1, c) / n - offset * offset, 0.0);
+        double inverse = 1 / sqrt(variance + s.epsilon);
+        maps.shift[c] = (float)mean;
+        maps.scale[c] = (float)(widen(scale[c]) * inverse);
+        maps.rest[c] = widen(bias[c]);
+        if (results.saved_mean != nullptr) results.saved_mean[c] = narrow<T>((float)mean);
+        if (results.saved_inverse != nullptr) results.saved_inverse[c] = narrow<T>((float)inverse);
+        if (results.mean != nullptr)
+            results.mean[c] = narrow<T>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
+        if (results.variance != nullptr)
+            results.variance[c] = narrow<T>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * s.correction));
+    }
+};
+
+template <class T> struct finish_inference {
+    ons_cuda_batch s;
+    channel_maps maps;
+    const T *scale, *bias, *mean, *variance;
+    __device__ void operator()(int64_t c) const {
+        maps.shift[c] = widen(mean[c]);
+        maps.scale[c] = (float)(widen(scale[c]) / sqrt(widen(variance[c]) + s.epsilon));
+        maps.rest[c] = widen(bias[c]);
+    }
+};
+
+/* COUNT neighbouring elements of one channel. y may be x. */
+template <int COUNT, class T> struct map_channels {
+    ons_cuda_batch s;
+    channel_maps maps;
+    const T *x, *dy; /* dy nullptr: forwards */
+    T *to;
+    __device__ void operator()(int64_t i) const {
+        int64_t c = i * COUNT / s.positions % s.channels;
+        float shift = maps.shift[c], scale = maps.scale[c], rest = maps.rest[c];
+        float factor = dy == nullptr ? 0 : maps.factor[c];
+        pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(x)[i], slopes = {};
+        if (dy != nullptr) slopes = reinterpret_cast<const pack<T, COUNT> *>(dy)[i];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            float distance = widen(values.at[k]) - shift;
+            float result = dy == nullptr ? distance * scale + rest
+                                         : widen(slopes.at[k]) * scale + distance * factor + rest;
+            values.at[k] = narrow<T>(result);
+        }
+        reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
+    }
+};
+
+template <class T>
+void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+    int64_t elements = s->batch * s->channels * s->positions;
+    size_t wide = 4 * sizeof(T);
+    if (to == nullptr) return;
+    if (s->positions % 4 == 0 && is_aligned(x, wide) && is_aligned(to, wide) && (dy == nullptr || is_aligned(dy, wide)))
+        each(l, elements / 4, map_channels<4, T>{*s, maps, x, dy, to});
+    else
+        each(l, elements, map_channels<1, T>{*s, maps, x, dy, to});
+}
+
+template <class T>
+void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const T *means) {
+    launch(l, sum_channels<T>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
+}
+
+template <class T>
+void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const channel_results<T> &results) {
+    const T *const *in = (const T *const *)l->inputs;
+    if (s->batch * s->positions == 0) return; /* an empty batch changes nothing */
+    channel_maps maps = channel_maps_of(l, s);
+    sum_by_channel<T>(l, s, maps, in[0], nullptr, nullptr);
+    each(l, s->channels, finish_training<T>{*s, maps, in[0], in[1], in[2], in[3], in[4], results});
+    apply_channel_maps<T>(l, s, maps, in[0], nullptr, (T *)l->outputs[0]);
+}
+
+} // namespace ons
+
+#endif

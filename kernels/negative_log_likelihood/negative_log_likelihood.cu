@@ -1,0 +1,27 @@
+#include "kernels/common/cuda_class_loss.cuh"
+#include "kernels/common/cuda_each.cuh"
+
+namespace {
+
+struct target_term {
+    ons_class_loss loss;
+    const float *x;
+    const void *targets;
+    double *terms;
+    __device__ void operator()(int64_t i) const {
+        int64_t target = ons::class_at(loss, targets, i);
+        terms[i] = target < 0 ? 0 : -(double)x[ons::row_start(loss.view, i) + target * loss.view.inner];
+    }
+};
+
+} // namespace
+
+extern "C" void ons_cuda_negative_log_likelihood(const ons_launch *launch) {
+    const ons_class_loss *loss = (const ons_class_loss *)launch->state;
+    int64_t rows = loss->view.outer * loss->view.inner;
+    double *terms = (double *)launch->scratch;
+    ons::launch(launch, ons::check_classes, 1, ons::ROW_THREADS, *loss, launch->inputs[1], launch->fault);
+    ons::each(launch, rows, target_term{*loss, (const float *)launch->inputs[0], launch->inputs[1], terms});
+    ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
+                (float *)launch->outputs[0]);
+}

@@ -1,0 +1,28 @@
+#include "kernels/common/cuda_class_loss.cuh"
+#include "kernels/common/cuda_each.cuh"
+
+namespace {
+
+/* Minus the share of a target at its class, 0 elsewhere. */
+struct target_slope {
+    ons_class_loss loss;
+    const void *targets;
+    const float *cotangent;
+    const ons_step *step;
+    float *dx;
+    __device__ void operator()(int64_t i) const {
+        int64_t rest = i / loss.view.inner, outer = rest / loss.view.length;
+        int64_t target = ons::class_at(loss, targets, outer * loss.view.inner + (i - rest * loss.view.inner));
+        bool hit = target == rest - outer * loss.view.length;
+        dx[i] = hit ? -(float)(*cotangent / step->counted_targets) : 0.0f;
+    }
+};
+
+} // namespace
+
+extern "C" void ons_cuda_negative_log_likelihood_gradient(const ons_launch *launch) {
+    const ons_class_loss *loss = (const ons_class_loss *)launch->state;
+    target_slope f = {*loss, launch->inputs[1], (const float *)launch->inputs[2], launch->device_step,
+                      (float *)launch->outputs[0]};
+    ons::each(launch, loss->view.outer * loss->view.length * loss->view.inner, f);
+}
