@@ -1,4 +1,5 @@
 /* AveragePool: the mean over a window; padding counts where count_include_pad says so. */
+#include "kernels/common/cuda_pooling.h"
 #include "kernels/common/pooling.h"
 #include "kernels/common/pooling_lanes.h"
 
@@ -97,6 +98,13 @@ static ons_status *average_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *average_pool_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
+    return ons_cuda_pooling_prepare(p, &pooling, &s);
+}
+
 static const ons_case average_pool_cases[] = {
     {.name = "halves",
      .inputs = {ONS_F32(2, 3, 6, 8)},
@@ -156,4 +164,4 @@ ONS_DEFINE_OPERATOR(average_pool, "AveragePool", ONS_ONNX(1, ONS_NEWEST), ONS_AR
                     ONS_GRADIENT_RULE(average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(average_pool_reference), ONS_CPU_KERNEL(average_pool_prepare, average_pool_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), average_pool_cases);
+                    ONS_CUDA_KERNEL(average_pool_prepare_cuda, ons_cuda_average_pool), average_pool_cases);

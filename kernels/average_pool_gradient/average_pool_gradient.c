@@ -1,6 +1,7 @@
 /* The gradient of AveragePool's input: each row collects its share of the windows that hold it. */
 #include <string.h>
 
+#include "kernels/common/cuda_pooling.h"
 #include "kernels/common/pooling.h"
 
 static ons_status *average_pool_gradient_infer(ons_operands *o) {
@@ -53,6 +54,13 @@ static void average_pool_gradient_run(const ons_launch *launch) {
         ons_pooling_collect_row(plan, i / rows, i % rows / columns, i % columns, launch->inputs[0], launch->outputs[0]);
 }
 
+static ons_status *average_pool_gradient_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    ONS_TRY(ons_pooling_resolve_gradient(p->operands, &p->operands->inputs[0], &pooling));
+    return ons_cuda_pooling_prepare(p, &pooling, &s);
+}
+
 static const ons_case average_pool_gradient_cases[] = {
     {.name = "halves",
      .inputs = {ONS_F32(2, 3, 3, 4)},
@@ -100,4 +108,5 @@ ONS_DEFINE_OPERATOR(average_pool_gradient, "AveragePoolGradient", ONS_INTERNAL, 
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(average_pool_gradient_reference),
                     ONS_CPU_KERNEL(average_pool_gradient_prepare, average_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), average_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(average_pool_gradient_prepare_cuda, ons_cuda_average_pool_gradient),
+                    average_pool_gradient_cases);

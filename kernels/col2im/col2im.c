@@ -1,6 +1,7 @@
 /* Col2Im: blocks that lie as columns (N, C × taps, blocks), added up where they overlap in an image. */
 #include <string.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unfold.h"
 
 static ons_status *col2im_infer(ons_operands *o) {
@@ -70,6 +71,8 @@ static ons_status *col2im_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *col2im_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, col2im_prepare); }
+
 static const ons_case col2im_cases[] = {
     {.name = "blocks",
      .inputs = {ONS_F32(2, 12, 4), ONS_I64(4, 4), ONS_I64(2, 2)},
@@ -116,4 +119,5 @@ ONS_DEFINE_OPERATOR(col2im, "Col2Im", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(3, 3, 
                     ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_infer), ONS_COST(col2im_cost),
                     ONS_GRADIENT_RULE(col2im_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(col2im_reference),
-                    ONS_CPU_KERNEL(col2im_prepare, col2im_run), ONS_NO_CUDA_KERNEL("not written yet"), col2im_cases);
+                    ONS_CPU_KERNEL(col2im_prepare, col2im_run), ONS_CUDA_KERNEL(col2im_prepare_cuda, ons_cuda_col2im),
+                    col2im_cases);

@@ -2,6 +2,7 @@
  * Inputs: the cotangent, then Col2Im's image and block shapes. */
 #include <string.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unfold.h"
 
 static ons_status *col2im_gradient_infer(ons_operands *o) {
@@ -51,6 +52,10 @@ static void col2im_gradient_run(const ons_launch *launch) {
         copy_tap(u, i % u->taps, image + i / u->taps * u->pixels, columns + i * u->positions);
 }
 
+static ons_status *col2im_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, col2im_gradient_prepare);
+}
+
 static const ons_case col2im_gradient_cases[] = {
     {.name = "overlap", .inputs = {ONS_F32(2, 2, 6, 7), ONS_I64(6, 7), ONS_I64(3, 3)}},
     {.name = "pads",
@@ -70,5 +75,5 @@ ONS_DEFINE_OPERATOR(col2im_gradient, "Col2ImGradient", ONS_INTERNAL, ONS_ARITY(3
                     ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_gradient_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(col2im_gradient_reference),
-                    ONS_CPU_KERNEL(col2im_gradient_prepare, col2im_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    col2im_gradient_cases);
+                    ONS_CPU_KERNEL(col2im_gradient_prepare, col2im_gradient_run),
+                    ONS_CUDA_KERNEL(col2im_gradient_prepare_cuda, ons_cuda_col2im_gradient), col2im_gradient_cases);

@@ -1,5 +1,6 @@
 /* Conv: convolution over 1 to 3 spatial dims, with groups, strides, dilations and padding. */
 #include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
 
 static ons_status *resolve(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_FORWARD, .bias = ons_has_input(o, 2)};
@@ -104,6 +105,12 @@ static ons_status *conv_gradient(ons_gradient *g) {
                       ONS_IN(dy, ons_build_integers(g->builder, axes, c.y.shape.rank - 1)), ONS_WITH(ONS_AT_INT(0, 0)));
     }
     return NULL;
+}
+
+static ons_status *conv_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(resolve(p->operands, &c));
+    return ons_cuda_convolution_prepare(p, &c);
 }
 
 static const ons_case conv_cases[] = {
@@ -224,4 +231,5 @@ ONS_DEFINE_OPERATOR(conv, "Conv", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1)
                     ONS_COST(conv_cost), ONS_GRADIENT_RULE(conv_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(conv_choose), ONS_ONE_FORM, ONS_REFERENCE(conv_reference),
-                    ONS_CPU_KERNEL(conv_prepare, conv_run), ONS_NO_CUDA_KERNEL("not written yet"), conv_cases);
+                    ONS_CPU_KERNEL(conv_prepare, conv_run), ONS_CUDA_KERNEL(conv_prepare_cuda, ons_cuda_conv),
+                    conv_cases);

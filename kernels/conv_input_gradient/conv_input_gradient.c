@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
 
 enum { INPUT_SHAPE = ONS_CONVOLUTION_GROUP + 1 };
 
@@ -73,6 +74,12 @@ static void conv_input_gradient_run(const ons_launch *launch) {
         memset(launch->outputs[0], 0, s->bytes);
 }
 
+static ons_status *conv_input_gradient_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(resolve(p->operands, &c));
+    return ons_cuda_convolution_prepare(p, &c);
+}
+
 static const ons_case conv_input_gradient_cases[] = {
     {.name = "bias",
      .inputs = {ONS_F32(2, 5, 7, 6), ONS_F32(5, 3, 3, 3)},
@@ -123,4 +130,5 @@ ONS_DEFINE_OPERATOR(conv_input_gradient, "ConvInputGradient", ONS_INTERNAL, ONS_
                     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_input_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(conv_input_gradient_reference),
                     ONS_CPU_KERNEL(conv_input_gradient_prepare, conv_input_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), conv_input_gradient_cases);
+                    ONS_CUDA_KERNEL(conv_input_gradient_prepare_cuda, ons_cuda_conv_input_gradient),
+                    conv_input_gradient_cases);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
 #include "kernels/common/rules.h"
 
 enum { OUTPUT_PADDING = ONS_CONVOLUTION_GROUP + 1, OUTPUT_SHAPE };
@@ -206,6 +207,12 @@ static ons_status *conv_transpose_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *conv_transpose_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(resolve(p->operands, &c));
+    return ons_cuda_convolution_prepare(p, &c);
+}
+
 static const ons_case conv_transpose_cases[] = {
     {.name = "plain", .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(3, 4, 3, 2)}, .tolerance = 1e-5, .flops = 5760},
     {.name = "bias",
@@ -318,5 +325,5 @@ ONS_DEFINE_OPERATOR(conv_transpose, "ConvTranspose", ONS_ONNX(1, ONS_NEWEST), ON
                     ONS_GRADIENT_RULE(conv_transpose_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(conv_transpose_choose), ONS_ONE_FORM, ONS_REFERENCE(conv_transpose_reference),
-                    ONS_CPU_KERNEL(conv_transpose_prepare, conv_transpose_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    conv_transpose_cases);
+                    ONS_CPU_KERNEL(conv_transpose_prepare, conv_transpose_run),
+                    ONS_CUDA_KERNEL(conv_transpose_prepare_cuda, ons_cuda_conv_transpose), conv_transpose_cases);

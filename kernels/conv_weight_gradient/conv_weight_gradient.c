@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
 
 static ons_status *resolve(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_WEIGHT_GRADIENT, .bias = ons_has_output(o, 1)};
@@ -94,6 +95,12 @@ static void conv_weight_gradient_run(const ons_launch *launch) {
     if (bias != NULL) memset(bias, 0, s->bias_bytes);
 }
 
+static ons_status *conv_weight_gradient_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(resolve(p->operands, &c));
+    return ons_cuda_convolution_prepare(p, &c);
+}
+
 static const ons_case conv_weight_gradient_cases[] = {
     {.name = "bias",
      .inputs = {ONS_F32(2, 3, 7, 6), ONS_F32(2, 5, 7, 6)},
@@ -144,4 +151,5 @@ ONS_DEFINE_OPERATOR(conv_weight_gradient, "ConvWeightGradient", ONS_INTERNAL, ON
                     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(conv_weight_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(conv_weight_gradient_reference),
                     ONS_CPU_KERNEL(conv_weight_gradient_prepare, conv_weight_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), conv_weight_gradient_cases);
+                    ONS_CUDA_KERNEL(conv_weight_gradient_prepare_cuda, ons_cuda_conv_weight_gradient),
+                    conv_weight_gradient_cases);

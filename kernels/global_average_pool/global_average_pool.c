@@ -1,5 +1,6 @@
 /* GlobalAveragePool: the mean over all positions of a channel. */
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 
 enum { BLOCK = 16, RUN = 64 };
 
@@ -108,6 +109,10 @@ static ons_status *global_average_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *global_average_pool_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, global_average_pool_prepare);
+}
+
 static const ons_case global_average_pool_cases[] = {
     {.name = "plane", .inputs = {ONS_F32(2, 5, 7, 3)}, .tolerance = 1e-6, .flops = 210},
     {.name = "one_dim", .inputs = {ONS_F32(2, 5, 9)}, .tolerance = 1e-6, .flops = 90},
@@ -125,4 +130,5 @@ ONS_DEFINE_OPERATOR(global_average_pool, "GlobalAveragePool", ONS_ONNX(1, ONS_NE
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(global_average_pool_reference),
                     ONS_CPU_KERNEL(global_average_pool_prepare, global_average_pool_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), global_average_pool_cases);
+                    ONS_CUDA_KERNEL(global_average_pool_prepare_cuda, ons_cuda_global_average_pool),
+                    global_average_pool_cases);

@@ -1,5 +1,6 @@
 /* The gradient of GlobalAveragePool's input: every position gets an equal share. */
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/window.h"
 
 enum { INPUT_SHAPE };
@@ -67,6 +68,10 @@ static void global_average_pool_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *global_average_pool_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, global_average_pool_gradient_prepare);
+}
+
 static const ons_case global_average_pool_gradient_cases[] = {
     {.name = "plane",
      .inputs = {ONS_F32(2, 5, 1, 1)},
@@ -103,4 +108,5 @@ ONS_DEFINE_OPERATOR(global_average_pool_gradient, "GlobalAveragePoolGradient", O
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_gradient_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(global_average_pool_gradient_reference),
                     ONS_CPU_KERNEL(global_average_pool_gradient_prepare, global_average_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), global_average_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(global_average_pool_gradient_prepare_cuda, ons_cuda_global_average_pool_gradient),
+                    global_average_pool_gradient_cases);

@@ -1,5 +1,7 @@
 /* GlobalLpPool: the p-norm of all positions of a channel. */
+#include "kernels/global_lp_pool/global_lp_pool.h"
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/lp.h"
 
 enum { P };
@@ -33,22 +35,17 @@ static void global_lp_pool_reference(const ons_operands *o, const ons_step *step
     }
 }
 
-typedef struct global_lp_pool_state {
-    ons_channels size;
-    int p;
-} global_lp_pool_state;
-
 static ons_status *global_lp_pool_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(global_lp_pool_state), &memory));
-    global_lp_pool_state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_global_lp_pool), &memory));
+    ons_global_lp_pool *s = memory;
     s->size = ons_channels_of(&p->operands->inputs[0]);
     return ons_lp_order(p->operands, P, ONS_LP_MAX, &s->p);
 }
 
 static void global_lp_pool_run(const ons_launch *launch) {
-    const global_lp_pool_state *s = launch->state;
+    const ons_global_lp_pool *s = launch->state;
     const float *x = launch->inputs[0];
     float *y = launch->outputs[0];
     int64_t planes = s->size.batch * s->size.channels, length = s->size.positions;
@@ -67,6 +64,10 @@ static ons_status *global_lp_pool_gradient(ons_gradient *g) {
                                 ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), ons_gradient_output(g, 0)),
                                 ONS_WITH(ONS_AT_INT(P, ons_attribute_int(g->operands, P))));
     return NULL;
+}
+
+static ons_status *global_lp_pool_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, global_lp_pool_prepare);
 }
 
 static const ons_case global_lp_pool_cases[] = {
@@ -94,5 +95,5 @@ ONS_DEFINE_OPERATOR(global_lp_pool, "GlobalLpPool", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_COST(global_lp_pool_cost), ONS_GRADIENT_RULE(global_lp_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_lp_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(global_lp_pool_reference),
-                    ONS_CPU_KERNEL(global_lp_pool_prepare, global_lp_pool_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    global_lp_pool_cases);
+                    ONS_CPU_KERNEL(global_lp_pool_prepare, global_lp_pool_run),
+                    ONS_CUDA_KERNEL(global_lp_pool_prepare_cuda, ons_cuda_global_lp_pool), global_lp_pool_cases);

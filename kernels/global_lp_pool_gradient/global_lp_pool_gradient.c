@@ -1,7 +1,9 @@
 /* The gradient of GlobalLpPool's input, from the output's gradient, x and the output y:
  *   dx = dy × sign(x) |x|^(p-1) ÷ y^(p-1). */
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/lp.h"
+#include "kernels/global_lp_pool/global_lp_pool.h"
 
 enum { P };
 
@@ -28,22 +30,17 @@ static void global_lp_pool_gradient_reference(const ons_operands *o, const ons_s
         dx[i] = dy[i / c.positions] * ons_lp_slope_exact(x[i], p) * ons_lp_share_exact(y[i / c.positions], p);
 }
 
-typedef struct state {
-    ons_channels size;
-    int p;
-} state;
-
 static ons_status *global_lp_pool_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_global_lp_pool), &memory));
+    ons_global_lp_pool *s = memory;
     s->size = ons_channels_of(&p->operands->inputs[1]);
     return ons_lp_order(p->operands, P, ONS_LP_MAX, &s->p);
 }
 
 static void global_lp_pool_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_global_lp_pool *s = launch->state;
     const float *dy = launch->inputs[0], *x = launch->inputs[1], *y = launch->inputs[2];
     float *dx = launch->outputs[0];
     int64_t planes = s->size.batch * s->size.channels, length = s->size.positions;
@@ -58,6 +55,10 @@ static void global_lp_pool_gradient_run(const ons_launch *launch) {
         else
             for (int64_t k = 0; k < length; ++k) to[k] = share * ons_lp_slope(from[k], p);
     }
+}
+
+static ons_status *global_lp_pool_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, global_lp_pool_gradient_prepare);
 }
 
 static const ons_case global_lp_pool_gradient_cases[] = {
@@ -92,4 +93,5 @@ ONS_DEFINE_OPERATOR(global_lp_pool_gradient, "GlobalLpPoolGradient", ONS_INTERNA
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(global_lp_pool_gradient_reference),
                     ONS_CPU_KERNEL(global_lp_pool_gradient_prepare, global_lp_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), global_lp_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(global_lp_pool_gradient_prepare_cuda, ons_cuda_global_lp_pool_gradient),
+                    global_lp_pool_gradient_cases);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 
 static ons_status *global_max_pool_infer(ons_operands *o) {
     ons_shape shape = o->inputs[0].shape;
@@ -68,6 +69,10 @@ static ons_status *global_max_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *global_max_pool_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, global_max_pool_prepare);
+}
+
 static const ons_case global_max_pool_cases[] = {
     {.name = "plane", .inputs = {ONS_F32(2, 5, 7, 3)}, .flops = 210},
     {.name = "one_dim", .inputs = {ONS_F32(2, 5, 9)}, .flops = 90},
@@ -83,5 +88,5 @@ ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), O
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference),
-                    ONS_CPU_KERNEL(global_max_pool_prepare, global_max_pool_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    global_max_pool_cases);
+                    ONS_CPU_KERNEL(global_max_pool_prepare, global_max_pool_run),
+                    ONS_CUDA_KERNEL(global_max_pool_prepare_cuda, ons_cuda_global_max_pool), global_max_pool_cases);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_elementwise.h"
 
 static ons_status *global_max_pool_gradient_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[1].shape;
@@ -55,6 +56,10 @@ static void global_max_pool_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *global_max_pool_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, global_max_pool_gradient_prepare);
+}
+
 static const ons_case global_max_pool_gradient_cases[] = {
     {.name = "equal",
      .inputs = {ONS_F32(2, 3, 1, 1),
@@ -76,4 +81,5 @@ ONS_DEFINE_OPERATOR(global_max_pool_gradient, "GlobalMaxPoolGradient", ONS_INTER
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(global_max_pool_gradient_reference),
                     ONS_CPU_KERNEL(global_max_pool_gradient_prepare, global_max_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), global_max_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(global_max_pool_gradient_prepare_cuda, ons_cuda_global_max_pool_gradient),
+                    global_max_pool_gradient_cases);

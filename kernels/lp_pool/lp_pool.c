@@ -1,4 +1,5 @@
 /* LpPool: the p-norm of a window, (Σ |x|^p)^(1/p); padding adds nothing. */
+#include "kernels/common/cuda_pooling.h"
 #include "kernels/common/lp.h"
 #include "kernels/common/pooling.h"
 #include "kernels/common/pooling_lanes.h"
@@ -139,6 +140,16 @@ static ons_status *lp_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *lp_pool_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    int order;
+    ONS_TRY(resolve(p->operands, &pooling, &order));
+    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
+    s->p = order;
+    return NULL;
+}
+
 static const ons_case lp_pool_cases[] = {
     {.name = "halves",
      .inputs = {ONS_F32(2, 3, 6, 8)},
@@ -206,4 +217,4 @@ ONS_DEFINE_OPERATOR(lp_pool, "LpPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_FORMS(ons_lp_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(lp_pool_reference), ONS_CPU_KERNEL(lp_pool_prepare, lp_pool_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), lp_pool_cases);
+                    ONS_CUDA_KERNEL(lp_pool_prepare_cuda, ons_cuda_lp_pool), lp_pool_cases);

@@ -2,6 +2,7 @@
  *   dx = sign(x) |x|^(p-1) × Σ dy ÷ y^(p-1) over the windows that hold it. */
 #include <string.h>
 
+#include "kernels/common/cuda_pooling.h"
 #include "kernels/common/lp.h"
 #include "kernels/common/pooling.h"
 
@@ -89,6 +90,16 @@ static void lp_pool_gradient_run(const ons_launch *launch) {
     }
 }
 
+static ons_status *lp_pool_gradient_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    int order;
+    ONS_TRY(resolve(p->operands, &pooling, &order));
+    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
+    s->p = order;
+    return NULL;
+}
+
 static const ons_case lp_pool_gradient_cases[] = {
     {.name = "halves",
      .inputs = {ONS_F32(2, 3, 3, 4), ONS_F32(2, 3, 6, 8), ONS_F32_IN(0.5, 2, 2, 3, 3, 4)},
@@ -125,4 +136,4 @@ ONS_DEFINE_OPERATOR(lp_pool_gradient, "LpPoolGradient", ONS_INTERNAL, ONS_ARITY(
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(lp_pool_gradient_reference),
                     ONS_CPU_KERNEL(lp_pool_gradient_prepare, lp_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), lp_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(lp_pool_gradient_prepare_cuda, ons_cuda_lp_pool_gradient), lp_pool_gradient_cases);

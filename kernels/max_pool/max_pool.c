@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/cuda_pooling.h"
 #include "kernels/common/pooling.h"
 #include "kernels/common/pooling_lanes.h"
 
@@ -200,6 +201,15 @@ static ons_status *max_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *max_pool_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
+    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
+    s->column_major = ons_attribute_int(p->operands, ONS_POOLING_STORAGE_ORDER) != 0;
+    return NULL;
+}
+
 static const ons_case max_pool_cases[] = {
     {.name = "halves",
      .inputs = {ONS_F32(2, 3, 6, 8)},
@@ -277,4 +287,4 @@ ONS_DEFINE_OPERATOR(max_pool, "MaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1
                     ONS_GRADIENT_RULE(max_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, 1u << POSITIONS),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(max_pool_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(max_pool_reference), ONS_CPU_KERNEL(max_pool_prepare, max_pool_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), max_pool_cases);
+                    ONS_CUDA_KERNEL(max_pool_prepare_cuda, ons_cuda_max_pool), max_pool_cases);

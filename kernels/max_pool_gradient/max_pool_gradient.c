@@ -2,6 +2,7 @@
  * Each row of the input collects from the windows that hold it, so that threads never write to the same place. */
 #include <string.h>
 
+#include "kernels/common/cuda_pooling.h"
 #include "kernels/common/pooling.h"
 #include "kernels/common/pooling_lanes.h"
 
@@ -111,6 +112,13 @@ static void max_pool_gradient_run(const ons_launch *launch) {
                  launch->outputs[0]);
 }
 
+static ons_status *max_pool_gradient_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    ONS_TRY(ons_pooling_resolve_gradient(p->operands, &p->operands->inputs[0], &pooling));
+    return ons_cuda_pooling_prepare(p, &pooling, &s);
+}
+
 static const ons_case max_pool_gradient_cases[] = {
     {.name = "halves",
      .inputs = {ONS_F32(2, 3, 3, 4), ONS_RANDOM(ONS_UINT8, 0, 3, 2, 3, 3, 4)},
@@ -155,4 +163,5 @@ ONS_DEFINE_OPERATOR(max_pool_gradient, "MaxPoolGradient", ONS_INTERNAL, ONS_ARIT
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(max_pool_gradient_reference),
                     ONS_CPU_KERNEL(max_pool_gradient_prepare, max_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), max_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(max_pool_gradient_prepare_cuda, ons_cuda_max_pool_gradient),
+                    max_pool_gradient_cases);

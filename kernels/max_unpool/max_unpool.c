@@ -2,7 +2,9 @@
  * window's sizes make; a larger output_shape adds zeros at the ends of its dims. */
 #include <string.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
+#include "kernels/max_unpool/max_unpool.h"
 
 enum { KERNEL_SHAPE, PADS, STRIDES };
 enum { DIM_MAX = 1 << 30 };
@@ -76,8 +78,6 @@ static int64_t place_of(const ons_shape *made, const ons_shape *whole, int64_t i
     return place;
 }
 
-static const char outside[] = "an index lies outside of the output";
-
 static void max_unpool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
     ons_shape made = {0}, whole = {0};
@@ -90,21 +90,15 @@ static void max_unpool_reference(const ons_operands *o, const ons_step *step, co
         if (indices[i] >= 0 && indices[i] < room)
             y[place_of(&made, &whole, indices[i])] = x[i];
         else
-            ons_reference_fault(step, outside, i, indices[i]);
+            ons_reference_fault(step, ONS_MAX_UNPOOL_PROBLEM, i, indices[i]);
 }
-
-typedef struct max_unpool_state {
-    ons_shape made, whole;
-    int64_t values, room, elements, planes;
-    bool grows;
-} max_unpool_state;
 
 static ons_status *max_unpool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(max_unpool_state), &memory));
-    max_unpool_state *s = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_max_unpool), &memory));
+    ons_max_unpool *s = memory;
     ONS_TRY(find_shapes(o, &s->made, &s->whole));
     s->values = ons_elements(&o->inputs[0]);
     s->room = ons_shape_elements(&s->made);
@@ -115,8 +109,8 @@ static ons_status *max_unpool_prepare(ons_prepare *p) {
 }
 
 /* Values [first, end) whose indices lie in [low, high); returns how many do not. */
-static int64_t place_values(const max_unpool_state *s, const float *x, const int64_t *indices, int64_t first,
-                            int64_t end, int64_t low, int64_t high, float *y) {
+static int64_t place_values(const ons_max_unpool *s, const float *x, const int64_t *indices, int64_t first, int64_t end,
+                            int64_t low, int64_t high, float *y) {
     int64_t foreign = 0;
     for (int64_t i = first; i < end; ++i) {
         if (indices[i] < low || indices[i] >= high)
@@ -129,7 +123,7 @@ static int64_t place_values(const max_unpool_state *s, const float *x, const int
 
 /* MaxPool's indices stay in their planes, which threads can share out; others are put down again one by one. */
 static void max_unpool_run(const ons_launch *launch) {
-    const max_unpool_state *s = launch->state;
+    const ons_max_unpool *s = launch->state;
     const float *x = launch->inputs[0];
     const int64_t *indices = launch->inputs[1];
     float *y = launch->outputs[0];
@@ -148,7 +142,8 @@ static void max_unpool_run(const ons_launch *launch) {
     memset(y, 0, (size_t)s->elements * sizeof *y);
     place_values(s, x, indices, 0, s->values, 0, s->room, y);
     for (int64_t i = 0; i < s->values && launch->fault != NULL && launch->fault->problem == NULL; ++i)
-        if (indices[i] < 0 || indices[i] >= s->room) *launch->fault = (ons_fault){outside, i, indices[i]};
+        if (indices[i] < 0 || indices[i] >= s->room)
+            *launch->fault = (ons_fault){ONS_MAX_UNPOOL_PROBLEM, i, indices[i]};
 }
 
 /* The gradient of a value is that of its place. */
@@ -168,6 +163,13 @@ static ons_status *max_unpool_gradient(ons_gradient *g) {
     ons_value_id flat = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_RESHAPE),
                                   ONS_IN(dy, ons_build_integers(b, &all, 1)), ONS_DEFAULTS);
     g->gradients[0] = ons_build(b, &ons_op_gather, ONS_IN(flat, ons_gradient_input(g, 1)), ONS_DEFAULTS);
+    return NULL;
+}
+
+/* Scratch: which value each element of the result takes, as its number from 1. */
+static ons_status *max_unpool_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_prepare_like_cpu(p, max_unpool_prepare));
+    p->scratch_bytes = (((const ons_max_unpool *)p->state)->elements * (int64_t)sizeof(uint64_t) + 63) / 64 * 64;
     return NULL;
 }
 
@@ -232,4 +234,4 @@ ONS_DEFINE_OPERATOR(max_unpool, "MaxUnpool", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(
                     ONS_GRADIENT_RULE(max_unpool_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(max_unpool_reference), ONS_CPU_KERNEL(max_unpool_prepare, max_unpool_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), max_unpool_cases);
+                    ONS_CUDA_KERNEL(max_unpool_prepare_cuda, ons_cuda_max_unpool), max_unpool_cases);

@@ -84,6 +84,13 @@ template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
 }
 template <class T> T __shfl_sync(unsigned, T value, int lane) { return emulated_shuffle(value, (unsigned)lane); }
 
+/* One thread runs at a time. */
+inline unsigned long long atomicMax(unsigned long long *at, unsigned long long value) {
+    unsigned long long before = *at;
+    if (value > before) *at = value;
+    return before;
+}
+
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 
 #endif

@@ -1,0 +1,29 @@
+#include "kernels/common/cuda_pooling.cuh"
+
+namespace {
+
+template <class T> struct shares_of_averages {
+    ons_cuda_pooling s;
+    const T *dy;
+    T *dx;
+    __device__ void operator()(int64_t i) const {
+        int64_t plane = i / s.inputs;
+        const T *from = dy + plane * s.outputs;
+        float sum = 0;
+        ons::for_windows(s.window, i - plane * s.inputs, [&](int64_t, int64_t output) {
+            sum += ons::widen(from[output]) / (float)ons::average_divisor(s.window, s.include_pad, output);
+        });
+        dx[i] = ons::narrow<T>(sum);
+    }
+};
+
+template <class T> void run_average_pool_gradient(const ons_launch *l, const ons_cuda_pooling *s) {
+    ons::each(l, s->planes * s->inputs, shares_of_averages<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
+}
+
+} // namespace
+
+extern "C" void ons_cuda_average_pool_gradient(const ons_launch *launch) {
+    const ons_cuda_pooling *s = (const ons_cuda_pooling *)launch->state;
+    ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_average_pool_gradient, launch, s);
+}

@@ -1,0 +1,66 @@
+#include "kernels/common/cuda_convolution.h"
+
+#include "kernels/common/convolution.h"
+#include "kernels/common/cuda_elementwise.h"
+
+enum { TILE = 64, BLOCKS_ENOUGH = 512, PARTS_MAX = 64, PART_DEPTH = 512 };
+
+static bool fits(int64_t value, int *to) {
+    *to = (int)value;
+    return value >= 0 && value <= INT32_MAX;
+}
+
+static bool set_sizes(const ons_convolution *c, ons_cuda_convolution *s) {
+    const ons_window *w = &c->window;
+    int64_t batch = c->x.shape.dims[0], outputs = c->groups > 0 ? c->w.shape.dims[0] / c->groups : 0;
+    int64_t channels = c->w.shape.dims[1], taps = ons_window_taps(w), inputs = ons_window_inputs(w),
+            positions = ons_window_outputs(w);
+    bool good = fits(batch, &s->batch) && fits(c->groups, &s->groups) && fits(outputs, &s->outputs) &&
+                fits(channels, &s->channels) && fits(inputs, &s->inputs) && fits(positions, &s->positions) &&
+                fits(taps, &s->taps);
+    int unused;
+    for (int i = 0; i < ONS_WINDOW_DIMS; ++i)
+        good = good && fits(w->input[i], &s->input[i]) && fits(w->output[i], &s->output[i]) &&
+               fits(w->kernel[i], &s->kernel[i]) && fits(w->stride[i], &s->stride[i]) &&
+               fits(w->dilation[i], &s->dilation[i]) && w->begin[i] > -INT32_MAX && w->begin[i] < INT32_MAX / 4 &&
+               fits(w->kernel[i] * w->dilation[i] + w->output[i] * w->stride[i], &unused);
+    for (int i = 0; i < ONS_WINDOW_DIMS; ++i) s->begin[i] = (int)w->begin[i];
+    if (!good) return false;
+    switch (c->kind) {
+    case ONS_CONVOLUTION_FORWARD:
+        return fits(outputs, &s->rows) && fits(batch * positions, &s->columns) && fits(channels * taps, &s->depth);
+    case ONS_CONVOLUTION_INPUT_GRADIENT:
+        return fits(channels, &s->rows) && fits(batch * inputs, &s->columns) && fits(outputs * taps, &s->depth);
+    default: return fits(outputs, &s->rows) && fits(channels * taps, &s->columns) && fits(batch * positions, &s->depth);
+    }
+}
+
+/* Few tiles, as a weight gradient has: the depth is cut. */
+static void set_parts(ons_prepare *p, ons_cuda_convolution *s) {
+    int64_t tiles = (int64_t)s->groups * ((s->rows + TILE - 1) / TILE) * ((s->columns + TILE - 1) / TILE);
+    int64_t parts = tiles > 0 && tiles < BLOCKS_ENOUGH ? BLOCKS_ENOUGH / tiles : 1, most = s->depth / PART_DEPTH;
+    parts = parts > most ? most : parts;
+    s->parts = parts < 1 ? 1 : parts > PARTS_MAX ? PARTS_MAX : (int)parts;
+    int64_t floats = s->parts > 1 ? (int64_t)s->parts * s->groups * s->rows * s->columns : 0;
+    p->scratch_bytes = (floats * (int64_t)sizeof(float) + 63) / 64 * 64;
+}
+
+ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *c) {
+    const ons_operands *o = p->operands;
+    ons_cuda_convolution *s;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, c->x.dtype));
+    ONS_NEW(s, p->arena, 1);
+    s->dtype = c->x.dtype;
+    s->kind = (int)c->kind;
+    s->bias = c->bias;
+    if (!set_sizes(c, s)) return ons_node_error(o, "the convolution is too large for the CUDA kernel");
+    set_parts(p, s);
+    if (p->scratch_bytes > p->scratch_limit) {
+        s->parts = 1;
+        p->scratch_bytes = 0;
+    }
+    p->state = s;
+    p->implementation = "cuda:implicit product";
+    return NULL;
+}

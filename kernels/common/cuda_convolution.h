@@ -1,0 +1,33 @@
+/* Convolutions on CUDA by kernels of our own: what they were prepared with. */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_CONVOLUTION_H
+#define ONSTAGE_KERNELS_COMMON_CUDA_CONVOLUTION_H
+
+#include "kernels/common/kernel.h"
+
+enum { ONS_CUDA_CONVOLUTION_DIMS = 3 };
+
+/* x (batch, groups × channels, input…), w (groups × outputs, channels, kernel…), y (batch, groups × outputs, output…).
+ * Seen as one product for each group:
+ *
+ *     forwards           y  = w  · columns of x     outputs  × (batch · positions of y),     over channels · taps
+ *     input gradient     dx = wᵀ · columns of dy    channels × (batch · positions of x),     over outputs · taps
+ *     weight gradient    dw = dy · columnsᵀ of x    outputs  × (channels · taps),            over batch · positions of
+ * y
+ */
+typedef struct ons_cuda_convolution {
+    ons_dtype dtype;
+    int kind; /* ons_convolution_kind */
+    int batch, groups, channels, outputs;
+    int input[ONS_CUDA_CONVOLUTION_DIMS], output[ONS_CUDA_CONVOLUTION_DIMS], kernel[ONS_CUDA_CONVOLUTION_DIMS],
+        stride[ONS_CUDA_CONVOLUTION_DIMS], dilation[ONS_CUDA_CONVOLUTION_DIMS], begin[ONS_CUDA_CONVOLUTION_DIMS];
+    int inputs, positions, taps; /* products over all dims: of x, of y, of the kernel */
+    int rows, columns, depth;    /* of a group's product */
+    int parts;                   /* into which the depth is cut; scratch holds a float for each result and part */
+    bool bias;                   /* forwards: added; of a weight gradient: asked for */
+} ons_cuda_convolution;
+
+struct ons_convolution;
+/* The state is an ons_cuda_convolution. */
+ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const struct ons_convolution *c);
+
+#endif

@@ -1,0 +1,15 @@
+#include "kernels/common/cuda_convolution.cuh"
+
+namespace {
+
+template <class T> void run_conv_transpose(const ons_launch *l, const ons_cuda_convolution *s) {
+    const T *const *in = (const T *const *)l->inputs;
+    ons::run_convolution(l, ons::input_product<T>{*s, in[0], in[1], s->bias ? in[2] : nullptr, (T *)l->outputs[0]});
+}
+
+} // namespace
+
+extern "C" void ons_cuda_conv_transpose(const ons_launch *launch) {
+    const ons_cuda_convolution *s = (const ons_cuda_convolution *)launch->state;
+    ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_conv_transpose, launch, s);
+}

@@ -1,0 +1,27 @@
+#include "kernels/common/cuda_rows.cuh"
+extern "C" {
+#include "kernels/common/channels.h"
+}
+
+namespace {
+
+/* A plane is a row. */
+template <class Group, class T> __global__ void plane_means(ons_axis_view view, const T *x, T *y) {
+    for (int64_t row = Group::first(); row < view.outer; row += Group::stride()) {
+        int64_t first = row * view.length;
+        float sum = 0;
+        for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) sum += ons::widen(x[first + k]);
+        sum = Group::reduce(sum, 0.0f, ons::add());
+        if (Group::lane() == 0) y[row] = ons::narrow<T>(sum / (float)view.length);
+    }
+}
+
+template <class T> void run_global_average_pool(const ons_launch *l, const ons_channels *s) {
+    ons_axis_view view = {s->batch * s->channels, s->positions, 1};
+    ONS_CUDA_LAUNCH_ROWS(l, view, view.outer, plane_means, T, view, (const T *)l->inputs[0],
+                         (T *)l->outputs[0]);
+}
+
+} // namespace
+
+extern "C" void ons_cuda_global_average_pool(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_average_pool, launch); }
