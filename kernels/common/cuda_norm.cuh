@@ -37,6 +37,15 @@ template <class T> void run_norm(const ons_launch *l, bool centered, const T *bi
                          (const T *)l->inputs[1], bias, (T *)l->outputs[0], means, inverses);
 }
 
+inline void run_rms_norm(const ons_launch *l) {
+    float *inverses = (float *)l->outputs[1];
+    switch (((const ons_cuda_norm *)l->state)->dtype) {
+    case ONS_FLOAT16: run_norm<__half>(l, false, nullptr, nullptr, inverses); break;
+    case ONS_BFLOAT16: run_norm<__nv_bfloat16>(l, false, nullptr, nullptr, inverses); break;
+    default: run_norm<float>(l, false, nullptr, nullptr, inverses); break;
+    }
+}
+
 /* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. */
 template <class Group, class T>
 __global__ void norm_input_gradient(ons_layer_norm norm, const T *dy, const T *x, const T *scale, const float *means,

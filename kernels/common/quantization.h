@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/host_device.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/kernel.h"
 
@@ -18,7 +19,7 @@ typedef struct ons_scales {
 } ons_scales;
 
 /* Of which scale element `i` is. */
-static inline int64_t ons_scale_of(const ons_scales *s, int64_t i) {
+ONS_HOST_DEVICE static inline int64_t ons_scale_of(const ons_scales *s, int64_t i) {
     if (s->count == 1) return 0;
     int64_t at = i / s->inner % s->length;
     return s->blocked ? (i / s->inner / s->length * s->blocks + at / s->block) * s->inner + i % s->inner : at;
@@ -36,7 +37,7 @@ ons_status *ons_scales_resolve(const ons_operands *o, const ons_type *x, uint32_
 bool ons_quantized_range(ons_dtype dtype, double *low, double *high);
 
 /* In float, as other engines have it: the quotient is rounded twice. */
-static inline float ons_quantize(float x, float scale, float zero, float low, float high) {
+ONS_HOST_DEVICE static inline float ons_quantize(float x, float scale, float zero, float low, float high) {
     float q = rintf(x / scale) + zero;
     return q < low ? low : q > high ? high : q; /* NaN stays; callers turn it into a number */
 }

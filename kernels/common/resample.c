@@ -5,6 +5,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/small_types.h"
+#include "kernels/common/cuda_separable.h"
 
 /* ---- attributes and inputs */
 
@@ -263,7 +264,8 @@ static ons_status *make_map(const ons_resampling *r, const ons_resample_axis *ax
     return NULL;
 }
 
-ons_status *ons_resampling_maps(const ons_resampling *r, ons_arena *arena, ons_axis_map maps[static ONS_RANK_MAX]) {
+ons_status *ons_resampling_maps(const ons_resampling *r, ons_arena *arena,
+                                ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]) {
     for (uint32_t i = 0; i < r->input.rank; ++i) ONS_TRY(make_map(r, &r->axes[i], arena, &maps[i]));
     return NULL;
 }
@@ -375,6 +377,22 @@ void ons_resize_reference(const ons_operands *o, const ons_step *step, const voi
         resize_integers(o, &r, maps, inputs[0], outputs[0]);
     ons_status_free(status);
     ons_arena_free(arena);
+}
+
+ons_status *ons_cuda_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed) {
+    ons_axis_map maps[ONS_RANK_MAX];
+    ONS_TRY(ons_resampling_maps(r, p->arena, maps));
+    for (uint32_t i = 0; transposed && i < r->input.rank; ++i) {
+        ons_axis_map map = maps[i];
+        ONS_TRY(ons_axis_map_transpose(p->arena, &map, &maps[i]));
+    }
+    return ons_cuda_separable_prepare(p, r->input.rank, maps, transposed ? 0 : r->fill);
+}
+
+ons_status *ons_cuda_resize_prepare(ons_prepare *p) {
+    ons_resampling r;
+    ONS_TRY(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
+    return ons_cuda_resampling_prepare(p, &r, false);
 }
 
 ons_status *ons_resize_prepare(ons_prepare *p) {

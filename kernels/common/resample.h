@@ -74,7 +74,8 @@ ons_status *ons_resampling_of(const ons_operands *o, const ons_shape *input, ons
 ons_status *ons_resampling_of_gradient(const ons_operands *o, ons_resampling *resampling);
 
 /* The map of every axis. */
-ons_status *ons_resampling_maps(const ons_resampling *r, ons_arena *arena, ons_axis_map maps[static ONS_RANK_MAX]);
+ons_status *ons_resampling_maps(const ons_resampling *r, ons_arena *arena,
+                                ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]);
 
 /* Multiplications and additions, axis by axis. */
 ons_cost ons_resampling_cost(const ons_operands *o, const ons_resampling *r);
@@ -82,12 +83,14 @@ ons_cost ons_resampling_cost(const ons_operands *o, const ons_resampling *r);
 /* Plans the maps, transposed for a gradient, in the layout of the first input. */
 ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed);
 void ons_resampling_run(const ons_launch *launch);
+ons_status *ons_cuda_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed);
 
 /* ---- what Resize and Upsample share beyond that */
 ons_status *ons_resize_infer(ons_operands *o);
 ons_cost ons_resize_cost(const ons_operands *o);
 void ons_resize_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs);
 ons_status *ons_resize_prepare(ons_prepare *p);
+ons_status *ons_cuda_resize_prepare(ons_prepare *p);
 ons_status *ons_resize_gradient(ons_gradient *g);
 
 /* For cases: a known float32 vector. */

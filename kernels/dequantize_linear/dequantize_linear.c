@@ -1,5 +1,6 @@
 /* DequantizeLinear: (x - zero point) × scale. Behind a QuantizeLinear the two become FakeQuantize when the graph is
  * bound, whatever else reads the integers. */
+#include "kernels/dequantize_linear/dequantize_linear.h"
 #include "graph/small_types.h"
 #include "kernels/common/expand.h"
 #include "kernels/common/quantization.h"
@@ -50,29 +51,33 @@ static void dequantize_linear_reference(const ons_operands *o, const ons_step *s
     }
 }
 
-typedef struct dequantize_state {
-    ons_scales scales;
-    ons_dtype dtype;
-    bool has_zero;
-} dequantize_state;
-
-static ons_status *dequantize_linear_prepare(ons_prepare *p) {
+static ons_status *make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ons_dtype dtype = o->inputs[X].dtype;
     if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
     if (o->inputs[SCALE].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[SCALE].dtype);
-    if (dtype != ONS_INT8 && dtype != ONS_UINT8 && dtype != ONS_INT32) return ons_refuse_dtype(o, dtype);
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(dequantize_state), &memory));
-    dequantize_state *state = memory;
-    state->dtype = dtype;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_dequantize_linear), &memory));
+    ons_dequantize_linear *state = memory;
+    state->dtype = o->inputs[X].dtype;
     state->has_zero = ons_has_input(o, ZERO);
     return find_scales(o, &state->scales);
 }
 
+static ons_status *dequantize_linear_prepare(ons_prepare *p) {
+    ons_dtype dtype = p->operands->inputs[X].dtype;
+    if (dtype != ONS_INT8 && dtype != ONS_UINT8 && dtype != ONS_INT32) return ons_refuse_dtype(p->operands, dtype);
+    return make_state(p);
+}
+
+static ons_status *dequantize_linear_prepare_cuda(ons_prepare *p) {
+    ons_dtype dtype = p->operands->inputs[X].dtype;
+    bool words = dtype == ONS_INT16 || dtype == ONS_UINT16;
+    return words ? make_state(p) : dequantize_linear_prepare(p);
+}
+
 #define DEQUANTIZE(NAME, TYPE)                                                                                         \
     static void NAME(const ons_launch *launch) {                                                                       \
-        const dequantize_state *state = launch->state;                                                                 \
+        const ons_dequantize_linear *state = launch->state;                                                            \
         const ons_scales *s = &state->scales;                                                                          \
         const TYPE *x = launch->inputs[X], *zeros = state->has_zero ? launch->inputs[ZERO] : NULL;                     \
         const float *scales = launch->inputs[SCALE];                                                                   \
@@ -89,7 +94,7 @@ DEQUANTIZE(run_uint8, uint8_t)
 DEQUANTIZE(run_int32, int32_t)
 
 static void dequantize_linear_run(const ons_launch *launch) {
-    switch (((const dequantize_state *)launch->state)->dtype) {
+    switch (((const ons_dequantize_linear *)launch->state)->dtype) {
     case ONS_INT8: run_int8(launch); return;
     case ONS_UINT8: run_uint8(launch); return;
     default: run_int32(launch); return;
@@ -219,14 +224,13 @@ static const ons_case dequantize_linear_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
-                                   ONS_INT_ATTRIBUTE("output_dtype", 0)),
-                    ONS_INFER(dequantize_linear_infer), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_ON_REQUEST(dequantize_linear_gradient, ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE),
-                                            ONS_INPUT_BIT(SCALE)),
-                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(ZERO), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode),
-                    ONS_REFERENCE(dequantize_linear_reference),
-                    ONS_CPU_KERNEL(dequantize_linear_prepare, dequantize_linear_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), dequantize_linear_cases);
+ONS_DEFINE_OPERATOR(
+    dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
+    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
+                   ONS_INT_ATTRIBUTE("output_dtype", 0)),
+    ONS_INFER(dequantize_linear_infer), ONS_COST(ons_cost_elementwise),
+    ONS_GRADIENT_ON_REQUEST(dequantize_linear_gradient, ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE), ONS_INPUT_BIT(SCALE)),
+    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(ZERO), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode), ONS_REFERENCE(dequantize_linear_reference),
+    ONS_CPU_KERNEL(dequantize_linear_prepare, dequantize_linear_run),
+    ONS_CUDA_KERNEL(dequantize_linear_prepare_cuda, ons_cuda_dequantize_linear), dequantize_linear_cases);

@@ -1,5 +1,7 @@
 /* FakeQuantize: what is left of a float that goes through an integer and back. See kernels/common/fake_quantize.h. */
 #include "kernels/common/fake_quantize.h"
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/fake_quantize/fake_quantize.h"
 
 enum { X, FROM_SCALE, TO_SCALE, FROM_ZERO, TO_ZERO };
 
@@ -34,16 +36,11 @@ static void fake_quantize_reference(const ons_operands *o, const ons_step *step,
     }
 }
 
-typedef struct fake_quantize_state {
-    ons_fake fake;
-    bool has_from, has_to;
-} fake_quantize_state;
-
 static ons_status *fake_quantize_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(fake_quantize_state), &memory));
-    fake_quantize_state *state = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_fake_quantize), &memory));
+    ons_fake_quantize *state = memory;
     state->has_from = ons_has_input(p->operands, FROM_ZERO);
     state->has_to = ons_has_input(p->operands, TO_ZERO);
     return ons_fake_resolve(p->operands, X, &state->fake);
@@ -59,7 +56,7 @@ static void run_span(const float *x, float *y, int64_t begin, int64_t end, const
 
 static void fake_quantize_run(const ons_launch *launch) {
     enum { SPAN = 4096 };
-    const fake_quantize_state *state = launch->state;
+    const ons_fake_quantize *state = launch->state;
     const ons_fake *fake = &state->fake;
     const ons_scales *s = &fake->scales;
     const float *x = launch->inputs[X], *from = launch->inputs[FROM_SCALE], *to = launch->inputs[TO_SCALE];
@@ -89,6 +86,10 @@ static ons_status *fake_quantize_gradient(ons_gradient *g) {
                         o->attributes, 3, wanted, results);
     for (uint32_t i = 0; i < 3; ++i) g->gradients[i] = results[i];
     return NULL;
+}
+
+static ons_status *fake_quantize_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, fake_quantize_prepare);
 }
 
 static const ons_case fake_quantize_cases[] = {
@@ -145,4 +146,4 @@ ONS_DEFINE_OPERATOR(fake_quantize, "FakeQuantize", ONS_INTERNAL, ONS_ARITY(3, 5,
                               0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(fake_quantize_reference), ONS_CPU_KERNEL(fake_quantize_prepare, fake_quantize_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), fake_quantize_cases);
+                    ONS_CUDA_KERNEL(fake_quantize_prepare_cuda, ons_cuda_fake_quantize), fake_quantize_cases);

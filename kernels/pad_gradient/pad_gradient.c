@@ -1,6 +1,7 @@
 /* The gradient of Pad in the modes that continue the tensor: an element collects the cotangents of all places that show
  * it. Inputs: the cotangent, then Pad's pads and axes at their places; onstage_shape is what was padded. */
 #include "kernels/common/channels.h"
+#include "kernels/common/cuda_separable.h"
 #include "kernels/common/padding.h"
 #include "kernels/common/separable.h"
 
@@ -68,6 +69,16 @@ static void pad_gradient_run(const ons_launch *launch) {
     ons_separable_run(launch->state, launch->inputs[0], launch->outputs[0], launch->scratch);
 }
 
+static ons_status *pad_gradient_prepare_cuda(ons_prepare *p) {
+    ons_padding padding;
+    ons_axis_map maps[ONS_RANK_MAX], transposed[ONS_RANK_MAX];
+    ONS_TRY(padding_of(p->operands, &padding));
+    ONS_TRY(ons_padding_maps(&padding, p->arena, maps));
+    for (uint32_t i = 0; i < padding.input.rank; ++i)
+        ONS_TRY(ons_axis_map_transpose(p->arena, &maps[i], &transposed[i]));
+    return ons_cuda_separable_prepare(p, padding.input.rank, transposed, 0);
+}
+
 #define MODE_AND_SHAPE(MODE, ...) .settings = {ONS_SET_STRING("mode", MODE), ONS_SET_INTS("onstage_shape", __VA_ARGS__)}
 
 static const ons_case pad_gradient_cases[] = {
@@ -119,5 +130,5 @@ ONS_DEFINE_OPERATOR(pad_gradient, "PadGradient", ONS_INTERNAL, ONS_ARITY(2, 4, 1
                     ONS_INFER(pad_gradient_infer), ONS_COST(pad_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM, ONS_REFERENCE(pad_gradient_reference),
-                    ONS_CPU_KERNEL(pad_gradient_prepare, pad_gradient_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    pad_gradient_cases);
+                    ONS_CPU_KERNEL(pad_gradient_prepare, pad_gradient_run),
+                    ONS_CUDA_KERNEL(pad_gradient_prepare_cuda, ons_cuda_pad_gradient), pad_gradient_cases);

@@ -1,5 +1,6 @@
 /* QuantizeLinear: clip(round(x / scale) + zero point). No gradient comes through the integers; together with the
  * DequantizeLinear behind it, it becomes FakeQuantize, which has one. */
+#include "kernels/quantize_linear/quantize_linear.h"
 #include "graph/small_types.h"
 #include "kernels/common/quantization.h"
 #include "kernels/common/unary.h"
@@ -55,12 +56,6 @@ static void quantize_linear_reference(const ons_operands *o, const ons_step *ste
     }
 }
 
-typedef struct quantize_state {
-    ons_scales scales;
-    bool has_zero, is_signed;
-    float low, high;
-} quantize_state;
-
 static ons_status *quantize_linear_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_dtype dtype = o->outputs[0].dtype;
@@ -69,17 +64,17 @@ static ons_status *quantize_linear_prepare(ons_prepare *p) {
     if (o->inputs[SCALE].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[SCALE].dtype);
     if (dtype != ONS_INT8 && dtype != ONS_UINT8) return ons_refuse_dtype(o, dtype);
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(quantize_state), &memory));
-    quantize_state *state = memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_quantize_linear), &memory));
+    ons_quantize_linear *state = memory;
     ons_quantized_range(dtype, &low, &high);
-    *state = (quantize_state){
+    *state = (ons_quantize_linear){
         .has_zero = ons_has_input(o, ZERO), .is_signed = dtype == ONS_INT8, .low = (float)low, .high = (float)high};
     return find_scales(o, &state->scales);
 }
 
 /* Bytes of either sign: the low byte of the number is the same. */
 static void quantize_linear_run(const ons_launch *launch) {
-    const quantize_state *state = launch->state;
+    const ons_quantize_linear *state = launch->state;
     const ons_scales *s = &state->scales;
     const float *x = launch->inputs[X], *scales = launch->inputs[SCALE];
     const void *zeros = state->has_zero ? launch->inputs[ZERO] : NULL;
@@ -179,5 +174,5 @@ ONS_DEFINE_OPERATOR(quantize_linear, "QuantizeLinear", ONS_ONNX(10, ONS_NEWEST),
                                             ONS_INPUT_BIT(SCALE)),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(quantize_linear_reference),
-                    ONS_CPU_KERNEL(quantize_linear_prepare, quantize_linear_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    quantize_linear_cases);
+                    ONS_CPU_KERNEL(quantize_linear_prepare, quantize_linear_run),
+                    ONS_CUDA_KERNEL(quantize_linear_prepare, ons_cuda_quantize_linear), quantize_linear_cases);

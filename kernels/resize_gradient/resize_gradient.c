@@ -36,8 +36,14 @@ static ons_status *resize_gradient_prepare(ons_prepare *p) {
 }
 
 #define OF_SHAPE(...) ONS_SET_INTS("onstage_shape", __VA_ARGS__)
-#define LINEAR        ONS_SET_STRING("mode", "linear")
-#define CUBIC         ONS_SET_STRING("mode", "cubic")
+static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
+    ons_resampling r;
+    ONS_TRY(ons_resampling_of_gradient(p->operands, &r));
+    return ons_cuda_resampling_prepare(p, &r, true);
+}
+
+#define LINEAR ONS_SET_STRING("mode", "linear")
+#define CUBIC  ONS_SET_STRING("mode", "cubic")
 
 static const ons_case resize_gradient_cases[] = {
     {.name = "nearest",
@@ -87,5 +93,5 @@ ONS_DEFINE_OPERATOR(resize_gradient, "ResizeGradient", ONS_INTERNAL, ONS_ARITY(1
                     ONS_COST(resize_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM,
                     ONS_REFERENCE(resize_gradient_reference),
-                    ONS_CPU_KERNEL(resize_gradient_prepare, ons_resampling_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    resize_gradient_cases);
+                    ONS_CPU_KERNEL(resize_gradient_prepare, ons_resampling_run),
+                    ONS_CUDA_KERNEL(resize_gradient_prepare_cuda, ons_cuda_resize_gradient), resize_gradient_cases);

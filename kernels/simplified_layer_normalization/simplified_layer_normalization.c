@@ -28,4 +28,5 @@ ONS_DEFINE_OPERATOR(simplified_layer_normalization, "SimplifiedLayerNormalizatio
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(ons_rms_norm_reference), ONS_CPU_KERNEL(ons_rms_norm_prepare, ons_rms_norm_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), simplified_layer_normalization_cases);
+                    ONS_CUDA_KERNEL(ons_rms_norm_cuda_prepare, ons_cuda_simplified_layer_normalization),
+                    simplified_layer_normalization_cases);

@@ -59,8 +59,8 @@ inline cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaSt
 }
 
 enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
-    memmove(to, from, bytes);
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+    emulation::submit(stream, [=] { memmove(to, from, bytes); });
     return 0;
 }
 

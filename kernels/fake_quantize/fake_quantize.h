@@ -1,0 +1,12 @@
+/* FakeQuantize's kernels: what they were prepared with. */
+#ifndef ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_H
+#define ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_H
+
+#include "kernels/common/fake_quantize.h"
+
+typedef struct ons_fake_quantize {
+    ons_fake fake;
+    bool has_from, has_to;
+} ons_fake_quantize;
+
+#endif
