@@ -5,6 +5,9 @@
  *   planner_speed plans     the same of the whole planner: all orders of the nodes, the choice by the step
  *   planner_speed refusals  the same where nothing fits, by far or nearly
  *   planner_speed series    nodes, stages, seconds of each strategy: columns for gnuplot
+ *
+ * A second argument names the memory strategy, a third one a workload (of table, plans, refusals) and a fourth one the
+ * number of its stages, for profilers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "planner/pipeline_simulation.h"
 #include "planner/planner.h"
 #include "tests/planner/transformer_work.h"
 
@@ -21,6 +25,16 @@ typedef struct size {
     uint32_t stages;
     double share; /* of what weights leave of an even split that there is memory for */
 } size;
+
+/* What the command asks for. */
+typedef struct request {
+    const char *memory, *workload; /* NULL: all */
+    uint32_t stages;               /* 0: any */
+} request;
+
+static bool is_wanted(const request *r, const size *s) {
+    return (r->workload == NULL || strcmp(r->workload, s->name) == 0) && (r->stages == 0 || r->stages == s->stages);
+}
 
 typedef struct timing {
     double seconds;
@@ -122,7 +136,7 @@ static ons_status *plan(const size *s, ons_pipeline_kind kind, const char *memor
     return status;
 }
 
-static ons_status *print_table(const char *memory) {
+static ons_status *print_table(const request *r) {
     const size sizes[] = {
         {"BERT, 340 M", transformer_work_bert(32), 4, 0.6},
         {"BERT, 340 M", transformer_work_bert(32), 8, 0.6},
@@ -136,7 +150,7 @@ static ons_status *print_table(const char *memory) {
            "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
         for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
-            ONS_TRY(plan(&sizes[i], kind, memory, false));
+            if (is_wanted(r, &sizes[i])) ONS_TRY(plan(&sizes[i], kind, r->memory, false));
     return NULL;
 }
 
@@ -154,8 +168,27 @@ static ons_status *print_series(const char *memory) {
 
 /* ------------------------------------------------------------------------------------------------ the whole planner */
 
-static ons_status *plan_all(const ons_planning_problem *p, ons_planned *planned, double *seconds) {
+static ons_status *simulate(const ons_planned *planned, double *step) {
+    ons_pipeline_forecast forecast;
+    ons_pipeline_setup setup = {.problem = &planned->problem,
+                                .first = planned->partition.first,
+                                .solutions = planned->solutions,
+                                .times_alone = true};
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_pipeline_simulate(&setup, scratch, &forecast);
+    if (status == NULL) {
+        *step = forecast.iteration_seconds;
+        ons_simulation_free(forecast.simulation);
+    }
+    ons_arena_free(scratch);
+    return status;
+}
+
+/* `step`: seconds, as simulated; 0 where nothing fits. */
+static ons_status *plan_all(const ons_planning_problem *p, ons_planned *planned, double *seconds, double *step) {
     *seconds = 1e9;
+    *step = 0;
     double began = now();
     for (int run = 0; run < 5 && (run == 0 || now() - began < 1); ++run) {
         ons_arena *arena = ons_arena_new();
@@ -163,6 +196,7 @@ static ons_status *plan_all(const ons_planning_problem *p, ons_planned *planned,
         double start = now();
         ons_status *status = ons_planner_search(p, ons_partition_strategy_find("auto"), arena, planned);
         if (now() - start < *seconds) *seconds = now() - start;
+        if (status == NULL && run == 0 && planned->partition.feasible) status = simulate(planned, step);
         ons_arena_free(arena);
         ONS_TRY(status);
     }
@@ -171,25 +205,25 @@ static ons_status *plan_all(const ons_planning_problem *p, ons_planned *planned,
 
 static ons_status *print_plan(const size *s, const ons_planning_problem *p) {
     ons_planned planned;
-    double seconds;
-    ONS_TRY(plan_all(p, &planned, &seconds));
-    printf("| %s | %u | %u | %s | %.1f |\n", s->name, p->work->node_count, s->stages,
-           ons_pipeline_name(p->pipeline.kind), seconds * 1e3);
+    double seconds, step;
+    ONS_TRY(plan_all(p, &planned, &seconds, &step));
+    printf("| %s | %u | %u | %s | %.1f | %.2f | %.2f |\n", s->name, p->work->node_count, s->stages,
+           ons_pipeline_name(p->pipeline.kind), seconds * 1e3, planned.partition.bottleneck_seconds * 1e3, step * 1e3);
     return NULL;
 }
 
 /* The least capacity that auto knows of, and times to refuse 2 % and 50 % less. */
 static ons_status *print_refusal(const size *s, ons_planning_problem *p) {
     ons_planned planned;
-    double seconds, nearly, by_far;
+    double seconds, nearly, by_far, step;
     p->capacity_bytes = 1;
-    ONS_TRY(plan_all(p, &planned, &seconds));
+    ONS_TRY(plan_all(p, &planned, &seconds, &step));
     int64_t least = planned.partition.least_bytes;
     p->capacity_bytes = least - least / 50;
-    ONS_TRY(plan_all(p, &planned, &nearly));
+    ONS_TRY(plan_all(p, &planned, &nearly, &step));
     bool fits = planned.partition.feasible;
     p->capacity_bytes = least / 2;
-    ONS_TRY(plan_all(p, &planned, &by_far));
+    ONS_TRY(plan_all(p, &planned, &by_far, &step));
     printf("| %s | %u | %u | %s | %.1f | %.1f%s | %.1f |\n", s->name, p->work->node_count, s->stages,
            ons_pipeline_name(p->pipeline.kind), (double)least / (1 << 20), nearly * 1e3, fits ? " (fits)" : "",
            by_far * 1e3);
@@ -216,7 +250,7 @@ static ons_status *with_problem(const size *s, ons_pipeline_kind kind, const cha
     return status;
 }
 
-static ons_status *print_whole(const char *memory, bool refusal) {
+static ons_status *print_whole(const request *r, bool refusal) {
     const size sizes[] = {
         {"2 layers", {2, 256, 4, 128, 8, 1000}, 4, 0.6},       {"6 layers", {6, 512, 8, 256, 8, 30522}, 4, 0.6},
         {"BERT, 340 M", transformer_work_bert(32), 4, 0.6},    {"BERT, 340 M", transformer_work_bert(32), 8, 0.6},
@@ -224,24 +258,27 @@ static ons_status *print_whole(const char *memory, bool refusal) {
     };
     printf(refusal ? "| workload | nodes | stages | schedule | least MiB | refusing 2 %% less, ms | refusing half, ms "
                      "|\n|---|---|---|---|---|---|---|\n"
-                   : "| workload | nodes | stages | schedule | ms |\n|---|---|---|---|---|\n");
+                   : "| workload | nodes | stages | schedule | planned in ms | slowest stage ms | step ms |\n"
+                     "|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
         for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
-            ONS_TRY(with_problem(&sizes[i], kind, memory, refusal));
+            if (is_wanted(r, &sizes[i])) ONS_TRY(with_problem(&sizes[i], kind, r->memory, refusal));
     return NULL;
 }
 
 int main(int argument_count, char **arguments) {
-    const char *memory = argument_count > 2 ? arguments[2] : "capuchin";
+    request r = {.memory = argument_count > 2 ? arguments[2] : "capuchin",
+                 .workload = argument_count > 3 ? arguments[3] : NULL,
+                 .stages = argument_count > 4 ? (uint32_t)atoi(arguments[4]) : 0};
     bool table = argument_count > 1 && strcmp(arguments[1], "table") == 0;
     bool series = argument_count > 1 && strcmp(arguments[1], "series") == 0;
     bool plans = argument_count > 1 && strcmp(arguments[1], "plans") == 0;
     bool refusals = argument_count > 1 && strcmp(arguments[1], "refusals") == 0;
     if (!table && !series && !plans && !refusals) {
-        fprintf(stderr, "usage: planner_speed table|plans|refusals|series [MEMORY STRATEGY]\n");
+        fprintf(stderr, "usage: planner_speed table|plans|refusals|series [MEMORY STRATEGY [WORKLOAD [STAGES]]]\n");
         return 2;
     }
-    ons_status *status = table ? print_table(memory) : series ? print_series(memory) : print_whole(memory, refusals);
+    ons_status *status = table ? print_table(&r) : series ? print_series(r.memory) : print_whole(&r, refusals);
     if (status == NULL) return 0;
     fprintf(stderr, "planner_speed: %s\n", ons_status_get_message(status));
     ons_status_free(status);

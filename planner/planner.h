@@ -25,8 +25,9 @@ typedef struct ons_planned {
  * failure of the search: see partition.feasible.
  *
  * The strategy's own choice is the split, and of the orders the one, with the fastest slowest stage. "auto" goes by the
- * problem's objective: for a synchronous step, splits that may be fast (planner/step_search.h) are simulated, and the
- * fastest is taken; of equal ones that with the fastest slowest stage. */
+ * problem's objective: splits that may be fast (planner/step_search.h) and those of the baselines are simulated, and
+ * the fastest step is taken, asynchronous as many micro-batches of the steady state; of equal ones that with the
+ * fastest slowest stage. */
 ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                ons_arena *arena, ons_planned *planned);
 

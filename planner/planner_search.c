@@ -4,8 +4,10 @@
 #include <time.h>
 
 #include "planner/order.h"
+#include "planner/partition/baselines.h"
 #include "planner/pipeline_simulation.h"
 #include "planner/planner.h"
+#include "planner/step_estimate.h"
 #include "planner/step_search.h"
 
 /* The packed order is searched for up to here: inception_v3, with 326 nodes in wide blocks, takes 0.1 s. Larger graphs
@@ -21,6 +23,8 @@ enum {
 /* Moving cuts with the simulator as the judge ends after so many tasks simulated, in all, or nodes of stages optimised.
  */
 enum { MOST_TASKS = 30000, SIMULATION_OVERHEAD = 100, POLISH_NODES = 2000 };
+/* Splits are compared until so many tasks were simulated: of many stages without end a simulation takes long. */
+enum { MOST_TASKS_COMPARED = 400000 };
 
 static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
 
@@ -55,46 +59,25 @@ static double now(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- stages */
 
-/* The decisions that the search only counted the cost of. */
-static ons_status *solve_stage(const ons_planned *planned, uint32_t stage, ons_memory_workspace *workspace,
-                               ons_arena *arena, ons_stage_solution *solution) {
-    const ons_planning_problem *p = &planned->problem;
-    ons_stage_problem problem = {
-        .work = p->work,
-        .first = planned->partition.first[stage],
-        .end = planned->partition.first[stage + 1],
-        .load = ons_pipeline_load(&p->pipeline, stage),
-        .capacity_bytes = p->capacity_bytes,
-        .host_bandwidth = p->host_bandwidth,
-        .host_latency = p->host_latency,
-    };
-    ONS_TRY(p->memory->solve(&problem, workspace, arena, solution));
-    ONS_CHECK(solution->feasible, ONS_DEFECT, "stage %u does not fit after all", stage);
+/* With the decisions that the search knows the cost of; in the judge's memory. */
+static ons_status *take_solutions(ons_planned *planned, ons_judge *judge, ons_arena *arena) {
+    const uint32_t *first = planned->partition.first;
+    ONS_NEW(planned->solutions, arena, planned->partition.stages);
+    for (uint32_t i = 0; i < planned->partition.stages; ++i)
+        ONS_TRY(ons_judge_solution(judge, first[i], first[i + 1], i, &planned->solutions[i]));
     return NULL;
 }
 
-/* A stage of `known`, which has the same nodes in the same order, may be this one too. */
-static bool take_known(const ons_planned *planned, uint32_t stage, const ons_planned *known) {
-    if (known->problem.work != planned->problem.work) return false;
-    if (known->partition.first[stage] != planned->partition.first[stage] ||
-        known->partition.first[stage + 1] != planned->partition.first[stage + 1])
-        return false;
-    planned->solutions[stage] = known->solutions[stage];
-    return true;
-}
-
-static ons_status *solve_stages(ons_planned *planned, const simulated *known, uint32_t known_count, ons_arena *arena) {
-    ons_memory_workspace *workspace;
-    ONS_NEW(planned->solutions, arena, planned->partition.stages);
-    ONS_TRY(ons_memory_workspace_new(planned->problem.work, &workspace));
-    ons_status *status = NULL;
-    for (uint32_t i = 0; status == NULL && i < planned->partition.stages; ++i) {
-        bool found = false;
-        for (uint32_t k = 0; k < known_count && !found; ++k) found = take_known(planned, i, &known[k].planned);
-        if (!found) status = solve_stage(planned, i, workspace, arena, &planned->solutions[i]);
+/* Before the judges go. */
+static ons_status *copy_decisions(ons_planned *planned, ons_arena *arena) {
+    for (uint32_t i = 0; planned->solutions != NULL && i < planned->partition.stages; ++i) {
+        ons_stage_solution *solution = &planned->solutions[i];
+        const ons_tensor_decision *from = solution->decisions;
+        if (from == NULL) continue;
+        ONS_NEW(solution->decisions, arena, solution->decision_count);
+        if (solution->decision_count > 0) memcpy(solution->decisions, from, solution->decision_count * sizeof *from);
     }
-    ons_memory_workspace_free(workspace);
-    return status;
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------ bottleneck */
@@ -152,7 +135,7 @@ static ons_status *try_split(const planner_search *s, const ordered *o, uint32_t
     x->planned.partition.first = first;
     ONS_TRY(ons_partition_judge(o->judge, &x->planned.partition));
     if (!x->planned.partition.feasible) return NULL;
-    ONS_TRY(solve_stages(&x->planned, c->items, c->count, s->arena));
+    ONS_TRY(take_solutions(&x->planned, o->judge, s->arena));
     return simulate(x, &c->tasks);
 }
 
@@ -225,12 +208,75 @@ static ons_status *polish(const planner_search *s, choice *c) {
     return NULL;
 }
 
+/* No step of the split is faster: devices compute all the time but for filling and draining, and nothing is sent. */
+static ons_status *least_step(const ons_planning_problem *p, const uint32_t *first, ons_arena *arena, double *seconds) {
+    ons_step_stage *stages;
+    ONS_NEW(stages, arena, p->pipeline.stages);
+    for (uint32_t i = 0; i < p->pipeline.stages; ++i)
+        stages[i] = (ons_step_stage){
+            .forward = ons_work_forward_seconds(p->work, first[i], first[i + 1]),
+            .backward = ons_work_backward_seconds(p->work, first[i], first[i + 1]),
+            .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
+        };
+    *seconds = ons_step_bound(&p->pipeline, stages);
+    return NULL;
+}
+
+/* Its own decisions in a baseline's split: capuchin's make every stage as fast, but not always the step. */
+static ons_status *try_memory(const planner_search *s, const ordered *o, uint32_t *first,
+                              const ons_memory_strategy *memory, choice *c) {
+    ordered own = *o;
+    simulated x;
+    own.planned.problem.memory = memory;
+    ONS_TRY(ons_judge_new(&own.planned.problem, &own.judge));
+    ons_status *status = try_split(s, &own, first, c, &x);
+    if (status == NULL && isfinite(x.step_seconds) && is_faster(&x, &c->items[0])) {
+        x.order = o;
+        x.planned.problem.memory = o->planned.problem.memory;
+        status = copy_decisions(&x.planned, s->arena);
+        if (status == NULL) c->items[0] = x;
+    }
+    ons_judge_free(own.judge);
+    return status;
+}
+
+static ons_status *try_baseline(const planner_search *s, uint32_t *first, choice *c) {
+    static const char *const memories[] = {"vpipe-layers", "recompute-layers", "recompute-stage"};
+    const ordered *o = &s->orders[0];
+    simulated x;
+    ONS_TRY(try_split(s, o, first, c, &x));
+    if (isfinite(x.step_seconds) && is_faster(&x, &c->items[0])) c->items[0] = x;
+    bool optimised = false;
+    for (uint32_t i = 0; i < s->stages && x.planned.solutions != NULL; ++i)
+        optimised |= x.planned.solutions[i].decision_count > 0;
+    bool any_kind = o->planned.problem.memory->by_tensor && optimised;
+    for (size_t i = 0; any_kind && i < sizeof memories / sizeof *memories; ++i)
+        ONS_TRY(try_memory(s, o, first, ons_memory_strategy_find(memories[i]), c));
+    return NULL;
+}
+
+/* What a baseline finds is not to be faster. Few need to be simulated. */
+static ons_status *try_baselines(const planner_search *s, choice *c) {
+    const ordered *o = &s->orders[0];
+    const ons_planning_problem *p = &o->planned.problem;
+    ons_baseline_splits splits;
+    double even = ons_work_seconds(p->work, 0, p->work->node_count) / s->stages * p->pipeline.micro_batches;
+    if (c->items[0].step_seconds <= even * (1 + EQUAL)) return NULL;
+    ONS_TRY(ons_baselines_split(o->judge, s->arena, &splits));
+    for (uint32_t i = 0; i < splits.count; ++i) {
+        double least;
+        ONS_TRY(least_step(p, splits.first[i], s->arena, &least));
+        if (least < c->items[0].step_seconds) ONS_TRY(try_baseline(s, splits.first[i], c));
+    }
+    return NULL;
+}
+
 /* The step that the simulator finds fastest. */
 static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, ons_planned *planned) {
     choice c = {0};
     const ordered *o;
     ONS_TRY(add_choice(s, slowest_stage, slowest_stage->planned.partition.first, &c));
-    for (uint32_t i = 0; c.count < SIMULATED; ++i) {
+    for (uint32_t i = 0; c.count < SIMULATED && c.tasks < MOST_TASKS_COMPARED; ++i) {
         ons_step_split refined;
         const ons_step_split *split = next_split(s, &o);
         if (split == NULL) break;
@@ -247,6 +293,7 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
             c.items[0] = c.items[i];
             c.items[i] = swap;
         }
+    ONS_TRY(try_baselines(s, &c));
     ONS_TRY(polish(s, &c));
     *planned = c.items[0].planned;
     planned->rival = rival;
@@ -255,14 +302,30 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
 
 /* ---------------------------------------------------------------------------------------------------------- orders */
 
+/* Large graphs are mostly chains of small nodes, of which another order makes little; it must be faster by this. Small
+ * ones are searched as if theirs were the only order: splits that are not faster may send less. */
+static const double GAIN = 1e-3;
+
+static double rival_seconds(const planner_search *s) {
+    double seconds = INFINITY;
+    if (s->orders[0].planned.problem.work->node_count <= PACKED_MOST_NODES) return INFINITY;
+    for (uint32_t i = 0; i + 1 < s->count; ++i) {
+        const ons_partition *p = &s->orders[i].planned.partition;
+        if (p->feasible) seconds = fmin(seconds, p->bottleneck_seconds);
+    }
+    return seconds * (1 - GAIN);
+}
+
 static ons_status *search_one(planner_search *s, ordered *o) {
     ons_planned *planned = &o->planned;
     planned->partition = (ons_partition){.stages = planned->problem.pipeline.stages};
     ONS_NEW(planned->partition.first, s->arena, (size_t)planned->partition.stages + 1);
     ONS_TRY(ons_judge_new(&planned->problem, &o->judge));
+    ons_judge_set_rival(o->judge, rival_seconds(s));
     ONS_TRY(s->strategy->search(o->judge, s->arena, &planned->partition));
-    if (!s->by_step || !planned->partition.feasible) return NULL;
-    return ons_step_gather(o->judge, &planned->partition, s->arena, &o->splits);
+    bool feasible = planned->partition.feasible;
+    if (!s->by_step || (!feasible && isinf(ons_judge_rival(o->judge)))) return NULL;
+    return ons_step_gather(o->judge, feasible ? &planned->partition : NULL, s->arena, &o->splits);
 }
 
 static bool is_known_order(const planner_search *s, const uint32_t *order, uint32_t nodes) {
@@ -303,7 +366,7 @@ static ons_status *choose(planner_search *s, ons_planned *planned) {
         if (is_better(&s->orders[i].planned, &best->planned)) best = &s->orders[i];
     *planned = best->planned;
     if (!planned->partition.feasible) return NULL;
-    return s->by_step ? choose_step(s, best, planned) : solve_stages(planned, NULL, 0, s->arena);
+    return s->by_step ? choose_step(s, best, planned) : take_solutions(planned, best->judge, s->arena);
 }
 
 static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
@@ -311,9 +374,10 @@ static ons_status *search(const ons_planning_problem *problem, const ons_partiti
     double start = now();
     planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
     s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
-                !ons_pipeline_is_asynchronous(&problem->pipeline) && problem->pipeline.stages > 1;
+                problem->pipeline.stages > 1;
     ons_status *status = search_orders(&s, problem, several);
     if (status == NULL) status = choose(&s, planned);
+    if (status == NULL) status = copy_decisions(planned, arena);
     for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);
     if (status == NULL) planned->planning_seconds = now() - start;
     return status;

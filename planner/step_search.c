@@ -59,7 +59,8 @@ static ons_status *step_seconds(seeker *s, const uint32_t *first, double limit, 
         ons_verdict v;
         if (fits_as_is(s, first, i)) continue;
         if (ons_judge_optimised_nodes(s->judge) > s->most_nodes) return NULL;
-        ONS_TRY(ons_judge_stage(s->judge, first[i], first[i + 1], i, &v));
+        double most = ons_step_most(p, s->times, i, limit);
+        ONS_TRY(ons_judge_stage_below(s->judge, first[i], first[i + 1], i, most, &v));
         if (!v.feasible) return NULL;
         s->times[i].backward = v.seconds - s->times[i].forward;
         if (ons_step_bound(p, s->times) >= limit) return NULL;
@@ -234,7 +235,7 @@ ons_status *ons_step_gather(ons_judge *judge, const ons_partition *start, ons_ar
     seeker s;
     *splits = (ons_step_splits){0};
     ONS_TRY(open_seeker(judge, arena, &s));
-    ONS_TRY(gather(&s, start->first, splits));
+    if (start != NULL) ONS_TRY(gather(&s, start->first, splits));
     return gather_baselines(&s, arena, splits);
 }
 

@@ -1,6 +1,7 @@
-/* Splits of one order of the nodes with which a synchronous step may be fast. The slowest stage alone does not tell:
+/* Splits of one order of the nodes with which a step may be fast. The slowest stage alone does not tell:
  * with few micro-batches a step also consists of filling and draining the pipeline, in GPipe forward and backward parts
- * have a slowest stage each, and the first stage's update ends last.
+ * have a slowest stage each, and the first stage's update ends last; without end, a stage waits for micro-batches that
+ * are on their way, as many as are in flight.
  */
 #ifndef ONSTAGE_PLANNER_STEP_SEARCH_H
 #define ONSTAGE_PLANNER_STEP_SEARCH_H
@@ -20,8 +21,7 @@ typedef struct ons_step_splits {
     uint32_t count;
 } ons_step_splits;
 
-/* `start`, a feasible split, and those of the baselines that may be nearly as fast. The judge's pipeline must be
- * synchronous. In `arena`. */
+/* `start`, a feasible split or NULL, and those of the baselines that may be nearly as fast. In `arena`. */
 ons_status *ons_step_gather(ons_judge *judge, const ons_partition *start, ons_arena *arena, ons_step_splits *splits);
 
 /* Where moving the cuts of a gathered split leads. Within a budget of stages optimised and of estimates, not of time:

@@ -47,6 +47,7 @@ typedef struct path {
     uint32_t hidden_batch;                  /* and of hidden swaps: it grows as long as they are */
     uint32_t hidden, next_hidden, failures; /* candidates by FreeTime, and how far the first phase is */
     uint32_t reached;                       /* ONS_NO_NODE: nothing fits yet */
+    bool slow;                              /* it was left where it became slower than the best, or the limit */
 } path;
 
 static void append(ons_search *s, path *p, ons_move move) {
@@ -166,7 +167,8 @@ static bool step_through(ons_search *s, path *p, uint32_t from) {
         append(s, p, w->moves[p->depth]);
         ons_stage_walk(w, s->current, s->rule->prefetch, &walk);
         ons_search_note(s, s->current, &walk, s->rule->prefetch);
-        if (s->found && walk.seconds > s->best_seconds) return true;
+        p->slow = walk.seconds > s->best_seconds;
+        if (p->slow) return true;
         if (p->reached == ONS_NO_NODE && walk.total <= w->problem->capacity_bytes) p->reached = p->depth;
         if (p->reached != ONS_NO_NODE && p->depth >= p->reached + AFTER) return true;
     }
@@ -186,8 +188,7 @@ static void lay_path(ons_search *s, path *p) {
         uint32_t depth = p->depth;
         if (!extend(s, p)) return;
         bool fits = s->now.total <= w->problem->capacity_bytes;
-        if (fits || p->reached != ONS_NO_NODE || (s->found && s->now.seconds > s->best_seconds))
-            done = step_through(s, p, depth);
+        if (fits || p->reached != ONS_NO_NODE || s->now.seconds > s->best_seconds) done = step_through(s, p, depth);
     }
 }
 
@@ -198,11 +199,21 @@ typedef struct level {
     double floor;   /* seconds of the level before: a faster neighbour does not count */
 } level;
 
+/* Any solution was asked for, and there is one. */
+static bool is_answered(const ons_search *s) { return s->found && s->w->problem->any_solution; }
+
 static int64_t try_trial(ons_search *s, const level *l) {
     ons_walk walk;
+    if (is_answered(s)) return s->now.total;
     ons_stage_walk(s->w, s->trial, s->rule->prefetch, &walk);
     if (walk.seconds >= l->floor) ons_search_note(s, s->trial, &walk, s->rule->prefetch);
     return walk.total;
+}
+
+/* No decision about the tensor frees more than it takes in all micro-batches. */
+static bool may_fit_without(const ons_search *s, int64_t bytes) {
+    uint32_t in_flight = s->w->problem->load.in_flight;
+    return s->now.total - bytes * (in_flight > 1 ? in_flight : 1) <= s->w->problem->capacity_bytes;
 }
 
 /* `trial` with each of the options on top. */
@@ -238,6 +249,18 @@ static void try_without(ons_search *s, const level *l, uint32_t count) {
     }
 }
 
+/* Whether neighbours of the level may fit: where a path is left before it fits, most of them are too large by far. */
+static bool is_near(const ons_search *s) {
+    const ons_memory_workspace *w = s->w;
+    int64_t largest = 0;
+    if (w->candidate_count <= FEW) return true;
+    for (uint32_t i = 0; i < w->candidate_count; ++i) {
+        uint32_t t = w->candidates[i];
+        if (s->current[t] == ONS_KEEP && w->tensors[t].bytes > largest) largest = w->tensors[t].bytes;
+    }
+    return may_fit_without(s, largest);
+}
+
 /* `current`, settled, holds the level. */
 static void try_neighbours(ons_search *s, const level *l) {
     ons_memory_workspace *w = s->w;
@@ -256,13 +279,15 @@ static void try_neighbours(ons_search *s, const level *l) {
     try_without(s, l, changed);
 }
 
-static void follow(ons_search *s, const ons_search_rule *rule) {
+/* True: the path was left as it became too slow. */
+static bool follow(ons_search *s, const ons_search_rule *rule) {
     ons_memory_workspace *w = s->w;
     path p;
     double floor = 0;
     s->rule = rule;
     lay_path(s, &p);
-    if (w->problem->any_solution || (!s->found && w->candidate_count > FEW)) return;
+    bool neighbours = s->found || p.slow || w->candidate_count <= FEW;
+    if (!neighbours || (w->problem->any_solution && (s->found || w->problem->limit_seconds == 0))) return p.slow;
     uint32_t reached = p.reached == ONS_NO_NODE ? p.depth : p.reached, end = p.depth;
     uint32_t from = reached > BEFORE ? reached - BEFORE : 0;
     take_back(s, &p, from > 0 ? from - 1 : 0);
@@ -272,11 +297,11 @@ static void follow(ons_search *s, const ons_search_rule *rule) {
         append(s, &p, w->moves[p.depth]);
     }
     for (;;) {
-        if (s->found && floor >= s->best_seconds) return;
+        if (floor > s->best_seconds || (s->found && floor == s->best_seconds) || is_answered(s)) return p.slow;
         ons_search_settle(s);
-        try_neighbours(s, &(level){p.depth, floor});
+        if (!p.slow || is_near(s)) try_neighbours(s, &(level){p.depth, floor});
         floor = s->now.seconds;
-        if (p.depth == end) return;
+        if (p.depth == end) return p.slow;
         append(s, &p, w->moves[p.depth]);
     }
 }
@@ -316,30 +341,32 @@ static void try_ends(ons_search *s) {
 
 /* Nothing better is to be found, or wanted. */
 static bool is_enough(const ons_search *s) {
-    return s->found && (s->w->problem->any_solution || s->best_seconds <= s->start_seconds);
+    return is_answered(s) || (s->found && s->best_seconds <= s->start_seconds);
 }
 
 /* True: what follows is slower than the best. */
 static bool note_layers(void *context, const uint8_t *decisions, const ons_walk *walk) {
     ons_search *s = context;
     ons_search_note(s, decisions, walk, ONS_PREFETCH_HIDDEN);
-    return s->found && (walk->seconds > s->best_seconds || s->w->problem->any_solution);
+    return walk->seconds > s->best_seconds || is_answered(s);
 }
 
 /* All that the strategy knows. Where candidates are many, what neither the first path nor the ends can fit is given up:
- * they need least, whatever the capacity. */
+ * they need least, whatever the capacity. The ends are the slowest of all: where the first path was too slow already,
+ * under a limit, they are left out. */
 static void search(ons_search *s) {
     ons_memory_workspace *w = s->w;
     bool few = w->candidate_count <= FEW, swaps = w->problem->host_bandwidth > 0;
-    if (w->problem->any_solution) try_ends(s);
+    bool limited = w->problem->limit_seconds > 0, ends_first = w->problem->any_solution && !limited;
+    if (ends_first) try_ends(s);
     if (is_enough(s)) return;
-    follow(s, &rules[0].rule);
+    bool slow = follow(s, &rules[0].rule);
     if (is_enough(s)) return;
-    if (!w->problem->any_solution) try_ends(s);
+    if (!ends_first && !(limited && slow)) try_ends(s);
     ons_stage_try_layers(w, s->current, note_layers, s);
-    if (!few && !s->found) return;
+    if (!few && !s->found && !slow) return;
     for (size_t i = 1; i < sizeof rules / sizeof *rules; ++i) {
-        if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) follow(s, &rules[i].rule);
+        if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) (void)follow(s, &rules[i].rule);
         if (is_enough(s)) return;
     }
 }
@@ -351,6 +378,7 @@ ons_status *ons_memory_solve_capuchin(const ons_stage_problem *problem, ons_memo
                     .current = w->decisions[1],
                     .trial = w->decisions[2],
                     .best = w->decisions[3],
+                    .best_seconds = problem->limit_seconds > 0 ? problem->limit_seconds : INFINITY,
                     .least = solution->memory.total};
     s.start_seconds = solution->seconds;
     search(&s);

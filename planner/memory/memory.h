@@ -22,6 +22,8 @@ typedef struct ons_stage_problem {
     double period_seconds;  /* between two micro-batches in the steady state, where another stage dictates it; 0: this
                                stage does */
     bool any_solution;      /* it is only asked whether it fits: the first solution that does will do */
+    double limit_seconds;   /* what takes longer is as good as what does not fit, and least_bytes is then not known: a
+                               strategy may give up early. 0: no limit */
 } ons_stage_problem;
 
 /* One tensor that does not stay. */
@@ -65,6 +67,7 @@ typedef struct ons_memory_strategy {
     const char *summary; /* one line for --help and reports */
     bool by_judge; /* goes by ons_memory_evaluate: what a part of a micro-batch needs while it runs is there, whatever
                       is decided */
+    bool by_tensor; /* swaps and recomputes any tensor, so that what other strategies decide is of its kind too */
 } ons_memory_strategy;
 
 /* "none", "recompute-all", "capuchin", "exact" (enumerates: small stages only); of baselines, by whole layers,

@@ -6,8 +6,8 @@
 void ons_search_note(ons_search *s, const uint8_t *decisions, const ons_walk *walk, ons_prefetch prefetch) {
     if (walk->total < s->least) s->least = walk->total;
     if (walk->total > s->w->problem->capacity_bytes) return;
-    bool better = !s->found || walk->seconds < s->best_seconds ||
-                  (walk->seconds == s->best_seconds && walk->total < s->best_total);
+    bool better = walk->seconds < s->best_seconds ||
+                  (walk->seconds == s->best_seconds && (!s->found || walk->total < s->best_total));
     if (!better) return;
     s->found = true;
     s->best_seconds = walk->seconds;

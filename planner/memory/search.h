@@ -29,7 +29,7 @@ typedef struct ons_search {
     bool peak_forward;               /* where that needs most: a forward part, or what belongs to a backward part */
     uint32_t peak_position;
     bool found;
-    double best_seconds;
+    double best_seconds; /* of the best; before there is one, what it may take at most */
     int64_t best_total, least;
     ons_prefetch best_prefetch;
 } ons_search;

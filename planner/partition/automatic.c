@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner/partition/baselines.h"
 #include "planner/partition/dawnpiper.h"
 #include "planner/partition/exact.h"
 #include "planner/partition/reach.h"
@@ -28,18 +29,25 @@ enum { SMALLER_CAPACITIES = 4 }; /* a sixteenth less each */
 
 typedef struct best {
     ons_judge *judge;
-    double at_least, seconds;
+    double at_least, seconds; /* of `first`; infinite: there is none */
+    double rival;             /* what is no faster is not wanted */
     uint32_t *first, *trial;
     uint32_t stages;
 } best;
 
 static bool is_good(const best *b) { return b->seconds <= b->at_least * (1 + TOLERANCE); }
+static double to_beat(const best *b) { return fmin(b->seconds, b->rival); }
 
 /* Judges the trial at the capacity that counts and keeps it if it is better. */
 static ons_status *offer(best *b) {
     ons_partition p = {.stages = b->stages, .first = b->trial};
+    for (uint32_t i = 0; isfinite(to_beat(b)) && i < b->stages; ++i) {
+        double seconds;
+        ONS_TRY(ons_judge_within(b->judge, b->trial[i], b->trial[i + 1], i, to_beat(b), &seconds));
+        if (isinf(seconds)) return NULL;
+    }
     ONS_TRY(ons_partition_judge(b->judge, &p));
-    if (!p.feasible || p.bottleneck_seconds >= b->seconds) return NULL;
+    if (!p.feasible || p.bottleneck_seconds >= to_beat(b)) return NULL;
     b->seconds = p.bottleneck_seconds;
     memcpy(b->first, b->trial, ((size_t)b->stages + 1) * sizeof *b->first);
     return NULL;
@@ -60,6 +68,7 @@ static ons_status *meet(best *b) {
     double seconds, guess;
     ONS_TRY(mean_seconds(b, &guess));
     ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least, .guess = guess};
+    if (isfinite(b->rival)) options.at_most = b->rival;
     ONS_TRY(ons_reach_search(b->judge, &options, b->trial, &seconds));
     return isfinite(seconds) ? offer(b) : NULL;
 }
@@ -82,7 +91,7 @@ static ons_status *try_smaller_capacities(best *b) {
 
 static ons_status *try_dawnpiper(best *b, uint32_t *candidate_cuts) {
     bool found;
-    ONS_TRY(ons_dawnpiper_search(b->judge, b->seconds, b->trial, &found, candidate_cuts));
+    ONS_TRY(ons_dawnpiper_search(b->judge, to_beat(b), b->trial, &found, candidate_cuts));
     return found ? offer(b) : NULL;
 }
 
@@ -148,38 +157,35 @@ static ons_status *even_out(best *b) {
     return NULL;
 }
 
-/* vPipe with its own memory optimisation, which looks at stages that reach farther than capuchin's: a baseline must not
- * fit where we do not. */
-static ons_status *try_baseline(best *b, ons_arena *arena) {
-    ons_planning_problem p = *ons_judge_problem(b->judge);
-    ons_partition found;
-    ons_judge *judge;
-    p.memory = ons_memory_strategy_find("vpipe-layers");
-    ONS_TRY(ons_judge_new(&p, &judge));
-    ons_status *status = ons_partition_strategy_find("vpipe")->search(judge, arena, &found);
-    ons_judge_free(judge);
-    if (status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT) { /* too few layers */
-        ons_status_free(status);
-        return NULL;
+/* No baseline must fit where we do not. */
+static ons_status *try_baselines(best *b, ons_arena *arena) {
+    ons_baseline_splits splits;
+    ONS_TRY(ons_baselines_split(b->judge, arena, &splits));
+    for (uint32_t k = 0; k < splits.count; ++k) {
+        const uint32_t *first = splits.first[k];
+        bool fits = true;
+        for (uint32_t i = 0; i < b->stages && fits; ++i)
+            ONS_TRY(ons_judge_fits(b->judge, first[i], first[i + 1], i, &fits));
+        if (!fits) continue;
+        memcpy(b->trial, first, ((size_t)b->stages + 1) * sizeof *first);
+        ONS_TRY(offer(b));
     }
-    ONS_TRY(status);
-    memcpy(b->trial, found.first, ((size_t)b->stages + 1) * sizeof *b->trial);
-    return found.feasible ? offer(b) : NULL;
+    return NULL;
 }
 
 static ons_status *search(best *b, ons_arena *arena, uint32_t *candidate_cuts) {
     bool proven, may_fit = true;
     ONS_TRY(ons_reach_search(b->judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, b->trial, &b->at_least));
     ONS_TRY(ons_reach_may_fit(b->judge, &may_fit));
-    if (!may_fit) return NULL;
+    if (!may_fit || b->at_least >= b->rival) return NULL;
     ONS_TRY(offer(b));
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
-    if (isinf(b->seconds)) ONS_TRY(ons_reach_attempt(b->judge, NULL, &may_fit));
+    if (isinf(to_beat(b))) ONS_TRY(ons_reach_attempt(b->judge, NULL, &may_fit));
     if (may_fit) ONS_TRY(meet(b));
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
-    if (isinf(b->seconds)) ONS_TRY(try_baseline(b, arena));
+    if (isinf(to_beat(b))) ONS_TRY(try_baselines(b, arena));
     if (isfinite(b->seconds) && !is_good(b)) ONS_TRY(even_out(b));
-    if (is_good(b) || ons_judge_problem(b->judge)->work->node_count > SMALL_GRAPH) return NULL;
+    if (is_good(b) || isfinite(b->rival) || ons_judge_problem(b->judge)->work->node_count > SMALL_GRAPH) return NULL;
     uint64_t budget = isinf(b->seconds) ? 2 * NODE_BUDGET : NODE_BUDGET; /* before it is refused, with more care */
     ONS_TRY(ons_exact_improve(b->judge, b->at_least, budget, b->first, &b->seconds, &proven));
     return proven ? NULL : try_smaller_capacities(b);
@@ -187,13 +193,16 @@ static ons_status *search(best *b, ons_arena *arena, uint32_t *candidate_cuts) {
 
 static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
     uint32_t stages = ons_judge_problem(judge)->pipeline.stages;
-    best b = {.judge = judge, .seconds = INFINITY, .stages = stages};
+    best b = {.judge = judge, .seconds = INFINITY, .rival = ons_judge_rival(judge), .stages = stages};
     *partition = (ons_partition){.stages = stages, .bottleneck_seconds = INFINITY};
     ONS_NEW(b.first, arena, (size_t)stages + 1);
     ONS_NEW(b.trial, arena, (size_t)stages + 1);
     partition->first = b.first;
     ONS_TRY(search(&b, arena, &partition->candidate_cuts));
     if (isfinite(b.seconds)) return ons_partition_judge(judge, partition);
+    partition->least_bytes = INT64_MAX;
+    partition->stages_judged = ons_judge_count(judge);
+    if (isfinite(b.rival)) return NULL;
     ONS_TRY(ons_reach_least_capacity(judge, ons_reach_attempt, NULL, &partition->least_bytes));
     partition->stages_judged = ons_judge_count(judge);
     return NULL;

@@ -12,27 +12,69 @@
 
 typedef struct pipedream_search {
     const ons_grain *grain;
-    double *transfer;  /* [i]: in front of unit i */
-    uint32_t *reached; /* [stage * (count + 1) + j]: cuts before j that `stage` stages can end at */
+    double *transfer;              /* [i]: in front of unit i */
+    uint32_t *reached;             /* [stage * (count + 2) + j]: cuts before j that `stage` stages can end at */
+    uint32_t *earliest, *furthest; /* [stage]: where they can end at all, by time alone */
 } pipedream_search;
 
+static uint32_t *row_of(const pipedream_search *s, uint32_t stages) {
+    return s->reached + (size_t)stages * (s->grain->count + 2);
+}
+
+/* Cuts before j that `stages` stages can end at. */
+static uint32_t count_reached(const pipedream_search *s, uint32_t stages, uint32_t j) {
+    if (j <= s->earliest[stages]) return 0;
+    return row_of(s, stages)[j <= s->furthest[stages] ? j : s->furthest[stages] + 1];
+}
+
 static bool is_reached(const pipedream_search *s, uint32_t stages, uint32_t j) {
-    const uint32_t *row = s->reached + (size_t)stages * (s->grain->count + 2);
-    return row[j + 1] > row[j];
+    return count_reached(s, stages, j + 1) > count_reached(s, stages, j);
+}
+
+/* Between them lie all cuts that matter: far fewer than there are, near the optimum. */
+static void find_windows(const pipedream_search *s, uint32_t end, uint32_t stages, double limit) {
+    const double *before = s->grain->before;
+    s->furthest[0] = s->earliest[0] = 0;
+    for (uint32_t m = 1; m <= stages; ++m) {
+        uint32_t low = s->furthest[m - 1], high = end;
+        while (low < high) {
+            uint32_t middle = high - (high - low) / 2;
+            if (before[middle] - before[s->furthest[m - 1]] > limit)
+                high = middle - 1;
+            else
+                low = middle;
+        }
+        s->furthest[m] = low;
+    }
+    s->earliest[stages] = end;
+    for (uint32_t m = stages - 1; m > 0; --m) {
+        uint32_t low = 0, high = s->earliest[m + 1];
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (before[s->earliest[m + 1]] - before[middle] > limit)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        s->earliest[m] = low;
+    }
 }
 
 /* Whether `stages` stages can hold the first `end` units under `limit`. */
 static bool reach(const pipedream_search *s, uint32_t end, uint32_t stages, double limit) {
     const double *before = s->grain->before;
-    for (uint32_t j = 0; j <= end; ++j) s->reached[j + 1] = 1; /* none: only the beginning */
-    s->reached[0] = 0;
+    find_windows(s, end, stages, limit);
+    if (s->furthest[stages] < end || before[s->earliest[1]] > limit) return false;
+    row_of(s, 0)[0] = 0;
+    row_of(s, 0)[1] = 1; /* none: only the beginning */
     for (uint32_t m = 1; m <= stages; ++m) {
-        const uint32_t *shorter = s->reached + (size_t)(m - 1) * (s->grain->count + 2);
-        uint32_t *row = s->reached + (size_t)m * (s->grain->count + 2), low = 0;
-        row[0] = row[1] = 0;
-        for (uint32_t j = 1; j <= end; ++j) {
+        uint32_t *row = row_of(s, m), low = s->earliest[m - 1], from = s->earliest[m], to = s->furthest[m];
+        if (from > to) return false;
+        row[from] = 0;
+        for (uint32_t j = from; j <= to; ++j) {
             while (low < j && before[j] - before[low] > limit) ++low;
-            bool can = shorter[j] > shorter[low] && (j == end || s->transfer[j] <= limit);
+            bool can = j > 0 && count_reached(s, m - 1, j) > count_reached(s, m - 1, low) &&
+                       (j == end || s->transfer[j] <= limit);
             row[j + 1] = row[j] + can;
         }
     }
@@ -70,6 +112,8 @@ static ons_status *search(ons_judge *judge, const ons_grain *grain, ons_arena *a
     pipedream_search s = {.grain = grain};
     ONS_NEW(s.transfer, arena, (size_t)grain->count + 1);
     ONS_NEW(s.reached, arena, ((size_t)stages + 1) * ((size_t)grain->count + 2));
+    ONS_NEW(s.earliest, arena, (size_t)stages + 1);
+    ONS_NEW(s.furthest, arena, (size_t)stages + 1);
     for (uint32_t i = 0; i <= grain->count; ++i) s.transfer[i] = ons_judge_transfer(judge, grain->cuts[i]);
     choose(&s, stages, units);
     return NULL;

@@ -12,9 +12,12 @@ typedef struct memo_entry {
     /* Whatever the capacity is: it does not fit with less, and fits with as much. 0 and INT64_MAX where not known. */
     int64_t least_bytes, enough_bytes;
     uint32_t asked; /* the number of the capacity that the rest is about; 0: none */
+    bool solved;    /* without a limit: the next three hold */
     bool feasible;
     double seconds;
     int64_t total_bytes;
+    double longer_than, at_most;        /* what is known of the seconds; 0 and infinite: nothing */
+    const ons_stage_solution *solution; /* where `solved` and `feasible` */
 } memo_entry;
 
 struct ons_judge {
@@ -25,8 +28,10 @@ struct ons_judge {
     memo_entry *memo; /* open addressing; a power of two, at most half full */
     uint32_t memo_size, memo_used;
     uint64_t count, optimised_nodes;
-    uint32_t asked;            /* number of the capacity */
-    ons_arena *arena;          /* of `running` */
+    uint32_t asked;   /* number of the capacity */
+    double rival;     /* seconds; infinite: none */
+    ons_arena *arena; /* of `running` */
+    ons_arena *solutions;
     ons_range_maximum running; /* of each node: see ons_judge_need; rows NULL until it is asked for */
 };
 
@@ -40,11 +45,13 @@ static bool same_load(const ons_stage_load *a, const ons_stage_load *b) {
 static ons_status *prepare(ons_judge *judge) {
     const ons_planning_problem *p = &judge->problem;
     uint32_t stages = p->pipeline.stages;
+    judge->solutions = ons_arena_new();
     judge->loads = calloc(stages, sizeof *judge->loads);
     judge->load_class = calloc(stages, sizeof *judge->load_class);
     judge->memo = calloc(FIRST_MEMO_SIZE, sizeof *judge->memo);
     judge->memo_size = FIRST_MEMO_SIZE;
-    if (judge->loads == NULL || judge->load_class == NULL || judge->memo == NULL) return ons_status_out_of_memory();
+    if (judge->solutions == NULL || judge->loads == NULL || judge->load_class == NULL || judge->memo == NULL)
+        return ons_status_out_of_memory();
     for (uint32_t i = 0; i < stages; ++i) {
         judge->loads[i] = ons_pipeline_load(&p->pipeline, i);
         /* Loads only fall along the pipeline, so equal ones are neighbours. */
@@ -65,6 +72,7 @@ ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge
     if (made == NULL) return ons_status_out_of_memory();
     made->problem = *problem;
     made->asked = 1;
+    made->rival = INFINITY;
     ons_status *status = prepare(made);
     if (status != NULL) {
         ons_judge_free(made);
@@ -78,6 +86,7 @@ void ons_judge_free(ons_judge *judge) {
     if (judge == NULL) return;
     ons_memory_workspace_free(judge->workspace);
     ons_arena_free(judge->arena);
+    ons_arena_free(judge->solutions);
     free(judge->loads);
     free(judge->load_class);
     free(judge->memo);
@@ -87,6 +96,9 @@ void ons_judge_free(ons_judge *judge) {
 const ons_planning_problem *ons_judge_problem(const ons_judge *judge) { return &judge->problem; }
 uint64_t ons_judge_count(const ons_judge *judge) { return judge->count; }
 uint64_t ons_judge_optimised_nodes(const ons_judge *judge) { return judge->optimised_nodes; }
+
+void ons_judge_set_rival(ons_judge *judge, double seconds) { judge->rival = seconds; }
+double ons_judge_rival(const ons_judge *judge) { return judge->rival; }
 
 void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes) {
     if (judge->problem.capacity_bytes == capacity_bytes) return;
@@ -139,8 +151,17 @@ static ons_status *recall(ons_judge *judge, uint32_t first, uint32_t end, uint32
     return NULL;
 }
 
-/* `any`: whether it fits is all that is asked. */
-static ons_status *optimise(ons_judge *judge, memo_entry *entry, bool any) {
+/* What was learnt with another capacity is forgotten. */
+static void renew(const ons_judge *judge, memo_entry *e) {
+    if (e->asked == judge->asked) return;
+    e->asked = judge->asked;
+    e->solved = false;
+    e->longer_than = 0;
+    e->at_most = INFINITY;
+}
+
+/* `any`: whether it fits, in no more than `limit` seconds (0: in any time), is all that is asked. */
+static ons_status *optimise(ons_judge *judge, memo_entry *entry, bool any, double limit) {
     const ons_planning_problem *p = &judge->problem;
     ons_stage_problem problem = {.work = p->work,
                                  .first = entry->first,
@@ -149,18 +170,27 @@ static ons_status *optimise(ons_judge *judge, memo_entry *entry, bool any) {
                                  .capacity_bytes = p->capacity_bytes,
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency,
-                                 .any_solution = any};
-    ons_stage_solution solution = {0};
+                                 .any_solution = any,
+                                 .limit_seconds = limit};
+    ons_stage_solution solution = {0}, *kept;
     judge->optimised_nodes += entry->end - entry->first;
-    ONS_TRY(p->memory->solve(&problem, judge->workspace, NULL, &solution));
-    if (!any || !solution.feasible) entry->asked = judge->asked;
+    ONS_TRY(p->memory->solve(&problem, judge->workspace, any ? NULL : judge->solutions, &solution));
+    if (solution.feasible && p->capacity_bytes < entry->enough_bytes) entry->enough_bytes = p->capacity_bytes;
+    bool within = solution.feasible && (limit == 0 || solution.seconds <= limit);
+    if (!within && limit > 0) {
+        entry->longer_than = fmax(entry->longer_than, limit);
+        return NULL;
+    }
+    if (!solution.feasible) entry->least_bytes = solution.least_bytes;
+    entry->at_most = solution.feasible ? fmin(entry->at_most, solution.seconds) : INFINITY;
+    entry->solved = !any || !solution.feasible;
     entry->feasible = solution.feasible;
     entry->seconds = solution.feasible ? solution.seconds : INFINITY;
     entry->total_bytes = solution.memory.total;
-    if (!solution.feasible)
-        entry->least_bytes = solution.least_bytes;
-    else if (p->capacity_bytes < entry->enough_bytes)
-        entry->enough_bytes = p->capacity_bytes;
+    if (any || !solution.feasible) return NULL;
+    ONS_NEW(kept, judge->solutions, 1);
+    *kept = solution;
+    entry->solution = kept;
     return NULL;
 }
 
@@ -223,8 +253,8 @@ int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, ui
     return memory.total;
 }
 
-/* `exactly`: where it does not fit, the least that does is wanted. */
-static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool exactly,
+/* `exactly`: where it does not fit, the least that does is wanted. `limit`: see ons_judge_stage_below; 0: none. */
+static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool exactly, double limit,
                         ons_verdict *verdict) {
     const ons_planning_problem *p = &judge->problem;
     ++judge->count;
@@ -243,8 +273,11 @@ static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t
     if (hopeless) return NULL;
     memo_entry *entry;
     ONS_TRY(recall(judge, first, end, stage, &entry));
+    renew(judge, entry);
     bool refused = p->capacity_bytes < entry->least_bytes;
-    if (!refused && entry->asked != judge->asked) ONS_TRY(optimise(judge, entry, false));
+    if (!refused && !entry->solved && limit > 0 && entry->longer_than >= limit) return NULL;
+    if (!refused && !entry->solved) ONS_TRY(optimise(judge, entry, false, limit));
+    if (!refused && !entry->solved) return NULL;
     refused = refused || !entry->feasible;
     *verdict = (ons_verdict){.feasible = !refused,
                              .optimised = !refused,
@@ -255,12 +288,20 @@ static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t
 }
 
 ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict) {
-    return look(judge, first, end, stage, false, verdict);
+    return look(judge, first, end, stage, false, 0, verdict);
+}
+
+ons_status *ons_judge_stage_below(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit,
+                                  ons_verdict *verdict) {
+    if (isinf(limit)) return look(judge, first, end, stage, false, 0, verdict);
+    *verdict = (ons_verdict){.seconds = INFINITY, .least_bytes = INT64_MAX};
+    if (first >= end || ons_work_seconds(judge->problem.work, first, end) > limit) return NULL;
+    return look(judge, first, end, stage, false, limit, verdict);
 }
 
 ons_status *ons_judge_stage_exactly(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
                                     ons_verdict *verdict) {
-    return look(judge, first, end, stage, true, verdict);
+    return look(judge, first, end, stage, true, 0, verdict);
 }
 
 ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool *fits) {
@@ -278,9 +319,57 @@ ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint3
     ONS_TRY(is_hopeless(judge, first, end, &memory, &hopeless));
     if (hopeless) return NULL;
     ONS_TRY(recall(judge, first, end, stage, &entry));
+    renew(judge, entry);
     bool known = p->capacity_bytes < entry->least_bytes || p->capacity_bytes >= entry->enough_bytes;
-    if (!known && entry->asked != judge->asked) ONS_TRY(optimise(judge, entry, true));
+    if (!known && !entry->solved) ONS_TRY(optimise(judge, entry, true, 0));
     *fits = p->capacity_bytes >= entry->enough_bytes;
+    return NULL;
+}
+
+ons_status *ons_judge_solution(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
+                               ons_stage_solution *solution) {
+    const ons_planning_problem *p = &judge->problem;
+    ons_stage_memory memory;
+    memo_entry *entry;
+    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
+        *solution =
+            (ons_stage_solution){.feasible = true, .seconds = ons_work_seconds(p->work, first, end), .memory = memory};
+        return NULL;
+    }
+    ONS_CHECK(p->memory != NULL, ONS_DEFECT, "stage %u does not fit after all", stage);
+    ONS_TRY(recall(judge, first, end, stage, &entry));
+    renew(judge, entry);
+    if (!entry->solved) ONS_TRY(optimise(judge, entry, false, 0));
+    ONS_CHECK(entry->feasible && entry->solution != NULL, ONS_DEFECT, "stage %u does not fit after all", stage);
+    *solution = *entry->solution;
+    return NULL;
+}
+
+ons_status *ons_judge_within(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit,
+                             double *seconds) {
+    const ons_planning_problem *p = &judge->problem;
+    ons_stage_memory memory;
+    memo_entry *entry;
+    ++judge->count;
+    *seconds = INFINITY;
+    double least = first < end ? ons_work_seconds(p->work, first, end) : INFINITY;
+    if (!(least <= limit)) return NULL;
+    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
+        *seconds = least;
+        return NULL;
+    }
+    if (p->memory == NULL) return NULL;
+    bool hopeless;
+    ONS_TRY(is_hopeless(judge, first, end, &memory, &hopeless));
+    if (hopeless) return NULL;
+    ONS_TRY(recall(judge, first, end, stage, &entry));
+    renew(judge, entry);
+    bool known = p->capacity_bytes < entry->least_bytes || entry->solved || entry->at_most <= limit ||
+                 entry->longer_than >= limit;
+    if (!known) ONS_TRY(optimise(judge, entry, true, limit));
+    if (p->capacity_bytes >= entry->least_bytes && entry->at_most <= limit) *seconds = entry->at_most;
     return NULL;
 }
 

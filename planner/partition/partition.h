@@ -40,6 +40,10 @@ typedef struct ons_judge ons_judge;
 ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge);
 void ons_judge_free(ons_judge *judge); /* NULL is fine */
 const ons_planning_problem *ons_judge_problem(const ons_judge *judge);
+/* What takes as long as `seconds` is not wanted, as something as fast is known already: a strategy may say that nothing
+ * is feasible where it finds nothing faster. Infinite where it is not said. */
+void ons_judge_set_rival(ons_judge *judge, double seconds);
+double ons_judge_rival(const ons_judge *judge);
 /* Asks about devices of another size from here on. What was learnt of stages that do not fit stays. */
 void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes);
 
@@ -57,6 +61,16 @@ ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint
 /* The same; where the stage does not fit, least_bytes is what the memory strategy says. */
 ons_status *ons_judge_stage_exactly(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
                                     ons_verdict *verdict);
+/* The same; a stage that takes longer than `limit` seconds may come back as one that does not fit. */
+ons_status *ons_judge_stage_below(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit,
+                                  ons_verdict *verdict);
+/* What the memory strategy decides in a stage that was found to fit; in the judge's memory. */
+ons_status *ons_judge_solution(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
+                               ons_stage_solution *solution);
+/* Whether it fits in no more than `limit` (finite) seconds: then `seconds` is a time that it can be done in, not
+ * always the least; infinite otherwise. Quicker than a verdict. */
+ons_status *ons_judge_within(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit,
+                             double *seconds);
 /* Whether it fits, from what was learnt with other capacities where that is enough. */
 ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool *fits);
 /* A lower bound of the bytes with which it can fit, whatever is decided: what stays, and the node that needs most while

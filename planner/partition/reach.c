@@ -32,16 +32,11 @@ typedef struct stage_query {
     double limit;
 } stage_query;
 
-static ons_status *excess(const stage_query *q, uint32_t end, double *over) {
-    ons_verdict v;
-    if (isinf(q->limit)) { /* how long it takes does not matter */
-        bool fits;
-        ONS_TRY(ons_judge_fits(q->judge, q->first, end, q->stage, &fits));
-        *over = fits ? -INFINITY : INFINITY;
-        return NULL;
-    }
-    ONS_TRY(ons_judge_stage(q->judge, q->first, end, q->stage, &v));
-    *over = v.seconds - q->limit;
+static ons_status *is_within(const stage_query *q, uint32_t end, bool *within) {
+    if (isinf(q->limit)) return ons_judge_fits(q->judge, q->first, end, q->stage, within);
+    double seconds;
+    ONS_TRY(ons_judge_within(q->judge, q->first, end, q->stage, q->limit, &seconds));
+    *within = isfinite(seconds);
     return NULL;
 }
 
@@ -63,26 +58,13 @@ static uint32_t reach_as_is(const stage_query *q, uint32_t low, uint32_t high) {
     return high;
 }
 
-/* The largest end in [low, high[ that is not too far; high is, by `over`, and low is not. Regula falsi where both ends
- * have a time, since what memory costs grows steadily with the stage; otherwise, and every other step, the middle. */
-static ons_status *reach_between(const stage_query *q, uint32_t low, uint32_t high, double over, uint32_t *end) {
-    double under = ons_work_seconds(ons_judge_problem(q->judge)->work, q->first, low) - q->limit;
-    for (bool halve = false; high - low > 1; halve = !halve) {
-        uint32_t at = low + (high - low) / 2;
-        if (!halve && isfinite(over)) {
-            at = low + (uint32_t)((double)(high - low) * (-under / (over - under)));
-            if (at <= low) at = low + 1;
-            if (at >= high) at = high - 1;
-        }
-        double here;
-        ONS_TRY(excess(q, at, &here));
-        if (here <= 0) {
-            low = at;
-            under = here;
-        } else {
-            high = at;
-            over = here;
-        }
+/* The largest end in [low, high[ that is not too far; high is, and low is not. */
+static ons_status *reach_between(const stage_query *q, uint32_t low, uint32_t high, uint32_t *end) {
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        bool within;
+        ONS_TRY(is_within(q, middle, &within));
+        *(within ? &low : &high) = middle;
     }
     *end = low;
     return NULL;
@@ -96,9 +78,9 @@ static ons_status *reach_stage(const stage_query *q, bool relaxed, cut_bounds bo
     if (relaxed || *end <= low) return NULL;
     uint32_t as_is = reach_as_is(q, low, *end);
     if (as_is == *end) return NULL;
-    double over;
-    ONS_TRY(excess(q, *end, &over));
-    return over <= 0 ? NULL : reach_between(q, as_is, *end, over, end);
+    bool within;
+    ONS_TRY(is_within(q, *end, &within));
+    return within ? NULL : reach_between(q, as_is, *end, end);
 }
 
 static bool cut_is_quick(const ons_judge *judge, uint32_t cut, double limit) {
@@ -137,20 +119,19 @@ static ons_status *fill(ons_judge *judge, bool relaxed, double limit, const cut_
         first[i + 1] = end;
     }
     if (ons_work_seconds(work, first[stages - 1], count) > limit) return NULL;
-    double over = 0;
+    *found = true;
     stage_query last = {judge, first[stages - 1], stages - 1, limit};
-    if (!relaxed) ONS_TRY(excess(&last, count, &over));
-    *found = over <= 0;
-    return NULL;
+    return relaxed ? NULL : is_within(&last, count, found);
 }
 
-/* The bottleneck of a split, for the search that found it. */
-static ons_status *measure(ons_judge *judge, bool relaxed, const uint32_t *first, double *bottleneck) {
+/* A bottleneck that a split is known to do with, no more than the limit under which it was found. */
+static ons_status *measure(ons_judge *judge, bool relaxed, double limit, const uint32_t *first, double *bottleneck) {
     const ons_workload *work = ons_judge_problem(judge)->work;
     *bottleneck = 0;
     for (uint32_t i = 0; i < stage_count(judge); ++i) {
         ons_verdict v = {.seconds = ons_work_seconds(work, first[i], first[i + 1])};
-        if (!relaxed) ONS_TRY(ons_judge_stage(judge, first[i], first[i + 1], i, &v));
+        if (!relaxed && isinf(limit)) ONS_TRY(ons_judge_stage(judge, first[i], first[i + 1], i, &v));
+        if (!relaxed && isfinite(limit)) ONS_TRY(ons_judge_within(judge, first[i], first[i + 1], i, limit, &v.seconds));
         *bottleneck = fmax(*bottleneck, fmax(v.seconds, ons_judge_transfer(judge, first[i])));
     }
     return NULL;
@@ -172,7 +153,7 @@ static ons_status *probe(bisection *b, double limit) {
     bool found;
     memset(b->reached, 0, ((size_t)stages + 1) * sizeof *b->reached);
     ONS_TRY(fill(b->judge, b->relaxed, limit, b->bounds, b->reached, b->trial, &found));
-    if (found) ONS_TRY(measure(b->judge, b->relaxed, b->trial, &bottleneck));
+    if (found) ONS_TRY(measure(b->judge, b->relaxed, limit, b->trial, &bottleneck));
     bool better = bottleneck < b->high; /* it need not be where costs are not monotone after all */
     for (uint32_t i = 1; i < stages && b->reached[i] > 0; ++i) {
         if (better)
@@ -206,7 +187,12 @@ static ons_status *bracket(bisection *b, double guess) {
     return isinf(b->high) ? probe(b, INFINITY) : NULL;
 }
 
-static ons_status *bisect(bisection *b, double tolerance, double guess) {
+static ons_status *bisect(bisection *b, double tolerance, double guess, double at_most) {
+    if (at_most > 0) {
+        ONS_TRY(probe(b, at_most));
+        if (isinf(b->high)) return NULL;
+        guess = guess > 0 && guess < b->high ? guess : b->high;
+    }
     ONS_TRY(bracket(b, guess));
     if (isinf(b->high)) return NULL;
     while (b->high > b->low * (1 + tolerance)) {
@@ -234,7 +220,7 @@ static ons_status *search(ons_judge *judge, const ons_reach *options, ons_arena 
     double even = ons_work_seconds(ons_judge_problem(judge)->work, 0, node_count(judge)) / stage_count(judge);
     b.best = first;
     b.low = fmax(options->at_least, even * (1 - 1e-12));
-    ONS_TRY(bisect(&b, options->tolerance, options->guess));
+    ONS_TRY(bisect(&b, options->tolerance, options->guess, options->at_most));
     *bottleneck = b.high;
     return NULL;
 }

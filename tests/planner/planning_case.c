@@ -75,10 +75,10 @@ static ons_status *solve_wild(const ons_stage_problem *p, ons_memory_workspace *
     return NULL;
 }
 
-const ons_memory_strategy even_memory = {"even", solve_even, "test: by the bytes over the capacity", false};
-const ons_memory_strategy split_memory = {"split", solve_split, "test: the same, for each micro-batch", false};
-const ons_memory_strategy uneven_memory = {"uneven", solve_uneven, "test: more in the first half", false};
-const ons_memory_strategy wild_memory = {"wild", solve_wild, "test: by chance", false};
+const ons_memory_strategy even_memory = {"even", solve_even, "test: by the bytes over the capacity", false, false};
+const ons_memory_strategy split_memory = {"split", solve_split, "test: the same, for each micro-batch", false, false};
+const ons_memory_strategy uneven_memory = {"uneven", solve_uneven, "test: more in the first half", false, false};
+const ons_memory_strategy wild_memory = {"wild", solve_wild, "test: by chance", false, false};
 
 /* ------------------------------------------------------------------------------------------------------- problems */
 
