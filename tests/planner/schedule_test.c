@@ -336,3 +336,75 @@ Test(schedule, damaged_schedules_are_refused) {
         if (seed % 100 == 0) free_arena(), make_arena();
     }
 }
+
+/* ------------------------------------------------------------------------------------------------------ gradients
+ * apart
+ */
+
+/* Every backward action in two, the weight gradient as much later as chance has it. */
+static ons_action_list divide(random_source *random, const ons_action_list *list) {
+    ons_action_list r = {ons_arena_allocate(arena, 2 * (size_t)list->count + 1, sizeof *r.items), 0};
+    uint32_t waiting = 0, next = 0; /* weight gradients that are due, and the first of them */
+    ons_action weight = {.kind = ONS_ACTION_WEIGHT_GRADIENT, .stage = list->items[0].stage};
+    for (uint32_t i = 0; i < list->count; ++i) {
+        ons_action a = list->items[i];
+        bool last = a.kind == ONS_ACTION_UPDATE;
+        for (; waiting > 0 && (last || random_chance(random, 0.4)); --waiting) {
+            weight.micro_batch = next++;
+            r.items[r.count++] = weight;
+        }
+        waiting += a.kind == ONS_ACTION_BACKWARD;
+        if (a.kind == ONS_ACTION_BACKWARD) a.kind = ONS_ACTION_INPUT_GRADIENT;
+        r.items[r.count++] = a;
+    }
+    return r;
+}
+
+static uint32_t find_action(const ons_action_list *list, ons_action_kind kind, uint32_t micro_batch) {
+    uint32_t at = 0;
+    while (at < list->count && (list->items[at].kind != kind || list->items[at].micro_batch != micro_batch)) ++at;
+    cr_assert_lt(at, list->count);
+    return at;
+}
+
+static void exchange(ons_action_list *list, ons_action_kind a, ons_action_kind b, uint32_t micro_batch) {
+    uint32_t i = find_action(list, a, micro_batch), k = find_action(list, b, micro_batch);
+    ons_action kept = list->items[i];
+    list->items[i] = list->items[k];
+    list->items[k] = kept;
+}
+
+/* Each exactly once, forward before input gradient before weight gradient; nothing else passes. */
+Test(schedule, gradients_apart_keep_their_order) {
+    uint32_t ran = 0;
+    for (uint64_t seed = 1; seed <= 1000; ++seed) {
+        random_source random = {seed};
+        ons_pipeline p = {(ons_pipeline_kind)random_below(&random, 2), 1 + random_below(&random, 5),
+                          2 + random_below(&random, 6)};
+        ons_action_list *lists;
+        expect_success(ons_pipeline_actions(&p, arena, &lists));
+        uint32_t at = random_below(&random, p.stages), micro_batch = random_below(&random, p.micro_batches);
+        for (uint32_t i = 0; i < p.stages; ++i)
+            if (i == at || random_chance(&random, 0.7)) lists[i] = divide(&random, &lists[i]);
+        ons_status *status = ons_actions_verify(&p, lists, arena);
+        /* A computation between a send and a receive can make two devices wait for each other. */
+        bool hangs = status != NULL && strstr(ons_status_get_message(status), "hangs") != NULL;
+        cr_assert(status == NULL || hangs, "seed %llu: %s", (unsigned long long)seed, ons_status_get_message(status));
+        ons_status_free(status);
+        ran += !hangs;
+        if (hangs) continue;
+        uint32_t damage = random_below(&random, 4);
+        ons_action_list *list = &lists[at];
+        if (damage == 0) exchange(list, ONS_ACTION_INPUT_GRADIENT, ONS_ACTION_WEIGHT_GRADIENT, micro_batch);
+        if (damage == 1) exchange(list, ONS_ACTION_FORWARD, ONS_ACTION_INPUT_GRADIENT, micro_batch);
+        ons_action *weight = &list->items[find_action(list, ONS_ACTION_WEIGHT_GRADIENT, micro_batch)];
+        if (damage == 2) weight->micro_batch = (micro_batch + 1) % p.micro_batches; /* one twice, one never */
+        if (damage == 3) *weight = list->items[--list->count];                      /* without its update */
+        status = ons_actions_verify(&p, lists, arena);
+        cr_assert_not_null(status, "seed %llu: damage %u of stage %u, micro-batch %u passes", (unsigned long long)seed,
+                           damage, at, micro_batch);
+        ons_status_free(status);
+        if (seed % 100 == 0) free_arena(), make_arena();
+    }
+    cr_assert_gt(ran, 500, "%u ran: the test says little", ran);
+}
