@@ -191,7 +191,11 @@ static ons_status *build_crew(trial *t) {
         .threads = threads_of(t),
         .count = t->s->stages,
     };
-    if (t->s->stages > 1) {
+    if (t->s->transport != NULL) {
+        options.transports = &t->s->transport;
+        options.first = t->s->transport->rank;
+        options.count = 1;
+    } else if (t->s->stages > 1) {
         ONS_NEW(t->transports, t->arena, t->s->stages);
         ONS_TRY(ons_local_transports_new(t->s->stages, t->transports));
         options.transports = t->transports;
@@ -204,9 +208,17 @@ static ons_status *build_crew(trial *t) {
 /* --------------------------------------------------------------------------------------------------------------- steps
  */
 
+static uint32_t machine_count(const trial *t) {
+    return t->delayed != NULL || t->s->transport != NULL ? 1 : t->s->stages;
+}
+
+static const ons_machine *machine_of(const trial *t, uint32_t index) {
+    return t->delayed != NULL ? delayed_course_machine(t->delayed) : ons_crew_rank(t->crew, index)->machine;
+}
+
 static ons_status *poison(const trial *t) {
     if (t->delayed != NULL) return NULL;
-    for (uint32_t i = 0; i < t->s->stages; ++i) ONS_TRY(guarded_poison(ons_crew_rank(t->crew, i)->machine));
+    for (uint32_t i = 0; i < machine_count(t); ++i) ONS_TRY(guarded_poison(machine_of(t, i)));
     return NULL;
 }
 
@@ -241,12 +253,6 @@ static ons_status *run_steps(trial *t) {
         ONS_CHECK(!isnan(r->losses[i]), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }
     return t->crew == NULL ? NULL : ons_crew_settle_versions(t->crew);
-}
-
-static uint32_t machine_count(const trial *t) { return t->delayed != NULL ? 1 : t->s->stages; }
-
-static const ons_machine *machine_of(const trial *t, uint32_t index) {
-    return t->delayed != NULL ? delayed_course_machine(t->delayed) : ons_crew_rank(t->crew, index)->machine;
 }
 
 /* Every stage's copy of a value must be the same. */

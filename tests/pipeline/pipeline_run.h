@@ -15,6 +15,7 @@ typedef enum pipeline_relief {
 const char *pipeline_relief_name(pipeline_relief relief);
 
 struct ons_crew;
+struct ons_transport;
 
 typedef struct pipeline_setting {
     const char *model;                      /* a folder of tests/golden */
@@ -29,6 +30,8 @@ typedef struct pipeline_setting {
     bool scattered;  /* nodes anywhere, not only intervals of them */
     bool delayed;    /* ONS_PIPELINE_PIPEDREAM, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
+    /* This process is the stage of its rank, the others are in other processes; NULL: all are threads of this one. */
+    struct ons_transport *transport;
     /* Called before the first step, where the run is ready to start. NULL: nothing. */
     void (*look)(void *context, const struct ons_crew *crew, const ons_pipeline *pipeline);
     void *context;
@@ -47,7 +50,7 @@ typedef struct pipeline_record {
     } * values; /* weights, states and statistics in the order of the training graph */
     uint32_t value_count;
     uint32_t swaps, clones; /* that were in the cut */
-    int64_t memory;         /* of all stages */
+    int64_t memory;         /* of all stages in this process */
 } pipeline_record;
 
 /* Fails where the run does; where an arena is not as large as predicted; where memory outside of it was written; where
@@ -57,5 +60,11 @@ void pipeline_record_free(pipeline_record *record); /* a zeroed one is fine */
 
 /* Fails with the first difference, down to the bit. */
 ons_status *pipeline_compare(const pipeline_record *whole, const pipeline_record *cut);
+
+/* pipeline_parts.c: the records of stages that were processes. What each has is what the whole has, and all of it is
+ * somewhere. */
+ons_status *pipeline_compare_parts(const pipeline_record *whole, const pipeline_record *parts, uint32_t count);
+ons_status *pipeline_record_write(const pipeline_record *record, const char *path);
+ons_status *pipeline_record_read(const char *path, pipeline_record *record);
 
 #endif

@@ -4,7 +4,7 @@
  *     ./bazelw run //tests/pipeline:sweep -- [--models A,B] [--stages 2,3,4,8] [--pipelines gpipe,1f1b]
  *         [--reliefs none,swap,recompute,both] [--micro-batches 1,4] [--threads 1,2] [--steps N] [--rounds N] [--seed
  * N]
- *         [--cuts slices|anywhere] [--transports local]
+ *         [--cuts slices|anywhere] [--transports local,mpi]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "tests/pipeline/pipeline_run.h"
+#include "tests/pipeline/sweep_mpi.h"
 
 enum { MOST = 32 };
 
@@ -34,7 +35,7 @@ static list lists[LISTS] = {
     {"--rounds", "1", {0}, 0},
     {"--seed", "1", {0}, 0},
     {"--cuts", "slices", {0}, 0}, /* or "anywhere": every node in any stage */
-    {"--transports", "local", {0}, 0},
+    {"--transports", "local,mpi", {0}, 0},
 };
 
 static int passed, failed;
@@ -55,7 +56,10 @@ static bool parse(int argc, char **argv) {
         lists[at].text = argv[i + 1];
     }
     for (int i = 0; i < LISTS; ++i) split(&lists[i]);
-    return strcmp(lists[TRANSPORTS].text, "local") == 0;
+    for (int i = 0; i < lists[TRANSPORTS].count; ++i)
+        if (strcmp(lists[TRANSPORTS].items[i], "local") != 0 && strcmp(lists[TRANSPORTS].items[i], "mpi") != 0)
+            return false;
+    return true;
 }
 
 static double now(void) {
@@ -66,14 +70,19 @@ static double now(void) {
 
 static uint32_t number(int l, int item) { return (uint32_t)strtoul(lists[l].items[item], NULL, 10); }
 
-static void try_cut(const pipeline_setting *s, const pipeline_record *whole) {
+static void try_cut(const pipeline_setting *s, const pipeline_record *whole, const char *transport) {
     pipeline_record cut = {.arena = NULL};
     double begin = now();
-    ons_status *status = pipeline_run(s, &cut);
-    if (status == NULL) status = pipeline_compare(whole, &cut);
+    ons_status *status;
+    if (strcmp(transport, "mpi") == 0) {
+        status = sweep_by_processes(s, whole, &cut);
+    } else {
+        status = pipeline_run(s, &cut);
+        if (status == NULL) status = pipeline_compare(whole, &cut);
+    }
     *(status == NULL ? &passed : &failed) += 1;
     printf("%-16s %6u %-6s %-9s %-9s %2u %2u %6llu %5u %5u %10lld %7.2f  %s\n", s->model, s->stages,
-           ons_pipeline_name(s->kind), pipeline_relief_name(s->relief), "local", s->micro_batches, s->threads,
+           ons_pipeline_name(s->kind), pipeline_relief_name(s->relief), transport, s->micro_batches, s->threads,
            (unsigned long long)s->seed, cut.swaps, cut.clones, (long long)cut.memory, now() - begin,
            status == NULL ? "same" : ons_status_get_message(status));
     fflush(stdout);
@@ -98,7 +107,8 @@ static void try_cuts(pipeline_setting s, const pipeline_record *whole) {
                     s.one_in = 1 + round % 3;
                     s.scattered = strcmp(lists[CUTS].text, "anywhere") == 0;
                     ons_status *status = ons_pipeline_parse(lists[PIPELINES].items[kind], &s.kind);
-                    if (status == NULL && s.relief < PIPELINE_RELIEFS) try_cut(&s, whole);
+                    for (int i = 0; status == NULL && s.relief < PIPELINE_RELIEFS && i < lists[TRANSPORTS].count; ++i)
+                        try_cut(&s, whole, lists[TRANSPORTS].items[i]);
                     if (status != NULL || s.relief == PIPELINE_RELIEFS) {
                         fprintf(stderr, "sweep: no such pipeline or relief\n");
                         exit(2);
@@ -120,6 +130,8 @@ static void try_model(pipeline_setting s) {
 }
 
 int main(int argc, char **argv) {
+    int code;
+    if (sweep_is_part(argc, argv, &code)) return code;
     if (!parse(argc, argv)) {
         fprintf(stderr, "usage: sweep [--NAME A,B,…]…; names and defaults:\n");
         for (int i = 0; i < LISTS; ++i) fprintf(stderr, "    %s %s\n", lists[i].name, lists[i].text);

@@ -50,7 +50,7 @@ clean "messages between processes" mpirun -n 2 --oversubscribe --bind-to none "$
 # Stages of a pipeline, each with its driver, compute, message and copy threads; the runs are compared bit by bit, too.
 for pipeline in gpipe 1f1b; do
     clean "three stages that swap and recompute, $pipeline" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --stages 3 \
-        --pipelines "$pipeline" --reliefs none,both --micro-batches 4 --threads 1 --steps 3
+        --pipelines "$pipeline" --reliefs none,both --micro-batches 4 --threads 1 --steps 3 --transports local
 done
 for model in lenet=image gpt_decomposed=tokens; do
     folder=$golden/${model%=*}
