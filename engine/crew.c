@@ -92,7 +92,7 @@ static ons_status *build(ons_crew *c) {
         ONS_NEW(c->all_squares, c->arena, squares * c->o.pipeline.stages + 1);
     }
     for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_rank(c, &c->ranks[i]));
-    if (c->o.count == c->o.pipeline.stages) ONS_TRY(ons_crew_verify(&c->o, c->ranks));
+    ONS_TRY(ons_crew_verify(&c->o, c->ranks));
     return build_drivers(c);
 }
 

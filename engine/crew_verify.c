@@ -1,52 +1,144 @@
 #include "engine/crew_verify.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "runtime/verify_stages.h"
+
+enum { FLIGHTS_MOST = 5 };
 
 typedef struct verifying {
     const ons_crew_options *o;
-    const ons_rank *ranks;
+    const ons_rank *ranks; /* of this process */
     ons_arena *arena;
+    ons_verify_options flights[FLIGHTS_MOST];
+    uint32_t count;
+    ons_verify_bytes *told; /* by each stage */
 } verifying;
 
-static ons_status *verify_flight(const verifying *v, bool rest, uint32_t micro_batches, const ons_action_list *lists) {
-    ons_pipeline pipeline = v->o->pipeline;
-    const ons_stage_program **programs;
-    ons_action_list *own;
-    if (micro_batches == 0) return NULL;
-    pipeline.micro_batches = micro_batches;
-    ONS_NEW(programs, v->arena, pipeline.stages + 1);
-    for (uint32_t i = 0; i < pipeline.stages; ++i) {
-        const ons_share *share = &v->ranks[i].training;
-        programs[i] = rest ? &share->rest.stage : &share->full.stage;
+/* ------------------------------------------------------------------------------------------------------------- flights
+ */
+
+typedef enum unit_kind { FULL, REST, VALIDATION, VALIDATION_REST } unit_kind;
+
+static const ons_stage_program *program_of(const ons_rank *rank, unit_kind kind) {
+    const ons_share_unit *units[] = {&rank->training.full, &rank->training.rest, &rank->validation.full,
+                                     &rank->validation.rest};
+    return &units[kind]->stage;
+}
+
+static ons_verify_options *add(verifying *v, unit_kind kind, uint32_t micro_batches, ons_status **status) {
+    const ons_stage_program **programs = ons_arena_allocate(v->arena, v->o->pipeline.stages + 1, sizeof *programs);
+    if (programs == NULL) {
+        *status = ons_status_out_of_memory();
+        return NULL;
     }
+    for (uint32_t i = 0; i < v->o->count; ++i) programs[v->o->first + i] = program_of(&v->ranks[i], kind);
+    v->flights[v->count] = (ons_verify_options){
+        .stages = v->o->pipeline.stages,
+        .programs = programs,
+        .micro_batches = micro_batches,
+    };
+    *status = NULL;
+    return &v->flights[v->count++];
+}
+
+/* Part of a training step. `lists` NULL: as the schedule has them. */
+static ons_status *add_training(verifying *v, unit_kind kind, uint32_t micro_batches, const ons_action_list *lists) {
+    ons_pipeline pipeline = v->o->pipeline;
+    ons_action_list *own;
+    ons_status *status;
+    if (micro_batches == 0) return NULL;
+    ons_verify_options *flight = add(v, kind, micro_batches, &status);
+    ONS_TRY(status);
+    pipeline.micro_batches = micro_batches;
     if (lists == NULL) {
         ONS_TRY(ons_pipeline_actions(&pipeline, v->arena, &own));
         lists = own;
     }
-    const ons_verify_options options = {
-        .stages = pipeline.stages,
-        .programs = programs,
-        .lists = lists,
-        .micro_batches = micro_batches,
-        .updates = true,
-        .asynchronous = ons_pipeline_is_asynchronous(&pipeline),
-    };
-    return ons_verify_stages(&options);
+    flight->lists = lists;
+    flight->updates = true;
+    flight->asynchronous = ons_pipeline_is_asynchronous(&pipeline);
+    return NULL;
 }
 
-static ons_status *verify_flights(const verifying *v) {
+static ons_status *add_validation(verifying *v, unit_kind kind) {
+    ons_action *forward;
+    ons_action_list *lists;
+    ons_status *status;
+    uint32_t stages = v->o->pipeline.stages;
+    ons_verify_options *flight = add(v, kind, 1, &status);
+    ONS_TRY(status);
+    ONS_NEW(forward, v->arena, stages);
+    ONS_NEW(lists, v->arena, stages);
+    for (uint32_t i = 0; i < stages; ++i) {
+        forward[i] = (ons_action){.kind = ONS_ACTION_FORWARD, .stage = i};
+        lists[i] = (ons_action_list){&forward[i], 1};
+    }
+    flight->lists = lists;
+    flight->inference = true;
+    return NULL;
+}
+
+static ons_status *list_flights(verifying *v) {
     const ons_batching *b = &v->o->batching;
     int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset);
     uint32_t whole = (uint32_t)(b->batch / b->rows), last = (uint32_t)(samples % b->batch / b->rows);
-    if (samples >= b->batch) ONS_TRY(verify_flight(v, false, whole, v->o->actions));
-    if (last != whole) ONS_TRY(verify_flight(v, false, last, NULL));
-    return v->o->training->rest.graph == NULL ? NULL : verify_flight(v, true, 1, NULL);
+    if (samples >= b->batch) ONS_TRY(add_training(v, FULL, whole, v->o->actions));
+    if (last != whole) ONS_TRY(add_training(v, FULL, last, NULL));
+    if (v->o->training->rest.graph != NULL) ONS_TRY(add_training(v, REST, 1, NULL));
+    if (v->o->validation->dataset == NULL) return NULL;
+    if (v->o->validation->full.graph != NULL) ONS_TRY(add_validation(v, VALIDATION));
+    return v->o->validation->rest.graph == NULL ? NULL : add_validation(v, VALIDATION_REST);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- processes
+ */
+
+/* One stage a process: everybody gets what all have told. */
+static ons_status *exchange(const verifying *v) {
+    ons_transport *t = v->ranks[0].transport;
+    ons_verify_bytes *own = &v->told[t->rank];
+    uint64_t size = own->count, most = 0, *sizes;
+    unsigned char *mine, *all;
+    ONS_NEW(sizes, v->arena, t->ranks);
+    if (!t->gather(t, &size, sizes, sizeof size)) return t->failure(t);
+    for (uint32_t i = 0; i < t->ranks; ++i) most = sizes[i] > most ? sizes[i] : most;
+    ONS_NEW(mine, v->arena, most + 1);
+    ONS_NEW(all, v->arena, most * t->ranks + 1);
+    if (size > 0) memcpy(mine, own->items, size);
+    if (!t->gather(t, mine, all, most)) return t->failure(t);
+    for (uint32_t i = 0; i < t->ranks; ++i) {
+        ons_verify_bytes *theirs = &v->told[i];
+        if (i == t->rank) continue;
+        if (!ons_vector_reserve(theirs, sizes[i])) return ons_status_out_of_memory();
+        if (sizes[i] > 0) memcpy(theirs->items, all + i * most, sizes[i]);
+        theirs->count = sizes[i];
+    }
+    return NULL;
+}
+
+static ons_status *verify(verifying *v) {
+    const ons_crew_options *o = v->o;
+    ONS_TRY(list_flights(v));
+    for (uint32_t flight = 0; flight < v->count; ++flight)
+        for (uint32_t i = o->first; i < o->first + o->count; ++i)
+            ONS_TRY(ons_verify_stage(&v->flights[flight], i, &v->told[i]));
+    if (o->count < o->pipeline.stages) ONS_TRY(exchange(v));
+    ONS_TRY(ons_verify_told(o->pipeline.stages, v->told));
+    for (uint32_t flight = 0; flight < v->count; ++flight)
+        for (uint32_t i = o->first; i < o->first + o->count; ++i)
+            ONS_TRY(ons_verify_stage_memory(&v->flights[flight], i));
+    return NULL;
 }
 
 ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ranks) {
-    verifying v = {options, ranks, ons_arena_new()};
+    verifying v = {.o = options, .ranks = ranks, .arena = ons_arena_new()};
     if (v.arena == NULL) return ons_status_out_of_memory();
-    ons_status *status = verify_flights(&v);
+    v.told = calloc(options->pipeline.stages + 1, sizeof *v.told);
+    ons_status *status = v.told == NULL ? ons_status_out_of_memory() : verify(&v);
+    for (uint32_t i = 0; v.told != NULL && i < options->pipeline.stages; ++i) ons_vector_free(&v.told[i]);
+    free(v.told);
     ons_arena_free(v.arena);
     return status;
 }

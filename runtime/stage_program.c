@@ -319,3 +319,13 @@ void ons_stage_program_free(ons_stage_program *stage) {
     ons_arena_free(stage->arena);
     *stage = (ons_stage_program){0};
 }
+
+ons_turn ons_stage_program_turn(const ons_stage_program *s, ons_part part, uint32_t micro_batch, uint32_t version) {
+    uint32_t newest = version + micro_batch;
+    uint32_t behind = micro_batch < s->versions ? micro_batch : s->versions - 1;
+    return (ons_turn){
+        .micro_batch = micro_batch,
+        .version = (part == ONS_PART_END ? newest : newest - behind) % s->versions,
+        .fresh_version = (newest + 1) % s->versions,
+    };
+}

@@ -72,6 +72,11 @@ void ons_stage_program_free(ons_stage_program *stage); /* a zeroed one is fine *
 /* Whether data for this input of the model is put in before the part. */
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part);
 
+/* Which weights a part of a micro-batch works with where updates are asynchronous: those that were newest when its
+ * forward part ran, the same in its backward part. An update takes the newest and makes the next ones in the place that
+ * its micro-batch has just left. `version`: the place of the newest when the flight began. */
+ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part part, uint32_t micro_batch, uint32_t version);
+
 /* Of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
 

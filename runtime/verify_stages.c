@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/verify_steps.h"
+#include "runtime/verify_told.h"
 
 /* --------------------------------------------------------------------------------------------------------------- marks
  */
@@ -90,28 +90,146 @@ static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, ui
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- all
- */
-
-static ons_status *verify(const ons_verify_options *o, ons_verify_steps *steps, uint32_t *forward) {
-    ONS_TRY(ons_verify_pairs(o));
-    for (uint32_t i = 0; i < o->stages; ++i) {
-        for (uint32_t k = 0; k < o->micro_batches; ++k) forward[k] = 0;
-        ONS_TRY(check_actions(o, i, forward));
-        ONS_TRY(check_marks(o->programs[i], i));
-        ONS_TRY(ons_verify_list_steps(o, i, &steps[i]));
-    }
-    ONS_TRY(ons_verify_messages(o, steps));
-    for (uint32_t i = 0; i < o->stages; ++i) ONS_TRY(ons_verify_memory(o->programs[i], i, &steps[i]));
+static ons_status *check_forward_parts(const ons_verify_options *o, uint32_t stage) {
+    const ons_action_list *list = &o->lists[stage];
+    bool good = list->count == o->micro_batches;
+    for (uint32_t i = 0; good && i < list->count; ++i)
+        good = list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch == i;
+    ONS_CHECK(good, ONS_DEFECT, "stage %u: an inference of %u micro-batches is no list of their forward parts", stage,
+              o->micro_batches);
     return NULL;
 }
 
-ons_status *ons_verify_stages(const ons_verify_options *o) {
-    ons_verify_steps *steps = calloc(o->stages + 1, sizeof *steps);
+uint32_t ons_verify_updates(const ons_verify_options *o, uint32_t stage) {
+    uint32_t updates = 0;
+    for (uint32_t i = 0; o->updates && i < o->lists[stage].count; ++i)
+        updates += o->lists[stage].items[i].kind == ONS_ACTION_UPDATE;
+    return updates;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ versions
+ */
+
+/* The places of a stage's weights: after how many updates the weights are that lie there. */
+typedef struct places {
+    const ons_stage_program *s;
+    uint32_t stage, updates;
+    uint32_t *after; /* NOTHING: the place was not written yet */
+} places;
+
+enum { NOTHING = 0xffffffffu };
+
+static ons_status *expect_weights(const places *p, ons_part part, uint32_t micro_batch, uint32_t wanted) {
+    uint32_t version = ons_stage_program_turn(p->s, part, micro_batch, 0).version;
+    ONS_CHECK(version < p->s->versions && p->after[version] == wanted, ONS_DEFECT,
+              "stage %u: micro-batch %u wants the weights after %u updates in its %s part, which are not there",
+              p->stage, micro_batch, wanted,
+              part == ONS_PART_FORWARD    ? "forward"
+              : part == ONS_PART_BACKWARD ? "backward"
+                                          : "last");
+    return NULL;
+}
+
+/* A micro-batch may be as many updates behind as there are versions besides the newest. */
+static ons_status *play_versions(const ons_action_list *list, places *p) {
+    for (uint32_t i = 0; i < list->count; ++i) {
+        uint32_t micro_batch = list->items[i].micro_batch, oldest = p->s->versions - 1;
+        uint32_t read = micro_batch < oldest ? 0 : micro_batch - oldest;
+        switch (list->items[i].kind) {
+        case ONS_ACTION_FORWARD: ONS_TRY(expect_weights(p, ONS_PART_FORWARD, micro_batch, read)); break;
+        case ONS_ACTION_BACKWARD: ONS_TRY(expect_weights(p, ONS_PART_BACKWARD, micro_batch, read)); break;
+        default:
+            ONS_TRY(expect_weights(p, ONS_PART_END, micro_batch, p->updates));
+            p->after[ons_stage_program_turn(p->s, ONS_PART_END, micro_batch, 0).fresh_version] = ++p->updates;
+        }
+    }
+    return NULL;
+}
+
+static ons_status *check_versions(const ons_verify_options *o, uint32_t stage) {
+    places p = {.s = o->programs[stage], .stage = stage};
+    if (!o->asynchronous) return NULL;
+    p.after = malloc(p.s->versions * sizeof *p.after);
+    if (p.after == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < p.s->versions; ++i) p.after[i] = i == 0 ? 0 : NOTHING;
+    ons_status *status = play_versions(&o->lists[stage], &p);
+    free(p.after);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- all
+ */
+
+static ons_status *check_peers(const ons_verify_options *o, uint32_t stage) {
+    const ons_stage_program *s = o->programs[stage];
+    const ons_cut_stage *cut = s->cut;
+    for (uint32_t i = 0; i < cut->send_count; ++i)
+        ONS_CHECK(cut->sends[i].peer < o->stages && cut->sends[i].peer != stage, ONS_DEFECT,
+                  "stage %u sends '%s' to stage %u", stage, ons_graph_value(cut->graph, cut->sends[i].value)->name,
+                  cut->sends[i].peer);
+    for (uint32_t i = 0; i < cut->receive_count; ++i)
+        ONS_CHECK(s->rings[i] > 0, ONS_DEFECT, "stage %u has no place for '%s', which it receives", stage,
+                  ons_graph_value(cut->graph, cut->receives[i].value)->name);
+    return NULL;
+}
+
+static ons_status *check_all_actions(const ons_verify_options *o, uint32_t stage) {
+    if (o->inference) return check_forward_parts(o, stage);
     uint32_t *forward = calloc(o->micro_batches + 1, sizeof *forward);
-    ons_status *status = steps == NULL || forward == NULL ? ons_status_out_of_memory() : verify(o, steps, forward);
-    for (uint32_t i = 0; steps != NULL && i < o->stages; ++i) ons_vector_free(&steps[i]);
-    free(steps);
+    ons_status *status = forward == NULL ? ons_status_out_of_memory() : check_actions(o, stage, forward);
     free(forward);
+    return status;
+}
+
+ons_status *ons_verify_stage(const ons_verify_options *o, uint32_t stage, ons_verify_bytes *told) {
+    ons_verify_steps steps = {0};
+    ONS_TRY(check_peers(o, stage));
+    ONS_TRY(check_all_actions(o, stage));
+    ONS_TRY(check_marks(o->programs[stage], stage));
+    ONS_TRY(check_versions(o, stage));
+    ons_status *status = ons_verify_list_steps(o, stage, &steps);
+    if (status == NULL) status = ons_told_write(o, stage, &steps, told);
+    ons_vector_free(&steps);
+    return status;
+}
+
+static ons_status *check_told(uint32_t stages, const ons_verify_bytes *told, size_t *at, ons_told *flight) {
+    while (at[0] < told[0].count) {
+        for (uint32_t i = 0; i < stages; ++i)
+            ONS_TRY(ons_told_read(told[i].items, told[i].count, &at[i], i, &flight[i]));
+        ONS_TRY(ons_told_check_pairs(flight, stages));
+        ONS_TRY(ons_told_play(flight, stages));
+    }
+    for (uint32_t i = 0; i < stages; ++i)
+        ONS_CHECK(at[i] == told[i].count, ONS_DEFECT, "stage %u tells of more than stage 0", i);
+    return NULL;
+}
+
+ons_status *ons_verify_told(uint32_t stages, const ons_verify_bytes *told) {
+    size_t *at = calloc(stages + 1, sizeof *at);
+    ons_told *flight = calloc(stages + 1, sizeof *flight);
+    ons_status *status =
+        at == NULL || flight == NULL ? ons_status_out_of_memory() : check_told(stages, told, at, flight);
+    free(at);
+    free(flight);
+    return status;
+}
+
+ons_status *ons_verify_stage_memory(const ons_verify_options *o, uint32_t stage) {
+    ons_verify_steps steps = {0};
+    ons_status *status = ons_verify_list_steps(o, stage, &steps);
+    if (status == NULL) status = ons_verify_memory(o->programs[stage], stage, &steps);
+    ons_vector_free(&steps);
+    return status;
+}
+
+ons_status *ons_verify_stages(const ons_verify_options *o) {
+    ons_verify_bytes *told = calloc(o->stages + 1, sizeof *told);
+    ons_status *status = told == NULL ? ons_status_out_of_memory() : NULL;
+    for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage(o, i, &told[i]);
+    if (status == NULL) status = ons_verify_told(o->stages, told);
+    for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage_memory(o, i);
+    for (uint32_t i = 0; told != NULL && i < o->stages; ++i) ons_vector_free(&told[i]);
+    free(told);
     return status;
 }

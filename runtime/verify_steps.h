@@ -30,10 +30,7 @@ ons_status *ons_verify_list_steps(const ons_verify_options *options, uint32_t st
 /* Whether the stage's memory holds at every node what the node wants. */
 ons_status *ons_verify_memory(const ons_stage_program *program, uint32_t stage, const ons_verify_steps *steps);
 
-/* Whether both ends of every message agree. */
-ons_status *ons_verify_pairs(const ons_verify_options *options);
-
-/* Whether every message is sent and received. `steps` of each stage. */
-ons_status *ons_verify_messages(const ons_verify_options *options, const ons_verify_steps *steps);
+/* End parts of the stage that are carried out. */
+uint32_t ons_verify_updates(const ons_verify_options *options, uint32_t stage);
 
 #endif

@@ -143,16 +143,9 @@ static void end_copy(void *argument, uintptr_t native) {
 /* --------------------------------------------------------------------------------------------------------------- turns
  */
 
-/* Which weights a micro-batch works with: those that were newest when its forward part ran, the same in its backward
- * part. An update takes the newest and makes the next ones in the place that its micro-batch has just left. */
 static ons_turn turn_of(const flight *x, ons_part part, uint32_t micro_batch) {
-    ons_turn turn = {.micro_batch = micro_batch};
-    if (!x->f->asynchronous) return turn;
-    uint32_t versions = x->stage->versions, newest = x->f->version + micro_batch;
-    uint32_t behind = micro_batch < versions ? micro_batch : versions - 1;
-    turn.version = (part == ONS_PART_END ? newest : newest - behind) % versions;
-    turn.fresh_version = (newest + 1) % versions;
-    return turn;
+    if (!x->f->asynchronous) return (ons_turn){.micro_batch = micro_batch};
+    return ons_stage_program_turn(x->stage, part, micro_batch, x->f->version);
 }
 
 static void fill_job(const flight *x, ons_job *job, ons_part part, uint32_t micro_batch) {

@@ -13,6 +13,7 @@ enum { STAGES_MAX = 8, ROUNDS = 20 };
 typedef struct flight {
     ons_arena *arena;
     uint32_t stages, micro_batches;
+    bool asynchronous;
     ons_cut_stage cuts[STAGES_MAX];
     ons_stage_program programs[STAGES_MAX];
     ons_action_list *lists;
@@ -36,6 +37,7 @@ static void *copy(const flight *f, const void *from, size_t bytes) {
 static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t seed) {
     flight f = {.arena = ons_arena_new(), .stages = pipeline->stages, .random = seed};
     f.micro_batches = pipeline->micro_batches;
+    f.asynchronous = ons_pipeline_is_asynchronous(pipeline);
     must(ons_pipeline_actions(pipeline, f.arena, &f.lists));
     for (uint32_t i = 0; i < f.stages; ++i) {
         const ons_stage_program *s = &ons_crew_rank(crew, i)->training.full.stage;
@@ -51,19 +53,25 @@ static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t 
     return f;
 }
 
-static ons_status *verify(flight *f) {
-    const ons_stage_program *programs[STAGES_MAX];
+/* `programs` must live as long as the options are used. */
+static ons_verify_options options_of(flight *f, const ons_stage_program *programs[static STAGES_MAX]) {
     for (uint32_t i = 0; i < f->stages; ++i) {
         f->programs[i].cut = &f->cuts[i];
         programs[i] = &f->programs[i];
     }
-    const ons_verify_options options = {
+    return (ons_verify_options){
         .stages = f->stages,
         .programs = programs,
         .lists = f->lists,
         .micro_batches = f->micro_batches,
         .updates = true,
+        .asynchronous = f->asynchronous,
     };
+}
+
+static ons_status *verify(flight *f) {
+    const ons_stage_program *programs[STAGES_MAX];
+    ons_verify_options options = options_of(f, programs);
     return ons_verify_stages(&options);
 }
 
@@ -304,4 +312,90 @@ Test(verify, values_that_are_alive_do_not_overlap) {
                                    .relief = PIPELINE_SWAPS,
                                    .seed = 6},
                 try_places);
+}
+
+/* -------------------------------------------------------------------------------------------------- versions,
+ * inference
+ */
+
+/* With one place less the weights of a micro-batch are gone before its backward part. */
+static void try_versions(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    flight f = take(crew, pipeline, *seed);
+    int tried = 0;
+    must(verify(&f));
+    for (uint32_t i = 0; i < f.stages; ++i) {
+        if (f.programs[i].versions == 1) continue;
+        --f.programs[i].versions;
+        must_be_found(verify(&f), "one version too few", "wants the weights after", *seed);
+        ++f.programs[i].versions;
+        ++tried;
+    }
+    cr_assert_gt(tried, 0);
+    ons_arena_free(f.arena);
+}
+
+Test(verify, a_micro_batch_finds_its_weights) {
+    for (uint64_t seed = 1; seed <= 4; ++seed)
+        try_setting(
+            (pipeline_setting){
+                .model = seed % 2 == 0 ? "mlp" : "lenet",
+                .micro_batches = 3 + (uint32_t)seed,
+                .stages = 1 + (uint32_t)seed,
+                .kind = ONS_PIPELINE_PIPEDREAM,
+                .seed = seed,
+            },
+            try_versions);
+}
+
+/* An inference has no backward parts: whoever waits for what they send waits for ever. */
+static void try_inference(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    const ons_stage_program *programs[STAGES_MAX];
+    flight f = take(crew, pipeline, *seed);
+    ons_verify_options options = options_of(&f, programs);
+    options.inference = true;
+    options.updates = false;
+    must_be_found(ons_verify_stages(&options), "training as inference", "forward parts", *seed);
+    for (uint32_t i = 0; i < f.stages; ++i) {
+        for (uint32_t k = 0; k < f.micro_batches; ++k) f.lists[i].items[k] = (ons_action){ONS_ACTION_FORWARD, i, k};
+        f.lists[i].count = f.micro_batches;
+    }
+    must_be_found(ons_verify_stages(&options), "inference that is sent backwards", "deadlock", *seed);
+    ons_arena_free(f.arena);
+}
+
+Test(verify, an_inference_waits_for_nothing_that_goes_backwards) {
+    try_setting((pipeline_setting){.model = "lenet", .micro_batches = 3, .stages = 3, .seed = 7}, try_inference);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- telling
+ */
+
+/* What another process tells may be of another version of the program, or anything: it is refused, or does no harm. */
+static void try_telling(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    const ons_stage_program *programs[STAGES_MAX];
+    ons_verify_bytes told[STAGES_MAX] = {{0}};
+    flight f = take(crew, pipeline, *seed);
+    ons_verify_options options = options_of(&f, programs);
+    for (int flights = 0; flights < 2; ++flights)
+        for (uint32_t i = 0; i < f.stages; ++i) must(ons_verify_stage(&options, i, &told[i]));
+    must(ons_verify_told(f.stages, told));
+    for (int round = 0; round < 2000; ++round) {
+        ons_verify_bytes *one = &told[draw(&f, f.stages)];
+        uint32_t at = draw(&f, (uint32_t)one->count);
+        unsigned char before = one->items[at];
+        one->items[at] ^= (unsigned char)(1 + draw(&f, 255));
+        ons_status_free(ons_verify_told(f.stages, told));
+        one->items[at] = before;
+    }
+    told[1].count -= 8;
+    must_be_found(ons_verify_told(f.stages, told), "half a message", "does not tell", *seed);
+    for (uint32_t i = 0; i < f.stages; ++i) ons_vector_free(&told[i]);
+    ons_arena_free(f.arena);
+}
+
+Test(verify, anything_may_be_told) {
+    try_setting((pipeline_setting){.model = "gpt_tied", .micro_batches = 2, .stages = 3, .seed = 8}, try_telling);
 }
