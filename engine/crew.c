@@ -231,14 +231,20 @@ static void note_work(ons_rank *r, const ons_rank_work *before) {
     r->work.swapped_bytes += after.swapped_bytes - before->swapped_bytes;
 }
 
-/* A stage that fails ends the step of the others, too: they would wait for it. */
+/* A stage that fails ends what the others do, too: they would wait for it. */
+static void share_failure(ons_rank *r) {
+    if (r->status == NULL || r->transport == NULL) return;
+    r->status = ons_status_at(r->status, "stage %u", r->stage);
+    r->transport->fail(r->transport, r->status);
+}
+
 static void step(void *argument, uintptr_t native) {
     (void)native;
     ons_rank *r = argument;
     ons_rank_work before = work_so_far(r);
     r->status = ons_stepper_run(r->stepper, r->step, r->rate, r->last_step, &r->result);
     if (r->status == NULL) note_work(r, &before);
-    if (r->status != NULL && r->transport != NULL) r->transport->fail(r->transport, r->status);
+    share_failure(r);
 }
 
 /* A task of all ranks beside each other. */
@@ -360,7 +366,7 @@ static void evaluate(void *argument, uintptr_t native) {
     (void)native;
     ons_rank *r = argument;
     r->status = ons_evaluator_run(&r->evaluator, &r->evaluation);
-    if (r->status != NULL && r->transport != NULL) r->transport->fail(r->transport, r->status);
+    share_failure(r);
 }
 
 static void merge_evaluation(const ons_evaluation_result *of_stage, ons_evaluation_result *result) {

@@ -31,9 +31,11 @@ struct ons_trainer {
     ons_log_json *log;
     ons_tensorboard *board;
     ons_trace *trace;
-    ons_host_copy looked_at; /* what was read last from a device that the host cannot access */
-    const char *looked_name; /* its name, the graph's; NULL: nothing, or it may have changed */
-    ons_exchange *exchange;  /* NULL: nothing was collected from other processes yet */
+    ons_trace_clock clock;               /* rank 0's, by this process's */
+    ons_channel **trace_in, **trace_out; /* between rank 0 and each other (these: at 0) */
+    ons_host_copy looked_at;             /* what was read last from a device that the host cannot access */
+    const char *looked_name;             /* its name, the graph's; NULL: nothing, or it may have changed */
+    ons_exchange *exchange;              /* NULL: nothing was collected from other processes yet */
     atomic_bool stop_requested;
     bool stopping;         /* all processes have agreed on it */
     double seconds_a_step; /* running mean; 0: no step yet */
@@ -80,8 +82,11 @@ ons_status *ons_trainer_collected(ons_trainer *trainer, ons_status *status);
 ons_status *ons_trainer_hand_over(ons_trainer *trainer);
 void ons_trainer_close_exchange(ons_trainer *trainer);
 
-/* trainer_watch.c: logs */
+/* trainer_trace.c: the timeline of all processes, written by the one that leads. Both are meetings of all. */
 ons_status *ons_trainer_open_trace(ons_trainer *trainer);
+ons_status *ons_trainer_write_trace(ons_trainer *trainer);
+
+/* trainer_watch.c: logs */
 ons_status *ons_trainer_open_logs(ons_trainer *trainer, bool resumed);
 ons_status *ons_trainer_log_step(ons_trainer *trainer, const ons_step_report *report, const ons_step_result *result);
 void ons_trainer_close_logs(ons_trainer *trainer);

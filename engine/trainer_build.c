@@ -71,6 +71,32 @@ static ons_status *compute_digest(ons_trainer *t) {
     return NULL;
 }
 
+/* Of several processes each has its own command line: what would make them do different things is compared. */
+static ons_status *check_alike(ons_trainer *t) {
+    struct {
+        uint64_t digest;
+        int64_t steps, validate_every, checkpoint_every;
+        double rate;
+        uint64_t writes; /* checkpoints, model; goes on */
+    } own, *all;
+    if (!t->remote) return NULL;
+    const ons_config *c = t->config;
+    memset(&own, 0, sizeof own);
+    own.digest = t->digest;
+    own.steps = t->steps;
+    own.validate_every = t->validate_every;
+    own.checkpoint_every = c->checkpoint_every;
+    own.rate = ons_config_base_rate(c);
+    own.writes = (c->checkpoint != NULL) + 2u * (c->out != NULL) + 4u * c->resume;
+    uint32_t ranks = t->transports[0]->ranks;
+    ONS_NEW(all, t->arena, ranks);
+    ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
+    for (uint32_t i = 1; i < ranks; ++i)
+        ONS_CHECK(memcmp(&all[i], &all[0], sizeof own) == 0, ONS_INVALID_ARGUMENT,
+                  "rank %u was started with other options, another model or other data than rank 0", i);
+    return NULL;
+}
+
 ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_config_check_supported(t->config));
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
@@ -87,6 +113,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_trainer_gather_stages(t));
     ONS_TRY(count_steps(t));
     ONS_TRY(compute_digest(t));
+    ONS_TRY(check_alike(t));
     bool resumed;
     ONS_TRY(ons_trainer_resume(t, &resumed));
     return ons_trainer_open_logs(t, resumed);

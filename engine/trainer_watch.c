@@ -8,8 +8,6 @@
 
 #include "engine/trainer.h"
 
-enum { TRACE_EVENTS = 200000 };
-
 int64_t ons_resident_bytes(void) {
     char text[128];
     int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -36,10 +34,6 @@ ons_status *ons_trainer_open_logs(ons_trainer *t, bool resumed) {
     if (c->tensorboard != NULL)
         ONS_TRY(ons_tensorboard_open(c->tensorboard, wall_time(), resumed, (uint64_t)t->step, &t->board));
     return NULL;
-}
-
-ons_status *ons_trainer_open_trace(ons_trainer *t) {
-    return t->config->trace == NULL || !ons_trainer_leads(t) ? NULL : ons_trace_new(TRACE_EVENTS, &t->trace);
 }
 
 static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_step_result *result) {
@@ -94,7 +88,7 @@ ons_status *ons_trainer_log_step(ons_trainer *t, const ons_step_report *report, 
 
 ons_status *ons_trainer_finish(ons_trainer *t) {
     ons_status *status = t->log == NULL ? NULL : ons_log_json_sync(t->log);
-    if (status == NULL && t->trace != NULL) status = ons_trace_write(t->trace, t->config->trace);
+    if (status == NULL && t->trace != NULL) status = ons_trainer_write_trace(t);
     ons_status *board = ons_tensorboard_close(t->board);
     t->board = NULL;
     if (status != NULL) ons_status_free(board);

@@ -116,13 +116,21 @@ static void put_argument(ons_json_writer *json, const char *name, int64_t value)
     if (value >= 0) ons_json_put_int(json, name, value);
 }
 
-static void put_event(ons_json_writer *json, const ons_trace *trace, const ons_trace_track *track, size_t thread,
+/* Microseconds since time 0 of the file. */
+static double shown(const ons_trace_clock *clock, int64_t time) {
+    double span = (double)(clock->measured[1] - clock->measured[0]);
+    double part = span > 0 ? (double)(time - clock->measured[0]) / span : 0;
+    int64_t drift = (int64_t)(part * (double)(clock->ahead[1] - clock->ahead[0]));
+    return (double)(time + clock->ahead[0] + drift - clock->origin) / 1000;
+}
+
+static void put_event(ons_json_writer *json, const ons_trace_clock *clock, const ons_trace_track *track, size_t thread,
                       const ons_trace_event *event) {
     ons_json_begin_object(json, NULL);
     ons_json_put_text(json, "name", event->name);
     if (event->category != NULL) ons_json_put_text(json, "cat", event->category);
     ons_json_put_text(json, "ph", "X");
-    ons_json_put_double(json, "ts", (double)(event->begin - trace->begin) / 1000);
+    ons_json_put_double(json, "ts", shown(clock, event->begin));
     ons_json_put_double(json, "dur", (double)(event->end - event->begin) / 1000);
     put_row(json, track, thread);
     ons_json_begin_object(json, "args");
@@ -136,7 +144,7 @@ static void put_event(ons_json_writer *json, const ons_trace *trace, const ons_t
     json->comma = true;
 }
 
-static ons_status *put_track(ons_json_writer *json, const ons_trace *trace, const ons_trace_track *track,
+static ons_status *put_track(ons_json_writer *json, const ons_trace_clock *clock, const ons_trace_track *track,
                              size_t thread) {
     size_t count = kept_events(track);
     ons_trace_event *sorted = malloc((count + 1) * sizeof *sorted);
@@ -145,40 +153,73 @@ static ons_status *put_track(ons_json_writer *json, const ons_trace *trace, cons
     qsort(sorted, count, sizeof *sorted, by_time);
     put_name(json, track, thread, "process_name", track->process_name);
     put_name(json, track, thread, "thread_name", track->name);
-    for (size_t i = 0; i < count; ++i) put_event(json, trace, track, thread, &sorted[i]);
+    for (size_t i = 0; i < count; ++i) put_event(json, clock, track, thread, &sorted[i]);
     free(sorted);
     return NULL;
 }
 
-static ons_status *put_trace(ons_json_writer *json, const ons_trace *trace) {
-    uint64_t lost = 0;
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "displayTimeUnit", "ms");
-    ons_json_begin_array(json, "traceEvents");
-    ons_status *status = NULL;
-    for (size_t i = 0; i < trace->tracks.count && status == NULL; ++i) {
+static ons_status *put_tracks(ons_json_writer *json, const ons_trace *trace, const ons_trace_clock *clock,
+                              uint64_t *lost) {
+    for (size_t i = 0; i < trace->tracks.count; ++i) {
         const ons_trace_track *track = trace->tracks.items[i];
-        lost += track->recorded - kept_events(track);
-        status = put_track(json, trace, track, i + 1);
+        *lost += track->recorded - kept_events(track);
+        ONS_TRY(put_track(json, clock, track, i + 1));
     }
-    ons_json_end_array(json);
-    ons_json_begin_object(json, "otherData");
-    ons_json_put_uint64(json, "lost_events", lost);
-    ons_json_end_object(json);
-    ons_json_end_object(json);
-    ons_json_put_line_break(json);
+    return NULL;
+}
+
+int64_t ons_trace_origin(const ons_trace *trace) { return trace->begin; }
+
+/* The first failure of the two. */
+static ons_status *end(ons_json_writer *json, ons_status *status) {
     ons_status *flushed = ons_json_writer_flush(json);
     if (status == NULL) return flushed;
     ons_status_free(flushed);
     return status;
 }
 
+ons_status *ons_trace_print(const ons_trace *trace, const ons_trace_clock *clock, ons_byte_sink *sink, void *context,
+                            uint64_t *lost) {
+    ons_json_writer json;
+    ons_json_writer_init(&json, sink, context);
+    json.comma = true;
+    *lost = 0;
+    return end(&json, put_tracks(&json, trace, clock, lost));
+}
+
+static ons_status *put_guests(ons_json_writer *json, ons_trace_guests *guests, void *context, uint64_t *lost) {
+    if (guests == NULL) return NULL;
+    ONS_TRY(ons_json_writer_flush(json)); /* they go to the file past the writer */
+    return guests(context, json->sink, json->context, lost);
+}
+
+static ons_status *put_trace(ons_json_writer *json, const ons_trace *trace, ons_trace_guests *guests, void *context) {
+    uint64_t lost = 0;
+    const ons_trace_clock own = {.origin = trace->begin};
+    ons_json_begin_object(json, NULL);
+    ons_json_put_text(json, "displayTimeUnit", "ms");
+    ons_json_begin_array(json, "traceEvents");
+    ons_status *status = put_tracks(json, trace, &own, &lost);
+    if (status == NULL) status = put_guests(json, guests, context, &lost);
+    ons_json_end_array(json);
+    ons_json_begin_object(json, "otherData");
+    ons_json_put_uint64(json, "lost_events", lost);
+    ons_json_end_object(json);
+    ons_json_end_object(json);
+    ons_json_put_line_break(json);
+    return end(json, status);
+}
+
 ons_status *ons_trace_write(const ons_trace *trace, const char *path) {
+    return ons_trace_write_all(trace, path, NULL, NULL);
+}
+
+ons_status *ons_trace_write_all(const ons_trace *trace, const char *path, ons_trace_guests *guests, void *context) {
     ons_file_writer *file;
     ONS_TRY(ons_file_writer_open(path, &file));
     ons_json_writer json;
     ons_json_writer_init(&json, write_file, file);
-    ons_status *status = put_trace(&json, trace);
+    ons_status *status = put_trace(&json, trace, guests, context);
     if (status != NULL) {
         ons_file_discard(file);
         return status;

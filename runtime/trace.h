@@ -6,6 +6,7 @@
 #ifndef ONSTAGE_RUNTIME_TRACE_H
 #define ONSTAGE_RUNTIME_TRACE_H
 
+#include "base/json_writer.h"
 #include "base/status.h"
 
 typedef struct ons_trace ons_trace;
@@ -39,5 +40,25 @@ void ons_trace_record(ons_trace_track *track, const ons_trace_event *event);
 
 /* Nobody records meanwhile. Events sorted by time within a track; how many were lost is in the file's "otherData". */
 ons_status *ons_trace_write(const ons_trace *trace, const char *path);
+
+/* What another process's clock shows, by this one's: measured twice, and in between it drifts evenly. All nanoseconds.
+ */
+typedef struct ons_trace_clock {
+    int64_t origin;      /* time 0 of the file, by the other clock */
+    int64_t measured[2]; /* when, by this one's clock; ascending or the same */
+    int64_t ahead[2];    /* what the other one shows more */
+} ons_trace_clock;
+
+/* Time 0 of a trace. */
+int64_t ons_trace_origin(const ons_trace *trace);
+
+/* The events of a trace as they stand in the file of another process, with a comma before each. *lost: how many were.
+ */
+ons_status *ons_trace_print(const ons_trace *trace, const ons_trace_clock *clock, ons_byte_sink *sink, void *context,
+                            uint64_t *lost);
+
+/* ons_trace_write, and what other processes have printed: `guests` puts all of it into the sink. */
+typedef ons_status *ons_trace_guests(void *context, ons_byte_sink *sink, void *file, uint64_t *lost);
+ons_status *ons_trace_write_all(const ons_trace *trace, const char *path, ons_trace_guests *guests, void *context);
 
 #endif

@@ -59,6 +59,7 @@ static void tell_fault(ons_worker *w, const ons_job *job) {
     ons_status *status =
         ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
                        job->step.step, node, fault->problem, fault->index, fault->value);
+    status = ons_status_at(status, "stage %u", w->o.stage);
     w->o.transport->fail(w->o.transport, status);
     ons_status_free(status);
 }

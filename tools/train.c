@@ -17,7 +17,8 @@ static const ons_subcommand subcommand = {
     .groups = groups,
     .hides = hides,
     .epilogue =
-        "Ctrl-C finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit code 8.\n\n"
+        "Ctrl-C (or SIGUSR1) finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit "
+        "code 8.\n\n"
         "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out "
         "trained.onnx",
     .model_optional = false,
@@ -32,6 +33,12 @@ static void interrupt(int number) {
     signal(number, SIG_DFL);
     /* It stores a flag, and says so in its contract. NOLINTNEXTLINE(bugprone-signal-handler) */
     if (running != NULL) ons_trainer_request_stop(running);
+}
+
+/* What mpirun hands on to its processes, and Slurm sends before the time is up. It may come more than once. */
+static void ask(int number) {
+    interrupt(number);
+    signal(number, ask);
 }
 
 static ons_status *train(ons_trainer *trainer, bool speaks) {
@@ -92,6 +99,7 @@ int ons_command_train(int argc, char **argv) {
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
     signal(SIGINT, interrupt);
     signal(SIGTERM, interrupt);
+    signal(SIGUSR1, ask);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));
     running = trainer;

@@ -70,7 +70,7 @@ halves() {
     local file
     cd "$work/c" 2>/dev/null || return
     for file in *.tmp *.safetensors; do
-        [[ ! -e $file || ($file != *.tmp && -e ${file%%.*}.json) ]] || echo "$file"
+        [[ ! -e $file || ($file != *.tmp && -e ${file:0:13}.json) ]] || echo "$file"
     done
 }
 
