@@ -141,8 +141,8 @@ done
 # --------------------------------------------------------------------------------------------------------------- faults
 
 # A label that there is not, in the last of the samples: the last stage finds it, before anything is updated.
-target_bytes=$(stat -c %s "$golden/target.npy")
-cp "$golden/target.npy" "$work/target.npy"
+target_bytes=$(stat -Lc %s "$golden/target.npy")
+cp -L "$golden/target.npy" "$work/target.npy"
 chmod u+w "$work/target.npy"
 printf '\x7f' | dd of="$work/target.npy" bs=1 seek=$((target_bytes - 7)) conv=notrunc status=none
 options=("${same[@]}" --target "$work/target.npy")

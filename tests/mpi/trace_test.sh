@@ -34,15 +34,16 @@ fail() {
 # Of each event: stage, row, what kind, step, micro-batch, name, begin and end in microseconds.
 events() {
     sed -nE 's/^,?\{"name":"([^"]*)","cat":"([^"]*)","ph":"X","ts":([^,]*),"dur":([^,]*),"pid":([0-9]+),"tid":([0-9]+),"args":\{"step":([0-9]+),"micro_batch":([0-9]+).*$/\5 \6 \2 \7 \8 \1 \3 \4/p' \
-        "$1" | awk '{ print $1, $2, $3, $4, $5, $6, $7, $7 + $8 }'
+        "$1" | awk '{ printf "%s %s %s %s %s %s %.3f %.3f\n", $1, $2, $3, $4, $5, $6, $7, $7 + $8 }'
 }
 
 # A name is sent by one stage and received by another: the receive ends after the send has begun. Times are written in
 # thousandths of a microsecond, and clocks that differ are known to so many microseconds ($2).
 early() {
     awk -v slack="$2" '{ key = $6 " " $4 " " $5 }
-        $3 == "send" { if (!(key in sent) || $7 < sent[key]) sent[key] = $7 }
-        $3 == "receive" { received[key] = !(key in received) || $8 < received[key] ? $8 : received[key]; ++count }
+        $3 == "send" && (!(key in sent) || $7 < sent[key]) { sent[key] = $7 }
+        $3 == "receive" { ++count }
+        $3 == "receive" && (!(key in received) || $8 < received[key]) { received[key] = $8 }
         END {
             for (key in received) if (!(key in sent) || received[key] < sent[key] - slack) print "received early: " key
             if (count == 0) print "nothing is received"
