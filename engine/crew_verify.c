@@ -106,13 +106,13 @@ static ons_status *exchange(const verifying *v) {
     for (uint32_t i = 0; i < t->ranks; ++i) most = sizes[i] > most ? sizes[i] : most;
     ONS_NEW(mine, v->arena, most + 1);
     ONS_NEW(all, v->arena, most * t->ranks + 1);
-    if (size > 0) memcpy(mine, own->items, size);
+    if (own->items != NULL) memcpy(mine, own->items, size);
     if (!t->gather(t, mine, all, most)) return t->failure(t);
     for (uint32_t i = 0; i < t->ranks; ++i) {
         ons_verify_bytes *theirs = &v->told[i];
         if (i == t->rank) continue;
-        if (!ons_vector_reserve(theirs, sizes[i])) return ons_status_out_of_memory();
-        if (sizes[i] > 0) memcpy(theirs->items, all + i * most, sizes[i]);
+        if (!ons_vector_reserve(theirs, sizes[i] + 1)) return ons_status_out_of_memory();
+        memcpy(theirs->items, all + i * most, sizes[i]);
         theirs->count = sizes[i];
     }
     return NULL;

@@ -71,28 +71,39 @@ static ons_status *compute_digest(ons_trainer *t) {
     return NULL;
 }
 
-/* Of several processes each has its own command line: what would make them do different things is compared. */
+/* What makes processes do other things than each other. */
+typedef struct course_of_run {
+    uint64_t digest;
+    int64_t steps, validate_every, checkpoint_every;
+    double rate;
+    bool checkpoints, writes, resumes;
+} course_of_run;
+
+static bool is_alike(const course_of_run *a, const course_of_run *b) {
+    return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
+           a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
+           a->writes == b->writes && a->resumes == b->resumes;
+}
+
+/* Of several processes each has its own command line. */
 static ons_status *check_alike(ons_trainer *t) {
-    struct {
-        uint64_t digest;
-        int64_t steps, validate_every, checkpoint_every;
-        double rate;
-        uint64_t writes; /* checkpoints, model; goes on */
-    } own, *all;
-    if (!t->remote) return NULL;
     const ons_config *c = t->config;
-    memset(&own, 0, sizeof own);
-    own.digest = t->digest;
-    own.steps = t->steps;
-    own.validate_every = t->validate_every;
-    own.checkpoint_every = c->checkpoint_every;
-    own.rate = ons_config_base_rate(c);
-    own.writes = (c->checkpoint != NULL) + 2u * (c->out != NULL) + 4u * c->resume;
-    uint32_t ranks = t->transports[0]->ranks;
-    ONS_NEW(all, t->arena, ranks);
+    const course_of_run own = {
+        .digest = t->digest,
+        .steps = t->steps,
+        .validate_every = t->validate_every,
+        .checkpoint_every = c->checkpoint_every,
+        .rate = ons_config_base_rate(c),
+        .checkpoints = c->checkpoint != NULL,
+        .writes = c->out != NULL,
+        .resumes = c->resume,
+    };
+    course_of_run *all;
+    if (!t->remote) return NULL;
+    ONS_NEW(all, t->arena, t->transports[0]->ranks);
     ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
-    for (uint32_t i = 1; i < ranks; ++i)
-        ONS_CHECK(memcmp(&all[i], &all[0], sizeof own) == 0, ONS_INVALID_ARGUMENT,
+    for (uint32_t i = 1; i < t->transports[0]->ranks; ++i)
+        ONS_CHECK(is_alike(&all[i], &all[0]), ONS_INVALID_ARGUMENT,
                   "rank %u was started with other options, another model or other data than rank 0", i);
     return NULL;
 }

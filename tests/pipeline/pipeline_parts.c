@@ -91,7 +91,8 @@ ons_status *pipeline_record_read(const char *path, pipeline_record *r) {
 /* -------------------------------------------------------------------------------------------------------------- parts
  */
 
-static bool same(double a, double b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
+/* The same bits, or no number both. */
+static bool same(double a, double b) { return (a == b && signbit(a) == signbit(b)) || (isnan(a) && isnan(b)); }
 
 static ons_status *compare_steps(const pipeline_record *whole, const pipeline_record *part, uint32_t rank) {
     ONS_CHECK(part->steps == whole->steps && part->trained == whole->trained, ONS_DEFECT, "rank %u trained otherwise",

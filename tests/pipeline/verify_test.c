@@ -384,6 +384,7 @@ static void try_telling(void *context, const ons_crew *crew, const ons_pipeline 
     must(ons_verify_told(f.stages, told));
     for (int round = 0; round < 2000; ++round) {
         ons_verify_bytes *one = &told[draw(&f, f.stages)];
+        cr_assert_gt(one->count, 0);
         uint32_t at = draw(&f, (uint32_t)one->count);
         unsigned char before = one->items[at];
         one->items[at] ^= (unsigned char)(1 + draw(&f, 255));
