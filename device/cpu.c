@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "device/device.h"
 
@@ -14,8 +15,8 @@ enum { QUEUE = 1024 }; /* commands a stream holds before its user waits; a power
 struct ons_event {
     pthread_mutex_t lock;
     pthread_cond_t reached_more;
-    uint64_t recorded; /* records put on a stream so far; read and written by the host only */
-    uint64_t reached;  /* records passed by the stream */
+    uint64_t recorded;        /* records put on a stream so far; read and written by the host only */
+    _Atomic uint64_t reached; /* records passed by the stream; written under the lock */
 };
 
 typedef enum command_kind { COMMAND_TASK, COMMAND_COPY, COMMAND_RECORD, COMMAND_WAIT, COMMAND_STOP } command_kind;
@@ -42,8 +43,11 @@ typedef struct command {
 struct ons_stream {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t put, taken; /* commands so far */
+    pthread_cond_t changed; /* there is something to take */
+    pthread_cond_t space;
+    _Atomic uint64_t put; /* commands so far; both are written under the lock */
+    uint64_t taken;
+    int waiting; /* users for whom the queue was full */
     int threads;
     bool pin;
     command queue[QUEUE];
@@ -94,6 +98,31 @@ static void release_host(ons_device *device, void *address, int64_t bytes) {
     free(address);
 }
 
+/* ------------------------------------------------------------------------------------------------------------- waiting
+ *
+ * To wake a thread takes tens of microseconds where its processor has gone to sleep: longer than most copies and many
+ * kernels. So whoever waits looks for a while first, but only as long as a processor has nothing else to do. */
+enum { LOOK_NANOSECONDS = 100000 };
+
+static atomic_int processors; /* that this process may use */
+static atomic_int at_work;    /* threads that run commands, or look */
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Returns when the counter has come to `wanted`, or does not do so soon. */
+static void look_for(const _Atomic uint64_t *counter, uint64_t wanted) {
+    if (atomic_load_explicit(counter, memory_order_relaxed) >= wanted) return;
+    if (atomic_fetch_add(&at_work, 1) < atomic_load(&processors)) {
+        int64_t until = now() + LOOK_NANOSECONDS;
+        while (atomic_load_explicit(counter, memory_order_relaxed) < wanted && now() < until) sched_yield();
+    }
+    atomic_fetch_sub(&at_work, 1);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- streams
  */
 
@@ -124,16 +153,25 @@ static void event_reach(ons_event *event, uint64_t number) {
 }
 
 static void event_wait(ons_event *event, uint64_t number) {
+    look_for(&event->reached, number);
     pthread_mutex_lock(&event->lock);
     while (event->reached < number) pthread_cond_wait(&event->reached_more, &event->lock);
     pthread_mutex_unlock(&event->lock);
 }
 
 /* False when the stream ends. */
-static bool execute(const command *c) {
+static bool execute(const ons_stream *stream, const command *c) {
     switch (c->kind) {
-    case COMMAND_TASK: c->task.run(c->task.argument, 0); return true;
-    case COMMAND_COPY: memcpy(c->copy.to, c->copy.from, c->copy.bytes); return true;
+    case COMMAND_TASK:
+        atomic_fetch_add(&at_work, stream->threads);
+        c->task.run(c->task.argument, 0);
+        atomic_fetch_sub(&at_work, stream->threads);
+        return true;
+    case COMMAND_COPY:
+        atomic_fetch_add(&at_work, 1);
+        memcpy(c->copy.to, c->copy.from, c->copy.bytes);
+        atomic_fetch_sub(&at_work, 1);
+        return true;
     case COMMAND_RECORD: event_reach(c->mark.event, c->mark.number); return true;
     case COMMAND_WAIT: event_wait(c->mark.event, c->mark.number); return true;
     case COMMAND_STOP: break;
@@ -147,23 +185,30 @@ static void *stream_main(void *argument) {
     omp_set_dynamic(0);
     if (stream->pin) pin_team(stream->threads);
     for (bool going = true; going;) {
+        look_for(&stream->put, stream->taken + 1);
         pthread_mutex_lock(&stream->lock);
         while (stream->put == stream->taken) pthread_cond_wait(&stream->changed, &stream->lock);
         command next = stream->queue[stream->taken % QUEUE];
         pthread_mutex_unlock(&stream->lock);
-        going = execute(&next);
+        going = execute(stream, &next);
         pthread_mutex_lock(&stream->lock);
         ++stream->taken; /* only now: a full queue counts what is running */
-        pthread_cond_signal(&stream->changed);
+        if (stream->waiting > 0 && stream->put - stream->taken <= QUEUE / 2) pthread_cond_broadcast(&stream->space);
         pthread_mutex_unlock(&stream->lock);
     }
     return NULL;
 }
 
+/* A user who found the queue full is not woken for every command, but when half of it is free. */
 static void put(ons_stream *stream, command c) {
     pthread_mutex_lock(&stream->lock);
-    while (stream->put - stream->taken == QUEUE) pthread_cond_wait(&stream->changed, &stream->lock);
-    stream->queue[stream->put++ % QUEUE] = c;
+    if (stream->put - stream->taken == QUEUE) {
+        ++stream->waiting;
+        while (stream->put - stream->taken > QUEUE / 2) pthread_cond_wait(&stream->space, &stream->lock);
+        --stream->waiting;
+    }
+    stream->queue[stream->put % QUEUE] = c;
+    ++stream->put;
     pthread_cond_signal(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
 }
@@ -175,6 +220,7 @@ static ons_status *stream_new(ons_device *device, const char *name, int threads,
     stream->pin = ((cpu_device *)device)->pin && threads > 1;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);
+    pthread_cond_init(&stream->space, NULL);
     int failure = pthread_create(&stream->thread, NULL, stream_main, stream);
     if (failure != 0) {
         free(stream);
@@ -190,6 +236,7 @@ static void stream_free(ons_stream *stream) {
     put(stream, (command){.kind = COMMAND_STOP});
     pthread_join(stream->thread, NULL);
     pthread_cond_destroy(&stream->changed);
+    pthread_cond_destroy(&stream->space);
     pthread_mutex_destroy(&stream->lock);
     free(stream);
 }
@@ -243,6 +290,7 @@ ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **resul
     cpu_device *cpu = calloc(1, sizeof *cpu);
     if (cpu == NULL) return ons_status_out_of_memory();
     cpu->pin = pin;
+    atomic_store(&processors, ons_cpu_count());
     cpu->device = (ons_device){
         .name = "cpu",
         .host_can_access = true,

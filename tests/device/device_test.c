@@ -3,6 +3,7 @@
 #include <criterion/parameterized.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device/cuda.h"
 
@@ -72,6 +73,43 @@ ParameterizedTest(int *number, device, copies_and_events) {
     d->release(d, also, BYTES);
     d->release_host(d, host, BYTES);
     cr_expect_eq(d->used_bytes, 0);
+    d->free(d);
+}
+
+static void count(void *argument, uintptr_t native) {
+    (void)native;
+    ++*(int *)argument;
+}
+
+static void rest(void *argument, uintptr_t native) {
+    (void)argument, (void)native;
+    usleep(20000);
+}
+
+/* More is put on a stream than it holds while it waits for another one; both carry all of it out, in order. */
+Test(device, long_queues) {
+    enum { TASKS = 5000, ROUNDS = 3 };
+    ons_device *d = open_device("cpu", 0);
+    ons_stream *first = NULL, *second = NULL;
+    ons_event *event = NULL, *end = NULL;
+    int counted = 0;
+    expect_success(d->stream_new(d, "first", 1, &first));
+    expect_success(d->stream_new(d, "second", 1, &second));
+    expect_success(d->event_new(d, &event));
+    expect_success(d->event_new(d, &end));
+    for (int round = 1; round <= ROUNDS; ++round) {
+        d->launch(first, rest, NULL);
+        d->event_record(first, event);
+        d->stream_wait(second, event);
+        for (int i = 0; i < TASKS; ++i) d->launch(second, count, &counted);
+        d->event_record(second, end);
+        d->event_synchronize(end);
+        cr_expect_eq(counted, round * TASKS);
+    }
+    d->event_free(event);
+    d->event_free(end);
+    d->stream_free(first);
+    d->stream_free(second);
     d->free(d);
 }
 
