@@ -53,7 +53,8 @@ static bool may_take(const finder *f, const ons_node *node, const ons_alias *ali
     const ons_buffer *buffer = &f->l->buffers[id];
     const ons_value *out = ons_graph_value(f->graph, node->outputs[alias->output]);
     int64_t bytes = ons_registry_type_bytes(f->registry, &out->type);
-    if (buffer->persistent || buffer->last != position || buffer->bytes != bytes ||
+    bool read_by_others = f->o->stays != NULL && f->o->stays[from] >= position; /* who would wait for them */
+    if (buffer->persistent || read_by_others || buffer->last != position || buffer->bytes != bytes ||
         ons_graph_value(f->graph, buffer->owner)->kind == ONS_INPUT)
         return false;
     bool elementwise = (node->op->roles.traits & ONS_TRAIT_ELEMENTWISE) != 0;

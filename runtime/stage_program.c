@@ -175,6 +175,18 @@ static extent extent_of(const ons_program *program, ons_buffer_id buffer) {
     return (extent){offset, offset + ons_arena_align(ons_program_liveness(program)->buffers[buffer].bytes)};
 }
 
+/* Whether a node puts something into the buffer; what views make lies in it without being written. */
+static bool writes(const maker *m, ons_node_id id, ons_buffer_id buffer) {
+    const ons_liveness *l = ons_program_liveness(m->r->program);
+    const ons_node *node = ons_graph_node(m->graph, id);
+    bool view = false, found = false;
+    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
+        view = view || alias->kind == ONS_ALIAS_VIEW;
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        found = found || (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer);
+    return found && !view;
+}
+
 /* Where in the forward part something is first put over a value that is on its way to the host. */
 static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
     const ons_liveness *l = ons_program_liveness(m->r->program);
@@ -187,12 +199,8 @@ static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
         extent other = extent_of(m->r->program, i);
         if (other.end > own.first && other.first < own.end) position = smaller(position, l->buffers[i].first);
     }
-    for (ons_node_id id = begin; id < end && id < position; ++id) {
-        const ons_node *node = ons_graph_node(m->graph, id);
-        for (uint32_t i = 0; i < node->output_count; ++i)
-            if (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer)
-                position = smaller(position, id);
-    }
+    for (ons_node_id id = begin; id < end && id < position; ++id)
+        if (writes(m, id, buffer)) position = id;
     return position;
 }
 
@@ -244,11 +252,8 @@ static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *
         note_conflict(m, d, l->buffers[i].first);
     }
     /* What takes its place in the same buffer, and the next micro-batch's own. */
-    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(m->graph, id);
-        for (uint32_t i = 0; i < node->output_count; ++i)
-            if (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer) note_conflict(m, d, id);
-    }
+    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id)
+        if (writes(m, id, buffer)) note_conflict(m, d, id);
 }
 
 static ons_status *find_departures(maker *m) {

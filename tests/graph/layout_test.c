@@ -242,6 +242,37 @@ Test(layout, chain_in_place) {
     scene_close(s);
 }
 
+/* Where others still read a value while its last reader runs, that one works elsewhere. */
+Test(layout, others_still_read) {
+    enum { CHAIN = 10, READ = 4 };
+    scene *s = scene_open();
+    ons_value_id value = add_input(s, "x", SHAPE(16)), read = ONS_NONE;
+    for (int i = 0; i < CHAIN; ++i) {
+        value = apply1(s, "Relu", value);
+        if (i == READ) read = value;
+    }
+    add_output(s, value);
+    ons_arena *arena = ons_arena_new();
+    ons_sequence sequence;
+    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    uint32_t *stays = calloc(s->graph->values.count, sizeof *stays);
+    for (uint32_t until = READ; until <= READ + 1; ++until) {
+        stays[read] = until;
+        ons_liveness liveness;
+        must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
+                                                       .registry = s->registry,
+                                                       .sequence = &sequence,
+                                                       .kept = s->graph->outputs.items,
+                                                       .kept_count = 1,
+                                                       .stays = stays},
+                               arena, &liveness));
+        cr_expect_eq(liveness.buffer_count, until == READ ? 2 : 3);
+    }
+    free(stays);
+    ons_arena_free(arena);
+    scene_close(s);
+}
+
 /* A state that is read after it was replaced would be read too late. */
 Test(layout, state_read_after_its_replacement) {
     scene *s = scene_open();

@@ -1,6 +1,7 @@
 /* What keeps stages from running together is found before they run: flights that are right pass, and with one thing
  * broken at random they do not. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "engine/crew.h"
@@ -399,4 +400,30 @@ static void try_telling(void *context, const ons_crew *crew, const ons_pipeline 
 
 Test(verify, anything_may_be_told) {
     try_setting((pipeline_setting){.model = "gpt_tied", .micro_batches = 2, .stages = 3, .seed = 8}, try_telling);
+}
+
+static int copies_awaited;
+
+/* A view writes nothing, so it waits for no copy of what it looks at. */
+static void try_views(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+    const uint64_t *seed = context;
+    for (uint32_t i = 0; i < pipeline->stages; ++i) {
+        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.full.stage;
+        for (uint32_t k = 0; k < s->mark_end[ONS_PART_END]; ++k) {
+            if (s->marks[k].kind != ONS_MARK_GONE) continue;
+            const ons_node *node = ons_graph_node(s->cut->graph, s->marks[k].position);
+            cr_expect_neq(node->op->aliases[0].kind, ONS_ALIAS_VIEW, "seed %" PRIu64 ": '%s' waits", *seed, node->name);
+            ++copies_awaited;
+        }
+    }
+}
+
+Test(verify, views_wait_for_no_copy) {
+    static const char *const models[] = {"gpt_tied", "gpt_decomposed", "dynamo_gpt"};
+    for (uint64_t seed = 1; seed <= 6; ++seed)
+        try_setting(
+            (pipeline_setting){
+                .model = models[seed % 3], .micro_batches = 2, .stages = 2, .relief = PIPELINE_SWAPS, .seed = seed},
+            try_views);
+    cr_expect_gt(copies_awaited, 0);
 }
