@@ -177,8 +177,8 @@ void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s,
              y[row + i] = (x[row + i] - shift[c]) * scale[c] + rest[c]);
 }
 
-void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *restrict dy,
-                             const float *restrict x, float *restrict dx) {
+void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
+                             float *dx) {
     const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest,
                           *restrict factor = s->factor;
     if (x == NULL)

@@ -41,7 +41,7 @@ void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch 
 /* y = (x − shift) × scale + rest. */
 void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, float *y);
 
-/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. */
+/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. dx may be dy or x. */
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
                              float *dx);
 
