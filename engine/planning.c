@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/arena_search.h"
 #include "engine/planning_subject.h"
 #include "engine/problem.h"
 #include "engine/results.h"
@@ -53,35 +54,54 @@ static ons_status *plan_batch(ons_planning *p, int64_t batch, int64_t micro_batc
     return ons_planning_name_subject(p, batch, micro_batches);
 }
 
-/* The planner estimates what kernels need beside tensors, and does not know how well the arena packs: where a real
- * arena is larger than the capacity, it plans again for less, at last for the least that it knows a plan for. */
-enum { ATTEMPTS = 6 };
+typedef struct attempt {
+    ons_planning *p;
+    int64_t planned; /* the capacity that p->planned is for; 0: none */
+} attempt;
 
-static ons_status *plan_for(ons_planning *p, int64_t capacity, int64_t *largest) {
+static ons_status *search_for(attempt *a, int64_t capacity) {
+    ons_planning *p = a->p;
     int64_t cap = p->problem.capacity_bytes;
+    if (capacity == a->planned) return NULL;
     p->problem.capacity_bytes = capacity;
-    ons_status *status = NULL;
-    if (capacity != cap) status = ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned);
+    ons_status *status = ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned);
     p->problem.capacity_bytes = cap;
+    a->planned = status == NULL ? capacity : 0;
+    return status;
+}
+
+static ons_status *try_capacity(void *context, int64_t capacity, int64_t *largest) {
+    attempt *a = context;
+    ons_planning *p = a->p;
     *largest = INT64_MAX;
-    if (status != NULL || !p->planned.partition.feasible) return status;
+    ONS_TRY(search_for(a, capacity));
+    if (!p->planned.partition.feasible) return NULL;
     ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
-    p->plan.capacity_bytes = cap;
+    p->plan.capacity_bytes = p->problem.capacity_bytes;
     return ons_planning_make_exact(p, largest);
 }
 
-/* *largest: what the largest arena takes of the plan that was found, of all that were tried the last. */
+static ons_status *find_least(void *context, int64_t *capacity) {
+    attempt *a = context;
+    ONS_TRY(search_for(a, 1)); /* what does not fit says what would */
+    *capacity = a->p->planned.partition.feasible ? 1 : a->p->planned.partition.least_bytes;
+    return NULL;
+}
+
+static bool keeps_everything(const ons_plan *plan) {
+    uint32_t decisions = 0;
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) decisions += plan->stages[i].decision_count;
+    return decisions == 0;
+}
+
+/* *largest: what the largest arena takes of the plan that was found; where none fits, of that which takes least. */
 static ons_status *find_exact(ons_planning *p, int64_t *largest) {
-    int64_t cap = p->problem.capacity_bytes, capacity = cap;
-    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > 0); ++attempt) {
-        ONS_TRY(plan_for(p, capacity, largest));
-        if (*largest == INT64_MAX) break;
-        if (cap == 0 || *largest <= cap) return NULL;
-        capacity -= *largest - cap;
-    }
-    ONS_TRY(plan_for(p, 1, largest)); /* what does not fit says what would */
-    int64_t least = p->planned.partition.feasible ? 1 : p->planned.partition.least_bytes;
-    return plan_for(p, least, largest);
+    int64_t cap = p->problem.capacity_bytes;
+    attempt a = {.p = p, .planned = cap};
+    ONS_TRY(try_capacity(&a, cap, largest));
+    if (cap == 0 || (*largest <= cap && keeps_everything(&p->plan))) return NULL;
+    const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
+    return ons_arena_search(&options, largest);
 }
 
 static ons_status *fill_exact(ons_planning *p) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/arena_search.h"
 #include "engine/trainer.h"
 
 /* --------------------------------------------------------------------------------------------------------------- world
@@ -183,9 +184,15 @@ static ons_status *make_plan(ons_trainer *t, int64_t capacity, uint8_t *found) {
     return tell_all(t, found, sizeof *found);
 }
 
-/* One plan for devices of `capacity` bytes, made ready. *bytes: what its largest arena really takes; INT64_MAX: there
- * is none. */
-static ons_status *try_plan(ons_trainer *t, int64_t cap, int64_t capacity, int64_t *bytes) {
+typedef struct attempt {
+    ons_trainer *t;
+    int64_t cap;
+} attempt;
+
+/* One plan for devices of `capacity` bytes, made ready. */
+static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes) {
+    attempt *a = context;
+    ons_trainer *t = a->t;
     drop_crew(t);
     ons_lowering_free(&t->lowering);
     uint8_t found;
@@ -193,9 +200,16 @@ static ons_status *try_plan(ons_trainer *t, int64_t cap, int64_t capacity, int64
     *bytes = INT64_MAX;
     if (found == 0) return NULL;
     if (t->remote) ONS_TRY(follow_plan(t));
-    ONS_TRY(make_crew(t, cap));
+    ONS_TRY(make_crew(t, a->cap));
     ONS_TRY(note_arenas(t));
     return find_largest(t, bytes);
+}
+
+static ons_status *find_least(void *context, int64_t *capacity) {
+    ons_trainer *t = ((attempt *)context)->t;
+    if (ons_trainer_leads(t))
+        ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.full, &t->batching, capacity));
+    return tell_all(t, capacity, sizeof *capacity);
 }
 
 static ons_status *refuse(int64_t cap, int64_t least) {
@@ -206,24 +220,14 @@ static ons_status *refuse(int64_t cap, int64_t least) {
                           cap, least);
 }
 
-/* The planner estimates what kernels need beside tensors, and does not know how well the arena packs: where the real
- * arena is larger than the cap, it plans again for less, at last for the least that it knows a plan for. `whole`: what
- * one stage takes that keeps everything; 0: not tried. */
-enum { ATTEMPTS = 6 };
-
+/* `whole`: what one stage takes that keeps everything; 0: not tried. */
 static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
-    int64_t capacity = cap, bytes = 0, least = 0;
-    if (ons_trainer_leads(t)) ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.full, &t->batching, &least));
-    ONS_TRY(tell_all(t, &least, sizeof least));
-    for (int attempt = 0; attempt < ATTEMPTS && (cap == 0 || capacity > 0); ++attempt) {
-        ONS_TRY(try_plan(t, cap, capacity, &bytes));
-        if (cap == 0 || bytes <= cap) return NULL;
-        if (bytes == INT64_MAX) break;
-        capacity -= bytes - cap;
-    }
-    ONS_TRY(try_plan(t, cap, least, &bytes));
-    if (bytes <= cap) return NULL;
-    return refuse(cap, whole > 0 && whole < bytes ? whole : bytes);
+    attempt a = {t, cap};
+    int64_t bytes;
+    if (cap == 0) return try_capacity(&a, 0, &bytes);
+    const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
+    ONS_TRY(ons_arena_search(&options, &bytes));
+    return bytes <= cap ? NULL : refuse(cap, whole > 0 && whole < bytes ? whole : bytes);
 }
 
 /* As the plan of a file says, whatever else would be better. */
