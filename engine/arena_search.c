@@ -14,6 +14,7 @@ typedef struct search {
 static ons_status *try_capacity(search *s, int64_t capacity) {
     s->last = capacity;
     ONS_TRY(s->o->attempt(s->o->context, capacity, &s->bytes));
+    if (s->bytes == INT64_MAX) return NULL; /* less than the least */
     if (s->bytes > s->o->cap)
         s->fails = capacity < s->fails ? capacity : s->fails;
     else
