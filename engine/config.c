@@ -369,11 +369,12 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
                           config->lr_schedule);
 }
 
-const char *ons_config_device_profile(const ons_config *config) {
-    return config->device_profile == NULL ? "cpu" : config->device_profile;
-}
-
 bool ons_config_uses_cuda(const ons_config *config) { return strcmp(config->device, "cuda") == 0; }
+
+const char *ons_config_device_profile(const ons_config *config) {
+    if (config->device_profile != NULL) return config->device_profile;
+    return ons_config_uses_cuda(config) ? "h200-141gb" : "cpu";
+}
 
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,

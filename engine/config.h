@@ -99,7 +99,7 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
 /* Whether somebody reads the norms of gradients. */
 bool ons_config_logs_norms(const ons_config *config);
 double ons_config_base_rate(const ons_config *config);
-/* --device-profile, or this machine's. */
+/* --device-profile, or this machine's; with --device cuda an H200's. */
 const char *ons_config_device_profile(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);

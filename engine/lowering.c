@@ -51,7 +51,9 @@ static ons_status *make_work(planning *p) {
 }
 
 static ons_status *pose(planning *p, ons_planned *planned) {
-    ONS_TRY(ons_problem_pose(p->config, p->r->arena, &p->profile, &p->strategy, &p->problem));
+    ons_config own = *p->config;
+    own.memory = NULL; /* `capacity` says it, with the libraries' share off */
+    ONS_TRY(ons_problem_pose(&own, p->r->arena, &p->profile, &p->strategy, &p->problem));
     p->problem.capacity_bytes = p->capacity;
     p->problem.pipeline.micro_batches = (uint32_t)p->batching->micro_batches;
     p->r->pipeline = p->problem.pipeline;

@@ -125,11 +125,11 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
     return ons_crew_new(&options, &t->crew);
 }
 
-/* What the largest arena of all stages takes. */
+/* What the largest arena of all stages takes, with what its device's context and libraries take beside it. */
 static ons_status *find_largest(ons_trainer *t, int64_t *bytes) {
     ons_crew_memory memory;
     ONS_TRY(ons_crew_get_memory(t->crew, &memory));
-    *bytes = memory.largest;
+    *bytes = memory.largest + ons_machine_device(ons_crew_rank(t->crew, 0)->machine)->reserve_bytes;
     if (!t->remote) return NULL;
     int64_t *all = calloc(world(t)->ranks, sizeof *all);
     if (all == NULL) return ons_status_out_of_memory();

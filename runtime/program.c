@@ -302,12 +302,14 @@ static bool can_tell(const ons_operator *op, const char *problem) {
     return false;
 }
 
-ons_node_id ons_program_find_fault(const ons_program *p, const char *problem) {
-    ons_node_id found = ONS_NONE;
+bool ons_program_find_fault(const ons_program *p, const char *problem, ons_node_id *found) {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < p->launch_count; ++i) {
-        if (!can_tell(ons_graph_node(p->graph, p->launches[i].node)->op, problem)) continue;
-        if (found != ONS_NONE) return ONS_NONE;
-        found = p->launches[i].node;
+        const ons_node *node = ons_graph_node(p->graph, p->launches[i].node);
+        if (node->phase != ONS_FORWARD || !can_tell(node->op, problem)) continue;
+        *found = p->launches[i].node;
+        ++count;
     }
-    return found;
+    if (count != 1) *found = ONS_NONE;
+    return count > 0;
 }

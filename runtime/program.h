@@ -83,9 +83,9 @@ typedef struct ons_run {
     ons_fault *device_fault; /* in the device's memory */
 } ons_run;
 
-/* The only node whose operator says of data what `problem` says; ONS_NONE: several could have. A GPU tells the problem
- * alone. */
-ons_node_id ons_program_find_fault(const ons_program *program, const char *problem);
+/* Whether a node of the forward part can have said `problem` of the data, and which (ONS_NONE: several can). A GPU
+ * tells the problem alone; whatever is wrong forward nodes see first. */
+bool ons_program_find_fault(const ons_program *program, const char *problem, ons_node_id *node);
 
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);

@@ -230,11 +230,14 @@ void ons_worker_transfer(ons_worker *w, void *to, const void *from, size_t bytes
 /* What the device says of the data, and a clean page for the next time. */
 static ons_status *take_fault(ons_worker *w) {
     if (w->found->problem == NULL) return NULL;
-    w->fault = (ons_program_fault){*w->found, ONS_NONE};
-    for (uint32_t i = 0; i < w->o.program_count && w->fault.node == ONS_NONE; ++i) {
+    bool own = false;
+    ons_node_id node = ONS_NONE;
+    for (uint32_t i = 0; i < w->o.program_count && !own; ++i) {
         w->faulty = w->programs[i].stage;
-        w->fault.node = ons_program_find_fault(w->programs[i].stage->program, w->found->problem);
+        own = ons_program_find_fault(w->programs[i].stage->program, w->found->problem, &node);
     }
+    if (!own && w->o.fault != NULL) return NULL; /* another stage's, which tells */
+    w->fault = (ons_program_fault){*w->found, node};
     *w->found = (ons_fault){0};
     return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
 }

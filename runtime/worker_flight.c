@@ -369,7 +369,8 @@ static uint32_t number_of(const flight *x, uint32_t index, uint32_t micro_batch)
         ++all;
         before += i < index;
     }
-    return micro_batch * all + before;
+    bool once = x->cut->receives[index].part == ONS_PART_END && !x->f->asynchronous; /* whatever the update is named */
+    return (once ? 0 : micro_batch * all) + before;
 }
 
 static ons_status *await_value(const flight *x, uint32_t index, uint32_t micro_batch) {

@@ -84,7 +84,7 @@ typedef struct result {
     int64_t swapped, again;
 } result;
 
-enum { STEPS = 3 };
+enum { STEPS = 2 };
 
 /* `options`: pairs, NULL ends them. */
 static result train(const char *model, const char *const *options, uint64_t seed) {
@@ -117,11 +117,13 @@ static void expect_same(const result *is, const result *should, const char *what
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-Test(far, stages, .timeout = 600) {
-    result whole = train("mlp", OPTIONS("micro-batches", "4"), 1);
-    for (uint64_t seed = 1; seed <= 3; ++seed) {
-        result two = train("mlp", OPTIONS("micro-batches", "4", "stages", "2"), seed);
-        result four = train("mlp", OPTIONS("micro-batches", "4", "stages", "4", "pipeline", "gpipe"), seed);
+static void expect_stages(const char *model, const char *batch, const char *micro_batches, uint64_t seeds) {
+    result whole = train(model, OPTIONS("batch", batch, "micro-batches", micro_batches), 1);
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+        result two = train(model, OPTIONS("batch", batch, "micro-batches", micro_batches, "stages", "2"), seed);
+        result four =
+            train(model, OPTIONS("batch", batch, "micro-batches", micro_batches, "stages", "4", "pipeline", "gpipe"),
+                  seed + 100);
         expect_same(&two, &whole, "2 stages");
         expect_same(&four, &whole, "4 stages");
         weights_free(&two.weights);
@@ -129,3 +131,66 @@ Test(far, stages, .timeout = 600) {
     }
     weights_free(&whole.weights);
 }
+
+Test(far, stages, .timeout = 600) { expect_stages("mlp", "16", "4", 5); }
+
+Test(far, stages_that_share_weights, .timeout = 600) { expect_stages("gpt_tied", "8", "2", 1); }
+
+/* A micro-batch's gradients come from older weights, which follows from schedule and stages alone. */
+Test(far, asynchronous, .timeout = 600) {
+    const char *const *options =
+        OPTIONS("micro-batches", "4", "stages", "3", "pipeline", "pipedream-async", "optimizer", "sgd");
+    result first = train("mlp", options, 1);
+    for (uint64_t seed = 2; seed <= 5; ++seed) {
+        result again = train("mlp", options, seed);
+        expect_same(&again, &first, "another order of streams");
+        weights_free(&again.weights);
+    }
+    weights_free(&first.weights);
+}
+
+static long long arena_of(const char *model, const char *stages) {
+    run r = far_golden(model);
+    ons_trainer_status status;
+    long long bytes = 0;
+    set(&r, "batch", "8");
+    set(&r, "micro-batches", "2");
+    set(&r, "optimizer", "adamw");
+    set(&r, "stages", stages);
+    set(&r, "steps", "1");
+    run_open(&r);
+    must(ons_trainer_get_status(r.trainer, &status));
+    cr_expect_eq(status.arena_bytes, status.predicted_bytes);
+    for (int64_t i = 0; i < ons_trainer_stage_count(r.trainer); ++i) {
+        ons_stage_report report;
+        must(ons_trainer_get_stage(r.trainer, i, &report));
+        bytes = report.arena_bytes > bytes ? report.arena_bytes : bytes;
+    }
+    run_close(&r);
+    return bytes > 0 ? bytes : status.predicted_bytes;
+}
+
+/* Under a cap, saved values leave for the host or are computed again. */
+static void expect_relief(const char *model, const char *stages, const char *strategy, double share) {
+    char cap[32];
+    snprintf(cap, sizeof cap, "%lld", (long long)((double)arena_of(model, stages) * share));
+    result whole = train(model, OPTIONS("batch", "8", "micro-batches", "2"), 1);
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+        result capped = train(
+            model,
+            OPTIONS("batch", "8", "micro-batches", "2", "stages", stages, "memory", cap, "memory-strategy", strategy),
+            seed);
+        cr_expect(strcmp(strategy, "capuchin") == 0 ? capped.swapped > 0 : capped.again > 0,
+                  "%s, %s stages, cap %s: %lld bytes swapped, %lld computed again", model, stages, cap,
+                  (long long)capped.swapped, (long long)capped.again);
+        expect_same(&capped, &whole, strategy);
+        weights_free(&capped.weights);
+    }
+    weights_free(&whole.weights);
+}
+
+Test(far, swap, .timeout = 600) { expect_relief("gpt_tied", "1", "capuchin", 0.9); }
+
+Test(far, swap_in_two_stages, .timeout = 600) { expect_relief("gpt_tied", "2", "capuchin", 0.9); }
+
+Test(far, recompute, .timeout = 600) { expect_relief("gpt_tied", "1", "recompute-all", 0.9); }
