@@ -238,6 +238,7 @@ static ons_status *take_fault(ons_worker *w) {
     }
     if (!own && w->o.fault != NULL) return NULL; /* another stage's, which tells */
     w->fault = (ons_program_fault){*w->found, node};
+    if (w->o.fault != NULL) return NULL; /* it stays: updates of other stages may still come to it */
     *w->found = (ons_fault){0};
     return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
 }
