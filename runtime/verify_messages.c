@@ -65,7 +65,7 @@ static ons_status *check_pairs(const ons_told *a, const ons_told *b, uint32_t pa
 }
 
 ons_status *ons_told_check_pairs(const ons_told *told, uint32_t stages) {
-    for (uint32_t i = 1; i < stages; ++i)
+    for (uint32_t i = 0; i < stages; ++i)
         ONS_CHECK(told[i].head->micro_batches == told[0].head->micro_batches && told[i].head->stages == stages,
                   ONS_DEFECT, "stage %u is one of %u and takes %u micro-batches in one go, stage 0 %u", i,
                   told[i].head->stages, told[i].head->micro_batches, told[0].head->micro_batches);
