@@ -112,7 +112,7 @@ static ons_status *exchange(const verifying *v) {
         ons_verify_bytes *theirs = &v->told[i];
         if (i == t->rank) continue;
         if (!ons_vector_reserve(theirs, sizes[i] + 1)) return ons_status_out_of_memory();
-        memcpy(theirs->items, all + i * most, sizes[i]);
+        if (theirs->items != NULL) memcpy(theirs->items, all + i * most, sizes[i]);
         theirs->count = sizes[i];
     }
     return NULL;
