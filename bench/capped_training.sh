@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
 # What a cap on memory costs, one stage on this machine: training at a share of the memory that activations and gradients
 # take without a cap, swapping and recomputing what does not fit.
-#     ./bazelw build //tools:onstage && bench/capped_training.sh >bench/results/capped_training_cpu.md
+#     python3 bench/capped_models.py MODELS
+#     ./bazelw build //tools:onstage && bench/capped_training.sh MODELS >bench/results/capped_training_cpu.md
+# Without MODELS the example that is here is trained alone.
 # Runs with and without the cap alternate, ROUNDS times; the median of the ratios of their median steps counts. Predicted is
 # the ratio of the two plans' steps, from one measured profile.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 onstage=${ONSTAGE:-bazel-bin/tools/onstage}
-threads=${THREADS:-1} rounds=${ROUNDS:-5} steps=${STEPS:-40}
+threads=${THREADS:-$(nproc)} rounds=${ROUNDS:-3} steps=${STEPS:-6}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # name, model, batch, data
-models=(
-    "char_gpt|examples/shakespeare/char_gpt.onnx|32|--tokens examples/data/shakespeare/train.bin --seq 64"
-    "mnist_cnn|examples/mnist/mnist_cnn.onnx|64|--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz"
-    "resnet18|tests/golden/resnet18/model.onnx|8|--input tests/golden/resnet18/input.npy --target tests/golden/resnet18/target.npy"
-    "vit|tests/families/vit/model.onnx|4|--input image=tests/families/vit/image.npy --target tests/families/vit/target.npy"
-)
+models=("char_gpt|examples/shakespeare/char_gpt.onnx|32|--tokens examples/data/shakespeare/train.bin --seq 64")
+if (($# > 0)); then
+    for each in "ResNet-18, 224x224|resnet18|16" "BERT-base, 128 tokens|bert_base|8" "GPT-2 small, 128 tokens|gpt2_small|8"; do
+        IFS='|' read -r name file batch <<<"$each"
+        models+=("$name|$1/$file.onnx|$batch|--input x=$1/$file.x.npy --target $1/$file.target.npy")
+    done
+fi
 shares=(0.5 0.35 0.25)
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
@@ -44,18 +47,21 @@ cat <<END
 
 Written by \`bench/capped_training.sh\` ($(date +%F)): $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1), $threads thread(s);
 $rounds rounds of $steps steps with and without the cap, alternating; load of the machine at the start: $(cut -d' ' -f1 /proc/loadavg) on $(nproc) processors.
-Where the share cannot be kept the least memory that can is taken. The bars: 1.10 at 50 %, 1.20 at 35 %, 1.33 at 25 %; within 15 % of predicted.
+Where the share cannot be kept the least memory that can is taken; below what the widest node reads and writes no plan can go.
+The bars: 1.10 at 50 %, 1.20 at 35 %, 1.33 at 25 %; within 15 % of predicted.
 
-| model | batch | asked | arena, of all (MiB) | activations, of all | step, of without | predicted |
-|---|---|---|---|---|---|---|
+| model | batch | asked | arena, of all (MiB) | activations, of all | widest node | step, of without (all rounds) | predicted |
+|---|---|---|---|---|---|---|---|
 END
 for line in "${models[@]}"; do
     IFS='|' read -r name model batch data <<<"$line"
     # shellcheck disable=SC2086
-    "$onstage" profile "$model" --batch "$batch" --loss cross_entropy --optimizer adamw --threads "$threads" $data --repetitions 20 \
+    "$onstage" profile "$model" --batch "$batch" --loss cross_entropy --optimizer adamw --threads "$threads" $data --repetitions 5 \
         --no-cache -o "$work/profile.json" >/dev/null
     plan
     whole=$(number arena_bytes "$work/plan.json") peak=$(number running "$work/plan.json") step=$(number step_seconds "$work/plan.json")
+    plan --memory 1 || true
+    widest=$(grep -oE 'alone works on [0-9.]+ [KMG]iB' "$work/refusal" | grep -oE '[0-9.]+ [KMG]iB')
     for share in "${shares[@]}"; do
         cap=$(awk -v whole="$whole" -v peak="$peak" -v share="$share" 'BEGIN { printf "%d", whole - peak + share * peak }')
         if ! plan --memory "$cap"; then
@@ -71,7 +77,8 @@ for line in "${models[@]}"; do
             awk -v a="$with" -v b="$without" 'BEGIN { print a / b }' >>"$work/ratios"
         done
         awk -v n="$name" -v b="$batch" -v s="$share" -v a="$arena" -v w="$whole" -v p="$peak" -v r="$(median <"$work/ratios")" \
-            -v q="$predicted" 'BEGIN { printf "| %s | %d | %d %% | %.1f of %.1f | %d %% | %.3f | %s |\n", n, b, 100 * s, a / 1048576,
-            w / 1048576, 100 * (a - (w - p)) / p, r, q }'
+            -v all="$(sort -g "$work/ratios" | awk '{ printf "%s%.2f", sep, $1; sep = " " }')" -v q="$predicted" -v x="$widest" 'BEGIN {
+            printf "| %s | %d | %d %% | %.1f of %.1f | %d %% | %s | %.3f (%s) | %s |\n", n, b, 100 * s, a / 1048576, w / 1048576,
+            100 * (a - (w - p)) / p, x, r, all, q }'
     done
 done

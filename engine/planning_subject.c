@@ -1,12 +1,14 @@
 #include "engine/planning_subject.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "engine/plan_libraries.h"
 #include "engine/plan_subject.h"
+#include "planner/graph_width.h"
 #include "planner/least_memory.h"
 
 /* ---------------------------------------------------------------------------------------------------------- digests */
@@ -45,8 +47,24 @@ ons_status *ons_planning_name_subject(ons_planning *p, int64_t batch, int64_t mi
 /* ------------------------------------------------------------------------------------------------------------ refusal
  */
 
+/* What no plan can go below: "; node 'x' alone works on 98.0 MiB beside the weights"; "" for a cost graph. */
+static ons_status *print_width(const ons_planning *p, size_t size, char *text) {
+    text[0] = '\0';
+    if (p->model == NULL) return NULL;
+    const ons_graph *graph = p->input.stage.graph;
+    ons_graph_width width;
+    char bytes[ONS_BYTES_TEXT];
+    ONS_TRY(ons_graph_width_find(graph, p->model->registry, &width));
+    if (width.node == ONS_NONE) return NULL;
+    snprintf(text, size, "; node '%.200s' alone works on %s beside the weights",
+             ons_graph_node(graph, width.node)->name, ons_bytes_print((double)width.bytes, bytes));
+    return NULL;
+}
+
 ons_status *ons_planning_refuse(const ons_planning *p, int64_t exact) {
     ons_least_memory least;
+    char alone[320];
+    ONS_TRY(print_width(p, sizeof alone, alone));
     char have[ONS_BYTES_TEXT], need[ONS_BYTES_TEXT];
     ONS_TRY(ons_least_memory_find(&p->problem, p->strategy, &p->planned, &least));
     int64_t bytes = (exact > 0 ? exact : least.capacity_bytes) + p->profile.reserve_bytes;
@@ -54,8 +72,8 @@ ons_status *ons_planning_refuse(const ons_planning *p, int64_t exact) {
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "no plan fits %s a device; the smallest memory found that does is --memory %" PRId64
                           " (%s): a step takes %.3f ms there, %.1f samples/s, against %.3f ms and %.1f samples/s with "
-                          "memory for everything",
+                          "memory for everything%s",
                           ons_bytes_print((double)(p->problem.capacity_bytes + p->profile.reserve_bytes), have), bytes,
                           ons_bytes_print((double)bytes, need), 1e3 * with, batch / with, 1e3 * without,
-                          batch / without);
+                          batch / without, alone);
 }

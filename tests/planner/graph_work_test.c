@@ -5,6 +5,7 @@
 
 #include "engine/plan_input.h"
 #include "graph/arena_layout.h"
+#include "planner/graph_width.h"
 #include "planner/workload_scale.h"
 
 typedef struct made {
@@ -294,4 +295,26 @@ Test(graph_work, two_small_graphs_tell_of_a_larger_one) {
     release(&high);
     release(&real);
     release(&other);
+}
+
+/* Nothing can be done about one node: it works on at least its largest value, and everything together is more. */
+Test(graph_work, no_memory_is_below_that_of_the_widest_node) {
+    for (int i = 0; i < MODELS; ++i) {
+        made m = make(models[i].path, models[i].rows, 1, models[i].device);
+        const ons_graph *graph = m.input.stage.graph;
+        const ons_workload *work = &m.input.graph_work.work;
+        ons_graph_width width;
+        must(ons_graph_width_find(graph, m.model->registry, &width));
+        cr_assert_neq(width.node, ONS_NONE);
+        int64_t largest = 0;
+        for (uint32_t t = 0; t < work->tensor_count; ++t)
+            if (work->tensors[t].bytes > largest) largest = work->tensors[t].bytes;
+        ons_stage_memory memory;
+        const ons_stage_load one = {.in_flight = 1, .versions = 1};
+        ons_work_stage_memory(work, 0, work->node_count, &one, &memory);
+        cr_assert_geq(width.bytes, largest, "%s", models[i].path);
+        cr_assert_leq(width.bytes, memory.peak, "%s: %lld of %lld", models[i].path, (long long)width.bytes,
+                      (long long)memory.peak);
+        release(&m);
+    }
 }
