@@ -14,6 +14,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_RECURRENT_H
 #define ONSTAGE_KERNELS_COMMON_RECURRENT_H
 
+#include "base/host_device.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/recurrent_activation.h"
 
@@ -99,35 +100,37 @@ ons_status *ons_recurrent_upgrade(ons_upgrade *u);
 
 /* ---- where things are, in elements */
 
-static inline int64_t ons_recurrent_time(const ons_recurrent *r, int64_t d, int64_t step) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_time(const ons_recurrent *r, int64_t d, int64_t step) {
     return r->reverse[d] ? r->steps - 1 - step : step;
 }
-static inline int64_t ons_recurrent_slot_before(const ons_recurrent *r, int64_t d, int64_t t) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_slot_before(const ons_recurrent *r, int64_t d, int64_t t) {
     return r->reverse[d] ? t + 1 : t;
 }
-static inline int64_t ons_recurrent_slot_after(const ons_recurrent *r, int64_t d, int64_t t) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_slot_after(const ons_recurrent *r, int64_t d, int64_t t) {
     return r->reverse[d] ? t : t + 1;
 }
 /* Row of sample n in the gates (and slopes), in a state's slot, in the candidates. */
-static inline int64_t ons_recurrent_gates_row(const ons_recurrent *r, int64_t d, int64_t t, int64_t n) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_gates_row(const ons_recurrent *r, int64_t d, int64_t t, int64_t n) {
     return ((d * r->steps + t) * r->batch + n) * r->rows;
 }
-static inline int64_t ons_recurrent_state_row(const ons_recurrent *r, int64_t d, int64_t slot, int64_t n) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_state_row(const ons_recurrent *r, int64_t d, int64_t slot,
+                                                              int64_t n) {
     return ((d * (r->steps + 1) + slot) * r->batch + n) * r->hidden;
 }
-static inline int64_t ons_recurrent_candidate_row(const ons_recurrent *r, int64_t d, int64_t t, int64_t n) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_candidate_row(const ons_recurrent *r, int64_t d, int64_t t,
+                                                                  int64_t n) {
     return ((d * r->steps + t) * r->batch + n) * r->hidden;
 }
 /* Row of Y and of its cotangent; of a state that goes in or out; of X. */
-static inline int64_t ons_recurrent_y_row(const ons_recurrent *r, int64_t d, int64_t t, int64_t n) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_y_row(const ons_recurrent *r, int64_t d, int64_t t, int64_t n) {
     int64_t place = r->batch_first ? n * r->steps + t : t * r->batch + n;
     return r->batch_first ? (place * r->directions + d) * r->hidden
                           : ((t * r->directions + d) * r->batch + n) * r->hidden;
 }
-static inline int64_t ons_recurrent_end_row(const ons_recurrent *r, int64_t d, int64_t n) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_end_row(const ons_recurrent *r, int64_t d, int64_t n) {
     return (r->batch_first ? n * r->directions + d : d * r->batch + n) * r->hidden;
 }
-static inline int64_t ons_recurrent_x_row(const ons_recurrent *r, int64_t t, int64_t n) {
+ONS_HOST_DEVICE static inline int64_t ons_recurrent_x_row(const ons_recurrent *r, int64_t t, int64_t n) {
     return (r->batch_first ? n * r->steps + t : t * r->batch + n) * r->inputs;
 }
 

@@ -1,6 +1,7 @@
 /* GRU. With z = f(W_z x + R_z h + b), r likewise, and
  *   n = g(W_h x + Wb_h + R_h (r h) + Rb_h), or with linear_before_reset g(W_h x + Wb_h + r (R_h h + Rb_h)):
  *   H = (1 - z) n + z h */
+#include "kernels/common/cuda_recurrent.h"
 #include "kernels/common/recurrent.h"
 #include "kernels/common/recurrent_cases.h"
 
@@ -18,8 +19,10 @@ static ons_status *gru_prepare(ons_prepare *p) { return ons_recurrent_prepare(p,
 static ons_status *gru_gradient(ons_gradient *g) { return ons_recurrent_gradient(g, ONS_CELL_GRU); }
 
 #define OPERANDS(T, N, I, H, D) ONS_RECURRENT_OPERANDS(T, N, I, H, D, 3), ONS_F32(D, 6 * (H))
-#define QUIET(T, N, I, H, D)    ONS_RECURRENT_QUIET_OPERANDS(T, N, I, H, D, 3), ONS_F32(D, 6 * (H))
-#define RESET_AFTER             ONS_SET_INT("linear_before_reset", 1)
+static ons_status *gru_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_GRU); }
+
+#define QUIET(T, N, I, H, D) ONS_RECURRENT_QUIET_OPERANDS(T, N, I, H, D, 3), ONS_F32(D, 6 * (H))
+#define RESET_AFTER          ONS_SET_INT("linear_before_reset", 1)
 static const ons_case gru_cases[] = {
     {.name = "forward", .inputs = {OPERANDS(5, 3, 4, 6, 1)}, .outputs = 3, .tolerance = 1e-5, .flops = 5400},
     {.name = "reset_after",
@@ -123,4 +126,5 @@ ONS_DEFINE_OPERATOR(gru, "GRU", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                               ONS_INPUT_BIT(2)),
                     ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gru_reference),
-                    ONS_CPU_KERNEL(gru_prepare, ons_recurrent_run), ONS_NO_CUDA_KERNEL("not written yet"), gru_cases);
+                    ONS_CPU_KERNEL(gru_prepare, ons_recurrent_run), ONS_CUDA_KERNEL(gru_prepare_cuda, ons_cuda_gru),
+                    gru_cases);

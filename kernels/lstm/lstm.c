@@ -1,5 +1,6 @@
 /* LSTM. With the gates i, o, f and c of W x + R h + Wb + Rb (and the peepholes P of the cell state):
  *   C = f(f) C' + f(i) g(c),   H = f(o) h(C) */
+#include "kernels/common/cuda_recurrent.h"
 #include "kernels/common/recurrent.h"
 #include "kernels/common/recurrent_cases.h"
 
@@ -15,6 +16,8 @@ static void lstm_reference(const ons_operands *o, const ons_step *step, const vo
 static ons_status *lstm_prepare(ons_prepare *p) { return ons_recurrent_prepare(p, ONS_CELL_LSTM); }
 
 static ons_status *lstm_gradient(ons_gradient *g) { return ons_recurrent_gradient(g, ONS_CELL_LSTM); }
+
+static ons_status *lstm_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_LSTM); }
 
 #define OPERANDS(T, N, I, H, D) ONS_RECURRENT_OPERANDS(T, N, I, H, D, 4), ONS_F32(D, 8 * (H))
 #define QUIET(T, N, I, H, D)    ONS_RECURRENT_QUIET_OPERANDS(T, N, I, H, D, 4), ONS_F32(D, 8 * (H))
@@ -155,4 +158,4 @@ ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 8, 0, 4)
                     ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0) | ONS_INPUT_BIT(ONS_RECURRENT_C0)),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(lstm_reference), ONS_CPU_KERNEL(lstm_prepare, ons_recurrent_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), lstm_cases);
+                    ONS_CUDA_KERNEL(lstm_prepare_cuda, ons_cuda_lstm), lstm_cases);

@@ -1,6 +1,7 @@
 /* The gradient of LSTM, GRU and RNN, by attribute `cell` (the number of gates): from X, W, R, P, the lengths, the
  * record of the forward run (kernels/common/recurrent.h) and the cotangents of Y, Y_h and Y_c the gradients of X, W, R,
  * B, the initial states and P. */
+#include "kernels/common/cuda_recurrent.h"
 #include "kernels/common/recurrent.h"
 #include "kernels/common/recurrent_cases.h"
 
@@ -38,6 +39,10 @@ static void recurrent_gradient_reference(const ons_operands *o, const ons_step *
 
 static ons_status *recurrent_gradient_prepare(ons_prepare *p) {
     return ons_recurrent_gradient_prepare(p, cell_of(p->operands));
+}
+
+static ons_status *recurrent_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_recurrent_gradient_prepare(p, cell_of(p->operands));
 }
 
 #define CELL(GATES) ONS_SET_INT("cell", GATES)
@@ -133,4 +138,5 @@ ONS_DEFINE_OPERATOR(recurrent_gradient, "RecurrentGradient", ONS_INTERNAL, ONS_A
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(recurrent_gradient_reference),
                     ONS_CPU_KERNEL(recurrent_gradient_prepare, ons_recurrent_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), recurrent_gradient_cases);
+                    ONS_CUDA_KERNEL(recurrent_gradient_prepare_cuda, ons_cuda_recurrent_gradient),
+                    recurrent_gradient_cases);

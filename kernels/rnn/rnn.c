@@ -1,4 +1,5 @@
 /* RNN, Elman's: H = f(W x + R h + Wb + Rb) */
+#include "kernels/common/cuda_recurrent.h"
 #include "kernels/common/recurrent.h"
 #include "kernels/common/recurrent_cases.h"
 
@@ -16,7 +17,9 @@ static ons_status *rnn_prepare(ons_prepare *p) { return ons_recurrent_prepare(p,
 static ons_status *rnn_gradient(ons_gradient *g) { return ons_recurrent_gradient(g, ONS_CELL_RNN); }
 
 #define OPERANDS(T, N, I, H, D) ONS_RECURRENT_OPERANDS(T, N, I, H, D, 1), ONS_F32(D, 2 * (H))
-#define QUIET(T, N, I, H, D)    ONS_RECURRENT_QUIET_OPERANDS(T, N, I, H, D, 1), ONS_F32(D, 2 * (H))
+static ons_status *rnn_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_RNN); }
+
+#define QUIET(T, N, I, H, D) ONS_RECURRENT_QUIET_OPERANDS(T, N, I, H, D, 1), ONS_F32(D, 2 * (H))
 #define WITH_ACTIVATION(NAME, FUNCTION, ...)                                                                           \
     {                                                                                                                  \
         .name = (NAME), .inputs = {OPERANDS(3, 2, 3, 5, 1)},                                                           \
@@ -92,4 +95,5 @@ ONS_DEFINE_OPERATOR(rnn, "RNN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                               ONS_INPUT_BIT(2)),
                     ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(rnn_reference),
-                    ONS_CPU_KERNEL(rnn_prepare, ons_recurrent_run), ONS_NO_CUDA_KERNEL("not written yet"), rnn_cases);
+                    ONS_CPU_KERNEL(rnn_prepare, ons_recurrent_run), ONS_CUDA_KERNEL(rnn_prepare_cuda, ons_cuda_rnn),
+                    rnn_cases);
