@@ -2,31 +2,12 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_SEPARABLE_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_SEPARABLE_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda_upload.cuh"
 extern "C" {
 #include "kernels/common/cuda_separable.h"
 }
 
 namespace ons {
-
-/* As much as a kernel's arguments hold. */
-constexpr int ARGUMENT_WORDS = 896;
-struct argument_words {
-    uint32_t at[ARGUMENT_WORDS];
-};
-
-[[maybe_unused]] static __global__ void write_words(argument_words words, int count, uint32_t *to) {
-    for (int i = (int)threadIdx.x; i < count; i += EACH_THREADS) to[i] = words.at[i];
-}
-
-inline void upload_words(const ons_launch *l, uint32_t *to, const uint32_t *from, int64_t words) {
-    for (int64_t at = 0; at < words; at += ARGUMENT_WORDS) {
-        argument_words piece;
-        int count = (int)(words - at < ARGUMENT_WORDS ? words - at : ARGUMENT_WORDS);
-        memcpy(piece.at, from + at, (size_t)count * sizeof(uint32_t));
-        launch(l, write_words, 1, EACH_THREADS, piece, count, to + at);
-    }
-}
 
 template <class From, class To> struct map_axis {
     ons_cuda_map map;
@@ -58,7 +39,7 @@ void run_map(const ons_launch *l, const ons_cuda_separable *s, uint32_t number, 
 template <class T> void run_maps(const ons_launch *l, const ons_cuda_separable *s) {
     const void *from = l->inputs[0];
     if (s->count == 0) copy_bytes(l, l->outputs[0], from, s->elements * (int64_t)sizeof(T));
-    upload_words(l, (uint32_t *)l->scratch, s->tables, s->words);
+    upload(l, l->scratch, s->tables, s->words * (int64_t)sizeof(uint32_t));
     for (uint32_t i = 0; i < s->count; ++i) {
         bool begins = i == 0, ends = i + 1 == s->count;
         void *to = ends ? l->outputs[0] : (char *)l->scratch + s->buffers[i % 2];

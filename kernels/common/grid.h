@@ -39,7 +39,7 @@ typedef struct ons_grid_view {
     double weight[ONS_GRID_COMBINATIONS];
     double slope[ONS_GRID_DIMS][ONS_GRID_COMBINATIONS];
 } ons_grid_view;
-void ons_grid_look(const ons_grid *grid, const double *place, ons_grid_view *view);
+/* grid_look.h: ons_grid_look finds them. */
 
 /* For kernels: the views of up to ONS_GRID_BLOCK places, by combination, then by place. What lies outside is element 0
  * with weight 0. `slopes` only where a caller sets it. */
@@ -58,5 +58,13 @@ typedef struct ons_grid_state {
     int threads;
 } ons_grid_state;
 ons_status *ons_grid_prepare(ons_prepare *p, const ons_grid *grid);
+
+/* On CUDA: the nearest element is moved, whatever its type. */
+typedef struct ons_cuda_grid {
+    ons_grid grid;
+    size_t size; /* of an element of x */
+} ons_cuda_grid;
+
+#include "kernels/common/grid_look.h"
 
 #endif

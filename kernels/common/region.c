@@ -1,12 +1,10 @@
 #include "kernels/common/region.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "kernels/common/checks.h"
 
-/* A region that reaches far beyond any image is looked at no more closely than this. */
-enum { SAMPLES_MAX = 4096, SIDE_MAX = 1 << 20 };
+enum { SIDE_MAX = 1 << 20 };
 
 static ons_status *read_attributes(const ons_operands *o, ons_regions *r) {
     const char *coordinates = ons_attribute_string(o, ONS_REGION_COORDINATES);
@@ -22,7 +20,7 @@ static ons_status *read_attributes(const ons_operands *o, ons_regions *r) {
     if (!r->maximum && strcmp(mode, "avg") != 0) return ons_node_error(o, "unknown mode '%s'", mode);
     if (r->out_height < 1 || r->out_width < 1 || r->out_height > SIDE_MAX || r->out_width > SIDE_MAX)
         return ons_node_error(o, "%lld × %lld bins", (long long)r->out_height, (long long)r->out_width);
-    if (r->sampling_ratio < 0 || r->sampling_ratio > SAMPLES_MAX)
+    if (r->sampling_ratio < 0 || r->sampling_ratio > ONS_REGION_SAMPLES_MAX)
         return ons_node_error(o, "a sampling ratio of %lld", (long long)r->sampling_ratio);
     return NULL;
 }
@@ -52,57 +50,8 @@ ons_type ons_regions_result(const ons_regions *r, ons_dtype dtype) {
     return ons_type_make(dtype, (ons_shape){4, {r->count, r->channels, r->out_height, r->out_width}});
 }
 
-static int64_t samples_of(const ons_regions *r, double extent, int64_t bins, int64_t side) {
-    double samples = ceil(extent / (double)bins), most = fmin(SAMPLES_MAX, 4 * (double)side + 16);
-    if (r->sampling_ratio > 0) return r->sampling_ratio;
-    return !(samples > 0) ? 0 : (int64_t)fmin(samples, most); /* 0 for NaN */
-}
-
-ons_region ons_region_make(const ons_regions *r, const double corners[static 4]) {
-    double shift = r->half_pixel ? 0.5 : 0;
-    double left = corners[0] * r->scale - shift, top = corners[1] * r->scale - shift;
-    double width = corners[2] * r->scale - shift - left, height = corners[3] * r->scale - shift - top;
-    if (!r->half_pixel) { /* no region is smaller than an element */
-        width = fmax(width, 1);
-        height = fmax(height, 1);
-    }
-    return (ons_region){.top = top,
-                        .left = left,
-                        .bin_height = height / (double)r->out_height,
-                        .bin_width = width / (double)r->out_width,
-                        .rows = samples_of(r, height, r->out_height, r->height),
-                        .columns = samples_of(r, width, r->out_width, r->width)};
-}
-
-/* The two elements around a position along an axis, and the share of the second; false outside. */
-static bool find_pair(double position, int64_t length, int64_t *low, int64_t *high, double *share) {
-    if (!(position >= -1 && position <= (double)length)) return false;
-    position = fmax(position, 0);
-    *low = (int64_t)position;
-    *high = *low + 1;
-    *share = position - (double)*low;
-    if (*low >= length - 1) {
-        *low = *high = length - 1;
-        *share = 0;
-    }
-    return true;
-}
-
-ons_sample ons_region_sample(const ons_regions *r, const ons_region *region, int64_t y, int64_t x, int64_t row,
-                             int64_t column) {
-    double bin_row = (double)y + ((double)row + 0.5) / (double)region->rows;
-    double bin_column = (double)x + ((double)column + 0.5) / (double)region->columns;
-    int64_t up, down, left, right;
-    double below, beside;
-    if (!find_pair(region->top + bin_row * region->bin_height, r->height, &up, &down, &below) ||
-        !find_pair(region->left + bin_column * region->bin_width, r->width, &left, &right, &beside))
-        return (ons_sample){{0}, {0}};
-    return (ons_sample){{up * r->width + left, up * r->width + right, down * r->width + left, down * r->width + right},
-                        {(1 - below) * (1 - beside), (1 - below) * beside, below * (1 - beside), below * beside}};
-}
-
 int64_t ons_region_collect(const ons_regions *r, const ons_region *region, int64_t bin, int64_t first,
-                           ons_float_sample samples[static ONS_REGION_SAMPLES]) {
+                           ons_float_sample samples[ONS_AT_LEAST(ONS_REGION_SAMPLES)]) {
     int64_t left = region->rows * region->columns - first;
     int64_t count = left < ONS_REGION_SAMPLES ? left : ONS_REGION_SAMPLES;
     for (int64_t i = 0; i < count; ++i) {
@@ -116,6 +65,6 @@ int64_t ons_region_collect(const ons_regions *r, const ons_region *region, int64
     return count;
 }
 
-ons_region ons_region_from_floats(const ons_regions *r, const float corners[static 4]) {
+ons_region ons_region_from_floats(const ons_regions *r, const float corners[ONS_AT_LEAST(4)]) {
     return ons_region_make(r, (const double[]){corners[0], corners[1], corners[2], corners[3]});
 }

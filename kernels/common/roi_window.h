@@ -6,7 +6,11 @@
 
 #include <math.h>
 
+#include "base/host_device.h"
 #include "kernels/common/kernel.h"
+
+/* What a fault of a region is called. */
+#define ONS_ROI_PROBLEM "a region belongs to no sample of the batch"
 
 typedef struct ons_roi_sizes {
     int64_t batch, channels, height, width, regions, rows, columns; /* rows and columns of bins */
@@ -14,8 +18,8 @@ typedef struct ons_roi_sizes {
 } ons_roi_sizes;
 
 /* Positions [first, end) of a bin in one dim: empty where it lies outside. */
-static inline void ons_roi_span(double low, double high, double scale, int64_t bin, int64_t bins, int64_t size,
-                                int64_t *first, int64_t *end) {
+ONS_HOST_DEVICE static inline void ons_roi_span(double low, double high, double scale, int64_t bin, int64_t bins,
+                                                int64_t size, int64_t *first, int64_t *end) {
     *first = *end = 0;
     double start = round(low * scale), length = fmax(round(high * scale) - start + 1, 1) / (double)bins;
     double from = floor((double)bin * length) + start, to = ceil((double)(bin + 1) * length) + start;

@@ -1,6 +1,7 @@
 /* Det: the determinants of square matrices. Output 1, which no file has, is room for the elimination. */
 #include <string.h>
 
+#include "kernels/common/cuda_determinant.h"
 #include "kernels/common/determinant.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/stand_in.h"
@@ -36,6 +37,10 @@ static ons_status *det_gradient(ons_gradient *g) {
     return NULL;
 }
 
+static ons_status *det_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_determinant_prepare(p, &p->operands->inputs[0], 1);
+}
+
 static const ons_case det_cases[] = {
     {.name = "matrix", .inputs = {ONS_F32(3, 3)}, .tolerance = 1e-6, .flops = 18},
     {.name = "batch", .inputs = {ONS_F32(2, 3, 4, 4)}, .tolerance = 1e-6, .flops = 256},
@@ -67,5 +72,5 @@ static const ons_case det_cases[] = {
 ONS_DEFINE_OPERATOR(det, "Det", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1, 2), ONS_NO_ATTRIBUTES,
                     ONS_INFER(det_infer), ONS_COST(det_cost), ONS_GRADIENT_RULE(det_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(det_reference), ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("not written yet"),
-                    det_cases);
+                    ONS_REFERENCE(det_reference), ONS_CPU_REFERENCE_KERNEL,
+                    ONS_CUDA_KERNEL(det_prepare_cuda, ons_cuda_det), det_cases);

@@ -1,4 +1,5 @@
 /* Gradient of Det: from the cotangent and the matrices, cotangent × cofactors. Output 1 is room for the elimination. */
+#include "kernels/common/cuda_determinant.h"
 #include "kernels/common/determinant.h"
 #include "kernels/common/stand_in.h"
 
@@ -32,6 +33,10 @@ static ons_cost det_gradient_cost(const ons_operands *o) {
     return (ons_cost){2 * (double)ons_elements(&o->inputs[1]) * size, ons_operand_bytes(o)};
 }
 
+static ons_status *det_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_determinant_prepare(p, &p->operands->inputs[1], 3);
+}
+
 static const ons_case det_gradient_cases[] = {
     {.name = "matrix", .inputs = {ONS_F32(), ONS_F32(3, 3)}, .tolerance = 1e-6, .flops = 54},
     {.name = "batch", .inputs = {ONS_F32(2, 3), ONS_F32(2, 3, 4, 4)}, .tolerance = 1e-6, .flops = 768},
@@ -45,4 +50,5 @@ ONS_DEFINE_OPERATOR(det_gradient, "DetGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1
                     ONS_INFER(det_gradient_infer), ONS_COST(det_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(det_gradient_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("not written yet"), det_gradient_cases);
+                    ONS_CPU_REFERENCE_KERNEL, ONS_CUDA_KERNEL(det_gradient_prepare_cuda, ons_cuda_det_gradient),
+                    det_gradient_cases);

@@ -1,4 +1,6 @@
 /* Gradient of FakeQuantize: to x and, where they are wanted, to the two scales. See kernels/common/fake_quantize.h. */
+#include "kernels/fake_quantize_gradient/fake_quantize_gradient.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/fake_quantize.h"
 
 enum { DY, X, FROM_SCALE, TO_SCALE, FROM_ZERO, TO_ZERO };
@@ -152,6 +154,27 @@ static void fake_quantize_gradient_run(const ons_launch *launch) {
     if (to != NULL) to[0] = (float)total[1];
 }
 
+static ons_status *make_cuda_state(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_fake_quantize_gradient), &memory));
+    ons_fake_quantize_gradient *s = memory;
+    ONS_TRY(ons_fake_resolve(o, X, &s->fake));
+    const ons_scales *scales = &s->fake.scales;
+    s->has_from = ons_has_input(o, FROM_ZERO);
+    s->has_to = ons_has_input(o, TO_ZERO);
+    s->each = scales->blocked ? scales->block : scales->count > 0 ? scales->elements / scales->count : 0;
+    int64_t parts = s->each / 4096, enough = scales->count > 0 ? 512 / scales->count + 1 : 1;
+    parts = parts > enough ? enough : parts;
+    s->parts = parts < 1 ? 1 : (int)parts;
+    p->scratch_bytes = (2 * s->parts * scales->count * (int64_t)sizeof(double) + 63) / 64 * 64;
+    return NULL;
+}
+
+static ons_status *fake_quantize_gradient_prepare_cuda(ons_prepare *p) {
+    return ons_cuda_prepare_typed(p, make_cuda_state);
+}
+
 static const ons_case fake_quantize_gradient_cases[] = {
     {.name = "tensor",
      .inputs = {ONS_F32(5, 7),
@@ -202,4 +225,5 @@ ONS_DEFINE_OPERATOR(fake_quantize_gradient, "FakeQuantizeGradient", ONS_INTERNAL
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fake_quantize_gradient_reference),
                     ONS_CPU_KERNEL(fake_quantize_gradient_prepare, fake_quantize_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), fake_quantize_gradient_cases);
+                    ONS_CUDA_KERNEL(fake_quantize_gradient_prepare_cuda, ons_cuda_fake_quantize_gradient),
+                    fake_quantize_gradient_cases);

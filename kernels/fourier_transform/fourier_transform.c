@@ -9,29 +9,25 @@
 #include <omp.h>
 
 #include "kernels/common/checks.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/fourier.h"
+#include "kernels/fourier_transform/fourier_transform.h"
 
 enum { AXIS, LENGTH, BACKWARDS, SCALED, OUTPUTS, PARTS };
 
-typedef struct sizes {
-    int64_t outer, inner, inputs, outputs, length, in_parts, out_parts;
-    bool backwards;
-    double factor;
-} sizes;
-
-static ons_status *resolve(const ons_operands *o, sizes *s, uint32_t *axis) {
+static ons_status *resolve(const ons_operands *o, ons_fourier_sizes *s, uint32_t *axis) {
     const ons_shape *x = &o->inputs[0].shape;
     ONS_TRY(ons_need_float(o, 0));
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), x->rank, axis));
     if (*axis + 1 >= x->rank) return ons_node_error(o, "the last axis holds real and imaginary parts, not the signal");
-    *s = (sizes){.outer = ons_shape_span(x, 0, *axis),
-                 .inner = ons_shape_span(x, *axis + 1, x->rank - 1),
-                 .inputs = x->dims[*axis],
-                 .outputs = ons_attribute_int(o, OUTPUTS),
-                 .length = ons_attribute_int(o, LENGTH),
-                 .in_parts = x->dims[x->rank - 1],
-                 .out_parts = ons_attribute_int(o, PARTS),
-                 .backwards = ons_attribute_int(o, BACKWARDS) != 0};
+    *s = (ons_fourier_sizes){.outer = ons_shape_span(x, 0, *axis),
+                             .inner = ons_shape_span(x, *axis + 1, x->rank - 1),
+                             .inputs = x->dims[*axis],
+                             .outputs = ons_attribute_int(o, OUTPUTS),
+                             .length = ons_attribute_int(o, LENGTH),
+                             .in_parts = x->dims[x->rank - 1],
+                             .out_parts = ons_attribute_int(o, PARTS),
+                             .backwards = ons_attribute_int(o, BACKWARDS) != 0};
     if (s->length < 1 || s->length > ONS_FOURIER_LENGTH_MAX || s->outputs < 0)
         return ons_node_error(o, "a transform of length %lld", (long long)s->length);
     if (s->in_parts < 1 || s->in_parts > 2 || s->out_parts < 1 || s->out_parts > 2)
@@ -42,7 +38,7 @@ static ons_status *resolve(const ons_operands *o, sizes *s, uint32_t *axis) {
 }
 
 static ons_status *fourier_transform_infer(ons_operands *o) {
-    sizes s;
+    ons_fourier_sizes s;
     uint32_t axis;
     ONS_TRY(resolve(o, &s, &axis));
     o->outputs[0] = o->inputs[0];
@@ -53,7 +49,7 @@ static ons_status *fourier_transform_infer(ons_operands *o) {
 
 /* 5 n log₂ n for each line. */
 static ons_cost fourier_transform_cost(const ons_operands *o) {
-    sizes s;
+    ons_fourier_sizes s;
     uint32_t axis;
     ons_status_free(resolve(o, &s, &axis));
     return (ons_cost){floor(5 * (double)(s.outer * s.inner) * (double)s.length * log2((double)s.length)),
@@ -61,14 +57,15 @@ static ons_cost fourier_transform_cost(const ons_operands *o) {
 }
 
 /* Place of part `part` of element `t` of a line. */
-static inline int64_t place(const sizes *s, int64_t line, int64_t count, int64_t parts, int64_t t, int64_t part) {
+static inline int64_t place(const ons_fourier_sizes *s, int64_t line, int64_t count, int64_t parts, int64_t t,
+                            int64_t part) {
     return ((line / s->inner * count + t) * s->inner + line % s->inner) * parts + part;
 }
 
 static void fourier_transform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
     (void)step;
-    sizes s;
+    ons_fourier_sizes s;
     uint32_t axis;
     ons_status_free(resolve(o, &s, &axis));
     const double *x = inputs[0];
@@ -89,7 +86,7 @@ static void fourier_transform_reference(const ons_operands *o, const ons_step *s
 }
 
 typedef struct transform_state {
-    sizes sizes;
+    ons_fourier_sizes sizes;
     ons_fourier plan;
     int threads;
     int64_t scratch; /* doubles of a thread */
@@ -111,7 +108,7 @@ static ons_status *fourier_transform_prepare(ons_prepare *p) {
 }
 
 static void run_line(const transform_state *state, const float *x, float *y, int64_t line, double *scratch) {
-    const sizes *s = &state->sizes;
+    const ons_fourier_sizes *s = &state->sizes;
     double *re = scratch, *im = scratch + s->length;
     for (int64_t t = 0; t < s->length; ++t) {
         bool given = t < s->inputs;
@@ -136,7 +133,7 @@ static void fourier_transform_run(const ons_launch *launch) {
 
 static ons_status *fourier_transform_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
-    sizes s;
+    ons_fourier_sizes s;
     uint32_t axis;
     ONS_TRY(resolve(o, &s, &axis));
     g->gradients[0] =
@@ -144,6 +141,20 @@ static ons_status *fourier_transform_gradient(ons_gradient *g) {
                   ONS_WITH(ONS_AT_INT(AXIS, axis), ONS_AT_INT(LENGTH, s.length), ONS_AT_INT(BACKWARDS, !s.backwards),
                            ONS_AT_INT(SCALED, ons_attribute_int(o, SCALED)), ONS_AT_INT(OUTPUTS, s.inputs),
                            ONS_AT_INT(PARTS, s.in_parts)));
+    return NULL;
+}
+
+/* Scratch: cosines and sines of the circle's `length` parts. */
+static ons_status *fourier_transform_prepare_cuda(ons_prepare *p) {
+    uint32_t axis;
+    void *memory;
+    ONS_TRY(ons_require_float32(p->operands));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_fourier_sizes), &memory));
+    ons_fourier_sizes *s = memory;
+    ONS_TRY(resolve(p->operands, s, &axis));
+    if (s->length > INT32_MAX) return ons_node_error(p->operands, "so long a transform is not possible");
+    p->scratch_bytes = (2 * s->length * (int64_t)sizeof(double) + 63) / 64 * 64;
+    p->implementation = "cuda:by the definition";
     return NULL;
 }
 
@@ -197,4 +208,5 @@ ONS_DEFINE_OPERATOR(fourier_transform, "FourierTransform", ONS_INTERNAL, ONS_ARI
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(fourier_transform_reference),
                     ONS_CPU_KERNEL(fourier_transform_prepare, fourier_transform_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), fourier_transform_cases);
+                    ONS_CUDA_KERNEL(fourier_transform_prepare_cuda, ons_cuda_fourier_transform),
+                    fourier_transform_cases);

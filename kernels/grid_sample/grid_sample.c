@@ -2,6 +2,8 @@
 #include <math.h>
 #include <omp.h>
 
+#include "kernels/common/checks.h"
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/grid.h"
 #include "kernels/common/index.h"
 
@@ -102,6 +104,18 @@ static ons_status *grid_sample_gradient(ons_gradient *g) {
     for (uint32_t i = X; i <= GRID; ++i)
         if (g->wanted[i]) g->gradients[i] = results[i];
     return NULL;
+}
+
+static ons_status *grid_sample_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    if (o->inputs[GRID].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[GRID].dtype);
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_cuda_grid), &memory));
+    ons_cuda_grid *s = memory;
+    s->size = ons_dtype_size(o->inputs[X].dtype);
+    ONS_TRY(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &s->grid));
+    bool moves = s->grid.mode == ONS_GRID_NEAREST || o->inputs[X].dtype == ONS_FLOAT32;
+    return moves ? NULL : ons_refuse_dtype(o, o->inputs[X].dtype);
 }
 
 #define IN_MODE(MODE, PADDING, ALIGN)                                                                                  \
@@ -212,5 +226,5 @@ ONS_DEFINE_OPERATOR(grid_sample, "GridSample", ONS_ONNX(16, ONS_NEWEST), ONS_ARI
                     ONS_GRADIENT_RULE(grid_sample_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(GRID), 0), ONS_SAMPLING_OPERATOR(ONS_INPUT_BIT(GRID)),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(grid_sample_reference),
-                    ONS_CPU_KERNEL(grid_sample_prepare, grid_sample_run), ONS_NO_CUDA_KERNEL("not written yet"),
-                    grid_sample_cases);
+                    ONS_CPU_KERNEL(grid_sample_prepare, grid_sample_run),
+                    ONS_CUDA_KERNEL(grid_sample_prepare_cuda, ons_cuda_grid_sample), grid_sample_cases);

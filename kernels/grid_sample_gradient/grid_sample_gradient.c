@@ -2,6 +2,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/grid.h"
 
 enum { COTANGENT, X, GRID };
@@ -172,4 +173,5 @@ ONS_DEFINE_OPERATOR(grid_sample_gradient, "GridSampleGradient", ONS_INTERNAL, ON
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(grid_sample_gradient_reference),
                     ONS_CPU_KERNEL(grid_sample_gradient_prepare, grid_sample_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), grid_sample_gradient_cases);
+                    ONS_CUDA_KERNEL(grid_sample_gradient_prepare, ons_cuda_grid_sample_gradient),
+                    grid_sample_gradient_cases);

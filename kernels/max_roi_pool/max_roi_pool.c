@@ -32,8 +32,6 @@ static ons_status *max_roi_pool_infer(ons_operands *o) {
     return NULL;
 }
 
-static const char foreign[] = "a region belongs to no sample of the batch";
-
 static void max_roi_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_roi_sizes s = {0};
@@ -49,7 +47,7 @@ static void max_roi_pool_reference(const ons_operands *o, const ons_step *step, 
         ons_roi_span(region[2], region[4], s.scale, row, s.rows, s.height, &top, &bottom);
         ons_roi_span(region[1], region[3], s.scale, column, s.columns, s.width, &left, &right);
         bool inside = region[0] >= 0 && region[0] < (double)s.batch;
-        if (!inside) ons_reference_fault(step, foreign, i / bins, i / bins);
+        if (!inside) ons_reference_fault(step, ONS_ROI_PROBLEM, i / bins, i / bins);
         const double *plane = x + (inside ? (int64_t)region[0] * s.channels + channel : 0) * s.height * s.width;
         for (int64_t at = top * s.width; inside && at < bottom * s.width; at += s.width)
             for (int64_t k = left; k < right; ++k)
@@ -102,7 +100,8 @@ static void max_roi_pool_run(const ons_launch *launch) {
         for (int64_t k = i * bins; positions != NULL && k < (i + 1) * bins; ++k) positions[k] = -1;
     }
     for (int64_t i = 0; i < s->regions && launch->fault != NULL && launch->fault->problem == NULL; ++i)
-        if (!(regions[i * 5] >= 0 && regions[i * 5] < (float)s->batch)) *launch->fault = (ons_fault){foreign, i, i};
+        if (!(regions[i * 5] >= 0 && regions[i * 5] < (float)s->batch))
+            *launch->fault = (ons_fault){ONS_ROI_PROBLEM, i, i};
 }
 
 static ons_status *max_roi_pool_gradient(ons_gradient *g) {
@@ -174,10 +173,12 @@ static const ons_case max_roi_pool_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(
-    max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
-    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("pooled_shape", ONS_ATTRIBUTE_INTS), ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
-    ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
-    ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)),
-    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
-    ONS_CPU_KERNEL(max_roi_pool_prepare, max_roi_pool_run), ONS_NO_CUDA_KERNEL("not written yet"), max_roi_pool_cases);
+ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
+                    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("pooled_shape", ONS_ATTRIBUTE_INTS),
+                                   ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
+                    ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)),
+                    ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
+                    ONS_CPU_KERNEL(max_roi_pool_prepare, max_roi_pool_run),
+                    ONS_CUDA_KERNEL(max_roi_pool_prepare, ons_cuda_max_roi_pool), max_roi_pool_cases);

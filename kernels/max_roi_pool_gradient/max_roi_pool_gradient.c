@@ -3,14 +3,11 @@
 #include <string.h>
 
 #include "kernels/common/window.h"
+#include "kernels/max_roi_pool_gradient/max_roi_pool_gradient.h"
 
 enum { INPUT_SHAPE };
 
-typedef struct state {
-    int64_t batch, channels, positions, regions, bins;
-} state;
-
-static ons_status *find_sizes(const ons_operands *o, state *s) {
+static ons_status *find_sizes(const ons_operands *o, ons_max_roi_pool_gradient *s) {
     ons_shape x;
     const ons_shape *dy = &o->inputs[0].shape, *regions = &o->inputs[1].shape;
     ONS_TRY(ons_window_shape_attribute(o, INPUT_SHAPE, &x));
@@ -18,12 +15,13 @@ static ons_status *find_sizes(const ons_operands *o, state *s) {
         dy->dims[0] != regions->dims[0] || dy->dims[1] != x.dims[1] || o->inputs[2].dtype != ONS_INT32 ||
         !ons_shape_equal(&o->inputs[2].shape, dy))
         return ons_node_error(o, "gradient, regions and saved positions do not fit each other");
-    *s = (state){x.dims[0], x.dims[1], x.dims[2] * x.dims[3], dy->dims[0], dy->dims[2] * dy->dims[3]};
+    *s = (ons_max_roi_pool_gradient){x.dims[0], x.dims[1], x.dims[2] * x.dims[3], dy->dims[0],
+                                     dy->dims[2] * dy->dims[3]};
     return NULL;
 }
 
 static ons_status *max_roi_pool_gradient_infer(ons_operands *o) {
-    state s;
+    ons_max_roi_pool_gradient s;
     ons_shape x;
     ONS_TRY(find_sizes(o, &s));
     ONS_TRY(ons_window_shape_attribute(o, INPUT_SHAPE, &x));
@@ -38,7 +36,7 @@ static ons_cost max_roi_pool_gradient_cost(const ons_operands *o) {
 static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                             void *const *outputs) {
     (void)step;
-    state s = {0};
+    ons_max_roi_pool_gradient s = {0};
     ons_status_free(find_sizes(o, &s));
     const double *dy = inputs[0], *regions = inputs[1];
     const int64_t *positions = inputs[2];
@@ -54,12 +52,12 @@ static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_ste
 static ons_status *max_roi_pool_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_max_roi_pool_gradient), &memory));
     return find_sizes(p->operands, memory);
 }
 
 static void max_roi_pool_gradient_run(const ons_launch *launch) {
-    const state *s = launch->state;
+    const ons_max_roi_pool_gradient *s = launch->state;
     const float *dy = launch->inputs[0], *regions = launch->inputs[1];
     const int32_t *positions = launch->inputs[2];
     float *dx = launch->outputs[0];
@@ -106,4 +104,5 @@ ONS_DEFINE_OPERATOR(max_roi_pool_gradient, "MaxRoiPoolGradient", ONS_INTERNAL, O
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_gradient_reference),
                     ONS_CPU_KERNEL(max_roi_pool_gradient_prepare, max_roi_pool_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), max_roi_pool_gradient_cases);
+                    ONS_CUDA_KERNEL(max_roi_pool_gradient_prepare, ons_cuda_max_roi_pool_gradient),
+                    max_roi_pool_gradient_cases);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "kernels/common/checks.h"
+#include "kernels/common/cuda_constant.h"
 #include "kernels/common/stand_in.h"
 
 enum { BINS, LENGTH, RATE, LOWER, UPPER };
@@ -86,4 +87,4 @@ ONS_DEFINE_OPERATOR(mel_weight_matrix, "MelWeightMatrix", ONS_ONNX(17, ONS_NEWES
                     ONS_NOT_DIFFERENTIABLE("its edges are rounded to bins of the spectrum"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(mel_weight_matrix_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("not written yet"), mel_weight_matrix_cases);
+                    ONS_CUDA_KERNEL(ons_cuda_known_prepare, ons_cuda_mel_weight_matrix), mel_weight_matrix_cases);

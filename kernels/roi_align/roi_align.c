@@ -35,8 +35,6 @@ static double pool(const ons_regions *r, const ons_region *region, int64_t y, in
     return r->maximum ? most : count > 0 ? sum / (double)count : 0;
 }
 
-static const char foreign[] = "a region lies in no image of the batch";
-
 static void roi_align_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
     ons_regions r;
@@ -46,7 +44,7 @@ static void roi_align_reference(const ons_operands *o, const ons_step *step, con
         int64_t number = i / (bins * r.channels), image = images[number], bin = i % bins;
         ons_region region = ons_region_make(&r, (const double *)inputs[CORNERS] + 4 * number);
         bool valid = image >= 0 && image < r.batch;
-        if (!valid) ons_reference_fault(step, foreign, number, image);
+        if (!valid) ons_reference_fault(step, ONS_REGION_PROBLEM, number, image);
         const double *plane =
             (const double *)inputs[X] + ((valid ? image : 0) * r.channels + i / bins % r.channels) * r.height * r.width;
         ((double *)outputs[0])[i] = valid ? pool(&r, &region, bin / r.out_width, bin % r.out_width, plane) : 0;
@@ -104,7 +102,7 @@ static void roi_align_run(const ons_launch *launch) {
     int64_t bins = r->out_height * r->out_width, groups = (r->channels + ONS_REGION_GROUP - 1) / ONS_REGION_GROUP;
     for (int64_t i = 0; i < r->count; ++i)
         if ((images[i] < 0 || images[i] >= r->batch) && launch->fault->problem == NULL)
-            *launch->fault = (ons_fault){foreign, i, images[i]};
+            *launch->fault = (ons_fault){ONS_REGION_PROBLEM, i, images[i]};
 #pragma omp parallel for schedule(static) if (r->count * r->channels * bins > 512)
     for (int64_t i = 0; i < r->count * groups; ++i) {
         int64_t number = i / groups, channel = i % groups * ONS_REGION_GROUP, left = r->channels - channel;
@@ -225,4 +223,4 @@ ONS_DEFINE_OPERATOR(roi_align, "RoiAlign", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(3
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(CORNERS) | ONS_INPUT_BIT(IMAGES), 0), ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(roi_align_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(roi_align_reference), ONS_CPU_KERNEL(roi_align_prepare, roi_align_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), roi_align_cases);
+                    ONS_CUDA_KERNEL(roi_align_prepare, ons_cuda_roi_align), roi_align_cases);

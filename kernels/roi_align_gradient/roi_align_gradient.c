@@ -210,4 +210,4 @@ ONS_DEFINE_OPERATOR(roi_align_gradient, "RoiAlignGradient", ONS_INTERNAL, ONS_AR
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(roi_align_gradient_reference),
                     ONS_CPU_KERNEL(roi_align_gradient_prepare, roi_align_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), roi_align_gradient_cases);
+                    ONS_CUDA_KERNEL(roi_align_gradient_prepare, ons_cuda_roi_align_gradient), roi_align_gradient_cases);
