@@ -53,29 +53,6 @@ double ons_deformable_flops(const ons_deformable *d) {
     return 2 * (double)ons_elements(&d->y) * (double)channels * (double)d->taps;
 }
 
-void ons_deformable_corners(const ons_deformable *d, int64_t tap, int64_t at, double row, double column,
-                            ons_exact_corners *c) {
-    const ons_window *w = &d->window;
-    int64_t first_row = at / w->output[2] * w->stride[1] - w->begin[1] + tap / w->kernel[2] * w->dilation[1];
-    int64_t first_column = at % w->output[2] * w->stride[2] - w->begin[2] + tap % w->kernel[2] * w->dilation[2];
-    row += (double)first_row;
-    column += (double)first_column;
-    memset(c, 0, sizeof *c);
-    if (!(row > -1 && row < (double)w->input[1] && column > -1 && column < (double)w->input[2])) return;
-    int64_t top = (int64_t)floor(row), left = (int64_t)floor(column);
-    double below = row - (double)top, right = column - (double)left;
-    for (int i = 0; i < 4; ++i) {
-        int64_t y = top + i / 2, x = left + i % 2;
-        if (y < 0 || y >= w->input[1] || x < 0 || x >= w->input[2]) continue;
-        bool is_right = i % 2 == 1, is_below = i / 2 == 1;
-        double across = is_right ? right : 1 - right, down = is_below ? below : 1 - below;
-        c->pixels[i] = y * w->input[2] + x;
-        c->weights[i] = down * across;
-        c->row_slopes[i] = is_below ? across : -across;
-        c->column_slopes[i] = is_right ? down : -down;
-    }
-}
-
 static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t ons_deformable_table_bytes(const ons_deformable *d) {

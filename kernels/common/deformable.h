@@ -5,6 +5,9 @@
 #ifndef ONSTAGE_KERNELS_COMMON_DEFORMABLE_H
 #define ONSTAGE_KERNELS_COMMON_DEFORMABLE_H
 
+#include <math.h>
+
+#include "base/host_device.h"
 #include "kernels/common/window.h"
 
 enum { ONS_DEFORMABLE_GROUP = ONS_WINDOW_ATTRIBUTE_COUNT, ONS_DEFORMABLE_OFFSET_GROUP };
@@ -39,8 +42,31 @@ typedef struct ons_exact_corners {
 } ons_exact_corners;
 
 /* Of tap `tap` at output position `at`, `row` and `column` being its offsets. */
-void ons_deformable_corners(const ons_deformable *d, int64_t tap, int64_t at, double row, double column,
-                            ons_exact_corners *corners);
+ONS_HOST_DEVICE static inline void ons_deformable_corners(const ons_deformable *d, int64_t tap, int64_t at, double row,
+                                                          double column, ons_exact_corners *c) {
+    const ons_window *w = &d->window;
+    int64_t first_row = at / w->output[2] * w->stride[1] - w->begin[1] + tap / w->kernel[2] * w->dilation[1];
+    int64_t first_column = at % w->output[2] * w->stride[2] - w->begin[2] + tap % w->kernel[2] * w->dilation[2];
+    row += (double)first_row;
+    column += (double)first_column;
+    for (int i = 0; i < 4; ++i) {
+        c->pixels[i] = 0;
+        c->weights[i] = c->row_slopes[i] = c->column_slopes[i] = 0;
+    }
+    if (!(row > -1 && row < (double)w->input[1] && column > -1 && column < (double)w->input[2])) return;
+    int64_t top = (int64_t)floor(row), left = (int64_t)floor(column);
+    double below = row - (double)top, right = column - (double)left;
+    for (int i = 0; i < 4; ++i) {
+        int64_t y = top + i / 2, x = left + i % 2;
+        if (y < 0 || y >= w->input[1] || x < 0 || x >= w->input[2]) continue;
+        bool is_right = i % 2 == 1, is_below = i / 2 == 1;
+        double across = is_right ? right : 1 - right, down = is_below ? below : 1 - below;
+        c->pixels[i] = y * w->input[2] + x;
+        c->weights[i] = down * across;
+        c->row_slopes[i] = is_below ? across : -across;
+        c->column_slopes[i] = is_right ? down : -down;
+    }
+}
 
 /* All corners of a sample: [offset group][tap][position]. */
 int64_t ons_deformable_table_bytes(const ons_deformable *d);
@@ -53,10 +79,12 @@ void ons_deformable_gather(const ons_deformable *d, const ons_corners *table, co
                            float *columns);
 
 /* ---- places of the offset and mask of a tap, in the words or floats of a sample */
-static inline int64_t ons_deformable_offset_at(const ons_deformable *d, int64_t group, int64_t tap, int64_t at) {
+ONS_HOST_DEVICE static inline int64_t ons_deformable_offset_at(const ons_deformable *d, int64_t group, int64_t tap,
+                                                               int64_t at) {
     return (group * d->taps + tap) * 2 * d->positions + at; /* the column's comes `positions` behind the row's */
 }
-static inline int64_t ons_deformable_mask_at(const ons_deformable *d, int64_t group, int64_t tap, int64_t at) {
+ONS_HOST_DEVICE static inline int64_t ons_deformable_mask_at(const ons_deformable *d, int64_t group, int64_t tap,
+                                                             int64_t at) {
     return (group * d->taps + tap) * d->positions + at;
 }
 

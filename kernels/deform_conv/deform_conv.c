@@ -2,6 +2,7 @@
  * mask. */
 #include <oneapi/dnnl/dnnl.h>
 
+#include "kernels/common/cuda_deformable.h"
 #include "kernels/common/deformable.h"
 #include "kernels/common/rules.h"
 
@@ -131,6 +132,12 @@ static ons_status *deform_conv_gradient(ons_gradient *g) {
 }
 
 /* Offsets of a third and more keep clear of whole positions, where interpolation has its kinks. */
+static ons_status *deform_conv_prepare_cuda(ons_prepare *p) {
+    ons_deformable d = {0};
+    ONS_TRY(resolve(p->operands, &d));
+    return ons_cuda_deformable_prepare(p, &d, ons_has_input(p->operands, BIAS), 1);
+}
+
 static const ons_case deform_conv_cases[] = {
     {.name = "offset",
      .inputs = {ONS_F32(2, 3, 5, 6), ONS_F32(4, 3, 3, 2), ONS_F32_IN(-1.5, 1.5, 2, 12, 3, 5)},
@@ -178,4 +185,4 @@ ONS_DEFINE_OPERATOR(deform_conv, "DeformConv", ONS_ONNX(19, ONS_NEWEST), ONS_ARI
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(W) | ONS_INPUT_BIT(OFFSET) | ONS_INPUT_BIT(MASK), 0),
                     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(deform_conv_reference), ONS_CPU_KERNEL(deform_conv_prepare, deform_conv_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), deform_conv_cases);
+                    ONS_CUDA_KERNEL(deform_conv_prepare_cuda, ons_cuda_deform_conv), deform_conv_cases);

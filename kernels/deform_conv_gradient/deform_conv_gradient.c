@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <string.h>
 
+#include "kernels/common/cuda_deformable.h"
 #include "kernels/common/deformable.h"
 
 enum { DY, X, W, OFFSET, MASK };
@@ -201,6 +202,12 @@ static void deform_conv_gradient_run(const ons_launch *launch) {
     for (int64_t sample = 0; !s->empty && sample < s->d.batch; ++sample) run_sample(s, launch, sample);
 }
 
+static ons_status *deform_conv_gradient_prepare_cuda(ons_prepare *p) {
+    ons_deformable d = {0};
+    ONS_TRY(resolve(p->operands, &d));
+    return ons_cuda_deformable_prepare(p, &d, false, 2);
+}
+
 static const ons_case deform_conv_gradient_cases[] = {
     {.name = "offset",
      .inputs = {ONS_F32(2, 4, 3, 5), ONS_F32(2, 3, 5, 6), ONS_F32(4, 3, 3, 2), ONS_F32_IN(-1.5, 1.5, 2, 12, 3, 5)},
@@ -236,4 +243,5 @@ ONS_DEFINE_OPERATOR(deform_conv_gradient, "DeformConvGradient", ONS_INTERNAL, ON
                     ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(deform_conv_gradient_reference),
                     ONS_CPU_KERNEL(deform_conv_gradient_prepare, deform_conv_gradient_run),
-                    ONS_NO_CUDA_KERNEL("not written yet"), deform_conv_gradient_cases);
+                    ONS_CUDA_KERNEL(deform_conv_gradient_prepare_cuda, ons_cuda_deform_conv_gradient),
+                    deform_conv_gradient_cases);
