@@ -40,11 +40,11 @@ ONS_HOST_DEVICE static inline double ons_grid_locate(const ons_grid *g, int64_t 
     *derivative = (g->align_corners ? last : (double)length) / 2;
     if (!(x - x == 0)) x = -9; /* outside, as for PyTorch */
     if (g->mode == ONS_GRID_NEAREST) x = rint(x);
-    if (g->padding == ONS_GRID_ZEROS) return fmin(fmax(x, -9), (double)length + 9); /* sees nothing there */
+    if (g->padding == ONS_GRID_ZEROS) return fmin(fmax(x, -9.0), (double)length + 9); /* sees nothing there */
     if (x >= low && x <= high) return x;
     if (g->padding == ONS_GRID_BORDER) {
         *derivative = 0;
-        return fmin(fmax(x, 0), last);
+        return fmin(fmax(x, 0.0), last);
     }
     x = ons_grid_reflect(x, low, high, &sign);
     *derivative *= sign;

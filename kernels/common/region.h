@@ -57,7 +57,7 @@ enum { ONS_REGION_SAMPLES_MAX = 4096 };
 
 ONS_HOST_DEVICE static inline int64_t ons_region_samples_of(const ons_regions *r, double extent, int64_t bins,
                                                             int64_t side) {
-    double samples = ceil(extent / (double)bins), most = fmin(ONS_REGION_SAMPLES_MAX, 4 * (double)side + 16);
+    double samples = ceil(extent / (double)bins), most = fmin((double)ONS_REGION_SAMPLES_MAX, 4 * (double)side + 16);
     if (r->sampling_ratio > 0) return r->sampling_ratio;
     return !(samples > 0) ? 0 : (int64_t)fmin(samples, most); /* 0 for NaN */
 }
@@ -67,8 +67,8 @@ ONS_HOST_DEVICE static inline ons_region ons_region_make(const ons_regions *r, c
     double left = corners[0] * r->scale - shift, top = corners[1] * r->scale - shift;
     double width = corners[2] * r->scale - shift - left, height = corners[3] * r->scale - shift - top;
     if (!r->half_pixel) { /* no region is smaller than an element */
-        width = fmax(width, 1);
-        height = fmax(height, 1);
+        width = fmax(width, 1.0);
+        height = fmax(height, 1.0);
     }
     ons_region region = {top,
                          left,
@@ -83,7 +83,7 @@ ONS_HOST_DEVICE static inline ons_region ons_region_make(const ons_regions *r, c
 ONS_HOST_DEVICE static inline bool ons_region_find_pair(double position, int64_t length, int64_t *low, int64_t *high,
                                                         double *share) {
     if (!(position >= -1 && position <= (double)length)) return false;
-    position = fmax(position, 0);
+    position = fmax(position, 0.0);
     *low = (int64_t)position;
     *high = *low + 1;
     *share = position - (double)*low;

@@ -21,7 +21,7 @@ typedef struct ons_roi_sizes {
 ONS_HOST_DEVICE static inline void ons_roi_span(double low, double high, double scale, int64_t bin, int64_t bins,
                                                 int64_t size, int64_t *first, int64_t *end) {
     *first = *end = 0;
-    double start = round(low * scale), length = fmax(round(high * scale) - start + 1, 1) / (double)bins;
+    double start = round(low * scale), length = fmax(round(high * scale) - start + 1, 1.0) / (double)bins;
     double from = floor((double)bin * length) + start, to = ceil((double)(bin + 1) * length) + start;
     if (!(from < (double)size) || !(to > 0)) return; /* not a number: empty */
     *first = from < 0 ? 0 : (int64_t)from;
