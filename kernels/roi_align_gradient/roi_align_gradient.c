@@ -38,6 +38,7 @@ static void spread(const ons_regions *r, const ons_region *region, int64_t bin, 
                    double *dx) {
     int64_t found = -1, count = region->rows * region->columns;
     double most = 0, weight = 0;
+    if (region->columns == 0) return;
     for (int64_t i = 0; i < count; ++i) {
         ons_sample sample = ons_region_sample(r, region, bin / r->out_width, bin % r->out_width, i / region->columns,
                                               i % region->columns);
