@@ -90,5 +90,4 @@ ONS_DEFINE_OPERATOR(conv_integer, "ConvInteger", ONS_ONNX(10, ONS_NEWEST), ONS_A
                     ONS_COST(conv_integer_cost), ONS_NOT_DIFFERENTIABLE("it maps integers to integers"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(conv_integer_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"),
-                    conv_integer_cases);
+                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), conv_integer_cases);

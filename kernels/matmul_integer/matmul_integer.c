@@ -88,5 +88,4 @@ ONS_DEFINE_OPERATOR(matmul_integer, "MatMulInteger", ONS_ONNX(10, ONS_NEWEST), O
                     ONS_NOT_DIFFERENTIABLE("integers do not change gradually"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(matmul_integer_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"),
-                    matmul_integer_cases);
+                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), matmul_integer_cases);

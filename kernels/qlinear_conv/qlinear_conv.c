@@ -88,5 +88,4 @@ ONS_DEFINE_OPERATOR(qlinear_conv, "QLinearConv", ONS_ONNX(10, ONS_NEWEST), ONS_A
                     ONS_COST(qlinear_conv_cost), ONS_NOT_TRAINABLE_QUANTIZED, ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(qlinear_conv_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"),
-                    qlinear_conv_cases);
+                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), qlinear_conv_cases);

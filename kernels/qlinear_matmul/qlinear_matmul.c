@@ -77,5 +77,4 @@ ONS_DEFINE_OPERATOR(qlinear_matmul, "QLinearMatMul", ONS_ONNX(10, ONS_NEWEST), O
                     ONS_INFER(qlinear_matmul_infer), ONS_COST(qlinear_matmul_cost), ONS_NOT_TRAINABLE_QUANTIZED,
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(qlinear_matmul_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"),
-                    qlinear_matmul_cases);
+                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), qlinear_matmul_cases);
