@@ -164,9 +164,9 @@ static ons_status *make_cuda_state(ons_prepare *p) {
     s->has_from = ons_has_input(o, FROM_ZERO);
     s->has_to = ons_has_input(o, TO_ZERO);
     s->each = scales->blocked ? scales->block : scales->count > 0 ? scales->elements / scales->count : 0;
-    int64_t parts = s->each / 4096, enough = scales->count > 0 ? 512 / scales->count + 1 : 1;
-    parts = parts > enough ? enough : parts;
-    s->parts = parts < 1 ? 1 : (int)parts;
+    int64_t cuts = s->each / 4096, enough = scales->count > 0 ? 512 / scales->count + 1 : 1;
+    cuts = cuts > enough ? enough : cuts;
+    s->parts = cuts < 1 ? 1 : (int)cuts;
     p->scratch_bytes = (2 * s->parts * scales->count * (int64_t)sizeof(double) + 63) / 64 * 64;
     return NULL;
 }
