@@ -237,9 +237,7 @@ void paper_figures_print(FILE *out, const paper_figures figures[static PAPER_MOD
     fprintf(out, "\n");
     fprintf(out, "- **T5 (∅).** vPipe is within 2 to 12 %% of devices that compute all the time and nothing twice, but "
                  "for the last\n"
-                 "  point on 4 devices: no plan is 1.32 or 1.34 times as fast. For 100 and 200 samples on 4 devices "
-                 "auto is slower than\n"
-                 "  vPipe: asynchronous, it chooses by the slowest stage and does not simulate.\n"
+                 "  point on 4 devices: no plan is 1.32 or 1.34 times as fast.\n"
                  "- **BERT and GPT-2 on 4 devices, GPT-2 on 8, AmoebaNet (✗).** The limit leaves room, but pays for no "
                  "copy and no\n"
                  "  recompute. Where memory is short both methods recompute: GPT-2 from 24 samples on, where vPipe "

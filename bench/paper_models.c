@@ -7,6 +7,7 @@
 
 #include "include/onstage.h"
 #include "planner/order.h"
+#include "planner/partition/baselines.h"
 #include "planner/partition/dawnpiper.h"
 #include "planner/partition/reach.h"
 #include "planner/zero.h"
@@ -233,6 +234,27 @@ static ons_status *any_fits(const ons_planning_problem *problem, bool dawnpiper,
     return NULL;
 }
 
+/* What auto falls back on. */
+static ons_status *any_baseline_fits(ons_judge *judge, ons_arena *arena, bool *fits) {
+    ons_baseline_splits splits;
+    uint32_t stages = ons_judge_problem(judge)->pipeline.stages;
+    ONS_TRY(ons_baselines_split(judge, arena, &splits));
+    for (uint32_t k = 0; k < splits.count && !*fits; ++k) {
+        *fits = true;
+        for (uint32_t i = 0; i < stages && *fits; ++i)
+            ONS_TRY(ons_judge_fits(judge, splits.first[k][i], splits.first[k][i + 1], i, fits));
+    }
+    return NULL;
+}
+
+static ons_status *baseline_fits(const ons_planning_problem *problem, ons_arena *arena, bool *fits) {
+    ons_judge *judge;
+    ONS_TRY(ons_judge_new(problem, &judge));
+    ons_status *status = any_baseline_fits(judge, arena, fits);
+    ons_judge_free(judge);
+    return status;
+}
+
 static ons_status *blind_fits(const ons_planning_problem *problem, const paper_method *method, ons_arena *arena,
                               bool *fits) {
     ons_planned planned;
@@ -257,6 +279,7 @@ static ons_status *pipeline_fits_in(paper_model *m, const paper_method *method, 
     ONS_TRY(pose(m, method, stages, rows, &problem));
     if (automatic) ONS_TRY(any_fits(&problem, false, arena, fits));
     if (dawnpiper || (automatic && !*fits)) ONS_TRY(any_fits(&problem, true, arena, fits));
+    if (automatic && !*fits) ONS_TRY(baseline_fits(&problem, arena, fits));
     if (dawnpiper || automatic) return NULL;
     if (method->blind) return blind_fits(&problem, method, arena, fits);
     ONS_TRY(paper_plan(m, method, stages, rows, arena, &planned));

@@ -27,6 +27,8 @@ enum { MOST_TASKS = 30000, SIMULATION_OVERHEAD = 100, POLISH_NODES = 2000 };
 enum { MOST_TASKS_COMPARED = 400000 };
 
 static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
+/* Splits whose estimate is this much above what was simulated of the fastest are not looked at. */
+static const double HOPELESS = 1.02;
 
 /* An order of the nodes, with what was found in it. */
 typedef struct ordered {
@@ -279,7 +281,7 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
     for (uint32_t i = 0; c.count < SIMULATED && c.tasks < MOST_TASKS_COMPARED; ++i) {
         ons_step_split refined;
         const ons_step_split *split = next_split(s, &o);
-        if (split == NULL) break;
+        if (split == NULL || split->estimate > HOPELESS * c.items[0].step_seconds) break;
         if (i < REFINED) {
             ONS_TRY(ons_step_refine(o->judge, split, s->arena, &refined));
             ONS_TRY(add_choice(s, o, refined.first, &c));

@@ -33,7 +33,7 @@ enum {
     MOST_TRIALS = 12,    /* where none of them saves anything */
     HIDDEN_FAILURES = 6, /* swaps in a row that are not hidden end the first phase */
     BATCHES = 32,        /* a path has about so many */
-    LARGEST_BATCH = 64,
+    LARGEST_BATCH = 512,
     FEW = 16,       /* candidates up to which all pairs of changes are tried */
     NEIGHBOURS = 4, /* changes of each kind that are tried where there are more */
 };

@@ -31,12 +31,17 @@ static void occupy_link(ons_memory_workspace *w, uint32_t tensor) {
 }
 
 static void find_slack(ons_memory_workspace *w) {
-    for (uint32_t i = 0; i < w->node_count; ++i)
-        w->link_slack[i] = w->parts[w->backward_part[i]].start - w->parts[w->node_count].start;
+    double *copies = w->layer_score, after = 0; /* of what is needed at each position, and from there on */
+    memset(copies, 0, w->node_count * sizeof *copies);
     w->link_busy = 0;
     for (uint32_t i = 0; i < w->swap_count; ++i) {
-        occupy_link(w, w->swaps[i]);
-        w->link_busy += w->tensors[w->swaps[i]].copy_seconds;
+        const ons_stage_tensor *t = &w->tensors[w->swaps[i]];
+        copies[t->last_saver] += t->copy_seconds;
+        w->link_busy += t->copy_seconds;
+    }
+    for (uint32_t i = w->node_count; i-- > 0;) {
+        after += copies[i];
+        w->link_slack[i] = w->parts[w->backward_part[i]].start - w->parts[w->node_count].start - after;
     }
     for (uint32_t i = 1; i < w->node_count; ++i) {
         if (w->link_slack[i] > w->link_slack[i - 1]) w->link_slack[i] = w->link_slack[i - 1];

@@ -8,15 +8,19 @@ ons_status *ons_memory_solve_none(const ons_stage_problem *problem, ons_memory_w
     return NULL;
 }
 
-static const ons_memory_strategy none = {"none", ons_memory_solve_none, "keep everything that backward reads", true, false};
+static const ons_memory_strategy none = {"none", ons_memory_solve_none, "keep everything that backward reads", true,
+                                         false};
 static const ons_memory_strategy recompute_all = {
     "recompute-all", ons_memory_solve_recompute_all,
-    "where it does not fit, compute again whatever can be, from checkpoints in the best of a few spacings", true, false};
+    "where it does not fit, compute again whatever can be, from checkpoints in the best of a few spacings", true,
+    false};
 static const ons_memory_strategy capuchin = {
     "capuchin", ons_memory_solve_capuchin,
-    "swap what the link hides, then the cheaper of swap and recompute, until it fits (Capuchin, DawnPiper)", true, true};
-static const ons_memory_strategy exact = {
-    "exact", ons_memory_solve_exact, "try everything: the yardstick, for stages of at most 12 saved tensors", true, true};
+    "swap what the link hides, then the cheaper of swap and recompute, until it fits (Capuchin, DawnPiper)", true,
+    true};
+static const ons_memory_strategy exact = {"exact", ons_memory_solve_exact,
+                                          "try everything: the yardstick, for stages of at most 12 saved tensors", true,
+                                          true};
 
 static const ons_memory_strategy recompute_layers = {
     "recompute-layers", ons_memory_solve_recompute_layers,

@@ -191,9 +191,9 @@ static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
                 best, &ended);
 }
 
-static ons_status *one_stage(search *x, answer *best) {
+static ons_status *one_stage(search *x, double limit, answer *best) {
     ons_verdict v;
-    ONS_TRY(ons_judge_stage(x->judge, best->span.first, best->span.end, best->span.low, &v));
+    ONS_TRY(ons_judge_stage_below(x->judge, best->span.first, best->span.end, best->span.low, limit, &v));
     best->seconds = v.seconds;
     best->optimised = v.optimised || !v.feasible;
     best->final = true;
@@ -204,7 +204,7 @@ static ons_status *one_stage(search *x, answer *best) {
 static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result) {
     *result = (answer){.span = *span, .seconds = least_seconds(x, span), .optimised = true};
     if (result->seconds >= limit) return NULL;
-    if (span->low == span->high) return one_stage(x, result);
+    if (span->low == span->high) return one_stage(x, limit, result);
     const answer *known = find(x->answers, x->size, span);
     if (known->known && (known->final || known->seconds >= limit)) {
         *result = *known;
