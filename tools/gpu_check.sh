@@ -27,17 +27,17 @@ pack_program() {
 
 pack() {
     local result=$1 folder bytes program
-    local targets=(//tools:onstage //tests/kernels:cuda_test //tests/device:device_test)
+    local targets=(//tools:onstage //tests/kernels:cuda_test //tests/device:device_test //tests/golden:golden_test)
     # Not for this machine's processor alone.
     ./bazelw build --config=cuda --config=portable "${targets[@]}"
     folder=$(mktemp -d)
-    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/data"
-    for program in tools/onstage tests/kernels/cuda_test tests/device/device_test; do
+    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/tests/golden"
+    for program in tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test; do
         pack_program "bazel-bin/$program" "$folder/onstage_gpu"
     done
     cp tools/gpu_check.sh "$folder/onstage_gpu/"
     git describe --always --dirty >"$folder/onstage_gpu/version" 2>/dev/null || echo unknown >"$folder/onstage_gpu/version"
-    cp -rL tests/golden/mlp "$folder/onstage_gpu/data/"
+    cp -rL tests/golden/*/ "$folder/onstage_gpu/tests/golden/"
     tar -C "$folder" -czf "$result" onstage_gpu
     rm -rf "$folder"
     bytes=$(stat -c %s "$result")
@@ -72,6 +72,26 @@ check() {
     else
         state[$name]=passed
     fi
+}
+
+# Trains golden model $1 on the GPU with the options that follow, and keeps the trained model as logs/$2.onnx.
+train_golden() {
+    local model=$1 name=$2
+    shift 2
+    "${ours[@]}" bin/onstage train "tests/golden/$model/model.onnx" --device cuda --input "x=tests/golden/$model/input.npy" \
+        --target "tests/golden/$model/target.npy" --loss cross_entropy --optimizer adamw --lr 0.01 --batch 16 \
+        --micro-batches 4 --steps 8 --seed 1 --out "logs/$name.onnx" "$@"
+}
+
+# The same bits twice, and with 1, 2 and 4 stages.
+same_bits() {
+    local stages
+    train_golden mlp whole
+    for stages in 1 2 4; do
+        train_golden mlp "stages_$stages" --stages "$stages"
+        cmp logs/whole.onnx "logs/stages_$stages.onnx"
+    done
+    echo "onstage: same bits, twice and with 1, 2 and 4 stages"
 }
 
 # Folders of NVIDIA's libraries, wherever they were installed: the toolkit, or Python's packages.
@@ -113,6 +133,9 @@ run() {
     echo "$gpu, driver $driver"
     check device "${ours[@]}" bin/device_test --jobs=1
     check operators "${ours[@]}" bin/cuda_test --jobs=1
+    ONSTAGE_TEST_DEVICE=cuda check golden "${ours[@]}" bin/golden_test --jobs=1
+    export -f same_bits train_golden
+    check same_bits bash -euc "$(declare -p ours); same_bits"
     if command -v compute-sanitizer >/dev/null; then
         for name in Add Softmax LayerNormalization GatherGradient ReduceSum; do
             ONSTAGE_TEST_OPERATOR=$name check "memcheck_$name" compute-sanitizer --error-exitcode 9 --target-processes all \

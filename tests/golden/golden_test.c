@@ -92,6 +92,7 @@ static void configure(ons_config *config, const char *folder, const ons_json *go
     snprintf(text, sizeof text, "%d", (int)steps);
     set(config, "steps", text);
     set(config, "shuffle", "false");
+    if (getenv("ONSTAGE_TEST_DEVICE") != NULL) set(config, "device", getenv("ONSTAGE_TEST_DEVICE"));
     set(config, "log-json", log);
     set(config, "log-grad-norms", "true");
     set_flags(config, ons_json_find(golden, "options"));
