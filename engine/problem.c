@@ -1,5 +1,8 @@
 #include "engine/problem.h"
 
+#include <string.h>
+
+#include "device/device.h"
 #include "planner/planner.h"
 
 typedef struct posing {
@@ -52,6 +55,16 @@ static ons_status *choose_capacity(posing *p) {
     return NULL;
 }
 
+/* Copies to the host are made by processors, too: where all of this machine's compute, those do it. */
+static ons_status *choose_host_share(posing *p) {
+    int threads;
+    if (!p->profile->processor) return NULL;
+    ONS_TRY(ons_config_threads(p->config, &threads));
+    int64_t here = strcmp(p->config->transport, "mpi") == 0 ? 1 : p->config->stages; /* stages on this machine */
+    p->problem->host_share = here * threads >= ons_cpu_count() ? 1 : 0;
+    return NULL;
+}
+
 static ons_status *pose(posing *p) {
     ONS_TRY(choose_strategies(p));
     const char *device = p->config->profile != NULL ? p->config->profile : p->config->device_profile;
@@ -64,6 +77,7 @@ static ons_status *pose(posing *p) {
     p->problem->link_latency = p->profile->link_latency;
     p->problem->host_bandwidth = p->profile->host_bandwidth;
     p->problem->host_latency = p->profile->host_latency;
+    ONS_TRY(choose_host_share(p));
     p->problem->pipeline.stages = (uint32_t)p->config->stages;
     return NULL;
 }

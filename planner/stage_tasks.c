@@ -68,6 +68,16 @@ static void set_part(maker *m, uint32_t part, ons_action_kind kind, double secon
     m->cut[part] = part == 0 || m->kind[part - 1] != kind;
 }
 
+/* What copies take from the processors that compute: behind the one trigger, and before the other. */
+static void charge_copies(maker *m, double share) {
+    const ons_memory_workspace *w = m->walk;
+    for (uint32_t i = 0; share > 0 && i < w->swap_count; ++i) {
+        uint32_t t = w->swaps[i];
+        m->seconds[w->out_after[t]] += share * w->tensors[t].copy_seconds;
+        m->seconds[w->backward_part[w->in_before[t]]] += share * w->tensors[t].copy_seconds;
+    }
+}
+
 static void list_parts(maker *m) {
     const ons_work_node *nodes = m->work->nodes + m->first;
     const ons_memory_workspace *w = m->walk;
@@ -346,6 +356,7 @@ static ons_status *make(maker *m, const ons_stage_load *load) {
     ONS_TRY(sort_decisions(m, &decisions, &count));
     ONS_TRY(allocate(m));
     list_parts(m);
+    charge_copies(m, m->split->problem->host_share);
     for (uint32_t i = 0; i < m->walk->tensor_count; ++i) {
         place_value(m, i, find_decision(decisions, count, m->walk->tensors[i].tensor), load);
         place_gradient(m, &m->walk->tensors[i]);
@@ -370,7 +381,8 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
                                  .end = m.end,
                                  .load = ons_pipeline_load(&p->pipeline, stage),
                                  .host_bandwidth = p->host_bandwidth,
-                                 .host_latency = p->host_latency};
+                                 .host_latency = p->host_latency,
+                                 .host_share = p->host_share};
     ons_stage_solution walked;
     bool decided = solution != NULL && solution->decisions != NULL;
     *tasks = (ons_stage_tasks){0};

@@ -255,7 +255,8 @@ static double find_stall(ons_memory_workspace *w, const uint8_t *decisions, ons_
     double waited = copy_in(w, copying > period ? copying : period);
     period = own + waited > w->period_seconds ? own + waited : w->period_seconds;
     double room = w->problem->load.forward_first ? w->forward_end : period;
-    return waited + (copying > room ? copying - room : 0);
+    double charged = 2 * w->problem->host_share * copying; /* out and back */
+    return waited + (copying > room ? copying - room : 0) + charged;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- memory */

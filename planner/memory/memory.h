@@ -19,6 +19,8 @@ typedef struct ons_stage_problem {
     int64_t capacity_bytes; /* of the device, for this stage; 0: no limit */
     double host_bandwidth;  /* bytes a second between device and host, each way; 0: no swapping */
     double host_latency;    /* seconds for each copy */
+    double host_share;      /* of a copy's time, what computing loses: 0 where copies run beside it (a GPU's engines, a
+                               processor that is idle), 1 where the processors that compute make them */
     double period_seconds;  /* between two micro-batches in the steady state, where another stage dictates it; 0: this
                                stage does */
     bool any_solution;      /* it is only asked whether it fits: the first solution that does will do */

@@ -121,7 +121,8 @@ int64_t ons_search_saving(const ons_search *s, uint32_t tensor) {
 static double swap_seconds(const ons_search *s, uint32_t tensor) {
     const ons_memory_workspace *w = s->w;
     const ons_stage_tensor *t = &w->tensors[tensor];
-    if (s->rule->prefetch == ONS_PREFETCH_NEVER) return t->copy_seconds;
+    double charged = 2 * w->problem->host_share * t->copy_seconds;
+    if (s->rule->prefetch == ONS_PREFETCH_NEVER) return t->copy_seconds + charged;
     double slack = w->link_slack[t->last_saver], late = slack > 0 ? t->copy_seconds - slack : t->copy_seconds;
     double period = s->now.seconds > w->period_seconds ? s->now.seconds : w->period_seconds;
     bool apart = w->problem->load.forward_first;
@@ -129,8 +130,8 @@ static double swap_seconds(const ons_search *s, uint32_t tensor) {
     if (excess > t->copy_seconds) excess = t->copy_seconds;
     if (excess < 0) excess = 0;
     if (late < 0) late = 0;
-    if (apart) return late + excess; /* one is waited in the backward part, the other in the forward part */
-    return late > excess ? late : excess;
+    if (apart) return charged + late + excess; /* one is waited in the backward part, the other in the forward part */
+    return charged + (late > excess ? late : excess);
 }
 
 double ons_search_rate(const ons_search *s, int64_t saving, double seconds) {

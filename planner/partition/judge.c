@@ -170,6 +170,7 @@ static ons_status *optimise(ons_judge *judge, memo_entry *entry, bool any, doubl
                                  .capacity_bytes = p->capacity_bytes,
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency,
+                                 .host_share = p->host_share,
                                  .any_solution = any,
                                  .limit_seconds = limit};
     ons_stage_solution solution = {0}, *kept;

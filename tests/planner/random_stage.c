@@ -57,6 +57,7 @@ ons_status *random_stage_make(uint64_t seed, uint32_t candidates, ons_arena *are
         /* From a link that carries a tenth of what is saved in a period to one that carries three times as much. */
         p->host_bandwidth = (double)(bytes + 1) / seconds * random_between(&random, 0.1, 3, false);
         p->host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
+        p->host_share = random_chance(&random, 0.25) ? 1 : 0;
     }
     choose_interval(&random, candidates, p);
     measure(s);
