@@ -59,6 +59,8 @@ static ons_status *build(making *m) {
     int64_t cap;
     ons_device *device;
     ONS_TRY(ons_config_check_supported(m->config));
+    ONS_CHECK(!ons_config_uses_cuda(m->config), ONS_UNSUPPORTED,
+              "--device cuda: this version measures nodes on processors only; plan for a GPU with --device-profile");
     ONS_TRY(ons_check_report(m->model, m->config));
     ONS_TRY(ons_config_threads(m->config, &m->threads));
     ONS_TRY(ons_config_memory(m->config, &cap));

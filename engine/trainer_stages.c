@@ -37,6 +37,8 @@ static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stag
     };
     count_again(planned, program->cut->graph, report);
     double busy = report->predicted_seconds * (double)plan->pipeline.micro_batches + planned->update_seconds * updates;
+    if (plan->pipeline.stages == 1 && plan->pipeline.micro_batches == 1) /* updates run in the backward part */
+        report->predicted_seconds += planned->update_seconds;
     report->predicted_idle = share_idle(busy, plan->step_seconds);
     return NULL;
 }
