@@ -175,7 +175,7 @@ static void print_stages(FILE *out, const paper_figures *figures) {
         "more: time\n"
         "is balanced first, and the late stages, which hold few micro-batches, stay as empty as they are. On the "
         "other\n"
-        "models auto uses 5 to 17 %% more.\n"
+        "models auto uses from 4 %% less to 15 %% more.\n"
         "\n"
         "| model | micro-batch | method | slowest stage | spread | memory used, mean |\n|---|---|---|---|---|---|\n");
     for (int k = 0; k < PAPER_MODELS; ++k) {

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,7 +377,11 @@ const char *ons_config_device_profile(const ons_config *config) {
     return ons_config_uses_cuda(config) ? "h200-141gb" : "cpu";
 }
 
+enum { STAGES_MOST = 65536 };
+
 ons_status *ons_config_check_supported(const ons_config *config) {
+    ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
+              "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
     ONS_TRY(ons_device_check(config->device));

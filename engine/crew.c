@@ -85,8 +85,8 @@ static ons_status *build(ons_crew *c) {
     ONS_TRY(find_loads(c));
     ONS_NEW(c->records, c->arena, c->o.pipeline.stages + 1);
     ONS_NEW(c->evaluations, c->arena, c->o.pipeline.stages + 1);
-    bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;
-    if (c->o.count < c->o.pipeline.stages && (adds_up || c->o.config->log_grad_norms)) {
+    bool adds_up = c->o.training->full.update.norm == ONS_NONE;
+    if (reads_squares(c) && (adds_up || c->o.config->log_grad_norms)) {
         size_t squares = c->o.training->full.update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
         ONS_NEW(c->all_squares, c->arena, squares * c->o.pipeline.stages + 1);
@@ -323,7 +323,6 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     }
     uint32_t squares = c->o.training->full.update.trained_count;
     if (c->squares == NULL) return NULL;
-    for (uint32_t i = 0; i < squares; ++i) ONS_TRY(own_square(c, result, i, &c->squares[i]));
     if (!t->gather(t, c->squares, c->all_squares, squares * sizeof *c->squares)) return t->failure(t);
     for (uint32_t rank = 0; rank < c->o.pipeline.stages; ++rank)
         for (uint32_t i = 0; i < squares; ++i) {
@@ -337,7 +336,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
 static ons_status *add_up_norm(ons_crew *c, ons_step_result *result) {
     double sum = 0, square;
     for (uint32_t i = 0; i < c->o.training->full.update.trained_count; ++i) {
-        ONS_TRY(ons_crew_square(c, result, i, &square));
+        ONS_TRY(ons_crew_square(c, i, &square));
         sum += square;
     }
     result->norm = sqrt(sum);
@@ -356,6 +355,8 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     *result = c->ranks[0].result;
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
+    for (uint32_t i = 0; c->squares != NULL && i < c->o.training->full.update.trained_count; ++i)
+        ONS_TRY(own_square(c, result, i, &c->squares[i])); /* validation takes their places */
     if (c->o.count < c->o.pipeline.stages) ONS_TRY(merge_remote(c, result));
     /* A norm that nothing is clipped by is no stage's. */
     bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;
@@ -434,8 +435,8 @@ ons_status *ons_crew_look(ons_crew *c, const char *name, ons_type *type, ons_hos
     return NULL;
 }
 
-ons_status *ons_crew_square(ons_crew *c, const ons_step_result *result, uint32_t index, double *square) {
-    if (c->squares == NULL) return own_square(c, result, index, square);
+ons_status *ons_crew_square(const ons_crew *c, uint32_t index, double *square) {
+    ONS_CHECK(c->squares != NULL, ONS_DEFECT, "norms of gradients were not kept");
     *square = c->squares[index];
     return NULL;
 }

@@ -78,7 +78,7 @@ ons_status *ons_crew_settle_versions(ons_crew *crew);
  * NULL. */
 ons_status *ons_crew_look(ons_crew *crew, const char *name, ons_type *type, ons_host_copy *copy, const void **contents);
 /* A square sum of the last step, where somebody reads them; NaN where another process has it. */
-ons_status *ons_crew_square(ons_crew *crew, const ons_step_result *result, uint32_t index, double *square);
+ons_status *ons_crew_square(const ons_crew *crew, uint32_t index, double *square);
 
 /* What a stage, of this or another process, has done until the end of the last step. */
 const ons_rank_work *ons_crew_work(const ons_crew *crew, uint32_t stage);

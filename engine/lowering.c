@@ -125,6 +125,52 @@ ons_status *ons_lowering_check(const ons_model *model, const ons_config *config,
     return ons_plan_subject_check(&lowering->plan.subject, &run);
 }
 
+static ons_status *check_actions(const ons_plan *plan, ons_arena *arena) {
+    ons_status *status = ons_actions_verify(&plan->pipeline, plan->actions, arena);
+    if (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY) {
+        ons_status *invalid = ons_status_new(ONS_INVALID_DATA, "decisions.actions: %s", ons_status_get_message(status));
+        ons_status_free(status);
+        return invalid;
+    }
+    return status;
+}
+
+/* Places on the device and in the host's memory are as many as the schedule's name asks for. */
+static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
+    uint32_t places = ons_pipeline_load(&plan->pipeline, stage).in_flight, waiting = 0;
+    for (uint32_t i = 0; i < plan->actions[stage].count; ++i) {
+        ons_action_kind kind = plan->actions[stage].items[i].kind;
+        waiting += kind == ONS_ACTION_FORWARD;
+        waiting -= kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT;
+        ONS_CHECK(waiting <= places, ONS_INVALID_DATA,
+                  "decisions.actions[%u][%u]: %u micro-batches wait for their backward part in stage %u, and schedule "
+                  "'%s' has places for %u",
+                  stage, i, waiting, stage, ons_pipeline_name(plan->pipeline.kind), places);
+    }
+    return NULL;
+}
+
+static ons_status *check_names(const ons_graph *graph, const ons_plan_decision *d, uint32_t stage) {
+    ONS_CHECK(ons_graph_find_value(graph, d->tensor) != ONS_NONE, ONS_INVALID_DATA,
+              "decisions.stages[%u]: the model has no tensor '%s'", stage, d->tensor);
+    const char *const nodes[] = {d->out_after, d->in_before, d->gone_before};
+    for (int i = 0; i < 3; ++i)
+        ONS_CHECK(nodes[i] == NULL || ons_graph_find_node(graph, nodes[i]) != ONS_NONE, ONS_INVALID_DATA,
+                  "decisions.stages[%u]: '%s': the model has no node '%s'", stage, d->tensor, nodes[i]);
+    return NULL;
+}
+
+ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
+    const ons_plan *plan = &lowering->plan;
+    ONS_TRY(check_actions(plan, lowering->arena));
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+        ONS_TRY(check_in_flight(plan, i));
+        for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
+            ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));
+    }
+    return NULL;
+}
+
 static ons_status *place(ons_lowering *r, const char *name, uint32_t stage) {
     ONS_CHECK(ons_map_get(&r->names, name) == ONS_MAP_ABSENT, ONS_INVALID_DATA,
               "decisions.stages[%u]: node '%s' is in another stage, too", stage, name);
@@ -142,6 +188,13 @@ static ons_status *place_interval(const ons_graph *graph, ons_lowering *r) {
         bool next = stage + 1 < plan->pipeline.stages && strcmp(plan->stages[stage + 1].first_node, node->name) == 0;
         stage += next;
         ONS_TRY(place(r, node->name, stage));
+    }
+    for (uint32_t i = 0; i <= stage; ++i) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < r->name_count; ++k) count += r->stage_of_name[k] == i;
+        ONS_CHECK(count == plan->stages[i].node_count || stage + 1 < plan->pipeline.stages, ONS_INVALID_DATA,
+                  "decisions.stages[%u]: 'nodes' says %u, and %u stand before the next stage's first one", i,
+                  plan->stages[i].node_count, count);
     }
     ONS_CHECK(stage + 1 == plan->pipeline.stages, ONS_INVALID_DATA,
               "decisions.stages[%u].first_node: the model has no node '%s' behind those of the stage before", stage + 1,

@@ -34,6 +34,9 @@ ons_status *ons_lowering_place(const ons_graph *graph, ons_lowering *lowering);
 /* The smallest capacity that a plan is known for. */
 ons_status *ons_lowering_least(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
                                const ons_batching *batching, int64_t *bytes);
+/* Whether what the file decides can be done: each action, with no more micro-batches between their forward and backward
+ * parts than the schedule's places hold; each swap and recomputation, of a tensor and at nodes that the graph has. */
+ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering);
 void ons_lowering_free(ons_lowering *lowering); /* a zeroed one is fine */
 
 /* Cuts a course's graphs (none: there is nothing to cut). What is swapped and computed again is said of

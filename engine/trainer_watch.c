@@ -49,7 +49,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_
         ons_json_begin_object(w, "grad_norms");
         for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
             double square;
-            ONS_TRY(ons_crew_square(t->crew, result, i, &square));
+            ONS_TRY(ons_crew_square(t->crew, i, &square));
             ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
                                 sqrt(square));
         }

@@ -215,8 +215,8 @@ static ons_status *find_least(void *context, int64_t *capacity) {
 static ons_status *refuse(int64_t cap, int64_t least) {
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "--memory %" PRId64 " bytes is too little: %" PRId64
-                          " are needed, with all that can be swapped or computed again; a larger --micro-batches or "
-                          "--stages needs fewer",
+                          " are needed in the smallest plan that was found; a larger --micro-batches or --stages, or "
+                          "another --partition or --memory-strategy than was asked for, may need fewer",
                           cap, least);
 }
 
@@ -235,6 +235,7 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     int64_t bytes;
     ONS_TRY_AT(ons_lowering_check(t->model, t->config, &t->training.full, &t->batching, &t->lowering), "--plan %s",
                t->config->plan);
+    ONS_TRY_AT(ons_lowering_check_decisions(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
     ONS_TRY_AT(ons_lowering_place(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(find_largest(t, &bytes));

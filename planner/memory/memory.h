@@ -67,8 +67,8 @@ typedef struct ons_memory_strategy {
     const char *name;
     ons_memory_solve *solve;
     const char *summary; /* one line for --help and reports */
-    bool by_judge; /* goes by ons_memory_evaluate: what a part of a micro-batch needs while it runs is there, whatever
-                      is decided */
+    bool by_judge;  /* goes by ons_memory_evaluate: what a part of a micro-batch needs while it runs is there, whatever
+                       is decided */
     bool by_tensor; /* swaps and recomputes any tensor, so that what other strategies decide is of its kind too */
 } ons_memory_strategy;
 

@@ -130,3 +130,52 @@ Test(plan_file, other_libraries_are_noted) {
     free(text.bytes);
     unlink(path);
 }
+
+/* The first `from` of a file becomes `to`. */
+static void edit(const char *path, const char *from, const char *to) {
+    contents text = read_file(path);
+    char *at = memmem(text.bytes, text.size, from, strlen(from));
+    cr_assert_not_null(at, "no '%s' in the plan", from);
+    size_t before = (size_t)(at - (char *)text.bytes), after = before + strlen(from);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(text.bytes, 1, before, file), before);
+    cr_assert_geq(fputs(to, file), 0);
+    cr_assert_eq(fwrite((char *)text.bytes + after, 1, text.size - after, file), text.size - after);
+    cr_assert_eq(fclose(file), 0);
+    free(text.bytes);
+}
+
+/* Schedules and names that a person has edited into what cannot be done, or would be done with wrong numbers. */
+Test(plan_file, what_cannot_be_done_is_refused_with_its_field) {
+    static const struct {
+        const char *from, *to, *words;
+    } edits[] = {
+        {"\"schedule\":\t\"gpipe\"", "\"schedule\":\t\"1f1b\"", "wait for their backward part in stage"},
+        {"\"schedule\":\t\"gpipe\"", "\"schedule\":\t\"pipedream-async\"", "decisions.actions"},
+        {"\"nodes\":\t", "\"nodes\":\t1", "'nodes' says"},
+        {"\"recompute\":\t[", "\"recompute\":\t[{\"tensor\": \"nosuch\", \"in_before\": \"nosuch\"}",
+         "no tensor 'nosuch'"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; ++i) {
+        char path[PATH_BYTES];
+        scratch_path(path, "plan.json");
+        write_plan(path, "2", "gpipe", "32", "2");
+        edit(path, edits[i].from, edits[i].to);
+        ons_config *c = configure();
+        ons_model *model;
+        ons_trainer *trainer;
+        must(ons_config_set(c, "plan", path));
+        must(ons_model_load(model_path, c, &model));
+        ons_status *status = ons_trainer_new(model, c, &trainer);
+        cr_assert_not_null(status, "edit %zu is not noticed", i);
+        cr_expect_eq(ons_status_get_code(status), ONS_INVALID_DATA, "%s", ons_status_get_message(status));
+        cr_expect_not_null(strstr(ons_status_get_message(status), edits[i].words), "%s",
+                           ons_status_get_message(status));
+        cr_expect_not_null(strstr(ons_status_get_message(status), path), "%s", ons_status_get_message(status));
+        ons_status_free(status);
+        ons_model_free(model);
+        ons_config_free(c);
+        unlink(path);
+    }
+}

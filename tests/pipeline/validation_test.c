@@ -4,7 +4,9 @@
 #include <criterion/parameterized.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/training/fixture.h"
 
@@ -155,4 +157,35 @@ Test(validation, reports_of_stages) {
     run_open(&r);
     cr_assert_eq(ons_trainer_stage_count(r.trainer), 0);
     run_close(&r);
+}
+
+static void log_norms(const setting *s, int stages, char norms[static 4096]) {
+    char path[PATH_BYTES];
+    scratch_path(path, "log.jsonl");
+    run r = prepare(s, stages);
+    set(&r, "log-json", path);
+    set(&r, "log-grad-norms", "true");
+    run_open(&r);
+    for (int i = 0; i < STEPS; ++i) run_step(&r);
+    run_close(&r);
+    contents text = read_file(path);
+    const char *begin = (const char *)text.bytes, *last = NULL, *end, *at = begin;
+    while ((at = memmem(at, text.size - (size_t)(at - begin), "\"grad_norms\"", 12)) != NULL) last = at++;
+    cr_assert_not_null(last);
+    cr_assert_not_null(end = strchr(last, '}'));
+    snprintf(norms, 4096, "%.*s", (int)(end - last), last);
+    free(text.bytes);
+    unlink(path);
+}
+
+/* They are logged after validation, which takes the memory in which the step left them. */
+Test(validation, norms_are_those_of_the_step_however_it_is_validated) {
+    setting s = {"mlp", "20:37", 2, 1, "1f1b"}, without = s;
+    without.rows[0] = '\0';
+    char expected[4096], norms[4096];
+    log_norms(&without, 1, expected);
+    for (int stages = 1; stages <= 2; ++stages) {
+        log_norms(&s, stages, norms);
+        cr_expect_str_eq(norms, expected, "%d stages: %s instead of %s", stages, norms, expected);
+    }
 }
