@@ -86,7 +86,8 @@ static ons_status *build(ons_crew *c) {
     ONS_NEW(c->records, c->arena, c->o.pipeline.stages + 1);
     ONS_NEW(c->evaluations, c->arena, c->o.pipeline.stages + 1);
     bool adds_up = c->o.training->full.update.norm == ONS_NONE;
-    if (reads_squares(c) && (adds_up || c->o.config->log_grad_norms)) {
+    bool here = c->o.count == c->o.pipeline.stages; /* for others' squares there is a message more in every step */
+    if (reads_squares(c) && (here || adds_up || c->o.config->log_grad_norms)) {
         size_t squares = c->o.training->full.update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
         ONS_NEW(c->all_squares, c->arena, squares * c->o.pipeline.stages + 1);

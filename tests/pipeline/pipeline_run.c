@@ -245,11 +245,12 @@ static ons_status *run_steps(trial *t) {
         ons_step_result result;
         ONS_TRY(poison(t));
         ONS_TRY(run_step(t, i, &result));
-        for (uint32_t k = 0; t->course.full.squares != NULL && k < trained; ++k)
+        bool squares = t->course.full.squares != NULL && !t->course.full.squares_idle;
+        for (uint32_t k = 0; squares && k < trained; ++k)
             if (t->delayed != NULL)
                 r->squares[(size_t)i * trained + k] = delayed_course_square(t->delayed, k);
             else
-                ONS_TRY(ons_crew_square(t->crew, &result, k, &r->squares[(size_t)i * trained + k]));
+                ONS_TRY(ons_crew_square(t->crew, k, &r->squares[(size_t)i * trained + k]));
         ONS_CHECK(!isnan(r->losses[i]), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }
     return t->crew == NULL ? NULL : ons_crew_settle_versions(t->crew);
