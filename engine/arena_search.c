@@ -9,12 +9,18 @@ typedef struct search {
     int64_t fits, fails; /* the largest capacity whose plan fits, 0: none; the smallest whose plan does not */
     int64_t last, bytes; /* the last one that was tried, and what it took */
     int64_t least;       /* 0: not known */
+    int64_t
+        stride; /* how often the last plan's difference the next capacity goes on: doubled while it stays on one side */
+    bool fitted; /* the last plan */
 } search;
 
 static ons_status *try_capacity(search *s, int64_t capacity) {
     s->last = capacity;
     ONS_TRY(s->o->attempt(s->o->context, capacity, &s->bytes));
     if (s->bytes == INT64_MAX) return NULL; /* less than the least */
+    bool fitted = s->bytes <= s->o->cap;
+    s->stride = s->stride > 0 && fitted == s->fitted ? 2 * s->stride : 1;
+    s->fitted = fitted;
     if (s->bytes > s->o->cap)
         s->fails = capacity < s->fails ? capacity : s->fails;
     else
@@ -24,10 +30,18 @@ static ons_status *try_capacity(search *s, int64_t capacity) {
 
 static ons_status *find_least(search *s) { return s->least > 0 ? NULL : s->o->least(s->o->context, &s->least); }
 
-/* As much more or less as the last plan left unused or took too much; between what is known already. */
+/* By how much the next capacity differs from the last: by what that plan left unused or took too much, and by ever more
+ * while the plans stay on one side, since plans change in steps. */
+static int64_t find_change(const search *s) {
+    int64_t change = s->stride * (s->o->cap - s->bytes), step = s->stride / 2 * (s->o->cap / UNUSED);
+    if (change < 0) return change < -step ? change : -step;
+    return change;
+}
+
+/* Between what is known already. */
 static ons_status *find_next(search *s, int64_t *next) {
-    *next = s->last + (s->o->cap - s->bytes);
-    if (s->bytes == INT64_MAX || *next <= 0) ONS_TRY(find_least(s));
+    *next = s->bytes == INT64_MAX ? 0 : s->last + find_change(s);
+    if (*next <= 0) ONS_TRY(find_least(s));
     int64_t low = s->fits > 0 ? s->fits : s->least;
     if (s->bytes == INT64_MAX) *next = s->least;
     if (*next < s->least) *next = s->least;

@@ -7,12 +7,13 @@
 typedef struct planner {
     int64_t least;           /* estimated: below it there is no plan */
     int64_t off, step, most; /* a plan for C takes C - off, in steps, at most this */
+    int64_t above;           /* and this much more */
     int64_t made;            /* the last plan's bytes */
     int attempts, asked;
 } planner;
 
 static int64_t takes(const planner *p, int64_t capacity) {
-    int64_t bytes = (capacity - p->off) / p->step * p->step;
+    int64_t bytes = (capacity - p->off) / p->step * p->step + p->above;
     return bytes < p->most ? bytes : p->most;
 }
 
@@ -67,6 +68,14 @@ static uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
+}
+
+/* Plans change in steps: a little less capacity makes the same plan again. */
+Test(arena_search, a_plan_that_is_a_little_too_large_is_not_followed_by_the_smallest) {
+    planner p = {.least = 1000, .off = -400, .step = 800, .most = 20000, .above = 10};
+    int64_t bytes = search(&p, 8805); /* between 8400 and 9199 the plan takes 8810 */
+    cr_assert_geq(bytes, 6000, "%lld", (long long)bytes);
+    cr_assert_leq(bytes, 8805);
 }
 
 Test(arena_search, whatever_the_estimates_a_plan_that_fits_is_found_where_there_is_one) {
