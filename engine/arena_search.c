@@ -9,9 +9,8 @@ typedef struct search {
     int64_t fits, fails; /* the largest capacity whose plan fits, 0: none; the smallest whose plan does not */
     int64_t last, bytes; /* the last one that was tried, and what it took */
     int64_t least;       /* 0: not known */
-    int64_t
-        stride; /* how often the last plan's difference the next capacity goes on: doubled while it stays on one side */
-    bool fitted; /* the last plan */
+    int64_t stride;      /* how many times the difference to go on: doubled while plans stay on one side of the cap */
+    bool fitted;         /* the last plan did */
 } search;
 
 static ons_status *try_capacity(search *s, int64_t capacity) {
