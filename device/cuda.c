@@ -19,6 +19,10 @@ struct ons_event {
     ons_device *device;
 };
 
+struct ons_recording {
+    cudaGraphExec_t executable;
+};
+
 typedef struct cuda_device {
     ons_device device; /* first: what the caller holds */
     int index;
@@ -37,7 +41,22 @@ static struct {
     int code;
 } first_failure = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* While a thread records, what goes wrong says only that this cannot be recorded. */
+static _Thread_local struct {
+    bool active;
+    const char *what;
+    const char *reason;
+    int code;
+} recording_failure;
+
 static void note(int code, const char *what, const char *reason) {
+    if (recording_failure.active) {
+        if (recording_failure.what != NULL) return;
+        recording_failure.what = what;
+        recording_failure.reason = reason;
+        recording_failure.code = code;
+        return;
+    }
     pthread_mutex_lock(&first_failure.lock);
     if (first_failure.what == NULL) {
         first_failure.what = what;
@@ -245,6 +264,67 @@ static void stream_wait(ons_stream *stream, ons_event *event) {
 
 static void event_synchronize(ons_event *event) { note_cuda(cudaEventSynchronize(event->event), "work on a stream"); }
 
+/* ---------------------------------------------------------------------------------------------------------- recordings
+ */
+
+/* Calls that a recording does not allow (taking memory, say) fail in this thread alone: others go on with theirs. */
+static ons_status *record_begin(ons_stream *stream) {
+    ONS_TRY(enter(stream->device));
+    (void)cudaGetLastError();
+    ONS_TRY(cuda_status(cudaStreamBeginCapture(stream->stream, cudaStreamCaptureModeThreadLocal),
+                        "recording a CUDA graph"));
+    recording_failure.what = NULL;
+    recording_failure.active = true;
+    return NULL;
+}
+
+/* What the recorded calls have told, which ending it may put less clearly. */
+static ons_status *told_while_recording(void) {
+    recording_failure.active = false;
+    if (recording_failure.what == NULL) return NULL;
+    return ons_status_new(ONS_UNSUPPORTED, "recording a CUDA graph: %s: %s (error %d)", recording_failure.what,
+                          recording_failure.reason == NULL ? "a library refused" : recording_failure.reason,
+                          recording_failure.code);
+}
+
+/* Its memory on the GPU is taken here, not when it is first repeated. */
+static ons_status *make_ready(ons_stream *stream, cudaGraph_t graph, cudaGraphExec_t *executable) {
+    ONS_TRY(cuda_status(cudaGraphInstantiate(executable, graph, 0), "making a CUDA graph ready"));
+    return cuda_status(cudaGraphUpload(*executable, stream->stream), "putting a CUDA graph on the GPU");
+}
+
+static void recording_free(ons_recording *recording) {
+    if (recording == NULL) return;
+    if (recording->executable != NULL) cudaGraphExecDestroy(recording->executable);
+    free(recording);
+}
+
+static ons_status *record_end(ons_stream *stream, ons_recording **result) {
+    cudaGraph_t graph = NULL;
+    ons_status *ended = cuda_status(cudaStreamEndCapture(stream->stream, &graph), "recording a CUDA graph");
+    ons_status *status = told_while_recording();
+    ons_recording *recording = calloc(1, sizeof *recording);
+    (void)cudaGetLastError();
+    if (status != NULL)
+        ons_status_free(ended);
+    else
+        status = ended;
+    if (status == NULL && recording == NULL) status = ons_status_out_of_memory();
+    if (status == NULL) status = make_ready(stream, graph, &recording->executable);
+    if (graph != NULL) cudaGraphDestroy(graph);
+    if (status != NULL) {
+        recording_free(recording);
+        return status;
+    }
+    *result = recording;
+    return NULL;
+}
+
+static void recording_repeat(ons_stream *stream, ons_recording *recording) {
+    note_cuda(cudaSetDevice(((cuda_device *)stream->device)->index), "choosing the GPU");
+    note_cuda(cudaGraphLaunch(recording->executable, stream->stream), "repeating a CUDA graph");
+}
+
 static void device_free(ons_device *device) { free(device); }
 
 ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) {
@@ -270,6 +350,10 @@ ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **res
         .event_record = event_record,
         .stream_wait = stream_wait,
         .event_synchronize = event_synchronize,
+        .record_begin = record_begin,
+        .record_end = record_end,
+        .recording_repeat = recording_repeat,
+        .recording_free = recording_free,
         .failure = failure,
         .free = device_free,
         .limit_bytes = limit_bytes,

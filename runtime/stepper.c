@@ -10,6 +10,7 @@ typedef struct leg {
     ons_stepper *stepper;
     const ons_unit *unit;
     size_t first_row;
+    int slot; /* of the feed */
     ons_flight flight;
 } leg;
 
@@ -47,6 +48,8 @@ static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_acti
     return NULL;
 }
 
+static int64_t losses_bytes(const ons_stepper *s) { return (int64_t)((s->most + 2) * sizeof *s->losses); }
+
 static ons_status *set_up(ons_stepper *s) {
     const ons_stepper_options *o = &s->o;
     uint64_t samples = o->order.count;
@@ -58,7 +61,10 @@ static ons_status *set_up(ons_stepper *s) {
     s->most = (uint32_t)(o->batch / o->full.rows);
     s->least = (uint32_t)(s->usable % o->batch / o->full.rows);
     ONS_NEW(s->counted, s->arena, s->most + 2);
-    ONS_NEW(s->losses, s->arena, s->most + 2);
+    ons_device *device = ons_machine_device(ons_worker_machine(o->worker));
+    void *losses;
+    ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
+    s->losses = losses;
     ONS_TRY(list_actions(s, s->most, &s->most_actions));
     ONS_TRY(list_actions(s, s->least, &s->least_actions));
     if (o->actions != NULL) s->most_actions = *o->actions;
@@ -81,6 +87,8 @@ ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **re
 
 void ons_stepper_free(ons_stepper *s) {
     if (s == NULL) return;
+    ons_device *device = ons_machine_device(ons_worker_machine(s->o.worker));
+    if (s->losses != NULL) device->release_host(device, s->losses, losses_bytes(s));
     ons_arena_free(s->arena);
     free(s);
 }
@@ -154,7 +162,7 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
         void *address = ons_program_address(l->unit->program, input, turn);
         if (address != NULL)
             ons_worker_transfer(l->stepper->o.worker, address,
-                                ons_feed_sample(feed, l->stepper->slot, i, l->first_row + micro_batch * l->unit->rows),
+                                ons_feed_sample(feed, l->slot, i, l->first_row + micro_batch * l->unit->rows),
                                 l->unit->rows * feed->fields[i].bytes);
     }
 }
@@ -178,11 +186,14 @@ static uint64_t updates_before(const ons_stepper *s) {
     return done / s->steps_per_epoch * of_epoch + done % s->steps_per_epoch * s->most;
 }
 
+/* Which rows of which slot are loaded, and which losses are read. */
+static uint32_t places(uint32_t done, int slot) { return 1 + done * ONS_FEED_SLOTS + (uint32_t)slot; }
+
 static uint32_t make_leg(ons_stepper *s, const ons_unit *unit, uint32_t done, uint32_t count, bool last, leg *l) {
     const ons_action_list *actions = unit == &s->o.rest ? &s->rest_actions
                                      : count == s->most ? &s->most_actions
                                                         : &s->least_actions;
-    *l = (leg){.stepper = s, .unit = unit, .first_row = done * s->o.full.rows};
+    *l = (leg){.stepper = s, .unit = unit, .first_row = done * s->o.full.rows, .slot = s->slot};
     l->flight = (ons_flight){
         .program = unit->stage,
         .actions = *actions,
@@ -197,6 +208,7 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *unit, uint32_t done, ui
         .load = load,
         .read = is_asynchronous(s) && unit->loss != ONS_NONE ? read_loss : NULL,
         .context = l,
+        .places = places(done, s->slot),
     };
     l->flight.step.micro_batch = done;
     l->flight.step.sample_share = is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
@@ -217,6 +229,25 @@ static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
     }
     *micro_batches = done;
     return NULL;
+}
+
+/* What has run once is recorded, with the data of either slot: so nothing is taken on the device from the second step
+ * of a kind on. */
+static ons_status *keep(const leg *l, uint32_t done) {
+    for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
+        leg other = *l;
+        other.slot = slot;
+        other.flight.places = places(done, slot);
+        other.flight.context = &other;
+        ONS_TRY(ons_worker_keep(l->stepper->o.worker, &other.flight));
+    }
+    return NULL;
+}
+
+static ons_status *keep_legs(const ons_stepper *s) {
+    uint32_t whole = (uint32_t)(s->samples / s->o.full.rows);
+    if (whole > 0) ONS_TRY(keep(&s->legs[WHOLE], 0));
+    return s->samples % s->o.full.rows == 0 ? NULL : keep(&s->legs[REST], whole);
 }
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
@@ -276,5 +307,6 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate,
     if (launched != NULL) ons_status_free(finished);
     ONS_TRY(launched);
     ONS_TRY(finished);
-    return ahead;
+    ONS_TRY(ahead);
+    return last_step ? NULL : keep_legs(s);
 }

@@ -132,6 +132,7 @@ static ons_status *set_up(ons_worker *w) {
         swaps = swaps || p->cut->swap_count > 0;
     }
     w->pending_capacity = departures;
+    ONS_TRY(ons_worker_choose_keeping(w));
     ONS_NEW(w->programs, w->arena, w->o.program_count + 1);
     ONS_NEW(w->channels, w->arena, transfers + 1);
     ONS_NEW(w->asked, w->arena, transfers + 1);
@@ -185,6 +186,7 @@ void ons_worker_drain(ons_worker *w) {
 
 void ons_worker_free(ons_worker *w) {
     if (w == NULL) return;
+    ons_worker_free_kept(w);
     for (uint32_t i = 0; i < w->channel_count; ++i) {
         w->device->stream_free(w->channels[i].stream);
         ons_link_close(w->channels[i].link, w->channels[i].sends);

@@ -56,10 +56,19 @@ typedef struct ons_flight {
      * ons_worker_wait returns. May be NULL. */
     void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
     void *context;
+    /* Flights with the same number let load and read copy from and to the same places of the host's memory. 0: none
+     * does. */
+    uint32_t places;
 } ons_flight;
 
 /* Puts a flight on the streams; it and all that it points to must live until ons_worker_wait. */
 ons_status *ons_worker_launch(ons_worker *worker, const ons_flight *flight);
+
+/* Records what such a flight puts on the streams, where the device can and nothing in it is done by the host (messages,
+ * a trace): ons_worker_launch repeats it from then on by one call. For flights with `places`, once one of the program
+ * has flown and while nothing runs. Where the device refuses, nothing is repeated from then on; what a user's
+ * ONSTAGE_CUDA_GRAPHS=on makes a failure, and =off spares. */
+ons_status *ons_worker_keep(ons_worker *worker, const ons_flight *flight);
 
 /* Waits until everything is done. A fault of the data is in *fault (node ONS_NONE and problem NULL: none), with the
  * program in which it was found; the failure is of the world around. */

@@ -541,13 +541,29 @@ static ons_status *put_actions(const flight *x) {
     return NULL;
 }
 
-ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
+ons_status *ons_worker_put(ons_worker *w, const ons_flight *f) {
     flight x = {.w = w, .f = f, .stage = f->program, .cut = f->program->cut};
     x.p = ons_worker_find_program(w, f->program);
     ONS_CHECK(x.p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
-    ons_status *status = put_steps(&x);
-    if (status == NULL) status = put_actions(&x);
+    ons_status *status = put_actions(&x);
     ons_status *settled = settle(&x);
     if (status != NULL) ons_status_free(settled);
     return status != NULL ? status : settled;
+}
+
+static void repeat(ons_worker *w, const ons_kept_flight *kept) {
+    w->device->recording_repeat(w->compute, kept->recording);
+    w->traffic.swapped_out_bytes += kept->traffic.swapped_out_bytes;
+    w->traffic.swapped_in_bytes += kept->traffic.swapped_in_bytes;
+    w->traffic.sent_bytes += kept->traffic.sent_bytes;
+    w->traffic.received_bytes += kept->traffic.received_bytes;
+}
+
+ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
+    const flight x = {.w = w, .f = f, .stage = f->program, .cut = f->program->cut};
+    const ons_kept_flight *kept = ons_worker_find_kept(w, f);
+    ONS_TRY(put_steps(&x));
+    if (kept == NULL) return ons_worker_put(w, f);
+    repeat(w, kept);
+    return NULL;
 }

@@ -67,6 +67,16 @@ struct ons_job {
     ons_trace_track *track;
 };
 
+/* A flight that is repeated by one call. */
+typedef struct ons_kept_flight {
+    ons_flight flight; /* one of those that it stands for */
+    ons_recording *recording;
+    ons_worker_traffic traffic; /* of one */
+} ons_kept_flight;
+
+/* Whether flights are kept: where it is possible, always (a refusal is a failure), never. */
+typedef enum ons_keeping { ONS_KEEP_WHERE_POSSIBLE, ONS_KEEP_ALWAYS, ONS_KEEP_NEVER } ons_keeping;
+
 enum { ONS_JOBS_IN_BLOCK = 256 };
 typedef struct ons_job_block {
     ons_job jobs[ONS_JOBS_IN_BLOCK];
@@ -97,6 +107,8 @@ struct ons_worker {
     ONS_VECTOR(ons_job_block *) blocks;
     size_t jobs_used;
     ons_worker_traffic traffic;
+    ONS_VECTOR(ons_kept_flight) kept;
+    ons_keeping keeping;
     /* the flight that is being put on the streams */
     ons_pending *pending;
     uint32_t pending_count, pending_capacity;
@@ -111,5 +123,13 @@ struct ons_worker {
 };
 
 ons_worker_program *ons_worker_find_program(ons_worker *worker, const ons_stage_program *stage);
+
+/* All of a flight but its steps; the compute stream waits for all that comes of it. */
+ons_status *ons_worker_put(ons_worker *worker, const ons_flight *flight);
+
+/* The recording that stands for the flight; NULL: there is none. */
+const ons_kept_flight *ons_worker_find_kept(const ons_worker *worker, const ons_flight *flight);
+ons_status *ons_worker_choose_keeping(ons_worker *worker);
+void ons_worker_free_kept(ons_worker *worker);
 
 #endif

@@ -22,7 +22,10 @@ typedef struct operation {
     ons_event *event; /* RECORD, AWAIT */
     uint64_t number;
     ons_recording *recording; /* REPEAT */
+    size_t after[2];          /* of a recording: what must have run before, NOTHING or its index */
 } operation;
+
+#define NOTHING SIZE_MAX
 
 typedef ONS_VECTOR(operation) operations;
 
@@ -32,16 +35,21 @@ struct ons_stream {
     operations queue;
     size_t done;
     ons_recording *recording; /* what is put on it goes there */
+    size_t last;              /* put on it there, or NOTHING */
 };
 
 struct ons_event {
     uint64_t recorded, reached;
     ons_recording *recording; /* recorded last while this was being made */
+    size_t place;             /* in it */
+    bool captured;            /* recorded last in a recording that has ended */
 };
 
 struct ons_recording {
     operations operations; /* in the order in which they were put: one in which they can run */
     ons_stream *origin;
+    bool *ran; /* each of them, in the repetition that runs */
+    size_t ran_count;
 };
 
 typedef struct block {
@@ -59,6 +67,7 @@ static far_counts counts;
 static uint64_t random_state = 1;
 static int64_t reserve, works_until_failure;
 static const char *broken;
+static bool refuses_recordings;
 
 far_counts far_get_counts(void) {
     pthread_mutex_lock(&lock);
@@ -76,21 +85,19 @@ void far_break(int64_t after) {
     if (after == 0) broken = NULL;
 }
 
+void far_refuse_recordings(bool refuse) { refuses_recordings = refuse; }
+
 /* ------------------------------------------------------------------------------------------------------------- running
  */
+
+static uint64_t draw(void) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return random_state >> 33;
+}
 
 static void set_access(int protection) {
     for (block *b = blocks; b != NULL; b = b->next)
         if (mprotect(b->address, b->bytes, protection) != 0) abort();
-}
-
-static void run_operation(const operation *o);
-
-static void run_recording(const ons_recording *recording) {
-    for (size_t i = 0; i < recording->operations.count; ++i) {
-        const operation *o = &recording->operations.items[i];
-        if (o->kind == WORK || o->kind == COPY) run_operation(o);
-    }
 }
 
 static void run_operation(const operation *o) {
@@ -101,20 +108,40 @@ static void run_operation(const operation *o) {
         break;
     case COPY: memcpy(o->to, o->from, o->bytes); break;
     case RECORD: o->event->reached = o->number; break;
-    case REPEAT: run_recording(o->recording); break;
+    case REPEAT:
     case AWAIT: break;
     }
+}
+
+static bool has_run(const ons_recording *r, size_t index) { return index == NOTHING || r->ran[index]; }
+
+static bool is_ready(const ons_recording *r, size_t index) {
+    const operation *o = &r->operations.items[index];
+    return !r->ran[index] && has_run(r, o->after[0]) && has_run(r, o->after[1]);
+}
+
+/* One operation of a repetition, any of those that may run; true: all have. Its events are not those of streams. */
+static bool advance(ons_recording *r) {
+    size_t ready = 0, index = 0;
+    for (size_t i = 0; i < r->operations.count; ++i) ready += is_ready(r, i);
+    if (ready > 0) {
+        size_t chosen = draw() % ready;
+        while (!is_ready(r, index) || chosen-- > 0) ++index;
+        const operation *o = &r->operations.items[index];
+        if (o->kind == WORK || o->kind == COPY) run_operation(o);
+        r->ran[index] = true;
+        ++r->ran_count;
+    }
+    if (r->ran_count < r->operations.count) return false;
+    memset(r->ran, 0, r->operations.count * sizeof *r->ran);
+    r->ran_count = 0;
+    return true;
 }
 
 static bool can_run(const ons_stream *s) {
     if (s->done == s->queue.count) return false;
     const operation *o = &s->queue.items[s->done];
     return o->kind != AWAIT || o->event->reached >= o->number;
-}
-
-static uint64_t draw(void) {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return random_state >> 33;
 }
 
 /* One operation of a stream that has one ready; false: there is none. */
@@ -127,7 +154,9 @@ static bool run_one(void) {
     while (!can_run(s) || chosen-- > 0) s = s->next;
     /* Some in a row: otherwise streams advance in step, which is no order that a GPU knows. */
     for (uint64_t row = draw() % 8; can_run(s); --row) {
-        operation o = s->queue.items[s->done++];
+        operation o = s->queue.items[s->done];
+        if (o.kind == REPEAT && !advance(o.recording)) continue;
+        ++s->done;
         run_operation(&o);
         if (o.drop != NULL) o.drop(o.argument);
         if (row == 0) break;
@@ -229,6 +258,11 @@ static void stream_free(ons_stream *stream) {
 
 static void put_locked(ons_stream *stream, operation o) {
     operations *to = stream->recording != NULL ? &stream->recording->operations : &stream->queue;
+    if (stream->recording != NULL) {
+        o.after[0] = stream->last;
+        o.after[1] = o.kind == AWAIT ? o.event->place : NOTHING;
+        stream->last = to->count;
+    }
     if (!ons_vector_push(to, o)) abort();
     pthread_cond_broadcast(&put_more);
 }
@@ -266,14 +300,20 @@ static void event_free(ons_event *event) { free(event); }
 static void event_record(ons_stream *stream, ons_event *event) {
     pthread_mutex_lock(&lock);
     event->recording = stream->recording;
+    event->captured = false;
     put_locked(stream, (operation){.kind = RECORD, .event = event, .number = ++event->recorded});
+    if (stream->recording != NULL) event->place = stream->last;
     pthread_mutex_unlock(&lock);
 }
 
 static void stream_wait(ons_stream *stream, ons_event *event) {
     pthread_mutex_lock(&lock);
     if (event->recorded == 0) broken = "a wait for an event that nobody has recorded";
-    if (event->recording != NULL && stream->recording == NULL) stream->recording = event->recording; /* it joins */
+    if (event->captured) broken = "a wait for an event that was recorded last in a recording";
+    if (event->recording != NULL && stream->recording == NULL) { /* it joins */
+        stream->recording = event->recording;
+        stream->last = NOTHING;
+    }
     if (event->recording != stream->recording) broken = "a recording waits for what is not in it";
     put_locked(stream, (operation){.kind = AWAIT, .event = event, .number = event->recorded});
     pthread_mutex_unlock(&lock);
@@ -281,7 +321,7 @@ static void stream_wait(ons_stream *stream, ons_event *event) {
 
 static void event_synchronize(ons_event *event) {
     pthread_mutex_lock(&lock);
-    if (event->recording != NULL)
+    if (event->recording != NULL || event->captured)
         broken = "the host waits for what is being recorded";
     else
         run_until(event, event->recorded, NULL);
@@ -294,32 +334,25 @@ static void event_synchronize(ons_event *event) {
 static ons_status *record_begin(ons_stream *stream) {
     ons_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) return ons_status_out_of_memory();
+    pthread_mutex_lock(&lock);
     recording->origin = stream;
     stream->recording = recording;
+    stream->last = NOTHING;
+    pthread_mutex_unlock(&lock);
     return NULL;
 }
 
-/* Whether the last thing on each stream that joined is an event that somebody in the recording has waited for. */
-static ons_status *record_end(ons_stream *stream, ons_recording **result) {
-    pthread_mutex_lock(&lock);
-    *result = stream->recording;
-    for (ons_stream *s = streams; s != NULL; s = s->next)
-        if (s->recording == *result) s->recording = NULL;
-    for (size_t i = 0; i < (*result)->operations.count; ++i) {
-        operation *o = &(*result)->operations.items[i];
-        if (o->kind == RECORD) o->event->reached = o->number;
-        if (o->kind == RECORD) o->event->recording = NULL;
+/* Whether the stream on which it began has waited for all of it. */
+static bool is_joined(const ons_recording *r, bool *reached) {
+    if (r->operations.count > 0 && r->origin->last == NOTHING) return false;
+    if (r->operations.count > 0) reached[r->origin->last] = true;
+    for (size_t i = r->operations.count; i-- > 0;) {
+        const operation *o = &r->operations.items[i];
+        if (!reached[i]) return false;
+        for (int k = 0; k < 2; ++k)
+            if (o->after[k] != NOTHING) reached[o->after[k]] = true;
     }
-    ++counts.recordings;
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
-static void recording_repeat(ons_stream *stream, ons_recording *recording) {
-    pthread_mutex_lock(&lock);
-    ++counts.repetitions;
-    put_locked(stream, (operation){.kind = REPEAT, .recording = recording});
-    pthread_mutex_unlock(&lock);
+    return true;
 }
 
 static void recording_free(ons_recording *recording) {
@@ -329,7 +362,41 @@ static void recording_free(ons_recording *recording) {
         if (o->drop != NULL) o->drop(o->argument);
     }
     ons_vector_free(&recording->operations);
+    free(recording->ran);
     free(recording);
+}
+
+static ons_status *record_end(ons_stream *stream, ons_recording **result) {
+    pthread_mutex_lock(&lock);
+    ons_recording *r = stream->recording;
+    bool *flags = calloc(r->operations.count + 1, sizeof *flags);
+    if (flags == NULL) abort();
+    bool joined = is_joined(r, flags);
+    for (ons_stream *s = streams; s != NULL; s = s->next)
+        if (s->recording == r) s->recording = NULL;
+    for (size_t i = 0; i < r->operations.count; ++i) {
+        const operation *o = &r->operations.items[i];
+        if (o->kind != RECORD || o->event->recording != r) continue;
+        o->event->recording = NULL;
+        o->event->captured = true;
+    }
+    memset(flags, 0, r->operations.count * sizeof *flags);
+    r->ran = flags;
+    ++counts.recordings;
+    pthread_mutex_unlock(&lock);
+    if (joined && !refuses_recordings) {
+        *result = r;
+        return NULL;
+    }
+    recording_free(r);
+    return ons_status_new(ONS_UNSUPPORTED, joined ? "a recording was told to fail" : "a recording is not joined");
+}
+
+static void recording_repeat(ons_stream *stream, ons_recording *recording) {
+    pthread_mutex_lock(&lock);
+    ++counts.repetitions;
+    put_locked(stream, (operation){.kind = REPEAT, .recording = recording});
+    pthread_mutex_unlock(&lock);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- device

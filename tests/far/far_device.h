@@ -29,4 +29,7 @@ void far_reserve(int64_t bytes);
 /* Makes every device report a failure from the `after`-th piece of work from now on; 0: never. */
 void far_break(int64_t after);
 
+/* Whether recordings fail at their end, from now on. */
+void far_refuse_recordings(bool refuse);
+
 #endif
