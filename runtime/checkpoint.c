@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -182,12 +183,29 @@ ons_status *ons_checkpoint_write_shard(const char *folder, const ons_shard_place
 
 void ons_checkpoint_remove_shard(const char *folder, const ons_shard *shard) { remove_file(folder, shard->file); }
 
+/* Opened, since a file system over a network may say from memory what it knew of the name before. */
+static ons_status *check_is_there(const char *folder, const ons_shard *shard) {
+    char *path = ons_checkpoint_join(folder, shard->file);
+    if (path == NULL) return ons_status_out_of_memory();
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat information = {0};
+    bool there = descriptor >= 0 && fstat(descriptor, &information) == 0;
+    ons_status *status = NULL;
+    if (!there || (uint64_t)information.st_size != shard->bytes)
+        status = ons_status_new(ONS_IO_ERROR, "'%s' is gone or was changed before the checkpoint was complete", path);
+    if (descriptor >= 0) close(descriptor);
+    free(path);
+    return status;
+}
+
 ons_status *ons_checkpoint_complete(const char *folder, const ons_checkpoint_info *info, const ons_shard *shards,
                                     uint32_t count, uint32_t keep) {
     char name[ONS_SHARD_NAME_BYTES];
     ons_checkpoint_json_name(info->step, name);
     char *path = ons_checkpoint_join(folder, name);
-    ons_status *status = path == NULL ? ons_status_out_of_memory() : write_json(path, info, shards, count);
+    ons_status *status = path == NULL ? ons_status_out_of_memory() : NULL;
+    for (uint32_t i = 0; status == NULL && i < count; ++i) status = check_is_there(folder, &shards[i]);
+    if (status == NULL) status = write_json(path, info, shards, count);
     free(path);
     if (status == NULL) remove_old(folder, info->step, keep > 0 ? keep : 1);
     for (uint32_t i = 0; status != NULL && i < count; ++i) ons_checkpoint_remove_shard(folder, &shards[i]);

@@ -67,7 +67,8 @@ ons_status *ons_checkpoint_write_shard(const char *folder, const ons_shard_place
                                        const ons_safetensors_content *content, ons_shard *shard);
 /* Takes a shard back whose checkpoint will not be completed. */
 void ons_checkpoint_remove_shard(const char *folder, const ons_shard *shard);
-/* Writes the JSON, and removes what is old, as ons_checkpoint_write does; on failure the shards as well. */
+/* Writes the JSON, and removes what is old, as ons_checkpoint_write does; on failure the shards as well. Fails where a
+ * shard is there no more: this process may have stood still for so long that its writer gave up and took it back. */
 ons_status *ons_checkpoint_complete(const char *folder, const ons_checkpoint_info *info, const ons_shard *shards,
                                     uint32_t count, uint32_t keep);
 

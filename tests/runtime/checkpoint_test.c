@@ -360,6 +360,22 @@ Test(checkpoint, absent_until_all_writers_are_done) {
     cr_expect_eq(scratch_count(folder, ".safetensors"), 5);
 }
 
+/* One writer gave up while the first stood still: what the first then completes would be no checkpoint. */
+Test(checkpoint, a_shard_was_taken_back) {
+    const char *folder = scratch_path("c");
+    uint32_t copy;
+    ons_shard shards[3];
+    ons_checkpoint_info info = {.step = 2};
+    save_shards(folder, 1, 3, 2);
+    expect_success(ons_checkpoint_prepare(folder, 2, &copy));
+    for (uint32_t i = 0; i < 3; ++i) shards[i] = save_shard(folder, 2, copy, i, 3);
+    ons_checkpoint_remove_shard(folder, &shards[1]);
+    expect_failure(ons_checkpoint_complete(folder, &info, shards, 3, 1), ONS_IO_ERROR,
+                   "step-00000002.1-of-3.safetensors");
+    cr_expect_eq(newest_of_shards(folder, 3), 1);
+    cr_expect_eq(scratch_count(folder, ""), 4);
+}
+
 Test(checkpoint, a_shard_is_missing_or_damaged) {
     const char *folder = scratch_path("c");
     ons_checkpoint checkpoint;

@@ -97,6 +97,7 @@ static place make_place(const char *name) {
 /* What a child tells its parent while it lives. */
 typedef struct shared {
     _Atomic int step;
+    _Atomic int limit; /* told by the parent: the child waits for its end after so many steps; 0: it never does */
 } shared;
 
 static void check(ons_status *status) {
@@ -123,6 +124,7 @@ static _Noreturn void train(const setting *s, const place *p, shared *progress, 
         ons_step_report report;
         ons_trainer_status now;
         check(ons_trainer_get_status(r.trainer, &now));
+        for (int limit = atomic_load(&progress->limit); limit > 0 && now.step >= limit;) pause();
         calls_to_live = now.step + 1 == die_in_step ? calls : 0;
         check(ons_trainer_step(r.trainer, &report));
         atomic_store(&progress->step, (int)report.step);
@@ -169,7 +171,8 @@ static void wait_microseconds(uint64_t microseconds) {
 
 /* Waits until the child has done some more steps (sometimes: none, so that it dies while starting) and kills it. */
 static bool kill_at_random(pid_t child, shared *progress, int reached, uint64_t *random) {
-    int target = reached + (int)(next_random(random) % (AHEAD + 1));
+    int target = reached + (int)(next_random(random) % (AHEAD + 1)), limit = atomic_load(&progress->limit);
+    if (target > limit) target = limit;
     while (target > reached && atomic_load(&progress->step) < target) {
         siginfo_t ended = {.si_pid = 0};
         if (waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0) break;
@@ -228,16 +231,17 @@ static void kill_and_compare(const setting *s, uint64_t seed) {
     cr_assert_neq(progress, MAP_FAILED);
     place whole = make_place("whole"), killed = make_place("killed");
     cr_assert_not(was_killed(start(s, &whole, progress, 0, 0)));
-    int kills = 0;
     atomic_store(&progress->step, 0);
-    while (kills < KILLS) {
+    for (int kills = 1; kills <= KILLS; ++kills) {
         int reached = atomic_load(&progress->step);
+        /* However slow this process is to kill it, the child is not done before. */
+        atomic_store(&progress->limit, s->steps * kills / KILLS - 1);
         bool dead = kill_at_random(start(s, &killed, progress, 0, 0), progress, reached, &random);
-        cr_assert(dead, "%s, seed %llu: the run was over after %d kills", s->model, (unsigned long long)seed, kills);
-        ++kills;
+        cr_assert(dead, "%s, seed %llu: the run was over before kill %d", s->model, (unsigned long long)seed, kills);
     }
+    atomic_store(&progress->limit, 0);
     cr_assert_not(was_killed(start(s, &killed, progress, 0, 0)));
-    fprintf(stderr, "%s, seed %llu: killed %d times\n", s->model, (unsigned long long)seed, kills);
+    fprintf(stderr, "%s, seed %llu: killed %d times\n", s->model, (unsigned long long)seed, KILLS);
     compare(s, &killed, &whole);
     remove_place(&whole);
     remove_place(&killed);
