@@ -1,5 +1,6 @@
 #include "engine/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,10 @@ const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *r, ui
 double ons_report_money(const ons_capacity_report *r, const ons_report_row *row) {
     double million = ons_what_if_money(&row->question, &row->answer);
     return r->epoch_samples > 0 ? million * 1e-6 * (double)r->epoch_samples : million;
+}
+
+double ons_report_slower(double seconds, double before) {
+    return round(1000 * (seconds / before - 1)) / 10 + 0.0; /* not -0 */
 }
 
 const char *ons_report_money_unit(const ons_capacity_report *r) {

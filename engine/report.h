@@ -52,6 +52,9 @@ double ons_report_money(const ons_capacity_report *report, const ons_report_row 
 /* "an epoch" or "per million samples" */
 const char *ons_report_money_unit(const ons_capacity_report *report);
 
+/* How much slower than `before`, in percent, to one decimal; what is printed as nothing has no sign. */
+double ons_report_slower(double seconds, double before);
+
 /* The model's file without its folders: the page says nothing of where it was made. */
 const char *ons_report_model_name(const ons_capacity_report *report);
 

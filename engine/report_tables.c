@@ -144,7 +144,7 @@ static void write_strategies(const ons_capacity_report *r, FILE *out) {
         need_cell(row, out);
         speed_cells(row, out);
         if (row->answer.feasible && free_answer->feasible) {
-            fprintf(out, "<td>%+.1f %%</td>", 100 * (row->answer.step_seconds / free_answer->step_seconds - 1));
+            fprintf(out, "<td>%+.1f %%</td>", ons_report_slower(row->answer.step_seconds, free_answer->step_seconds));
             time_cell(out, row->answer.recompute_seconds);
             time_cell(out, row->answer.stall_seconds);
         } else {
@@ -175,7 +175,7 @@ static void write_squeezed(const ons_capacity_report *r, FILE *out) {
         fprintf(out, "<td class=\"%s\">", fit_class(&cell->answer));
         if (cell->answer.feasible)
             fprintf(out, "%+.1f %%",
-                    100 * (cell->answer.step_seconds / c->strategies.items[0].answer.step_seconds - 1));
+                    ons_report_slower(cell->answer.step_seconds, c->strategies.items[0].answer.step_seconds));
         else
             fputs(fit_text(&cell->answer), out);
         fputs("</td>", out);

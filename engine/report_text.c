@@ -27,7 +27,7 @@ static void write_strategies(const ons_report *c, FILE *out) {
             fprintf(out, "does not fit, needs %s\n", ons_bytes_print((double)a->least_bytes, text));
         else
             fprintf(out, "%.1f samples/s, a step %+.1f %% against memory without limit\n", a->samples_per_second,
-                    100 * (a->step_seconds / rows[0].answer.step_seconds - 1));
+                    ons_report_slower(a->step_seconds, rows[0].answer.step_seconds));
     }
 }
 
@@ -55,7 +55,7 @@ static void write_squeezed(const ons_report *c, FILE *out) {
     if (least == NULL) return;
     fprintf(out, "with %s free for each stage, recomputed or swapped: a step %+.1f %%\n",
             ons_bytes_print((double)least->question.capacity_bytes, memory),
-            100 * (least->answer.step_seconds / c->strategies.items[0].answer.step_seconds - 1));
+            ons_report_slower(least->answer.step_seconds, c->strategies.items[0].answer.step_seconds));
 }
 
 /* To be put behind the message that nothing fits. */
