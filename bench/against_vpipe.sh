@@ -17,8 +17,8 @@ vpipe=(--partition vpipe --memory-strategy vpipe-layers)
 plan() { # FILE OPTIONS...
     "$onstage" plan "${run[@]}" --profile "$work/profile.json" "${@:2}" -o "$1" >/dev/null 2>"$work/refusal"
 }
-train() { # PLAN CAP BATCH; norms for the log take a little more than the plan
-    "$onstage" train "${run[@]}" --memory $(($2 + 65536)) --plan "$1" --steps "$steps" --log-json "$work/log.jsonl" >"$work/train.txt"
+train() { # PLAN CAP BATCH
+    "$onstage" train "${run[@]}" --memory "$2" --plan "$1" --steps "$steps" --log-json "$work/log.jsonl" >"$work/train.txt"
     step_seconds "$work/log.jsonl" "$3"
 }
 

@@ -36,7 +36,7 @@ for line in "${models[@]}"; do
     plan
     whole=$(number arena_bytes "$work/plan.json") peak=$(number running "$work/plan.json")
     for share in "${shares[@]}"; do
-        cap=$(awk -v whole="$whole" -v peak="$peak" -v share="$share" 'BEGIN { printf "%d", whole - peak + share * peak + 65536 }')
+        cap=$(awk -v whole="$whole" -v peak="$peak" -v share="$share" 'BEGIN { printf "%d", whole - peak + share * peak }')
         plan --memory "$cap" || { echo "| $name | $batch | $share | | | refused: $(tail -1 "$work/refusal") | | |" && continue; }
         "$onstage" simulate "$work/plan.json" --trace "$work/simulated.json" >/dev/null
         read -r _ planned < <(awk -f bench/hidden_copies.awk "$work/simulated.json")

@@ -37,11 +37,10 @@ for name in "${models[@]}"; do
     choose "$name"
     run=("$model" "${data[@]}" "${common[@]}" --threads 1 --stages 4 --micro-batches "$micro_batches" --pipeline pipedream-async)
     "$onstage" plan "${run[@]}" --batch $((rows * micro_batches)) --partition pipedream --memory-strategy none -o "$work/plan.json" >/dev/null
-    planned=$(largest arena_bytes "$work/plan.json") first=0
-    cap=$((planned + 65536)) # what is left of the data, and norms for the log, take a little
+    cap=$(largest arena_bytes "$work/plan.json") first=0
     for line in "${methods[@]}"; do
         IFS='|' read -r title partition strategy <<<"$line"
-        plan=(--memory "$planned" --partition "$partition" --memory-strategy "$strategy")
+        plan=(--memory "$cap" --partition "$partition" --memory-strategy "$strategy")
         if ! "$onstage" plan "${run[@]}" "${plan[@]}" --max-batch -o "$work/plan.json" >/dev/null 2>"$work/refusal"; then
             echo "| $name | $title | $cap | none | | $(tail -1 "$work/refusal") | | |"
             continue

@@ -42,6 +42,8 @@ static const option_place places[] = {
 };
 #undef OPTION
 
+_Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->given, "config.h: more of `given`");
+
 const ons_option *ons_options(void) { return options; }
 
 ons_status *ons_config_new(ons_config **result) {
@@ -62,6 +64,7 @@ ons_status *ons_config_new(ons_config **result) {
         }
         if (places[i].kind == KIND_NUMBER) /* a default is not a choice of the user's */
             ((ons_number *)((char *)config + places[i].offset))->given = false;
+        config->given[i] = false;
     }
     *result = config;
     return NULL;
@@ -179,6 +182,7 @@ static ons_status *set_option(ons_config *config, size_t index, const char *valu
     void *field = (char *)config + places[index].offset;
     char *copy = ons_arena_copy_text(config->arena, value);
     if (copy == NULL) return ons_status_out_of_memory();
+    config->given[index] = true;
     switch (places[index].kind) {
     case KIND_TEXT: *(const char **)field = copy; return NULL;
     case KIND_PAIRS: return parse_pair(config, option, value, field);
@@ -205,6 +209,12 @@ const char *ons_config_get(const ons_config *config, const char *option) {
         if (strcmp(options[i].name, option) == 0 && places[i].kind == KIND_TEXT)
             return *(const char *const *)((const char *)config + places[i].offset);
     return NULL;
+}
+
+bool ons_config_is_given(const ons_config *config, const char *option) {
+    for (size_t i = 0; options[i].name != NULL; ++i)
+        if (strcmp(options[i].name, option) == 0) return config->given[i];
+    return false;
 }
 
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array) {
@@ -351,10 +361,20 @@ ons_status *ons_config_memory(const ons_config *config, int64_t *bytes) {
     return ons_status_new(ONS_INVALID_ARGUMENT, "--memory: '%s' is not a size such as 512MiB or 40GiB", config->memory);
 }
 
+/* More threads than processors are fine: they give the bits of a larger machine. But each has a stack, and is waited
+ * for at every loop. */
+enum { THREADS_A_PROCESSOR = 4, THREADS_ANYWHERE = 64, THREADS_MOST = 1024 };
+
 ons_status *ons_config_threads(const ons_config *config, int *threads) {
-    ONS_CHECK(config->threads <= 1024, ONS_INVALID_ARGUMENT, "--threads %lld is more than 1024",
-              (long long)config->threads);
-    int64_t share = ons_cpu_count() / config->stages;
+    int64_t processors = ons_cpu_count();
+    int64_t most = THREADS_A_PROCESSOR * processors;
+    if (most < THREADS_ANYWHERE) most = THREADS_ANYWHERE;
+    if (most > THREADS_MOST) most = THREADS_MOST;
+    ONS_CHECK(config->threads <= most, ONS_INVALID_ARGUMENT,
+              "--threads %" PRId64 ": at most %" PRId64 " make sense on this machine, which has %" PRId64
+              " processors; leave it out to use them all",
+              config->threads, most, processors);
+    int64_t share = processors / config->stages;
     *threads = (int)(config->threads > 0 ? config->threads : share > 1 ? share : 1);
     return NULL;
 }

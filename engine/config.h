@@ -40,6 +40,8 @@ struct ons_config {
     ons_arena *arena;
     int holders;               /* the caller, and who was made from it */
     struct ons_config *origin; /* of a copy: has the texts; held. NULL: it is none */
+    bool given[96];            /* by option: it was set, and is no default */
+    int64_t stages_here;       /* that run on one machine, as is known once the processes are; 0: not known */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;
     ONS_VECTOR(ons_memory_array) arrays;
@@ -85,6 +87,9 @@ ons_config *ons_config_hold(const ons_config *config);
 
 /* One that the caller's does not change any more, nor the other way round. */
 ons_status *ons_config_copy(const ons_config *config, ons_config **copy);
+
+/* Whether the user has set the option, be it to its default. */
+bool ons_config_is_given(const ons_config *config, const char *option);
 
 /* Derived settings; each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);

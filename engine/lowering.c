@@ -8,6 +8,7 @@
 #include "engine/weight_places.h"
 #include "planner/graph_positions.h"
 #include "planner/node_costs.h"
+#include "planner/plan_check.h"
 #include "planner/planner.h"
 
 /* ------------------------------------------------------------------------------------------------------------ planning
@@ -125,31 +126,6 @@ ons_status *ons_lowering_check(const ons_model *model, const ons_config *config,
     return ons_plan_subject_check(&lowering->plan.subject, &run);
 }
 
-static ons_status *check_actions(const ons_plan *plan, ons_arena *arena) {
-    ons_status *status = ons_actions_verify(&plan->pipeline, plan->actions, arena);
-    if (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY) {
-        ons_status *invalid = ons_status_new(ONS_INVALID_DATA, "decisions.actions: %s", ons_status_get_message(status));
-        ons_status_free(status);
-        return invalid;
-    }
-    return status;
-}
-
-/* Places on the device and in the host's memory are as many as the schedule's name asks for. */
-static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
-    uint32_t places = ons_pipeline_load(&plan->pipeline, stage).in_flight, waiting = 0;
-    for (uint32_t i = 0; i < plan->actions[stage].count; ++i) {
-        ons_action_kind kind = plan->actions[stage].items[i].kind;
-        waiting += kind == ONS_ACTION_FORWARD;
-        waiting -= kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT;
-        ONS_CHECK(waiting <= places, ONS_INVALID_DATA,
-                  "decisions.actions[%u][%u]: %u micro-batches wait for their backward part in stage %u, and schedule "
-                  "'%s' has places for %u",
-                  stage, i, waiting, stage, ons_pipeline_name(plan->pipeline.kind), places);
-    }
-    return NULL;
-}
-
 static ons_status *check_names(const ons_graph *graph, const ons_plan_decision *d, uint32_t stage) {
     ONS_CHECK(ons_graph_find_value(graph, d->tensor) != ONS_NONE, ONS_INVALID_DATA,
               "decisions.stages[%u]: the model has no tensor '%s'", stage, d->tensor);
@@ -162,12 +138,10 @@ static ons_status *check_names(const ons_graph *graph, const ons_plan_decision *
 
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
     const ons_plan *plan = &lowering->plan;
-    ONS_TRY(check_actions(plan, lowering->arena));
-    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
-        ONS_TRY(check_in_flight(plan, i));
+    ONS_TRY(ons_plan_check_actions(plan, lowering->arena));
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
         for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
             ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));
-    }
     return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/problem.h"
 #include "engine/results.h"
 #include "planner/cost_file.h"
+#include "planner/least_memory.h"
 #include "planner/workload_scale.h"
 
 static const ons_workload *work_of(const ons_planning *p) {
@@ -104,10 +105,57 @@ static ons_status *find_exact(ons_planning *p, int64_t *largest) {
     return ons_arena_search(&options, largest);
 }
 
+/* The least that the usual strategies need: of real arenas, or as estimated. Leaves its own plan in *p. */
+static ons_status *find_usual(ons_planning *p, int64_t *bytes) {
+    ons_least_memory least;
+    p->strategy = ons_partition_strategy_find(ons_usual_partition);
+    p->problem.memory = ons_memory_strategy_find(ons_usual_memory);
+    ONS_TRY(ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned));
+    if (ons_planning_is_exact(p)) return find_exact(p, bytes);
+    *bytes = p->problem.capacity_bytes;
+    if (p->planned.partition.feasible) return NULL;
+    ONS_TRY(ons_least_memory_find(&p->problem, p->strategy, &p->planned, &least));
+    *bytes = least.capacity_bytes;
+    return NULL;
+}
+
+/* "; without --memory-strategy none 98.0 MiB (102760448 bytes) are enough", where that is less. */
+static ons_status *add_usual(ons_planning *p, const char *asked, int64_t least, ons_status *status) {
+    const ons_partition_strategy *strategy = p->strategy;
+    const ons_planning_problem problem = p->problem;
+    const ons_planned planned = p->planned;
+    const ons_plan plan = p->plan;
+    int64_t usual = 0;
+    ons_status *failure = find_usual(p, &usual), *result = status;
+    p->strategy = strategy;
+    p->problem = problem;
+    p->planned = planned;
+    p->plan = plan; /* a report is about what was asked for */
+    if (failure == NULL && usual < least) {
+        char bytes[ONS_BYTES_TEXT];
+        usual += p->profile.reserve_bytes;
+        result = ons_status_new(ons_status_get_code(status), "%s; without %s %s (%" PRId64 " bytes) would do",
+                                ons_status_get_message(status), asked, ons_bytes_print((double)usual, bytes), usual);
+        ons_status_free(status);
+    }
+    ons_status_free(failure); /* the refusal is what the user asked about */
+    return result;
+}
+
+/* `exact`: the least that real arenas need; 0: only estimates are known. */
+static ons_status *refuse(ons_planning *p, int64_t exact) {
+    const char *asked;
+    ONS_TRY(ons_problem_find_asked(p->config, p->arena, &asked));
+    int64_t least = exact;
+    ons_status *status = ons_planning_refuse(p, &least);
+    if (asked == NULL || ons_status_get_code(status) != ONS_OUT_OF_MEMORY || least == 0) return status;
+    return add_usual(p, asked, least, status);
+}
+
 static ons_status *fill_exact(ons_planning *p) {
     int64_t cap = p->problem.capacity_bytes, largest;
     ONS_TRY(find_exact(p, &largest));
-    return cap == 0 || largest <= cap ? NULL : ons_planning_refuse(p, largest);
+    return cap == 0 || largest <= cap ? NULL : refuse(p, largest);
 }
 
 /* Which batches fit, before graphs are made for any of them: two small ones are drawn on. */
@@ -248,7 +296,7 @@ static ons_status *check_out(const ons_planning *p) {
 
 static ons_status *fill(ons_planning *p) {
     if (ons_planning_is_exact(p)) return fill_exact(p);
-    if (!p->planned.partition.feasible) return ons_planning_refuse(p, 0);
+    if (!p->planned.partition.feasible) return refuse(p, 0);
     return ons_planner_fill(&p->planned, p->arena, &p->plan);
 }
 

@@ -61,13 +61,14 @@ static ons_status *print_width(const ons_planning *p, size_t size, char *text) {
     return NULL;
 }
 
-ons_status *ons_planning_refuse(const ons_planning *p, int64_t exact) {
+ons_status *ons_planning_refuse(const ons_planning *p, int64_t *smallest) {
     ons_least_memory least;
     char alone[320];
     ONS_TRY(print_width(p, sizeof alone, alone));
     char have[ONS_BYTES_TEXT], need[ONS_BYTES_TEXT];
     ONS_TRY(ons_least_memory_find(&p->problem, p->strategy, &p->planned, &least));
-    int64_t bytes = (exact > 0 ? exact : least.capacity_bytes) + p->profile.reserve_bytes;
+    if (*smallest == 0) *smallest = least.capacity_bytes;
+    int64_t bytes = *smallest + p->profile.reserve_bytes;
     double batch = (double)p->plan.subject.batch, with = least.step_seconds, without = least.uncapped_seconds;
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "no plan fits %s a device; the smallest memory found that does is --memory %" PRId64

@@ -7,7 +7,8 @@
 /* Fills in plan.subject for the input that was posed last. */
 ons_status *ons_planning_name_subject(ons_planning *planning, int64_t batch, int64_t micro_batches);
 
-/* ONS_OUT_OF_MEMORY with the smallest memory that would do, as --memory, and what it would cost. */
-ons_status *ons_planning_refuse(const ons_planning *planning, int64_t bytes); /* known to do; 0: to be found */
+/* ONS_OUT_OF_MEMORY with the smallest memory that would do, as --memory, and what it would cost. *bytes: what is known
+ * to do, without the libraries' share; 0: it is found, and set. */
+ons_status *ons_planning_refuse(const ons_planning *planning, int64_t *bytes);
 
 #endif

@@ -13,6 +13,19 @@ typedef struct posing {
     ons_planning_problem *problem;
 } posing;
 
+const char ons_usual_partition[] = "auto", ons_usual_memory[] = "capuchin";
+
+ons_status *ons_problem_find_asked(const ons_config *c, ons_arena *arena, const char **asked) {
+    bool partition = strcmp(c->partition, ons_usual_partition) != 0;
+    bool memory = strcmp(c->memory_strategy, ons_usual_memory) != 0;
+    *asked = NULL;
+    if (!partition && !memory) return NULL;
+    *asked = ons_arena_format(arena, "%s%s%s%s%s", partition ? "--partition " : "", partition ? c->partition : "",
+                              partition && memory ? " " : "", memory ? "--memory-strategy " : "",
+                              memory ? c->memory_strategy : "");
+    return *asked == NULL ? ons_status_out_of_memory() : NULL;
+}
+
 static ons_status *unknown(const char *option, const char *value, const char *names) {
     return ons_status_new(ONS_INVALID_ARGUMENT, "--%s: there is no '%s'; take one of%s", option, value, names);
 }
@@ -60,7 +73,8 @@ static ons_status *choose_host_share(posing *p) {
     int threads;
     if (!p->profile->processor) return NULL;
     ONS_TRY(ons_config_threads(p->config, &threads));
-    int64_t here = strcmp(p->config->transport, "mpi") == 0 ? 1 : p->config->stages; /* stages on this machine */
+    int64_t here = p->config->stages_here; /* stages on this machine */
+    if (here == 0) here = strcmp(p->config->transport, "mpi") == 0 ? 1 : p->config->stages;
     p->problem->host_share = here * threads >= ons_cpu_count() ? 1 : 0;
     return NULL;
 }

@@ -11,4 +11,10 @@
 ons_status *ons_problem_pose(const ons_config *config, ons_arena *arena, ons_device_profile *profile,
                              const ons_partition_strategy **strategy, ons_planning_problem *problem);
 
+/* What was asked for beside the usual strategies: "--partition uniform --memory-strategy none"; NULL: nothing. In
+ * `arena`. */
+ons_status *ons_problem_find_asked(const ons_config *config, ons_arena *arena, const char **asked);
+/* The usual strategies' names, of partition and memory. */
+extern const char ons_usual_partition[], ons_usual_memory[];
+
 #endif

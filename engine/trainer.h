@@ -40,6 +40,7 @@ struct ons_trainer {
     bool stopping;         /* all processes have agreed on it */
     double seconds_a_step; /* running mean; 0: no step yet */
     char *notes;
+    const char *passed_over; /* which checkpoint could not be resumed, and why; NULL: none */
 };
 
 /* trainer_build.c: from model and configuration to a crew that is ready to start */

@@ -194,6 +194,17 @@ static ons_status *check_alike(ons_trainer *t, ons_status *status) {
     return status;
 }
 
+/* The user is told that the run goes on from further back than it might. */
+static ons_status *note_passed_over(ons_trainer *t, const ons_checkpoint *c) {
+    if (c->skipped == 0) return NULL;
+    t->passed_over = ons_arena_format(
+        t->arena,
+        "--resume: passed over %u checkpoint%s that cannot be used, and took that of step %" PRIu64 "; %s: %s",
+        c->skipped, c->skipped == 1 ? "" : "s", c->info.step, c->skipped == 1 ? "the reason" : "the newest",
+        ons_status_get_message(c->skipped_reason));
+    return t->passed_over == NULL ? ons_status_out_of_memory() : NULL;
+}
+
 static ons_status *resume(ons_trainer *t, bool *resumed) {
     if (!t->config->resume) {
         ONS_CHECK(
@@ -204,6 +215,7 @@ static ons_status *resume(ons_trainer *t, bool *resumed) {
     }
     ons_checkpoint checkpoint = {0};
     ons_status *status = ons_checkpoint_open_newest(t->config->checkpoint, &checkpoint, resumed);
+    if (status == NULL && *resumed) status = note_passed_over(t, &checkpoint);
     if (status == NULL && *resumed) status = restore(t, &checkpoint);
     ons_checkpoint_close(&checkpoint);
     return status;

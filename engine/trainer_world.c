@@ -1,12 +1,16 @@
 /* Which stages a run has, who talks to whom, and the plan that decides it: for threads of this process, or for
  * processes that must all come to the same. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "engine/arena_search.h"
+#include "engine/problem.h"
 #include "engine/trainer.h"
+#include "planner/device_profile.h"
+#include "planner/plan_check.h"
 
 /* --------------------------------------------------------------------------------------------------------------- world
  */
@@ -35,6 +39,35 @@ static ons_status *open_mpi(ons_trainer *t) {
     return NULL;
 }
 
+/* A plan has decided: an option that says the same is fine, one that says something else would be ignored. */
+static ons_status *check_said(const ons_config *c, const char *option, const char *said, const char *planned) {
+    if (!ons_config_is_given(c, option) || planned == NULL || strcmp(said, planned) == 0) return NULL;
+    return ons_status_new(ONS_INVALID_ARGUMENT,
+                          "--%s %s beside --plan %s, which was made for %s: leave --%s out, or plan again with it",
+                          option, said, c->plan, planned, option);
+}
+
+static ons_status *check_device_said(const ons_config *c, const char *option, const char *said, const ons_plan *plan,
+                                     ons_arena *arena) {
+    ons_device_profile profile;
+    if (said == NULL) return NULL;
+    ONS_TRY(ons_device_profile_load(said, arena, &profile));
+    const char *planned = plan->subject.device_profile;
+    return planned != NULL && strcmp(profile.name, planned) == 0 ? NULL : check_said(c, option, said, planned);
+}
+
+static ons_status *check_options(const ons_config *c, const ons_plan *plan, ons_arena *arena) {
+    char said[24], planned[24];
+    snprintf(said, sizeof said, "%" PRId64, c->stages);
+    snprintf(planned, sizeof planned, "%u", plan->pipeline.stages);
+    ONS_TRY(check_said(c, "stages", said, planned));
+    ONS_TRY(check_said(c, "pipeline", c->pipeline, ons_pipeline_name(plan->pipeline.kind)));
+    ONS_TRY(check_said(c, "partition", c->partition, plan->partition));
+    ONS_TRY(check_said(c, "memory-strategy", c->memory_strategy, plan->memory));
+    ONS_TRY(check_device_said(c, "profile", c->profile, plan, arena));
+    return check_device_said(c, "device-profile", c->profile != NULL ? NULL : c->device_profile, plan, arena);
+}
+
 /* A plan says how many stages there are, and how a batch is split. */
 static ons_status *read_plan(ons_trainer *t) {
     ons_config *c = t->config;
@@ -44,6 +77,7 @@ static ons_status *read_plan(ons_trainer *t) {
     ons_mapping_close(&file);
     if (status != NULL) return ons_status_at(status, "%s", c->plan);
     const ons_plan *plan = &t->lowering.plan;
+    ONS_TRY(check_options(c, plan, t->lowering.arena));
     c->stages = plan->pipeline.stages;
     c->pipeline = ons_pipeline_name(plan->pipeline.kind);
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
@@ -64,6 +98,7 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     ONS_CHECK(!t->remote || c->stages == world(t)->ranks, ONS_INVALID_ARGUMENT,
               "%" PRId64 " stages cannot run in %u processes: start one for each stage (mpirun -n %" PRId64 ")",
               c->stages, world(t)->ranks, c->stages);
+    c->stages_here = t->remote ? world(t)->host_ranks : c->stages;
     if (t->remote || c->stages == 1) return NULL;
     ONS_NEW(t->transports, t->arena, c->stages);
     ONS_TRY(ons_local_transports_new((uint32_t)c->stages, t->transports));
@@ -212,12 +247,49 @@ static ons_status *find_least(void *context, int64_t *capacity) {
     return tell_all(t, capacity, sizeof *capacity);
 }
 
-static ons_status *refuse(int64_t cap, int64_t least) {
+/* Rank 0's word counts: the others may have been given other options, which is noticed later. */
+static ons_status *find_asked(ons_trainer *t, const char **asked) {
+    uint8_t some;
+    ONS_TRY(ons_problem_find_asked(t->config, t->arena, asked));
+    some = *asked != NULL;
+    ONS_TRY(tell_all(t, &some, sizeof some));
+    if (some == 0) *asked = NULL;
+    if (some != 0 && *asked == NULL) *asked = "these options";
+    return NULL;
+}
+
+/* What would do if the user had not asked for other strategies than the usual ones; INT64_MAX: no less. */
+static ons_status *find_usual(attempt *a, const ons_arena_search_options *options, int64_t least, int64_t *usual) {
+    a->t->config->partition = ons_usual_partition;
+    a->t->config->memory_strategy = ons_usual_memory;
+    ONS_TRY(ons_arena_search(options, usual));
+    if (*usual >= least) *usual = INT64_MAX;
+    return NULL;
+}
+
+/* `least`: bytes of the smallest plan that was found. */
+static ons_status *refuse(attempt *a, const ons_arena_search_options *options, int64_t least) {
+    const char *asked;
+    int64_t usual = INT64_MAX;
+    ONS_TRY(find_asked(a->t, &asked));
+    if (asked != NULL) ONS_TRY(find_usual(a, options, least, &usual));
+    if (usual <= a->cap)
+        return ons_status_new(ONS_OUT_OF_MEMORY,
+                              "--memory %" PRId64 " bytes is too little: %" PRId64
+                              " are needed in the smallest plan that was found with %s; leave that out, and %" PRId64
+                              " are enough",
+                              a->cap, least, asked, usual);
+    if (usual < INT64_MAX)
+        return ons_status_new(ONS_OUT_OF_MEMORY,
+                              "--memory %" PRId64 " bytes is too little: %" PRId64
+                              " are needed in the smallest plan that was found with %s, and %" PRId64
+                              " without; a larger --micro-batches or --stages may need fewer",
+                              a->cap, least, asked, usual);
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "--memory %" PRId64 " bytes is too little: %" PRId64
-                          " are needed in the smallest plan that was found; a larger --micro-batches or --stages, or "
-                          "another --partition or --memory-strategy than was asked for, may need fewer",
-                          cap, least);
+                          " are needed in the smallest plan that was found; a larger --micro-batches or --stages may "
+                          "need fewer",
+                          a->cap, least);
 }
 
 /* `whole`: what one stage takes that keeps everything; 0: not tried. */
@@ -227,7 +299,7 @@ static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
     if (cap == 0) return try_capacity(&a, 0, &bytes);
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
     ONS_TRY(ons_arena_search(&options, &bytes));
-    return bytes <= cap ? NULL : refuse(cap, whole > 0 && whole < bytes ? whole : bytes);
+    return bytes <= cap ? NULL : refuse(&a, &options, whole > 0 && whole < bytes ? whole : bytes);
 }
 
 /* As the plan of a file says, whatever else would be better. */
@@ -237,12 +309,19 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
                t->config->plan);
     ONS_TRY_AT(ons_lowering_check_decisions(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
     ONS_TRY_AT(ons_lowering_place(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
+    ONS_TRY_AT(ons_plan_check_costs(&t->lowering.plan, t->lowering.arena), "--plan %s", t->config->plan);
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(find_largest(t, &bytes));
     ONS_CHECK(cap == 0 || bytes <= cap, ONS_OUT_OF_MEMORY,
               "--memory %" PRId64 " bytes is too little for the plan: %" PRId64
               " are needed; without --plan one is made that fits",
               cap, bytes);
+    int64_t reserve = ons_machine_device(ons_crew_rank(t->crew, 0)->machine)->reserve_bytes;
+    int64_t capacity = t->lowering.plan.capacity_bytes;
+    ONS_CHECK(cap > 0 || capacity == 0 || bytes - reserve <= capacity, ONS_OUT_OF_MEMORY,
+              "--plan %s: decisions.capacity_bytes: this run, with its validation and last batch, takes %" PRId64
+              " bytes, and the plan is for %" PRId64 "; --memory %" PRId64 " allows it",
+              t->config->plan, bytes - reserve, capacity, bytes);
     return NULL;
 }
 

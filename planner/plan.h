@@ -39,6 +39,17 @@ typedef struct ons_plan_decision {
                                 forward part, or does not apply */
 } ons_plan_decision;
 
+/* What a stage's costs follow from, beside the schedule. */
+typedef enum ons_plan_field {
+    ONS_PLAN_NODES, /* first_node, nodes, names */
+    ONS_PLAN_TENSOR,
+    ONS_PLAN_OUT_AFTER,
+    ONS_PLAN_IN_BEFORE,
+    ONS_PLAN_GONE_BEFORE,
+    ONS_PLAN_FIELDS
+} ons_plan_field;
+extern const char *const ons_plan_field_names[ONS_PLAN_FIELDS]; /* "nodes", "tensor", "out_after", … */
+
 typedef struct ons_plan_stage {
     const char
         *first_node; /* in planning order; every forward node up to the next stage's first belongs to the stage */
@@ -48,6 +59,7 @@ typedef struct ons_plan_stage {
     ons_stage_load load;
     ons_plan_decision *decisions;
     uint32_t decision_count;
+    const char *made_for[ONS_PLAN_FIELDS]; /* digests of what all below is of (plan_check.h); NULL, all: not said */
     /* predicted */
     double seconds; /* of one micro-batch: forward, backward, what memory optimisation adds */
     double forward_seconds, backward_seconds, recompute_seconds, stall_seconds, update_seconds;

@@ -219,6 +219,16 @@ static ons_status *read_stage_prediction(const ons_json *o, ons_plan_stage *s) {
     return NULL;
 }
 
+/* Earlier plans do not say it. */
+static ons_status *read_made_for(const reader *r, const ons_json *costs, ons_plan_stage *s) {
+    const ons_json *o;
+    if (ons_json_find(costs, "made_for") == NULL) return NULL;
+    ONS_TRY(ons_json_get_object(costs, "made_for", &o));
+    for (ons_plan_field field = 0; field < ONS_PLAN_FIELDS; ++field)
+        ONS_TRY_AT(get_text(r, o, ons_plan_field_names[field], &s->made_for[field]), "made_for");
+    return NULL;
+}
+
 /* What the simulator runs. */
 static ons_status *read_parts(const reader *r, const ons_json *costs) {
     const ons_json *each;
@@ -226,6 +236,7 @@ static ons_status *read_parts(const reader *r, const ons_json *costs) {
     ONS_TRY(get_stages(r, costs, &each));
     ONS_NEW(plan->parts.stages, r->arena, plan->pipeline.stages);
     for (uint32_t i = 0; each != NULL; each = each->next, ++i) {
+        ONS_TRY_AT(read_made_for(r, each, &plan->stages[i]), "stages[%u]", i);
         ONS_TRY_AT(ons_plan_read_parts(each, r->arena, &plan->parts.stages[i]), "stages[%u]", i);
         plan->parts.stages[i].update_seconds = plan->stages[i].update_seconds;
     }

@@ -117,6 +117,16 @@ static ons_status *write_layout(ons_json *root, const ons_plan *plan) {
     return NULL;
 }
 
+static ons_status *write_made_for(ons_json *stage, const ons_plan_stage *s) {
+    ons_json *o = NULL;
+    for (ons_plan_field field = 0; field < ONS_PLAN_FIELDS; ++field) {
+        if (s->made_for[field] == NULL) continue;
+        if (o == NULL) ONS_TRY(ons_plan_add_object(stage, "made_for", &o));
+        ONS_TRY(ons_plan_set_text(o, ons_plan_field_names[field], s->made_for[field]));
+    }
+    return NULL;
+}
+
 static ons_status *write_costs(ons_json *root, const ons_plan *plan) {
     ons_json *o, *stages, *stage;
     ONS_TRY(ons_plan_add_object(root, "costs", &o));
@@ -124,6 +134,7 @@ static ons_status *write_costs(ons_json *root, const ons_plan *plan) {
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
         const ons_plan_stage *s = &plan->stages[i];
         ONS_TRY(ons_plan_append_object(stages, &stage));
+        ONS_TRY(write_made_for(stage, s));
         ONS_TRY(ons_json_set_double(stage, "forward_seconds", s->forward_seconds));
         ONS_TRY(ons_json_set_double(stage, "backward_seconds", s->backward_seconds));
         ONS_TRY(ons_json_set_double(stage, "recompute_seconds", s->recompute_seconds));

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "planner/plan_check.h"
 #include "planner/plan_replay.h"
 
 const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]) {
@@ -58,7 +59,8 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
     }
     if (p->link_bandwidth > 0 && stage->send_bytes > 0)
         stage->send_seconds = p->link_latency + (double)stage->send_bytes / p->link_bandwidth;
-    return fill_decisions(p, solution, arena, stage);
+    ONS_TRY(fill_decisions(p, solution, arena, stage));
+    return ons_plan_note_made_for(stage, arena);
 }
 
 /* Exactly what `onstage simulate` will find in the file. */

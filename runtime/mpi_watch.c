@@ -154,6 +154,16 @@ static MPI_Request *no_requests(uint32_t ranks) {
     return requests;
 }
 
+static uint32_t count_host_ranks(const ons_mpi_world *w) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < w->transport.ranks; ++i) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < w->transport.ranks; ++k) count += strcmp(w->watch.hosts[i], w->watch.hosts[k]) == 0;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 ons_status *ons_mpi_watch_init(ons_mpi_world *w, double stall_seconds) {
     uint32_t ranks = w->transport.ranks;
     ons_mpi_watch *watch = &w->watch;
@@ -181,6 +191,7 @@ ons_status *ons_mpi_watch_init(ons_mpi_world *w, double stall_seconds) {
     if (error == MPI_SUCCESS) error = listen(watch);
     ONS_CHECK(error == MPI_SUCCESS, ONS_IO_ERROR, "rank %u on host %s: MPI could not be started (error %d)",
               w->transport.rank, host, error);
+    w->transport.host_ranks = count_host_ranks(w);
     watch->turned = watch->beaten = ons_mpi_now();
     for (uint32_t rank = 0; rank < ranks; ++rank) watch->heard[rank] = watch->turned;
     return NULL;

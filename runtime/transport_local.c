@@ -310,7 +310,7 @@ ons_status *ons_local_transports_new(uint32_t ranks, ons_transport **transports)
         if (e == NULL) break;
         *e = (end){.transport = table, .world = w};
         e->transport.rank = made;
-        e->transport.ranks = ranks;
+        e->transport.ranks = e->transport.host_ranks = ranks;
         transports[made] = &e->transport;
     }
     if (made == ranks) return NULL;

@@ -44,8 +44,8 @@ void ons_progress_begin(const ons_trainer_status *s) {
            s->threads, s->threads == 1 ? "" : "s", ons_print_bytes(s->arena_bytes, arena),
            ons_print_bytes(s->transient_bytes, transient));
     if (s->step > 0) printf("resumed after step %" PRId64 "\n", s->step);
-    fputs(s->notes, stdout);
     fflush(stdout);
+    fputs(s->notes, stderr);
     live = isatty(STDOUT_FILENO);
     last_shown = now();
 }

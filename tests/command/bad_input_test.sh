@@ -183,6 +183,9 @@ bad_run() {
     bad "$1"
     cp -r "$work/runs" runs
 }
+bad "more threads than make sense"
+processors=$(env -u OMP_NUM_THREADS nproc)
+refuses 1 "--threads [0-9]+: at most [0-9]+ .*has $processors processors" train "${mlp[@]}" --threads $((4 * processors + 65))
 bad "resume without a folder";      refuses 1 "--checkpoint" train "${mlp[@]}" --resume
 bad_run "checkpoints of another run"; refuses 1 "runs.*--resume" train "${mlp[@]}" --checkpoint runs --out trained.onnx
 bad_run "resume with another rate"; refuses 1 "runs.*same options" train "${mlp[@]}" --batch 8 --checkpoint runs --resume
@@ -190,6 +193,15 @@ bad_run "resume with other threads"; refuses 1 "--threads" train "${mlp[@]}" --t
 bad_run "checkpoint cut off"
 find runs -name '*.safetensors' -exec truncate -s 100 {} +
 refuses 4 "runs" train "${mlp[@]}" --checkpoint runs --resume --steps 8 --out trained.onnx
+bad_run "a damaged newest checkpoint is passed over, and the user is told so"
+newest=$(ls runs/step-*.safetensors | tail -1)
+step=$(ls runs/step-*.json | head -1 | grep -oE '[1-9][0-9]*')
+truncate -s 100 "$newest"
+if succeeds train "${mlp[@]}" --checkpoint runs --resume --steps 8 && printed "^resumed after step $step\$"; then
+    if (($(wc -l <"$work/stderr") == 1)) &&
+        grep -qE "^--resume: passed over 1 checkpoint .* step $step; .*runs/step-[0-9]+\.json.*${newest##*/}.* has 100 bytes" "$work/stderr"
+    then pass "$name"; else fail "$name" "stderr: $(<"$work/stderr")"; fi
+fi
 bad_run "checkpoint of random bytes"
 find runs -type f -exec sh -c 'head -c 3000 /dev/urandom >"$1"' sh {} \;
 refuses 4 "runs" train "${mlp[@]}" --checkpoint runs --resume --steps 8 --out trained.onnx

@@ -87,6 +87,21 @@ same_as_local "one process, without mpirun" timeout 60 "$traffic" run "$seed"
 run "${mpirun[@]}" -n 3 "$traffic" --stall 3 late 1
 if ((status == 0)); then pass "a rank that ends late"; else fail "a rank that ends late" "exit code $status"; fi
 
+# How many processes compete for one host's processors; other hosts are made of names.
+run "${mpirun[@]}" -n 3 "$traffic" here
+if [[ $(<"$work/stdout") == "3 of 3 ranks on a host" ]]; then pass "processes of one host"; else fail "processes of one host" "$(<"$work/stdout")"; fi
+cat >"$work/on_a_host" <<END
+#!/usr/bin/env bash
+hostname "host\$((OMPI_COMM_WORLD_RANK / 2))" && exec "$traffic" here
+END
+chmod +x "$work/on_a_host"
+if unshare -r -u hostname somewhere 2>/dev/null; then
+    run "${mpirun[@]}" -n 3 unshare -r -u "$work/on_a_host"
+    if [[ $(<"$work/stdout") == "2 of 3 ranks on a host" ]]; then pass "processes of two hosts"; else fail "processes of two hosts" "$(<"$work/stdout")"; fi
+else
+    echo "not run processes of two hosts: no namespaces"
+fi
+
 # Waiting leaves the processor to those who compute.
 run "${mpirun[@]}" -n 2 "$traffic" idle 2
 used=$(sed -n 's/^waiting took \([0-9.]*\) .*/\1/p' "$work/stdout")

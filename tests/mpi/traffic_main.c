@@ -9,6 +9,7 @@
  *     leave RANK      that rank leaves while the others wait for it
  *     late RANK       that rank leaves a second and a half after the others
  *     speed BYTES     rank 0 prints the time of sending there and back
+ *     here            rank 0 prints how many ranks share the host that has most of them
  *     idle SECONDS    all but rank 0 wait for a message; rank 1 prints the processor time that this took
  *
  *     traffic local N SEED          the digest of the same traffic over threads of this process, without MPI
@@ -91,6 +92,12 @@ static ons_status *run_traffic(ons_transport *transport, const char *argument) {
     uint64_t digest = 0;
     ONS_TRY(ons_traffic_run(transport, strtoull(argument, NULL, 10), &digest));
     if (transport->rank == 0) printf("digest %016llx\n", (unsigned long long)digest);
+    return NULL;
+}
+
+static ons_status *count_here(ons_transport *transport, const char *argument) {
+    (void)argument;
+    if (transport->rank == 0) printf("%u of %u ranks on a host\n", transport->host_ranks, transport->ranks);
     return NULL;
 }
 
@@ -183,7 +190,8 @@ static const struct {
     const char *name;
     ons_status *(*run)(ons_transport *transport, const char *argument);
 } parts[] = {{"run", run_traffic}, {"hold", hold},    {"fail", fail_one},       {"mismatch", mismatch},
-             {"leave", leave},     {"late", be_late}, {"speed", measure_speed}, {"idle", measure_idleness}};
+             {"leave", leave},     {"late", be_late}, {"speed", measure_speed}, {"idle", measure_idleness},
+             {"here", count_here}};
 
 int main(int argc, char **argv) {
     double stall_seconds = 10;

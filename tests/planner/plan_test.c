@@ -315,7 +315,7 @@ static bool may_be_missing(const char *name) {
                                         "precision",        "device_profile",
                                         "trainable_digest", "planning_seconds",
                                         "gradient_bytes",   "gone_in_backward",
-                                        "gone_in_forward"};
+                                        "gone_in_forward",  "made_for"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (strcmp(names[i], name) == 0) return true;
     return false;

@@ -1,0 +1,19 @@
+/* Whether a plan's file still agrees with itself, for whoever runs or simulates it: a person may have changed it. */
+#ifndef ONSTAGE_PLANNER_PLAN_CHECK_H
+#define ONSTAGE_PLANNER_PLAN_CHECK_H
+
+#include "planner/plan.h"
+
+/* Notes what the costs of a stage are of: digests of its decisions. Texts in `arena`. */
+ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena);
+
+/* Whether the actions can be run: each once, in an order that can be, with no more micro-batches between their forward
+ * and backward parts than the schedule has places for. ONS_INVALID_DATA, naming the list, otherwise. */
+ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena);
+
+/* Whether stages, swaps and recomputations are those that costs and layout were made for (a file that does not say what
+ * those were is taken as it is), and the layout is no larger than the capacity. ONS_INVALID_DATA, naming the field,
+ * otherwise. */
+ons_status *ons_plan_check_costs(const ons_plan *plan, ons_arena *arena);
+
+#endif
