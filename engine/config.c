@@ -397,6 +397,22 @@ const char *ons_config_device_profile(const ons_config *config) {
     return ons_config_uses_cuda(config) ? "h200-141gb" : "cpu";
 }
 
+ons_status *ons_config_precision(const ons_config *config, ons_precision *precision) {
+    for (int i = 0; i < ONS_PRECISION_COUNT; ++i)
+        if (strcmp(config->precision, ons_precision_name((ons_precision)i)) == 0) {
+            *precision = (ons_precision)i;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--precision: '%s' is not one of fp32, tf32, bf16, fp16",
+                          config->precision);
+}
+
+ons_dtype ons_config_low_type(const ons_config *config) {
+    return strcmp(config->precision, "bf16") == 0   ? ONS_BFLOAT16
+           : strcmp(config->precision, "fp16") == 0 ? ONS_FLOAT16
+                                                    : ONS_FLOAT32;
+}
+
 enum { STAGES_MOST = 65536 };
 
 ons_status *ons_config_check_supported(const ons_config *config) {
@@ -405,10 +421,10 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
     ONS_TRY(ons_device_check(config->device));
-    ONS_CHECK(strcmp(config->precision, "fp32") == 0 || strcmp(config->precision, "bf16") == 0, ONS_INVALID_ARGUMENT,
-              "--precision: '%s' is neither fp32 nor bf16", config->precision);
-    ONS_CHECK(strcmp(config->precision, "fp32") == 0, ONS_UNSUPPORTED,
-              "--precision %s: this version computes in fp32 only", config->precision);
+    ons_precision precision;
+    ONS_TRY(ons_config_precision(config, &precision));
+    ONS_CHECK(precision != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
+              "--precision fp16: this version does not scale losses; take bf16");
     ONS_CHECK(!ons_config_uses_cuda(config) || config->trace == NULL, ONS_UNSUPPORTED,
               "--trace: on a GPU nodes are not timed one by one; leave it out, or use --device cpu");
     ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||

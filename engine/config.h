@@ -7,6 +7,7 @@
 #include "graph/passes/bind.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/update.h"
+#include "planner/device_profile.h"
 
 /* NAME=VALUE */
 typedef struct ons_pair {
@@ -106,6 +107,10 @@ bool ons_config_logs_norms(const ons_config *config);
 double ons_config_base_rate(const ons_config *config);
 /* --device-profile, or this machine's; with --device cuda an H200's. */
 const char *ons_config_device_profile(const ons_config *config);
+/* --precision; fails where there is none of that name. */
+ons_status *ons_config_precision(const ons_config *config, ons_precision *precision);
+/* What nodes that may compute in less than float32 compute in; ONS_FLOAT32: nothing does. */
+ons_dtype ons_config_low_type(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */

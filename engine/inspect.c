@@ -6,12 +6,14 @@
 #include "engine/exporter_habits.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
+#include "graph/passes/fuse.h"
+#include "graph/passes/precision.h"
 
 /* An inspection and what its texts live in. */
 typedef struct owned_inspection {
     ons_inspection inspection; /* first: what the caller holds */
     ons_arena *arena;
-    char *graph_text, *assumptions;
+    char *graph_text, *assumptions, *precision;
 } owned_inspection;
 
 enum { ASSUMED_DIMENSION = 64, ASSUMED_BATCH = 1 };
@@ -198,6 +200,49 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }
 
+static const char *precision_reason(const ons_operator *op, bool low) {
+    ons_precision_class class = ons_roles_precision(&op->roles);
+    if (class == ONS_PRECISION_LOW) return low ? "products, summed in float32" : "takes nothing else here";
+    if (class == ONS_PRECISION_FOLLOWS) return low ? "as its operands, float32 inside" : "as its operands";
+    return "always";
+}
+
+static void write_precision_rows(FILE *out, const ons_precision_table *table, ons_dtype low) {
+    for (uint32_t i = 0; i < table->count; ++i) {
+        const ons_precision_row *row = &table->rows[i];
+        if (row->low > 0)
+            fprintf(out, "%-32s %6u %-9s %s\n", row->op->name, row->low, ons_dtype_name(low),
+                    precision_reason(row->op, true));
+        if (row->full > 0)
+            fprintf(out, "%-32s %6u %-9s %s\n", row->op->name, row->full, ons_dtype_name(ONS_FLOAT32),
+                    precision_reason(row->op, false));
+    }
+    fprintf(out, "%-32s %6u %-9s once a step, shared by forward and backward\n", "(casts of weights)",
+            table->weight_casts, "");
+    fprintf(out, "%-32s %6u %-9s once for all readers\n", "(casts of other values)", table->casts - table->weight_casts,
+            "");
+    fprintf(out, "%-32s %6s %-9s always\n", "(loss, weights, update)", "", ons_dtype_name(ONS_FLOAT32));
+}
+
+/* What --precision makes of the forward part. `bound` is changed. */
+static ons_status *write_precision(owned_inspection *o, const ons_model *model, const ons_config *config,
+                                   ons_graph **bound) {
+    ons_precision unused;
+    ons_precision_table table;
+    size_t size;
+    ONS_TRY(ons_config_precision(config, &unused));
+    ons_dtype low = ons_config_low_type(config);
+    if (low == ONS_FLOAT32) return NULL;
+    ONS_TRY(ons_fuse(bound, model->registry));
+    ONS_TRY(ons_lower_precision(*bound, model->registry, low, NULL, 0, &table));
+    FILE *out = open_memstream(&o->precision, &size);
+    if (out == NULL) return ons_status_out_of_memory();
+    write_precision_rows(out, &table, low);
+    if (fclose(out) != 0) return ons_status_out_of_memory();
+    o->inspection.precision = o->precision;
+    return NULL;
+}
+
 static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_config *config, ons_graph **bound) {
     ons_model_info info;
     ons_model_file_info(model->file, &info);
@@ -221,7 +266,7 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
     ONS_TRY(ons_graph_print(*bound, &o->graph_text));
     o->inspection.graph_text = o->graph_text;
     o->inspection.assumptions = o->assumptions;
-    return NULL;
+    return write_precision(o, model, config, bound);
 }
 
 ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **result) {
@@ -244,6 +289,7 @@ void ons_inspection_free(ons_inspection *inspection) {
     if (o == NULL) return;
     free(o->graph_text);
     free(o->assumptions);
+    free(o->precision);
     ons_arena_free(o->arena);
     free(o);
 }

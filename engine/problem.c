@@ -79,6 +79,14 @@ static ons_status *choose_host_share(posing *p) {
     return NULL;
 }
 
+/* A profile that does not know the precision is taken as it is: on a CPU bfloat16 is no faster than float32. */
+static ons_status *choose_precision(posing *p) {
+    ons_precision precision;
+    ONS_TRY(ons_config_precision(p->config, &precision));
+    bool known = precision != ONS_PRECISION_FP32 && p->profile->matrix_flops_of[precision] > 0;
+    return known ? ons_device_profile_use(p->profile, precision) : NULL;
+}
+
 static ons_status *pose(posing *p) {
     ONS_TRY(choose_strategies(p));
     const char *device = p->config->profile != NULL ? p->config->profile : p->config->device_profile;
@@ -86,6 +94,7 @@ static ons_status *pose(posing *p) {
     if (p->config->cost_graph == NULL || device != NULL)
         ONS_TRY(ons_device_profile_load(device == NULL ? ons_config_device_profile(p->config) : device, p->arena,
                                         p->profile));
+    ONS_TRY(choose_precision(p));
     ONS_TRY(choose_capacity(p));
     p->problem->link_bandwidth = p->profile->link_bandwidth;
     p->problem->link_latency = p->profile->link_latency;

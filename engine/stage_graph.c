@@ -6,6 +6,7 @@
 #include "graph/passes/fuse.h"
 #include "graph/passes/hasten.h"
 #include "graph/passes/layout.h"
+#include "graph/passes/precision.h"
 
 typedef struct assembly {
     const ons_stage_graph_options *o;
@@ -112,6 +113,23 @@ static ons_status *attach_loss(assembly *a) {
     return o->repeats ? accumulate_loss(a) : NULL;
 }
 
+/* Casts for --precision, in the forward part alone: the backward part follows. */
+static ons_status *lower(assembly *a) {
+    ons_stage_graph *r = a->r;
+    ons_dtype low = ons_config_low_type(a->o->config);
+    if (low == ONS_FLOAT32) return NULL;
+    ons_value_id **follow;
+    size_t count = 0;
+    ONS_NEW(follow, r->graph->arena, 4 + r->input_count + r->output_count);
+    follow[count++] = &r->target;
+    follow[count++] = &r->loss;
+    follow[count++] = &r->prediction;
+    follow[count++] = &a->loss_part;
+    for (uint32_t i = 0; i < r->input_count; ++i) follow[count++] = &r->inputs[i];
+    for (uint32_t i = 0; i < r->output_count; ++i) follow[count++] = &r->outputs[i];
+    return ons_lower_precision(r->graph, a->o->model->registry, low, follow, count, NULL);
+}
+
 ons_status *ons_trainable_weights(const ons_model *model, const ons_config *config, const ons_graph *bound,
                                   const bool *reaches, ons_arena *arena, ons_value_id **weights, uint32_t *count) {
     *count = 0;
@@ -198,6 +216,8 @@ static ons_status *settle(assembly *a) {
         follow[count++] = &t->states[1];
         if (r->squares != NULL) follow[count++] = &r->squares[i];
     }
+    if (ons_config_low_type(a->o->config) != ONS_FLOAT32)
+        ONS_TRY(ons_share_weight_casts(r->graph, a->o->model->registry));
     ONS_TRY(ons_hasten_sums(r->graph, a->o->model->registry, follow, count));
     return a->o->laid_out_as_in_file ? NULL : ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
 }
@@ -210,6 +230,7 @@ static ons_status *assemble(assembly *a) {
     if (!o->unfused) ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
     ONS_TRY(note_ends(a));
     if (o->training || o->config->loss != NULL) ONS_TRY(attach_loss(a));
+    ONS_TRY(lower(a));
     if (o->training) ONS_TRY(differentiate(a));
     ONS_TRY(choose_outputs(a));
     ONS_TRY(settle(a));
@@ -222,7 +243,7 @@ static ons_status *assemble(assembly *a) {
 ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result) {
     *result =
         (ons_stage_graph){.target = ONS_NONE, .loss = ONS_NONE, .prediction = ONS_NONE, .update = {.norm = ONS_NONE}};
-    assembly a = {.o = options, .r = result};
+    assembly a = {.o = options, .r = result, .loss_part = ONS_NONE};
     ons_status *status = assemble(&a);
     if (status != NULL) ons_stage_graph_free(result);
     return status;

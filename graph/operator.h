@@ -160,6 +160,8 @@ typedef enum ons_role {
     ONS_ROLE_CONCAT, /* attribute 0: axis */
     ONS_ROLE_SELECT, /* inputs: condition, taken where it is true, taken elsewhere */
     ONS_ROLE_SQUARE_ROOT,
+    ONS_ROLE_CAST,       /* attribute 0: the new element type */
+    ONS_ROLE_LOSS_SCALE, /* inputs: state, all square sums; outputs: state, norm, factor: graph/passes/update.h */
     ONS_ROLE_COUNT,
 } ons_role;
 
@@ -182,6 +184,8 @@ typedef enum ons_trait {
     ONS_TRAIT_LISTS = 1 << 13,          /* makes or takes a list of tensors (ons_forms.mode replaces it) */
     ONS_TRAIT_DENSE = 1 << 14,          /* products of matrices, convolutions: what matrix units compute */
     ONS_TRAIT_MOVES = 1 << 15,          /* output 0 holds elements of input 0, unchanged, in other places */
+    ONS_TRAIT_ANY_PRECISION = 1 << 16,  /* follows its operands' precision, and computes in float32 inside */
+    ONS_TRAIT_FULL_PRECISION = 1 << 17, /* float32 alone, in spite of traits that say otherwise */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */
@@ -191,16 +195,37 @@ typedef struct ons_operator_roles {
     uint32_t statistics;  /* bit i: input i is a running statistic: a buffer, never a weight */
     uint32_t states;      /* bit i: input i is what a recurrence starts from */
     uint32_t coordinates; /* bit i: input i says where another one is read */
+    uint32_t full;        /* bit i: input i may stay float32 where the others are of lower precision */
 } ons_operator_roles;
 #define ONS_ROLES(ROLE, TRAITS, STATISTICS)                                                                            \
-    { (ROLE), (TRAITS), (STATISTICS), 0, 0 }
-#define ONS_PLAIN_OPERATOR  ONS_ROLES(ONS_NO_ROLE, 0, 0)
-#define ONS_DENSE_OPERATOR  ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0)
-#define ONS_MOVING_OPERATOR ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_MOVES, 0)
+    { (ROLE), (TRAITS), (STATISTICS), 0, 0, 0 }
+#define ONS_ROLES_WITH_FULL(ROLE, TRAITS, STATISTICS, FULL)                                                            \
+    { (ROLE), (TRAITS), (STATISTICS), 0, 0, (FULL) }
+#define ONS_PLAIN_OPERATOR         ONS_ROLES(ONS_NO_ROLE, 0, 0)
+#define ONS_DENSE_OPERATOR         ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0)
+#define ONS_MOVING_OPERATOR        ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_MOVES, 0)
+#define ONS_ANY_PRECISION_OPERATOR ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0)
 #define ONS_RECURRENT_OPERATOR(STATES)                                                                                 \
-    { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, (STATES), 0 }
+    { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, (STATES), 0, 0 }
 #define ONS_SAMPLING_OPERATOR(COORDINATES)                                                                             \
-    { ONS_NO_ROLE, 0, 0, 0, (COORDINATES) }
+    { ONS_NO_ROLE, 0, 0, 0, (COORDINATES), 0 }
+
+/* How an operator takes part where training computes in a lower precision: graph/passes/precision.h. */
+typedef enum ons_precision_class {
+    ONS_PRECISION_FULL,    /* its float operands are float32: losses, exponentials, sums; and what says nothing */
+    ONS_PRECISION_LOW,     /* matrix units: operands of the low type, sums in float32 */
+    ONS_PRECISION_FOLLOWS, /* of the low type where an operand is */
+} ons_precision_class;
+
+static inline ons_precision_class ons_roles_precision(const ons_operator_roles *roles) {
+    enum {
+        FULL = ONS_TRAIT_FULL_PRECISION | ONS_TRAIT_QUANTIZED,
+        FOLLOWS = ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_MOVES | ONS_TRAIT_IDENTITY | ONS_TRAIT_ELEMENTWISE,
+    };
+    if ((roles->traits & FULL) != 0) return ONS_PRECISION_FULL;
+    if ((roles->traits & ONS_TRAIT_DENSE) != 0) return ONS_PRECISION_LOW;
+    return (roles->traits & FOLLOWS) != 0 ? ONS_PRECISION_FOLLOWS : ONS_PRECISION_FULL;
+}
 
 /* --------------------------------------------------------------------------------------------------------- aliasing */
 
@@ -328,6 +353,7 @@ typedef struct ons_prepare {
     int64_t scratch_limit; /* bytes; INT64_MAX: no limit */
     ons_arena *arena;      /* for `state` */
     uint64_t node_key;     /* keys the random numbers of this node */
+    bool tf32;             /* CUDA: products of float32 may round their operands to ten bits after the first */
     /* results */
     void *state;                  /* given to every run */
     void (*destroy)(void *state); /* NULL: nothing but arena memory */

@@ -157,6 +157,7 @@ typedef struct ons_inspection {
     double forward_flops;    /* of one micro-batch */
     const char *assumptions; /* one line each: dimensions that were assumed, weights taken as tied; "" where none */
     const char *graph_text;  /* the bound graph, printed */
+    const char *precision;   /* one line an operator: what runs in which precision; NULL where all is in float32 */
 } ons_inspection;
 
 ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **inspection);
@@ -187,6 +188,8 @@ typedef struct ons_step_report {
     double validation_loss;
     double validation_accuracy; /* NaN where the targets are no classes */
     bool checkpointed;
+    double loss_scale; /* fp16: what this step's gradients were multiplied by; 0 elsewhere */
+    bool skipped;      /* fp16: they were not finite, and nothing was updated */
 } ons_step_report;
 
 /* One optimiser step, with what the configuration asks for at this step: validation, checkpoint, logs. Fails with

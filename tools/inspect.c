@@ -5,20 +5,31 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Model", NULL};
-static const char *const hides[] = {NULL};
+static const char *const groups[] = {"Model", "Run", NULL};
+static const char *const hides[] = {"steps",           "epochs",    "seed",   "threads",  "pin",
+                                    "memory",          "device",    "stages", "pipeline", "partition",
+                                    "memory-strategy", "transport", "plan",   NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage inspect",
     .summary = "Shows what is in a model: inputs, outputs, initialisers (trained or not, and why), operators, sizes.",
     .groups = groups,
     .hides = hides,
-    .epilogue = NULL,
+    .epilogue = "With --precision bf16 or fp16 it also shows which operators would compute in which type.",
     .model_optional = false,
 };
 
 static void print_list(const char *title, const ons_tensor_info *list, size_t count) {
     printf("%s\n", title);
     for (size_t i = 0; i < count; ++i) printf("  %-32s %s\n", list[i].name, list[i].type);
+}
+
+static void print_lines(const char *title, const char *text) {
+    printf("%s\n", title);
+    for (const char *line = text; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        printf("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
 }
 
 static void print_inspection(const char *model, const ons_inspection *in) {
@@ -34,12 +45,8 @@ static void print_inspection(const char *model, const ons_inspection *in) {
         printf("  %-32s %6" PRId64 " %12.4g\n", in->operators[i].name, in->operators[i].count,
                in->operators[i].forward_flops);
     printf("  %-32s %6s %12.4g\n", "all", "", in->forward_flops);
-    if (in->assumptions[0] != '\0') printf("assumed\n");
-    for (const char *line = in->assumptions; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        printf("  %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
+    if (in->precision != NULL) print_lines("precision of the forward part", in->precision);
+    if (in->assumptions[0] != '\0') print_lines("assumed", in->assumptions);
 }
 
 int ons_command_inspect(int argc, char **argv) {

@@ -37,6 +37,7 @@ static const ons_case align_axis_cases[] = {
 
 ONS_DEFINE_OPERATOR(align_axis, "AlignAxis", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(align_axis_infer), ONS_COST(ons_cost_free),
-                    ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(ons_view_reference),
-                    ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"), align_axis_cases);
+                    ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(ons_view_reference), ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"),
+                    align_axis_cases);

@@ -161,7 +161,7 @@ static const ons_case average_pool_cases[] = {
 
 ONS_DEFINE_OPERATOR(average_pool, "AveragePool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_POOLING_ATTRIBUTES), ONS_INFER(average_pool_infer), ONS_COST(average_pool_cost),
-                    ONS_GRADIENT_RULE(average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
+                    ONS_GRADIENT_RULE(average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(average_pool_reference), ONS_CPU_KERNEL(average_pool_prepare, average_pool_run),
                     ONS_CUDA_KERNEL(average_pool_prepare_cuda, ons_cuda_average_pool), average_pool_cases);

@@ -117,7 +117,7 @@ static const ons_case col2im_cases[] = {
 
 ONS_DEFINE_OPERATOR(col2im, "Col2Im", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_infer), ONS_COST(col2im_cost),
-                    ONS_GRADIENT_RULE(col2im_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_GRADIENT_RULE(col2im_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(col2im_reference),
                     ONS_CPU_KERNEL(col2im_prepare, col2im_run), ONS_CUDA_KERNEL(col2im_prepare_cuda, ons_cuda_col2im),
                     col2im_cases);

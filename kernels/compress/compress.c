@@ -125,7 +125,7 @@ static const ons_case compress_cases[] = {
 ONS_DEFINE_OPERATOR(compress, "Compress", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(compress_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(compress_gradient, ONS_INPUT_BIT(DATA)),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_mode), ONS_REFERENCE(compress_reference),
                     ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("it becomes a Gather when shapes are bound"),
                     compress_cases);

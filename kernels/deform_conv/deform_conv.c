@@ -183,6 +183,7 @@ ONS_DEFINE_OPERATOR(deform_conv, "DeformConv", ONS_ONNX(19, ONS_NEWEST), ONS_ARI
                     ONS_ATTRIBUTES(ONS_DEFORMABLE_ATTRIBUTES), ONS_INFER(deform_conv_infer), ONS_COST(deform_conv_cost),
                     ONS_GRADIENT_RULE(deform_conv_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(W) | ONS_INPUT_BIT(OFFSET) | ONS_INPUT_BIT(MASK), 0),
-                    ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(deform_conv_reference), ONS_CPU_KERNEL(deform_conv_prepare, deform_conv_run),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(deform_conv_reference),
+                    ONS_CPU_KERNEL(deform_conv_prepare, deform_conv_run),
                     ONS_CUDA_KERNEL(deform_conv_prepare_cuda, ons_cuda_deform_conv), deform_conv_cases);

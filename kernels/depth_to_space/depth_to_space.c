@@ -60,7 +60,7 @@ ONS_DEFINE_OPERATOR(depth_to_space, "DepthToSpace", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("blocksize", ONS_ATTRIBUTE_INT),
                                    ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(depth_to_space_infer), ONS_COST(ons_cost_copy),
-                    ONS_GRADIENT_RULE(depth_to_space_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(depth_to_space_reference),
-                    ONS_CPU_KERNEL(depth_to_space_prepare, ons_strided_run),
+                    ONS_GRADIENT_RULE(depth_to_space_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(depth_to_space_reference), ONS_CPU_KERNEL(depth_to_space_prepare, ons_strided_run),
                     ONS_CUDA_KERNEL(depth_to_space_prepare, ons_cuda_depth_to_space), depth_to_space_cases);

@@ -17,7 +17,7 @@ static const ons_case equal_cases[] = {
 ONS_DEFINE_OPERATOR(equal, "Equal", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_compare), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0), ONS_NO_ALIASES,
-                    ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(equal_reference),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE | ONS_TRAIT_FULL_PRECISION, 0),
+                    ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(equal_reference),
                     ONS_CPU_KERNEL(equal_prepare, ons_broadcast_run),
                     ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_equal), equal_cases);

@@ -28,6 +28,7 @@ static const ons_case flatten_cases[] = {
 
 ONS_DEFINE_OPERATOR(flatten, "Flatten", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1)), ONS_INFER(flatten_infer), ONS_COST(ons_cost_free),
-                    ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(ons_view_reference),
-                    ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"), flatten_cases);
+                    ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(ons_view_reference), ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"),
+                    flatten_cases);

@@ -127,8 +127,8 @@ static const ons_case global_average_pool_cases[] = {
 ONS_DEFINE_OPERATOR(global_average_pool, "GlobalAveragePool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_NO_ATTRIBUTES, ONS_INFER(global_average_pool_infer), ONS_COST(global_average_pool_cost),
                     ONS_GRADIENT_RULE(global_average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_choose), ONS_ONE_FORM,
-                    ONS_REFERENCE(global_average_pool_reference),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_choose),
+                    ONS_ONE_FORM, ONS_REFERENCE(global_average_pool_reference),
                     ONS_CPU_KERNEL(global_average_pool_prepare, global_average_pool_run),
                     ONS_CUDA_KERNEL(global_average_pool_prepare_cuda, ons_cuda_global_average_pool),
                     global_average_pool_cases);

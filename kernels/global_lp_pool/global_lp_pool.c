@@ -93,7 +93,7 @@ static const ons_case global_lp_pool_cases[] = {
 ONS_DEFINE_OPERATOR(global_lp_pool, "GlobalLpPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("p", 2)), ONS_INFER(global_lp_pool_infer),
                     ONS_COST(global_lp_pool_cost), ONS_GRADIENT_RULE(global_lp_pool_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(ons_lp_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(global_lp_pool_reference),
-                    ONS_CPU_KERNEL(global_lp_pool_prepare, global_lp_pool_run),
+                    ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(ons_lp_upgrade, ONS_NO_PATTERNS, NULL),
+                    ONS_REFERENCE(global_lp_pool_reference), ONS_CPU_KERNEL(global_lp_pool_prepare, global_lp_pool_run),
                     ONS_CUDA_KERNEL(global_lp_pool_prepare_cuda, ons_cuda_global_lp_pool), global_lp_pool_cases);

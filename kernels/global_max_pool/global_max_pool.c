@@ -86,7 +86,7 @@ static const ons_case global_max_pool_cases[] = {
 ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(global_max_pool_infer), ONS_COST(global_max_pool_cost),
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference),
+                    ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference),
                     ONS_CPU_KERNEL(global_max_pool_prepare, global_max_pool_run),
                     ONS_CUDA_KERNEL(global_max_pool_prepare_cuda, ons_cuda_global_max_pool), global_max_pool_cases);

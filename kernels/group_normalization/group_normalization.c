@@ -140,7 +140,7 @@ ONS_DEFINE_OPERATOR(group_normalization, "GroupNormalization", ONS_ONNX(18, ONS_
                     ONS_INFER(group_normalization_infer), ONS_COST(group_normalization_cost),
                     ONS_GRADIENT_RULE(group_normalization_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_choose),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_choose),
                     ONS_FORMS(group_normalization_upgrade, ons_group_norm_patterns, NULL),
                     ONS_REFERENCE(group_normalization_reference),
                     ONS_CPU_KERNEL(group_normalization_prepare, ons_group_norm_run),

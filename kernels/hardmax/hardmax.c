@@ -79,7 +79,7 @@ static const ons_case hardmax_cases[] = {
 ONS_DEFINE_OPERATOR(hardmax, "Hardmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
                     ONS_INFER(ons_softmax_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result jumps between 0 and 1 and is constant in between"),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
+                    ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_softmax_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(hardmax_reference),
                     ONS_CPU_KERNEL(ons_softmax_prepare, hardmax_run),
                     ONS_CUDA_KERNEL(ons_cuda_softmax_prepare, ons_cuda_hardmax), hardmax_cases);

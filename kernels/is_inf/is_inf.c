@@ -51,6 +51,7 @@ ONS_DEFINE_OPERATOR(is_inf, "IsInf", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 1, 1
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("detect_negative", 1), ONS_INT_ATTRIBUTE("detect_positive", 1)),
                     ONS_INFER(ons_infer_float_test), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(is_inf_reference), ONS_CPU_KERNEL(is_inf_prepare, is_inf_run),
-                    ONS_CUDA_KERNEL(is_inf_prepare_cuda, ons_cuda_is_inf), is_inf_cases);
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(is_inf_reference),
+                    ONS_CPU_KERNEL(is_inf_prepare, is_inf_run), ONS_CUDA_KERNEL(is_inf_prepare_cuda, ons_cuda_is_inf),
+                    is_inf_cases);

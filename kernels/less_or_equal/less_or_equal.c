@@ -13,6 +13,7 @@ static const ons_case less_or_equal_cases[] = {
 ONS_DEFINE_OPERATOR(less_or_equal, "LessOrEqual", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_compare_numbers), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(less_or_equal_reference), ONS_CPU_KERNEL(less_or_equal_prepare, ons_broadcast_run),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(less_or_equal_reference),
+                    ONS_CPU_KERNEL(less_or_equal_prepare, ons_broadcast_run),
                     ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_less_or_equal), less_or_equal_cases);

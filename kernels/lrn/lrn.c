@@ -114,6 +114,6 @@ static const ons_case lrn_cases[] = {
 
 ONS_DEFINE_OPERATOR(lrn, "LRN", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_ATTRIBUTES(ONS_LRN_ATTRIBUTES),
                     ONS_INFER(lrn_infer), ONS_COST(lrn_cost), ONS_GRADIENT_RULE(lrn_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(lrn_reference), ONS_CPU_KERNEL(lrn_prepare, lrn_run),
+                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(lrn_reference), ONS_CPU_KERNEL(lrn_prepare, lrn_run),
                     ONS_CUDA_KERNEL(lrn_prepare_cuda, ons_cuda_lrn), lrn_cases);

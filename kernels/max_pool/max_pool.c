@@ -285,6 +285,6 @@ static const ons_case max_pool_cases[] = {
 ONS_DEFINE_OPERATOR(max_pool, "MaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 3),
                     ONS_ATTRIBUTES(ONS_POOLING_ATTRIBUTES), ONS_INFER(max_pool_infer), ONS_COST(max_pool_cost),
                     ONS_GRADIENT_RULE(max_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, 1u << POSITIONS),
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(max_pool_choose), ONS_ONE_FORM,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(max_pool_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(max_pool_reference), ONS_CPU_KERNEL(max_pool_prepare, max_pool_run),
                     ONS_CUDA_KERNEL(max_pool_prepare_cuda, ons_cuda_max_pool), max_pool_cases);

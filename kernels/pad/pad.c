@@ -292,7 +292,7 @@ ONS_DEFINE_OPERATOR(pad, "Pad", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant"), ONS_FLOAT_ATTRIBUTE("onstage_value", 0)),
                     ONS_INFER(pad_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(pad_gradient, ONS_INPUT_BIT(ONS_PADDING_DATA) | ONS_INPUT_BIT(ONS_PADDING_VALUE)),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_FORMS(pad_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(pad_reference), ONS_CPU_KERNEL(pad_prepare, pad_run),
                     ONS_CUDA_KERNEL(pad_prepare_cuda, ons_cuda_pad), pad_cases);

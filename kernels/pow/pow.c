@@ -213,7 +213,7 @@ static const ons_case pow_cases[] = {
 ONS_DEFINE_OPERATOR(pow, "Pow", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES, ONS_INFER(pow_infer),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(pow_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(pow_reference),
-                    ONS_CPU_KERNEL(pow_prepare, ons_broadcast_run), ONS_CUDA_KERNEL(pow_cuda_prepare, ons_cuda_pow),
-                    pow_cases);
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
+                    ONS_REFERENCE(pow_reference), ONS_CPU_KERNEL(pow_prepare, ons_broadcast_run),
+                    ONS_CUDA_KERNEL(pow_cuda_prepare, ons_cuda_pow), pow_cases);

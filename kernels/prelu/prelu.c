@@ -45,7 +45,7 @@ static const ons_case prelu_cases[] = {
 ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(prelu_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(prelu_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_NO_ROLE, 0, 0),
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ANY_PRECISION_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
                     ONS_FORMS(prelu_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(prelu_reference),
                     ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run),

@@ -65,6 +65,6 @@ static const ons_case reshape_cases[] = {
 ONS_DEFINE_OPERATOR(reshape, "Reshape", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("allowzero", 0)), ONS_INFER(reshape_infer),
                     ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_RESHAPE, 0, 0), ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_ROLES(ONS_ROLE_RESHAPE, ONS_TRAIT_ANY_PRECISION, 0), ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(reshape_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_view_reference),
                     ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"), reshape_cases);

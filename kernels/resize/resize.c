@@ -180,7 +180,7 @@ static const ons_case resize_cases[] = {
 ONS_DEFINE_OPERATOR(resize, "Resize", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_RESAMPLE_ATTRIBUTES), ONS_INFER(ons_resize_infer), ONS_COST(ons_resize_cost),
                     ONS_GRADIENT_RULE(ons_resize_gradient, ONS_INPUT_BIT(ONS_RESAMPLE_X)), ONS_SAVES_NOTHING,
-                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_choose_first),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_choose_first),
                     ONS_FORMS(resize_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_resize_reference),
                     ONS_CPU_KERNEL(ons_resize_prepare, ons_resampling_run),
                     ONS_CUDA_KERNEL(ons_cuda_resize_prepare, ons_cuda_resize), resize_cases);

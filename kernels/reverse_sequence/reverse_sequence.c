@@ -106,7 +106,7 @@ ONS_DEFINE_OPERATOR(reverse_sequence, "ReverseSequence", ONS_ONNX(10, ONS_NEWEST
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_axis", 1), ONS_INT_ATTRIBUTE("time_axis", 0)),
                     ONS_INFER(reverse_sequence_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(reverse_sequence_gradient, ONS_INPUT_BIT(DATA)),
-                    ONS_SAVES(ONS_INPUT_BIT(LENGTHS), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_SAVES(ONS_INPUT_BIT(LENGTHS), 0), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(reverse_sequence_reference),
                     ONS_CPU_KERNEL(reverse_sequence_prepare, reverse_sequence_run),
                     ONS_CUDA_KERNEL(reverse_sequence_prepare, ons_cuda_reverse_sequence), reverse_sequence_cases);

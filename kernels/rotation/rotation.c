@@ -250,12 +250,11 @@ static const ons_case rotation_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(rotation, "Rotation", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("size", 0), ONS_INT_ATTRIBUTE("interleaved", 0),
-                                   ONS_INT_ATTRIBUTE("inverse", 0)),
-                    ONS_INFER(rotation_infer), ONS_COST(rotation_cost),
-                    ONS_GRADIENT_RULE(rotation_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), 0), ONS_PLAIN_OPERATOR,
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rotation_patterns, NULL),
-                    ONS_REFERENCE(rotation_reference), ONS_CPU_KERNEL(rotation_prepare, rotation_run),
-                    ONS_CUDA_KERNEL(rotation_prepare_cuda, ons_cuda_rotation), rotation_cases);
+ONS_DEFINE_OPERATOR(
+    rotation, "Rotation", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
+    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("size", 0), ONS_INT_ATTRIBUTE("interleaved", 0), ONS_INT_ATTRIBUTE("inverse", 0)),
+    ONS_INFER(rotation_infer), ONS_COST(rotation_cost), ONS_GRADIENT_RULE(rotation_gradient, ONS_ALL_INPUTS),
+    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), 0), ONS_ANY_PRECISION_OPERATOR,
+    ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rotation_patterns, NULL),
+    ONS_REFERENCE(rotation_reference), ONS_CPU_KERNEL(rotation_prepare, rotation_run),
+    ONS_CUDA_KERNEL(rotation_prepare_cuda, ons_cuda_rotation), rotation_cases);

@@ -50,7 +50,7 @@ ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, ONS_NEWEST), ONS
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("blocksize", ONS_ATTRIBUTE_INT),
                                    ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(space_to_depth_infer), ONS_COST(ons_cost_copy),
-                    ONS_GRADIENT_RULE(space_to_depth_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(space_to_depth_reference),
-                    ONS_CPU_KERNEL(space_to_depth_prepare, ons_strided_run),
+                    ONS_GRADIENT_RULE(space_to_depth_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(space_to_depth_reference), ONS_CPU_KERNEL(space_to_depth_prepare, ons_strided_run),
                     ONS_CUDA_KERNEL(space_to_depth_prepare, ons_cuda_space_to_depth), space_to_depth_cases);

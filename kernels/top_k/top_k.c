@@ -205,6 +205,6 @@ ONS_DEFINE_OPERATOR(
     top_k, "TopK", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 2),
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_INT_ATTRIBUTE("largest", 1), ONS_INT_ATTRIBUTE("sorted", 1)),
     ONS_INFER(top_k_infer), ONS_COST(top_k_cost), ONS_GRADIENT_RULE(top_k_gradient, ONS_INPUT_BIT(DATA)),
-    ONS_SAVES(0, ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_SAVES(0, ONS_INPUT_BIT(1)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
     ONS_FORMS(top_k_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(top_k_reference),
     ONS_CPU_KERNEL(top_k_prepare, top_k_run), ONS_CUDA_KERNEL(top_k_prepare_cuda, ons_cuda_top_k), top_k_cases);

@@ -81,6 +81,6 @@ static const ons_case trilu_cases[] = {
 ONS_DEFINE_OPERATOR(trilu, "Trilu", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("upper", 1)), ONS_INFER(trilu_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(trilu_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), 0),
-                    ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(trilu_reference), ONS_CPU_KERNEL(trilu_prepare, trilu_run),
                     ONS_CUDA_KERNEL(trilu_prepare, ons_cuda_trilu), trilu_cases);
