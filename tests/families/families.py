@@ -98,6 +98,10 @@ def branches(rng):
     return arrays, rng.integers(0, 5, SAMPLES)
 
 
+def points(rng):
+    return {"x": rng.standard_normal((SAMPLES, 24)).astype(numpy.float32)}, rng.integers(0, 5, SAMPLES)
+
+
 def waves(rng):
     return {"wave": rng.standard_normal((SAMPLES, 1, 400)).astype(numpy.float32)}, rng.integers(0, 6, SAMPLES)
 
@@ -154,6 +158,7 @@ FAMILIES = [
     F("rnn_dynamo", "plain recurrence, step by step", lambda: language.Recurrent("RNN"), sequence, exporter="dynamo", opset=18),
     F("dlrm", "tables and dot products", language.Dlrm, clicks, opset=16, loss="bce_with_logits"),
     F("multi_branch", "three inputs, gates", language.MultiBranch, branches, opset=17),
+    F("two_towers", "two long branches", language.TwoTowers, points, opset=17),
     F("experts", "mixture of experts, static routing", language.Experts, tokens(8, 30, "tokens"), opset=17, dynamic=False),
     F("experts_dynamo", "the same", language.Experts, tokens(8, 30, "tokens"), exporter="dynamo", opset=20, dynamic=False),
 ]

@@ -120,6 +120,22 @@ class MultiBranch(nn.Module):
         return self.head(torch.cat([gate * a + (1 - gate) * b, torch.maximum(b, c)], 1))
 
 
+class TwoTowers(nn.Module):
+    """Two long branches of one stem, joined at their ends: they can be stages that compute at the same time."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Linear(24, 32), nn.Tanh())
+        self.left = nn.Sequential(*(layer for _ in range(5) for layer in (nn.Linear(32, 32), nn.SELU())))
+        self.right = nn.Sequential(*(layer for _ in range(5) for layer in (nn.Linear(32, 32), nn.Softplus())))
+        self.head = nn.Linear(64, 5)
+
+    def forward(self, x):
+        x = self.stem(x)
+        left = self.left(x)
+        return self.head(torch.cat([left, self.right(x)], 1))
+
+
 class Experts(nn.Module):
     """A mixture of experts whose routing keeps its shapes: the best two of four by a mask over all of them."""
 
