@@ -13,21 +13,16 @@ static const double tell_seconds = 0.5, longest_beat_seconds = 0.5;
 /* ------------------------------------------------------------------------------------------------------------- failure
  */
 
-/* True: this is the reason. */
-static bool set_failure(ons_mpi_world *w, int code, const char *reason) {
+void ons_mpi_world_fail(ons_mpi_world *w, ons_status_code code, const char *reason) {
     pthread_mutex_lock(&w->lock);
-    bool first = !w->failed;
-    if (first) {
+    if (!w->failed) {
         w->failed = true;
-        w->code = (ons_status_code)code;
+        w->code = code;
         snprintf(w->reason, sizeof w->reason, "%s", reason);
         pthread_cond_signal(&w->wake);
     }
     pthread_mutex_unlock(&w->lock);
-    return first;
 }
-
-void ons_mpi_world_fail(ons_mpi_world *w, ons_status_code code, const char *reason) { set_failure(w, code, reason); }
 
 static void fail_silent(ons_mpi_world *w, uint32_t rank) {
     char reason[sizeof w->reason];
@@ -35,7 +30,7 @@ static void fail_silent(ons_mpi_world *w, uint32_t rank) {
              "rank %u on host %s has not answered for %g seconds: it was killed or stopped, or its host is gone", rank,
              w->watch.hosts[rank], w->watch.stall_seconds);
     w->watch.silent = rank;
-    set_failure(w, ONS_IO_ERROR, reason);
+    ons_mpi_world_fail(w, ONS_IO_ERROR, reason);
 }
 
 /* --------------------------------------------------------------------------------------------------------------
@@ -47,11 +42,11 @@ static size_t length_of(const ons_mpi_news *news) {
 }
 
 /* To each rank whose last one of this kind has gone out: one that does not listen gets no more. Errors are not looked
- * at here: a rank that cannot be reached is silent as well. */
+ * at here: a rank that cannot be reached is silent as well. One that was stopped and goes on hears that it is over. */
 static void send_news(ons_mpi_world *w, const ons_mpi_news *news, MPI_Request *requests) {
     for (uint32_t rank = 0; rank < w->transport.ranks; ++rank) {
         int gone = 1;
-        if (rank == w->transport.rank || rank == w->watch.silent) continue;
+        if (rank == w->transport.rank) continue;
         if (requests[rank] != MPI_REQUEST_NULL) MPI_Test(&requests[rank], &gone, MPI_STATUS_IGNORE);
         if (gone) MPI_Isend(news, (int)length_of(news), MPI_BYTE, (int)rank, TAG, w->watch.comm, &requests[rank]);
     }
@@ -62,12 +57,47 @@ static bool have_gone(ons_mpi_world *w, MPI_Request *requests) {
     for (uint32_t rank = 0; rank < w->transport.ranks; ++rank) {
         int gone = 1;
         if (requests[rank] != MPI_REQUEST_NULL) MPI_Test(&requests[rank], &gone, MPI_STATUS_IGNORE);
-        all &= gone;
+        all &= gone || rank == w->watch.silent;
     }
     return all;
 }
 
+/* ------------------------------------------------------------------------------------------------------------- hearing
+ */
+
+static int listen(ons_mpi_watch *watch) {
+    return MPI_Irecv(&watch->incoming, sizeof watch->incoming, MPI_BYTE, MPI_ANY_SOURCE, TAG, watch->comm,
+                     &watch->receive);
+}
+
+/* The first one that was told to others counts, also where this rank has just failed by itself: it may have been
+ * stopped while the others gave it up, and what it does then fails for that reason alone. */
+static void take_failure(ons_mpi_world *w, const ons_mpi_news *news) {
+    if (w->watch.told) return;
+    w->watch.told = true;
+    pthread_mutex_lock(&w->lock);
+    w->failed = true;
+    w->teller = news->teller;
+    w->code = (ons_status_code)news->code;
+    snprintf(w->reason, sizeof w->reason, "%s", news->message);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void hear(ons_mpi_world *w, double now) {
+    ons_mpi_watch *watch = &w->watch;
+    MPI_Status status;
+    int arrived = 0;
+    while (MPI_Test(&watch->receive, &arrived, &status) == MPI_SUCCESS && arrived) {
+        ons_mpi_news *news = &watch->incoming;
+        watch->heard[status.MPI_SOURCE] = now;
+        if (news->kind == ONS_MPI_LEFT) watch->left[status.MPI_SOURCE] = now;
+        if (news->kind == ONS_MPI_FAILED) take_failure(w, news);
+        if (listen(watch) != MPI_SUCCESS) return;
+    }
+}
+
 void ons_mpi_watch_tell(ons_mpi_world *w) {
+    hear(w, ons_mpi_now());
     if (w->watch.told) return;
     uint32_t teller = 0;
     while (teller + 1 < w->transport.ranks && (teller == w->watch.silent || w->watch.left[teller] > 0)) ++teller;
@@ -80,30 +110,6 @@ void ons_mpi_watch_tell(ons_mpi_world *w) {
     const struct timespec millisecond = {.tv_nsec = 1000000};
     for (double start = ons_mpi_now(); !have_gone(w, w->watch.fails) && ons_mpi_now() - start < tell_seconds;)
         nanosleep(&millisecond, NULL);
-}
-
-/* ------------------------------------------------------------------------------------------------------------- hearing
- */
-
-static int listen(ons_mpi_watch *watch) {
-    return MPI_Irecv(&watch->incoming, sizeof watch->incoming, MPI_BYTE, MPI_ANY_SOURCE, TAG, watch->comm,
-                     &watch->receive);
-}
-
-static void hear(ons_mpi_world *w, double now) {
-    ons_mpi_watch *watch = &w->watch;
-    MPI_Status status;
-    int arrived = 0;
-    while (MPI_Test(&watch->receive, &arrived, &status) == MPI_SUCCESS && arrived) {
-        ons_mpi_news *news = &watch->incoming;
-        watch->heard[status.MPI_SOURCE] = now;
-        if (news->kind == ONS_MPI_LEFT) watch->left[status.MPI_SOURCE] = now;
-        if (news->kind == ONS_MPI_FAILED && set_failure(w, news->code, news->message)) {
-            watch->told = true;
-            w->teller = news->teller;
-        }
-        if (listen(watch) != MPI_SUCCESS) return;
-    }
 }
 
 static void look_for_silence(ons_mpi_world *w, double now) {

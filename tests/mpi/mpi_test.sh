@@ -122,10 +122,12 @@ failed_well "sizes that disagree, in pieces" 9 10 "channel 17: rank 0 sends 8 by
 run "${mpirun[@]}" -n 3 "$traffic" --stall 2 leave 0
 failed_well "a rank leaves while others wait for it" 9 10 "rank 0 has left, and rank [12] on host $host waits for it"
 
+# What they do, and with which argument.
+holding=(hold)
 # RANKS STALL OPTIONS...: starts processes that meet again and again until something happens; sets job, processes, start.
 hold() {
     : >"$work/stdout"
-    "${mpirun[@]}" -n "$1" "${@:3}" "$traffic" --stall "$2" hold >"$work/stdout" 2>"$work/stderr" </dev/null &
+    "${mpirun[@]}" -n "$1" "${@:3}" "$traffic" --stall "$2" "${holding[@]}" >"$work/stdout" 2>"$work/stderr" </dev/null &
     job=$!
     for ((i = 0; i < 400; ++i)); do
         (($(grep -c '^rank .* process ' "$work/stdout") == $1)) && break
@@ -179,6 +181,16 @@ for rank in 0 2; do
     fi
     all_gone "rank $rank is killed: all are gone"
 done
+
+# mpirun wakes a rank that was stopped before it kills it: what that says then nobody wants to hear.
+for rank in 0 1; do
+    holding=(asleep "$rank")
+    hold 3 2
+    kill -STOP "${processes[rank]}"
+    end
+    failed_well "rank $rank is stopped, wakes up and fails" 5 10 "rank $rank on host $host has not answered for 2 seconds: .*"
+done
+holding=(hold)
 
 # NAME: the job of hold goes on; ends it.
 goes_on() {

@@ -9,6 +9,7 @@
  *     leave RANK      that rank leaves while the others wait for it
  *     late RANK       that rank leaves a second and a half after the others
  *     speed BYTES     rank 0 prints the time of sending there and back
+ *     asleep RANK     the same, but that rank, once it was stopped and goes on, fails for a reason of its own
  *     here            rank 0 prints how many ranks share the host that has most of them
  *     idle SECONDS    all but rank 0 wait for a message; rank 1 prints the processor time that this took
  *
@@ -18,6 +19,7 @@
  * The rank that tells prints why the world failed. The exit code is the status's.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +112,19 @@ static ons_status *hold(ons_transport *transport, const char *argument) {
     return transport->failure(transport);
 }
 
+/* mpirun wakes who was stopped, and asks it to end. */
+static ons_status *wake_up(ons_transport *transport, const char *argument) {
+    if (transport->rank != (uint32_t)strtoul(argument, NULL, 10)) return hold(transport, argument);
+    signal(SIGTERM, SIG_IGN);
+    printf("rank %u process %d\n", transport->rank, (int)getpid());
+    fflush(stdout);
+    for (double last = now(); now() - last < 1; usleep(1000)) last = now();
+    ons_status *why = ons_status_new(ONS_DIVERGED, "rank %u has slept", transport->rank);
+    transport->fail(transport, why);
+    ons_status_free(why);
+    return transport->failure(transport);
+}
+
 static ons_status *fail_one(ons_transport *transport, const char *argument) {
     if (transport->rank != (uint32_t)strtoul(argument, NULL, 10)) return hold(transport, argument);
     usleep(300000);
@@ -189,9 +204,9 @@ static ons_status *measure_idleness(ons_transport *transport, const char *argume
 static const struct {
     const char *name;
     ons_status *(*run)(ons_transport *transport, const char *argument);
-} parts[] = {{"run", run_traffic}, {"hold", hold},    {"fail", fail_one},       {"mismatch", mismatch},
-             {"leave", leave},     {"late", be_late}, {"speed", measure_speed}, {"idle", measure_idleness},
-             {"here", count_here}};
+} parts[] = {{"run", run_traffic}, {"hold", hold},     {"fail", fail_one},       {"mismatch", mismatch},
+             {"leave", leave},     {"late", be_late},  {"speed", measure_speed}, {"idle", measure_idleness},
+             {"here", count_here}, {"asleep", wake_up}};
 
 int main(int argc, char **argv) {
     double stall_seconds = 10;
