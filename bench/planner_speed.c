@@ -50,22 +50,6 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Between what the weights take and what all of an even split takes, at most `share` of the way. */
-static int64_t choose_capacity(const ons_workload *work, const ons_pipeline *pipeline, double share) {
-    int64_t fixed = 0, total = 0;
-    for (uint32_t i = 0; i < pipeline->stages; ++i) {
-        ons_stage_load load = ons_pipeline_load(pipeline, i);
-        ons_stage_memory m;
-        uint64_t nodes = work->node_count;
-        ons_work_stage_memory(work, (uint32_t)(nodes * i / pipeline->stages),
-                              (uint32_t)(nodes * (i + 1) / pipeline->stages), &load, &m);
-        int64_t stays = m.weights + m.gradients + m.states + m.versions;
-        if (stays > fixed) fixed = stays;
-        if (m.total > total) total = m.total;
-    }
-    return fixed + (int64_t)((double)(total - fixed) * share);
-}
-
 static ons_status *count_optimised(ons_judge *judge, timing *t) {
     t->optimised = 0;
     for (uint32_t i = 0; t->partition.feasible && i < t->partition.stages; ++i) {
@@ -121,7 +105,7 @@ static ons_status *plan(const size *s, ons_pipeline_kind kind, const char *memor
                                   .host_bandwidth = 25e9,
                                   .host_latency = 1e-5,
                                   .memory = ons_memory_strategy_find(memory)};
-        p.capacity_bytes = choose_capacity(&work, &p.pipeline, s->share);
+        p.capacity_bytes = transformer_work_capacity(&work, &p.pipeline, s->share);
         status = measure(&p, "dawnpiper", arena, &dawnpiper);
         if (status == NULL) status = measure(&p, "auto", arena, &automatic);
         if (status == NULL && !series && work.node_count < 3000) status = measure(&p, "exact", arena, &exact);
@@ -242,7 +226,7 @@ static ons_status *with_problem(const size *s, ons_pipeline_kind kind, const cha
                                   .host_bandwidth = 25e9,
                                   .host_latency = 1e-5,
                                   .memory = ons_memory_strategy_find(memory)};
-        p.capacity_bytes = choose_capacity(&work, &p.pipeline, s->share);
+        p.capacity_bytes = transformer_work_capacity(&work, &p.pipeline, s->share);
         status = refusal ? print_refusal(s, &p) : print_plan(s, &p);
     }
     fflush(stdout);

@@ -67,7 +67,7 @@ static ons_status *mean_seconds(const best *b, double *mean) {
 static ons_status *meet(best *b) {
     double seconds, guess;
     ONS_TRY(mean_seconds(b, &guess));
-    ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least, .guess = guess};
+    ons_reach options = {.tolerance = TOLERANCE, .at_least = b->at_least, .guess = guess, .closer = true};
     if (isfinite(b->rival)) options.at_most = b->rival;
     ONS_TRY(ons_reach_search(b->judge, &options, b->trial, &seconds));
     return isfinite(seconds) ? offer(b) : NULL;

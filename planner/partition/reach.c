@@ -5,6 +5,9 @@
 
 #include "base/arena.h"
 
+enum { AHEAD = 6 };                     /* cuts looked at by a closer look */
+static const double CLOSER_STEP = 2e-4; /* how much faster it must find a split */
+
 static uint32_t node_count(const ons_judge *judge) { return ons_judge_problem(judge)->work->node_count; }
 static uint32_t stage_count(const ons_judge *judge) { return ons_judge_problem(judge)->pipeline.stages; }
 
@@ -30,6 +33,7 @@ typedef struct stage_query {
     ons_judge *judge;
     uint32_t first, stage;
     double limit;
+    uint32_t ahead; /* quiet cuts behind the furthest one found that are tried as well */
 } stage_query;
 
 static ons_status *is_within(const stage_query *q, uint32_t end, bool *within) {
@@ -58,6 +62,13 @@ static uint32_t reach_as_is(const stage_query *q, uint32_t low, uint32_t high) {
     return high;
 }
 
+/* Whether no more crosses the cut than those next to it: a stage that ends there may take less time than one that ends
+ * a few nodes earlier, where more is saved or sent. */
+static bool is_quiet(const ons_workload *work, uint32_t cut) {
+    int64_t bytes = ons_work_cut_bytes(work, cut);
+    return bytes <= ons_work_cut_bytes(work, cut - 1) && bytes <= ons_work_cut_bytes(work, cut + 1);
+}
+
 /* The largest end in [low, high[ that is not too far; high is, and low is not. */
 static ons_status *reach_between(const stage_query *q, uint32_t low, uint32_t high, uint32_t *end) {
     while (high - low > 1) {
@@ -70,6 +81,22 @@ static ons_status *reach_between(const stage_query *q, uint32_t low, uint32_t hi
     return NULL;
 }
 
+/* Moves `end` to the last of the next quiet cuts before `most` that is not too far either. */
+static ons_status *look_ahead(const stage_query *q, uint32_t most, uint32_t *end) {
+    const ons_workload *work = ons_judge_problem(q->judge)->work;
+    uint32_t tries = 0;
+    for (uint32_t cut = *end + 1; cut < most && tries < q->ahead; ++cut) {
+        bool within;
+        if (!is_quiet(work, cut)) continue;
+        ++tries;
+        ONS_TRY(is_within(q, cut, &within));
+        if (!within) continue;
+        *end = cut;
+        tries = 0;
+    }
+    return NULL;
+}
+
 /* How far a stage goes. `bounds`: between which cuts that is known to be, from searches with a smaller and with a
  * larger limit. */
 static ons_status *reach_stage(const stage_query *q, bool relaxed, cut_bounds bounds, uint32_t *end) {
@@ -78,9 +105,12 @@ static ons_status *reach_stage(const stage_query *q, bool relaxed, cut_bounds bo
     if (relaxed || *end <= low) return NULL;
     uint32_t as_is = reach_as_is(q, low, *end);
     if (as_is == *end) return NULL;
+    uint32_t furthest = *end;
     bool within;
-    ONS_TRY(is_within(q, *end, &within));
-    return within ? NULL : reach_between(q, as_is, *end, end);
+    ONS_TRY(is_within(q, furthest, &within));
+    if (within) return NULL;
+    ONS_TRY(reach_between(q, as_is, furthest, end));
+    return look_ahead(q, furthest, end);
 }
 
 static bool cut_is_quick(const ons_judge *judge, uint32_t cut, double limit) {
@@ -100,28 +130,39 @@ static bool leave_room(const ons_judge *judge, double limit, uint32_t *latest) {
     return true;
 }
 
-/* Every stage as long as it can be; `bounds` of the ends are taken into account and, for what is found, tightened. */
-static ons_status *fill(ons_judge *judge, bool relaxed, double limit, const cut_bounds *bounds, uint32_t *reached,
-                        uint32_t *first, bool *found) {
+typedef struct bisection {
+    ons_judge *judge;
+    bool relaxed;
+    double low, high; /* nothing below low; high was found */
+    uint32_t ahead;   /* see stage_query */
+    uint32_t *best, *trial, *reached;
+    cut_bounds *bounds;
+} bisection;
+
+/* Every stage as long as it can be, in `trial`; bounds of the ends are taken into account. */
+static ons_status *fill(const bisection *x, double limit, bool *found) {
+    ons_judge *judge = x->judge;
     const ons_workload *work = ons_judge_problem(judge)->work;
+    uint32_t *first = x->trial;
     uint32_t stages = stage_count(judge), count = node_count(judge);
     *found = false;
     if (!leave_room(judge, limit, first)) return NULL; /* first[i] holds the latest until it is known */
     first[0] = 0;
     for (uint32_t i = 0; i + 1 < stages; ++i) {
         if (ons_work_seconds(work, first[i], count) > limit * (stages - i) * (1 + 1e-12)) return NULL;
-        stage_query q = {judge, first[i], i, limit};
-        cut_bounds b = {bounds[i + 1].least, bounds[i + 1].most < first[i + 1] ? bounds[i + 1].most : first[i + 1]};
-        ONS_TRY(reach_stage(&q, relaxed, b, &reached[i + 1]));
-        uint32_t end = reached[i + 1];
+        stage_query q = {judge, first[i], i, limit, x->ahead};
+        cut_bounds b = x->bounds[i + 1];
+        if (b.most > first[i + 1]) b.most = first[i + 1];
+        ONS_TRY(reach_stage(&q, x->relaxed, b, &x->reached[i + 1]));
+        uint32_t end = x->reached[i + 1];
         while (end > first[i] && !cut_is_quick(judge, end, limit)) --end;
         if (end <= first[i]) return NULL;
         first[i + 1] = end;
     }
     if (ons_work_seconds(work, first[stages - 1], count) > limit) return NULL;
     *found = true;
-    stage_query last = {judge, first[stages - 1], stages - 1, limit};
-    return relaxed ? NULL : is_within(&last, count, found);
+    stage_query last = {judge, first[stages - 1], stages - 1, limit, 0};
+    return x->relaxed ? NULL : is_within(&last, count, found);
 }
 
 /* A bottleneck that a split is known to do with, no more than the limit under which it was found. */
@@ -137,14 +178,6 @@ static ons_status *measure(ons_judge *judge, bool relaxed, double limit, const u
     return NULL;
 }
 
-typedef struct bisection {
-    ons_judge *judge;
-    bool relaxed;
-    double low, high; /* nothing below low; high was found */
-    uint32_t *best, *trial, *reached;
-    cut_bounds *bounds;
-} bisection;
-
 /* Longer limits reach farther, stage by stage: what one trial reached bounds the next ones, so that the nearer low and
  * high come, the fewer stages must be judged. */
 static ons_status *probe(bisection *b, double limit) {
@@ -152,7 +185,7 @@ static ons_status *probe(bisection *b, double limit) {
     double bottleneck = INFINITY;
     bool found;
     memset(b->reached, 0, ((size_t)stages + 1) * sizeof *b->reached);
-    ONS_TRY(fill(b->judge, b->relaxed, limit, b->bounds, b->reached, b->trial, &found));
+    ONS_TRY(fill(b, limit, &found));
     if (found) ONS_TRY(measure(b->judge, b->relaxed, limit, b->trial, &bottleneck));
     bool better = bottleneck < b->high; /* it need not be where costs are not monotone after all */
     for (uint32_t i = 1; i < stages && b->reached[i] > 0; ++i) {
@@ -203,6 +236,18 @@ static ons_status *bisect(bisection *b, double tolerance, double guess, double a
     return NULL;
 }
 
+/* What memory strategies decide is not monotone: a longer stage may take less. So what the bisection calls too little
+ * is tried once more, with a look at the cuts behind those that it calls too far. */
+static ons_status *look_closer(bisection *b, double at_least) {
+    b->ahead = AHEAD;
+    for (double before = INFINITY; b->high < before && b->high * (1 - CLOSER_STEP) > at_least;) {
+        before = b->high;
+        for (uint32_t i = 0; i <= stage_count(b->judge); ++i) b->bounds[i] = (cut_bounds){0, node_count(b->judge)};
+        ONS_TRY(probe(b, b->high * (1 - CLOSER_STEP)));
+    }
+    return NULL;
+}
+
 static ons_status *new_bisection(ons_judge *judge, bool relaxed, ons_arena *scratch, bisection *b) {
     size_t cuts = (size_t)stage_count(judge) + 1;
     *b = (bisection){.judge = judge, .relaxed = relaxed, .high = INFINITY};
@@ -220,7 +265,9 @@ static ons_status *search(ons_judge *judge, const ons_reach *options, ons_arena 
     double even = ons_work_seconds(ons_judge_problem(judge)->work, 0, node_count(judge)) / stage_count(judge);
     b.best = first;
     b.low = fmax(options->at_least, even * (1 - 1e-12));
+    double at_least = b.low;
     ONS_TRY(bisect(&b, options->tolerance, options->guess, options->at_most));
+    if (options->closer && isfinite(b.high)) ONS_TRY(look_closer(&b, at_least));
     *bottleneck = b.high;
     return NULL;
 }
@@ -279,7 +326,7 @@ void ons_reach_windows(const ons_judge *judge, double limit, uint32_t *earliest,
 static ons_status *fill_without_limit(ons_judge *judge, ons_arena *scratch, bool *found) {
     bisection b;
     ONS_TRY(new_bisection(judge, false, scratch, &b));
-    return fill(judge, false, INFINITY, b.bounds, b.reached, b.trial, found);
+    return fill(&b, INFINITY, found);
 }
 
 ons_status *ons_reach_attempt(ons_judge *judge, void *context, bool *found) {

@@ -14,6 +14,7 @@ typedef struct ons_reach {
     double at_least;  /* a known lower bound of the bottleneck, 0 where there is none */
     double guess;     /* about what it may be, 0: near the lower bound */
     double at_most;   /* what is slower is not wanted, 0: no limit */
+    bool closer;      /* where costs are not quite monotone, tries once more what bisection calls too little */
 } ons_reach;
 
 /* The smallest bottleneck; fills in first[0 … stages]. Not found: the stages do not fit (bottleneck infinite). Some

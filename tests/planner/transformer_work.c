@@ -189,3 +189,18 @@ ons_status *transformer_work_make(const transformer_work_options *o, ons_arena *
     ONS_TRY(make_layers(work, arena));
     return ons_workload_finish(work, arena);
 }
+
+int64_t transformer_work_capacity(const ons_workload *work, const ons_pipeline *pipeline, double share) {
+    int64_t fixed = 0, total = 0;
+    for (uint32_t i = 0; i < pipeline->stages; ++i) {
+        ons_stage_load load = ons_pipeline_load(pipeline, i);
+        ons_stage_memory m;
+        uint64_t nodes = work->node_count;
+        ons_work_stage_memory(work, (uint32_t)(nodes * i / pipeline->stages),
+                              (uint32_t)(nodes * (i + 1) / pipeline->stages), &load, &m);
+        int64_t stays = m.weights + m.gradients + m.states + m.versions;
+        if (stays > fixed) fixed = stays;
+        if (m.total > total) total = m.total;
+    }
+    return fixed + (int64_t)((double)(total - fixed) * share);
+}

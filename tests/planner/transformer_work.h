@@ -6,6 +6,7 @@
 #ifndef ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
 #define ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
 
+#include "planner/pipeline.h"
 #include "planner/workload.h"
 
 typedef struct transformer_work_options {
@@ -20,5 +21,8 @@ transformer_work_options transformer_work_gpt3(int64_t samples);
 
 /* In `arena`, finished. */
 ons_status *transformer_work_make(const transformer_work_options *options, ons_arena *arena, ons_workload *work);
+
+/* Bytes of a device between what the weights take and what all of an even split takes, at most `share` of the way. */
+int64_t transformer_work_capacity(const ons_workload *work, const ons_pipeline *pipeline, double share);
 
 #endif
