@@ -407,8 +407,6 @@ static ons_status *add_streams(adder *a) {
 }
 
 static ons_status *simulate(adder *a, const transfer *transfers, size_t count) {
-    ONS_TRY(add_streams(a));
-    ONS_TRY(add_computations(a));
     ONS_TRY(add_transfers(a, transfers, count));
     ONS_TRY(connect_links(a));
     return ons_simulation_run(a->s);
@@ -459,20 +457,26 @@ static ons_status *allocate(adder *a, ons_arena *arena) {
     return NULL;
 }
 
-ons_status *ons_pipeline_tasks_run(ons_pipeline_tasks *x, ons_arena *arena, ons_simulation **simulation) {
-    adder a = {.x = x, .free_links = true};
+/* Once with links that are free, for the order in which the transfers are served. */
+static ons_status *simulate_twice(adder *a, ons_arena *arena) {
     transfer *transfers;
     size_t count;
+    ONS_TRY(list_transfers(a->x, arena, &transfers, &count));
+    ONS_TRY(add_streams(a));
+    ONS_TRY(add_computations(a));
+    ons_simulation_mark computations = ons_simulation_get_mark(a->s);
+    ONS_TRY(simulate(a, transfers, count));
+    sort_transfers(a, transfers, count);
+    ons_simulation_rewind(a->s, computations);
+    a->free_links = false;
+    return simulate(a, transfers, count);
+}
+
+ons_status *ons_pipeline_tasks_run(ons_pipeline_tasks *x, ons_arena *arena, ons_simulation **simulation) {
+    adder a = {.x = x, .free_links = true};
     ONS_TRY(allocate(&a, arena));
-    ONS_TRY(list_transfers(x, arena, &transfers, &count));
     ONS_TRY(ons_simulation_new(&a.s));
-    ons_status *status = simulate(&a, transfers, count);
-    if (status == NULL) sort_transfers(&a, transfers, count);
-    ons_simulation_free(a.s);
-    if (status != NULL) return status;
-    a.free_links = false;
-    ONS_TRY(ons_simulation_new(&a.s));
-    status = simulate(&a, transfers, count);
+    ons_status *status = simulate_twice(&a, arena);
     if (status != NULL)
         ons_simulation_free(a.s);
     else

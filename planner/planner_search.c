@@ -51,6 +51,7 @@ typedef struct planner_search {
     bool by_step;
     ordered orders[ORDERS];
     uint32_t count;
+    double last_estimate; /* of the split that next_split took last */
 } planner_search;
 
 static double now(void) {
@@ -130,15 +131,93 @@ static ons_status *simulate(simulated *x, uint64_t *tasks) {
     return status;
 }
 
-/* Infinite seconds where a stage does not fit. */
+static bool is_faster(const simulated *a, const simulated *b) {
+    if (fabs(a->step_seconds - b->step_seconds) > EQUAL * b->step_seconds) return a->step_seconds < b->step_seconds;
+    return a->planned.partition.bottleneck_seconds < b->planned.partition.bottleneck_seconds;
+}
+
+/* Seconds in which a stage's copies of a micro-batch leave, or come back: one after the other. */
+static double copy_seconds(const ons_planning_problem *p, const ons_stage_solution *solution) {
+    double seconds = 0;
+    for (uint32_t i = 0; i < solution->decision_count; ++i) {
+        const ons_tensor_decision *d = &solution->decisions[i];
+        if (d->decision == ONS_SWAP)
+            seconds += p->host_latency + (double)p->work->tensors[d->tensor].bytes / p->host_bandwidth;
+    }
+    return seconds;
+}
+
+/* No step of the split is faster: devices compute all the time but for filling and draining, and nothing is sent.
+ * `solutions` NULL: nothing is computed again or copied either. */
+static ons_status *least_step(const ons_planning_problem *p, const uint32_t *first, const ons_stage_solution *solutions,
+                              ons_arena *arena, double *seconds) {
+    ons_step_stage *stages;
+    double copying = 0;
+    ONS_NEW(stages, arena, p->pipeline.stages);
+    for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
+        stages[i] = (ons_step_stage){
+            .forward = ons_work_forward_seconds(p->work, first[i], first[i + 1]),
+            .backward = ons_work_backward_seconds(p->work, first[i], first[i + 1]),
+            .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
+        };
+        if (solutions == NULL) continue;
+        stages[i].backward += solutions[i].recompute_seconds;
+        copying = fmax(copying, copy_seconds(p, &solutions[i]));
+    }
+    *seconds = fmax(ons_step_bound(&p->pipeline, stages), p->pipeline.micro_batches * copying * (1 - 1e-9));
+    return NULL;
+}
+
+static const simulated *fastest(const choice *c) {
+    const simulated *best = c->count > 0 ? &c->items[0] : NULL;
+    for (uint32_t i = 1; i < c->count; ++i)
+        if (is_faster(&c->items[i], best)) best = &c->items[i];
+    return best;
+}
+
+/* Stages of other orders are often the same but for nodes that might as well stand the other way round. */
+static bool is_alike(const simulated *a, const simulated *b) {
+    const ons_planned *x = &a->planned, *y = &b->planned;
+    for (uint32_t i = 0; i < x->partition.stages; ++i) {
+        const ons_stage_solution *s = &x->solutions[i], *t = &y->solutions[i];
+        uint32_t from = x->partition.first[i], to = x->partition.first[i + 1];
+        uint32_t begin = y->partition.first[i], end = y->partition.first[i + 1];
+        const ons_workload *w = x->problem.work, *v = y->problem.work;
+        bool same = to - from == end - begin && s->seconds == t->seconds && s->memory.total == t->memory.total &&
+                    s->decision_count == t->decision_count &&
+                    fabs(ons_work_forward_seconds(w, from, to) - ons_work_forward_seconds(v, begin, end)) <=
+                        EQUAL * s->seconds &&
+                    ons_work_cut_bytes(w, from) == ons_work_cut_bytes(v, begin);
+        if (!same) return false;
+    }
+    return true;
+}
+
+/* Whether it is plain without a simulation that the split is not faster than what was found. */
+static ons_status *is_no_faster(const planner_search *s, const choice *c, const simulated *x, bool *no_faster) {
+    const simulated *best = fastest(c);
+    simulated ideal = *x;
+    *no_faster = false;
+    for (uint32_t i = 0; i < c->count && !*no_faster; ++i) *no_faster = is_alike(x, &c->items[i]);
+    if (best == NULL || *no_faster) return NULL;
+    ONS_TRY(least_step(&x->planned.problem, x->planned.partition.first, x->planned.solutions, s->arena,
+                       &ideal.step_seconds));
+    ideal.step_seconds *= 1 - EQUAL;
+    *no_faster = !is_faster(&ideal, best);
+    return NULL;
+}
+
+/* Infinite seconds where a stage does not fit, or where it is plain that another split found is as fast. */
 static ons_status *try_split(const planner_search *s, const ordered *o, uint32_t *first, choice *c, simulated *x) {
+    bool no_faster;
     *x = (simulated){.planned = o->planned, .order = o, .step_seconds = INFINITY};
     x->planned.by_step = true;
     x->planned.partition.first = first;
     ONS_TRY(ons_partition_judge(o->judge, &x->planned.partition));
     if (!x->planned.partition.feasible) return NULL;
     ONS_TRY(take_solutions(&x->planned, o->judge, s->arena));
-    return simulate(x, &c->tasks);
+    ONS_TRY(is_no_faster(s, c, x, &no_faster));
+    return no_faster ? NULL : simulate(x, &c->tasks);
 }
 
 static ons_status *add_choice(const planner_search *s, const ordered *o, uint32_t *first, choice *c) {
@@ -153,21 +232,24 @@ static ons_status *add_choice(const planner_search *s, const ordered *o, uint32_
     return NULL;
 }
 
-/* The next best split by estimate, of all orders; NULL: none is left. Each order's come in order. */
+/* The next best split by estimate, of all orders; NULL: none is left. Each order's come in order. Those of another
+ * order that take exactly as long are the same but for nodes that might as well stand the other way round. */
 static const ons_step_split *next_split(planner_search *s, const ordered **from) {
-    ordered *best = NULL;
-    for (uint32_t i = 0; i < s->count; ++i) {
-        ordered *o = &s->orders[i];
-        if (o->taken == o->splits.count) continue;
-        if (best == NULL || o->splits.items[o->taken].estimate < best->splits.items[best->taken].estimate) best = o;
+    for (;;) {
+        ordered *best = NULL;
+        for (uint32_t i = 0; i < s->count; ++i) {
+            ordered *o = &s->orders[i];
+            if (o->taken == o->splits.count) continue;
+            if (best == NULL || o->splits.items[o->taken].estimate < best->splits.items[best->taken].estimate) best = o;
+        }
+        if (best == NULL) return NULL;
+        const ons_step_split *split = &best->splits.items[best->taken++];
+        bool repeated = *from != NULL && *from != best && split->estimate <= s->last_estimate * (1 + EQUAL);
+        if (repeated) continue;
+        s->last_estimate = split->estimate;
+        *from = best;
+        return split;
     }
-    *from = best;
-    return best != NULL ? &best->splits.items[best->taken++] : NULL;
-}
-
-static bool is_faster(const simulated *a, const simulated *b) {
-    if (fabs(a->step_seconds - b->step_seconds) > EQUAL * b->step_seconds) return a->step_seconds < b->step_seconds;
-    return a->planned.partition.bottleneck_seconds < b->planned.partition.bottleneck_seconds;
 }
 
 /* Moves single cuts of the best, and ranges of them, by so many nodes. The best is the first of the choice. */
@@ -207,20 +289,6 @@ static ons_status *polish(const planner_search *s, choice *c) {
             ONS_TRY(polish_by(s, -stride, most_nodes, c, &back));
             improved |= back;
         }
-    return NULL;
-}
-
-/* No step of the split is faster: devices compute all the time but for filling and draining, and nothing is sent. */
-static ons_status *least_step(const ons_planning_problem *p, const uint32_t *first, ons_arena *arena, double *seconds) {
-    ons_step_stage *stages;
-    ONS_NEW(stages, arena, p->pipeline.stages);
-    for (uint32_t i = 0; i < p->pipeline.stages; ++i)
-        stages[i] = (ons_step_stage){
-            .forward = ons_work_forward_seconds(p->work, first[i], first[i + 1]),
-            .backward = ons_work_backward_seconds(p->work, first[i], first[i + 1]),
-            .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
-        };
-    *seconds = ons_step_bound(&p->pipeline, stages);
     return NULL;
 }
 
@@ -267,7 +335,7 @@ static ons_status *try_baselines(const planner_search *s, choice *c) {
     ONS_TRY(ons_baselines_split(o->judge, s->arena, &splits));
     for (uint32_t i = 0; i < splits.count; ++i) {
         double least;
-        ONS_TRY(least_step(p, splits.first[i], s->arena, &least));
+        ONS_TRY(least_step(p, splits.first[i], NULL, s->arena, &least));
         if (least < c->items[0].step_seconds) ONS_TRY(try_baseline(s, splits.first[i], c));
     }
     return NULL;
@@ -276,7 +344,7 @@ static ons_status *try_baselines(const planner_search *s, choice *c) {
 /* The step that the simulator finds fastest. */
 static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, ons_planned *planned) {
     choice c = {0};
-    const ordered *o;
+    const ordered *o = NULL;
     ONS_TRY(add_choice(s, slowest_stage, slowest_stage->planned.partition.first, &c));
     for (uint32_t i = 0; c.count < SIMULATED && c.tasks < MOST_TASKS_COMPARED; ++i) {
         ons_step_split refined;

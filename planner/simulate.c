@@ -106,6 +106,16 @@ ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before,
     return NULL;
 }
 
+ons_simulation_mark ons_simulation_get_mark(const ons_simulation *s) {
+    return (ons_simulation_mark){s->tasks.count, s->dependencies.count};
+}
+
+void ons_simulation_rewind(ons_simulation *s, ons_simulation_mark mark) {
+    forget_times(s);
+    s->tasks.count = mark.tasks;
+    s->dependencies.count = mark.dependencies;
+}
+
 /* --------------------------------------------------------------------------------------------------------- running */
 
 /* What follows each task: in its streams (next, of which a task has at most two), and by dependency (successors of t:

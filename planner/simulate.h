@@ -39,6 +39,13 @@ ons_status *ons_simulation_add_task(ons_simulation *s, const ons_task_spec *spec
 /* `task` starts no earlier than `lag` seconds after the end of `before`; both may be added later, before the run. */
 ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before, ons_task_id task, double lag);
 
+/* How much was added; ons_simulation_rewind takes back what was added later, so that something else can be. */
+typedef struct ons_simulation_mark {
+    size_t tasks, dependencies;
+} ons_simulation_mark;
+ons_simulation_mark ons_simulation_get_mark(const ons_simulation *s);
+void ons_simulation_rewind(ons_simulation *s, ons_simulation_mark mark);
+
 /* Finds all times, in one pass over tasks and dependencies. A deadlock fails with the names of the tasks that wait for
  * each other. May be called again after more was added. */
 ons_status *ons_simulation_run(ons_simulation *s);
