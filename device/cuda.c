@@ -3,8 +3,11 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "device/cuda_memory.h"
 
 /* Code is made for these and newer ones. */
 enum { MAJOR_NEEDED = 8 };
@@ -26,6 +29,7 @@ struct ons_recording {
 typedef struct cuda_device {
     ons_device device; /* first: what the caller holds */
     int index;
+    char title[320];
 } cuda_device;
 
 /* -------------------------------------------------------------------------------------------------------------
@@ -121,6 +125,13 @@ static ons_status *count_devices(int *count) {
     return NULL;
 }
 
+/* Before the first call that makes a context. */
+static void note_memory(int index) {
+    char place[32];
+    if (cudaDeviceGetPCIBusId(place, sizeof place, index) == cudaSuccess) ons_cuda_memory_note(index, place);
+    (void)cudaGetLastError();
+}
+
 ons_status *ons_cuda_check(void) {
     int count, major = 0;
     ONS_TRY(count_devices(&count));
@@ -129,6 +140,7 @@ ons_status *ons_cuda_check(void) {
     ONS_CHECK(major >= MAJOR_NEEDED, ONS_UNSUPPORTED,
               "--device cuda: the GPU has compute capability %d, %d.0 is needed (A100 or newer); use --device cpu",
               major, MAJOR_NEEDED);
+    note_memory(0);
     return NULL;
 }
 
@@ -154,16 +166,27 @@ static ons_status *enter(ons_device *device) {
     return cuda_status(cudaSetDevice(((cuda_device *)device)->index), "choosing the GPU");
 }
 
-static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
-    ONS_CHECK(device->limit_bytes == 0 || device->used_bytes + bytes <= device->limit_bytes, ONS_OUT_OF_MEMORY,
-              "%lld bytes of device memory are needed, the cap is %lld", (long long)(device->used_bytes + bytes),
-              (long long)device->limit_bytes);
-    ONS_TRY(enter(device));
-    size_t length = bytes > 0 ? (size_t)bytes : 1;
+static ons_status *measure_memory(ons_device *device, int64_t *free_bytes) {
     ons_cuda_memory memory;
-    ONS_TRY(ons_cuda_memory_now(((cuda_device *)device)->index, &memory));
-    ONS_CHECK((int64_t)length <= memory.free_bytes, ONS_OUT_OF_MEMORY,
-              "%lld bytes of GPU memory are needed, %lld are free", (long long)bytes, (long long)memory.free_bytes);
+    int index = ((cuda_device *)device)->index;
+    ONS_TRY(ons_cuda_memory_now(index, &memory));
+    *free_bytes = memory.free_bytes;
+    device->reserve_bytes = ons_cuda_reserve(index, &memory);
+    return NULL;
+}
+
+static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
+    int64_t free_bytes;
+    int index = ((cuda_device *)device)->index;
+    ONS_TRY(enter(device));
+    ONS_TRY(measure_memory(device, &free_bytes));
+    int64_t needed = device->used_bytes + device->reserve_bytes + bytes;
+    ONS_CHECK(device->limit_bytes == 0 || needed <= device->limit_bytes, ONS_OUT_OF_MEMORY,
+              "%lld bytes of device memory are needed (%lld of them for context and libraries), the cap is %lld",
+              (long long)needed, (long long)device->reserve_bytes, (long long)device->limit_bytes);
+    size_t length = bytes > 0 ? (size_t)bytes : 1;
+    ONS_CHECK((int64_t)length <= free_bytes, ONS_OUT_OF_MEMORY, "%lld bytes of GPU memory are needed, %lld are free",
+              (long long)bytes, (long long)free_bytes);
     ONS_TRY(cuda_status(cudaMalloc(address, length), "taking GPU memory"));
     cudaError_t error = cudaMemset(*address, 0, length);
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
@@ -173,6 +196,7 @@ static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
         return cuda_status(error, "clearing GPU memory");
     }
     device->used_bytes += bytes;
+    ons_cuda_memory_count(index, bytes);
     return NULL;
 }
 
@@ -181,6 +205,7 @@ static void release(ons_device *device, void *address, int64_t bytes) {
     ons_status_free(enter(device));
     cudaFree(address);
     device->used_bytes -= bytes;
+    ons_cuda_memory_count(((cuda_device *)device)->index, -bytes);
 }
 
 static ons_status *allocate_host(ons_device *device, int64_t bytes, void **address) {
@@ -233,19 +258,32 @@ static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
 /* -------------------------------------------------------------------------------------------------------------- events
  */
 
-static ons_status *event_new(ons_device *device, ons_event **result) {
+static ons_status *make_event(ons_device *device, unsigned flags, ons_event **result) {
     ONS_TRY(enter(device));
     ons_event *event = calloc(1, sizeof *event);
     if (event == NULL) return ons_status_out_of_memory();
     event->device = device;
-    ons_status *status =
-        cuda_status(cudaEventCreateWithFlags(&event->event, cudaEventDisableTiming), "making a CUDA event");
+    ons_status *status = cuda_status(cudaEventCreateWithFlags(&event->event, flags), "making a CUDA event");
     if (status != NULL) {
         free(event);
         return status;
     }
     *result = event;
     return NULL;
+}
+
+static ons_status *event_new(ons_device *device, ons_event **result) {
+    return make_event(device, cudaEventDisableTiming, result);
+}
+
+static ons_status *timed_event_new(ons_device *device, ons_event **result) {
+    return make_event(device, cudaEventDefault, result);
+}
+
+static double seconds_between(ons_event *first, ons_event *second) {
+    float milliseconds = 0;
+    note_cuda(cudaEventElapsedTime(&milliseconds, first->event, second->event), "the time between two events");
+    return (double)milliseconds * 1e-3;
 }
 
 static void event_free(ons_event *event) {
@@ -327,10 +365,26 @@ static void recording_repeat(ons_stream *stream, ons_recording *recording) {
 
 static void device_free(ons_device *device) { free(device); }
 
+/* Makes the context, and asks for all that is told of the GPU. */
+static ons_status *describe(cuda_device *cuda) {
+    struct cudaDeviceProp properties;
+    int driver = 0;
+    int64_t free_bytes;
+    ONS_TRY(enter(&cuda->device));
+    ONS_TRY(cuda_status(cudaGetDeviceProperties(&properties, cuda->index), "asking for the GPU's kind"));
+    ONS_TRY(cuda_status(cudaDriverGetVersion(&driver), "asking for the driver's version"));
+    snprintf(cuda->title, sizeof cuda->title, "%s, driver for CUDA %d.%d", properties.name, driver / 1000,
+             driver % 1000 / 10);
+    cuda->device.title = cuda->title;
+    cuda->device.total_bytes = (int64_t)properties.totalGlobalMem;
+    return measure_memory(&cuda->device, &free_bytes);
+}
+
 ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) {
     ONS_TRY(ons_cuda_check());
     int count = ons_cuda_count();
     ONS_CHECK(index >= 0 && index < count, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, count);
+    note_memory(index);
     cuda_device *cuda = calloc(1, sizeof *cuda);
     if (cuda == NULL) return ons_status_out_of_memory();
     cuda->index = index;
@@ -354,10 +408,18 @@ ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **res
         .record_end = record_end,
         .recording_repeat = recording_repeat,
         .recording_free = recording_free,
+        .timed_event_new = timed_event_new,
+        .seconds_between = seconds_between,
         .failure = failure,
+        .measure_memory = measure_memory,
         .free = device_free,
         .limit_bytes = limit_bytes,
     };
+    ons_status *status = describe(cuda);
+    if (status != NULL) {
+        free(cuda);
+        return status;
+    }
     *result = &cuda->device;
     return NULL;
 }

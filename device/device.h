@@ -66,11 +66,18 @@ struct ons_device {
      * failed. */
     ons_status *(*failure)(ons_device *device);
 
+    /* Brings `reserve_bytes` up to date; *free_bytes: what of the device's memory nobody has taken. NULL: nothing is
+     * taken beside `used_bytes`, or nobody knows. `allocate` does it before it looks at the cap. */
+    ons_status *(*measure_memory)(ons_device *device, int64_t *free_bytes);
+
     void (*free)(ons_device *device);
 
+    const char *title;   /* of the product, with its driver, for reports; NULL: see `name` */
+    int64_t total_bytes; /* of the device's memory; 0: not known */
     int64_t limit_bytes; /* 0: none */
     int64_t used_bytes;
-    int64_t reserve_bytes; /* taken on the device beside `used_bytes`, by context and libraries; counts under the cap */
+    int64_t reserve_bytes; /* taken on the device beside `used_bytes`, by context and libraries; counts under the cap.
+                              Kernels and libraries are loaded when they first run, so it grows until each has. */
 };
 
 /* The CPU. `limit_bytes` caps device memory (0: none). `pin`: the compute stream's threads stay each on a processor of

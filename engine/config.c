@@ -425,8 +425,6 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_TRY(ons_config_precision(config, &precision));
     ONS_CHECK(precision != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
               "--precision fp16: this version does not scale losses; take bf16");
-    ONS_CHECK(!ons_config_uses_cuda(config) || config->trace == NULL, ONS_UNSUPPORTED,
-              "--trace: on a GPU nodes are not timed one by one; leave it out, or use --device cpu");
     ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
                   strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
               ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);

@@ -247,7 +247,8 @@ ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_cour
 ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap) {
     ons_machine_memory memory;
     ONS_TRY(ons_machine_predict(machine, &memory));
-    int64_t reserve = ons_machine_device(machine)->reserve_bytes;
+    int64_t reserve;
+    ONS_TRY(ons_machine_reserve(machine, &reserve));
     ONS_CHECK(cap == 0 || reserve == 0 || memory.total + reserve <= cap, ONS_OUT_OF_MEMORY,
               "--memory %lld bytes is too little: %lld are needed, and the GPU's context and libraries take %lld",
               (long long)cap, (long long)memory.total, (long long)reserve);

@@ -6,7 +6,7 @@
 #include "engine/lowering.h"
 #include "engine/planning.h"
 
-/* What `onstage train` would run on this machine's processors is made ready as the trainer does it: the graph is cut as
+/* What `onstage train` would run on this machine is made ready as the trainer does it: the graph is cut as
  * the plan says, kernels are prepared, so that their scratch memory is known, and the arena of each stage is laid out.
  * Nothing is allocated on the device. */
 typedef struct exact {
@@ -59,7 +59,7 @@ static ons_status *measure_stages(exact *x, int64_t *largest) {
         ons_device *device;
         ons_machine *machine;
         ons_machine_memory memory;
-        ONS_TRY(ons_cpu_device_new(0, p->config->pin && p->plan.pipeline.stages == 1, &device));
+        ONS_TRY(ons_device_new(p->config->device, 0, p->config->pin && p->plan.pipeline.stages == 1, &device));
         ONS_TRY(ons_machine_new(device, p->model->registry, x->threads, &machine));
         ons_status *status = measure_stage(x, i, machine, &memory);
         ons_machine_free(machine);
@@ -84,9 +84,18 @@ static ons_status *measure(exact *x, int64_t *largest) {
     return measure_stages(x, largest);
 }
 
+/* A GPU is planned for where there is none, too. */
+static bool gpu_is_here(void) {
+    ons_status *status = ons_device_check("cuda");
+    bool here = status == NULL;
+    ons_status_free(status);
+    return here;
+}
+
 bool ons_planning_is_exact(const ons_planning *p) {
-    return p->model != NULL && strcmp(p->config->device, "cpu") == 0 &&
-           (p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0);
+    if (p->model == NULL || p->profile.processor == ons_config_uses_cuda(p->config)) return false;
+    if (ons_config_uses_cuda(p->config)) return gpu_is_here();
+    return p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0;
 }
 
 ons_status *ons_planning_make_exact(ons_planning *p, int64_t *largest) {

@@ -7,12 +7,12 @@
 #include "base/file.h"
 #include "engine/course.h"
 #include "engine/profile_data.h"
+#include "engine/profile_speed.h"
 #include "engine/results.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
 #include "planner/pipeline.h"
 #include "runtime/cost_cache.h"
-#include "runtime/device_speed.h"
 #include "runtime/profiler.h"
 
 /* A profile and what it consists of. */
@@ -59,8 +59,6 @@ static ons_status *build(making *m) {
     int64_t cap;
     ons_device *device;
     ONS_TRY(ons_config_check_supported(m->config));
-    ONS_CHECK(!ons_config_uses_cuda(m->config), ONS_UNSUPPORTED,
-              "--device cuda: this version measures nodes on processors only; plan for a GPU with --device-profile");
     ONS_TRY(ons_check_report(m->model, m->config));
     ONS_TRY(ons_config_threads(m->config, &m->threads));
     ONS_TRY(ons_config_memory(m->config, &cap));
@@ -75,7 +73,8 @@ static ons_status *build(making *m) {
                                      .repeats = repeats,
                                      .laid_out_as_in_file = ons_config_uses_cuda(m->config)};
     ONS_TRY(ons_stage_graph_build(&graph, &m->stage));
-    ONS_TRY(ons_cpu_device_new(cap, m->config->pin, &device));
+    if (ons_config_uses_cuda(m->config)) ONS_TRY(ons_program_check_cuda(m->stage.graph));
+    ONS_TRY(ons_device_new(m->config->device, cap, m->config->pin, &device));
     ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));
     ONS_TRY(find_slots(m));
     ons_program_options program = {
@@ -170,7 +169,10 @@ static ons_status *name_device(making *m) {
     if (file != NULL) fclose(file);
     ons_device_profile *d = &m->o->costs.device;
     d->name = "measured";
-    d->title = ons_arena_format(m->o->arena, "%s, %d thread%s", model, m->threads, m->threads == 1 ? "" : "s");
+    const char *gpu = ons_machine_device(m->machine)->title;
+    d->title = gpu != NULL
+                   ? ons_arena_copy_text(m->o->arena, gpu)
+                   : ons_arena_format(m->o->arena, "%s, %d thread%s", model, m->threads, m->threads == 1 ? "" : "s");
     const char *title = d->title;
     if (m->slots > 1 && title != NULL)
         title = ons_arena_format(m->o->arena, "%s, %u micro-batches at once", title, m->slots);
@@ -183,26 +185,6 @@ static void note_failure(making *m, ons_status *status) {
     if (status == NULL) return;
     fprintf(m->notes, "measured times are not kept: %s\n", ons_status_get_message(status));
     ons_status_free(status);
-}
-
-/* Micro-benchmarks under these names in the cache, or anew. */
-static ons_status *find_speed(making *m, ons_device_speed *speed) {
-    double *const values[] = {&speed->flops,        &speed->memory_bandwidth, &speed->link_bandwidth,
-                              &speed->link_latency, &speed->host_bandwidth,   &speed->host_latency};
-    static const char *const names[] = {"speed flops",        "speed memory_bandwidth", "speed link_bandwidth",
-                                        "speed link_latency", "speed host_bandwidth",   "speed host_latency"};
-    enum { COUNT = sizeof names / sizeof names[0] };
-    bool known = m->cache != NULL;
-    for (int i = 0; known && i < COUNT; ++i)
-        known = ons_cost_cache_get(m->cache, names[i], values[i]) && *values[i] > 0;
-    if (known) return NULL;
-    ons_device *device;
-    ONS_TRY(ons_cpu_device_new(0, m->config->pin, &device));
-    ons_status *status = ons_device_speed_measure(device, m->threads, speed);
-    device->free(device);
-    for (int i = 0; status == NULL && m->cache != NULL && i < COUNT; ++i)
-        status = ons_cost_cache_put(m->cache, names[i], *values[i]);
-    return status;
 }
 
 /* What is beside the nodes, under names that tell it from them; data take as long as they have bytes. */
@@ -286,10 +268,10 @@ static ons_status *keep_times(making *m) {
     return NULL;
 }
 
-static ons_status *measure(making *m, ons_device_speed *speed) {
+static ons_status *measure(making *m, ons_profile_speed *speed) {
     ONS_TRY(name_device(m));
     if (m->config->cache) note_failure(m, ons_cost_cache_open(NULL, m->device, &m->cache));
-    ONS_TRY(find_speed(m, speed));
+    ONS_TRY(ons_profile_speed_find(m->config, m->threads, m->cache, speed));
     ONS_TRY(list_nodes(m));
     ONS_TRY(ons_node_costs_index(&m->o->costs, m->o->arena));
     if (!look_up_all(m)) {
@@ -304,32 +286,20 @@ static ons_status *measure(making *m, ons_device_speed *speed) {
  * fitting
  */
 
-static ons_status *describe_device(making *m, const ons_device_speed *speed) {
-    ons_device_profile *d = &m->o->costs.device, cpu;
+static ons_status *describe_device(making *m, const ons_profile_speed *speed) {
     ons_machine_memory memory;
-    ONS_TRY(ons_device_profile_load("cpu", m->o->arena, &cpu));
     ONS_TRY(ons_machine_predict(m->machine, &memory));
-    cpu.name = d->name;
-    cpu.title = d->title;
-    cpu.matrix_flops = cpu.matrix_flops_of[ONS_PRECISION_FP32] = cpu.vector_flops = speed->flops;
-    cpu.memory_bandwidth = speed->memory_bandwidth;
-    cpu.link_bandwidth = speed->link_bandwidth;
-    cpu.link_latency = speed->link_latency;
-    cpu.host_bandwidth = speed->host_bandwidth;
-    cpu.host_latency = speed->host_latency;
-    cpu.sources = ons_arena_format(m->o->arena,
-                                   "memory_bytes: this machine's\n"
-                                   "matrix_flops: measured: multiply-adds in registers, all threads\n"
-                                   "vector_flops: the same\n"
-                                   "memory_bandwidth: measured: a sum of two arrays of 64 MiB into a third\n"
-                                   "link: measured: copies of 64 MiB and of 64 bytes by another thread\n"
-                                   "host: measured: the same into host memory\n"
-                                   "launch_seconds: fitted with the efficiency\n"
-                                   "efficiency: fitted to the nodes of %s at %" PRId64
-                                   " samples, every node the median of %" PRId64 " runs\n",
-                                   m->model->path, m->batching.rows, m->config->repetitions);
-    if (cpu.sources == NULL) return ons_status_out_of_memory();
-    *d = cpu;
+    const char *fitted = ons_arena_format(m->o->arena,
+                                          "launch_seconds: fitted with the efficiency\n"
+                                          "efficiency: fitted to the nodes of %s at %" PRId64
+                                          " samples, every node the median of %" PRId64 " runs\n",
+                                          m->model->path, m->batching.rows, m->config->repetitions);
+    if (fitted == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_profile_speed_describe(speed, m->machine, fitted, m->o->arena, &m->o->costs.device, m->notes));
+    ons_precision precision;
+    ONS_TRY(ons_config_precision(m->config, &precision));
+    if (m->o->costs.device.matrix_flops_of[precision] > 0)
+        ONS_TRY(ons_device_profile_use(&m->o->costs.device, precision));
     ons_node_costs *costs = &m->o->costs;
     costs->model = ons_arena_copy_text(m->o->arena, m->model->path);
     costs->samples = m->batching.rows;
@@ -415,7 +385,7 @@ static ons_status *summarise(making *m) {
 }
 
 static ons_status *make(making *m) {
-    ons_device_speed speed;
+    ons_profile_speed speed;
     ONS_TRY(build(m));
     ONS_TRY(measure(m, &speed));
     ONS_TRY(describe_device(m, &speed));

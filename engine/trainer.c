@@ -104,6 +104,16 @@ static ons_status *fill_report(ons_trainer *t, const ons_step_result *result, do
     return NULL;
 }
 
+/* What is loaded when it first runs has been loaded by the end of the second step. */
+static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
+    ons_device *device = ons_machine_device(ons_crew_rank(t->crew, 0)->machine);
+    bool second = ++t->steps_here == 2;
+    if (device->measure_memory == NULL || (!second && t->log == NULL)) return NULL;
+    ONS_TRY(device->measure_memory(device, &report->free_bytes));
+    if (second) t->free_early = report->free_bytes;
+    return NULL;
+}
+
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_CHECK(!ons_trainer_done(t), ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
     int64_t step = t->step + 1;
@@ -115,6 +125,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     t->step = step;
     t->stopping = t->stopping || result.stop;
     ONS_TRY(fill_report(t, &result, rate, (double)(ons_trace_now() - start) * 1e-9, report));
+    ONS_TRY(watch_memory(t, report));
     ONS_CHECK(
         isfinite(result.loss), ONS_DIVERGED,
         "step %lld: the loss is %s; lower --lr, add --warmup or --clip-norm, or look for inputs that are not finite",
@@ -141,6 +152,14 @@ static ons_status *write_notes(ons_trainer *t) {
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
     if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
+}
+
+static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status) {
+    ons_device *device = ons_machine_device(ons_crew_rank(t->crew, 0)->machine);
+    status->free_bytes_early = t->free_early;
+    if (device->measure_memory != NULL) ONS_TRY(device->measure_memory(device, &status->free_bytes));
+    status->reserve_bytes = device->reserve_bytes;
+    return NULL;
 }
 
 ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
@@ -177,7 +196,7 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .speaks = ons_trainer_leads(t),
     };
     ons_trainer_fill_stages(t, status);
-    return NULL;
+    return fill_device(t, status);
 }
 
 static ons_status *read_values(ons_trainer *t, const char *initialiser, float *values, size_t count) {

@@ -39,6 +39,8 @@ struct ons_trainer {
     atomic_bool stop_requested;
     bool stopping;         /* all processes have agreed on it */
     double seconds_a_step; /* running mean; 0: no step yet */
+    int64_t steps_here;    /* made by this process */
+    int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
     char *notes;
     const char *passed_over; /* which checkpoint could not be resumed, and why; NULL: none */
 };

@@ -64,7 +64,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
     *report = t->stages[index];
     report->first_node = t->lowering.plan.stages[index].first_node;
     report->measured_seconds = report->measured_idle = NAN;
-    if (work->samples == 0) return NULL;
+    if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
     report->measured_seconds = work->busy_seconds * (double)t->batching.rows / (double)work->samples;
     report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
     return NULL;

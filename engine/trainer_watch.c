@@ -43,6 +43,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_
     ons_json_put_double(w, "samples_per_s", r->samples_per_second);
     ons_json_put_int(w, "memory_peak_bytes", r->memory_peak_bytes);
     ons_json_put_int(w, "resident_bytes", r->resident_bytes);
+    if (r->free_bytes > 0) ons_json_put_int(w, "device_free_bytes", r->free_bytes);
     if (!isnan(r->grad_norm)) ons_json_put_double(w, "grad_norm", r->grad_norm);
     if (t->config->log_grad_norms && t->training.full.squares != NULL) {
         const ons_stage_graph *stage = &t->training.full;

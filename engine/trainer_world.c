@@ -164,7 +164,8 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
 static ons_status *find_largest(ons_trainer *t, int64_t *bytes) {
     ons_crew_memory memory;
     ONS_TRY(ons_crew_get_memory(t->crew, &memory));
-    *bytes = memory.largest + ons_machine_device(ons_crew_rank(t->crew, 0)->machine)->reserve_bytes;
+    ONS_TRY(ons_machine_reserve(ons_crew_rank(t->crew, 0)->machine, bytes));
+    *bytes += memory.largest;
     if (!t->remote) return NULL;
     int64_t *all = calloc(world(t)->ranks, sizeof *all);
     if (all == NULL) return ons_status_out_of_memory();

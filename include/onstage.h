@@ -188,8 +188,9 @@ typedef struct ons_step_report {
     double validation_loss;
     double validation_accuracy; /* NaN where the targets are no classes */
     bool checkpointed;
-    double loss_scale; /* fp16: what this step's gradients were multiplied by; 0 elsewhere */
-    bool skipped;      /* fp16: they were not finite, and nothing was updated */
+    double loss_scale;  /* fp16: what this step's gradients were multiplied by; 0 elsewhere */
+    bool skipped;       /* fp16: they were not finite, and nothing was updated */
+    int64_t free_bytes; /* of a GPU's memory, where log-json asks for it; 0: not looked at */
 } ons_step_report;
 
 /* One optimiser step, with what the configuration asks for at this step: validation, checkpoint, logs. Fails with
@@ -235,6 +236,9 @@ typedef struct ons_trainer_status {
     int64_t predicted_bytes; /* by the layout: the same */
     int64_t parameter_bytes, state_bytes, buffer_bytes, constant_bytes, transient_bytes, transient_lower_bound;
     int64_t resident_bytes; /* of the process */
+    /* On a GPU; 0 elsewhere: what context and libraries take there beside the arenas, and what of its memory is free,
+     * after the second step of this process (0: there was none yet) and now. */
+    int64_t reserve_bytes, free_bytes_early, free_bytes;
     const char *notes;      /* one line each: samples that are dropped, and the like; "" where none */
     const char *out;        /* the option; NULL: not given */
     const char *checkpoint; /* likewise */

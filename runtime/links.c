@@ -126,6 +126,13 @@ bool ons_link_offers(const ons_link *link) {
     return offers;
 }
 
+void ons_link_await(ons_link *link, ons_stream *stream) {
+    pthread_mutex_lock(&link->links->lock);
+    if (link->taken < link->offered)
+        link->device->stream_wait(stream, link->messages[link->taken % link->at_once].ready);
+    pthread_mutex_unlock(&link->links->lock);
+}
+
 ons_status *ons_link_take(ons_link *link, ons_stream *stream, void *address, size_t bytes, bool *taken) {
     ons_status *status = NULL;
     pthread_mutex_lock(&link->links->lock);

@@ -36,6 +36,8 @@ uint64_t ons_link_next(const ons_link *link); /* ticket of the next message */
 
 /* The receiver's. Whether a message is there to be taken. */
 bool ons_link_offers(const ons_link *link);
+/* `stream` waits until the message that is offered is there. */
+void ons_link_await(ons_link *link, ons_stream *stream);
 /* Whether a message is offered; then its copy to `address` is put on `stream`. */
 ons_status *ons_link_take(ons_link *link, ons_stream *stream, void *address, size_t bytes, bool *taken);
 

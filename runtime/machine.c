@@ -222,6 +222,13 @@ ons_status *ons_machine_start(ons_machine *m) {
     return NULL;
 }
 
+ons_status *ons_machine_reserve(const ons_machine *m, int64_t *bytes) {
+    int64_t free_bytes;
+    if (m->device->measure_memory != NULL) ONS_TRY(m->device->measure_memory(m->device, &free_bytes));
+    *bytes = m->device->reserve_bytes;
+    return NULL;
+}
+
 int64_t ons_machine_used(const ons_machine *m) { return m->device->used_bytes; }
 
 void *ons_machine_find(const ons_machine *m, const char *name, ons_type *type) {

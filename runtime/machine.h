@@ -35,6 +35,10 @@ ons_status *ons_machine_predict(const ons_machine *machine, ons_machine_memory *
 /* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores. */
 ons_status *ons_machine_start(ons_machine *machine);
 
+/* What context and libraries take on the device beside the arena, as far as they are loaded: programs that have been
+ * added have made theirs ready. */
+ons_status *ons_machine_reserve(const ons_machine *machine, int64_t *bytes);
+
 /* Bytes really taken on the device. */
 int64_t ons_machine_used(const ons_machine *machine);
 

@@ -4,29 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/profiler_state.h"
 #include "runtime/trace.h"
 
-typedef struct profiling {
-    const ons_profiler_options *o;
-    double *now;                       /* of each node, in the repetition that runs */
-    double *kept;                      /* [node][repetition] */
-    double *steps, *feeds, *handovers; /* [repetition] */
-    size_t nodes;                      /* of the graph */
-    int64_t counted;                   /* repetitions so far, without the warm-up */
-    double share;                      /* of the part that runs: its times are those of so many micro-batches */
-    ons_step step;
-    ons_node_observer *observer;
-    uint32_t slots;
-    double feed_seconds, step_seconds, whole_seconds, handover_seconds; /* of the run; whole: with all micro-batches */
-    ons_program_fault fault;
-} profiling;
-
 static void observe(void *context, ons_node_id node, int64_t start, int64_t end) {
-    profiling *p = context;
+    ons_profiling *p = context;
     p->now[node] += (double)(end - start) * 1e-9 * p->share;
 }
 
-static void feed(const profiling *p, const ons_turn *turn) {
+static void feed(const ons_profiling *p, const ons_turn *turn) {
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
         void *address = ons_program_address(p->o->program, input->value, turn);
@@ -35,7 +21,7 @@ static void feed(const profiling *p, const ons_turn *turn) {
 }
 
 /* Forward and backward parts once for each slot. What they take is divided by the slots. */
-static void run_part(profiling *p, ons_part part) {
+static void run_part(ons_profiling *p, ons_part part) {
     uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
     p->share = 1.0 / times;
     for (uint32_t i = 0; i < times && p->fault.fault.problem == NULL; ++i) {
@@ -54,7 +40,7 @@ static void run_part(profiling *p, ons_part part) {
 /* On the compute thread. */
 static void run_once(void *argument, uintptr_t native) {
     (void)native;
-    profiling *p = argument;
+    ons_profiling *p = argument;
     p->feed_seconds = p->step_seconds = 0;
     int64_t start = ons_trace_now();
     for (int part = 0; part < ONS_PART_COUNT; ++part) run_part(p, (ons_part)part);
@@ -62,31 +48,33 @@ static void run_once(void *argument, uintptr_t native) {
 }
 
 /* One step, as the trainer has the machine run it. */
-static void run_step(profiling *p, ons_node_observer *observer) {
+static ons_status *run_step(ons_profiling *p, ons_node_observer *observer) {
+    if (p->far != NULL) return ons_profiler_run_far(p, observer != NULL);
     p->observer = observer;
     int64_t start = ons_trace_now();
     ons_machine_launch(p->o->machine, run_once, p);
     ons_machine_wait(p->o->machine);
     p->handover_seconds = (double)(ons_trace_now() - start) * 1e-9 - p->whole_seconds;
+    return NULL;
 }
 
-static ons_status *fault_status(const profiling *p) {
+static ons_status *fault_status(const ons_profiling *p) {
     const ons_fault *fault = &p->fault.fault;
-    const ons_graph *graph = ons_program_graph(p->o->program);
-    const char *node = p->fault.node == ONS_NONE ? "" : ons_graph_node(graph, p->fault.node)->name;
+    char place[ONS_FAULT_PLACE];
+    ons_program_print_fault_place(p->o->program, &p->fault, place);
     return ons_status_new(ONS_INVALID_DATA,
-                          "node '%s': %s (element %" PRId64 " is %" PRId64
+                          "%s: %s (element %" PRId64 " is %" PRId64
                           "); made-up data will not do here: give the model's own by --input and --target",
-                          node, fault->problem, fault->index, fault->value);
+                          place, fault->problem, fault->index, fault->value);
 }
 
-static ons_status *repeat(profiling *p) {
+static ons_status *repeat(ons_profiling *p) {
     int64_t all = p->o->repetitions + ONS_PROFILER_WARM_UP;
     for (int64_t i = 0; i < all; ++i) {
         memset(p->now, 0, p->nodes * sizeof *p->now);
         p->step.step = (uint64_t)i + 1;
-        run_step(p, observe);
-        if (p->fault.fault.problem == NULL) run_step(p, NULL);
+        ONS_TRY(run_step(p, observe));
+        if (p->fault.fault.problem == NULL) ONS_TRY(run_step(p, NULL));
         if (p->fault.fault.problem != NULL) return fault_status(p);
         if (i >= ONS_PROFILER_WARM_UP) {
             for (size_t node = 0; node < p->nodes; ++node)
@@ -112,7 +100,7 @@ static double median(double *values, int64_t count) {
 }
 
 /* All arrays are in ascending order. */
-static double find_launch(const profiling *p, const ons_program_times *times) {
+static double find_launch(const ons_profiling *p, const ons_program_times *times) {
     double fastest = p->steps[0], middle = times->step_seconds;
     size_t count = 0;
     for (size_t node = 0; node < p->nodes; ++node) {
@@ -125,7 +113,7 @@ static double find_launch(const profiling *p, const ons_program_times *times) {
 }
 
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times) {
-    profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}};
+    ons_profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}};
     p.slots = ons_program_layout(options->program)->slots;
     p.nodes = ons_program_graph(options->program)->nodes.count;
     size_t cells;
@@ -137,7 +125,10 @@ ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *are
     ONS_NEW(p.feeds, arena, (size_t)options->repetitions);
     ONS_NEW(p.handovers, arena, (size_t)options->repetitions);
     ONS_NEW(times->node_seconds, arena, p.nodes + 1);
-    ONS_TRY(repeat(&p));
+    ons_status *status = ons_profiler_open_far(&p, arena);
+    if (status == NULL) status = repeat(&p);
+    ons_profiler_close_far(&p);
+    ONS_TRY(status);
     for (size_t node = 0; node < p.nodes; ++node)
         times->node_seconds[node] = median(&p.kept[node * (size_t)options->repetitions], options->repetitions);
     times->step_seconds = median(p.steps, options->repetitions);

@@ -1,5 +1,6 @@
 #include "runtime/program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -302,14 +303,38 @@ static bool can_tell(const ons_operator *op, const char *problem) {
     return false;
 }
 
-bool ons_program_find_fault(const ons_program *p, const char *problem, ons_node_id *found) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < p->launch_count; ++i) {
-        const ons_node *node = ons_graph_node(p->graph, p->launches[i].node);
-        if (node->phase != ONS_FORWARD || !can_tell(node->op, problem)) continue;
-        *found = p->launches[i].node;
-        ++count;
+/* The next launch from `from` on that can have said it; launch_count: there is none. */
+static uint32_t next_suspect(const ons_program *p, const char *problem, uint32_t from) {
+    for (; from < p->launch_count; ++from) {
+        const ons_node *node = ons_graph_node(p->graph, p->launches[from].node);
+        if (node->phase == ONS_FORWARD && can_tell(node->op, problem)) break;
     }
-    if (count != 1) *found = ONS_NONE;
-    return count > 0;
+    return from;
+}
+
+bool ons_program_find_fault(const ons_program *p, const char *problem, ons_node_id *found) {
+    uint32_t first = next_suspect(p, problem, 0);
+    *found = ONS_NONE;
+    if (first == p->launch_count) return false;
+    if (next_suspect(p, problem, first + 1) == p->launch_count) *found = p->launches[first].node;
+    return true;
+}
+
+void ons_program_print_fault_place(const ons_program *p, const ons_program_fault *fault,
+                                   char text[static ONS_FAULT_PLACE]) {
+    if (fault->node != ONS_NONE) {
+        snprintf(text, ONS_FAULT_PLACE, "node '%s'", ons_graph_node(p->graph, fault->node)->name);
+        return;
+    }
+    const char *problem = fault->fault.problem;
+    int length = snprintf(text, ONS_FAULT_PLACE, "one of the nodes");
+    for (uint32_t i = next_suspect(p, problem, 0); i < p->launch_count; i = next_suspect(p, problem, i + 1)) {
+        const char *name = ons_graph_node(p->graph, p->launches[i].node)->name;
+        if (length + (int)strlen(name) + 12 > ONS_FAULT_PLACE) {
+            snprintf(text + length, (size_t)(ONS_FAULT_PLACE - length), ", …");
+            return;
+        }
+        length += snprintf(text + length, (size_t)(ONS_FAULT_PLACE - length), "%s '%s'",
+                           text[length - 1] == '\'' ? "," : "", name);
+    }
 }

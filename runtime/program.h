@@ -87,6 +87,11 @@ typedef struct ons_run {
  * tells the problem alone; whatever is wrong forward nodes see first. */
 bool ons_program_find_fault(const ons_program *program, const char *problem, ons_node_id *node);
 
+/* Where a fault was found, for a message: "node 'a'", or "one of the nodes 'a', 'b'" where several can have said it. */
+enum { ONS_FAULT_PLACE = 256 };
+void ons_program_print_fault_place(const ons_program *program, const ons_program_fault *fault,
+                                   char text[static ONS_FAULT_PLACE]);
+
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
 /* The same for positions [first, end) of the sequence. */

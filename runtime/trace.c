@@ -75,6 +75,10 @@ void ons_trace_record(ons_trace_track *track, const ons_trace_event *event) {
     if (track != NULL) track->events[track->recorded++ % track->capacity] = *event;
 }
 
+int64_t ons_trace_last_end(const ons_trace_track *track) {
+    return track == NULL || track->recorded == 0 ? 0 : track->events[(track->recorded - 1) % track->capacity].end;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 static ons_status *write_file(void *context, const void *bytes, size_t size) {

@@ -38,6 +38,9 @@ typedef struct ons_trace_event {
 /* From one thread at a time for each track. A NULL track is fine: nothing is recorded. */
 void ons_trace_record(ons_trace_track *track, const ons_trace_event *event);
 
+/* Of the event that was recorded last; 0: there is none, or no track. */
+int64_t ons_trace_last_end(const ons_trace_track *track);
+
 /* Nobody records meanwhile. Events sorted by time within a track; how many were lost is in the file's "otherData". */
 ons_status *ons_trace_write(const ons_trace *trace, const char *path);
 

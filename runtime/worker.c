@@ -142,6 +142,7 @@ static ons_status *set_up(ons_worker *w) {
     ONS_TRY(add_track(w, "compute", &w->compute_track));
     if (swaps) ONS_TRY(add_track(w, "swap out", &w->out_track));
     if (swaps) ONS_TRY(add_track(w, "swap in", &w->in_track));
+    ONS_TRY(ons_worker_open_trace(w));
     ONS_TRY(set_up_control(w));
     ONS_TRY(w->device->event_new(w->device, &w->mark));
     ONS_TRY(w->device->event_new(w->device, &w->idle));
@@ -200,6 +201,7 @@ void ons_worker_free(ons_worker *w) {
         free_events(w, w->programs[i].out);
         free_events(w, w->programs[i].in);
     }
+    ons_worker_close_trace(w);
     w->device->event_free(w->mark);
     w->device->event_free(w->idle);
     if (w->steps != NULL) w->device->release_host(w->device, w->steps, w->control_bytes);
@@ -251,7 +253,12 @@ ons_status *ons_worker_wait(ons_worker *w, ons_program_fault *fault, const ons_s
     w->device->event_synchronize(w->idle);
     w->jobs_used = w->flights = 0;
     *fault = (ons_program_fault){.node = ONS_NONE};
-    ONS_TRY(w->device->failure(w->device));
+    ons_status *failure = w->device->failure(w->device);
+    if (failure != NULL) {
+        ons_worker_drop_spans(w);
+        return failure;
+    }
+    ONS_TRY(ons_worker_settle_trace(w));
     if (w->steps != NULL) ONS_TRY(take_fault(w));
     *fault = w->fault;
     *where = w->faulty;

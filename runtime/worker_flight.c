@@ -31,24 +31,6 @@ static ons_status *new_job(const flight *x, ons_job **job) {
     return NULL;
 }
 
-/* Called by the compute thread after every node. */
-static void record_node(void *context, ons_node_id id, int64_t begin, int64_t end) {
-    static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
-    const ons_job *job = context;
-    const ons_node *node = ons_graph_node(job->program->cut->graph, id);
-    const ons_trace_event event = {
-        .name = node->name,
-        .category = job->program->cut->again[id] ? "recompute" : phases[node->phase],
-        .begin = begin,
-        .end = end,
-        .step = (int64_t)job->step.step,
-        .micro_batch = (int64_t)job->step.micro_batch,
-        .bytes = -1,
-        .detail = node->op->name,
-    };
-    ons_trace_record(job->worker->compute_track, &event);
-}
-
 /* The other stages are told at once: what they would get from here is worth nothing, and must bring nothing up to date.
  */
 static void tell_fault(ons_worker *w, const ons_job *job) {
@@ -72,15 +54,16 @@ static void run_nodes(void *argument, uintptr_t native) {
     const ons_run run = {
         .step = far ? job->device_step : &job->step,
         .turn = &job->turn,
-        .observer = w->compute_track == NULL ? NULL : record_node,
+        .observer = ons_worker_node_observer(w),
         .context = job,
         .fault = far ? NULL : &w->fault,
         .stream = native,
         .device_fault = w->control.fault,
     };
     int64_t begin = ons_trace_now();
+    ons_worker_begin_nodes(job);
     ons_program_run_positions(job->program->program, job->first, job->end, &run);
-    w->busy.of_part[job->part] += ons_trace_now() - begin;
+    ons_worker_end_nodes(job, begin);
     if (w->fault.fault.problem != NULL) tell_fault(w, job);
 }
 
@@ -96,20 +79,6 @@ static void read_results(void *argument, uintptr_t native) {
     job->flight->read(job->flight->context, job->micro_batch, &job->turn);
 }
 
-static void record(const ons_job *job, const char *category, int64_t begin) {
-    if (job->track == NULL) return;
-    const ons_trace_event event = {
-        .name = job->name,
-        .category = category,
-        .begin = begin,
-        .end = ons_trace_now(),
-        .step = (int64_t)job->step.step,
-        .micro_batch = (int64_t)job->step.micro_batch,
-        .bytes = (int64_t)job->bytes,
-    };
-    ons_trace_record(job->track, &event);
-}
-
 /* That the world has failed is found at the end of the step. */
 static void send_message(void *argument, uintptr_t native) {
     (void)native;
@@ -117,7 +86,7 @@ static void send_message(void *argument, uintptr_t native) {
     int64_t begin = ons_trace_now();
     if (!job->worker->o.transport->send(job->channel, job->address, job->bytes))
         atomic_store(&job->worker->cut_off, true);
-    record(job, "send", begin);
+    ons_worker_record(job, "send", begin);
 }
 
 static void receive_message(void *argument, uintptr_t native) {
@@ -126,7 +95,7 @@ static void receive_message(void *argument, uintptr_t native) {
     int64_t begin = ons_trace_now();
     if (!job->worker->o.transport->receive(job->channel, job->address, job->bytes))
         atomic_store(&job->worker->cut_off, true);
-    record(job, "receive", begin);
+    ons_worker_record(job, "receive", begin);
 }
 
 static void begin_copy(void *argument, uintptr_t native) {
@@ -138,7 +107,7 @@ static void begin_copy(void *argument, uintptr_t native) {
 static void end_copy(void *argument, uintptr_t native) {
     (void)native;
     const ons_job *job = argument;
-    record(job, "swap", job->worker->copy_begin[job->first]);
+    ons_worker_record(job, "swap", job->worker->copy_begin[job->first]);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- turns
@@ -201,6 +170,21 @@ static ons_status *put_nodes(const flight *x, ons_part part, uint32_t micro_batc
     return NULL;
 }
 
+/* By the device's clock, where there is one: from `begin` to the end of what is on `stream`. */
+static void record_span(const flight *x, ons_trace_track *track, const char *name, const char *category,
+                        uint32_t micro_batch, int64_t bytes, uint32_t begin, ons_stream *stream) {
+    const ons_span span = {
+        .track = track,
+        .begin = begin,
+        .event = {.name = name,
+                  .category = category,
+                  .step = (int64_t)x->f->step.step,
+                  .micro_batch = (int64_t)x->f->step.micro_batch + micro_batch,
+                  .bytes = bytes},
+    };
+    ons_worker_record_span(x->w, &span, stream);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ messages
  */
 
@@ -235,6 +219,16 @@ static ons_status *receive_all_ahead(const flight *x) {
     return NULL;
 }
 
+/* Nothing but the clock's marks is on the stream of a sender with links: they tell when messages were gone. */
+static void record_sent(const flight *x, const ons_pending *pending) {
+    const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->departure]];
+    const ons_value_id value = x->cut->sends[pending->departure].value;
+    if (x->w->clock == NULL) return;
+    (void)ons_link_wait_gone(pending->link, c->stream, pending->ticket);
+    record_span(x, c->track, ons_graph_value(x->cut->graph, value)->name, "send", pending->micro_batch,
+                ons_stage_program_bytes(x->stage, value), pending->offered, c->stream);
+}
+
 /* What comes next on the compute stream waits until this has left. */
 static ons_status *await_gone(const flight *x, const ons_pending *pending) {
     ons_worker *w = x->w;
@@ -245,7 +239,10 @@ static ons_status *await_gone(const flight *x, const ons_pending *pending) {
     for (;;) {
         uint64_t seen = ons_links_news(w->o.links);
         ONS_TRY(receive_all_ahead(x));
-        if (ons_link_wait_gone(pending->link, w->compute, pending->ticket)) return NULL;
+        if (ons_link_wait_gone(pending->link, w->compute, pending->ticket)) {
+            record_sent(x, pending);
+            return NULL;
+        }
         ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
     }
 }
@@ -284,6 +281,7 @@ static ons_status *offer_value(const flight *x, uint32_t index, uint32_t micro_b
     ons_link_offer(pending.link, w->compute, ons_program_address(x->stage->program, t->value, &turn), bytes,
                    &pending.ticket);
     w->traffic.sent_bytes += (int64_t)bytes;
+    pending.offered = ons_worker_mark(w, w->compute);
     return leave(x, &pending);
 }
 
@@ -293,7 +291,7 @@ static ons_status *send_value(const flight *x, uint32_t index, uint32_t micro_ba
     follow_compute(x, c->stream);
     ONS_TRY(put_message(x, &x->cut->sends[index], x->p->send_channel[index], micro_batch, send_message));
     x->w->device->event_record(c->stream, x->p->sent[index]);
-    return leave(x, &(ons_pending){index, micro_batch, x->p->sent[index], NULL, 0});
+    return leave(x, &(ons_pending){index, micro_batch, x->p->sent[index], NULL, 0, 0});
 }
 
 /* How many messages of each kind a channel's part brings in this flight. */
@@ -309,8 +307,12 @@ static ons_status *take_value(const flight *x, uint32_t index, uint32_t micro_ba
     ons_turn turn = turn_of(x, t->part, micro_batch);
     size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
     bool taken;
+    if (w->clock != NULL) ons_link_await(c->link, c->stream);
+    uint32_t begin = ons_worker_mark(w, c->stream);
     ONS_TRY(ons_link_take(c->link, c->stream, ons_program_address(x->stage->program, t->value, &turn), bytes, &taken));
     ONS_CHECK(taken, ONS_DEFECT, "a message is taken that nobody has offered");
+    record_span(x, c->track, ons_graph_value(x->cut->graph, t->value)->name, "receive", micro_batch, (int64_t)bytes,
+                begin, c->stream);
     w->traffic.received_bytes += (int64_t)bytes;
     return NULL;
 }
@@ -398,18 +400,21 @@ static ons_status *put_copy(const flight *x, uint32_t index, uint32_t micro_batc
     char *device = ons_program_address(x->stage->program, out ? swap->value : swap->back, &turn);
     int64_t bytes = ons_stage_program_bytes(x->stage, swap->value);
     char *host = (char *)w->host + x->p->host_offset[index] + micro_batch % x->stage->slots * ons_arena_align(bytes);
+    const char *name = ons_graph_value(x->cut->graph, swap->value)->name;
     ons_job *job = NULL;
-    if (w->o.trace != NULL) {
+    uint32_t begin = ons_worker_mark(w, stream);
+    if (w->o.trace != NULL && w->clock == NULL) {
         ONS_TRY(new_job(x, &job));
         fill_job(x, job, out ? ONS_PART_FORWARD : ONS_PART_BACKWARD, micro_batch);
         job->first = out ? 0 : 1;
         job->bytes = (size_t)bytes;
-        job->name = ons_graph_value(x->cut->graph, swap->value)->name;
+        job->name = name;
         job->track = out ? w->out_track : w->in_track;
         w->device->launch(stream, begin_copy, job);
     }
     w->device->copy(stream, out ? host : device, out ? device : host, (size_t)bytes);
     if (job != NULL) w->device->launch(stream, end_copy, job);
+    record_span(x, out ? w->out_track : w->in_track, name, "swap", micro_batch, bytes, begin, stream);
     *(out ? &w->traffic.swapped_out_bytes : &w->traffic.swapped_in_bytes) += bytes;
     return NULL;
 }
@@ -423,7 +428,7 @@ static ons_status *copy_out(const flight *x, uint32_t index, uint32_t micro_batc
                                   x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
-    return leave(x, &(ons_pending){x->cut->send_count + index, micro_batch, event, NULL, 0});
+    return leave(x, &(ons_pending){x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
 }
 
 static ons_status *copy_in(const flight *x, uint32_t index, uint32_t micro_batch) {

@@ -6,6 +6,7 @@
 
 #include "base/vector.h"
 #include "device/device.h"
+#include "runtime/device_clock.h"
 #include "runtime/worker.h"
 
 /* A channel to or from another stage, with the stream that serves it. */
@@ -40,6 +41,7 @@ typedef struct ons_pending {
     ons_event *event;
     ons_link *link; /* not NULL: a message, in the place of the event */
     uint64_t ticket;
+    uint32_t offered; /* mark of the device's clock, where there is one */
 } ons_pending;
 
 /* A wait of the compute stream within a part. */
@@ -66,6 +68,14 @@ struct ons_job {
     const char *name;
     ons_trace_track *track;
 };
+
+/* Something on a stream whose time the device's clock tells when all is done. */
+typedef struct ons_span {
+    ons_trace_track *track; /* NULL: computing of `part`, for the sums alone */
+    ons_trace_event event;
+    ons_part part;
+    uint32_t begin, end; /* marks */
+} ons_span;
 
 /* A flight that is repeated by one call. */
 typedef struct ons_kept_flight {
@@ -98,12 +108,15 @@ struct ons_worker {
     void *host;
     int64_t host_bytes;
     ons_trace_track *compute_track, *out_track, *in_track;
-    int64_t copy_begin[2];       /* of the copy that runs, for the trace */
-    ons_machine_control control; /* in the device's memory; count 0: there is none */
-    ons_step *steps;             /* of the flights since the last wait, on their way there, `control.count` each */
-    ons_fault *found;            /* on its way back */
-    int64_t control_bytes;       /* of `steps` and `found`, which lie in one block */
-    uint32_t flights;            /* since the last wait */
+    int64_t copy_begin[2];          /* of the copy that runs, for the trace */
+    ons_device_clock *clock;        /* of a trace, where work runs later than it is launched; NULL: none */
+    ONS_VECTOR(ons_span) spans;     /* since the last wait, by that clock */
+    uint32_t first_node, last_node; /* its marks: before the first node of a job, behind the last so far */
+    ons_machine_control control;    /* in the device's memory; count 0: there is none */
+    ons_step *steps;                /* of the flights since the last wait, on their way there, `control.count` each */
+    ons_fault *found;               /* on its way back */
+    int64_t control_bytes;          /* of `steps` and `found`, which lie in one block */
+    uint32_t flights;               /* since the last wait */
     ONS_VECTOR(ons_job_block *) blocks;
     size_t jobs_used;
     ons_worker_traffic traffic;
@@ -121,6 +134,22 @@ struct ons_worker {
     atomic_bool cut_off; /* a message did not go or come: nothing may run that could have needed it */
     ons_worker_busy busy;
 };
+
+/* worker_trace.c: what ran when */
+ons_status *ons_worker_open_trace(ons_worker *worker);
+void ons_worker_close_trace(ons_worker *worker);
+/* Nodes of a job, launched between the two; `observe` is for each of them. */
+void ons_worker_begin_nodes(ons_job *job);
+ons_node_observer *ons_worker_node_observer(const ons_worker *worker);
+void ons_worker_end_nodes(ons_job *job, int64_t begin);
+/* A message or copy of a job: on the stream's thread, from `begin` until now. */
+void ons_worker_record(const ons_job *job, const char *category, int64_t begin);
+/* The same by the device's clock, from mark `begin` to the end of what is on `stream`; nothing where there is none. */
+uint32_t ons_worker_mark(ons_worker *worker, ons_stream *stream);
+void ons_worker_record_span(ons_worker *worker, const ons_span *span, ons_stream *stream);
+/* When all has run: spans become events, and are forgotten. */
+ons_status *ons_worker_settle_trace(ons_worker *worker);
+void ons_worker_drop_spans(ons_worker *worker);
 
 ons_worker_program *ons_worker_find_program(ons_worker *worker, const ons_stage_program *stage);
 

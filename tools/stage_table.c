@@ -80,3 +80,13 @@ ons_status *ons_stages_end(const ons_trainer *trainer, const ons_trainer_status 
            print_time(s->measured_step_seconds, came));
     return NULL;
 }
+
+void ons_memory_end(const ons_trainer_status *s) {
+    char arena[ONS_SHORT_TEXT], reserve[ONS_SHORT_TEXT];
+    if (s->free_bytes == 0) return;
+    printf("GPU memory: %s for %s, %s for context and libraries; free %" PRId64 " bytes",
+           ons_print_bytes(s->arena_bytes, arena), s->stages > 1 ? "the arenas" : "the arena",
+           ons_print_bytes(s->reserve_bytes, reserve), s->free_bytes);
+    if (s->free_bytes_early > 0) printf(", after the second step %" PRId64, s->free_bytes_early);
+    printf("\n");
+}

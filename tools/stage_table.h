@@ -8,4 +8,7 @@
 ons_status *ons_stages_begin(const ons_trainer *trainer, const ons_trainer_status *status);
 ons_status *ons_stages_end(const ons_trainer *trainer, const ons_trainer_status *status);
 
+/* Of a GPU, what is beside the arenas; nothing elsewhere. */
+void ons_memory_end(const ons_trainer_status *status);
+
 #endif

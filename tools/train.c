@@ -71,6 +71,7 @@ static ons_status *finish(ons_trainer *trainer) {
         if (status == NULL && s.speaks) printf("wrote %s\n", s.out);
     }
     if (status == NULL && s.speaks) status = ons_stages_end(trainer, &s);
+    if (status == NULL && s.speaks) ons_memory_end(&s);
     ons_status *closed = ons_trainer_finish(trainer);
     if (status == NULL) return closed;
     ons_status_free(closed);

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/vector.h"
 #include "device/cuda.h"
 #include "tests/kernels/emulation/emulation.h"
+
+static int64_t total = (int64_t)16 << 30;
 
 typedef enum operation_kind { WORK, COPY, RECORD, AWAIT, REPEAT } operation_kind;
 
@@ -40,6 +43,7 @@ struct ons_stream {
 
 struct ons_event {
     uint64_t recorded, reached;
+    double time;              /* when, by the host's clock, in seconds */
     ons_recording *recording; /* recorded last while this was being made */
     size_t place;             /* in it */
     bool captured;            /* recorded last in a recording that has ended */
@@ -66,6 +70,7 @@ static block *blocks;
 static far_counts counts;
 static uint64_t random_state = 1;
 static int64_t reserve, works_until_failure;
+static _Atomic int64_t taken;
 static const char *broken;
 static bool refuses_recordings;
 
@@ -79,6 +84,8 @@ far_counts far_get_counts(void) {
 void far_seed(uint64_t seed) { random_state = seed * 2 + 1; }
 
 void far_reserve(int64_t bytes) { reserve = bytes; }
+
+void far_total(int64_t bytes) { total = bytes; }
 
 void far_break(int64_t after) {
     works_until_failure = after;
@@ -100,6 +107,12 @@ static void set_access(int protection) {
         if (mprotect(b->address, b->bytes, protection) != 0) abort();
 }
 
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static void run_operation(const operation *o) {
     switch (o->kind) {
     case WORK:
@@ -107,7 +120,10 @@ static void run_operation(const operation *o) {
         if (works_until_failure > 0 && --works_until_failure == 0) broken = "a kernel was told to fail";
         break;
     case COPY: memcpy(o->to, o->from, o->bytes); break;
-    case RECORD: o->event->reached = o->number; break;
+    case RECORD:
+        o->event->reached = o->number;
+        o->event->time = now();
+        break;
     case REPEAT:
     case AWAIT: break;
     }
@@ -198,6 +214,7 @@ static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
     ++counts.allocations;
     pthread_mutex_unlock(&lock);
     device->used_bytes += bytes;
+    taken += bytes;
     *address = b->address;
     return NULL;
 }
@@ -213,6 +230,13 @@ static void release(ons_device *device, void *address, int64_t bytes) {
     munmap(b->address, b->bytes);
     free(b);
     device->used_bytes -= bytes;
+    taken -= bytes;
+}
+
+static ons_status *measure_memory(ons_device *device, int64_t *free_bytes) {
+    device->reserve_bytes = reserve;
+    *free_bytes = total - reserve - taken;
+    return NULL;
 }
 
 static ons_status *allocate_host(ons_device *device, int64_t bytes, void **address) {
@@ -326,6 +350,17 @@ static void event_synchronize(ons_event *event) {
     else
         run_until(event, event->recorded, NULL);
     pthread_mutex_unlock(&lock);
+}
+
+/* As on a GPU: one that has not been reached has no time. */
+static double seconds_between(ons_event *first, ons_event *second) {
+    pthread_mutex_lock(&lock);
+    if (first->reached == 0 || first->reached < first->recorded || second->reached == 0 ||
+        second->reached < second->recorded)
+        broken = "the time of an event that has not been reached";
+    double seconds = second->time - first->time;
+    pthread_mutex_unlock(&lock);
+    return seconds;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- recordings
@@ -444,8 +479,13 @@ ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_devic
         .record_end = record_end,
         .recording_repeat = recording_repeat,
         .recording_free = recording_free,
+        .timed_event_new = event_new,
+        .seconds_between = seconds_between,
         .failure = failure,
+        .measure_memory = measure_memory,
         .free = device_free,
+        .title = "a far device",
+        .total_bytes = total,
         .limit_bytes = limit_bytes,
         .reserve_bytes = reserve,
     };

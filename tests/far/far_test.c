@@ -39,8 +39,9 @@ typedef struct golden_run {
 
 ParameterizedTestParameters(far, golden) {
     static golden_run runs[] = {
-        {"mlp", 0, 12},     {"mlp", 1, 12},     {"mlp", 2, 12},       {"mlp_frozen", 0, 12},    {"mlp_frozen", 1, 12},
-        {"gpt_tied", 0, 3}, {"gpt_tied", 3, 3}, {"dynamo_gpt", 1, 3}, {"gpt_decomposed", 2, 3},
+        {"mlp", 0, 12},     {"mlp", 1, 12},     {"mlp", 2, 12},        {"mlp_frozen", 0, 12},    {"mlp_frozen", 1, 12},
+        {"gpt_tied", 0, 3}, {"gpt_tied", 3, 3}, {"dynamo_gpt", 1, 3},  {"gpt_decomposed", 2, 3}, {"lenet", 0, 2},
+        {"lenet", 1, 2},    {"resnet18", 0, 2}, {"cnn_dynamic", 0, 2}, {"cnn_dynamic", 1, 2},    {"dynamo_cnn", 0, 2},
     };
     return cr_make_param_array(golden_run, runs, sizeof runs / sizeof runs[0], NULL);
 }
@@ -135,6 +136,9 @@ static void expect_stages(const char *model, const char *batch, const char *micr
 Test(far, stages, .timeout = 600) { expect_stages("mlp", "16", "4", 5); }
 
 Test(far, stages_that_share_weights, .timeout = 600) { expect_stages("gpt_tied", "8", "2", 1); }
+
+/* Running statistics of BatchNorm stay with their stage. */
+Test(far, stages_of_convolutions, .timeout = 600) { expect_stages("cnn_dynamic", "8", "2", 1); }
 
 /* A micro-batch's gradients come from older weights, which follows from schedule and stages alone. */
 Test(far, asynchronous, .timeout = 600) {

@@ -221,9 +221,25 @@ Test(refusal, of_a_cap_without_room_for_the_reserve) {
     far_reserve(0);
 }
 
-Test(refusal, of_what_a_gpu_cannot_yet) {
-    run r = start("mlp", "cuda", "1");
-    set(&r, "trace", "not-written.json");
-    must_fail(run_try_open(&r), ONS_UNSUPPORTED, "--trace", NULL);
+/* Two embeddings can have said it: a GPU does not tell which did. */
+Test(fault, names_the_nodes_that_can_have_said_it, .timeout = 300) {
+    run r = run_without_data("gpt_tied");
+    array input = read_npy("tests/golden/gpt_tied/input.npy"), target = read_npy("tests/golden/gpt_tied/target.npy");
+    input.view.dims = input.dims;
+    target.view.dims = target.dims;
+    ((int64_t *)input.data)[3] = 1000000;
+    must(ons_config_array(r.config, "tokens", false, &input.view));
+    must(ons_config_array(r.config, "target", false, &target.view));
+    set(&r, "device", "cuda");
+    set(&r, "steps", "1");
+    run_open(&r);
+    ons_step_report report;
+    ons_status *status = ons_trainer_step(r.trainer, &report);
+    cr_assert(status != NULL && strstr(ons_status_get_message(status), "'?'") == NULL &&
+                  strstr(ons_status_get_message(status), "Gather") != NULL,
+              "%s", status == NULL ? "no failure" : ons_status_get_message(status));
+    must_fail(status, ONS_INVALID_DATA, "step 1, ", "node", "1000000", NULL);
     run_close(&r);
+    array_free(&input);
+    array_free(&target);
 }

@@ -1,0 +1,119 @@
+/* `onstage profile --device cuda` on a far device, by its own clock. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/far/far_device.h"
+#include "tests/training/fixture.h"
+
+enum { RESERVE = 3 << 20 };
+
+static run prepare(const char *model) {
+    run r = run_golden(model);
+    far_total((int64_t)16 << 20); /* small arrays: products of them are loops here */
+    far_reserve(RESERVE);
+    set(&r, "device", "cuda");
+    set(&r, "optimizer", "adamw");
+    set(&r, "cache", "false");
+    set(&r, "repetitions", "3");
+    must(ons_model_load(r.model_path, r.config, &r.model));
+    return r;
+}
+
+static ons_profile *measure(const run *r) {
+    ons_profile *profile;
+    must(ons_model_profile(r->model, r->config, NULL, NULL, &profile));
+    return profile;
+}
+
+static void expect_times(const ons_profile *p) {
+    double sum = 0;
+    bool phases[4] = {false};
+    static const char *const names[] = {"forward", "input gradient", "weight gradient", "update"};
+    cr_assert_gt(p->node_count, 10);
+    for (size_t i = 0; i < p->node_count; ++i) {
+        cr_expect_gt(p->nodes[i].seconds, 0, "%s", p->nodes[i].name);
+        sum += p->nodes[i].seconds;
+        for (int k = 0; k < 4; ++k) phases[k] = phases[k] || strcmp(p->nodes[i].phase, names[k]) == 0;
+    }
+    for (int k = 0; k < 4; ++k) cr_expect(phases[k], "no node of phase %s", names[k]);
+    /* Both are of the same kernels, but each at a time of its own on a busy machine: an order of magnitude is sure. */
+    cr_expect(p->step_seconds > sum / 10 && p->step_seconds < sum * 10, "a step takes %g s, its nodes %g",
+              p->step_seconds, sum);
+    cr_expect_gt(p->feed_seconds, 0);
+    cr_expect_geq(p->launch_seconds, 0);
+}
+
+Test(profile, times_every_node_and_writes_a_device, .timeout = 300) {
+    char path[PATH_BYTES];
+    ons_json *file;
+    run r = prepare("mlp");
+    ons_profile *p = measure(&r);
+    expect_times(p);
+    cr_expect_str_eq(p->device, "a far device");
+    scratch_path(path, "far-profile.json");
+    must(ons_profile_write(p, path));
+    contents text = read_file(path);
+    must(ons_json_parse((const char *)text.bytes, text.size, &file));
+    const ons_json *device = ons_json_find(file, "device"), *flops = ons_json_find(device, "matrix_flops");
+    cr_expect_eq(ons_json_find(device, "reserve_bytes")->valueint, RESERVE);
+    cr_expect_eq(ons_json_find(device, "memory_bytes")->valueint, 16 << 20);
+    cr_expect_str_eq(ons_json_find(device, "kind")->valuestring, "gpu");
+    static const char *const precisions[] = {"fp32", "fp16", "bf16"};
+    for (int i = 0; i < 3; ++i) cr_expect_gt(ons_json_find(flops, precisions[i])->valuedouble, 0);
+    cr_expect(strstr(p->notes, "both at once") != NULL);
+    ons_json_free(file);
+    free(text.bytes);
+    ons_profile_free(p);
+    run_close(&r);
+    /* It is what plans are made with. */
+    run planned = run_golden("mlp");
+    set(&planned, "device", "cuda");
+    set(&planned, "stages", "2");
+    set(&planned, "micro-batches", "2");
+    set(&planned, "profile", path);
+    set(&planned, "steps", "1");
+    run_open(&planned);
+    run_step(&planned);
+    run_close(&planned);
+    unlink(path);
+}
+
+Test(profile, of_convolutions, .timeout = 300) {
+    run r = prepare("cnn_dynamic");
+    ons_profile *p = measure(&r);
+    expect_times(p);
+    ons_profile_free(p);
+    run_close(&r);
+}
+
+Test(profile, without_room_to_hold_the_stream, .timeout = 300) {
+    run r = prepare("mlp");
+    set(&r, "memory", "6MiB"); /* arena and reserve, not 16 MiB more */
+    ons_profile *p = measure(&r);
+    expect_times(p);
+    ons_profile_free(p);
+    run_close(&r);
+}
+
+/* Made-up data will do for numbers; a target out of range is found on the device, and told with its node. */
+Test(profile, tells_a_fault_of_the_data, .timeout = 300) {
+    run r = run_without_data("mlp");
+    array input = read_npy("tests/golden/mlp/input.npy"), target = read_npy("tests/golden/mlp/target.npy");
+    input.view.dims = input.dims;
+    target.view.dims = target.dims;
+    ((int64_t *)target.data)[0] = 1000;
+    must(ons_config_array(r.config, "x", false, &input.view));
+    must(ons_config_array(r.config, "target", false, &target.view));
+    far_total((int64_t)16 << 20);
+    set(&r, "device", "cuda");
+    set(&r, "cache", "false");
+    must(ons_model_load(r.model_path, r.config, &r.model));
+    ons_profile *profile;
+    must_fail(ons_model_profile(r.model, r.config, NULL, NULL, &profile), ONS_INVALID_DATA, "node 'loss", "1000", NULL);
+    run_close(&r);
+    array_free(&input);
+    array_free(&target);
+}
