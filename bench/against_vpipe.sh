@@ -18,7 +18,7 @@ plan() { # FILE OPTIONS...
     "$onstage" plan "${run[@]}" --profile "$work/profile.json" "${@:2}" -o "$1" >/dev/null 2>"$work/refusal"
 }
 train() { # PLAN CAP BATCH
-    "$onstage" train "${run[@]}" --memory "$2" --plan "$1" --steps "$steps" --log-json "$work/log.jsonl" >"$work/train.txt"
+    "$onstage" train "${run[@]}" --rows "$(whole_batches "$3")" --memory "$2" --plan "$1" --steps "$steps" --log-json "$work/log.jsonl" >"$work/train.txt"
     step_seconds "$work/log.jsonl" "$3"
 }
 

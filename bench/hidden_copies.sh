@@ -42,7 +42,7 @@ for line in "${models[@]}"; do
         read -r _ planned < <(awk -f bench/hidden_copies.awk "$work/simulated.json")
         rm -f "$work/hidden" "$work/waiting"
         for ((round = 0; round < rounds; ++round)); do
-            "$onstage" train "${run[@]}" --memory "$cap" --plan "$work/plan.json" --steps "$steps" --trace "$work/trace.json" >"$work/train.txt"
+            "$onstage" train "${run[@]}" --rows "$(whole_batches "$batch")" --memory "$cap" --plan "$work/plan.json" --steps "$steps" --trace "$work/trace.json" >"$work/train.txt"
             read -r copied share_hidden < <(awk -f bench/hidden_copies.awk "$work/trace.json")
             echo "$share_hidden" >>"$work/hidden"
             awk '$1 == 0 && $7 == "%" { print $8 }' "$work/train.txt" >>"$work/waiting"

@@ -15,7 +15,7 @@ methods=("PipeDream|pipedream|none" "PipeDream, everything computed again|pipedr
 # Sets trained (steps that were), taken (bytes of the largest arena), rate.
 train() { # BATCH OPTIONS...
     trained=0 taken=- rate=-
-    "$onstage" train "${run[@]}" --batch "$@" --steps "$steps" --log-json "$work/log.jsonl" >"$work/train.txt" 2>&1 || return 0
+    "$onstage" train "${run[@]}" --batch "$@" --rows "$(whole_batches "$1")" --steps "$steps" --log-json "$work/log.jsonl" >"$work/train.txt" 2>&1 || return 0
     trained=$(wc -l <"$work/log.jsonl")
     taken=$(awk '$1 ~ /^[0-3]$/ && $7 == "%" { print $12, $13 }' "$work/train.txt" |
         awk '{ b = $1 * ($2 == "GiB" ? 1073741824 : $2 == "MiB" ? 1048576 : $2 == "KiB" ? 1024 : 1); if (b > m) { m = b; t = $1 " " $2 } } END { print t }')

@@ -9,14 +9,18 @@ shakespeare=(--tokens examples/data/shakespeare/train.bin --seq 64)
 digits=(--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz)
 common=(--loss cross_entropy --optimizer adamw)
 
-# Sets model and data.
+# Sets model, data, and how many samples these are.
 choose() { # NAME
     case $1 in
-        char_gpt) model=examples/shakespeare/char_gpt.onnx data=("${shakespeare[@]}") ;;
-        bert) model=bench/models/bert.onnx data=("${shakespeare[@]}") ;;
-        *) model=bench/models/$1.onnx data=("${digits[@]}") ;;
+        char_gpt) model=examples/shakespeare/char_gpt.onnx data=("${shakespeare[@]}") samples=15685 ;;
+        bert) model=bench/models/bert.onnx data=("${shakespeare[@]}") samples=15685 ;;
+        *) model=bench/models/$1.onnx data=("${digits[@]}") samples=10000 ;;
     esac
 }
+
+# The rows of whole batches: a shorter one at the end has kernels of its own, which can take more scratch memory than the
+# plan's, and a cap of what the plan takes is exact.
+whole_batches() { echo "0:$((samples / $1 * $1))"; } # BATCH
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
