@@ -307,6 +307,9 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
     optimizer->eps = number_or(&config->eps, optimizer->role == ONS_ROLE_ADAGRAD ? 1e-10 : 1e-8);
     optimizer->weight_decay = number_or(&config->weight_decay, optimizer->role == ONS_ROLE_ADAMW ? 1e-2 : 0);
     optimizer->clip_norm = config->clip_norm.value;
+    optimizer->first_scale = config->loss_scale.value;
+    ONS_CHECK(optimizer->first_scale >= 0x1p-24 && optimizer->first_scale <= 0x1p100, ONS_INVALID_ARGUMENT,
+              "--loss-scale must lie between 6e-8 and 1e30");
     optimizer->want_norms = strcmp(config->pipeline, "pipedream-async") != 0; /* also without a log: the same memory */
     ONS_CHECK(optimizer->momentum >= 0 && optimizer->weight_decay >= 0 && optimizer->clip_norm >= 0 &&
                   optimizer->eps >= 0,
@@ -413,6 +416,8 @@ ons_dtype ons_config_low_type(const ons_config *config) {
                                                     : ONS_FLOAT32;
 }
 
+bool ons_config_takes_tf32(const ons_config *config) { return strcmp(config->precision, "tf32") == 0; }
+
 enum { STAGES_MOST = 65536 };
 
 ons_status *ons_config_check_supported(const ons_config *config) {
@@ -423,8 +428,6 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_TRY(ons_device_check(config->device));
     ons_precision precision;
     ONS_TRY(ons_config_precision(config, &precision));
-    ONS_CHECK(precision != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
-              "--precision fp16: this version does not scale losses; take bf16");
     ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
                   strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
               ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);
@@ -434,6 +437,9 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
               "take --pipeline 1f1b");
+    ONS_CHECK(!asynchronous || precision != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
+              "--precision fp16: an asynchronous pipeline has no moment at which all gradients are there, by which the "
+              "loss's scale could be found; take bf16, or --pipeline 1f1b");
     ONS_CHECK(!asynchronous || !config->log_grad_norms, ONS_UNSUPPORTED,
               "--log-grad-norms: an asynchronous pipeline has no gradient of a whole step; take --pipeline 1f1b");
     ONS_CHECK(strcmp(config->export_form, "same") == 0 || strcmp(config->export_form, "inference") == 0,

@@ -65,6 +65,7 @@ struct ons_config {
     int64_t warmup;
     /* run */
     int64_t steps, epochs, seed, threads, stages;
+    ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
     bool pin;
     /* planning */
@@ -111,6 +112,8 @@ const char *ons_config_device_profile(const ons_config *config);
 ons_status *ons_config_precision(const ons_config *config, ons_precision *precision);
 /* What nodes that may compute in less than float32 compute in; ONS_FLOAT32: nothing does. */
 ons_dtype ons_config_low_type(const ons_config *config);
+/* Whether a GPU may round what products of float32 read. */
+bool ons_config_takes_tf32(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */

@@ -120,6 +120,7 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_sta
         .inputs = inputs,
         .loss = made_here(cut, whole->loss),
         .norm = made_here(cut, whole->update.norm),
+        .scale = made_here(cut, whole->update.scale),
         .squares = squares,
     };
     return NULL;

@@ -8,7 +8,7 @@
 
 typedef struct step_record {
     bool has_loss, has_norm, stop;
-    double loss, norm;
+    double loss, norm, scale;
     int64_t used_bytes;
     ons_rank_work work;
 } step_record;
@@ -59,6 +59,7 @@ static ons_status *build_rank(ons_crew *c, ons_rank *r) {
     ons_device *device;
     ONS_TRY(ons_device_new(c->o.config->device, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
     ONS_TRY(ons_machine_new(device, c->o.model->registry, c->o.threads, &r->machine));
+    ons_machine_set_tf32(r->machine, ons_config_takes_tf32(c->o.config));
     ONS_TRY(build_share(c, r, c->o.training, true, &r->training));
     return c->o.validation->dataset == NULL ? NULL : build_share(c, r, c->o.validation, false, &r->validation);
 }
@@ -302,12 +303,13 @@ static void merge_result(step_record *record, const ons_rank *r, ons_step_result
         .has_norm = r->training.full.unit.norm != ONS_NONE,
         .loss = r->result.loss,
         .norm = r->result.norm,
+        .scale = r->result.scale,
         .stop = result->stop,
         .used_bytes = ons_machine_used(r->machine),
         .work = r->work,
     };
     if (record->has_loss) result->loss = record->loss;
-    if (record->has_norm) result->norm = record->norm;
+    if (record->has_norm) result->norm = record->norm, result->scale = record->scale;
 }
 
 /* The stages of other processes, which have come to the end of the step, too. */
@@ -318,7 +320,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     c->used_bytes = 0;
     for (uint32_t i = 0; i < c->o.pipeline.stages; ++i) {
         if (c->records[i].has_loss) result->loss = c->records[i].loss;
-        if (c->records[i].has_norm) result->norm = c->records[i].norm;
+        if (c->records[i].has_norm) result->norm = c->records[i].norm, result->scale = c->records[i].scale;
         result->stop = result->stop || c->records[i].stop;
         c->used_bytes += c->records[i].used_bytes;
     }

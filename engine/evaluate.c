@@ -58,6 +58,7 @@ static ons_status *prepare(evaluation *e) {
     ons_device *device;
     ONS_TRY(ons_device_new(e->config->device, cap, e->config->pin, &device));
     ONS_TRY(ons_machine_new(device, e->model->registry, threads, &e->machine));
+    ons_machine_set_tf32(e->machine, ons_config_takes_tf32(e->config));
     ONS_TRY(ons_open_training_data(e->model, e->config, &e->course.dataset));
     ons_course_options options = {.model = e->model, .config = e->config};
     ONS_TRY(choose_rows(e, &options));

@@ -76,6 +76,7 @@ static ons_status *build(making *m) {
     if (ons_config_uses_cuda(m->config)) ONS_TRY(ons_program_check_cuda(m->stage.graph));
     ONS_TRY(ons_device_new(m->config->device, cap, m->config->pin, &device));
     ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));
+    ons_machine_set_tf32(m->machine, ons_config_takes_tf32(m->config));
     ONS_TRY(find_slots(m));
     ons_program_options program = {
         .repeats = repeats, .kept = m->stage.kept, .kept_count = m->stage.kept_count, .slots = m->slots};

@@ -158,11 +158,19 @@ static ons_status *differentiate(assembly *a) {
         count > 0, ONS_INVALID_ARGUMENT,
         "nothing to train: no float initialiser that a gradient reaches is left; see `onstage inspect` and --train");
     ons_parameter_gradient *gradients;
-    ONS_NEW(gradients, graph->arena, count);
-    ONS_TRY(
-        ons_differentiate(graph, o->model->registry, a->loss_part, ONS_NONE, weights, count, o->blockers, gradients));
     ons_optimizer_options optimizer;
+    ons_value_id cotangent = ONS_NONE;
+    ONS_NEW(gradients, graph->arena, count);
     ONS_TRY(ons_config_optimizer(o->config, &optimizer));
+    if (ons_config_low_type(o->config) == ONS_FLOAT16) {
+        ONS_CHECK(ons_graph_value(graph, a->loss_part)->type.dtype == ONS_FLOAT32, ONS_UNSUPPORTED,
+                  "--precision fp16: the loss is %s, and a scale is float32; take --precision fp32",
+                  ons_dtype_name(ons_graph_value(graph, a->loss_part)->type.dtype));
+        ONS_TRY(ons_add_loss_scale(graph, &optimizer));
+        cotangent = optimizer.scale;
+    }
+    ONS_TRY(
+        ons_differentiate(graph, o->model->registry, a->loss_part, cotangent, weights, count, o->blockers, gradients));
     return ons_attach_update(graph, o->model->registry, gradients, count, &optimizer, o->repeats, &a->r->update);
 }
 
@@ -178,13 +186,14 @@ static ons_status *keep(assembly *a, ons_value_id value) {
 static ons_status *choose_outputs(assembly *a) {
     ons_stage_graph *r = a->r;
     r->graph->outputs.count = 0;
-    ONS_NEW(r->kept, r->graph->arena, r->update.trained_count + r->output_count + 4);
+    ONS_NEW(r->kept, r->graph->arena, r->update.trained_count + r->output_count + 5);
     ONS_TRY(keep(a, r->loss));
     if (!a->o->training) {
         for (uint32_t i = 0; i < r->output_count; ++i) ONS_TRY(keep(a, r->outputs[i]));
         return NULL;
     }
     ONS_TRY(keep(a, r->update.norm));
+    ONS_TRY(keep(a, r->update.scale));
     if (r->update.trained_count == 0 || r->update.trained[0].square_sum == ONS_NONE) return NULL;
     r->squares_idle = r->update.norm == ONS_NONE && !ons_config_logs_norms(a->o->config);
     ONS_NEW(r->squares, r->graph->arena, r->update.trained_count + 1);
@@ -205,6 +214,7 @@ static ons_status *settle(assembly *a) {
     follow[count++] = &r->target;
     follow[count++] = &r->loss;
     follow[count++] = &r->update.norm;
+    follow[count++] = &r->update.scale;
     for (uint32_t i = 0; i < r->input_count; ++i) follow[count++] = &r->inputs[i];
     for (size_t i = 0; i < r->kept_count; ++i) follow[count++] = &r->kept[i];
     for (uint32_t i = 0; !a->o->training && i < r->output_count; ++i) follow[count++] = &r->outputs[i];
@@ -241,8 +251,8 @@ static ons_status *assemble(assembly *a) {
 }
 
 ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result) {
-    *result =
-        (ons_stage_graph){.target = ONS_NONE, .loss = ONS_NONE, .prediction = ONS_NONE, .update = {.norm = ONS_NONE}};
+    *result = (ons_stage_graph){
+        .target = ONS_NONE, .loss = ONS_NONE, .prediction = ONS_NONE, .update = {.norm = ONS_NONE, .scale = ONS_NONE}};
     assembly a = {.o = options, .r = result, .loss_part = ONS_NONE};
     ons_status *status = assemble(&a);
     if (status != NULL) ons_stage_graph_free(result);

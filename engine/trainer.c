@@ -87,13 +87,16 @@ static ons_status *fill_report(ons_trainer *t, const ons_step_result *result, do
     ONS_TRY(ons_crew_get_memory(t->crew, &memory));
     /* The first steps fault pages in and warm caches: the mean forgets them soon. */
     t->seconds_a_step = t->seconds_a_step == 0 ? seconds : 0.95 * t->seconds_a_step + 0.05 * seconds;
+    bool scaled = !isnan(result->scale), skipped = scaled && !isfinite(result->norm);
     *report = (ons_step_report){
         .step = t->step,
         .steps = t->steps,
         .epoch = (double)t->step / (double)t->steps_per_epoch,
         .loss = result->loss,
         .learning_rate = rate,
-        .grad_norm = result->norm,
+        .grad_norm = skipped ? NAN : result->norm,
+        .loss_scale = scaled ? result->scale : 0,
+        .skipped = skipped,
         .samples_per_second = (double)result->samples / t->seconds_a_step,
         .seconds_left = t->seconds_a_step * (double)(t->steps - t->step),
         .memory_peak_bytes = memory.used,

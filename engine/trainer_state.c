@@ -247,8 +247,10 @@ static ons_status *list_changed(ons_trainer *t, const char **names, size_t *coun
         names[(*count)++] = ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name;
     for (ons_value_id id = 0; id < stage->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(stage->graph, id);
-        if (value->kind == ONS_BUFFER && value->pair != ONS_NONE) /* running statistics that this run moved */
-            names[(*count)++] = ons_graph_value(stage->graph, value->pair)->name;
+        if (value->kind != ONS_BUFFER || value->pair == ONS_NONE) continue;
+        const char *name = ons_graph_value(stage->graph, value->pair)->name;
+        if (ons_graph_find_value(t->model->graph, name) != ONS_NONE) /* running statistics that this run moved */
+            names[(*count)++] = name;
     }
     /* Both names of a --tie'd pair are asked for. */
     for (size_t i = 0; i < t->config->ties.count; ++i) names[(*count)++] = t->config->ties.items[i].name;

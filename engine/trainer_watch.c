@@ -45,14 +45,18 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_
     ons_json_put_int(w, "resident_bytes", r->resident_bytes);
     if (r->free_bytes > 0) ons_json_put_int(w, "device_free_bytes", r->free_bytes);
     if (!isnan(r->grad_norm)) ons_json_put_double(w, "grad_norm", r->grad_norm);
-    if (t->config->log_grad_norms && t->training.full.squares != NULL) {
+    if (r->loss_scale > 0) {
+        ons_json_put_double(w, "loss_scale", r->loss_scale);
+        ons_json_put_bool(w, "skipped", r->skipped);
+    }
+    if (t->config->log_grad_norms && t->training.full.squares != NULL && !r->skipped) {
         const ons_stage_graph *stage = &t->training.full;
         ons_json_begin_object(w, "grad_norms");
         for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
             double square;
             ONS_TRY(ons_crew_square(t->crew, i, &square));
             ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
-                                sqrt(square));
+                                sqrt(square) / (r->loss_scale > 0 ? r->loss_scale : 1));
         }
         ons_json_end_object(w);
     }
@@ -71,6 +75,7 @@ static ons_status *log_board(ons_trainer *t, const ons_step_report *r) {
         {"loss", r->loss},
         {"lr", r->learning_rate},
         {"grad_norm", r->grad_norm},
+        {"loss_scale", r->loss_scale > 0 ? r->loss_scale : NAN},
         {"samples_per_s", r->samples_per_second},
         {"val_loss", r->validated ? r->validation_loss : NAN},
         {"val_accuracy", r->validated ? r->validation_accuracy : NAN},

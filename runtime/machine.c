@@ -20,6 +20,7 @@ struct ons_machine {
     ons_device *device;
     const ons_registry *registry;
     int threads;
+    bool tf32;
     ons_stream *compute;
     ons_event *done;
     ONS_VECTOR(ons_program *) programs;
@@ -49,6 +50,8 @@ ons_status *ons_machine_new(ons_device *device, const ons_registry *registry, in
     *result = m;
     return NULL;
 }
+
+void ons_machine_set_tf32(ons_machine *m, bool tf32) { m->tf32 = tf32; }
 
 /* Kernels are destroyed where they were made. */
 static void free_programs(void *argument, uintptr_t native) {
@@ -141,6 +144,7 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     ONS_CHECK(m->arena == NULL, ONS_DEFECT, "a program is added after the arena was laid out");
     ons_program_options own = *options;
     own.threads = m->threads;
+    own.tf32 = m->tf32;
     own.cuda = !m->device->host_can_access;
     preparation p = {.graph = graph, .registry = m->registry, .options = &own};
     if (!ons_vector_reserve(&m->programs, 1)) return ons_status_out_of_memory();

@@ -23,6 +23,8 @@ typedef struct ons_machine_memory {
 
 /* `device` is taken over. `threads` run kernels. */
 ons_status *ons_machine_new(ons_device *device, const ons_registry *registry, int threads, ons_machine **machine);
+/* Products of programs that are added from here on: ons_prepare's tf32. */
+void ons_machine_set_tf32(ons_machine *machine, bool tf32);
 void ons_machine_free(ons_machine *machine); /* NULL is fine */
 
 /* Prepares a program on the compute stream's thread and adds it. It belongs to the machine. */

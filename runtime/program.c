@@ -74,6 +74,7 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
     ons_prepare prepare = {
         .operands = operands,
         .threads = options->threads,
+        .tf32 = options->tf32,
         .scratch_limit = options->scratch_limit > 0 ? options->scratch_limit : INT64_MAX,
         .arena = p->arena,
         .node_key = ons_graph_node_key(p->graph, id),

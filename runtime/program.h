@@ -16,6 +16,7 @@ typedef struct ons_program ons_program;
 typedef struct ons_program_options {
     int threads;
     bool cuda;                /* runs by the operators' CUDA kernels: a run puts them on a stream */
+    bool tf32;                /* see ons_prepare */
     bool repeats;             /* more than one micro-batch a step */
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
     size_t kept_count;

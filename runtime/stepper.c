@@ -289,6 +289,7 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
     *result = (ons_step_result){.samples = s->samples, .rest = last == &s->o.rest};
     ONS_TRY(read_loss_of_step(s, last, micro_batches, &result->loss));
+    ONS_TRY(read_scalar(s, last, last->scale, &result->scale));
     return read_scalar(s, last, last->norm, &result->norm);
 }
 

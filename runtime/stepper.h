@@ -20,6 +20,7 @@ typedef struct ons_unit {
     const ons_value_id *inputs;  /* of each of the feed's fields */
     ons_value_id loss;           /* float32 or float64 scalar: of the whole step, once its last micro-batch has run */
     ons_value_id norm;           /* ONS_NONE: not computed */
+    ons_value_id scale;          /* of the loss in this step; ONS_NONE: it is not scaled */
     const ons_value_id *squares; /* float64 scalars, one a trained weight; NULL: not computed */
 } ons_unit;
 
@@ -49,8 +50,9 @@ uint64_t ons_stepper_steps_per_epoch(const ons_stepper *stepper);
 uint64_t ons_stepper_dropped(const ons_stepper *stepper);
 
 typedef struct ons_step_result {
-    double loss; /* NaN: of another stage */
-    double norm; /* NaN where not computed, or of another stage */
+    double loss;  /* NaN: of another stage */
+    double norm;  /* NaN where not computed, or of another stage */
+    double scale; /* of the loss, for gradients in float16; NaN likewise */
     size_t samples;
     bool stop; /* somebody has asked for an end after this step; not the stepper's to say */
     bool rest; /* the program for what was left of the batch ran last: it has the square sums */

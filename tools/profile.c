@@ -13,11 +13,11 @@ enum { TOP_NODES = 20 };
 static const char *const groups[] = {"Data",     "Model",     "Loss",    "Optimiser", "Run",
                                      "Planning", "Profiling", "Results", NULL};
 static const char *const hides[] = {
-    "shuffle",          "val-input", "val-target",   "val-tokens", "val-rows",   "metric",    "lr",
-    "lr-schedule",      "warmup",    "steps",        "epochs",     "stages",     "pipeline",  "partition",
-    "memory-strategy",  "transport", "plan",         "cost-graph", "profile",    "max-batch", "report",
-    "prices",           "samples",   "reproducible", "export",     "checkpoint", "resume",    "output",
-    "checkpoint-every", NULL,
+    "shuffle",         "val-input",        "val-target",   "val-tokens", "val-rows",   "metric",    "lr",
+    "lr-schedule",     "warmup",           "steps",        "epochs",     "stages",     "pipeline",  "partition",
+    "memory-strategy", "transport",        "plan",         "cost-graph", "profile",    "max-batch", "report",
+    "prices",          "samples",          "reproducible", "export",     "checkpoint", "resume",    "output",
+    "loss-scale",      "checkpoint-every", NULL,
 };
 static const ons_subcommand subcommand = {
     .name = "onstage profile",

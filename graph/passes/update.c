@@ -96,6 +96,26 @@ static void build_update(updater *u, ons_trained *t, ons_value_id factor, const 
     for (uint32_t i = 0; i < states; ++i) pair(u, outputs[1 + i], t->states[i]);
 }
 
+/* The same where the gradients have the loss's scale in them, which is brought up to date. */
+static ons_status *build_scale(updater *u, const ons_value_id *squares, ons_update_result *result,
+                               ons_value_id *factor) {
+    ons_value_id *inputs, outputs[5];
+    ONS_NEW(inputs, u->graph->arena, result->trained_count + 2);
+    inputs[0] = u->options->scale;
+    inputs[1] = u->options->scale_counts;
+    for (uint32_t i = 0; i < result->trained_count; ++i) inputs[2 + i] = squares[i];
+    u->builder.name = "loss_scale";
+    ons_build_node(&u->builder, ons_registry_role(u->registry, ONS_ROLE_LOSS_SCALE),
+                   (ons_inputs){inputs, result->trained_count + 2}, ONS_WITH(ONS_AT_FLOAT(0, u->options->clip_norm)), 5,
+                   NULL, outputs);
+    pair(u, outputs[0], inputs[0]);
+    pair(u, outputs[1], inputs[1]);
+    result->norm = outputs[2];
+    *factor = outputs[3];
+    result->scale = outputs[4];
+    return NULL;
+}
+
 /* The norm over all gradients, and by what they are multiplied. Where nothing is clipped the host adds up the square
  * sums: stages then need not send them to each other. */
 static ons_status *build_norm(updater *u, ons_update_result *result, ons_value_id *factor) {
@@ -108,6 +128,7 @@ static ons_status *build_norm(updater *u, ons_update_result *result, ons_value_i
         squares[i] = t->square_sum = ons_build(&u->builder, ons_registry_role(u->registry, ONS_ROLE_SQUARE_SUM),
                                                ONS_IN(t->gradient), ONS_DEFAULTS);
     }
+    if (u->options->scales_loss) return build_scale(u, squares, result, factor);
     if (u->options->clip_norm <= 0) return NULL;
     u->builder.name = "gradient_norm";
     ons_value_id outputs[2];
@@ -117,6 +138,18 @@ static ons_status *build_norm(updater *u, ons_update_result *result, ons_value_i
     result->norm = outputs[0];
     *factor = outputs[1];
     return NULL;
+}
+
+ons_status *ons_add_loss_scale(ons_graph *graph, ons_optimizer_options *options) {
+    ons_type number = {.dtype = ONS_FLOAT32}, two = {.dtype = ONS_FLOAT32, .shape = {1, {2}}};
+    void *data;
+    ons_data_id id;
+    ONS_TRY(ons_store_add(graph->store, &number, &data, &id));
+    *(float *)data = (float)options->first_scale;
+    ONS_TRY(ons_graph_add_value(graph, "loss_scale", ONS_BUFFER, &number, &options->scale));
+    ons_graph_value(graph, options->scale)->data = id;
+    options->scales_loss = true;
+    return ons_graph_add_value(graph, "loss_scale/counts", ONS_BUFFER, &two, &options->scale_counts);
 }
 
 ons_status *ons_attach_update(ons_graph *graph, const ons_registry *registry, const ons_parameter_gradient *gradients,
@@ -129,7 +162,7 @@ ons_status *ons_attach_update(ons_graph *graph, const ons_registry *registry, co
         .options = options,
         .accumulate = accumulate,
     };
-    *result = (ons_update_result){.norm = ONS_NONE};
+    *result = (ons_update_result){.norm = ONS_NONE, .scale = ONS_NONE};
     ONS_NEW(result->trained, graph->arena, gradient_count + 1);
     for (uint32_t i = 0; i < gradient_count; ++i) {
         if (gradients[i].use_count == 0) continue;
@@ -140,7 +173,7 @@ ons_status *ons_attach_update(ons_graph *graph, const ons_registry *registry, co
     u.builder.phase = ONS_UPDATE;
     u.builder.per_step = true;
     ons_value_id factor = ONS_NONE;
-    if ((options->clip_norm > 0 || options->want_norms) && result->trained_count > 0) {
+    if ((options->clip_norm > 0 || options->want_norms || options->scales_loss) && result->trained_count > 0) {
         ons_status *status = build_norm(&u, result, &factor);
         ons_builder_fail(&u.builder, status);
     }

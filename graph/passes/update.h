@@ -15,6 +15,13 @@
  * ONS_ROLE_SQUARE_SUM: input any float32; output a float64 scalar, Σ x².
  * ONS_ROLE_CLIP_FACTOR: inputs n square sums; attribute max_norm (0: no clipping); outputs: the norm and the factor
  *   min(1, max_norm / (norm + 1e-6)), float32 scalars. Sums in the order of the inputs, in double.
+ * ONS_ROLE_LOSS_SCALE: where gradients are float16, they are those of the loss times a scale that is found by trying.
+ *   Inputs: the scale (float32), float32[2] (steps that were finite with it; steps that were skipped), n square sums of
+ *   the gradients with the scale in them. Attributes: max_norm as above, interval. Outputs: scale and counts for the
+ * next step in the place of those; the norm without the scale; float32[2], the factor and the steps that were skipped
+ *   before; the scale of this step. Where a sum is not finite the scale is halved and the factor negative; after
+ *   `interval` finite steps it is doubled. An optimiser takes float32[2] as factor: a negative one leaves parameter and
+ *   states as they are, and skipped steps are not counted in its bias corrections.
  * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place; with ons_step.micro_batch 0 it
  * copies.
  */
@@ -30,6 +37,9 @@ typedef struct ons_optimizer_options {
     bool nesterov;
     double clip_norm; /* 0: none */
     bool want_norms;  /* square sums even where nothing is clipped */
+    bool scales_loss; /* gradients come with the factor `scale` in them, which the two values belong to */
+    double first_scale;
+    ons_value_id scale, scale_counts;
 } ons_optimizer_options;
 
 /* What training does to one initialiser. */
@@ -43,7 +53,8 @@ typedef struct ons_trained {
 typedef struct ons_update_result {
     ons_trained *trained; /* in file order; in the graph's arena */
     uint32_t trained_count;
-    ons_value_id norm; /* ONS_NONE unless it is clipped */
+    ons_value_id norm;  /* ONS_NONE unless it is clipped, or the loss scaled */
+    ons_value_id scale; /* of the loss, in this step; ONS_NONE: it is not scaled */
     const char *state_names[2];
 } ons_update_result;
 
@@ -53,6 +64,10 @@ typedef struct ons_parameter_gradient {
     ons_value_id *uses;
     uint32_t use_count;
 } ons_parameter_gradient;
+
+/* Adds the scale of the loss, `first_scale` at first, and its counts: buffers, so that they are kept like running
+ * statistics. For the cotangent to start from, and for ons_optimizer_options. */
+ons_status *ons_add_loss_scale(ons_graph *graph, ons_optimizer_options *options);
 
 /* `accumulate`: more than one micro-batch a step. */
 ons_status *ons_attach_update(ons_graph *graph, const ons_registry *registry, const ons_parameter_gradient *gradients,

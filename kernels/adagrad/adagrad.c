@@ -7,6 +7,7 @@ static void adagrad_reference(const ons_operands *o, const ons_step *step, const
                               void *const *outputs) {
     const double *parameter = inputs[0], *gradient = inputs[1], *sum = inputs[3];
     double *new_parameter = outputs[0], *new_sum = outputs[1], decay = ons_attribute_float(o, WEIGHT_DECAY);
+    if (ons_reference_skips(o, inputs, outputs)) return;
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) {
         double g = gradient[i] * ons_reference_factor(o, inputs) + decay * parameter[i];
         new_sum[i] = sum[i] + g * g;
@@ -22,6 +23,7 @@ static void adagrad_run(const ons_launch *launch) {
     float factor = ons_optimizer_factor(launch), decay = (float)state->numbers[WEIGHT_DECAY];
     float epsilon = (float)state->numbers[EPSILON], rate = launch->step->learning_rate;
     int64_t n = state->elements;
+    if (ons_optimizer_skips(launch)) return;
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < n; ++i) {
         float g = gradient[i] * factor + decay * parameter[i];

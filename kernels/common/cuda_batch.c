@@ -14,12 +14,22 @@ static ons_status *require_one_type(const ons_operands *o, const ons_type *x, ui
 }
 
 ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_batch **state) {
-    ONS_TRY(require_one_type(p->operands, x, p->operands->input_count));
+    const ons_operands *o = p->operands;
+    uint32_t first = (uint32_t)(x - o->inputs) + 1; /* of the parameters */
+    ONS_TRY(require_one_type(o, x, first));
+    ons_dtype parameters = o->inputs[first].dtype;
+    for (uint32_t i = first; i < o->input_count; ++i)
+        if (o->inputs[i].dtype != parameters || (parameters != x->dtype && parameters != ONS_FLOAT32))
+            return ons_node_error(o, "the CUDA kernel wants parameters of one type, %s or float32",
+                                  ons_dtype_name(x->dtype));
     ons_cuda_batch *s;
     ONS_NEW(s, p->arena, 1);
     ons_channels size = ons_channels_of(x);
-    *s = (ons_cuda_batch){
-        .dtype = x->dtype, .batch = size.batch, .channels = size.channels, .positions = size.positions};
+    *s = (ons_cuda_batch){.dtype = x->dtype,
+                          .parameters = parameters,
+                          .batch = size.batch,
+                          .channels = size.channels,
+                          .positions = size.positions};
     int64_t count = s->batch * s->positions, parts = count / PART_ELEMENTS;
     int64_t enough = s->channels > 0 ? BLOCKS_ENOUGH / s->channels + 1 : 1;
     if (count > UINT32_MAX) return ons_node_error(p->operands, "a channel of %lld elements", (long long)count);

@@ -30,8 +30,8 @@ __device__ inline int64_t channel_element(const ons_cuda_batch &s, int64_t chann
 
 /* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with dy: Σ dy and
  * Σ dy (x - mean). */
-template <class T>
-__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const T *means, double *partial) {
+template <class T, class P>
+__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P *means, double *partial) {
     uint32_t count = (uint32_t)(s.batch * s.positions);
     for (int64_t item = blockIdx.x; item < s.channels * s.parts; item += gridDim.x) {
         int64_t channel = item % s.channels, part = item / s.channels;
@@ -59,17 +59,18 @@ __device__ inline double channel_sum(const ons_cuda_batch &s, const double *part
     return sum;
 }
 
-/* Everything by channel; nullptr where nobody reads it. */
-template <class T> struct channel_results {
-    T *mean, *variance; /* the running ones, renewed */
-    T *saved_mean, *saved_inverse;
+/* Everything by channel; nullptr where nobody reads it. P: the parameters' type, T or float. */
+template <class P> struct channel_results {
+    P *mean, *variance; /* the running ones, renewed */
+    P *saved_mean, *saved_inverse;
 };
 
-template <class T> struct finish_training {
+template <class T, class P> struct finish_training {
     ons_cuda_batch s;
     channel_maps maps;
-    const T *x, *scale, *bias, *mean_before, *variance_before;
-    channel_results<T> results;
+    const T *x;
+    const P *scale, *bias, *mean_before, *variance_before;
+    channel_results<P> results;
     __device__ void operator()(int64_t c) const {
         double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, maps.partial, 0, c) / n;
         double mean = (double)widen(x[c * s.positions]) + offset, keep = s.momentum;
@@ -78,19 +79,19 @@ template <class T> struct finish_training {
         maps.shift[c] = (float)mean;
         maps.scale[c] = (float)(widen(scale[c]) * inverse);
         maps.rest[c] = widen(bias[c]);
-        if (results.saved_mean != nullptr) results.saved_mean[c] = narrow<T>((float)mean);
-        if (results.saved_inverse != nullptr) results.saved_inverse[c] = narrow<T>((float)inverse);
+        if (results.saved_mean != nullptr) results.saved_mean[c] = narrow<P>((float)mean);
+        if (results.saved_inverse != nullptr) results.saved_inverse[c] = narrow<P>((float)inverse);
         if (results.mean != nullptr)
-            results.mean[c] = narrow<T>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
+            results.mean[c] = narrow<P>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
         if (results.variance != nullptr)
-            results.variance[c] = narrow<T>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * s.correction));
+            results.variance[c] = narrow<P>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * s.correction));
     }
 };
 
-template <class T> struct finish_inference {
+template <class P> struct finish_inference {
     ons_cuda_batch s;
     channel_maps maps;
-    const T *scale, *bias, *mean, *variance;
+    const P *scale, *bias, *mean, *variance;
     __device__ void operator()(int64_t c) const {
         maps.shift[c] = widen(mean[c]);
         maps.scale[c] = (float)(widen(scale[c]) / sqrt(widen(variance[c]) + s.epsilon));
@@ -132,19 +133,34 @@ void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const chan
         each(l, elements, map_channels<1, T>{*s, maps, x, dy, to});
 }
 
-template <class T>
-void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const T *means) {
-    launch(l, sum_channels<T>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
+template <class T, class P>
+void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means) {
+    launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
 }
 
-template <class T>
-void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const channel_results<T> &results) {
-    const T *const *in = (const T *const *)l->inputs;
+/* Input `index` as elements of type E. */
+template <class E> const E *input_of(const ons_launch *l, int index) { return (const E *)l->inputs[index]; }
+
+template <class T, class P>
+void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const channel_results<P> &results) {
+    const T *x = input_of<T>(l, 0);
     if (s->batch * s->positions == 0) return; /* an empty batch changes nothing */
     channel_maps maps = channel_maps_of(l, s);
-    sum_by_channel<T>(l, s, maps, in[0], nullptr, nullptr);
-    each(l, s->channels, finish_training<T>{*s, maps, in[0], in[1], in[2], in[3], in[4], results});
-    apply_channel_maps<T>(l, s, maps, in[0], nullptr, (T *)l->outputs[0]);
+    sum_by_channel<T, P>(l, s, maps, x, nullptr, nullptr);
+    each(l, s->channels, finish_training<T, P>{*s, maps, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
+                                               input_of<P>(l, 4), results});
+    apply_channel_maps<T>(l, s, maps, x, nullptr, (T *)l->outputs[0]);
+}
+
+/* Runs Run<T, P>::run for the types of a node. */
+template <template <class, class> class Run> void dispatch_batch(const ons_launch *l, const ons_cuda_batch *s) {
+    bool full = s->parameters == ONS_FLOAT32;
+    if (s->dtype == ONS_FLOAT32)
+        Run<float, float>::run(l, s);
+    else if (s->dtype == ONS_FLOAT16)
+        full ? Run<__half, float>::run(l, s) : Run<__half, __half>::run(l, s);
+    else
+        full ? Run<__nv_bfloat16, float>::run(l, s) : Run<__nv_bfloat16, __nv_bfloat16>::run(l, s);
 }
 
 } // namespace ons

@@ -24,7 +24,12 @@ template <class Rule, int STATES>
 __global__ void update_elements(ons_optimizer o, update_operands at, const ons_step *step, const ons_fault *fault) {
     __shared__ Rule shared_rule;
     if (fault != nullptr && fault->problem != nullptr) return;
-    if (threadIdx.x == 0) shared_rule.prepare(o, *step);
+    if (o.counts_skipped && at.factor[0] < 0) return; /* this step is skipped, too */
+    if (threadIdx.x == 0) {
+        ons_step counted = *step;
+        if (o.counts_skipped) counted.step -= (uint64_t)at.factor[1];
+        shared_rule.prepare(o, counted);
+    }
     __syncthreads();
     Rule rule = shared_rule;
     float factor = at.factor == nullptr ? 1.0f : *at.factor;

@@ -24,6 +24,7 @@ ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, 
     int64_t workspace = ons_product_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
     product->gemm = (ons_cuda_gemm_call){
         .dtype = o->outputs[0].dtype,
+        .tf32 = p->tf32 && o->outputs[0].dtype == ONS_FLOAT32,
         .batch = each ? 1 : s->batch,
         .m = s->m,
         .n = s->n,

@@ -12,6 +12,7 @@
  */
 typedef struct ons_cuda_gemm_call {
     ons_dtype dtype; /* of all operands: float32, float16 or bfloat16; sums are in float32 */
+    bool tf32;       /* of float32: operands may be rounded */
     int64_t batch, m, n, k;
     bool transpose_a, transpose_b;
     bool bias; /* a vector of n */

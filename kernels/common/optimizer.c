@@ -1,5 +1,7 @@
 #include "kernels/common/optimizer.h"
 
+#include <string.h>
+
 ons_status *ons_optimizer_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
     const ons_type *parameter = &o->inputs[ONS_PARAMETER_IN];
@@ -11,8 +13,9 @@ ons_status *ons_optimizer_infer(ons_operands *o) {
             return ons_node_error(o, "input %u is %s, the parameter %s", i, ons_type_print(&o->inputs[i], left),
                                   ons_type_print(parameter, right));
     }
-    if (ons_has_input(o, ONS_FACTOR_IN) && ons_elements(&o->inputs[ONS_FACTOR_IN]) != 1)
-        return ons_node_error(o, "the factor must be one number, not %s",
+    if (ons_has_input(o, ONS_FACTOR_IN) && ons_elements(&o->inputs[ONS_FACTOR_IN]) != 1 &&
+        ons_elements(&o->inputs[ONS_FACTOR_IN]) != 2)
+        return ons_node_error(o, "the factor must be one number, or two with that of skipped steps, not %s",
                               ons_type_print(&o->inputs[ONS_FACTOR_IN], left));
     for (uint32_t i = 0; i + 1 < o->op->arity.outputs_min; ++i)
         if (!ons_has_input(o, ONS_STATE_IN + i))
@@ -35,10 +38,32 @@ ons_status *ons_optimizer_prepare(ons_prepare *p) {
     ons_optimizer *optimizer = memory;
     optimizer->elements = ons_elements(&o->inputs[ONS_PARAMETER_IN]);
     optimizer->has_factor = ons_has_input(o, ONS_FACTOR_IN);
+    optimizer->counts_skipped = optimizer->has_factor && ons_elements(&o->inputs[ONS_FACTOR_IN]) == 2;
     for (uint32_t i = ONS_STATE_IN; ons_has_input(o, i); ++i) ++optimizer->states;
     for (uint32_t i = 0; i < ONS_OPTIMIZER_NUMBERS && o->op->attributes[i].name != NULL; ++i)
         optimizer->numbers[i] = ons_optimizer_number(o, i);
     return NULL;
+}
+
+bool ons_optimizer_skips(const ons_launch *launch) {
+    const ons_optimizer *optimizer = launch->state;
+    size_t bytes = (size_t)optimizer->elements * sizeof(float);
+    if (!optimizer->counts_skipped || !(ons_optimizer_factor(launch) < 0)) return false;
+    if (launch->outputs[0] != launch->inputs[ONS_PARAMETER_IN])
+        memcpy(launch->outputs[0], launch->inputs[ONS_PARAMETER_IN], bytes);
+    for (int i = 0; i < optimizer->states; ++i)
+        if (launch->outputs[1 + i] != launch->inputs[ONS_STATE_IN + i])
+            memcpy(launch->outputs[1 + i], launch->inputs[ONS_STATE_IN + i], bytes);
+    return true;
+}
+
+bool ons_reference_skips(const ons_operands *o, const void *const *inputs, void *const *outputs) {
+    size_t bytes = (size_t)ons_elements(&o->inputs[0]) * sizeof(double);
+    bool skips = ons_has_input(o, ONS_FACTOR_IN) && ons_elements(&o->inputs[ONS_FACTOR_IN]) == 2 &&
+                 ons_reference_factor(o, inputs) < 0;
+    for (uint32_t i = 0; skips && i < o->output_count; ++i)
+        if (ons_has_output(o, i)) memcpy(outputs[i], inputs[i == 0 ? ONS_PARAMETER_IN : ONS_STATE_IN + i - 1], bytes);
+    return skips;
 }
 
 /* Factor and decay 3, averages 7, root and correction 3, quotient and step 4. */
@@ -50,7 +75,11 @@ void ons_adam_reference(const ons_operands *o, const ons_step *step, const void 
     double *new_parameter = outputs[0], *new_average = outputs[1], *new_square = outputs[2];
     double beta1 = ons_attribute_float(o, ONS_ADAM_BETA1), beta2 = ons_attribute_float(o, ONS_ADAM_BETA2);
     double decay = ons_attribute_float(o, ONS_ADAM_WEIGHT_DECAY), factor = ons_reference_factor(o, inputs);
-    ons_adam_rates rates = ons_adam_rates_at(step, beta1, beta2);
+    double skipped = ons_has_input(o, ONS_FACTOR_IN) && ons_elements(&o->inputs[ONS_FACTOR_IN]) == 2
+                         ? ((const double *)inputs[ONS_FACTOR_IN])[1]
+                         : 0;
+    if (ons_reference_skips(o, inputs, outputs)) return;
+    ons_adam_rates rates = ons_adam_rates_at(step, skipped, beta1, beta2);
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) {
         double p = parameter[i], g = gradient[i] * factor;
         if (decoupled)
@@ -70,7 +99,9 @@ void ons_adam_run(const ons_launch *launch, bool decoupled) {
     const float *square = launch->inputs[4];
     float *new_parameter = launch->outputs[0], *new_average = launch->outputs[1], *new_square = launch->outputs[2];
     const double *numbers = state->numbers;
-    ons_adam_rates rates = ons_adam_rates_at(launch->step, numbers[ONS_ADAM_BETA1], numbers[ONS_ADAM_BETA2]);
+    if (ons_optimizer_skips(launch)) return;
+    ons_adam_rates rates = ons_adam_rates_at(launch->step, ons_optimizer_skipped(launch), numbers[ONS_ADAM_BETA1],
+                                             numbers[ONS_ADAM_BETA2]);
     double decay = numbers[ONS_ADAM_WEIGHT_DECAY];
     float factor = ons_optimizer_factor(launch), epsilon = (float)numbers[ONS_ADAM_EPSILON];
     float into_gradient = decoupled ? 0 : (float)decay;

@@ -28,7 +28,7 @@ enum { ONS_OPTIMIZER_NUMBERS = 4 };
 typedef struct ons_optimizer {
     int64_t elements;
     int states; /* how many come in */
-    bool has_factor;
+    bool has_factor, counts_skipped;
     double numbers[ONS_OPTIMIZER_NUMBERS]; /* the attributes in order */
 } ons_optimizer;
 
@@ -51,13 +51,24 @@ static inline double ons_reference_factor(const ons_operands *o, const void *con
     return ons_has_input(o, ONS_FACTOR_IN) ? *(const double *)inputs[ONS_FACTOR_IN] : 1.0;
 }
 
-/* Adam's step: 1 ÷ √(1 - beta2^step), and the learning rate ÷ (1 - beta1^step). */
+/* The factor < 0: nothing is updated. Every result then is what it replaces; true where there is nothing more to do. */
+bool ons_optimizer_skips(const ons_launch *launch);
+bool ons_reference_skips(const ons_operands *o, const void *const *inputs, void *const *outputs);
+
+/* Steps before this one that did not update anything. */
+static inline double ons_optimizer_skipped(const ons_launch *launch) {
+    const ons_optimizer *optimizer = (const ons_optimizer *)launch->state;
+    return optimizer->counts_skipped ? (double)((const float *)launch->inputs[ONS_FACTOR_IN])[1] : 0;
+}
+
+/* Adam's step: 1 ÷ √(1 - beta2^step), and the learning rate ÷ (1 - beta1^step). Steps that were skipped do not count.
+ */
 typedef struct ons_adam_rates {
     double root_correction, step_size;
 } ons_adam_rates;
 
-static inline ons_adam_rates ons_adam_rates_at(const ons_step *step, double beta1, double beta2) {
-    double count = (double)step->step;
+static inline ons_adam_rates ons_adam_rates_at(const ons_step *step, double skipped, double beta1, double beta2) {
+    double count = (double)step->step - skipped;
     return (ons_adam_rates){1 / sqrt(1 - pow(beta2, count)), step->learning_rate / (1 - pow(beta1, count))};
 }
 
@@ -81,6 +92,8 @@ ons_cost ons_adam_cost(const ons_operands *o);
     static void SYMBOL##_run(const ons_launch *launch) { ons_adam_run(launch, DECOUPLED); }
 
 /* clang-format off */
+#define ONS_SCALED_FACTOR(FACTOR, SKIPPED)                                                                             \
+    {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(2), .value_count = 2, .values = {(FACTOR), (SKIPPED)}}
 #define ONS_ADAM_OPERANDS(...)                                                                                         \
     {ONS_F32(__VA_ARGS__), ONS_F32(__VA_ARGS__), ONS_LEFT_OUT, ONS_F32(__VA_ARGS__), ONS_F32_IN(0.01, 1, __VA_ARGS__)}
 #define ONS_ADAM_CASES                                                                                                 \
@@ -88,6 +101,12 @@ ons_cost ons_adam_cost(const ons_operands *o);
     {.name = "factor",                                                                                                 \
      .inputs = {ONS_F32(37), ONS_F32(37), ONS_F32_IN(0.1, 1), ONS_F32(37), ONS_F32_IN(0.01, 1, 37)},                   \
      .settings = {ONS_SET_FLOAT("weight_decay", 0.1)}, .outputs = 3, .tolerance = 2e-6, .flops = 629},                 \
+    {.name = "scaled",                                                                                                 \
+     .inputs = {ONS_F32(37), ONS_F32(37), ONS_SCALED_FACTOR(0.25, 1), ONS_F32(37), ONS_F32_IN(0.01, 1, 37)},           \
+     .outputs = 3, .tolerance = 2e-6, .flops = 629},                                                                   \
+    {.name = "skipped",                                                                                                \
+     .inputs = {ONS_F32(37), ONS_F32(37), ONS_SCALED_FACTOR(-1, 1), ONS_F32(37), ONS_F32_IN(0.01, 1, 37)},             \
+     .outputs = 3, .flops = 629},                                                                                      \
     {.name = "betas", .inputs = ONS_ADAM_OPERANDS(3, 4),                                                               \
      .settings = {ONS_SET_FLOAT("beta1", 0), ONS_SET_FLOAT("beta2", 0.9), ONS_SET_FLOAT("eps", 1e-3),                  \
                   ONS_SET_FLOAT("weight_decay", 0)},                                                                   \

@@ -96,7 +96,8 @@ static ons_status *set_operation(cublasLtMatmulDesc_t operation, cublasLtMatmulD
 static ons_status *describe(const ons_cuda_gemm_call *g, ons_cuda_plan *plan) {
     cublasOperation_t of_first = g->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t of_second = g->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    ONS_TRY(check(library.cublasLtMatmulDescCreate(&plan->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product"));
+    cublasComputeType_t compute = g->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    ONS_TRY(check(library.cublasLtMatmulDescCreate(&plan->operation, compute, CUDA_R_32F), "a product"));
     ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, &of_first, sizeof of_first));
     ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, &of_second, sizeof of_second));
     if (g->bias) {

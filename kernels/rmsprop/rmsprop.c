@@ -10,6 +10,7 @@ static void rmsprop_reference(const ons_operands *o, const ons_step *step, const
     const double *buffer = ons_has_input(o, ONS_STATE_IN + 1) ? inputs[ONS_STATE_IN + 1] : NULL;
     double *new_parameter = outputs[0], *new_square = outputs[1];
     double alpha = ons_attribute_float(o, ALPHA), decay = ons_attribute_float(o, WEIGHT_DECAY);
+    if (ons_reference_skips(o, inputs, outputs)) return;
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) {
         double g = gradient[i] * ons_reference_factor(o, inputs) + decay * parameter[i];
         new_square[i] = alpha * square[i] + (1 - alpha) * g * g;
@@ -30,6 +31,7 @@ static void rmsprop_run(const ons_launch *launch) {
     float epsilon = (float)state->numbers[EPSILON], rate = launch->step->learning_rate;
     float alpha = (float)state->numbers[ALPHA], rest = (float)(1 - state->numbers[ALPHA]);
     int64_t n = state->elements;
+    if (ons_optimizer_skips(launch)) return;
     if (state->states == 1) {
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
         for (int64_t i = 0; i < n; ++i) {

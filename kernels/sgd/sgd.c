@@ -10,6 +10,7 @@ static void sgd_reference(const ons_operands *o, const ons_step *step, const voi
     const double *buffer = ons_has_input(o, ONS_STATE_IN) ? inputs[ONS_STATE_IN] : NULL;
     double *new_parameter = outputs[0];
     double momentum = ons_attribute_float(o, MOMENTUM), decay = ons_attribute_float(o, WEIGHT_DECAY);
+    if (ons_reference_skips(o, inputs, outputs)) return;
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) {
         double g = gradient[i] * ons_reference_factor(o, inputs) + decay * parameter[i];
         if (buffer != NULL) {
@@ -48,6 +49,7 @@ static void run_momentum(const ons_launch *launch, int64_t n, float decay, float
 static void sgd_run(const ons_launch *launch) {
     const ons_optimizer *state = launch->state;
     float decay = (float)state->numbers[WEIGHT_DECAY], momentum = (float)state->numbers[MOMENTUM];
+    if (ons_optimizer_skips(launch)) return;
     if (state->states == 0)
         run_plain(launch, state->elements, decay);
     else if (state->numbers[NESTEROV] != 0)
@@ -80,6 +82,11 @@ static const ons_case sgd_cases[] = {
      .settings = {ONS_SET_FLOAT("weight_decay", 0.1)},
      .tolerance = 1e-6,
      .flops = 185},
+    {.name = "skipped",
+     .inputs = {ONS_F32(37), ONS_F32(37), ONS_SCALED_FACTOR(-1, 5), ONS_F32(37)},
+     .settings = {ONS_SET_FLOAT("momentum", 0.9), ONS_SET_FLOAT("weight_decay", 0.1)},
+     .outputs = 2,
+     .flops = 370},
     {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, .tolerance = 1e-6, .flops = 5},
     {.name = "threads",
      .inputs = {ONS_F32(9, 5003), ONS_F32(9, 5003), ONS_LEFT_OUT, ONS_F32(9, 5003)},

@@ -58,7 +58,7 @@ bad "memory of no size";            refuses 1 "--memory" train "${mlp[@]}" --mem
 bad "too little memory";            refuses 6 "--memory .* too little: .* needed" train "${mlp[@]}" --memory 10KiB --out trained.onnx
 bad "validation without targets";   refuses 1 "val-target|target" train "${mlp[@]}" --val-input "x=$golden/mlp/input.npy"
 bad "outputs of training";           refuses 1 "--output.*eval" train "${mlp[@]}" --output logits=y.npy
-bad "precision not built in";       refuses 3 "fp16" train "${mlp[@]}" --precision fp16
+bad "no scale for delayed steps";   refuses 3 "fp16" train "${mlp[@]}" --precision fp16 --stages 2 --pipeline pipedream-async
 bad "device that is not here";     refuses 3 "cuda.*--device cpu" train "${mlp[@]}" --device cuda
 bad "more stages than nodes";       refuses 1 "99 stages are more than" train "${mlp[@]}" --stages 99 --micro-batches 1
 bad "unknown precision";            refuses 1 "--precision" train "${mlp[@]}" --precision fp7

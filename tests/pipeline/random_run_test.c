@@ -15,7 +15,7 @@ typedef struct draw {
     unsigned long long seed;
     uint64_t state;
     char where[128]; /* for messages */
-    const char *model, *optimizer, *pipeline, *strategy, *dropout;
+    const char *model, *optimizer, *pipeline, *strategy, *dropout, *precision;
     int rows, micro_batches, stages;
 } draw;
 
@@ -32,6 +32,7 @@ static draw make_draw(unsigned long long seed) {
     } models[] = {{"mlp", 8, false},     {"lenet", 4, false},     {"cnn_dynamic", 8, false},
                   {"gpt_tied", 4, true}, {"dynamo_gpt", 2, true}, {"gpt_decomposed", 2, true}};
     static const char *const optimizers[] = {"sgd", "adamw", "rmsprop"}, *const pipelines[] = {"gpipe", "1f1b"};
+    static const char *const precisions[] = {"fp32", "bf16", "fp32", "fp16"};
     static const char *const strategies[] = {"capuchin", "recompute-all"};
     draw d = {.seed = seed, .state = seed * 0x9E3779B97F4A7C15U};
     uint32_t model = below(&d, sizeof models / sizeof *models);
@@ -39,12 +40,13 @@ static draw make_draw(unsigned long long seed) {
     d.rows = models[model].rows;
     d.dropout = models[model].drops && below(&d, 2) == 0 ? "0.2" : "off";
     d.optimizer = optimizers[below(&d, 3)];
+    d.precision = precisions[seed % 4];
     d.pipeline = pipelines[below(&d, 2)];
     d.strategy = strategies[below(&d, 3) == 0];
     d.micro_batches = 1 + (int)below(&d, 5);
     d.stages = 1 + (int)below(&d, 4);
-    snprintf(d.where, sizeof d.where, "seed %llu: %s, %s, %s, %d stages, %d micro-batches, dropout %s", seed, d.model,
-             d.pipeline, d.strategy, d.stages, d.micro_batches, d.dropout);
+    snprintf(d.where, sizeof d.where, "seed %llu: %s, %s, %s, %s, %d stages, %d micro-batches, dropout %s", seed,
+             d.model, d.precision, d.pipeline, d.strategy, d.stages, d.micro_batches, d.dropout);
     return d;
 }
 
@@ -56,6 +58,7 @@ static run configure(const draw *d) {
     set(&r, "lr", "0.003");
     set(&r, "threads", "1");
     set(&r, "dropout", d->dropout);
+    set(&r, "precision", d->precision);
     set(&r, "shuffle", "true");
     set_number(&r, "seed", (long long)d->seed);
     set_number(&r, "batch", d->rows * d->micro_batches);
