@@ -68,14 +68,24 @@ static ons_status *choose_capacity(posing *p) {
     return NULL;
 }
 
-/* Copies to the host are made by processors, too: where all of this machine's compute, those do it. */
-static ons_status *choose_host_share(posing *p) {
+ons_status *ons_problem_charged_stages(const ons_config *config, const ons_device_profile *profile, uint32_t *stages) {
     int threads;
-    if (!p->profile->processor) return NULL;
-    ONS_TRY(ons_config_threads(p->config, &threads));
-    int64_t here = p->config->stages_here; /* stages on this machine */
-    if (here == 0) here = strcmp(p->config->transport, "mpi") == 0 ? 1 : p->config->stages;
-    p->problem->host_share = here * threads >= ons_cpu_count() ? 1 : 0;
+    *stages = 0;
+    if (!profile->processor) return NULL;
+    ONS_TRY(ons_config_threads(config, &threads));
+    int64_t here = config->stages_here, count = ons_cpu_count(); /* here: stages on this machine */
+    if (here == 0 && strcmp(config->transport, "mpi") == 0) here = 1;
+    if (here == 0 || here == config->stages)
+        *stages = (uint32_t)((count + threads - 1) / threads); /* all are here, however many there are */
+    else
+        *stages = here * threads >= count ? 1 : 0;
+    return NULL;
+}
+
+static ons_status *choose_host_share(posing *p) {
+    uint32_t charged;
+    ONS_TRY(ons_problem_charged_stages(p->config, p->profile, &charged));
+    p->problem->host_share = charged > 0 && p->config->stages >= charged ? 1 : 0;
     return NULL;
 }
 

@@ -74,11 +74,21 @@ static void write_sizes(const ons_capacity_report *r, FILE *out) {
                 r->sizes[0]);
 }
 
+static void write_copies(const ons_what_if_device *device, FILE *out) {
+    if (device->charged_stages == 0) return;
+    fprintf(
+        out,
+        "<li><b>Copies to the host:</b> with %u stages or more, the processors that compute make them, in time that "
+        "computing loses.</li>\n",
+        device->charged_stages);
+}
+
 void ons_report_write_assumptions(const ons_capacity_report *r, FILE *out) {
     const ons_config *config = r->planning->config;
     const ons_planned *planned = &r->planning->planned;
     fputs("<h2>Assumptions</h2>\n<ul class=\"small\">\n", out);
     write_profile(r->content.asked.device->profile, out);
+    write_copies(r->content.asked.device, out);
     write_costs(r, out);
     if (r->planning->model != NULL) {
         item(out, "Loss",

@@ -49,6 +49,7 @@ static ons_status *search(const ons_question *q, const ons_workload *work, ons_a
         .link_latency = profile->link_latency,
         .host_bandwidth = q->without_host ? 0 : profile->host_bandwidth,
         .host_latency = profile->host_latency,
+        .host_share = q->device->charged_stages > 0 && q->stages >= q->device->charged_stages ? 1 : 0,
         .memory = q->memory,
     };
     ONS_TRY(ons_planner_search_order(&problem, q->partition, arena, &planned));

@@ -17,6 +17,8 @@ typedef struct ons_what_if_device {
     double money_per_hour;   /* 0: not known */
     ons_what_if_work single; /* one micro-batch on one stage: gradients are not added up */
     ons_what_if_work summed; /* all others */
+    uint32_t charged_stages; /* so many stages or more leave no processor for copies to the host: host_share of
+                                ons_planning_problem is 1; 0: copies never cost computing */
 } ons_what_if_device;
 
 typedef struct ons_question {

@@ -66,12 +66,18 @@ static void make_setting(uint64_t seed, double share, setting *s) {
         s->profiles[i] = (ons_device_profile){.name = i == 0 ? "small" : "large", .title = i == 0 ? "Small" : "Large"};
         s->devices[i].profile = &s->profiles[i];
         s->devices[i].capacity_bytes = i == 0 ? (int64_t)(share * (double)whole.total) : 4 * whole.total;
+        /* In two thirds of the cases stages swap, and in half of those copies cost computing. */
+        s->profiles[i].host_bandwidth =
+            seed % 3 == 0 ? 0 : (double)whole.total / ons_work_seconds(&s->low, 0, s->low.node_count);
+        s->devices[i].charged_stages = seed % 3 == 1 ? STAGES : 0;
         s->devices[i].single = s->devices[i].summed = (ons_what_if_work){&s->low, &s->high};
     }
     s->problem = (ons_planning_problem){
         .work = &s->low,
         .pipeline = {ONS_PIPELINE_1F1B, STAGES, MICRO_BATCHES},
         .capacity_bytes = s->devices[0].capacity_bytes,
+        .host_bandwidth = s->profiles[0].host_bandwidth,
+        .host_share = s->devices[0].charged_stages > 0 ? 1 : 0,
         .memory = ons_memory_strategy_find("capuchin"),
     };
     s->options = (ons_report_options){
