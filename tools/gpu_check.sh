@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Checks onstage on a machine with an NVIDIA GPU that can build nothing: what is needed is packed where it can be built.
-#   tools/gpu_check.sh pack FILE.tar.gz     builds with --config=cuda and packs programs, their libraries and test data (< 60 MiB)
-#   ./gpu_check.sh run [RESULTS.json]       in the unpacked folder: runs all checks, prints a table, writes the results
-# `run` needs the NVIDIA driver, cuBLASLt (CUDA 13) and nothing else. It ends with 0 where all passed, 1 where something failed, and
-# 77 with "not run: no GPU" where there is none: that is not a pass.
+#   tools/gpu_check.sh pack FILE.tar.gz            builds with --config=cuda and packs programs, their libraries, models and test data (< 60 MiB)
+#   ./gpu_check.sh run [RESULTS.json [PART...]]    in the unpacked folder: runs all checks, or some; prints a table, writes the results
+#   ./gpu_check.sh parts                           what there is to run
+# `run` needs the NVIDIA driver and cuBLASLt (CUDA 13); cuDNN, NCCL and NVRTC are used where they are found. Comparisons with PyTorch need a
+# python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (480): every part has a time of its own, and what was found until then is kept.
+# Exit code 0: nothing failed; 1: something did; 77 with "not run: no GPU" where there is none: that is not a pass.
 set -euo pipefail
 
 LIMIT_BYTES=$((60 * 1024 * 1024))
-LIMIT_SECONDS=480
+LIMIT_SECONDS=${LIMIT_SECONDS:-480}
+# Part and its seconds, at most; what one leaves the later ones may use. The last one takes what is left.
+PARTS="device:20 refusals:5 operators:60 golden:45 bits:50 models:45 speed:25 step:40 caps:70 sanitizer:30 bench:480"
 
 # ------------------------------------------------------------------------------------------------------------------ pack
 
@@ -25,19 +29,37 @@ pack_program() {
     done
 }
 
+# The benchmarks' networks without weights, kept from one packing to the next in $GRAPHS; a python3 with torch and onnx makes them.
+pack_graphs() {
+    local folder=$1 graphs=${GRAPHS:-$HOME/.cache/onstage/gpu_graphs}
+    mkdir -p "$graphs"
+    cmp -s bench/gpu/models.py "$graphs/models.py" || rm -f "$graphs"/*
+    if [[ ! -e $graphs/models.py ]]; then
+        if ! "${PYTHON:-python3}" -W ignore bench/gpu/models.py graphs "$graphs"; then
+            echo "gpu_check: no networks for benchmarks: PYTHON must name a python3 with torch and onnx" >&2
+            return 0
+        fi
+        cp bench/gpu/models.py "$graphs/"
+    fi
+    cp "$graphs"/*.onnx "$graphs"/*.json "$folder/"
+}
+
 pack() {
     local result=$1 folder bytes program
-    local targets=(//tools:onstage //tests/kernels:cuda_test //tests/device:device_test //tests/golden:golden_test)
+    local targets=(//tools:onstage //tests/kernels:cuda_test //tests/device:device_test //tests/golden:golden_test //bench:step_time)
     # Not for this machine's processor alone.
     ./bazelw build --config=cuda --config=portable "${targets[@]}"
     folder=$(mktemp -d)
-    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/tests/golden"
-    for program in tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test; do
+    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/bench" "$folder/onstage_gpu/tests" \
+        "$folder/onstage_gpu/models"
+    for program in tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test bench/step_time; do
         pack_program "bazel-bin/$program" "$folder/onstage_gpu"
     done
-    cp tools/gpu_check.sh "$folder/onstage_gpu/"
+    cp tools/gpu_check.sh tools/gpu_parts.sh bench/hidden_copies.awk bench/gpu/*.py "$folder/onstage_gpu/"
     git describe --always --dirty >"$folder/onstage_gpu/version" 2>/dev/null || echo unknown >"$folder/onstage_gpu/version"
-    cp -rL tests/golden/*/ "$folder/onstage_gpu/tests/golden/"
+    cp -rL tests/golden "$folder/onstage_gpu/tests/golden"
+    cp -L examples/shakespeare/char_gpt.onnx "$folder/onstage_gpu/models/"
+    pack_graphs "$folder/onstage_gpu/models"
     tar -C "$folder" -czf "$result" onstage_gpu
     rm -rf "$folder"
     bytes=$(stat -c %s "$result")
@@ -47,115 +69,171 @@ pack() {
 
 # ------------------------------------------------------------------------------------------------------------------- run
 
-declare -A state=() detail=() seconds=()
-order=()
+# Every part writes lines into records/PART: name, state (passed, failed, not run), detail, numbers ("key=value key=value"), separated by
+# tabs, each as soon as it is known.
+put_record() { printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "${5:-}" >>"records/$1"; }
 
-# Runs check $1, the rest is its command; its output is kept in logs/$1. A check passes where the command ends with 0 and ran
-# something.
-check() {
-    local name=$1 start left status=0
-    shift
-    order+=("$name")
-    left=$((LIMIT_SECONDS - SECONDS))
-    if ((left < 10)); then
-        state[$name]='not run' detail[$name]='no time left' seconds[$name]=0
+# Runs part $1 for at most $2 seconds; its output is kept in logs/PART.
+run_part() {
+    local part=$1 seconds=$2 left status=0 start=$SECONDS
+    left=$((LIMIT_SECONDS - SECONDS - 5))
+    ((seconds < left)) || seconds=$left
+    : >"records/$part"
+    if ((seconds < 5)); then
+        put_record "$part" "$part" 'not run' 'no time left'
+        echo 0 >"records/$part.seconds"
         return 0
     fi
-    start=$SECONDS
-    timeout "$left" "$@" >"logs/$name" 2>&1 || status=$?
-    seconds[$name]=$((SECONDS - start))
-    detail[$name]=$(sed 's/\x1b\[[0-9;]*m//g' "logs/$name" | grep -E 'Synthesis|ERROR SUMMARY|^onstage' | tail -1 | tr -d '"\\' || true)
-    if ((status != 0)); then
-        state[$name]=failed detail[$name]="exit $status ${detail[$name]}"
-    elif [[ ${detail[$name]} == *"Tested: 0 "* ]]; then
-        state[$name]='not run'
-    else
-        state[$name]=passed
-    fi
-}
-
-# Trains golden model $1 on the GPU with the options that follow, and keeps the trained model as logs/$2.onnx.
-train_golden() {
-    local model=$1 name=$2
-    shift 2
-    "${ours[@]}" bin/onstage train "tests/golden/$model/model.onnx" --device cuda --input "x=tests/golden/$model/input.npy" \
-        --target "tests/golden/$model/target.npy" --loss cross_entropy --optimizer adamw --lr 0.01 --batch 16 \
-        --micro-batches 4 --steps 8 --seed 1 --out "logs/$name.onnx" "$@"
-}
-
-# The same bits twice, and with 1, 2 and 4 stages.
-same_bits() {
-    local stages
-    train_golden mlp whole
-    for stages in 1 2 4; do
-        train_golden mlp "stages_$stages" --stages "$stages"
-        cmp logs/whole.onnx "logs/stages_$stages.onnx"
-    done
-    echo "onstage: same bits, twice and with 1, 2 and 4 stages"
+    PART=$part PART_SECONDS=$seconds timeout -k 5 "$seconds" bash ./gpu_parts.sh "$part" >"logs/$part" 2>&1 </dev/null || status=$?
+    echo $((SECONDS - start)) >"records/$part.seconds"
+    case $status in
+    0) [[ -s records/$part ]] || put_record "$part" "$part" failed 'it said nothing of what it did' ;;
+    124 | 137) put_record "$part" "$part" failed "not done after its $seconds seconds" ;;
+    *) put_record "$part" "$part" failed "exit $status: $(tail -n 1 "logs/$part" | tr -cd '[:print:]' | cut -c 1-200)" ;;
+    esac
+    echo "$part: $(cut -f 2 "records/$part" | sort | uniq -c | awk '{ printf "%s%s %s", sep, $1, $2 " " $3; sep = ", " }'), $((SECONDS - start)) s"
 }
 
 # Folders of NVIDIA's libraries, wherever they were installed: the toolkit, or Python's packages.
 library_folders() {
-    local found
-    for found in /usr/local/cuda/lib64 /usr/local/nvidia/lib64; do [[ ! -d $found ]] || echo "$found"; done
-    find / -xdev -name 'libcublasLt.so.13' -not -path '/proc/*' -printf '%h\n' 2>/dev/null | sort -u | head -3
+    local roots=() root
+    for root in ${LIBRARY_ROOTS:-/usr/local/cuda /usr/local/nvidia /usr/lib /opt /root /home /usr/local}; do
+        [[ ! -d $root ]] || roots+=("$root/")
+    done
+    ((${#roots[@]} > 0)) || return 0
+    timeout 20 find "${roots[@]}" -xdev \( -name 'libcublasLt.so.13' -o -name 'libcudnn.so.9' -o -name 'libnccl.so.2' -o \
+        -name 'libnvrtc.so.13' \) -printf '%h\n' 2>/dev/null | awk '!seen[$0]++' | head -12 || true
+}
+
+quoted() { printf '%s' "$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g'; }
+
+# Records of part $1 as JSON.
+records_of() {
+    local name state detail numbers pair separator=''
+    while IFS=$'\t' read -r name state detail numbers; do
+        printf '%s\n    {"part": "%s", "name": "%s", "state": "%s", "detail": "%s", "numbers": {' "$separator" "$1" "$(quoted "$name")" \
+            "$state" "$(quoted "$detail")"
+        separator=''
+        for pair in $numbers; do
+            [[ $pair =~ ^[a-zA-Z0-9_]+=-?[0-9][0-9.e+-]*$ ]] || continue
+            printf '%s"%s": %s' "$separator" "${pair%%=*}" "${pair#*=}"
+            separator=', '
+        done
+        printf '}}'
+        separator=,
+    done <"records/$1"
 }
 
 write_results() {
-    local file=$1 name separator=''
+    local file=$1 part separator='' text
+    shift
     {
-        printf '{\n  "date": "%s",\n  "version": "%s",\n' "$(date -u +%FT%TZ)" "$(cat version)"
-        printf '  "gpu": "%s",\n  "driver": "%s",\n  "command": "gpu_check.sh run",\n  "seconds": %d,\n  "checks": [' \
-            "$gpu" "$driver" "$SECONDS"
-        for name in "${order[@]}"; do
-            printf '%s\n    {"name": "%s", "state": "%s", "seconds": %d, "detail": "%s"}' "$separator" "$name" \
-                "${state[$name]}" "${seconds[$name]}" "${detail[$name]}"
+        printf '{\n  "date": "%s",\n  "version": "%s",\n' "$(date -u +%FT%TZ)" "$(quoted "$(cat version)")"
+        printf '  "gpu": "%s",\n  "driver": "%s",\n  "command": "%s",\n  "libraries": "%s",\n  "seconds": %d,\n  "parts": {' \
+            "$(quoted "$gpu")" "$(quoted "$driver")" "$(quoted "$command")" "$(quoted "$folders")" "$SECONDS"
+        for part in "$@"; do
+            printf '%s"%s": %d' "$separator" "$part" "$(cat "records/$part.seconds")"
+            separator=', '
+        done
+        printf '},\n  "checks": ['
+        separator=''
+        for part in "$@"; do
+            text=$(records_of "$part")
+            printf '%s%s' "$separator" "$text"
             separator=,
         done
         printf '\n  ]\n}\n'
-    } >"$file"
+    } >"$file.new"
+    mv "$file.new" "$file"
+}
+
+print_table() {
+    local part
+    printf '%-10s %-40s %-8s %s\n' part check state detail
+    for part in "$@"; do
+        awk -F '\t' -v part="$part" '{ printf "%-10s %-40s %-8s %s\n", part, $1, $2, $3 }' "records/$part"
+    done
+    for part in "$@"; do cut -f 2 "records/$part"; done | sort | uniq -c | awk '{ print $0 }'
+}
+
+# Our own children, which lead a group.
+stop_preparing() {
+    [[ -z ${warming:-} ]] || kill -- "-$warming" 2>/dev/null || true
+    warming=''
+}
+
+# What an exit signal leaves: children of ours are ended, results written.
+finish() {
+    local part done_parts=()
+    trap - EXIT INT TERM
+    stop_preparing
+    for part in "${chosen[@]}"; do
+        [[ ! -e records/$part.seconds ]] || done_parts+=("$part")
+    done
+    print_table "${done_parts[@]}" | tee table.txt
+    write_results "$results" "${done_parts[@]}"
+    echo "wrote $results"
+    for part in "${done_parts[@]}"; do
+        ! cut -f 2 "records/$part" | grep -qx failed || exit 1
+    done
+    exit 0
+}
+
+start_programs() {
+    "${ours[@]}" bin/device_test --jobs=1 || { echo "gpu_check: the programs do not start here" >&2; exit 1; }
 }
 
 run() {
-    local results=${1:-results.json} name failed=0 folders
-    cd "${BASH_SOURCE[0]%/*}"
-    mkdir -p logs
+    local each part library_path
+    results=$(realpath -m "${1:-results.json}")
+    shift || true
+    chosen=()
+    for each in $PARTS; do
+        part=${each%%:*}
+        (($# > 0)) && [[ " $* " != *" $part "* ]] || chosen+=("$part")
+    done
+    ((${#chosen[@]} > 0)) || { echo "gpu_check: no such part: $*; see gpu_check.sh parts" >&2; exit 2; }
+    cd "$(dirname "${BASH_SOURCE[0]}")"
+    rm -rf records
+    mkdir -p logs records work
     folders=$(library_folders | paste -sd: -)
+    library_path="$PWD/lib${folders:+:$folders}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     # For our programs alone: others, nvidia-smi say, have libraries of their own.
-    local ours=(env "LD_LIBRARY_PATH=$PWD/lib${folders:+:$folders}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
-    gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -1 || true)
-    driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -1 || true)
+    ours=(env "LD_LIBRARY_PATH=$library_path")
+    gpu=$(timeout 20 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -1 || true)
+    driver=$(timeout 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -1 || true)
     if [[ -z $gpu ]]; then
-        "${ours[@]}" bin/device_test --jobs=1 || { echo "gpu_check: the programs do not start here" >&2; exit 1; }
+        start_programs
         echo "not run: no GPU"
         exit 77
     fi
-    echo "$gpu, driver $driver"
-    check device "${ours[@]}" bin/device_test --jobs=1
-    check operators "${ours[@]}" bin/cuda_test --jobs=1
-    ONSTAGE_TEST_DEVICE=cuda check golden "${ours[@]}" bin/golden_test --jobs=1
-    export -f same_bits train_golden
-    check same_bits bash -euc "$(declare -p ours); same_bits"
-    if command -v compute-sanitizer >/dev/null; then
-        for name in Add Softmax LayerNormalization GatherGradient ReduceSum; do
-            ONSTAGE_TEST_OPERATOR=$name check "memcheck_$name" compute-sanitizer --error-exitcode 9 --target-processes all \
-                "${ours[@]}" bin/cuda_test --jobs=1
-        done
+    echo "$gpu, driver $driver, $(nproc) processors; libraries in ${folders:-no folder that was found}"
+    export ONSTAGE_LIBRARIES=$library_path
+    # What torch.compile makes is kept in files, and made beside the checks that measure no time.
+    export TORCHINDUCTOR_CACHE_DIR=$PWD/work/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1 TRITON_CACHE_DIR=$PWD/work/triton
+    trap finish EXIT INT TERM
+    if [[ " ${chosen[*]} " == *" models "* ]]; then
+        setsid bash ./gpu_parts.sh prepare >logs/prepare 2>&1 </dev/null &
+        warming=$!
     fi
-    printf '%-32s %-8s %8s  %s\n' check state seconds detail
-    for name in "${order[@]}"; do
-        printf '%-32s %-8s %8d  %s\n' "$name" "${state[$name]}" "${seconds[$name]}" "${detail[$name]}"
-        [[ ${state[$name]} != failed ]] || failed=1
+    for each in $PARTS; do
+        part=${each%%:*}
+        [[ " ${chosen[*]} " == *" $part "* ]] || continue
+        run_part "$part" "${each##*:}"
+        [[ $part != models ]] || stop_preparing # times are taken from here on
     done
-    write_results "$results"
-    return "$failed"
 }
 
 case ${1:-} in
 pack) pack "${2:?where to}" ;;
-run) run "${2:-}" ;;
+run)
+    command="gpu_check.sh $*"
+    shift
+    run "$@"
+    ;;
+parts) tr ' ' '\n' <<<"$PARTS" | sed 's/:/ at most /; s/$/ s/' ;;
 *)
-    sed -n '2,6s/^# //p' "${BASH_SOURCE[0]}"
+    sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"
     exit 2
     ;;
 esac

@@ -41,3 +41,20 @@ Test(cuda, kernels) {
     cr_expect(kernels > 0, "the build has no CUDA kernel");
     cr_log_info("CUDA: %zu kernels, %zu cases, %zu failed\n", kernels, cases, failed);
 }
+
+/* What has no kernel is left out with a reason of its own, and told: whoever reads the result sees what was not tried.
+ * In a build without CUDA kernels are missing that are there otherwise; those are not meant. */
+Test(cuda, refusals) {
+    const ons_registry *registry = ons_kernels_registry();
+    size_t refused = 0;
+    for (size_t i = 0; i < registry->count; ++i) {
+        const ons_operator *op = registry->operators[i];
+        if (op->cuda.run != NULL || (op->cuda.why_not != NULL && strstr(op->cuda.why_not, "--config=cuda") != NULL))
+            continue;
+        cr_expect(op->cuda.why_not != NULL && strlen(op->cuda.why_not) > 10, "%s has neither a kernel nor a reason",
+                  op->name);
+        fprintf(stderr, "no kernel: %s: %s\n", op->name, op->cuda.why_not == NULL ? "" : op->cuda.why_not);
+        ++refused;
+    }
+    cr_expect(refused < registry->count / 5, "%zu of %zu operators are refused", refused, registry->count);
+}

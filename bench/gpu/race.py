@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Training steps of onstage, PyTorch eager and torch.compile on a GPU, in turns.
+
+    race.py FOLDER STEP_TIME --seconds N [--precision bf16] [--models NAME,...] [--ceiling FLOPS] [--records FILE]
+
+FOLDER holds what models.py makes (graphs, weights, data); STEP_TIME is //bench:step_time. Each model gets an even share of the time
+that is left. A round is so many steps of each of the three, the order changes from round to round, and the ratio is the median over
+the rounds. A line is written to FILE for each model as soon as it is known: name, state, detail, numbers, separated by tabs."""
+
+import argparse
+import json
+import os
+import pathlib
+import selectors
+import statistics
+import subprocess
+import sys
+import time
+
+import models
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROUND_SECONDS, ROUNDS_MOST, WARM_UP = 1.0, 7, 3
+ANSWER_SECONDS = 90  # of one answer, at most
+
+
+class Late(Exception):
+    pass
+
+
+class Side:
+    """A process that trains when told to."""
+
+    def __init__(self, name, command, environment, log):
+        self.name, self.log = name, log
+        self.process = subprocess.Popen(
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(log, "wb"),
+            env=environment,
+        )
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+        self.about = None
+
+    def answer(self, end):
+        left = min(end - time.monotonic(), ANSWER_SECONDS)
+        if left <= 0 or not self.selector.select(left):
+            raise Late(f"{self.name} took too long")
+        line = self.process.stdout.readline()
+        if not line:
+            last = self.log.read_text(errors="replace").strip().splitlines()[-1:] or ["nothing said"]
+            raise Late(f"{self.name} stopped with {self.process.wait()}: {last[0][-200:]}")
+        return json.loads(line)
+
+    def start(self, end):
+        self.about = self.answer(end)
+
+    def run(self, steps, end):
+        self.process.stdin.write(f"run {steps}\n".encode())
+        self.process.stdin.flush()
+        return self.answer(end)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def ours_command(options, name, workload):
+    path = options.folder / name
+    words = [options.step_time, f"{path}.onnx", "--device", options.device, "--precision", options.precision]
+    words += ["--input", f"x={path}.x.npy", "--target", f"{path}.target.npy", "--batch", workload.batch]
+    words += ["--loss", "cross_entropy", "--optimizer", "adamw", "--lr", "1e-4", "--shuffle", "false", "--steps", 10**9]
+    return words
+
+
+def sides_of(options, name, workload):
+    torch = dict(os.environ)
+    ours = dict(os.environ)
+    if options.library_path:
+        ours["LD_LIBRARY_PATH"] = options.library_path
+    made = [Side("onstage", ours_command(options, name, workload), ours, options.folder / f"{name}.onstage.log")]
+    for kind in ("eager", "compile"):
+        command = [sys.executable, "-W", "ignore", HERE / "worker.py", name, options.folder, kind, options.precision]
+        made.append(Side(kind, command, torch, options.folder / f"{name}.{kind}.log"))
+    return made
+
+
+def check_losses(first, precision):
+    bar = 2e-2 if precision == "bf16" else 1e-3
+    if not abs(first["onstage"] - first["eager"]) <= bar * abs(first["eager"]):
+        raise ValueError(f"not the same training: first loss {first['onstage']:.5f} against {first['eager']:.5f}")
+
+
+def race(options, name, end):
+    """Median seconds of a step of each side, and the rounds."""
+    workload = models.WORKLOADS[name]
+    sides = sides_of(options, name, workload)
+    try:
+        alive = []
+        failed = {}
+        for side in sides:
+            try:
+                side.start(end)
+                alive.append(side)
+            except Late as late:
+                failed[side.name] = str(late)
+        if "onstage" in failed:
+            raise ValueError(failed["onstage"])
+        first, steps = {}, {}
+        for side in list(alive):
+            try:
+                first[side.name] = side.run(1, end)["first_loss"]
+                seconds = side.run(WARM_UP, end)["seconds"][-1]
+                steps[side.name] = max(2, min(200, int(ROUND_SECONDS / seconds)))
+            except Late as late:
+                failed[side.name] = str(late)
+                alive.remove(side)
+        if "eager" in first:
+            check_losses(first, options.precision)
+        rounds = []
+        for index in range(ROUNDS_MOST):
+            if rounds and end - time.monotonic() < 1.5 * ROUND_SECONDS * len(alive):
+                break
+            turn = alive[index % len(alive) :] + alive[: index % len(alive)]
+            rounds.append({side.name: statistics.mean(side.run(steps[side.name], end)["seconds"]) for side in turn})
+        flops = next((side.about.get("flops", 0) for side in alive if side.name == "eager"), 0)
+        return rounds, failed, flops
+    finally:
+        for side in sides:
+            side.close()
+
+
+def describe(options, name, rounds, failed, flops):
+    workload = models.WORKLOADS[name]
+    median = {side: statistics.median(r[side] for r in rounds) for side in rounds[0]}
+    numbers = {"rounds": len(rounds), "batch": workload.batch}
+    rate = workload.batch * workload.units / median["onstage"]
+    numbers["per_second"] = rate
+    for side, seconds in median.items():
+        numbers[f"{side}_ms"] = 1e3 * seconds
+    ratios = {}
+    for side in ("eager", "compile"):
+        if side in median:
+            ratios[side] = statistics.median(r[side] / r["onstage"] for r in rounds)
+            numbers[f"speedup_over_{side}"] = ratios[side]
+    detail = f"{workload.what}: {rate:.4g} {workload.unit}/s"
+    detail += "".join(f", {ratio:.3f} of {side}" for side, ratio in ratios.items())
+    if flops > 0 and options.ceiling > 0:
+        numbers["utilisation"] = flops / median["onstage"] / options.ceiling
+        detail += f", {100 * numbers['utilisation']:.0f} % of the ceiling"
+    for side, why in failed.items():
+        detail += f"; {side}: {why}"
+    if "compile" not in ratios:
+        return "not run", detail + "; nothing to compare with", numbers
+    return "passed" if ratios["compile"] >= 1 else "failed", detail, numbers
+
+
+def tell(options, name, state, detail, numbers):
+    text = " ".join(f"{key}={value:.6g}" for key, value in numbers.items())
+    line = "\t".join((f"{name} {options.precision}", state, detail.replace("\t", " ").replace("\n", " "), text))
+    print(line, flush=True)
+    if options.records:
+        with open(options.records, "a") as records:
+            records.write(line + "\n")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("step_time", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=150)
+    parser.add_argument("--precision", default="bf16")
+    parser.add_argument("--models", default=",".join(models.BENCHMARKS))
+    parser.add_argument("--ceiling", type=float, default=0, help="FLOP/s of matrix products in this precision")
+    parser.add_argument("--records", help="lines are appended to this file")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--library-path", help="LD_LIBRARY_PATH of onstage")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    names = options.models.split(",")
+    end = time.monotonic() + options.seconds
+    ratios = []
+    for index, name in enumerate(names):
+        left = end - time.monotonic()
+        share = time.monotonic() + left / (len(names) - index)
+        numbers = {}
+        try:
+            if not (options.folder / f"{name}.bin").exists():
+                state, detail = "not run", f"no {name}.bin"
+            elif left < 5:
+                state, detail = "not run", "no time left"
+            else:
+                state, detail, numbers = describe(options, name, *race(options, name, share))
+        except (ValueError, Late, OSError, IndexError) as error:
+            state, detail = "failed", str(error)
+        tell(options, name, state, detail, numbers)
+        if "speedup_over_compile" in numbers:
+            ratios.append(numbers["speedup_over_compile"])
+    if ratios:
+        mean = statistics.geometric_mean(ratios)
+        state = "not run" if len(ratios) < len(names) else "passed" if mean >= 1.1 else "failed"
+        tell(options, "all models", state, f"{mean:.3f} of torch.compile in the mean of {len(ratios)}", {"speedup": mean})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Runs tools/gpu_check.sh in a package whose programs only pretend. What is looked at is the script: it must never call a pass what
+# was not tried, keep what it found when its time is over, and write results that can be read.
+set -euo pipefail
+
+root=$PWD
+work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/gpu_check.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+    echo "FAILED: $1" >&2
+    failures=$((failures + 1))
+}
+expect() { grep -qE -- "$2" "$1" || { fail "$1 has no '$2':"; sed 's/^/    /' "$1" >&2; }; }
+expect_not() { ! grep -qE -- "$2" "$1" || { fail "$1 has '$2':"; sed 's/^/    /' "$1" >&2; }; }
+
+# A program of these lines in folder $1.
+program() { # FOLDER NAME LINES
+    printf '#!/usr/bin/env bash\n%s\n' "$3" >"$1/$2"
+    chmod +x "$1/$2"
+}
+
+# A package in $work/NAME, and a folder of what the machine has.
+make_package() {
+    package=$work/$1 machine=$work/$1.machine
+    mkdir -p "$package/bin" "$package/lib" "$package/models" "$package/tests/golden/mlp" "$machine"
+    cp "$root/tools/gpu_check.sh" "$root/tools/gpu_parts.sh" "$root/bench/hidden_copies.awk" "$package/"
+    echo v1 >"$package/version"
+    local passes='echo "[====] Synthesis: Tested: 3 | Passing: 3 | Failing: 0 | Crashing: 0"'
+    program "$package/bin" device_test "$passes"
+    program "$package/bin" golden_test "$passes"
+    program "$package/bin" cuda_test "echo 'no kernel: If: a \"branch\" is the host'\\''s' >&2; $passes"
+    program "$package/bin" step_time 'exit 1'
+    program "$package/bin" onstage 'while (($#)); do [[ $1 != --out ]] || echo "the same" >"$2"; shift; done'
+    program "$machine" python3 'exit 1'
+}
+
+has_gpu() { program "$machine" nvidia-smi 'case $* in *name*) echo "Pretended GPU" ;; *) echo 1.2 ;; esac'; }
+
+# What it prints goes to $work/out; sets status.
+check() { # LIMIT ARGUMENTS...
+    local limit=$1
+    shift
+    status=0
+    PATH=$machine:$PATH LIMIT_SECONDS=$limit LIBRARY_ROOTS=$machine timeout 200 "$package/gpu_check.sh" run "$work/results.json" "$@" >"$work/out" 2>&1 || status=$?
+}
+
+# Braces and quotes fit: a JSON reader would need more than a shell has.
+expect_json() {
+    tr -d '\n' <"$1" | awk '{
+        for (i = 1; i <= length($0); ++i) {
+            c = substr($0, i, 1)
+            if (inside) { if (c == "\\") ++i; else if (c == "\"") inside = 0 }
+            else if (c == "\"") inside = 1
+            else if (c == "{" || c == "[") ++depth
+            else if (c == "}" || c == "]") { if (last == ",") exit 1; if (--depth < 0) exit 1 }
+            if (!inside && c != " ") last = c
+        }
+        exit depth != 0 || inside
+    }' || { fail "$1 is no JSON:"; cat "$1" >&2; }
+}
+
+# ---- no GPU: not a pass, and nothing is written
+make_package none
+program "$machine" nvidia-smi 'exit 9'
+check 60
+[[ $status == 77 ]] || fail "without a GPU it ends with $status"
+expect "$work/out" '^not run: no GPU$'
+expect_not "$work/out" 'passed'
+[[ ! -e $work/results.json ]] || fail 'results of nothing'
+program "$package/bin" device_test 'exit 127'
+check 60
+[[ $status == 1 ]] || fail "programs that do not start end with $status"
+
+# ---- all that can pass does; what cannot be tried is said
+make_package good
+has_gpu
+check 60 device refusals operators golden bits models speed step caps bench
+[[ $status == 0 ]] || fail "it ends with $status"
+expect "$work/out" '^device +device +passed'
+expect "$work/out" '^refusals +If +not run +no kernel on GPUs: a "branch" is the host.s'
+expect "$work/out" '^bits +mlp, 4 --pipeline 1f1b +passed'
+expect "$work/out" '^models +networks +not run'
+expect "$work/out" '^caps +gpt2 +not run'
+expect "$work/out" '^bench +benchmarks +not run'
+expect_json "$work/results.json"
+for each in '"gpu": "Pretended GPU"' '"driver": "1.2"' '"date": "20' '"version": "v1"' '"command": "gpu_check.sh run' '\\"branch\\"' \
+    '"numbers": \{"tested": 3\}'; do
+    expect "$work/results.json" "$each"
+done
+
+# ---- other bits, failures, tests that tested nothing, programs that crash
+make_package bad
+has_gpu
+program "$package/bin" onstage 'while (($#)); do [[ $1 != --out ]] || echo "$RANDOM $RANDOM" >"$2"; shift; done'
+program "$package/bin" golden_test 'echo "[FAIL] golden::trajectory"; echo "[====] Synthesis: Tested: 3 | Passing: 2 | Failing: 1"; exit 1'
+program "$package/bin" device_test 'echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0"'
+program "$package/bin" cuda_test 'kill -SEGV $$'
+check 60 device operators golden bits
+[[ $status == 1 ]] || fail "with failures it ends with $status"
+expect "$work/out" '^device +device +not run'
+expect "$work/out" '^operators +operators +failed +exit 139'
+expect "$work/out" '^golden +golden +failed .*Passing: 2'
+expect "$work/out" '^bits +mlp, again +failed +other weights'
+expect_json "$work/results.json"
+
+# ---- time: a part that hangs is ended, the others have theirs; what was found before is kept
+make_package slow
+has_gpu
+program "$package/bin" golden_test 'sleep 1000'
+program "$package/bin" onstage '[[ "$*" != *"--stages 4"* ]] || sleep 1000; while (($#)); do [[ $1 != --out ]] || echo "the same" >"$2"; shift; done'
+sed -i 's/golden:45 bits:50/golden:5 bits:20/' "$package/gpu_check.sh"
+SECONDS=0
+check 100 golden bits operators
+((SECONDS < 100)) || fail "it took $SECONDS seconds"
+[[ $status == 1 ]] || fail "where something hangs it ends with $status"
+expect "$work/out" '^golden +golden +failed +exit 124'
+expect "$work/out" '^bits +mlp, 2 --pipeline 1f1b +passed'
+expect "$work/out" '^bits +bits +failed +not done after its 20 seconds'
+expect "$work/out" '^operators +operators +passed'
+expect_json "$work/results.json"
+
+# ---- no time for the rest
+check 18 golden bits operators
+expect "$work/out" '^(bits|operators) +(bits|operators) +(not run|failed)'
+expect_json "$work/results.json"
+
+# ---- wrong words
+check 60 nonsense
+[[ $status == 2 ]] || fail "an unknown part ends with $status"
+((failures == 0)) || exit 1
+echo "all as it should be"

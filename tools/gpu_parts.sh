@@ -1,0 +1,306 @@
+#!/usr/bin/env bash
+# The parts of gpu_check.sh run, which starts each by itself:
+#   PART=NAME PART_SECONDS=N gpu_parts.sh NAME
+# and gpu_parts.sh prepare beside the first of them. What a part finds it writes into records/PART (see gpu_check.sh).
+set -euo pipefail
+
+PART_SECONDS=${PART_SECONDS:-60}
+put() { # NAME STATE DETAIL [KEY=NUMBER...]
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$(tr -d '\t\n' <<<"$3")" "${*:4}" >>"records/$PART"
+}
+
+time_left() { echo $((PART_SECONDS - SECONDS - 2)); }
+
+# Ours alone see the folders of NVIDIA's libraries.
+ours() { LD_LIBRARY_PATH=${ONSTAGE_LIBRARIES:-} "$@"; }
+
+# The first number under a name in a JSON file; all of them, from lines of objects.
+number() { grep -oE "\"$1\":[[:space:]]*[0-9.e+-]+" "$2" | head -1 | grep -oE '[0-9.e+-]+$'; }
+numbers() { grep -oE "\"$1\":[[:space:]]*[0-9.e+-]+" "$2" | grep -oE '[0-9.e+-]+$'; }
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+calculate() { awk -v a="$1" -v b="${2:-0}" -v c="${3:-0}" "BEGIN { printf \"%.9g\", $4 }"; }
+holds() { awk -v a="$1" -v b="$2" "BEGIN { exit !($3) }"; }
+
+# A program of Criterion's tests: how many of how many. One that tests nothing has not passed.
+put_criterion() { # NAME LOG STATUS
+    local line tested
+    line=$(sed 's/\x1b\[[0-9;]*m//g' "$2" | grep -E 'Synthesis' | tail -1 | sed 's/.*Synthesis: //' || true)
+    tested=$(grep -oE 'Tested: [0-9]+' <<<"$line" | grep -oE '[0-9]+' || echo 0)
+    if [[ $3 != 0 ]]; then
+        put "$1" failed "exit $3; $line; first: $(grep -aE 'FAIL|CRASH|Assertion' "$2" | head -1 | tr -cd '[:print:]' | cut -c 1-160)" "tested=$tested"
+    elif ((tested == 0)) || grep -q 'not run: no GPU' "$2"; then
+        put "$1" 'not run' "$line"
+    else
+        put "$1" passed "$line" "tested=$tested"
+    fi
+}
+
+run_criterion() { # NAME COMMAND...
+    local name=$1 status=0
+    shift
+    ours timeout "$(time_left)" "$@" >"logs/$PART.$name" 2>&1 || status=$?
+    put_criterion "$name" "logs/$PART.$name" "$status"
+}
+
+# ----------------------------------------------------------------------------------------------------------- correctness
+
+part_device() { run_criterion device bin/device_test --jobs=1; }
+
+# Operators without a kernel on GPUs: each is skipped with a reason of its own, and none has another.
+part_refusals() {
+    local line
+    run_criterion refusals bin/cuda_test --jobs=1 --filter 'cuda/refusals'
+    grep -aE '^no kernel: ' "logs/$PART.refusals" | sed 's/^no kernel: //' | while IFS= read -r line; do
+        put "${line%%:*}" 'not run' "no kernel on GPUs: ${line#*: }"
+    done
+}
+
+part_operators() { run_criterion operators bin/cuda_test --jobs=1 --filter 'cuda/kernels*'; }
+
+part_golden() { ONSTAGE_TEST_DEVICE=cuda run_criterion golden bin/golden_test --jobs="$(($(nproc) < 8 ? $(nproc) : 8))"; }
+
+train_golden() { # MODEL INPUT NAME OPTIONS...
+    local model=$1 input=$2 name=$3
+    shift 3
+    ours bin/onstage train "tests/golden/$model/model.onnx" --device cuda --input "$input=tests/golden/$model/input.npy" \
+        --target "tests/golden/$model/target.npy" --loss cross_entropy --optimizer adamw --lr 0.01 --threads 1 --batch 16 --micro-batches 4 --steps 3 \
+        --seed 1 --out "work/$name.onnx" "$@" >"logs/$PART.$name" 2>&1
+}
+
+# The same bits twice, and with 1, 2 and 4 stages in either order of their work.
+part_bits() {
+    local each model input run
+    for each in mlp:x cnn_dynamic:image gpt_tied:tokens; do
+        model=${each%%:*} input=${each##*:}
+        train_golden "$model" "$input" "$model.whole" || { put "$model" failed "$(tail -n 1 "logs/$PART.$model.whole")"; continue; }
+        for run in again "2 --pipeline gpipe" "2 --pipeline 1f1b" "4 --pipeline gpipe" "4 --pipeline 1f1b"; do
+            local options=() name="$model.${run// --pipeline /.}"
+            # shellcheck disable=SC2206  # a list of options
+            [[ $run == again ]] || options=(--stages $run)
+            if ! train_golden "$model" "$input" "$name" "${options[@]}"; then
+                put "$model, $run" failed "$(tail -n 1 "logs/$PART.$name")"
+            elif cmp -s "work/$model.whole.onnx" "work/$name.onnx"; then
+                put "$model, $run" passed 'the same bits as one stage'
+            else
+                put "$model, $run" failed 'other weights than one stage'
+            fi
+        done
+    done
+}
+
+part_sanitizer() {
+    local each tool operator status
+    command -v compute-sanitizer >/dev/null || { put sanitizer 'not run' 'no compute-sanitizer'; return 0; }
+    for each in memcheck:Softmax memcheck:GatherGradient memcheck:ReduceSum memcheck:Conv racecheck:LayerNormalization racecheck:Softmax \
+        memcheck:Attention synccheck:ReduceSum initcheck:Add; do
+        tool=${each%%:*} operator=${each##*:} status=0
+        (($(time_left) > 8)) || { put "$tool $operator" 'not run' 'no time left'; continue; }
+        ONSTAGE_TEST_OPERATOR=$operator ours timeout "$(time_left)" compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all \
+            bin/cuda_test --jobs=1 --filter 'cuda/kernels*' >"logs/$PART.$tool.$operator" 2>&1 || status=$?
+        if grep -q 'Device not supported' "logs/$PART.$tool.$operator"; then
+            put "$tool $operator" 'not run' 'compute-sanitizer does not support this device'
+        elif ((status == 124)); then
+            put "$tool $operator" 'not run' 'no time left'
+        else
+            put "$tool $operator" "$( ((status == 0)) && echo passed || echo failed)" \
+                "exit $status, $(grep -aE 'ERROR SUMMARY|RACECHECK SUMMARY' "logs/$PART.$tool.$operator" | tail -1)"
+        fi
+    done
+}
+
+# --------------------------------------------------------------------------------------------------------------- models
+
+BENCHMARKS=${BENCHMARKS:-gpt2 resnet50 bert_large vit_l gpt2_medium}
+batch_of() { case $1 in gpt2 | bert_large) echo 8 ;; resnet50) echo 64 ;; vit_l) echo 32 ;; *) echo 4 ;; esac; }
+
+# Beside the first parts: weights and data, then what torch.compile makes, model by model.
+prepare() {
+    local name
+    rm -f work/prepared work/data work/compiled
+    if ! python3 -c 'import numpy' 2>/dev/null; then
+        echo "no python3 with numpy" | tee work/prepared
+        return 0
+    fi
+    for name in $BENCHMARKS; do
+        [[ ! -e models/$name.json ]] || python3 models.py data models "$name" && echo "$name" >>work/data
+    done
+    if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+        precision >/dev/null
+        # shellcheck disable=SC2016  # for the inner shell
+        xargs -P 3 -I NAME sh -c 'timeout 150 python3 -W ignore worker.py NAME models warm "$(cat work/precision)" </dev/null && echo NAME >>work/compiled' \
+            <work/data || true
+    fi
+    echo 'all is made' >work/prepared
+}
+
+# What matrix products compute in: bf16 where this version does.
+precision() {
+    if [[ ! -e work/precision ]]; then
+        if train_golden mlp x precision --precision bf16; then echo bf16 >work/precision; else echo fp32 >work/precision; fi
+    fi
+    cat work/precision
+}
+
+part_models() {
+    while [[ ! -e work/prepared ]] && (($(time_left) > 1)); do sleep 1; done
+    [[ -e work/prepared ]] || put preparing 'not run' 'not done in time: PyTorch compiles the rest when it is compared with'
+    local made compiled
+    made=$(wc -w <<<"$(cat work/data 2>/dev/null)") compiled=$(wc -w <<<"$(cat work/compiled 2>/dev/null)")
+    if ((made == 0)); then
+        put networks 'not run' "$(cat work/prepared 2>/dev/null || echo 'nothing was packed')"
+    else
+        put networks passed "$made made, $compiled of them compiled by PyTorch; $(precision)" "made=$made" "compiled=$compiled"
+    fi
+}
+
+# Sets `run` to model, data and options of network $1.
+choose() {
+    run=("models/$1.onnx" --device cuda --precision "$(precision)" --batch "$(batch_of "$1")" --loss cross_entropy --optimizer adamw
+        --input "x=models/$1.x.npy" --target "models/$1.target.npy")
+}
+
+known() { grep -qx "$1" work/data 2>/dev/null || { put "$1" 'not run' 'no weights and data'; return 1; }; }
+
+# What failed, in its own words.
+say() { tail -n 1 "$1" | tr -cd '[:print:]' | cut -c 1-200; }
+
+profile_of() { # NAME: work/NAME.profile.json, once
+    [[ ! -e work/$1.profile.json ]] || return 0
+    choose "$1"
+    ours timeout "$(time_left)" bin/onstage profile "${run[@]}" --repetitions 8 --no-cache -o "work/$1.profile.json" >"logs/$PART.$1.profile" 2>&1 &&
+        return 0
+    put "$1 profile" failed "$(say "logs/$PART.$1.profile")"
+    return 1
+}
+
+# `onstage profile` of one network, and what the device reaches.
+part_speed() {
+    local name=${NETWORK:-gpt2}
+    known "$name" || return 0
+    profile_of "$name" || return 0
+    local file=work/$name.profile.json
+    put 'device profile' passed "$(grep -aE '^device: ' "logs/$PART.$name.profile" | head -1); $(grep -aE '^matrix products: ' "logs/$PART.$name.profile")" \
+        "fp32=$(number fp32 "$file")" "bf16=$(number bf16 "$file" || true)" "memory_bandwidth=$(number memory_bandwidth "$file")" \
+        "reserve_bytes=$(number reserve_bytes "$file")" "launch_seconds=$(number launch_seconds "$file")"
+    put 'whole step' passed "$(grep -aE '^whole step|^all nodes|^beside' "logs/$PART.$name.profile" | tr -s ' \n' ' ')" \
+        "step_seconds=$(number step_seconds "$file")"
+}
+
+plan() { # NAME FILE OPTIONS...
+    choose "$1"
+    ours timeout "$(time_left)" bin/onstage plan "${run[@]}" --profile "work/$1.profile.json" -o "$2" "${@:3}" >"logs/$PART.plan" 2>"work/refusal"
+}
+
+# Trains for some steps; the log is work/$2.jsonl. Prints the median seconds of a step: the log has samples a second of a moving mean,
+# 0.95 of it from the steps before, which is undone; the first steps do not count.
+train() { # NAME LOG STEPS OPTIONS...
+    choose "$1"
+    ours timeout "$(time_left)" bin/onstage train "${run[@]}" --lr 1e-4 --seed 1 --profile "work/$1.profile.json" --steps "$3" --log-json "work/$2.jsonl" \
+        "${@:4}" >"logs/$PART.$2" 2>&1 || return 1
+    numbers samples_per_s "work/$2.jsonl" |
+        awk -v batch="$(batch_of "$1")" '{ mean = batch / $1; if (NR > 3) print (mean - 0.95 * last) / 0.05; last = mean }' | median
+}
+
+# A step as planned from what was measured, and as it came: 5 %.
+part_step() {
+    local name measured planned off
+    for name in "${NETWORK:-gpt2}" "${NETWORK_2:-resnet50}"; do
+        (($(time_left) > 10)) || { put "$name" 'not run' 'no time left'; continue; }
+        known "$name" || continue
+        profile_of "$name" || continue
+        plan "$name" "work/$name.plan.json" || { put "$name plan" failed "$(say work/refusal)"; continue; }
+        measured=$(train "$name" "$name.step" 14) || { put "$name" failed "$(say "logs/$PART.$name.step")"; continue; }
+        planned=$(number step_seconds "work/$name.plan.json")
+        off=$(calculate "$planned" "$measured" 0 '(a / b - 1) * 100')
+        put "$name step" "$(holds "$off" 5 'a <= b && a >= -b' && echo passed || echo failed)" \
+            "predicted $(calculate "$planned" 0 0 'a * 1000') ms, measured $(calculate "$measured" 0 0 'a * 1000') ms: $off % off (bar 5 %)" \
+            "predicted=$planned" "measured=$measured"
+    done
+}
+
+# Free memory of every step from the second on, from a log.
+put_free() { # NAME LOG
+    local distinct
+    distinct=$( (numbers device_free_bytes "$2" || true) | tail -n +2 | sort -u | wc -l)
+    ((distinct > 0)) || { put "$1 free memory" 'not run' 'the log has none'; return 0; }
+    put "$1 free memory" "$( ((distinct == 1)) && echo passed || echo failed)" \
+        "after the second step $(numbers device_free_bytes "$2" | sed -n 2p), at the end $(numbers device_free_bytes "$2" | tail -1), values $distinct" \
+        "distinct=$distinct"
+}
+
+same_losses() { # LOG LOG
+    [[ -s $1 && "$(numbers loss "$1" | head -6)" == "$(numbers loss "$2" | head -6)" ]]
+}
+
+# A cap that leaves 30 % of what activations and gradients take without one.
+part_caps() {
+    local name=${NETWORK:-gpt2} whole peak reserve cap step arena capped predicted without with slowdown planned_hidden hidden
+    known "$name" || return 0
+    profile_of "$name" || return 0
+    plan "$name" work/whole.json || { put "$name plan" failed "$(say work/refusal)"; return 0; }
+    whole=$(number arena_bytes work/whole.json) peak=$(number running work/whole.json) step=$(number step_seconds work/whole.json)
+    reserve=$(number reserve_bytes "work/$name.profile.json")
+    cap=$(calculate "$whole" "$peak" "$reserve" 'sprintf("%d", a - b + 0.3 * b + c)')
+    if ! plan "$name" work/capped.json --memory "$cap"; then
+        put "$name cap of 30 %" 'not run' "refused: $(say work/refusal)"
+        cap=$(grep -oE -- '--memory [0-9]+' work/refusal | grep -oE '[0-9]+' | head -1 || true)
+        if [[ -z $cap ]] || ! plan "$name" work/capped.json --memory "$cap"; then
+            put "$name cap" failed "$(say work/refusal)"
+            return 0
+        fi
+    fi
+    arena=$(number arena_bytes work/capped.json) capped=$(number step_seconds work/capped.json)
+    predicted=$(calculate "$capped" "$step" 0 'a / b')
+    without=$(train "$name" whole 10) || { put "$name without a cap" failed "$(say "logs/$PART.whole")"; return 0; }
+    with=$(train "$name" capped 10 --memory "$cap" --plan work/capped.json) || { put "$name with the cap" failed "$(say "logs/$PART.capped")"; return 0; }
+    slowdown=$(calculate "$with" "$without" 0 'a / b')
+    put "$name slowdown" "$(holds "$slowdown" "$predicted" 'a / b <= 1.15 && a / b >= 0.85' && echo passed || echo failed)" \
+        "cap $cap (activations of $peak): $slowdown times the step without, predicted $predicted (bar 15 %)" \
+        "cap=$cap" "whole_arena=$whole" "peak=$peak" "slowdown=$slowdown" "predicted=$predicted" "without=$without" "with=$with"
+    local taken
+    taken=$(number memory_peak_bytes work/capped.jsonl)
+    put "$name arena" "$([[ $taken == "$arena" ]] && echo passed || echo failed)" "planned $arena, taken $taken" "planned=$arena" "taken=$taken"
+    put "$name losses under a cap" "$(same_losses work/whole.jsonl work/capped.jsonl && echo passed || echo failed)" 'against those without one, to the bit'
+    put_free "$name, whole:" work/whole.jsonl
+    put_free "$name, capped:" work/capped.jsonl
+    (($(time_left) > 8)) || { put "$name hidden copies" 'not run' 'no time left'; return 0; }
+    ours bin/onstage simulate work/capped.json --trace work/simulated.json >/dev/null
+    train "$name" traced 5 --memory "$cap" --plan work/capped.json --trace work/trace.json >/dev/null || { put "$name trace" failed "$(say "logs/$PART.traced")"; return 0; }
+    read -r _ planned_hidden < <(awk -f hidden_copies.awk work/simulated.json)
+    local copied
+    read -r copied hidden < <(awk -f hidden_copies.awk work/trace.json)
+    if holds "$copied" 0 'a <= b'; then
+        put "$name hidden copies" 'not run' 'the plan copies nothing to the host'
+    else
+        put "$name hidden copies" "$(holds "$hidden" "$planned_hidden" 'a >= 0.8 || b < 0.8' && echo passed || echo failed)" \
+            "$copied MiB in 5 steps, hidden $hidden, planned $planned_hidden (bar 0.8)" "copied_mib=$copied" "hidden=$hidden" "planned=$planned_hidden"
+    fi
+    (($(time_left) > 8)) || { put "$name recomputation" 'not run' 'no time left'; return 0; }
+    train "$name" again 6 --memory "$cap" --memory-strategy recompute-all >/dev/null || { put "$name recomputation" 'not run' "$(say "logs/$PART.again")"; return 0; }
+    put "$name losses with recomputation" "$(same_losses work/whole.jsonl work/again.jsonl && echo passed || echo failed)" 'against those without, to the bit'
+}
+
+# PyTorch eager and torch.compile beside ours, in turns.
+part_bench() {
+    local names ceiling status=0
+    python3 -c 'import torch, numpy, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null || { put benchmarks 'not run' 'no python3 with torch that sees the GPU'; return 0; }
+    names=$(paste -sd, work/data 2>/dev/null || true)
+    [[ -n $names ]] || { put benchmarks 'not run' 'no weights and data'; return 0; }
+    ceiling=$(number "$(precision)" "work/${NETWORK:-gpt2}.profile.json" 2>/dev/null || echo 0)
+    timeout "$(($(time_left) - 2))" python3 race.py models bin/step_time --seconds "$(($(time_left) - 8))" --precision "$(precision)" --models "$names" \
+        --ceiling "${ceiling:-0}" --records "records/$PART" --library-path "${ONSTAGE_LIBRARIES:-}" || status=$?
+    ((status == 0)) || put benchmarks failed "race.py ended with $status"
+}
+
+case ${1:-} in
+prepare)
+    PART=prepare
+    PART_SECONDS=400
+    prepare
+    ;;
+device | refusals | operators | golden | bits | sanitizer | models | speed | step | caps | bench) "part_$1" ;;
+*)
+    sed -n '2,4s/^# //p' "${BASH_SOURCE[0]}"
+    exit 2
+    ;;
+esac
