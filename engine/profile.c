@@ -232,6 +232,7 @@ static ons_status *run_program(making *m) {
         .input_count = data.count,
         .step = {.seed = (uint64_t)m->config->seed, .counted_targets = data.counted_targets, .sample_share = 1},
         .repetitions = m->config->repetitions,
+        .repeats_steps = m->config->stages == 1,
         .progress = m->progress,
         .progress_context = m->progress_context,
     };

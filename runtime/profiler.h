@@ -16,8 +16,9 @@ typedef struct ons_profiler_options {
     ons_program *program; /* of the machine */
     const ons_profiler_input *inputs;
     uint32_t input_count;
-    ons_step step;          /* the rate should be 0, so that the weights stay what they are */
-    int64_t repetitions;    /* those that count; ONS_PROFILER_WARM_UP more come before */
+    ons_step step;       /* the rate should be 0, so that the weights stay what they are */
+    int64_t repetitions; /* those that count; ONS_PROFILER_WARM_UP more come before */
+    bool repeats_steps; /* the trainer repeats such steps as recordings, where the device can: so are whole ones here */
     ons_progress *progress; /* after every repetition; may be NULL */
     void *progress_context;
 } ons_profiler_options;

@@ -2,7 +2,7 @@
  *
  * Where every node is timed, the stream is held up first by copies that take longer than the host needs to launch the
  * step: otherwise a small kernel would be said to take as long as its launch. What lies between two marks with nothing
- * in between comes off every node.
+ * in between comes off every node. Whole steps are repeated as a recording where the trainer does that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,9 @@ struct ons_profiler_far {
     node_marks *nodes;
     turn_marks *turns;
     uint32_t node_count, turn_count, last;
-    bool every_node;
+    bool every_node, records;
+    bool marks;               /* among the work that is launched */
+    ons_recording *recording; /* of a whole step; NULL: there is none yet, or none can be made */
 };
 
 /* -------------------------------------------------------------------------------------------------------------- life
@@ -89,6 +91,12 @@ static void calibrate(ons_profiler_far *f) {
     ons_device_clock_reset(f->clock);
 }
 
+static bool may_record(const ons_profiling *p, const ons_device *device) {
+    const char *wish = getenv("ONSTAGE_CUDA_GRAPHS");
+    return p->o->repeats_steps && p->slots == 1 && device->record_begin != NULL &&
+           (wish == NULL || strcmp(wish, "off") != 0);
+}
+
 ons_status *ons_profiler_open_far(ons_profiling *p, ons_arena *arena) {
     ons_device *device = ons_machine_device(p->o->machine);
     const ons_fault none = {0};
@@ -98,6 +106,7 @@ ons_status *ons_profiler_open_far(ons_profiling *p, ons_arena *arena) {
     ONS_NEW(f, arena, 1);
     p->far = f;
     f->device = device;
+    f->records = may_record(p, device);
     f->compute = ons_machine_compute(p->o->machine);
     f->control = ons_machine_get_control(p->o->machine);
     ONS_NEW(f->nodes, arena, most);
@@ -112,6 +121,7 @@ ons_status *ons_profiler_open_far(ons_profiling *p, ons_arena *arena) {
 void ons_profiler_close_far(ons_profiling *p) {
     ons_profiler_far *f = p->far;
     if (f == NULL) return;
+    if (f->recording != NULL) f->device->recording_free(f->recording);
     ons_device_clock_free(f->clock);
     if (f->inputs != NULL) f->device->release_host(f->device, f->inputs, f->input_bytes);
     if (f->hold_host != NULL) f->device->release_host(f->device, f->hold_host, HOLD_BYTES);
@@ -142,6 +152,8 @@ static void feed(const ons_profiling *p, const ons_turn *turn) {
     }
 }
 
+static uint32_t mark(ons_profiler_far *f) { return f->marks ? ons_device_clock_mark(f->clock, f->compute) : 0; }
+
 static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
     ons_profiler_far *f = p->far;
     uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
@@ -155,14 +167,14 @@ static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
                              .stream = native,
                              .device_fault = f->control.fault};
         turn_marks *marks = &f->turns[f->turn_count++];
-        marks->feed = marks->begin = ons_device_clock_mark(f->clock, f->compute);
+        marks->feed = marks->begin = mark(f);
         if (part == ONS_PART_FORWARD) {
             feed(p, &turn);
-            marks->begin = ons_device_clock_mark(f->clock, f->compute);
+            marks->begin = mark(f);
         }
         f->last = marks->begin;
         ons_program_run(p->o->program, part, &run);
-        marks->end = ons_device_clock_mark(f->clock, f->compute);
+        marks->end = mark(f);
         marks->share = p->share;
     }
 }
@@ -188,7 +200,7 @@ static void read_nodes(ons_profiling *p) {
     }
 }
 
-static void read_turns(ons_profiling *p, double host_seconds) {
+static void read_turns(ons_profiling *p) {
     ons_profiler_far *f = p->far;
     p->feed_seconds = p->step_seconds = 0;
     for (uint32_t i = 0; i < f->turn_count; ++i) {
@@ -197,7 +209,6 @@ static void read_turns(ons_profiling *p, double host_seconds) {
         p->step_seconds += seconds_of(f, marks->begin, marks->end) * marks->share;
     }
     p->whole_seconds = seconds_of(f, f->turns[0].feed, f->turns[f->turn_count - 1].end);
-    p->handover_seconds = host_seconds - p->whole_seconds;
 }
 
 static ons_status *read_fault(ons_profiling *p) {
@@ -207,23 +218,58 @@ static ons_status *read_fault(ons_profiling *p) {
     return NULL;
 }
 
+/* A step that cannot be recorded is put on the stream each time. */
+static void record_step(ons_profiling *p) {
+    ons_profiler_far *f = p->far;
+    ons_status *status = f->device->record_begin(f->compute);
+    f->records = false;
+    if (status == NULL) {
+        f->marks = false;
+        ons_machine_launch(p->o->machine, put_step, p);
+        f->marks = true;
+        status = f->device->record_end(f->compute, &f->recording);
+    }
+    if (status != NULL) f->recording = NULL;
+    ons_status_free(status);
+}
+
+/* From the beginning of a recorded step to its end; what its data take is known from the run before. */
+static void repeat_step(ons_profiling *p, uint32_t marks[2]) {
+    ons_profiler_far *f = p->far;
+    marks[0] = mark(f);
+    f->device->recording_repeat(f->compute, f->recording);
+    marks[1] = mark(f);
+}
+
 ons_status *ons_profiler_run_far(ons_profiling *p, bool every_node) {
     ons_profiler_far *f = p->far;
+    uint32_t marks[2] = {0};
     f->every_node = every_node;
+    f->marks = true;
+    bool repeats = f->recording != NULL && !every_node;
     ONS_TRY(ons_machine_copy(p->o->machine, f->control.steps, &p->step, sizeof p->step));
     int64_t start = ons_trace_now();
-    ons_machine_launch(p->o->machine, put_step, p);
+    if (repeats)
+        repeat_step(p, marks);
+    else
+        ons_machine_launch(p->o->machine, put_step, p);
     double launched = (double)(ons_trace_now() - start) * 1e-9;
     ons_machine_wait(p->o->machine);
     double whole = (double)(ons_trace_now() - start) * 1e-9;
     ONS_TRY(f->device->failure(f->device));
-    if (every_node) {
-        read_nodes(p);
+    if (every_node) read_nodes(p);
+    if (repeats) {
+        p->whole_seconds = seconds_of(f, marks[0], marks[1]);
+        p->step_seconds = p->whole_seconds > p->feed_seconds ? p->whole_seconds - p->feed_seconds : p->whole_seconds;
     } else {
-        read_turns(p, whole);
-        f->launch_seconds = f->launch_seconds > 0 && f->launch_seconds < launched ? f->launch_seconds : launched;
+        read_turns(p);
     }
+    p->handover_seconds = whole - p->whole_seconds;
+    if (!every_node && !repeats)
+        f->launch_seconds = f->launch_seconds > 0 && f->launch_seconds < launched ? f->launch_seconds : launched;
     ons_device_clock_reset(f->clock);
     ONS_TRY(ons_device_clock_failure(f->clock));
-    return read_fault(p);
+    ONS_TRY(read_fault(p));
+    if (!every_node && f->records && p->fault.fault.problem == NULL) record_step(p);
+    return NULL;
 }
