@@ -76,7 +76,7 @@ static void describe_choice(writer *w) {
     const ons_planned *planned = &w->p->planned;
     if (!planned->by_step || planned->rival.step_seconds <= w->p->plan.step_seconds) return;
     fprintf(w->out,
-            "chosen by the step: the split whose slowest stage is fastest (%.3f ms a micro-batch) takes %.3f ms a "
+            "chosen by the step: the split whose slowest stage is fastest (%.6g ms a micro-batch) takes %.3f ms a "
             "step\n",
             1e3 * planned->rival.bottleneck_seconds, 1e3 * planned->rival.step_seconds);
 }
