@@ -20,13 +20,13 @@ struct ons_device_clock {
     ons_status *failure;
 };
 
-enum { TRIES = 8 };
+enum { TRIES_LEAST = 4, TRIES_MOST = 64 };
 
 /* An event is reached between being put on an idle stream and the host's knowing of it: a quick try tells best. The
  * event keeps the time of the last one. */
 static void start(ons_device_clock *c) {
     int64_t quickest = INT64_MAX, took = 0;
-    for (int i = 0; i < TRIES && (i < TRIES / 2 || took > quickest); ++i) {
+    for (int i = 0; i < TRIES_MOST && (i < TRIES_LEAST || took > 2 * quickest); ++i) {
         int64_t asked = ons_trace_now();
         c->device->event_record(c->stream, c->bases[0]);
         c->device->event_synchronize(c->bases[0]);
