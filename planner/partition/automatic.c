@@ -102,13 +102,6 @@ static ons_status *stage_seconds(const best *b, uint32_t first, uint32_t end, ui
     return NULL;
 }
 
-/* Whether less crosses the cut than, or as little as, those next to it: a stage that begins there needs less memory
- * than one that is a node shorter. */
-static bool is_quiet(const ons_workload *work, uint32_t cut) {
-    int64_t bytes = ons_work_cut_bytes(work, cut);
-    return bytes <= ons_work_cut_bytes(work, cut - 1) && bytes <= ons_work_cut_bytes(work, cut + 1);
-}
-
 static uint32_t nearer(uint32_t cut, int side) { return side > 0 ? cut - 1 : cut + 1; }
 
 /* Moves the cut in front of stage `cut` away from the slowest stage, on whose `side` it is (1: behind it, -1: before
@@ -119,7 +112,7 @@ static ons_status *move_cut(best *b, uint32_t cut, int side) {
     for (; place > from && place < to && tries < MOVES; place = nearer(place, side)) {
         double left, right;
         if ((side > 0 ? ons_work_seconds(work, place, to) : ons_work_seconds(work, from, place)) >= b->seconds) break;
-        if (!is_quiet(work, place) || ons_judge_transfer(b->judge, place) >= b->seconds) continue;
+        if (!ons_reach_is_quiet(work, place) || ons_judge_transfer(b->judge, place) >= b->seconds) continue;
         ++tries;
         ONS_TRY(stage_seconds(b, from, place, cut - 1, &left));
         if (left >= b->seconds) continue;

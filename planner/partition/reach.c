@@ -62,9 +62,7 @@ static uint32_t reach_as_is(const stage_query *q, uint32_t low, uint32_t high) {
     return high;
 }
 
-/* Whether no more crosses the cut than those next to it: a stage that ends there may take less time than one that ends
- * a few nodes earlier, where more is saved or sent. */
-static bool is_quiet(const ons_workload *work, uint32_t cut) {
+bool ons_reach_is_quiet(const ons_workload *work, uint32_t cut) {
     int64_t bytes = ons_work_cut_bytes(work, cut);
     return bytes <= ons_work_cut_bytes(work, cut - 1) && bytes <= ons_work_cut_bytes(work, cut + 1);
 }
@@ -87,7 +85,7 @@ static ons_status *look_ahead(const stage_query *q, uint32_t most, uint32_t *end
     uint32_t tries = 0;
     for (uint32_t cut = *end + 1; cut < most && tries < q->ahead; ++cut) {
         bool within;
-        if (!is_quiet(work, cut)) continue;
+        if (!ons_reach_is_quiet(work, cut)) continue;
         ++tries;
         ONS_TRY(is_within(q, cut, &within));
         if (!within) continue;

@@ -21,6 +21,10 @@ typedef struct ons_reach {
  * ten to forty trials of a limit, O(stages log n) each, of which few judge a stage that was not judged before. */
 ons_status *ons_reach_search(ons_judge *judge, const ons_reach *options, uint32_t *first, double *bottleneck);
 
+/* Whether no more crosses the cut than those next to it: a stage that begins or ends there may need less memory, and
+ * take less time, than one that is a node shorter. */
+bool ons_reach_is_quiet(const ons_workload *work, uint32_t cut);
+
 /* For stages from 0 on and for stages up to the last: the furthest cut in front of each stage that can be reached, and
  * the earliest from which the end can still be, where every stage takes no longer than `limit` and holds its weights
  * within the capacity, whatever else is swapped. What lies outside cannot be part of a split that is better. Both have
