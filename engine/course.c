@@ -3,6 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/portions.h"
+
+ons_course_options ons_training_course_options(const ons_model *model, const ons_config *config,
+                                               const ons_batching *batching, int64_t samples, bool repeats) {
+    ons_portions last = ons_portions_make((uint64_t)batching->batch, (uint64_t)batching->micro_batches,
+                                          (uint64_t)(samples % batching->batch));
+    return (ons_course_options){
+        .model = model,
+        .config = config,
+        .rows = batching->rows,
+        .rest = batching->fixed ? 0 : (int64_t)last.rest,
+        .uneven = ons_batching_is_uneven(batching),
+        .training = true,
+        .repeats = repeats,
+    };
+}
+
 static ons_status *build_graph(const ons_course_options *o, const ons_course *course, int64_t rows,
                                ons_stage_graph *stage) {
     const ons_stage_graph_options options = {
@@ -20,6 +37,7 @@ static ons_status *build_graph(const ons_course_options *o, const ons_course *co
 
 ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
     ONS_TRY(build_graph(o, course, o->rows, &course->full));
+    if (o->uneven) ONS_TRY(build_graph(o, course, o->rows - 1, &course->less));
     if (o->rest > 0) ONS_TRY(build_graph(o, course, o->rest, &course->rest));
     if (course->full.loss == ONS_NONE) return NULL;
     ons_loss_options loss;
@@ -50,13 +68,20 @@ static ons_status *cut_whole(const ons_model *model, bool repeats, bool early_up
 
 ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, bool early_updates, ons_course *course) {
     ONS_TRY(cut_whole(model, repeats, early_updates, &course->full, &course->full_cut));
+    ONS_TRY(cut_whole(model, repeats, early_updates, &course->less, &course->less_cut));
     return cut_whole(model, repeats, early_updates, &course->rest, &course->rest_cut);
 }
 
-void ons_course_free(ons_course *course) {
+void ons_course_drop_cuts(ons_course *course) {
     ons_cut_free(&course->full_cut);
+    ons_cut_free(&course->less_cut);
     ons_cut_free(&course->rest_cut);
+}
+
+void ons_course_free(ons_course *course) {
+    ons_course_drop_cuts(course);
     ons_stage_graph_free(&course->full);
+    ons_stage_graph_free(&course->less);
     ons_stage_graph_free(&course->rest);
     ons_dataset_free(course->dataset);
     *course = (ons_course){0};
@@ -102,8 +127,10 @@ static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
     return whole->outputs != NULL && made_here(cut, whole->prediction) != ONS_NONE;
 }
 
-static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_stage *cut, const ons_share *share,
-                                 const uint32_t *fields, ons_share_unit *u) {
+static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut *stages, uint32_t stage,
+                                 const ons_share *share, const uint32_t *fields, ons_share_unit *u) {
+    if (whole->graph == NULL) return NULL;
+    const ons_cut_stage *cut = &stages->stages[stage];
     ons_arena *arena = u->stage.arena;
     ons_value_id *inputs, *squares = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
@@ -127,7 +154,8 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut_sta
 }
 
 static ons_status *build_program(const ons_share_options *o, const ons_stage_graph *whole, const ons_cut *cut,
-                                 ons_share_unit *u) {
+                                 bool joined, ons_share_unit *u) {
+    if (whole->graph == NULL) return NULL;
     const ons_cut_stage *own = &cut->stages[o->stage];
     ons_value_id *kept, *idle = NULL;
     ONS_TRY(copy_ids(own, cut->arena, whole->kept, whole->kept_count, made_here, &kept));
@@ -145,6 +173,7 @@ static ons_status *build_program(const ons_share_options *o, const ons_stage_gra
         .in_flight = o->in_flight,
         .micro_batches = o->micro_batches,
         .versions = o->versions,
+        .joined = joined,
     };
     return ons_stage_program_make(o->machine, &options, &u->stage);
 }
@@ -155,17 +184,38 @@ static bool reads_field(const ons_stage_graph *whole, const ons_cut_stage *cut, 
     return share_of(cut, input) != ONS_NONE || (input == whole->target && predicts(whole, cut));
 }
 
-ons_status *ons_share_prepare(const ons_share_options *options, ons_share_unit *unit) {
-    return build_program(options, &options->course->full, &options->course->full_cut, unit);
+ons_status *ons_share_prepare(const ons_share_options *o, ons_share *share) {
+    const ons_course *c = o->course;
+    bool joined = c->less.graph != NULL;
+    ONS_TRY(build_program(o, &c->full, &c->full_cut, joined, &share->full));
+    if (!joined) return NULL;
+    ONS_TRY(build_program(o, &c->less, &c->less_cut, joined, &share->less));
+    ons_program *const programs[] = {share->full.stage.program, share->less.stage.program};
+    return ons_machine_join(o->machine, programs);
 }
 
-/* The inputs of the model that this stage reads, in either program. */
-static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
-    const ons_course *c = o->course;
+/* A graph of the course with its cut. */
+typedef struct piece {
+    const ons_stage_graph *whole;
+    const ons_cut *cut;
+} piece;
+
+static uint32_t list_pieces(const ons_course *c, piece pieces[3]) {
+    const piece all[] = {{&c->full, &c->full_cut}, {&c->less, &c->less_cut}, {&c->rest, &c->rest_cut}};
     uint32_t count = 0;
-    for (uint32_t i = 0; i < c->full.input_count; ++i) {
-        bool reads = reads_field(&c->full, &c->full_cut.stages[o->stage], i);
-        if (c->rest.graph != NULL) reads = reads || reads_field(&c->rest, &c->rest_cut.stages[o->stage], i);
+    for (int i = 0; i < 3; ++i)
+        if (all[i].whole->graph != NULL) pieces[count++] = all[i];
+    return count;
+}
+
+/* The inputs of the model that this stage reads, in any program. */
+static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
+    piece pieces[3];
+    uint32_t count = 0, piece_count = list_pieces(o->course, pieces);
+    for (uint32_t i = 0; i < o->course->full.input_count; ++i) {
+        bool reads = false;
+        for (uint32_t k = 0; k < piece_count; ++k)
+            reads = reads || reads_field(pieces[k].whole, &pieces[k].cut->stages[o->stage], i);
         if (reads) fields[count++] = i;
     }
     return count;
@@ -203,12 +253,12 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
 
 static ons_status *build(const ons_share_options *o, uint32_t *fields, ons_share *share) {
     const ons_course *c = o->course;
-    ONS_TRY(build_program(o, &c->full, &c->full_cut, &share->full));
-    if (c->rest.graph != NULL) ONS_TRY(build_program(o, &c->rest, &c->rest_cut, &share->rest));
+    ONS_TRY(ons_share_prepare(o, share));
+    ONS_TRY(build_program(o, &c->rest, &c->rest_cut, false, &share->rest));
     ONS_TRY(build_feed(o, fields, list_fields(o, fields), share));
-    ONS_TRY(describe_unit(&c->full, &c->full_cut.stages[o->stage], share, fields, &share->full));
-    if (c->rest.graph == NULL) return NULL;
-    return describe_unit(&c->rest, &c->rest_cut.stages[o->stage], share, fields, &share->rest);
+    ONS_TRY(describe_unit(&c->full, &c->full_cut, o->stage, share, fields, &share->full));
+    ONS_TRY(describe_unit(&c->less, &c->less_cut, o->stage, share, fields, &share->less));
+    return describe_unit(&c->rest, &c->rest_cut, o->stage, share, fields, &share->rest);
 }
 
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share) {
@@ -221,6 +271,7 @@ ons_status *ons_share_build(const ons_share_options *options, ons_share *share) 
 
 void ons_share_free(ons_share *share) {
     ons_stage_program_free(&share->full.stage);
+    ons_stage_program_free(&share->less.stage);
     ons_stage_program_free(&share->rest.stage);
     ons_feed_free(&share->feed);
     *share = (ons_share){0};

@@ -1,4 +1,5 @@
-/* A dataset with the graphs that run over it: for whole (micro-)batches, and for what is left at the end. */
+/* A dataset with the graphs that run over it: for whole (micro-)batches, for those of one sample less where a batch
+ * does not come out even (runtime/portions.h), and for what is left at the end. */
 #ifndef ONSTAGE_ENGINE_COURSE_H
 #define ONSTAGE_ENGINE_COURSE_H
 
@@ -8,8 +9,9 @@
 
 typedef struct ons_course {
     ons_dataset *dataset;
-    ons_stage_graph full, rest; /* rest.graph NULL: nothing is left, or it is dropped */
-    ons_cut full_cut, rest_cut; /* one a stage */
+    ons_stage_graph full, less, rest; /* .graph of `less` NULL: all micro-batches are equal; of `rest`: nothing is left,
+                                         or it is dropped */
+    ons_cut full_cut, less_cut, rest_cut; /* one a stage */
     bool counts_classes;
 } ons_course;
 
@@ -17,9 +19,14 @@ typedef struct ons_course_options {
     const ons_model *model;
     const ons_config *config;
     int64_t rows, rest; /* rest 0: none */
+    bool uneven;        /* there are micro-batches of rows - 1 samples, too */
     bool training, repeats;
 } ons_course_options;
+/* The training course of a run: `samples` is that of its dataset. */
+ons_course_options ons_training_course_options(const ons_model *model, const ons_config *config,
+                                               const ons_batching *batching, int64_t samples, bool repeats);
 ons_status *ons_course_build(const ons_course_options *options, ons_course *course); /* course->dataset is set */
+void ons_course_drop_cuts(ons_course *course);
 void ons_course_free(ons_course *course); /* after all that was made from it; a zeroed one is fine */
 
 /* Cuts the course's graphs as one stage: everything on one device, all values kept. */
@@ -36,9 +43,9 @@ typedef struct ons_share_unit {
 } ons_share_unit;
 
 typedef struct ons_share {
-    ons_feed feed;         /* the fields that this stage reads */
-    uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
-    ons_share_unit full, rest;
+    ons_feed feed;                   /* the fields that this stage reads */
+    uint32_t target_field;           /* of the feed; ONS_NO_FIELD: it has none */
+    ons_share_unit full, less, rest; /* as the course has them */
 } ons_share;
 
 typedef struct ons_share_options {
@@ -53,8 +60,8 @@ typedef struct ons_share_options {
     uint32_t versions;         /* of this stage's weights */
 } ons_share_options;
 
-/* Adds the program for whole micro-batches to the machine; only .stage of the unit is set. Data is not looked at. */
-ons_status *ons_share_prepare(const ons_share_options *options, ons_share_unit *unit);
+/* Adds the programs of a whole step to the machine; only .stage of their units is set. Data is not looked at. */
+ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);
 /* Adds the programs to the machine, which is not started yet. */
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
 void ons_share_free(ons_share *share); /* after machine and worker; a zeroed one is fine */

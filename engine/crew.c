@@ -154,8 +154,10 @@ ons_rank *ons_crew_rank(const ons_crew *c, uint32_t index) { return &c->ranks[in
  */
 
 static ons_status *start_worker(ons_crew *c, ons_rank *r) {
-    const ons_stage_program *programs[4];
-    const ons_share_unit *units[] = {&r->training.full, &r->training.rest, &r->validation.full, &r->validation.rest};
+    enum { MOST = 5 };
+    const ons_stage_program *programs[MOST];
+    const ons_share_unit *units[] = {&r->training.full, &r->training.less, &r->training.rest, &r->validation.full,
+                                     &r->validation.rest};
     ons_worker_options options = {
         .machine = r->machine,
         .transport = r->transport,
@@ -166,7 +168,7 @@ static ons_status *start_worker(ons_crew *c, ons_rank *r) {
         .programs = programs,
         .trace = c->o.trace,
     };
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < MOST; ++i)
         if (units[i]->unit.program != NULL) programs[options.program_count++] = &units[i]->stage;
     return ons_worker_new(&options, &r->worker);
 }
@@ -180,8 +182,10 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
         .actions = o->actions == NULL ? NULL : &o->actions[r->stage],
         .feed = &r->training.feed,
         .full = r->training.full.unit,
+        .less = r->training.less.unit,
         .rest = r->training.rest.unit,
         .batch = (size_t)o->batching.batch,
+        .micro_batches = (uint32_t)o->batching.micro_batches,
         .order = {ons_dataset_count(o->training->dataset), (uint64_t)o->config->seed, o->config->shuffle},
         .counts_classes = o->training->counts_classes,
         .ignore_index = (int64_t)o->config->ignore_index.value,
@@ -285,10 +289,9 @@ static ons_status *collect_failures(ons_crew *c) {
 }
 
 /* NaN: another process has it. */
-static ons_status *own_square(const ons_crew *c, const ons_step_result *result, uint32_t index, double *square) {
+static ons_status *own_square(const ons_crew *c, uint32_t index, double *square) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
-        const ons_share *share = &c->ranks[i].training;
-        const ons_unit *unit = result->rest ? &share->rest.unit : &share->full.unit;
+        const ons_unit *unit = c->ranks[i].result.last;
         if (unit->squares[index] != ONS_NONE)
             return ons_machine_scalar(c->ranks[i].machine, unit->program, unit->squares[index], square);
     }
@@ -359,7 +362,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
     for (uint32_t i = 0; c->squares != NULL && i < c->o.training->full.update.trained_count; ++i)
-        ONS_TRY(own_square(c, result, i, &c->squares[i])); /* validation takes their places */
+        ONS_TRY(own_square(c, i, &c->squares[i])); /* validation takes their places */
     if (c->o.count < c->o.pipeline.stages) ONS_TRY(merge_remote(c, result));
     /* A norm that nothing is clipped by is no stage's. */
     bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;

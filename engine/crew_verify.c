@@ -5,6 +5,8 @@
 
 #include "runtime/verify_stages.h"
 
+#include "runtime/portions.h"
+
 enum { FLIGHTS_MOST = 5 };
 
 typedef struct verifying {
@@ -19,39 +21,40 @@ typedef struct verifying {
 /* ------------------------------------------------------------------------------------------------------------- flights
  */
 
-typedef enum unit_kind { FULL, REST, VALIDATION, VALIDATION_REST } unit_kind;
+typedef enum unit_kind { FULL, LESS, REST, VALIDATION, VALIDATION_REST } unit_kind;
 
 static const ons_stage_program *program_of(const ons_rank *rank, unit_kind kind) {
-    const ons_share_unit *units[] = {&rank->training.full, &rank->training.rest, &rank->validation.full,
-                                     &rank->validation.rest};
+    const ons_share_unit *units[] = {&rank->training.full, &rank->training.less, &rank->training.rest,
+                                     &rank->validation.full, &rank->validation.rest};
     return &units[kind]->stage;
 }
 
-static ons_verify_options *add(verifying *v, unit_kind kind, uint32_t micro_batches, ons_status **status) {
-    const ons_stage_program **programs = ons_arena_allocate(v->arena, v->o->pipeline.stages + 1, sizeof *programs);
-    if (programs == NULL) {
-        *status = ons_status_out_of_memory();
-        return NULL;
-    }
+static ons_status *list_programs(const verifying *v, unit_kind kind, const ons_stage_program *const **result) {
+    const ons_stage_program **programs;
+    ONS_NEW(programs, v->arena, v->o->pipeline.stages + 1);
     for (uint32_t i = 0; i < v->o->count; ++i) programs[v->o->first + i] = program_of(&v->ranks[i], kind);
-    v->flights[v->count] = (ons_verify_options){
-        .stages = v->o->pipeline.stages,
-        .programs = programs,
-        .micro_batches = micro_batches,
-    };
-    *status = NULL;
-    return &v->flights[v->count++];
+    *result = programs;
+    return NULL;
 }
 
-/* Part of a training step. `lists` NULL: as the schedule has them. */
-static ons_status *add_training(verifying *v, unit_kind kind, uint32_t micro_batches, const ons_action_list *lists) {
+static ons_status *add(verifying *v, unit_kind kind, uint32_t micro_batches, ons_verify_options **flight) {
+    *flight = &v->flights[v->count++];
+    **flight = (ons_verify_options){.stages = v->o->pipeline.stages, .micro_batches = micro_batches};
+    return list_programs(v, kind, &(*flight)->programs);
+}
+
+/* Part of a training step: `second` micro-batches of one sample less follow the first ones. `lists` NULL: as the
+ * schedule has them. */
+static ons_status *add_training(verifying *v, unit_kind kind, uint32_t first, uint32_t second,
+                                const ons_action_list *lists) {
     ons_pipeline pipeline = v->o->pipeline;
     ons_action_list *own;
-    ons_status *status;
-    if (micro_batches == 0) return NULL;
-    ons_verify_options *flight = add(v, kind, micro_batches, &status);
-    ONS_TRY(status);
-    pipeline.micro_batches = micro_batches;
+    ons_verify_options *flight;
+    if (first + second == 0) return NULL;
+    ONS_TRY(add(v, first > 0 ? kind : LESS, first + second, &flight));
+    if (first > 0 && second > 0) ONS_TRY(list_programs(v, LESS, &flight->seconds));
+    flight->first_count = first;
+    pipeline.micro_batches = first + second;
     if (lists == NULL) {
         ONS_TRY(ons_pipeline_actions(&pipeline, v->arena, &own));
         lists = own;
@@ -65,10 +68,9 @@ static ons_status *add_training(verifying *v, unit_kind kind, uint32_t micro_bat
 static ons_status *add_validation(verifying *v, unit_kind kind) {
     ons_action *forward;
     ons_action_list *lists;
-    ons_status *status;
+    ons_verify_options *flight;
     uint32_t stages = v->o->pipeline.stages;
-    ons_verify_options *flight = add(v, kind, 1, &status);
-    ONS_TRY(status);
+    ONS_TRY(add(v, kind, 1, &flight));
     ONS_NEW(forward, v->arena, stages);
     ONS_NEW(lists, v->arena, stages);
     for (uint32_t i = 0; i < stages; ++i) {
@@ -82,11 +84,12 @@ static ons_status *add_validation(verifying *v, unit_kind kind) {
 
 static ons_status *list_flights(verifying *v) {
     const ons_batching *b = &v->o->batching;
-    int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset);
-    uint32_t whole = (uint32_t)(b->batch / b->rows), last = (uint32_t)(samples % b->batch / b->rows);
-    if (samples >= b->batch) ONS_TRY(add_training(v, FULL, whole, v->o->actions));
-    if (last != whole) ONS_TRY(add_training(v, FULL, last, NULL));
-    if (v->o->training->rest.graph != NULL) ONS_TRY(add_training(v, REST, 1, NULL));
+    uint64_t samples = ons_dataset_count(v->o->training->dataset), batch = (uint64_t)b->batch;
+    ons_portions whole = ons_portions_make(batch, (uint64_t)b->micro_batches, batch);
+    ons_portions last = ons_portions_make(batch, (uint64_t)b->micro_batches, samples % batch);
+    if (samples >= batch) ONS_TRY(add_training(v, FULL, (uint32_t)whole.full, (uint32_t)whole.less, v->o->actions));
+    ONS_TRY(add_training(v, FULL, (uint32_t)last.full, (uint32_t)last.less, NULL));
+    if (v->o->training->rest.graph != NULL) ONS_TRY(add_training(v, REST, 1, 0, NULL));
     if (v->o->validation->dataset == NULL) return NULL;
     if (v->o->validation->full.graph != NULL) ONS_TRY(add_validation(v, VALIDATION));
     return v->o->validation->rest.graph == NULL ? NULL : add_validation(v, VALIDATION_REST);

@@ -153,12 +153,17 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
             (long long)b->batch, (long long)fixed);
         b->micro_batches = b->batch / fixed;
     }
-    ONS_CHECK(b->batch % b->micro_batches == 0, ONS_INVALID_ARGUMENT,
-              "--batch %lld is no multiple of --micro-batches %lld", (long long)b->batch, (long long)b->micro_batches);
-    b->rows = b->batch / b->micro_batches;
-    ONS_CHECK(fixed == 0 || b->rows == fixed, ONS_INVALID_ARGUMENT,
-              "--batch %lld in %lld micro-batches makes %lld samples each, but the model was exported for %lld",
-              (long long)b->batch, (long long)b->micro_batches, (long long)b->rows, (long long)fixed);
+    ONS_CHECK(b->micro_batches <= b->batch, ONS_INVALID_ARGUMENT,
+              "--batch %lld has too few samples for %lld micro-batches, one of which is for each stage where "
+              "--micro-batches does not say otherwise; choose a smaller --micro-batches or a larger --batch",
+              (long long)b->batch, (long long)b->micro_batches);
+    b->rows = (b->batch + b->micro_batches - 1) / b->micro_batches;
+    ONS_CHECK(
+        fixed == 0 || b->batch == fixed * b->micro_batches, ONS_INVALID_ARGUMENT,
+        "--batch %lld in %lld micro-batches makes %s%lld samples each, but the model was exported for %lld; choose "
+        "--batch %lld, or export it with a dynamic batch axis",
+        (long long)b->batch, (long long)b->micro_batches, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
+        (long long)fixed, (long long)(fixed * b->micro_batches));
     return NULL;
 }
 

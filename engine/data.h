@@ -15,9 +15,10 @@ ons_status *ons_open_validation_data(const ons_model *model, const ons_config *c
 typedef struct ons_batching {
     int64_t batch;         /* samples of a step */
     int64_t micro_batches; /* of a full step */
-    int64_t rows;          /* samples of a micro-batch */
+    int64_t rows;          /* samples of a micro-batch, the first one at least: see runtime/portions.h */
     bool fixed;            /* the model takes no other number */
 } ons_batching;
+static inline bool ons_batching_is_uneven(const ons_batching *b) { return b->batch % b->micro_batches != 0; }
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *batching);
 
 /* Shapes of the model's inputs for `rows` samples from the dataset (NULL: none), plus the --dim options: `bindings` in

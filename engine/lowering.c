@@ -57,6 +57,7 @@ static ons_status *pose(planning *p, ons_planned *planned) {
     ONS_TRY(ons_problem_pose(&own, p->r->arena, &p->profile, &p->strategy, &p->problem));
     p->problem.capacity_bytes = p->capacity;
     p->problem.pipeline.micro_batches = (uint32_t)p->batching->micro_batches;
+    p->problem.batch = p->batching->batch;
     p->r->pipeline = p->problem.pipeline;
     ONS_TRY(make_work(p));
     return ons_planner_search(&p->problem, p->strategy, p->r->arena, planned);
@@ -302,6 +303,8 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
     if (course->full.graph == NULL) return NULL;
     if (!l->planned) return ons_course_cut_whole(model, repeats, early_updates, course);
     const lowering_job job = {l, model, trained == NULL, repeats, early_updates};
+    const ons_course *like = trained == NULL ? course : trained;
     ONS_TRY(cut_graph(&job, trained, &course->full, &course->full_cut));
-    return cut_graph(&job, trained == NULL ? course : trained, &course->rest, &course->rest_cut);
+    ONS_TRY(cut_graph(&job, like, &course->less, &course->less_cut));
+    return cut_graph(&job, like, &course->rest, &course->rest_cut);
 }

@@ -13,21 +13,23 @@ static ons_status *find_costs(const ons_plan_input_options *o, ons_plan_input *i
 static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
     in->arena = ons_arena_new();
     if (in->arena == NULL) return ons_status_out_of_memory();
-    ONS_CHECK(o->batch % o->micro_batches == 0, ONS_INVALID_ARGUMENT,
-              "--batch %" PRId64 " cannot be split into %" PRId64 " equal micro-batches; choose a multiple", o->batch,
-              o->micro_batches);
+    ONS_CHECK(o->micro_batches <= o->batch, ONS_INVALID_ARGUMENT,
+              "--batch %" PRId64 " has too few samples for %" PRId64 " micro-batches", o->batch, o->micro_batches);
     in->batch = o->batch;
     in->micro_batches = o->micro_batches;
     ons_stage_graph_options graph = {
         .model = o->model,
         .config = o->config,
-        .rows = o->batch / o->micro_batches,
+        .rows = (o->batch + o->micro_batches - 1) / o->micro_batches,
         .training = true,
         .repeats = o->accumulates,
         .unfused = o->unfused,
         .laid_out_as_in_file = !o->profile->processor,
     };
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
+    ons_stage_graph_options less = graph;
+    less.rows = graph.rows - 1;
+    if (o->exact && o->batch % o->micro_batches != 0) ONS_TRY(ons_stage_graph_build(&less, &in->less));
     ONS_TRY(find_costs(o, in));
     ons_graph_work_options work = {
         .graph = in->stage.graph,
@@ -48,6 +50,7 @@ ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_
 
 void ons_plan_input_free(ons_plan_input *input) {
     ons_stage_graph_free(&input->stage);
+    ons_stage_graph_free(&input->less);
     ons_arena_free(input->arena);
     *input = (ons_plan_input){0};
 }

@@ -9,8 +9,9 @@
 #include "planner/plan.h"
 
 typedef struct ons_plan_input {
-    ons_arena *arena; /* owned */
-    ons_stage_graph stage;
+    ons_arena *arena;      /* owned */
+    ons_stage_graph stage; /* of the largest micro-batch, which is what is planned */
+    ons_stage_graph less;  /* of those that have one sample less; .graph NULL: there are none, or nobody asked */
     ons_graph_cost cost;
     ons_node_costs_use measured; /* with --profile: nodes whose time was measured, and others */
     ons_graph_work graph_work;   /* graph_work.work is what is planned */
@@ -25,6 +26,7 @@ typedef struct ons_plan_input_options {
     bool accumulates; /* gradients are summed over micro-batches: always so in a pipeline */
     bool one_stage;   /* nothing else is planned with this input than one stage */
     bool unfused;     /* see ons_stage_graph_options */
+    bool exact;       /* all graphs of a whole step are wanted */
 } ons_plan_input_options;
 
 ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_input *input);

@@ -39,10 +39,12 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
         .micro_batches = micro_batches,
         .accumulates = accumulates(p, micro_batches),
         .one_stage = p->problem.pipeline.stages == 1,
+        .exact = ons_planning_is_exact(p),
     };
     ons_plan_input_free(&p->input);
     if (p->model != NULL) ONS_TRY(ons_plan_input_make(&options, &p->input));
     p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
+    p->problem.batch = batch;
     p->problem.work = work_of(p);
     return NULL;
 }

@@ -12,7 +12,7 @@
 typedef struct exact {
     ons_planning *p;
     ons_lowering lowering;
-    ons_course course; /* borrows the planning's graph */
+    ons_course course; /* borrows the planning's graphs */
     int threads;
 } exact;
 
@@ -32,10 +32,10 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *ma
         .micro_batches = (uint32_t)p->input.micro_batches,
         .versions = ons_pipeline_load(pipeline, stage).versions,
     };
-    ons_share_unit unit = {0};
-    ons_status *status = ons_share_prepare(&options, &unit);
+    ons_share share = {0};
+    ons_status *status = ons_share_prepare(&options, &share);
     if (status == NULL) status = ons_machine_predict(machine, memory);
-    ons_stage_program_free(&unit.stage);
+    ons_share_free(&share);
     free(in_flight);
     return status;
 }
@@ -79,6 +79,7 @@ static ons_status *measure(exact *x, int64_t *largest) {
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
     bool repeats = p->input.micro_batches > 1 && !ons_pipeline_is_asynchronous(pipeline);
     x->course.full = p->input.stage;
+    x->course.less = p->input.less;
     ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, repeats,
                              pipeline->stages == 1 && p->input.micro_batches == 1, &x->course));
     return measure_stages(x, largest);
@@ -102,7 +103,7 @@ ons_status *ons_planning_make_exact(ons_planning *p, int64_t *largest) {
     exact x = {.p = p};
     *largest = 0;
     ons_status *status = measure(&x, largest);
-    x.course.full = (ons_stage_graph){0};
+    x.course.full = x.course.less = (ons_stage_graph){0};
     ons_course_free(&x.course);
     ons_lowering_free(&x.lowering);
     return status;

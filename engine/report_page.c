@@ -12,8 +12,8 @@ static void write_subject(const ons_capacity_report *r, FILE *out) {
     ons_html_text(out, ons_report_model_name(r));
     fprintf(out, "</h1>\n<p class=\"soft\">Capacity report: batch %" PRId64, c->asked.batch);
     if (c->asked.micro_batches > 1)
-        fprintf(out, " in %" PRId64 " micro-batches of %" PRId64, c->asked.micro_batches,
-                c->asked.batch / c->asked.micro_batches);
+        fprintf(out, " in %" PRId64 " micro-batches of %s%" PRId64, c->asked.micro_batches,
+                c->asked.batch % c->asked.micro_batches == 0 ? "" : "up to ", ons_question_rows(&c->asked));
     fprintf(out, ", %u %s of ", c->asked.stages, c->asked.stages == 1 ? "stage" : "stages");
     ons_html_text(out, c->asked.device->profile->title);
     fprintf(out, ", schedule %s, partition ", ons_pipeline_name(c->asked.kind));

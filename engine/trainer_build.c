@@ -17,14 +17,8 @@ static ons_status *build_training(ons_trainer *t) {
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     if (!t->batching.fixed && t->batching.micro_batches == 1 && t->batching.batch > samples)
         t->batching.batch = t->batching.rows = samples; /* no memory for a batch that never comes */
-    const ons_course_options options = {
-        .model = t->model,
-        .config = t->config,
-        .rows = t->batching.rows,
-        .rest = t->batching.fixed ? 0 : samples % t->batching.rows,
-        .training = true,
-        .repeats = ons_trainer_repeats(t),
-    };
+    const ons_course_options options =
+        ons_training_course_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
     return ons_course_build(&options, &t->training);
 }
 

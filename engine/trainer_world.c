@@ -126,10 +126,8 @@ ons_status *ons_trainer_share_failure(ons_trainer *t, ons_status *status) {
 static void drop_crew(ons_trainer *t) {
     ons_crew_free(t->crew);
     t->crew = NULL;
-    ons_cut_free(&t->training.full_cut);
-    ons_cut_free(&t->training.rest_cut);
-    ons_cut_free(&t->validation.full_cut);
-    ons_cut_free(&t->validation.rest_cut);
+    ons_course_drop_cuts(&t->training);
+    ons_course_drop_cuts(&t->validation);
 }
 
 static ons_status *make_crew(ons_trainer *t, int64_t cap) {

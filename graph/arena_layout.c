@@ -91,12 +91,21 @@ static ons_status *find_lower_bound(const placing *p, const ons_layout_options *
     return NULL;
 }
 
-/* Sorts the transient buffers into kinds; those in rings are placed by the caller. */
+/* How many places of its own behind the shared part a buffer has; 0: it lies elsewhere. */
+static uint32_t places_behind(const ons_layout_options *o, uint32_t id) {
+    const ons_buffer *buffer = &o->liveness->buffers[id];
+    uint32_t begin = o->sequence->end[ONS_PART_BEGIN];
+    if (buffer->persistent) return 0;
+    if (o->rings != NULL && o->rings[id] > 0) return o->rings[id];
+    return o->joined && buffer->first < begin && buffer->last >= begin;
+}
+
+/* Sorts the transient buffers into kinds; those behind the shared part are placed by the caller. */
 static void sort_out(const ons_layout_options *o, bool *slotted, bool *shared, ons_buffer_id *order, placing *p) {
     uint32_t begin = o->sequence->end[ONS_PART_BEGIN], backward = o->sequence->end[ONS_PART_FORWARD];
     for (uint32_t i = 0; i < o->liveness->buffer_count; ++i) {
         const ons_buffer *buffer = &o->liveness->buffers[i];
-        if (buffer->persistent || (o->rings != NULL && o->rings[i] > 0)) continue;
+        if (buffer->persistent || places_behind(o, i) > 0) continue;
         order[p->count++] = i;
         bool of_step = buffer->first < begin, forward = !of_step && buffer->first < backward;
         slotted[i] = o->slots > 1 && forward && buffer->last_read >= backward;
@@ -110,14 +119,15 @@ static void sort_out(const ons_layout_options *o, bool *slotted, bool *shared, o
     p->order = order;
 }
 
-static ons_status *place_rings(const ons_layout_options *o, ons_arena_layout *layout) {
-    for (uint32_t i = 0; o->rings != NULL && i < o->liveness->buffer_count; ++i) {
-        if (o->rings[i] == 0 || o->liveness->buffers[i].persistent) continue;
+static ons_status *place_behind(const ons_layout_options *o, ons_arena_layout *layout) {
+    layout->behind = layout->bytes - (layout->slots - 1) * layout->slot_bytes;
+    for (uint32_t i = 0; i < o->liveness->buffer_count; ++i) {
+        uint32_t places = places_behind(o, i);
+        if (places == 0) continue;
         int64_t bytes;
-        ONS_CHECK(
-            !__builtin_mul_overflow((int64_t)o->rings[i], ons_arena_align(o->liveness->buffers[i].bytes), &bytes) &&
-                bytes < INT64_MAX / 4 - layout->bytes,
-            ONS_OUT_OF_MEMORY, "the size of what stages send each other overflows");
+        ONS_CHECK(!__builtin_mul_overflow((int64_t)places, ons_arena_align(o->liveness->buffers[i].bytes), &bytes) &&
+                      bytes < INT64_MAX / 4 - layout->bytes,
+                  ONS_OUT_OF_MEMORY, "the size of what stages send each other overflows");
         layout->offsets[i] = layout->bytes - (layout->slots - 1) * layout->slot_bytes;
         layout->bytes += bytes;
         layout->lower_bound += bytes;
@@ -155,5 +165,41 @@ ons_status *ons_arena_layout_make(const ons_layout_options *o, ons_arena *arena,
                   waiting < INT64_MAX / 4 - layout->bytes,
               ONS_OUT_OF_MEMORY, "the size of %u micro-batches in flight overflows", o->slots);
     layout->bytes += waiting;
-    return place_rings(o, layout);
+    return place_behind(o, layout);
+}
+
+static int64_t bytes_behind(const ons_arena_layout *l) { return l->bytes - (l->slots - 1) * l->slot_bytes - l->behind; }
+
+/* The offsets of a layout in slots and a shared part that others may want larger. */
+static void move(ons_arena_layout *l, uint32_t buffers, int64_t slot_bytes, int64_t behind) {
+    for (uint32_t i = 0; i < buffers; ++i)
+        if (l->offsets[i] >= l->behind)
+            l->offsets[i] += behind - l->behind;
+        else if (l->offsets[i] >= l->slot_bytes)
+            l->offsets[i] += slot_bytes - l->slot_bytes;
+    l->slot_bytes = slot_bytes;
+    l->behind = behind;
+}
+
+ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2]) {
+    int64_t slot = 0, shared = 0, bound = 0, bytes, own[2];
+    uint32_t slots = layouts[0]->slots;
+    ONS_CHECK(layouts[1]->slots == slots, ONS_DEFECT, "%u and %u slots in one arena", slots, layouts[1]->slots);
+    for (int k = 0; k < 2; ++k) {
+        const ons_arena_layout *l = layouts[k];
+        own[k] = bytes_behind(l);
+        slot = l->slot_bytes > slot ? l->slot_bytes : slot;
+        shared = l->behind - l->slot_bytes > shared ? l->behind - l->slot_bytes : shared;
+        bound = l->lower_bound - own[k] > bound ? l->lower_bound - own[k] : bound;
+    }
+    int64_t rest = shared + own[0] + own[1]; /* each of them is far from the end of its range */
+    ONS_CHECK(!__builtin_mul_overflow((int64_t)slots, slot, &bytes) && bytes < INT64_MAX / 4 - rest, ONS_OUT_OF_MEMORY,
+              "the size of %u micro-batches in flight overflows", slots);
+    move(layouts[0], buffers[0], slot, slot + shared);
+    move(layouts[1], buffers[1], slot, slot + shared + own[0]);
+    for (int k = 0; k < 2; ++k) {
+        layouts[k]->bytes = bytes + rest;
+        layouts[k]->lower_bound = bound + own[0] + own[1];
+    }
+    return NULL;
 }

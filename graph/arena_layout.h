@@ -7,6 +7,10 @@
  * own slot. What lives only while a part runs lies where there is room, in the gaps of its slot or in the shared part;
  * what is still read by a copy or message while another part runs lies in the shared part. With one slot there is but
  * the shared part. Buffers in rings lie behind it: see ons_layout_options.
+ *
+ * Two programs whose micro-batches follow each other through one stage are laid out in one arena: slots and the shared
+ * part are as large as either wants them, and what must stay while parts of the other program run, whatever those put
+ * into the shared part, has places of its own behind that (ons_arena_layout_join).
  */
 #ifndef ONSTAGE_GRAPH_ARENA_LAYOUT_H
 #define ONSTAGE_GRAPH_ARENA_LAYOUT_H
@@ -25,6 +29,8 @@ typedef struct ons_layout_options {
     uint32_t slots;
     const uint32_t *rings; /* of each buffer: so many places of its own, used in turn, whatever its lifetime (what comes
                               from another stage, some of it ahead of its use); 0: none. NULL: none at all */
+    bool joined; /* parts of another program run between this one's: what is made once for all micro-batches lies behind
+                    the shared part, too */
 } ons_layout_options;
 
 typedef struct ons_arena_layout {
@@ -34,10 +40,14 @@ typedef struct ons_arena_layout {
     int64_t slot_bytes;  /* of one slot */
     int64_t bytes;       /* size of the transient part */
     int64_t lower_bound; /* the largest sum of buffers alive at once: no layout is smaller */
+    int64_t behind;      /* offset of what lies behind the shared part, up to the end */
 } ons_arena_layout;
 
 /* Places all transient buffers so that no two that live at the same time overlap. Results in `arena`. */
 ons_status *ons_arena_layout_make(const ons_layout_options *options, ons_arena *arena, ons_arena_layout *layout);
+
+/* Brings two layouts, both made with `joined` and as many slots, into one arena. `buffers`: how many each has. */
+ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2]);
 
 /* From the start of the transient part, for a micro-batch in slot `slot`. */
 static inline int64_t ons_arena_layout_place(const ons_arena_layout *layout, int64_t offset, uint32_t slot) {

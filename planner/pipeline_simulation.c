@@ -186,7 +186,7 @@ static ons_status *report(const stretch *x, ons_arena *arena, ons_pipeline_forec
     const ons_planning_problem *p = x->setup->problem;
     f->iteration_seconds = ons_pipeline_is_asynchronous(&p->pipeline) ? x->period * p->pipeline.micro_batches
                                                                       : ons_simulation_seconds(x->simulation);
-    double samples = (double)p->work->samples * p->pipeline.micro_batches;
+    double samples = p->batch > 0 ? (double)p->batch : (double)p->work->samples * p->pipeline.micro_batches;
     f->seconds_per_sample = samples > 0 ? f->iteration_seconds / samples : 0;
     f->samples_per_second = f->iteration_seconds > 0 ? samples / f->iteration_seconds : 0;
     ONS_TRY(report_devices(x, arena, f));

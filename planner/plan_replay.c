@@ -44,9 +44,10 @@ static ons_status *check_bytes(const ons_plan *plan) {
 }
 
 ons_status *ons_plan_replay(const ons_plan *plan, ons_arena *arena, ons_pipeline_forecast *forecast) {
-    ons_workload work = {.samples = plan->subject.batch / (int64_t)plan->pipeline.micro_batches};
+    ons_workload work = {0}; /* times and bytes are the plan's parts' */
     ons_planning_problem problem = {
         .work = &work,
+        .batch = plan->subject.batch,
         .pipeline = plan->pipeline,
         .link_bandwidth = plan->link_bandwidth,
         .link_latency = plan->link_latency,

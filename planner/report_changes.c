@@ -40,8 +40,9 @@ static ons_status *try_micro_batches(const search *s) {
     ons_question q = *s->asked;
     bool fits = false;
     for (int64_t m = q.micro_batches + 1; m <= q.batch && !fits; ++m) {
-        if (q.batch % m != 0) continue;
+        int64_t rows = ons_question_rows(&q);
         q.micro_batches = m;
+        if (ons_question_rows(&q) == rows) continue; /* the largest is no smaller than with fewer */
         ONS_TRY(offer(
             s, &q, RANK_FREE,
             ons_arena_format(s->arena, "--micro-batches %" PRId64 " instead of %" PRId64, m, s->asked->micro_batches),

@@ -44,6 +44,7 @@ static ons_status *search(const ons_question *q, const ons_workload *work, ons_a
     ons_planning_problem problem = {
         .work = work,
         .pipeline = {q->kind, q->stages, (uint32_t)q->micro_batches},
+        .batch = q->batch,
         .capacity_bytes = q->capacity_bytes,
         .link_bandwidth = profile->link_bandwidth,
         .link_latency = profile->link_latency,
@@ -68,13 +69,12 @@ static ons_status *search(const ons_question *q, const ons_workload *work, ons_a
 
 ons_status *ons_what_if(const ons_question *q, ons_answer *a) {
     *a = (ons_answer){0};
-    if (q->stages == 0 || q->micro_batches <= 0 || q->batch < q->micro_batches || q->batch % q->micro_batches != 0 ||
-        q->micro_batches > UINT32_MAX)
+    if (q->stages == 0 || q->micro_batches <= 0 || q->batch < q->micro_batches || q->micro_batches > UINT32_MAX)
         return NULL;
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
     const ons_workload *work;
-    ons_status *status = find_work(q, q->batch / q->micro_batches, arena, &work);
+    ons_status *status = find_work(q, ons_question_rows(q), arena, &work);
     a->known = status == NULL && work != NULL && q->stages <= work->node_count;
     if (a->known) status = search(q, work, arena, a);
     ons_arena_free(arena);

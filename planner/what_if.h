@@ -34,7 +34,7 @@ typedef struct ons_question {
 } ons_question;
 
 typedef struct ons_answer {
-    bool known;     /* false: the batch cannot be split so, or costs of its size cannot be told */
+    bool known;     /* false: there are more micro-batches than samples, or costs of its size cannot be told */
     bool feasible;  /* the rest holds where it is */
     bool optimised; /* fits only with swap or recompute */
     double step_seconds, samples_per_second;
@@ -42,6 +42,11 @@ typedef struct ons_answer {
     int64_t fullest_bytes;                   /* of the fullest stage */
     int64_t least_bytes;                     /* where not feasible: the smallest capacity that would do */
 } ons_answer;
+
+/* Samples of the largest micro-batch, which costs and memory are asked for. */
+static inline int64_t ons_question_rows(const ons_question *q) {
+    return (q->batch + q->micro_batches - 1) / q->micro_batches;
+}
 
 /* One search and one simulation. */
 ons_status *ons_what_if(const ons_question *question, ons_answer *answer);

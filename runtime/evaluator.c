@@ -33,7 +33,7 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
 static ons_status *launch(evaluation *e) {
     e->forward = (ons_action){.kind = ONS_ACTION_FORWARD};
     e->flight = (ons_flight){
-        .program = e->unit->stage,
+        .lineup = {{e->unit->stage, NULL}, 0},
         .actions = {&e->forward, 1},
         .micro_batches = 1,
         .begins = true,

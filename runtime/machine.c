@@ -139,6 +139,12 @@ static ons_status *add_residents(ons_machine *m, const ons_program *program, uin
     return NULL;
 }
 
+static void note_layout(ons_machine *m, const ons_program *program) {
+    const ons_arena_layout *layout = ons_program_layout(program);
+    m->transient_bytes = layout->bytes > m->transient_bytes ? layout->bytes : m->transient_bytes;
+    m->lower_bound = layout->lower_bound > m->lower_bound ? layout->lower_bound : m->lower_bound;
+}
+
 ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_program_options *options,
                             ons_program **result) {
     ONS_CHECK(m->arena == NULL, ONS_DEFECT, "a program is added after the arena was laid out");
@@ -152,13 +158,18 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     ons_machine_wait(m);
     ONS_TRY(p.status);
     m->programs.items[m->programs.count++] = p.program;
-    const ons_arena_layout *layout = ons_program_layout(p.program);
-    m->transient_bytes = layout->bytes > m->transient_bytes ? layout->bytes : m->transient_bytes;
-    m->lower_bound = layout->lower_bound > m->lower_bound ? layout->lower_bound : m->lower_bound;
+    note_layout(m, p.program);
     *result = p.program;
     uint32_t steps = own.cuda ? 2 * (options->micro_batches > 1 ? options->micro_batches : 1) : 0;
     m->step_count = steps > m->step_count ? steps : m->step_count;
     return add_residents(m, p.program, options->versions);
+}
+
+ons_status *ons_machine_join(ons_machine *m, ons_program *const programs[2]) {
+    ONS_CHECK(m->arena == NULL, ONS_DEFECT, "programs are joined after the arena was laid out");
+    ONS_TRY(ons_program_join(programs));
+    note_layout(m, programs[0]); /* together they take no less than one of them alone */
+    return NULL;
 }
 
 static int64_t fault_offset(const ons_machine *m) {

@@ -31,6 +31,9 @@ void ons_machine_free(ons_machine *machine); /* NULL is fine */
 ons_status *ons_machine_add(ons_machine *machine, const ons_graph *graph, const ons_program_options *options,
                             ons_program **program);
 
+/* Parts of the two programs run in turn; both were added with `joined`, and as many slots. */
+ons_status *ons_machine_join(ons_machine *machine, ons_program *const programs[2]);
+
 /* What the arena will take, with the programs added so far. */
 ons_status *ons_machine_predict(const ons_machine *machine, ons_machine_memory *memory);
 

@@ -126,7 +126,8 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
-    const ons_layout_options layout = {&p->liveness, &p->sequence, options->slots > 0 ? options->slots : 1, p->rings};
+    uint32_t slots = options->slots > 0 ? options->slots : 1;
+    const ons_layout_options layout = {&p->liveness, &p->sequence, slots, p->rings, options->joined};
     return ons_arena_layout_make(&layout, p->arena, &p->layout);
 }
 
@@ -149,6 +150,12 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     }
     *result = p;
     return NULL;
+}
+
+ons_status *ons_program_join(ons_program *const programs[2]) {
+    ons_arena_layout *layouts[] = {&programs[0]->layout, &programs[1]->layout};
+    const uint32_t buffers[] = {programs[0]->liveness.buffer_count, programs[1]->liveness.buffer_count};
+    return ons_arena_layout_join(layouts, buffers);
 }
 
 void ons_program_free(ons_program *p) {

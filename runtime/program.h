@@ -31,6 +31,7 @@ typedef struct ons_program_options {
     const uint32_t *arrives; /* see ons_liveness_options, both */
     const uint32_t *stays;
     const uint32_t *rings; /* of each value: see ons_layout_options */
+    bool joined;           /* it is going to be joined with another one */
 } ons_program_options;
 
 /* Which places a part uses, in a pipeline. */
@@ -50,6 +51,9 @@ const ons_graph *ons_program_graph(const ons_program *program);
 const ons_sequence *ons_program_sequence(const ons_program *program);
 const ons_liveness *ons_program_liveness(const ons_program *program);
 const ons_arena_layout *ons_program_layout(const ons_program *program);
+/* Lays two programs out beside each other, so that parts of them can run in turn. Both were prepared with `joined` and
+ * for as many slots, and are not placed yet. */
+ons_status *ons_program_join(ons_program *const programs[2]);
 /* Whether a value has a place for each version: a weight that the program updates, where there are several. */
 bool ons_program_is_versioned(const ons_program *program, ons_value_id value);
 

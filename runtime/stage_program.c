@@ -300,6 +300,7 @@ static ons_status *make(ons_machine *machine, maker *m) {
         .arrives = m->arrives,
         .stays = m->stays,
         .rings = m->rings,
+        .joined = m->o->joined,
     };
     ONS_TRY(ons_machine_add(machine, m->graph, &options, &m->r->program));
     ONS_TRY(place_marks(m));

@@ -36,6 +36,13 @@ typedef struct ons_departure {
     bool of_slot;                      /* only by parts of a micro-batch in the same slot */
 } ons_departure;
 
+/* Whether it is waited for at all: messages out of rings and copies of what persists are not. */
+static inline bool ons_departure_conflicts(const ons_departure *d) {
+    for (int part = 0; part < ONS_PART_COUNT; ++part)
+        if (d->conflict[part] != ONS_NO_POSITION) return true;
+    return false;
+}
+
 typedef struct ons_stage_program_options {
     const ons_cut_stage *cut;
     const ons_registry *registry;
@@ -49,6 +56,7 @@ typedef struct ons_stage_program_options {
     const uint32_t *in_flight; /* of every stage: micro-batches between their forward and backward parts, at most */
     uint32_t micro_batches;    /* at most, in one go */
     uint32_t versions;         /* of trained weights */
+    bool joined;               /* it is going to be joined with another one: ons_machine_join */
 } ons_stage_program_options;
 
 typedef struct ons_stage_program {
@@ -68,6 +76,21 @@ typedef struct ons_stage_program {
 ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
                                    ons_stage_program *result);
 void ons_stage_program_free(ons_stage_program *stage); /* a zeroed one is fine */
+
+/* The programs of a flight of micro-batches through a stage: the first `first_count` micro-batches run the first one,
+ * those behind them the second, with fewer rows, beside which it lies in one arena. An update after all micro-batches
+ * runs the last one's. */
+typedef struct ons_lineup {
+    const ons_stage_program *programs[2]; /* the second is NULL where all run the first */
+    uint32_t first_count;                 /* then it is not looked at */
+} ons_lineup;
+
+/* Which of the two, 0 or 1, a part runs; `micro_batches`: of the flight. */
+static inline uint32_t ons_lineup_find(const ons_lineup *lineup, ons_part part, uint32_t micro_batch,
+                                       uint32_t micro_batches, bool asynchronous) {
+    if (part == ONS_PART_END && !asynchronous) micro_batch = micro_batches - 1;
+    return lineup->programs[1] != NULL && micro_batch >= lineup->first_count;
+}
 
 /* Whether data for this input of the model is put in before the part. */
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part);

@@ -5,22 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One way of micro-batches through the pipeline: whole ones, or what is left of the batch. */
+#include "runtime/portions.h"
+
+/* One way of micro-batches through the pipeline: those that go together, or the rest. */
 typedef struct leg {
     ons_stepper *stepper;
-    const ons_unit *unit;
+    const ons_unit *units[2]; /* as in the flight's lineup */
     size_t first_row;
     int slot; /* of the feed */
     ons_flight flight;
 } leg;
 
-enum { WHOLE, REST, LEGS };
+enum { TOGETHER, REST, LEGS };
 
 struct ons_stepper {
     ons_stepper_options o;
     ons_arena *arena;
     uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
-    uint32_t most, least;             /* whole micro-batches of a step, and of an epoch's last one */
+    uint32_t least;                   /* micro-batches but the rest of an epoch's last step */
     ons_action_list most_actions, least_actions, rest_actions;
     uint64_t filled[ONS_FEED_SLOTS]; /* the step whose samples a slot holds; 0: none */
     double *counted;                 /* of each micro-batch, where each has an update of its own */
@@ -38,6 +40,10 @@ struct ons_stepper {
 
 static bool is_asynchronous(const ons_stepper *s) { return ons_pipeline_is_asynchronous(&s->o.pipeline); }
 
+static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
+    return ons_portions_make(s->o.batch, s->o.micro_batches, samples);
+}
+
 static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list) {
     ons_pipeline pipeline = s->o.pipeline;
     ons_action_list *lists;
@@ -48,24 +54,24 @@ static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_acti
     return NULL;
 }
 
-static int64_t losses_bytes(const ons_stepper *s) { return (int64_t)((s->most + 2) * sizeof *s->losses); }
+static int64_t losses_bytes(const ons_stepper *s) { return (int64_t)((s->o.micro_batches + 2) * sizeof *s->losses); }
 
 static ons_status *set_up(ons_stepper *s) {
     const ons_stepper_options *o = &s->o;
     uint64_t samples = o->order.count;
-    s->usable = o->rest.program != NULL ? samples : samples - samples % o->full.rows;
+    ons_portions last = portions_of(s, samples % o->batch);
+    s->usable = o->rest.program != NULL ? samples : samples - last.rest;
     ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
               "the model was exported for batches of %zu samples, the data has only %" PRIu64, o->full.rows, samples);
     s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
     s->step.seed = o->order.seed;
-    s->most = (uint32_t)(o->batch / o->full.rows);
-    s->least = (uint32_t)(s->usable % o->batch / o->full.rows);
-    ONS_NEW(s->counted, s->arena, s->most + 2);
+    s->least = ons_portions_together(&last);
+    ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
     ons_device *device = ons_machine_device(ons_worker_machine(o->worker));
     void *losses;
     ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
     s->losses = losses;
-    ONS_TRY(list_actions(s, s->most, &s->most_actions));
+    ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions));
     ONS_TRY(list_actions(s, s->least, &s->least_actions));
     if (o->actions != NULL) s->most_actions = *o->actions;
     return list_actions(s, 1, &s->rest_actions);
@@ -144,26 +150,40 @@ static ons_status *count_targets(const ons_stepper *s, size_t first, size_t samp
 /* Of the whole step, whichever micro-batch they fall into; asynchronously each micro-batch is an update of its own. */
 static ons_status *count_all_targets(ons_stepper *s) {
     ONS_TRY(count_targets(s, 0, s->samples, &s->step.counted_targets));
-    size_t rows = s->o.full.rows;
-    for (size_t first = 0, i = 0; is_asynchronous(s) && first < s->samples; first += rows, ++i)
-        ONS_TRY(count_targets(s, first, s->samples - first < rows ? s->samples - first : rows, &s->counted[i]));
+    ons_portions of_step = portions_of(s, s->samples);
+    for (size_t first = 0, i = 0, rows; is_asynchronous(s) && first < s->samples; first += rows, ++i) {
+        rows = i < of_step.full ? of_step.rows : i < ons_portions_together(&of_step) ? of_step.rows - 1 : of_step.rest;
+        ONS_TRY(count_targets(s, first, rows, &s->counted[i]));
+    }
     return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- step
  */
 
+static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
+    return l->units[l->units[1] != NULL && micro_batch >= l->flight.lineup.first_count];
+}
+
+/* The first sample of a micro-batch among those of the step. */
+static size_t first_row(const leg *l, uint32_t micro_batch) {
+    const ons_unit *unit = unit_of(l, micro_batch);
+    size_t before = unit == l->units[0] ? 0 : l->flight.lineup.first_count;
+    return l->first_row + before * l->units[0]->rows + (micro_batch - before) * unit->rows;
+}
+
 static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
     const leg *l = context;
+    const ons_unit *unit = unit_of(l, micro_batch);
     const ons_feed *feed = l->stepper->o.feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {
-        ons_value_id input = l->unit->inputs[i];
-        if (input == ONS_NONE || !ons_stage_program_loads(l->unit->stage, input, part)) continue;
-        void *address = ons_program_address(l->unit->program, input, turn);
+        ons_value_id input = unit->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(unit->stage, input, part)) continue;
+        void *address = ons_program_address(unit->program, input, turn);
         if (address != NULL)
             ons_worker_transfer(l->stepper->o.worker, address,
-                                ons_feed_sample(feed, l->slot, i, l->first_row + micro_batch * l->unit->rows),
-                                l->unit->rows * feed->fields[i].bytes);
+                                ons_feed_sample(feed, l->slot, i, first_row(l, micro_batch)),
+                                unit->rows * feed->fields[i].bytes);
     }
 }
 
@@ -174,28 +194,38 @@ static bool is_wide(const ons_unit *unit) {
 /* Of an asynchronous pipeline: its losses do not add up by themselves. */
 static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn) {
     const leg *l = context;
+    const ons_unit *unit = unit_of(l, micro_batch);
     uint32_t number = l->flight.step.micro_batch + micro_batch;
     ons_worker_transfer(l->stepper->o.worker, &l->stepper->losses[number],
-                        ons_program_address(l->unit->program, l->unit->loss, turn),
-                        is_wide(l->unit) ? sizeof(double) : sizeof(float));
+                        ons_program_address(unit->program, unit->loss, turn),
+                        is_wide(unit) ? sizeof(double) : sizeof(float));
 }
 
 /* Of an asynchronous pipeline, in which every micro-batch is an update. */
 static uint64_t updates_before(const ons_stepper *s) {
-    uint64_t of_epoch = (s->usable + s->o.full.rows - 1) / s->o.full.rows, done = s->step.step - 1;
-    return done / s->steps_per_epoch * of_epoch + done % s->steps_per_epoch * s->most;
+    uint64_t steps = s->steps_per_epoch, done = s->step.step - 1, left = s->usable % s->o.batch;
+    uint64_t of_epoch = steps * s->o.micro_batches;
+    if (left > 0) of_epoch -= s->o.micro_batches - s->least - (portions_of(s, left).rest > 0);
+    return done / steps * of_epoch + done % steps * s->o.micro_batches;
 }
 
 /* Which rows of which slot are loaded, and which losses are read. */
 static uint32_t places(uint32_t done, int slot) { return 1 + done * ONS_FEED_SLOTS + (uint32_t)slot; }
 
-static uint32_t make_leg(ons_stepper *s, const ons_unit *unit, uint32_t done, uint32_t count, bool last, leg *l) {
-    const ons_action_list *actions = unit == &s->o.rest ? &s->rest_actions
-                                     : count == s->most ? &s->most_actions
-                                                        : &s->least_actions;
-    *l = (leg){.stepper = s, .unit = unit, .first_row = done * s->o.full.rows, .slot = s->slot};
+/* Of the step that a micro-batch belongs to: asynchronously it is a step of its own. */
+static double sample_share(const ons_stepper *s, const ons_unit *unit) {
+    return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
+}
+
+/* `first_count` micro-batches of the first unit, the others of the second. */
+static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
+                         uint32_t count, bool last, leg *l) {
+    const ons_action_list *actions = units[0] == &s->o.rest        ? &s->rest_actions
+                                     : count == s->o.micro_batches ? &s->most_actions
+                                                                   : &s->least_actions;
+    *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
     l->flight = (ons_flight){
-        .program = unit->stage,
+        .lineup = {{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count},
         .actions = *actions,
         .micro_batches = count,
         .begins = true,
@@ -206,26 +236,32 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *unit, uint32_t done, ui
         .update = is_asynchronous(s) ? updates_before(s) + done + 1 : s->step.step,
         .counted_targets = is_asynchronous(s) ? s->counted + done : NULL,
         .load = load,
-        .read = is_asynchronous(s) && unit->loss != ONS_NONE ? read_loss : NULL,
+        .read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL,
         .context = l,
         .places = places(done, s->slot),
     };
     l->flight.step.micro_batch = done;
-    l->flight.step.sample_share = is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
+    l->flight.step.sample_share = sample_share(s, units[0]);
+    if (units[1] != NULL) l->flight.second_share = sample_share(s, units[1]);
     return done + count;
 }
 
-/* Whole micro-batches, then what is left. */
+/* Micro-batches that go through the pipeline together, then what is left. */
 static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
-    uint32_t whole = (uint32_t)(s->samples / s->o.full.rows), done = 0;
-    bool rest = s->samples % s->o.full.rows != 0;
-    if (whole > 0) {
-        done = make_leg(s, &s->o.full, 0, whole, !rest, &s->legs[WHOLE]);
-        ONS_TRY(ons_worker_launch(s->o.worker, &s->legs[WHOLE].flight));
+    const ons_stepper_options *o = &s->o;
+    ons_portions of_step = portions_of(s, s->samples);
+    uint32_t together = ons_portions_together(&of_step), done = 0;
+    if (together > 0) {
+        const ons_unit *const units[] = {of_step.full > 0 ? &o->full : &o->less,
+                                         of_step.full > 0 && of_step.less > 0 ? &o->less : NULL};
+        done = make_leg(s, units, (uint32_t)of_step.full, 0, together, of_step.rest == 0, &s->legs[TOGETHER]);
+        ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].flight));
     }
-    if (rest) {
-        done = make_leg(s, &s->o.rest, done, 1, true, &s->legs[REST]);
-        ONS_TRY(ons_worker_launch(s->o.worker, &s->legs[REST].flight));
+    if (of_step.rest > 0) {
+        const ons_unit *const units[] = {&o->rest, NULL};
+        done = make_leg(s, units, 1, done, 1, true, &s->legs[REST]);
+        s->legs[REST].first_row = s->samples - of_step.rest;
+        ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].flight));
     }
     *micro_batches = done;
     return NULL;
@@ -245,9 +281,15 @@ static ons_status *keep(const leg *l, uint32_t done) {
 }
 
 static ons_status *keep_legs(const ons_stepper *s) {
-    uint32_t whole = (uint32_t)(s->samples / s->o.full.rows);
-    if (whole > 0) ONS_TRY(keep(&s->legs[WHOLE], 0));
-    return s->samples % s->o.full.rows == 0 ? NULL : keep(&s->legs[REST], whole);
+    ons_portions of_step = portions_of(s, s->samples);
+    uint32_t together = ons_portions_together(&of_step);
+    if (together > 0) ONS_TRY(keep(&s->legs[TOGETHER], 0));
+    return of_step.rest == 0 ? NULL : keep(&s->legs[REST], together);
+}
+
+static const ons_unit *last_unit(const ons_stepper *s) {
+    ons_portions of_step = portions_of(s, s->samples);
+    return of_step.rest > 0 ? &s->o.rest : of_step.less > 0 ? &s->o.less : &s->o.full;
 }
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
@@ -285,9 +327,9 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     const ons_stage_program *where;
     ONS_TRY(ons_worker_wait(s->o.worker, &fault, &where));
     if (fault.fault.problem != NULL) return fault_status(&fault, where, step);
-    const ons_unit *last = s->samples % s->o.full.rows != 0 ? &s->o.rest : &s->o.full;
+    const ons_unit *last = last_unit(s);
     if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
-    *result = (ons_step_result){.samples = s->samples, .rest = last == &s->o.rest};
+    *result = (ons_step_result){.samples = s->samples, .last = last};
     ONS_TRY(read_loss_of_step(s, last, micro_batches, &result->loss));
     ONS_TRY(read_scalar(s, last, last->scale, &result->scale));
     return read_scalar(s, last, last->norm, &result->norm);

@@ -31,8 +31,10 @@ typedef struct ons_stepper_options {
     const ons_action_list *actions; /* for as many micro-batches as a whole step has; NULL: the schedule's own */
     ons_feed *feed;                 /* holds at least `batch` rows */
     ons_unit full;
-    ons_unit rest; /* for what is left of the last batch; program NULL: that is dropped */
-    size_t batch;  /* samples of a step; a multiple of full.rows */
+    ons_unit less; /* for micro-batches of one sample less, see runtime/portions.h; program NULL: there are none */
+    ons_unit rest; /* for what is left of the last batch; program NULL: nothing is, or it is dropped */
+    size_t batch;  /* samples of a step */
+    uint32_t micro_batches; /* of a step */
     ons_order order;
     uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;
@@ -54,8 +56,8 @@ typedef struct ons_step_result {
     double norm;  /* NaN where not computed, or of another stage */
     double scale; /* of the loss, for gradients in float16; NaN likewise */
     size_t samples;
-    bool stop; /* somebody has asked for an end after this step; not the stepper's to say */
-    bool rest; /* the program for what was left of the batch ran last: it has the square sums */
+    bool stop;            /* somebody has asked for an end after this step; not the stepper's to say */
+    const ons_unit *last; /* the stepper's unit that ran last: it has the square sums */
 } ons_step_result;
 
 /* `last_step`: no step comes after it, so nothing is fetched ahead. */

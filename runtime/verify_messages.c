@@ -43,8 +43,10 @@ static uint32_t next_with(const ons_told_transfer *list, uint32_t count, uint32_
 static ons_status *check_pair(const ons_told *a, const ons_told_transfer *send, const ons_told *b,
                               const ons_told_transfer *receive) {
     uint32_t from = a->head->stage, to = b->head->stage;
-    ONS_CHECK(send->number == receive->number && strcmp(name_of(a, send), name_of(b, receive)) == 0, ONS_DEFECT,
-              "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to, name_of(b, receive));
+    ONS_CHECK(send->number == receive->number && send->half == receive->half &&
+                  strcmp(name_of(a, send), name_of(b, receive)) == 0,
+              ONS_DEFECT, "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to,
+              name_of(b, receive));
     ONS_CHECK(ons_type_equal(&send->type, &receive->type) && send->bytes == receive->bytes, ONS_DEFECT,
               "'%s' is of another type in stage %u, which sends it, than in stage %u", name_of(a, send), from, to);
     return NULL;
@@ -66,9 +68,12 @@ static ons_status *check_pairs(const ons_told *a, const ons_told *b, uint32_t pa
 
 ons_status *ons_told_check_pairs(const ons_told *told, uint32_t stages) {
     for (uint32_t i = 0; i < stages; ++i)
-        ONS_CHECK(told[i].head->micro_batches == told[0].head->micro_batches && told[i].head->stages == stages,
-                  ONS_DEFECT, "stage %u is one of %u and takes %u micro-batches in one go, stage 0 %u", i,
-                  told[i].head->stages, told[i].head->micro_batches, told[0].head->micro_batches);
+        ONS_CHECK(told[i].head->micro_batches == told[0].head->micro_batches && told[i].head->stages == stages &&
+                      told[i].head->first_count == told[0].head->first_count,
+                  ONS_DEFECT,
+                  "stage %u is one of %u and takes %u micro-batches in one go, %u of them whole, stage 0 %u and %u", i,
+                  told[i].head->stages, told[i].head->micro_batches, told[i].head->first_count,
+                  told[0].head->micro_batches, told[0].head->first_count);
     for (uint32_t from = 0; from < stages; ++from)
         for (uint32_t to = 0; to < stages; ++to)
             for (uint32_t part = ONS_PART_BEGIN; to != from && part < ONS_PART_COUNT; ++part)
@@ -85,10 +90,28 @@ static way *find_way(const play *p, uint32_t from, uint32_t to, uint32_t part) {
     return NULL;
 }
 
+/* Which program a part of a micro-batch runs: ons_lineup_find. */
+static uint32_t half_of(const ons_told_head *head, ons_part part, uint32_t micro_batch) {
+    if (part == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
+    return micro_batch >= head->first_count;
+}
+
 /* How often a transfer of this part happens in the flight. */
 static uint32_t times(const play *p, uint32_t stage, ons_part part) {
     const ons_told_head *head = p->players[stage].told->head;
     return part == ONS_PART_END ? head->updates : part == ONS_PART_BEGIN ? 1 : head->micro_batches;
+}
+
+/* The next message of this micro-batch that the other end takes, or of those behind it. */
+static void go_on(const play *p, way *w, uint32_t at) {
+    const ons_told *to = p->players[w->to].told;
+    for (;; at = 0, ++w->micro_batch) {
+        uint32_t half = half_of(to->head, w->part, w->micro_batch);
+        w->receive = next_with(to->receives, to->head->receive_count, at, w->from, w->part);
+        while (w->receive < to->head->receive_count && to->receives[w->receive].half != half)
+            w->receive = next_with(to->receives, to->head->receive_count, w->receive + 1, w->from, w->part);
+        if (w->receive < to->head->receive_count || w->micro_batch >= times(p, w->to, w->part)) return;
+    }
 }
 
 static ons_status *add_ways(play *p, uint32_t from) {
@@ -97,9 +120,8 @@ static ons_status *add_ways(play *p, uint32_t from) {
         const ons_told_transfer *t = &told->sends[i];
         if (find_way(p, from, t->peer, t->part) != NULL) continue;
         way *w = &p->ways[p->way_count++];
-        const ons_told *other = p->players[t->peer].told;
         *w = (way){.from = from, .to = t->peer, .part = (ons_part)t->part};
-        w->receive = next_with(other->receives, other->head->receive_count, 0, from, t->part);
+        go_on(p, w, 0);
     }
     for (uint32_t i = 0; i < told->head->event_count; ++i) {
         if (told->events[i].kind != ONS_TOLD_SEND) continue;
@@ -121,11 +143,12 @@ static bool try_message(const play *p, way *w, ons_status **status) {
     const ons_told *to = b->told;
     if (w->done == w->queued || w->micro_batch >= times(p, w->to, w->part)) return false;
     const ons_told_transfer *r = &to->receives[w->receive];
-    if (w->micro_batch >= r->ring + b->released[w->receive]) return false;
+    uint32_t first = r->half == 1 && half_of(to->head, w->part, 0) == 0 ? to->head->first_count : 0;
+    if (w->micro_batch - first >= r->ring + b->released[w->receive]) return false;
     uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
     const ons_told_transfer *s = &a->told->sends[send];
     bool turned = w->part != ONS_PART_END && micro_batch != w->micro_batch;
-    if (s->number != r->number || turned) {
+    if (s->number != r->number || s->half != r->half || turned) {
         *status = ons_status_new(ONS_DEFECT,
                                  "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
                                  w->from, name_of(a->told, s), micro_batch, w->to, name_of(to, r), w->micro_batch);
@@ -134,11 +157,7 @@ static bool try_message(const play *p, way *w, ons_status **status) {
     ++w->done;
     ++a->sent[send];
     ++b->arrived[w->receive];
-    w->receive = next_with(to->receives, to->head->receive_count, w->receive + 1, w->from, w->part);
-    if (w->receive == to->head->receive_count) {
-        w->receive = next_with(to->receives, to->head->receive_count, 0, w->from, w->part);
-        ++w->micro_batch;
-    }
+    go_on(p, w, w->receive + 1);
     return true;
 }
 

@@ -148,7 +148,10 @@ static ons_status *play_versions(const ons_action_list *list, places *p) {
 
 static ons_status *check_versions(const ons_verify_options *o, uint32_t stage) {
     places p = {.s = o->programs[stage], .stage = stage};
+    const ons_stage_program *second = ons_verify_lineup(o, stage).programs[1];
     if (!o->asynchronous) return NULL;
+    ONS_CHECK(second == NULL || second->versions == p.s->versions, ONS_DEFECT,
+              "stage %u: programs with %u and %u versions", stage, p.s->versions, second->versions);
     p.after = malloc(p.s->versions * sizeof *p.after);
     if (p.after == NULL) return ons_status_out_of_memory();
     for (uint32_t i = 0; i < p.s->versions; ++i) p.after[i] = i == 0 ? 0 : NOTHING;
@@ -160,8 +163,7 @@ static ons_status *check_versions(const ons_verify_options *o, uint32_t stage) {
 /* ---------------------------------------------------------------------------------------------------------------- all
  */
 
-static ons_status *check_peers(const ons_verify_options *o, uint32_t stage) {
-    const ons_stage_program *s = o->programs[stage];
+static ons_status *check_peers(const ons_verify_options *o, const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;
     for (uint32_t i = 0; i < cut->send_count; ++i)
         ONS_CHECK(cut->sends[i].peer < o->stages && cut->sends[i].peer != stage, ONS_DEFECT,
@@ -183,9 +185,12 @@ static ons_status *check_all_actions(const ons_verify_options *o, uint32_t stage
 
 ons_status *ons_verify_stage(const ons_verify_options *o, uint32_t stage, ons_verify_bytes *told) {
     ons_verify_steps steps = {0};
-    ONS_TRY(check_peers(o, stage));
+    const ons_lineup lineup = ons_verify_lineup(o, stage);
+    for (int half = 0; half < 2 && lineup.programs[half] != NULL; ++half) {
+        ONS_TRY(check_peers(o, lineup.programs[half], stage));
+        ONS_TRY(check_marks(lineup.programs[half], stage));
+    }
     ONS_TRY(check_all_actions(o, stage));
-    ONS_TRY(check_marks(o->programs[stage], stage));
     ONS_TRY(check_versions(o, stage));
     ons_status *status = ons_verify_list_steps(o, stage, &steps);
     if (status == NULL) status = ons_told_write(o, stage, &steps, told);
@@ -217,8 +222,9 @@ ons_status *ons_verify_told(uint32_t stages, const ons_verify_bytes *told) {
 
 ons_status *ons_verify_stage_memory(const ons_verify_options *o, uint32_t stage) {
     ons_verify_steps steps = {0};
+    const ons_lineup lineup = ons_verify_lineup(o, stage);
     ons_status *status = ons_verify_list_steps(o, stage, &steps);
-    if (status == NULL) status = ons_verify_memory(o->programs[stage], stage, &steps);
+    if (status == NULL) status = ons_verify_memory(&lineup, stage, &steps);
     ons_vector_free(&steps);
     return status;
 }

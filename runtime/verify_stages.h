@@ -22,8 +22,10 @@
 typedef struct ons_verify_options {
     uint32_t stages;
     const ons_stage_program *const *programs; /* of each stage that is looked at */
+    const ons_stage_program *const *seconds;  /* likewise: of the micro-batches behind the first `first_count`, see
+                                                 ons_lineup; NULL: all run the programs above */
     const ons_action_list *lists;             /* likewise */
-    uint32_t micro_batches;
+    uint32_t micro_batches, first_count;
     bool updates; /* update actions are carried out */
     bool asynchronous;
     bool inference; /* forward parts alone */

@@ -14,6 +14,7 @@ typedef enum ons_verify_kind {
 
 typedef struct ons_verify_step {
     ons_verify_kind kind;
+    uint32_t half; /* which of the lineup's programs runs it */
     ons_mark_kind mark;
     ons_part part;
     uint32_t micro_batch;
@@ -28,7 +29,10 @@ typedef ONS_VECTOR(ons_verify_step) ons_verify_steps;
 ons_status *ons_verify_list_steps(const ons_verify_options *options, uint32_t stage, ons_verify_steps *steps);
 
 /* Whether the stage's memory holds at every node what the node wants. */
-ons_status *ons_verify_memory(const ons_stage_program *program, uint32_t stage, const ons_verify_steps *steps);
+ons_status *ons_verify_memory(const ons_lineup *lineup, uint32_t stage, const ons_verify_steps *steps);
+
+/* The programs that a stage runs in the flight. */
+ons_lineup ons_verify_lineup(const ons_verify_options *options, uint32_t stage);
 
 /* End parts of the stage that are carried out. */
 uint32_t ons_verify_updates(const ons_verify_options *options, uint32_t stage);

@@ -14,11 +14,15 @@ static ons_status *append(ons_verify_bytes *bytes, size_t size, void *result) {
     return NULL;
 }
 
-static bool tells(const ons_verify_step *step, uint32_t sends, ons_told_event *event) {
-    *event = (ons_told_event){.index = step->index, .micro_batch = step->micro_batch, .count = step->count};
+/* Sends and receives of the second program stand behind those of the first. */
+static bool tells(const ons_verify_step *step, const ons_lineup *lineup, ons_told_event *event) {
+    const ons_cut_stage *first = step->half == 0 ? NULL : lineup->programs[0]->cut;
+    bool receives = step->kind == ONS_VERIFY_MARK && step->mark != ONS_MARK_SEND;
+    uint32_t before = first == NULL ? 0 : receives ? first->receive_count : first->send_count;
+    *event = (ons_told_event){.index = before + step->index, .micro_batch = step->micro_batch, .count = step->count};
     if (step->kind == ONS_VERIFY_WAIT) {
         event->kind = ONS_TOLD_WAIT;
-        return step->index < sends;
+        return step->index < lineup->programs[step->half]->cut->send_count;
     }
     if (step->kind != ONS_VERIFY_MARK) return false;
     event->kind = step->mark == ONS_MARK_SEND    ? ONS_TOLD_SEND
@@ -31,12 +35,15 @@ static const char *name_of(const ons_stage_program *s, const ons_cut_transfer *t
     return ons_graph_value(s->cut->graph, t->value)->name;
 }
 
-static ons_told_transfer describe(const ons_stage_program *s, const ons_cut_transfer *t, uint32_t ring, size_t *names) {
+static ons_told_transfer describe(const ons_lineup *lineup, uint32_t half, const ons_cut_transfer *t, uint32_t ring,
+                                  size_t *names) {
+    const ons_stage_program *s = lineup->programs[half];
     ons_told_transfer told = {
         .peer = t->peer,
         .part = (uint32_t)t->part,
         .number = t->number,
         .ring = ring,
+        .half = half,
         .name = *names,
         .bytes = ons_stage_program_bytes(s, t->value),
         .type = ons_graph_value(s->cut->graph, t->value)->type,
@@ -45,56 +52,77 @@ static ons_told_transfer describe(const ons_stage_program *s, const ons_cut_tran
     return told;
 }
 
-static ons_status *write_transfers(const ons_stage_program *s, ons_verify_bytes *bytes, size_t *names) {
-    const ons_cut_stage *cut = s->cut;
+/* How many there are of both programs. */
+static void count_transfers(const ons_lineup *lineup, ons_told_head *head) {
+    for (int half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
+        head->send_count += lineup->programs[half]->cut->send_count;
+        head->receive_count += lineup->programs[half]->cut->receive_count;
+    }
+}
+
+static ons_status *write_transfers(const ons_lineup *lineup, const ons_told_head *head, ons_verify_bytes *bytes,
+                                   size_t *names) {
     ons_told_transfer *transfers;
-    ONS_TRY(append(bytes, (cut->send_count + cut->receive_count) * sizeof *transfers, &transfers));
-    for (uint32_t i = 0; i < cut->send_count; ++i) *transfers++ = describe(s, &cut->sends[i], 0, names);
-    for (uint32_t i = 0; i < cut->receive_count; ++i) *transfers++ = describe(s, &cut->receives[i], s->rings[i], names);
+    ONS_TRY(append(bytes, ((size_t)head->send_count + head->receive_count) * sizeof *transfers, &transfers));
+    for (uint32_t half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
+        const ons_cut_stage *cut = lineup->programs[half]->cut;
+        for (uint32_t i = 0; i < cut->send_count; ++i) *transfers++ = describe(lineup, half, &cut->sends[i], 0, names);
+    }
+    for (uint32_t half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
+        const ons_cut_stage *cut = lineup->programs[half]->cut;
+        for (uint32_t i = 0; i < cut->receive_count; ++i)
+            *transfers++ = describe(lineup, half, &cut->receives[i], lineup->programs[half]->rings[i], names);
+    }
     return NULL;
 }
 
-static ons_status *write_events(const ons_verify_steps *steps, uint32_t sends, ons_verify_bytes *bytes,
+static ons_status *write_events(const ons_verify_steps *steps, const ons_lineup *lineup, ons_verify_bytes *bytes,
                                 uint32_t *count) {
     ons_told_event event, *events;
     *count = 0;
-    for (size_t i = 0; i < steps->count; ++i) *count += tells(&steps->items[i], sends, &event);
+    for (size_t i = 0; i < steps->count; ++i) *count += tells(&steps->items[i], lineup, &event);
     ONS_TRY(append(bytes, *count * sizeof *events, &events));
     for (size_t i = 0; i < steps->count; ++i)
-        if (tells(&steps->items[i], sends, &event)) *events++ = event;
+        if (tells(&steps->items[i], lineup, &event)) *events++ = event;
     return NULL;
 }
 
-static ons_status *write_names(const ons_stage_program *s, ons_verify_bytes *bytes, size_t size) {
+/* In the order of the transfers. */
+static ons_status *write_names(const ons_lineup *lineup, ons_verify_bytes *bytes, size_t size) {
     char *names;
     ONS_TRY(append(bytes, size, &names));
-    for (uint32_t i = 0; i < s->cut->send_count; ++i) names = stpcpy(names, name_of(s, &s->cut->sends[i])) + 1;
-    for (uint32_t i = 0; i < s->cut->receive_count; ++i) names = stpcpy(names, name_of(s, &s->cut->receives[i])) + 1;
+    for (int receives = 0; receives < 2; ++receives)
+        for (int half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
+            const ons_stage_program *s = lineup->programs[half];
+            const ons_cut_transfer *list = receives ? s->cut->receives : s->cut->sends;
+            uint32_t count = receives ? s->cut->receive_count : s->cut->send_count;
+            for (uint32_t i = 0; i < count; ++i) names = stpcpy(names, name_of(s, &list[i])) + 1;
+        }
     return NULL;
 }
 
 ons_status *ons_told_write(const ons_verify_options *o, uint32_t stage, const ons_verify_steps *steps,
                            ons_verify_bytes *bytes) {
-    const ons_stage_program *s = o->programs[stage];
-    size_t begin = bytes->count, names = 0;
-    uint32_t events;
-    void *head;
-    ONS_TRY(append(bytes, sizeof(ons_told_head), &head));
-    ONS_TRY(write_transfers(s, bytes, &names));
-    ONS_TRY(write_events(steps, s->cut->send_count, bytes, &events));
-    ONS_TRY(write_names(s, bytes, names));
-    ONS_CHECK(names <= UINT32_MAX, ONS_UNSUPPORTED, "stage %u: the names of its messages are too long", stage);
-    *(ons_told_head *)(void *)(bytes->items + begin) = (ons_told_head){
-        .bytes = bytes->count - begin,
+    const ons_lineup lineup = ons_verify_lineup(o, stage);
+    ons_told_head head = {
         .stage = stage,
         .stages = o->stages,
         .micro_batches = o->micro_batches,
         .updates = ons_verify_updates(o, stage),
-        .send_count = s->cut->send_count,
-        .receive_count = s->cut->receive_count,
-        .event_count = events,
-        .name_bytes = (uint32_t)names,
+        .first_count = lineup.programs[1] == NULL ? o->micro_batches : o->first_count,
+        .asynchronous = o->asynchronous,
     };
+    size_t begin = bytes->count, names = 0;
+    void *place;
+    count_transfers(&lineup, &head);
+    ONS_TRY(append(bytes, sizeof head, &place));
+    ONS_TRY(write_transfers(&lineup, &head, bytes, &names));
+    ONS_TRY(write_events(steps, &lineup, bytes, &head.event_count));
+    ONS_TRY(write_names(&lineup, bytes, names));
+    ONS_CHECK(names <= UINT32_MAX, ONS_UNSUPPORTED, "stage %u: the names of its messages are too long", stage);
+    head.name_bytes = (uint32_t)names;
+    head.bytes = bytes->count - begin;
+    *(ons_told_head *)(void *)(bytes->items + begin) = head;
     return NULL;
 }
 
@@ -107,7 +135,8 @@ static bool is_sound(const ons_told *told, uint32_t stage) {
     if (h->name_bytes > 0 && told->names[h->name_bytes - 1] != '\0') return false;
     for (uint32_t i = 0; i < h->send_count + h->receive_count; ++i) {
         const ons_told_transfer *t = &told->sends[i];
-        if (t->peer >= h->stages || t->peer == stage || t->part >= ONS_PART_COUNT || t->name >= h->name_bytes)
+        if (t->peer >= h->stages || t->peer == stage || t->part >= ONS_PART_COUNT || t->name >= h->name_bytes ||
+            t->half > 1)
             return false;
     }
     for (uint32_t i = 0; i < h->event_count; ++i) {

@@ -8,6 +8,7 @@
 typedef struct ons_told_transfer {
     uint32_t peer, part, number;
     uint32_t ring; /* of a receive: its places */
+    uint32_t half; /* which of the lineup's programs sends or receives it */
     uint64_t name; /* where it begins */
     int64_t bytes;
     ons_type type;
@@ -27,14 +28,16 @@ typedef struct ons_told_event {
 typedef struct ons_told_head {
     uint64_t bytes; /* of all of it, this included */
     uint32_t stage, stages, micro_batches, updates;
-    uint32_t send_count, receive_count, event_count, name_bytes;
+    uint32_t send_count, receive_count, event_count, name_bytes; /* of both programs */
+    uint32_t first_count;  /* micro-batches of the first program; as `micro_batches` where there is no other */
+    uint32_t asynchronous; /* or not */
 } ons_told_head;
 
 /* One flight of one stage; points into the bytes. */
 typedef struct ons_told {
     const ons_told_head *head;
-    const ons_told_transfer *sends, *receives;
-    const ons_told_event *events; /* in the order of its compute stream */
+    const ons_told_transfer *sends, *receives; /* the first program's, then the second's */
+    const ons_told_event *events;              /* in the order of its compute stream */
     const char *names;
 } ons_told;
 

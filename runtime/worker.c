@@ -96,9 +96,9 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
     int64_t bytes = 0;
     for (uint32_t i = 0; i < cut->swap_count; ++i) {
         p->host_offset[i] = bytes;
-        bytes += stage->slots * ons_arena_align(ons_stage_program_bytes(stage, cut->swaps[i].value));
+        bytes += ons_arena_align(ons_stage_program_bytes(stage, cut->swaps[i].value));
     }
-    w->host_bytes = bytes > w->host_bytes ? bytes : w->host_bytes;
+    w->slot_host_bytes = bytes > w->slot_host_bytes ? bytes : w->slot_host_bytes;
     return NULL;
 }
 
@@ -121,12 +121,13 @@ static ons_status *set_up_control(ons_worker *w) {
 }
 
 static ons_status *set_up(ons_worker *w) {
-    uint32_t transfers = 0, receives = 0, departures = 0;
+    uint32_t transfers = 0, departures = 0, slots = 0;
     bool swaps = false;
     for (uint32_t i = 0; i < w->o.program_count; ++i) {
         const ons_stage_program *p = w->o.programs[i];
         transfers += p->cut->send_count + p->cut->receive_count;
-        receives = p->cut->receive_count > receives ? p->cut->receive_count : receives;
+        w->most_receives = p->cut->receive_count > w->most_receives ? p->cut->receive_count : w->most_receives;
+        slots = p->cut->swap_count > 0 && p->slots > slots ? p->slots : slots;
         uint32_t leaving = (p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
         departures = leaving > departures ? leaving : departures;
         swaps = swaps || p->cut->swap_count > 0;
@@ -136,7 +137,7 @@ static ons_status *set_up(ons_worker *w) {
     ONS_NEW(w->programs, w->arena, w->o.program_count + 1);
     ONS_NEW(w->channels, w->arena, transfers + 1);
     ONS_NEW(w->asked, w->arena, transfers + 1);
-    ONS_NEW(w->given_back, w->arena, receives + 1);
+    ONS_NEW(w->given_back, w->arena, 2 * (size_t)w->most_receives + 1);
     ONS_NEW(w->pending, w->arena, departures + 1);
     ONS_NEW(w->waits, w->arena, departures + 1);
     ONS_TRY(add_track(w, "compute", &w->compute_track));
@@ -150,7 +151,7 @@ static ons_status *set_up(ons_worker *w) {
     if (!swaps) return NULL;
     ONS_TRY(w->device->stream_new(w->device, "swap out", 1, &w->swap_out));
     ONS_TRY(w->device->stream_new(w->device, "swap in", 1, &w->swap_in));
-    w->traffic.host_bytes = w->host_bytes;
+    w->traffic.host_bytes = w->host_bytes = slots * w->slot_host_bytes;
     return w->device->allocate_host(w->device, w->host_bytes, &w->host);
 }
 

@@ -38,14 +38,15 @@ void ons_worker_drain(ons_worker *worker);
 
 /* One way of micro-batches through the stage and back. */
 typedef struct ons_flight {
-    const ons_stage_program *program;
+    ons_lineup lineup;
     ons_action_list actions; /* forward, backward and update actions of this stage; micro-batches count from 0 */
     uint32_t micro_batches;
     bool begins;  /* the part of the beginning runs first */
     bool updates; /* update actions are carried out */
     bool asynchronous;
     uint32_t version;              /* asynchronous: of the newest weights */
-    ons_step step;                 /* of the first micro-batch; sample_share as it is for all of them */
+    ons_step step;                 /* of the first micro-batch; the others have its sample_share, too, … */
+    double second_share;           /* … but for those that run the second program */
     uint64_t update;               /* number of the first update, for the optimiser */
     const double *counted_targets; /* of each micro-batch; NULL: as in step */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts

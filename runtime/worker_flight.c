@@ -4,13 +4,23 @@
 
 #include "runtime/worker_state.h"
 
+/* A flight as the micro-batches of one of its programs see it. */
 typedef struct flight {
     ons_worker *w;
     const ons_flight *f;
     ons_worker_program *p;
     const ons_stage_program *stage;
     const ons_cut_stage *cut;
+    uint32_t first, end;         /* its micro-batches */
+    uint32_t *given_back;        /* [receive]: places released */
+    const struct flight *halves; /* by program; itself is one of them */
+    uint32_t half_count;
 } flight;
+
+/* What a part of a micro-batch is put on the streams by. */
+static const flight *half_of(const flight *x, ons_part part, uint32_t micro_batch) {
+    return &x->halves[ons_lineup_find(&x->f->lineup, part, micro_batch, x->f->micro_batches, x->f->asynchronous)];
+}
 
 /* ---------------------------------------------------------------------------------------------------------------- jobs
  */
@@ -124,6 +134,7 @@ static void fill_job(const flight *x, ons_job *job, ons_part part, uint32_t micr
     job->turn = turn_of(x, part, micro_batch);
     job->step = x->f->step;
     job->step.micro_batch += micro_batch;
+    if (x != x->halves) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
     if (part == ONS_PART_END) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
 }
@@ -143,7 +154,9 @@ static ons_status *put_steps(const flight *x) {
     for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
         ons_job job;
         bool update = i >= x->f->micro_batches;
-        fill_job(x, &job, update ? ONS_PART_END : ONS_PART_FORWARD, update ? i - x->f->micro_batches : i);
+        ons_part part = update ? ONS_PART_END : ONS_PART_FORWARD;
+        uint32_t micro_batch = update ? i - x->f->micro_batches : i;
+        fill_job(half_of(x, part, micro_batch), &job, part, micro_batch);
         steps[i] = job.step;
     }
     w->device->copy(w->compute, w->control.steps, steps, 2 * x->f->micro_batches * sizeof *steps);
@@ -220,7 +233,9 @@ static ons_status *receive_all_ahead(const flight *x) {
 }
 
 /* Nothing but the clock's marks is on the stream of a sender with links: they tell when messages were gone. */
-static void record_sent(const flight *x, const ons_pending *pending) {
+static void record_sent(const flight *any, const ons_pending *pending) {
+    const flight *x = any->halves; /* the one that sent it */
+    while (x->stage != pending->program) ++x;
     const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->departure]];
     const ons_value_id value = x->cut->sends[pending->departure].value;
     if (x->w->clock == NULL) return;
@@ -276,7 +291,7 @@ static ons_status *offer_value(const flight *x, uint32_t index, uint32_t micro_b
     const ons_cut_transfer *t = &x->cut->sends[index];
     ons_turn turn = turn_of(x, t->part, micro_batch);
     size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
-    ons_pending pending = {index, micro_batch, .link = w->channels[x->p->send_channel[index]].link};
+    ons_pending pending = {x->stage, index, micro_batch, .link = w->channels[x->p->send_channel[index]].link};
     ONS_TRY(make_room(x, pending.link, ons_link_next(pending.link)));
     ons_link_offer(pending.link, w->compute, ons_program_address(x->stage->program, t->value, &turn), bytes,
                    &pending.ticket);
@@ -291,13 +306,30 @@ static ons_status *send_value(const flight *x, uint32_t index, uint32_t micro_ba
     follow_compute(x, c->stream);
     ONS_TRY(put_message(x, &x->cut->sends[index], x->p->send_channel[index], micro_batch, send_message));
     x->w->device->event_record(c->stream, x->p->sent[index]);
-    return leave(x, &(ons_pending){index, micro_batch, x->p->sent[index], NULL, 0, 0});
+    return leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
 }
 
-/* How many messages of each kind a channel's part brings in this flight. */
+static bool is_once(const flight *x, ons_part part) { return part == ONS_PART_END && !x->f->asynchronous; }
+
+/* How many messages of each kind a channel's part brings to the micro-batches of this program. */
 static uint32_t times(const flight *x, ons_part part) {
-    if (part != ONS_PART_END) return x->f->micro_batches;
-    return !x->f->updates ? 0 : x->f->asynchronous ? x->f->micro_batches : 1;
+    if (part == ONS_PART_END && !x->f->updates) return 0;
+    return is_once(x, part) ? half_of(x, part, 0) == x : x->end - x->first;
+}
+
+/* How many kinds of messages a channel brings. */
+static uint32_t kinds_of(const flight *x, uint32_t channel) {
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < x->cut->receive_count; ++i) kinds += x->p->receive_channel[i] == channel;
+    return kinds;
+}
+
+/* How many messages of a channel come before those for this program. */
+static uint32_t messages_before(const flight *x, uint32_t channel) {
+    uint32_t before = 0;
+    for (const flight *each = x->halves; each != x; ++each)
+        before += kinds_of(each, channel) * times(each, x->w->channels[channel].part);
+    return before;
 }
 
 static ons_status *take_value(const flight *x, uint32_t index, uint32_t micro_batch) {
@@ -317,11 +349,12 @@ static ons_status *take_value(const flight *x, uint32_t index, uint32_t micro_ba
     return NULL;
 }
 
-static ons_status *receive_value(const flight *x, uint32_t index, uint32_t micro_batch) {
+/* `turn`: how often this message has come before. */
+static ons_status *receive_value(const flight *x, uint32_t index, uint32_t micro_batch, uint32_t turn) {
     ons_worker *w = x->w;
     uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
     const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
-    if (micro_batch >= ring) {
+    if (turn >= ring) {
         w->device->stream_wait(c->stream, x->p->released[place]);
         uint32_t swap = x->p->swap_of_receive[index];
         if (swap != ONS_NO_POSITION)
@@ -335,44 +368,46 @@ static ons_status *receive_value(const flight *x, uint32_t index, uint32_t micro
     return NULL;
 }
 
-/* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
-static ons_status *receive_ahead(const flight *x, uint32_t channel) {
-    const ons_cut_stage *cut = x->cut;
-    uint32_t number = 0, all = 0;
-    for (uint32_t i = 0; i < cut->receive_count; ++i) all += x->p->receive_channel[i] == channel;
-    uint32_t most = all * times(x, x->w->channels[channel].part);
-    for (uint32_t micro_batch = all == 0 ? 0 : x->w->asked[channel] / all; x->w->asked[channel] < most; ++micro_batch) {
-        number = micro_batch * all;
-        for (uint32_t i = 0; i < cut->receive_count; ++i) {
+/* Those for this program, where all that come before them have been asked for. */
+static ons_status *receive_for(const flight *x, uint32_t channel) {
+    ons_part part = x->w->channels[channel].part;
+    uint32_t *asked = &x->w->asked[channel];
+    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = before + kinds * times(x, part);
+    if (*asked < before) return NULL;
+    for (uint32_t turn = kinds == 0 ? 0 : (*asked - before) / kinds; *asked < end; ++turn) {
+        uint32_t number = before + turn * kinds, micro_batch = is_once(x, part) ? 0 : x->first + turn;
+        for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
             if (x->p->receive_channel[i] != channel) continue;
-            if (number++ < x->w->asked[channel]) continue;
-            if (micro_batch >= x->stage->rings[i] + x->w->given_back[i]) return NULL;
+            if (number++ < *asked) continue;
+            if (turn >= x->stage->rings[i] + x->given_back[i]) return NULL;
             const ons_link *link = x->w->channels[channel].link;
             if (link != NULL && !ons_link_offers(link)) return NULL;
-            ONS_TRY(receive_value(x, i, micro_batch));
-            ++x->w->asked[channel];
+            ONS_TRY(receive_value(x, i, micro_batch, turn));
+            ++*asked;
         }
     }
+    return NULL;
+}
+
+/* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
+static ons_status *receive_ahead(const flight *x, uint32_t channel) {
+    for (uint32_t i = 0; i < x->half_count; ++i) ONS_TRY(receive_for(&x->halves[i], channel));
     return NULL;
 }
 
 static ons_status *release_value(const flight *x, uint32_t index, uint32_t micro_batch) {
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
     x->w->device->event_record(x->w->compute, x->p->released[place]);
-    ++x->w->given_back[index];
+    ++x->given_back[index];
     return receive_ahead(x, x->p->receive_channel[index]);
 }
 
 /* The number of a message among those of its channel in this flight. */
 static uint32_t number_of(const flight *x, uint32_t index, uint32_t micro_batch) {
-    uint32_t all = 0, before = 0;
-    for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
-        if (x->p->receive_channel[i] != x->p->receive_channel[index]) continue;
-        ++all;
-        before += i < index;
-    }
-    bool once = x->cut->receives[index].part == ONS_PART_END && !x->f->asynchronous; /* whatever the update is named */
-    return (once ? 0 : micro_batch * all) + before;
+    uint32_t channel = x->p->receive_channel[index], number = messages_before(x, channel);
+    for (uint32_t i = 0; i < index; ++i) number += x->p->receive_channel[i] == channel;
+    bool once = is_once(x, x->cut->receives[index].part); /* whatever the update is named */
+    return number + (once ? 0 : (micro_batch - x->first) * kinds_of(x, channel));
 }
 
 static ons_status *await_value(const flight *x, uint32_t index, uint32_t micro_batch) {
@@ -399,7 +434,7 @@ static ons_status *put_copy(const flight *x, uint32_t index, uint32_t micro_batc
     ons_turn turn = turn_of(x, out ? ONS_PART_FORWARD : ONS_PART_BACKWARD, micro_batch);
     char *device = ons_program_address(x->stage->program, out ? swap->value : swap->back, &turn);
     int64_t bytes = ons_stage_program_bytes(x->stage, swap->value);
-    char *host = (char *)w->host + x->p->host_offset[index] + micro_batch % x->stage->slots * ons_arena_align(bytes);
+    char *host = (char *)w->host + micro_batch % x->stage->slots * w->slot_host_bytes + x->p->host_offset[index];
     const char *name = ons_graph_value(x->cut->graph, swap->value)->name;
     ons_job *job = NULL;
     uint32_t begin = ons_worker_mark(w, stream);
@@ -428,7 +463,7 @@ static ons_status *copy_out(const flight *x, uint32_t index, uint32_t micro_batc
                                   x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
-    return leave(x, &(ons_pending){x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
+    return leave(x, &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
 }
 
 static ons_status *copy_in(const flight *x, uint32_t index, uint32_t micro_batch) {
@@ -442,22 +477,30 @@ static ons_status *copy_in(const flight *x, uint32_t index, uint32_t micro_batch
 /* --------------------------------------------------------------------------------------------------------------- parts
  */
 
+/* From where on in this part something that has left must be gone: before all of it where another program put it there;
+ * what only its ring's rules keep is nothing to wait for. */
+static uint32_t conflict_of(const flight *x, const ons_pending *pending, ons_part part, uint32_t micro_batch) {
+    const ons_departure *d = &pending->program->departures[pending->departure];
+    uint32_t slots = x->stage->slots;
+    if (d->of_slot && pending->micro_batch % slots != micro_batch % slots) return ONS_NO_POSITION;
+    if (pending->program == x->stage) return d->conflict[part];
+    return ons_departure_conflicts(d) ? 0 : ONS_NO_POSITION;
+}
+
 /* What has left in earlier parts and must be gone at some position of this one; it is forgotten then. */
 static uint32_t collect_waits(const flight *x, ons_part part, uint32_t micro_batch) {
     ons_worker *w = x->w;
-    uint32_t count = 0, kept = 0, slots = x->stage->slots;
+    uint32_t count = 0, kept = 0;
     for (uint32_t i = 0; i < w->pending_count; ++i) {
         const ons_pending *pending = &w->pending[i];
-        const ons_departure *d = &x->stage->departures[pending->departure];
-        bool applies = d->conflict[part] != ONS_NO_POSITION &&
-                       (!d->of_slot || pending->micro_batch % slots == micro_batch % slots);
-        if (!applies) {
+        uint32_t position = conflict_of(x, pending, part, micro_batch);
+        if (position == ONS_NO_POSITION) {
             w->pending[kept++] = *pending;
             continue;
         }
         uint32_t at = count++;
-        for (; at > 0 && w->waits[at - 1].position > d->conflict[part]; --at) w->waits[at] = w->waits[at - 1];
-        w->waits[at] = (ons_wait){d->conflict[part], *pending};
+        for (; at > 0 && w->waits[at - 1].position > position; --at) w->waits[at] = w->waits[at - 1];
+        w->waits[at] = (ons_wait){position, *pending};
     }
     w->pending_count = kept;
     return count;
@@ -467,7 +510,8 @@ static uint32_t collect_waits(const flight *x, ons_part part, uint32_t micro_bat
 static ons_status *await_departure(const flight *x, uint32_t departure, uint32_t micro_batch) {
     ons_worker *w = x->w;
     for (uint32_t i = w->pending_count; i-- > 0;)
-        if (w->pending[i].departure == departure && w->pending[i].micro_batch == micro_batch)
+        if (w->pending[i].program == x->stage && w->pending[i].departure == departure &&
+            w->pending[i].micro_batch == micro_batch)
             return forget_pending(x, i);
     return NULL;
 }
@@ -485,7 +529,8 @@ static ons_status *carry_out(const flight *x, const ons_mark *mark, uint32_t mic
     return NULL;
 }
 
-static ons_status *put_part(const flight *x, ons_part part, uint32_t micro_batch) {
+static ons_status *put_part(const flight *any, ons_part part, uint32_t micro_batch) {
+    const flight *x = part == ONS_PART_BEGIN ? any : half_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
@@ -516,7 +561,9 @@ static ons_status *put_action(const flight *x, const ons_action *action) {
     case ONS_ACTION_FORWARD: return put_part(x, ONS_PART_FORWARD, action->micro_batch);
     case ONS_ACTION_BACKWARD:
         ONS_TRY(put_part(x, ONS_PART_BACKWARD, action->micro_batch));
-        return f->read == NULL ? NULL : put_task(x, read_results, ONS_PART_BACKWARD, action->micro_batch);
+        if (f->read == NULL) return NULL;
+        return put_task(half_of(x, ONS_PART_BACKWARD, action->micro_batch), read_results, ONS_PART_BACKWARD,
+                        action->micro_batch);
     case ONS_ACTION_UPDATE: return f->updates ? put_part(x, ONS_PART_END, action->micro_batch) : NULL;
     default:
         return ons_status_new(ONS_UNSUPPORTED, "stage %u: the runtime does not carry out '%s' as an action of its own",
@@ -535,23 +582,44 @@ static ons_status *settle(const flight *x) {
 static ons_status *put_actions(const flight *x) {
     ons_worker *w = x->w;
     memset(w->asked, 0, w->channel_count * sizeof *w->asked);
-    memset(w->given_back, 0, x->cut->receive_count * sizeof *w->given_back);
+    memset(w->given_back, 0, 2 * (size_t)w->most_receives * sizeof *w->given_back);
     for (uint32_t i = 0; i < w->channel_count; ++i) {
         if (w->channels[i].sends) continue;
         follow_compute(x, w->channels[i].stream);
         ONS_TRY(receive_ahead(x, i));
     }
-    if (x->f->begins) ONS_TRY(put_part(x, ONS_PART_BEGIN, 0));
+    for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, &x->f->actions.items[i]));
     return NULL;
 }
 
+/* The flight by its programs, which is one or two. */
+static ons_status *split_in_halves(ons_worker *w, const ons_flight *f, flight halves[2]) {
+    uint32_t count = f->lineup.programs[1] == NULL ? 1 : 2;
+    for (uint32_t i = 0; i < count; ++i) {
+        const ons_stage_program *stage = f->lineup.programs[i];
+        halves[i] = (flight){
+            .w = w,
+            .f = f,
+            .p = ons_worker_find_program(w, stage),
+            .stage = stage,
+            .cut = stage->cut,
+            .first = i == 0 ? 0 : f->lineup.first_count,
+            .end = i + 1 == count ? f->micro_batches : f->lineup.first_count,
+            .given_back = w->given_back + (size_t)i * w->most_receives,
+            .halves = halves,
+            .half_count = count,
+        };
+        ONS_CHECK(halves[i].p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
+    }
+    return NULL;
+}
+
 ons_status *ons_worker_put(ons_worker *w, const ons_flight *f) {
-    flight x = {.w = w, .f = f, .stage = f->program, .cut = f->program->cut};
-    x.p = ons_worker_find_program(w, f->program);
-    ONS_CHECK(x.p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
-    ons_status *status = put_actions(&x);
-    ons_status *settled = settle(&x);
+    flight halves[2];
+    ONS_TRY(split_in_halves(w, f, halves));
+    ons_status *status = put_actions(halves);
+    ons_status *settled = settle(halves);
     if (status != NULL) ons_status_free(settled);
     return status != NULL ? status : settled;
 }
@@ -565,9 +633,10 @@ static void repeat(ons_worker *w, const ons_kept_flight *kept) {
 }
 
 ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
-    const flight x = {.w = w, .f = f, .stage = f->program, .cut = f->program->cut};
+    flight halves[2];
+    ONS_TRY(split_in_halves(w, f, halves));
     const ons_kept_flight *kept = ons_worker_find_kept(w, f);
-    ONS_TRY(put_steps(&x));
+    ONS_TRY(put_steps(halves));
     if (kept == NULL) return ons_worker_put(w, f);
     repeat(w, kept);
     return NULL;

@@ -6,7 +6,9 @@
 
 /* Data, steps and results pass through places that stay, so all else of a flight is the same each time. */
 static bool same(const ons_flight *a, const ons_flight *b) {
-    return a->program == b->program && a->actions.items == b->actions.items && a->actions.count == b->actions.count &&
+    const ons_lineup *p = &a->lineup, *q = &b->lineup;
+    return p->programs[0] == q->programs[0] && p->programs[1] == q->programs[1] && p->first_count == q->first_count &&
+           a->actions.items == b->actions.items && a->actions.count == b->actions.count &&
            a->micro_batches == b->micro_batches && a->begins == b->begins && a->updates == b->updates &&
            a->asynchronous == b->asynchronous && a->version == b->version && a->places == b->places;
 }

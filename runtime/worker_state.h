@@ -30,13 +30,14 @@ typedef struct ons_worker_program {
     ons_event **out; /* of each swap and slot */
     ons_event **in;  /* of each swap */
     uint32_t *send_channel, *receive_channel;
-    int64_t *host_offset;      /* of each swap, for each slot one behind the other */
+    int64_t *host_offset;      /* of each swap, in the host's memory for one slot */
     uint32_t *receive_of_swap; /* the message that brought what is copied to the host; ONS_NO_POSITION: none */
     uint32_t *swap_of_receive; /* what came and is copied to the host; ONS_NO_POSITION: it is not */
 } ons_worker_program;
 
 /* Something that has left and whose place must not be taken before it is gone. */
 typedef struct ons_pending {
+    const ons_stage_program *program;
     uint32_t departure, micro_batch;
     ons_event *event;
     ons_link *link; /* not NULL: a message, in the place of the event */
@@ -105,8 +106,8 @@ struct ons_worker {
     ons_worker_program *programs;
     ons_worker_channel *channels;
     uint32_t channel_count;
-    void *host;
-    int64_t host_bytes;
+    void *host; /* a part for each slot, whichever program's micro-batch is in it */
+    int64_t host_bytes, slot_host_bytes;
     ons_trace_track *compute_track, *out_track, *in_track;
     int64_t copy_begin[2];          /* of the copy that runs, for the trace */
     ons_device_clock *clock;        /* of a trace, where work runs later than it is launched; NULL: none */
@@ -127,7 +128,8 @@ struct ons_worker {
     uint32_t pending_count, pending_capacity;
     ons_wait *waits;
     uint32_t *asked;      /* [channel]: messages that have been asked for */
-    uint32_t *given_back; /* [receive]: places released */
+    uint32_t *given_back; /* [receive]: places released; of the second program behind `most_receives` */
+    uint32_t most_receives;
     /* the compute thread's */
     ons_program_fault fault;
     const ons_stage_program *faulty;

@@ -15,6 +15,8 @@ typedef enum ons_objective {
 typedef struct ons_planning_problem {
     const ons_workload *work;
     ons_pipeline pipeline;
+    int64_t batch; /* samples of all micro-batches, where some have fewer than `work`; 0: they do not. Each is charged
+                      as one of the largest */
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */
     double link_bandwidth;  /* bytes a second between neighbouring stages, each way; 0: transfers cost nothing */
     double link_latency;

@@ -21,7 +21,7 @@ bad "batch below zero";             refuses 1 "--batch: '-3'" train "${mlp[@]}" 
 bad "batch beyond 64 bits";         refuses 1 "--batch" train "${mlp[@]}" --batch=99999999999999999999
 bad "zero epochs";                  refuses 1 "--epochs: '0'" train "${mlp[@]}" --epochs 0
 bad "zero micro-batches";           refuses 1 "--micro-batches: '0'" train "${mlp[@]}" --micro-batches 0
-bad "batch no multiple of parts";   refuses 1 "no multiple of --micro-batches" train "${mlp[@]}" --micro-batches 3
+bad "more parts than samples";      refuses 1 "too few samples for 17 micro-batches" train "${mlp[@]}" --batch 16 --micro-batches 17
 bad "learning rate of no number";   refuses 1 "--lr: 'fast'" train "${mlp[@]}" --lr fast
 bad "learning rate nan";            refuses 1 "--lr: 'nan'" train "${mlp[@]}" --lr nan
 bad "negative learning rate";       refuses 1 "--lr" train "${mlp[@]}" --lr=-1

@@ -66,7 +66,7 @@ Test(layout, random_buffers) {
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
         const ons_sequence sequence = {.end = {0, POSITIONS, POSITIONS, POSITIONS}, .count = POSITIONS};
-        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
+        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
         check_layout(&liveness, &layout, POSITIONS, seed);
         ons_arena_free(arena);
     }
@@ -79,7 +79,7 @@ Test(layout, nothing_to_place) {
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
         const ons_sequence sequence = {.end = {0, 1, 1, 1}, .count = 1};
-        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
+        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
         cr_assert(layout.bytes == 0 && layout.lower_bound == 0);
         ons_arena_free(arena);
     }
@@ -198,7 +198,7 @@ static void check_graph(uint64_t seed, bool with_scratch) {
                                                    .kept = s->graph->outputs.items,
                                                    .kept_count = s->graph->outputs.count},
                            arena, &liveness));
-    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
+    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
     check_layout(&liveness, &layout, sequence.count, seed);
     run r = {s->graph, &liveness, &layout, calloc((size_t)layout.bytes / ONS_ARENA_ALIGNMENT + 1, sizeof *r.holds),
              seed};
@@ -235,7 +235,7 @@ Test(layout, chain_in_place) {
                                                    .kept = s->graph->outputs.items,
                                                    .kept_count = 1},
                            arena, &liveness));
-    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL}, arena, &layout));
+    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
     cr_assert_eq(liveness.buffer_count, 2);
     cr_assert_eq(layout.bytes, 128);
     ons_arena_free(arena);

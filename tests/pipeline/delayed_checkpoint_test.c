@@ -38,8 +38,7 @@ static run start(const char *model, const char *optimizer, int stages, const cha
 }
 
 static void run_delayed(delayed_course *d, const run *like, int first, int last) {
-    const ons_course *course = &like->trainer->training;
-    must(delayed_course_follow(d, &course->full_cut, &course->rest_cut));
+    must(delayed_course_follow(d, &like->trainer->training));
     for (int step = first; step <= last; ++step) {
         double loss, norm;
         must(delayed_course_step(d, (uint64_t)step, rate, &loss, &norm));

@@ -15,7 +15,7 @@ struct delayed_course {
     ons_course course; /* in one stage */
     ons_machine *machine;
     ons_share share;
-    uint32_t *full_stages, *rest_stages; /* of each node */
+    uint32_t *full_stages, *less_stages, *rest_stages; /* of each node */
     delayed *delayed;
     uint64_t usable, updates; /* samples; updates so far */
     const ons_unit *last;     /* that has run */
@@ -27,15 +27,9 @@ struct delayed_course {
 static ons_status *build_course(delayed_course *d) {
     ONS_TRY(ons_open_training_data(d->model, d->config, &d->course.dataset));
     int64_t samples = (int64_t)ons_dataset_count(d->course.dataset);
-    const ons_course_options options = {
-        .model = d->model,
-        .config = d->config,
-        .rows = d->batching.rows,
-        .rest = d->batching.fixed ? 0 : samples % d->batching.rows,
-        .training = true,
-    };
+    const ons_course_options options = ons_training_course_options(d->model, d->config, &d->batching, samples, false);
     ONS_TRY(ons_course_build(&options, &d->course));
-    d->usable = (uint64_t)(samples - (d->course.rest.graph == NULL ? samples % d->batching.rows : 0));
+    d->usable = (uint64_t)(samples - (d->batching.fixed ? samples % d->batching.rows : 0));
     return ons_course_cut_whole(d->model, false, false, &d->course);
 }
 
@@ -86,11 +80,13 @@ void delayed_course_free(delayed_course *d) {
     free(d);
 }
 
-ons_status *delayed_course_follow(delayed_course *d, const ons_cut *full, const ons_cut *rest) {
-    ONS_TRY(delayed_find_stages(full, &d->course.full_cut, d->arena, &d->full_stages));
+ons_status *delayed_course_follow(delayed_course *d, const ons_course *cut) {
+    ONS_TRY(delayed_find_stages(&cut->full_cut, &d->course.full_cut, d->arena, &d->full_stages));
+    if (d->course.less.graph != NULL)
+        ONS_TRY(delayed_find_stages(&cut->less_cut, &d->course.less_cut, d->arena, &d->less_stages));
     if (d->course.rest.graph != NULL)
-        ONS_TRY(delayed_find_stages(rest, &d->course.rest_cut, d->arena, &d->rest_stages));
-    delayed_set_stages(d->delayed, full->stage_count);
+        ONS_TRY(delayed_find_stages(&cut->rest_cut, &d->course.rest_cut, d->arena, &d->rest_stages));
+    delayed_set_stages(d->delayed, cut->full_cut.stage_count);
     return NULL;
 }
 
@@ -148,14 +144,20 @@ ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, d
     size_t samples, rows;
     double sum = 0, all = 0;
     ONS_TRY(fetch(d, step, &samples));
+    /* The first micro-batches of a step may have one sample more. */
+    size_t larger = (size_t)(d->batching.batch - d->batching.micro_batches * (d->batching.rows - 1));
     for (size_t first = 0, i = 0; first < samples; first += rows, ++i) {
-        bool whole = samples - first >= d->share.full.unit.rows;
-        const ons_share_unit *u = whole ? &d->share.full : &d->share.rest;
+        size_t left = samples - first;
+        bool full = i < larger && left >= d->share.full.unit.rows;
+        bool less = !full && d->course.less.graph != NULL && left >= d->share.less.unit.rows;
+        const ons_share_unit *u = full ? &d->share.full : less ? &d->share.less : &d->share.rest;
         rows = u->unit.rows;
         delayed_turn turn = {
             .whole = &u->stage,
-            .stage_of_node = whole ? d->full_stages : d->rest_stages,
-            .micro_batch = whole ? (uint32_t)i : 0, /* the pipeline is emptied before the rest */
+            .stage_of_node = full   ? d->full_stages
+                             : less ? d->less_stages
+                                    : d->rest_stages,
+            .micro_batch = full || less ? (uint32_t)i : 0, /* the pipeline is emptied before the rest */
             .step = {.seed = (uint64_t)d->config->seed,
                      .step = step,
                      .micro_batch = (uint32_t)i,

@@ -11,8 +11,8 @@ ons_status *delayed_course_new(const ons_model *model, const ons_config *config,
                                int threads, delayed_course **result);
 void delayed_course_free(delayed_course *d); /* NULL is fine */
 
-/* From here on weights are as old as in this cut; the cuts are not needed afterwards. */
-ons_status *delayed_course_follow(delayed_course *d, const ons_cut *full, const ons_cut *rest);
+/* From here on weights are as old as in the cuts of this course, which is not needed afterwards. */
+ons_status *delayed_course_follow(delayed_course *d, const ons_course *cut);
 
 /* *loss: of the whole step; *norm: of the gradient of its last micro-batch, NaN where nobody asks. */
 ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, double *loss, double *norm);

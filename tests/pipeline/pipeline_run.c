@@ -106,14 +106,8 @@ static ons_status *build_course(trial *t) {
     ONS_TRY(ons_open_training_data(t->model, t->config, &t->course.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     int64_t samples = (int64_t)ons_dataset_count(t->course.dataset);
-    const ons_course_options options = {
-        .model = t->model,
-        .config = t->config,
-        .rows = t->batching.rows,
-        .rest = t->batching.fixed ? 0 : samples % t->batching.rows,
-        .training = true,
-        .repeats = repeats(t),
-    };
+    const ons_course_options options =
+        ons_training_course_options(t->model, t->config, &t->batching, samples, repeats(t));
     return ons_course_build(&options, &t->course);
 }
 
@@ -177,7 +171,7 @@ static int threads_of(const trial *t) { return t->s->threads > 0 ? (int)t->s->th
 
 static ons_status *build_delayed(trial *t) {
     ONS_TRY(delayed_course_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
-    return delayed_course_follow(t->delayed, &t->course.full_cut, &t->course.rest_cut);
+    return delayed_course_follow(t->delayed, &t->course);
 }
 
 static ons_status *build_crew(trial *t) {
@@ -302,6 +296,7 @@ static ons_status *run(trial *t) {
     ONS_TRY(build_course(t));
     ONS_TRY(choose_stages(t));
     ONS_TRY(cut_graph(t, &t->course.full, &t->course.full_cut));
+    ONS_TRY(cut_graph(t, &t->course.less, &t->course.less_cut));
     ONS_TRY(cut_graph(t, &t->course.rest, &t->course.rest_cut));
     ONS_TRY(t->s->delayed ? build_delayed(t) : build_crew(t));
     ONS_TRY(run_steps(t));

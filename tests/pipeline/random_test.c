@@ -185,7 +185,7 @@ static void run_step(pipeline *p, uint64_t number) {
         stage *s = &p->stages[i];
         ok(guarded_poison(s->machine));
         s->flight = (ons_flight){
-            .program = &s->program,
+            .lineup = {{&s->program, NULL}, 0},
             .actions = p->actions[i],
             .micro_batches = p->kind.micro_batches,
             .begins = true,
