@@ -105,6 +105,11 @@ static ons_status *build_course(trial *t) {
     ONS_TRY(ons_model_open(path, t->config, false, NULL, &t->model));
     ONS_TRY(ons_open_training_data(t->model, t->config, &t->course.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
+    t->r->fixed = t->batching.fixed;
+    if (t->s->more > 0 && !t->batching.fixed) {
+        ONS_TRY(set_number(t, "batch", (uint32_t)t->batching.batch + t->s->more));
+        ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
+    }
     int64_t samples = (int64_t)ons_dataset_count(t->course.dataset);
     const ons_course_options options =
         ons_training_course_options(t->model, t->config, &t->batching, samples, repeats(t));

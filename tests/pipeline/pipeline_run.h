@@ -20,7 +20,8 @@ struct ons_transport;
 typedef struct pipeline_setting {
     const char *model;                      /* a folder of tests/golden */
     const char *const *options;             /* NAME, VALUE, …, NULL; or NULL */
-    uint32_t batch, micro_batches, threads; /* batch 0: golden.json's for each micro-batch */
+    uint32_t batch, micro_batches, threads; /* batch 0: golden.json's for each micro-batch, … */
+    uint32_t more; /* … and so many samples that do not come out even; not where the model's batch is fixed */
     uint32_t steps;
     /* how it is cut; one stage that keeps everything is what others are compared with */
     uint32_t stages;
@@ -50,6 +51,7 @@ typedef struct pipeline_record {
     } * values; /* weights, states and statistics in the order of the training graph */
     uint32_t value_count;
     uint32_t swaps, clones; /* that were in the cut */
+    bool fixed;             /* the model takes one size of micro-batch alone */
     int64_t memory;         /* of all stages in this process */
 } pipeline_record;
 

@@ -11,7 +11,7 @@
 enum { STAGES_MOST = 64, PATH_BYTES = 256, STALL_SECONDS = 60 };
 
 /* What mpirun runs: this program with these arguments. */
-enum { PART_ARGUMENTS = 12 };
+enum { PART_ARGUMENTS = 13, NUMBERS = 9 };
 
 /* ------------------------------------------------------------------------------------------------------------ one part
  */
@@ -59,6 +59,7 @@ bool sweep_is_part(int argc, char **argv, int *code) {
         .seed = strtoull(argv[10], NULL, 10),
         .one_in = number(argv[11]) / 2,
         .scattered = number(argv[11]) % 2,
+        .more = number(argv[12]),
     };
     ons_status *status = ons_mpi_transport_new(STALL_SECONDS, &s.transport);
     if (status == NULL) status = run_part(&s, argv[2]);
@@ -70,10 +71,11 @@ bool sweep_is_part(int argc, char **argv, int *code) {
  */
 
 static void become_mpirun(const pipeline_setting *s, const char *folder, const char *program) {
-    char numbers[8][24], log[PATH_BYTES];
-    const uint64_t values[] = {s->stages, (uint64_t)s->kind, (uint64_t)s->relief,         s->micro_batches, s->threads,
-                               s->steps,  s->seed,           2 * s->one_in + s->scattered};
-    for (int i = 0; i < 8; ++i) snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)values[i]);
+    char numbers[NUMBERS][24], log[PATH_BYTES];
+    const uint64_t values[NUMBERS] = {
+        s->stages, (uint64_t)s->kind, (uint64_t)s->relief,          s->micro_batches, s->threads,
+        s->steps,  s->seed,           2 * s->one_in + s->scattered, s->more};
+    for (int i = 0; i < NUMBERS; ++i) snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)values[i]);
     snprintf(log, sizeof log, "%s/log", folder);
     if (freopen(log, "w", stderr) == NULL || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(126);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -81,7 +83,7 @@ static void become_mpirun(const pipeline_setting *s, const char *folder, const c
     execlp("timeout", "timeout", "-k", "5", "300", "mpirun", "-q", "-n", numbers[0], "--oversubscribe", "--bind-to",
            "none", "--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", program, "--part",
            folder, s->model, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
-           numbers[7], (char *)NULL);
+           numbers[7], numbers[8], (char *)NULL);
     _exit(127);
 }
 
