@@ -150,6 +150,11 @@ int ons_cuda_count(void) {
     return count;
 }
 
+int ons_cuda_current(void) {
+    int index = 0;
+    return cudaGetDevice(&index) == cudaSuccess ? index : 0;
+}
+
 ons_status *ons_cuda_memory_now(int index, ons_cuda_memory *memory) {
     size_t free_bytes = 0, total_bytes = 0;
     ONS_TRY(cuda_status(cudaSetDevice(index), "choosing the GPU"));

@@ -20,6 +20,9 @@ int ons_cuda_count(void);
 /* GPU number `index`, from 0. `limit_bytes` caps what is allocated on it (0: none). */
 ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **device);
 
+/* The GPU that this thread's calls go to: 0 unless a device's functions have been called on it. */
+int ons_cuda_current(void);
+
 /* The GPU's memory as the driver sees it, context and other processes included. */
 typedef struct ons_cuda_memory {
     int64_t free_bytes, total_bytes;

@@ -8,6 +8,8 @@ ons_status *ons_cuda_check(void) {
 
 int ons_cuda_count(void) { return 0; }
 
+int ons_cuda_current(void) { return 0; }
+
 ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **device) {
     (void)index, (void)limit_bytes, (void)device;
     return ons_cuda_check();

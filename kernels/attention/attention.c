@@ -73,8 +73,13 @@ typedef struct attention_state {
 
 static ons_status *attention_cuda_prepare(ons_prepare *p) {
     ons_attention a;
+    ons_cuda_attention_state *state;
     ONS_TRY(find_attention(p->operands, &a));
-    return ons_cuda_attention_prepare(p, &a);
+    ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
+    state->saves = ons_has_output(p->operands, 1);
+    ONS_TRY(ons_dnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));
+    ons_cuda_attention_own(p, state);
+    return NULL;
 }
 
 static ons_status *attention_prepare(ons_prepare *p) {
@@ -192,13 +197,14 @@ static void attention_run(const ons_launch *launch) {
                     (float *)launch->scratch + omp_get_thread_num() * state->scratch);
 }
 
+/* Of half types it takes the result too. */
 static ons_status *attention_gradient(ons_gradient *g) {
     ONS_TRY(ons_refuse_cotangents(g, 1));
-    bool has_mask = ons_has_input(g->operands, 3);
+    bool has_mask = ons_has_input(g->operands, 3), half = g->operands->inputs[0].dtype != ONS_FLOAT32;
     ons_build_node_like(g->builder, &ons_op_attention_gradient,
                         ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), ons_gradient_input(g, 1),
                                ons_gradient_input(g, 2), ons_gradient_output(g, 1), ons_gradient_input(g, 3),
-                               ons_gradient_input(g, 4)),
+                               ons_gradient_input(g, 4), half ? ons_gradient_output(g, 0) : ONS_NONE),
                         g->operands->attributes, has_mask ? 4 : 3, g->wanted, g->gradients);
     return NULL;
 }
@@ -222,6 +228,23 @@ static const ons_case attention_cases[] = {
      .outputs = 2,
      .tolerance = 1e-5,
      .flops = 438},
+#define HALF(DTYPE, ...) ONS_RANDOM(DTYPE, -1, 1, __VA_ARGS__)
+    {.name = "half",
+     .inputs = {HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8)},
+     .settings = {ONS_SET_FLOAT("scale", 0.35), ONS_SET_INT("causal", 1)},
+     .outputs = 2,
+     .tolerance = 2e-2,
+     .flops = -1,
+     .no_gradient = true},
+    {.name = "half_mask",
+     .inputs = {HALF(ONS_FLOAT16, 2, 5, 2, 16), HALF(ONS_FLOAT16, 2, 7, 2, 16), HALF(ONS_FLOAT16, 2, 7, 2, 16),
+                ONS_F32(2, 1, 1, 7)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), ONS_SET_INT("query_order", 1), ONS_SET_INT("key_order", 1),
+                  ONS_SET_INT("value_order", 1), ONS_SET_INT("result_order", 1)},
+     .outputs = 2,
+     .tolerance = 5e-3,
+     .flops = -1,
+     .no_gradient = true},
     {.name = "positions_first",
      .inputs = {ONS_F32(2, 33, 3, 16), ONS_F32(2, 33, 3, 16), ONS_F32(2, 33, 3, 16)},
      .settings = {ONS_SET_FLOAT("scale", 0.25), ONS_SET_INT("causal", 1), ONS_SET_INT("query_order", 1),
@@ -331,6 +354,7 @@ ONS_DEFINE_OPERATOR(
     ONS_GRADIENT_RULE(attention_gradient, ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3)),
     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2) | ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4),
               ONS_INPUT_BIT(1)),
-    ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_attention_patterns, NULL),
-    ONS_REFERENCE(attention_reference), ONS_CPU_KERNEL(attention_prepare, attention_run),
-    ONS_CUDA_KERNEL(attention_cuda_prepare, ons_cuda_attention), attention_cases);
+    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, ONS_INPUT_BIT(3)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_FORMS(NULL, ons_attention_patterns, NULL), ONS_REFERENCE(attention_reference),
+    ONS_CPU_KERNEL(attention_prepare, attention_run), ONS_CUDA_KERNEL(attention_cuda_prepare, ons_cuda_attention),
+    attention_cases);

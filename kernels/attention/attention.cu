@@ -4,7 +4,7 @@ namespace {
 
 template <class T>
 __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4)
-    attend(ons_attention a, const T *query, const T *key, const T *value, const T *mask, const uint8_t *kept, T *result,
+    attend(ons_attention a, const T *query, const T *key, const T *value, const float *mask, const uint8_t *kept, T *result,
            float *saved) {
     __shared__ float queries[ons::ATTENTION_WARPS][ONS_CUDA_ATTENTION_SIZE];
     int lane = (int)threadIdx.x % ons::WARP;
@@ -41,11 +41,23 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4)
     }
 }
 
+/* By cuDNN. */
+void run_plan(const ons_launch *l, const ons_dnn_attention *plan) {
+    const void *arguments[ONS_DNN_ATTENTION_ARGUMENTS] = {};
+    arguments[ONS_DNN_QUERY] = l->inputs[0];
+    arguments[ONS_DNN_KEY] = l->inputs[1];
+    arguments[ONS_DNN_VALUE] = l->inputs[2];
+    arguments[ONS_DNN_MASK] = plan->attention.has_mask ? l->inputs[3] : nullptr;
+    arguments[ONS_DNN_RESULT] = l->outputs[0];
+    arguments[ONS_DNN_SAVED] = l->outputs[1];
+    ons_dnn_attention_run(plan, l, arguments);
+}
+
 template <class T> void run_attention(const ons_launch *l, const ons_attention *a) {
     int64_t items = a->batch * a->heads * a->queries;
     ons::launch(l, attend<T>, ons::blocks_for(items, ons::ATTENTION_WARPS), ons::ATTENTION_THREADS, *a,
                 (const T *)l->inputs[0], (const T *)l->inputs[1], (const T *)l->inputs[2],
-                a->has_mask ? (const T *)l->inputs[3] : nullptr, a->has_kept ? (const uint8_t *)l->inputs[4] : nullptr,
+                a->has_mask ? (const float *)l->inputs[3] : nullptr, a->has_kept ? (const uint8_t *)l->inputs[4] : nullptr,
                 (T *)l->outputs[0], (float *)l->outputs[1]);
 }
 
@@ -53,5 +65,8 @@ template <class T> void run_attention(const ons_launch *l, const ons_attention *
 
 extern "C" void ons_cuda_attention(const ons_launch *launch) {
     const ons_cuda_attention_state *s = (const ons_cuda_attention_state *)launch->state;
-    ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention, launch, &s->attention);
+    if (s->dnn.plan != nullptr && (!s->saves || launch->outputs[1] != nullptr))
+        run_plan(launch, &s->dnn);
+    else
+        ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention, launch, &s->attention);
 }

@@ -15,6 +15,10 @@
 #include "kernels/common/cuda_attention.h"
 #include "kernels/common/lanes.h"
 
+/* The forward result, given for half types alone: then Σ p dp of a row is Σ dy y, which flash attention wants to begin
+ * with. */
+enum { RESULT = 7 };
+
 static ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
     static const ons_type none = {0};
     return ons_attention_of(o, &o->inputs[1], &o->inputs[2], &o->inputs[3], ons_has_input(o, 5) ? &o->inputs[5] : &none,
@@ -32,6 +36,8 @@ static ons_status *attention_gradient_infer(ons_operands *o) {
     ons_shape result = ons_attention_shape(&a, a.queries, order);
     if (!ons_shape_equal(&o->inputs[0].shape, &result))
         return ons_node_error(o, "%s is not the shape of the result", ons_type_print(&o->inputs[0], text));
+    if (ons_has_input(o, RESULT) && !ons_shape_equal(&o->inputs[RESULT].shape, &result))
+        return ons_node_error(o, "%s is not the result's shape", ons_type_print(&o->inputs[RESULT], text));
     if (ons_elements(&o->inputs[4]) != a.batch * a.heads * a.queries)
         return ons_node_error(o, "%s does not hold a number for each row", ons_type_print(&o->inputs[4], text));
     for (uint32_t i = 0; i < 3; ++i) o->outputs[i] = o->inputs[1 + i];
@@ -50,8 +56,8 @@ static ons_cost attention_gradient_cost(const ons_operands *o) {
 }
 
 /* One query's share of all gradients. */
-static void reference_row(const ons_attention *a, const void *const *inputs, void *const *outputs, int64_t batch,
-                          int64_t head, int64_t i) {
+static void reference_row(const ons_attention *a, const double *result, const void *const *inputs, void *const *outputs,
+                          int64_t batch, int64_t head, int64_t i) {
     const double *mask = a->has_mask ? inputs[5] : NULL;
     int64_t q_at = ons_attention_offset(&a->query, batch, head) + i * a->query.position;
     int64_t k_at = ons_attention_offset(&a->key, batch, head), v_at = ons_attention_offset(&a->value, batch, head);
@@ -61,7 +67,9 @@ static void reference_row(const ons_attention *a, const void *const *inputs, voi
     double *dq = outputs[0], *dk = outputs[1], *dv = outputs[2], *dm = a->has_mask ? outputs[3] : NULL, dot = 0;
     if (dm != NULL) dm += (((mask_batch(a) == 1 ? 0 : batch) * a->heads + head) * a->queries + i) * a->keys;
     double saved = ((const double *)inputs[4])[(batch * a->heads + head) * a->queries + i];
-    for (int pass = 0; pass < 2; ++pass)
+    for (int64_t d = 0; result != NULL && d < a->size; ++d)
+        dot += dy[d] * result[ons_attention_offset(&a->result, batch, head) + i * a->result.position + d];
+    for (int pass = result == NULL ? 0 : 1; pass < 2; ++pass)
         for (int64_t j = 0; j < a->keys; ++j) {
             double p = exp(ons_attention_score(a, query, key, mask, batch, head, i, j) - saved), dp = 0;
             double kept = ons_attention_kept(a, a->has_kept ? inputs[6] : NULL, batch, head, i, j);
@@ -86,9 +94,10 @@ static void attention_gradient_reference(const ons_operands *o, const ons_step *
         for (int64_t k = 0; k < ons_elements(&o->inputs[1 + i]); ++k) ((double *)outputs[i])[k] = 0;
     void *places[4] = {outputs[0], outputs[1], outputs[2], ons_has_output(o, 3) ? outputs[3] : NULL};
     for (int64_t k = 0; places[3] != NULL && k < ons_elements(&o->outputs[3]); ++k) ((double *)places[3])[k] = 0;
+    const double *result = ons_has_input(o, RESULT) ? inputs[RESULT] : NULL;
     for (int64_t b = 0; b < a.batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
-            for (int64_t i = 0; i < a.queries; ++i) reference_row(&a, inputs, places, b, h, i);
+            for (int64_t i = 0; i < a.queries; ++i) reference_row(&a, result, inputs, places, b, h, i);
 }
 
 /* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
@@ -97,6 +106,7 @@ typedef struct gradient_state {
     ons_attention attention;
     int threads;
     int64_t stride, scratch; /* floats */
+    bool has_result;
 } gradient_state;
 
 static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
@@ -105,7 +115,14 @@ static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     int64_t rows = a.batch * a.heads * a.queries;
     bool joins = a.has_mask && mask_batch(&a) < a.batch;
     p->scratch_bytes = ((rows + (joins ? rows * a.keys : 0)) * (int64_t)sizeof(float) + 63) / 64 * 64;
-    return ons_cuda_attention_prepare(p, &a);
+    ons_cuda_attention_state *state;
+    ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
+    state->has_result = ons_has_input(p->operands, RESULT);
+    bool of_mask = a.has_mask && ons_has_output(p->operands, 3);
+    if (state->has_result && !of_mask)
+        ONS_TRY(ons_dnn_attention_gradient_prepare(p, &a, p->operands->inputs[1].dtype, &state->dnn));
+    ons_cuda_attention_own(p, state);
+    return NULL;
 }
 
 static ons_status *attention_gradient_prepare(ons_prepare *p) {
@@ -115,6 +132,7 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
     gradient_state *state = memory;
     ONS_TRY(find_attention(o, &state->attention));
+    state->has_result = ons_has_input(o, RESULT);
     const ons_attention *a = &state->attention;
     state->threads = p->threads;
     state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
@@ -132,13 +150,23 @@ typedef struct head_work {
     ons_small_matrix dq, dk, dv;
     ons_small_matrix p, ds; /* of a block of queries */
     const float *mask, *saved;
-    const uint8_t *kept; /* queries × keys; NULL: nothing is dropped */
-    float *dm;           /* queries × keys, added to */
+    ons_small_matrix result; /* data NULL: not given */
+    const uint8_t *kept;     /* queries × keys; NULL: nothing is dropped */
+    float *dm;               /* queries × keys, added to */
 } head_work;
 
-/* scores → P in place, and dP → dS; 0 from `seen` to `count`. Rows have room for whole lanes. */
-static void gradient_row(float scale, float *scores, float *dp, const float *mask, float saved, int64_t seen,
-                         int64_t count) {
+/* Σ dy y of a query. */
+static float dot_of(const head_work *w, int64_t query) {
+    const float *dy = w->dy.data + query * w->dy.stride, *y = w->result.data + query * w->result.stride;
+    float sum = 0;
+    for (int64_t d = 0; d < w->attention->size; ++d) sum += dy[d] * y[d];
+    return sum;
+}
+
+/* scores → P in place, and dP → dS, with Σ p dp where it is given; 0 from `seen` to `count`. Rows have room for whole
+ * lanes. */
+static void gradient_row(float scale, float *scores, float *dp, const float *mask, float saved, const float *given,
+                         int64_t seen, int64_t count) {
     ons_lanes dots = {0};
     int64_t j = 0;
     for (; j + ONS_LANES <= seen; j += ONS_LANES) {
@@ -156,7 +184,7 @@ static void gradient_row(float scale, float *scores, float *dp, const float *mas
         dots += e * ons_lanes_load_some(dp + j, seen - j, 0);
         ons_lanes_store(dp + j, ons_lanes_load_some(dp + j, seen - j, 0));
     }
-    float dot = ons_lanes_sum_of(dots);
+    float dot = given != NULL ? *given : ons_lanes_sum_of(dots);
     for (j = 0; j < seen; j += ONS_LANES)
         ons_lanes_store(dp + j, ons_lanes_load(scores + j) * (ons_lanes_load(dp + j) - dot) * scale);
     for (; j < count; j += ONS_LANES) {
@@ -182,10 +210,12 @@ static void work_block(const head_work *w, int64_t begin, int64_t end) {
     ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, dy, w->values_transposed, w->ds);
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
         ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; r < rows; ++r) {
+        float dot = w->result.data == NULL ? 0 : dot_of(w, begin + r);
         gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
                      w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position, w->saved[begin + r],
-                     ons_attention_keys_seen(a, begin + r + 1), seen);
+                     w->result.data == NULL ? NULL : &dot, ons_attention_keys_seen(a, begin + r + 1), seen);
+    }
     for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
         add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
@@ -226,6 +256,8 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
     head_work w = {
         .attention = a,
         .dy = ons_attention_matrix(launch->inputs[0], &a->result, batch, head),
+        .result = state->has_result ? ons_attention_matrix(launch->inputs[RESULT], &a->result, batch, head)
+                                    : (ons_small_matrix){NULL, 0},
         .query = ons_attention_matrix(launch->inputs[1], &a->query, batch, head),
         .keys = ons_attention_matrix(launch->inputs[2], &a->key, batch, head),
         .values_transposed = {scratch, stride},
@@ -333,6 +365,26 @@ static const ons_case attention_gradient_cases[] = {
      .outputs = 2,
      .tolerance = 1e-5,
      .flops = 4896},
+#define HALF(DTYPE, ...) ONS_RANDOM(DTYPE, -1, 1, __VA_ARGS__)
+    {.name = "half",
+     .inputs = {HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8),
+                HALF(ONS_BFLOAT16, 2, 3, 21, 8), ONS_F32_IN(2, 3, 2, 3, 21), ONS_LEFT_OUT, ONS_LEFT_OUT,
+                HALF(ONS_BFLOAT16, 2, 3, 21, 8)},
+     .settings = {ONS_SET_FLOAT("scale", 0.35), ONS_SET_INT("causal", 1)},
+     .outputs = 3,
+     .tolerance = 2e-2,
+     .flops = -1,
+     .no_gradient = true},
+    {.name = "half_mask",
+     .inputs = {HALF(ONS_FLOAT16, 2, 5, 2, 16), HALF(ONS_FLOAT16, 2, 5, 2, 16), HALF(ONS_FLOAT16, 2, 7, 2, 16),
+                HALF(ONS_FLOAT16, 2, 7, 2, 16), ONS_F32_IN(2, 3, 2, 2, 5), ONS_F32(2, 1, 1, 7), ONS_LEFT_OUT,
+                HALF(ONS_FLOAT16, 2, 5, 2, 16)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), ONS_SET_INT("query_order", 1), ONS_SET_INT("key_order", 1),
+                  ONS_SET_INT("value_order", 1), ONS_SET_INT("result_order", 1)},
+     .outputs = 3,
+     .tolerance = 5e-3,
+     .flops = -1,
+     .no_gradient = true},
     {.name = "gpt",
      .inputs = {ONS_F32(16, 128, 4, 32), ONS_F32(16, 128, 4, 32), ONS_F32(16, 128, 4, 32), ONS_F32(16, 128, 4, 32),
                 ONS_F32_IN(4, 5, 16, 4, 128)},
@@ -362,7 +414,7 @@ static const ons_case attention_gradient_cases[] = {
     {.name = NULL},
 };
 
-ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 1, 4),
+ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 8, 1, 4),
                     ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_gradient_infer), ONS_COST(attention_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),

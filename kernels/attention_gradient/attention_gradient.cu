@@ -4,10 +4,11 @@ namespace {
 
 /* Operands of the gradient; those that are left out, or that nobody wants, are NULL. */
 template <class T> struct gradient_operands {
-    const T *dy, *query, *key, *value, *mask;
-    const float *saved;
+    const T *dy, *query, *key, *value, *result; /* result nullptr: Σ p dp is summed */
+    const float *mask, *saved;
     const uint8_t *kept;
-    T *dq, *dk, *dv, *dm;
+    T *dq, *dk, *dv;
+    float *dm;
     float *dots;    /* Σ p dp of every row */
     float *samples; /* the mask's gradient of every sample, where it is then summed over the batch */
 };
@@ -31,15 +32,15 @@ template <class T> __device__ inline void put_mask(const gradient_operands<T> &o
     if (o.samples != nullptr)
         o.samples[at] = ds;
     else if (o.dm != nullptr)
-        o.dm[at] = ons::narrow<T>(ds);
+        o.dm[at] = ds;
 }
 
 /* The mask's gradient, over the samples in their order. */
-template <class T> __global__ void sum_samples(int64_t elements, int64_t samples, const float *from, T *to) {
+__global__ void sum_samples(int64_t elements, int64_t samples, const float *from, float *to) {
     for (int64_t i = ons::global_thread(); i < elements; i += ons::global_threads()) {
         float sum = 0;
         for (int64_t sample = 0; sample < samples; ++sample) sum += from[sample * elements + i];
-        to[i] = ons::narrow<T>(sum);
+        to[i] = sum;
     }
 }
 
@@ -58,10 +59,12 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) query_gradient(ons_
         ons::take(a, o.query, ons::start_of(a.query, at, i), a.query.size, q);
         ons::take(a, o.dy, ons::start_of(a.result, at, i), a.result.size, dy);
         __syncwarp();
-        for (int64_t j = lane; j < seen; j += ons::WARP) {
+        for (int64_t j = lane; o.result == nullptr && j < seen; j += ons::WARP) {
             pair_gradient pair = query_pair(a, o, at, i, j, q, dy, saved);
             dot += pair.p * pair.dp;
         }
+        for (int64_t d = lane; o.result != nullptr && d < a.size; d += ons::WARP)
+            dot += dy[d] * ons::widen(o.result[ons::start_of(a.result, at, i) + d * a.result.size]);
         dot = ons::warp_reduce(dot, ons::add());
         if (lane == 0) o.dots[item] = dot;
         for (int64_t first = 0; first < seen; first += ons::WARP) {
@@ -115,19 +118,40 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) key_gradient(ons_at
     }
 }
 
-template <class T> void run_attention_gradient(const ons_launch *l, const ons_attention *a) {
+/* By cuDNN, which makes all three gradients or none. */
+bool run_plan(const ons_launch *l, const ons_dnn_attention *plan) {
+    if (plan->plan == nullptr || l->outputs[0] == nullptr || l->outputs[1] == nullptr || l->outputs[2] == nullptr)
+        return false;
+    const void *arguments[ONS_DNN_ATTENTION_ARGUMENTS] = {};
+    arguments[ONS_DNN_RESULT_GRADIENT] = l->inputs[0];
+    arguments[ONS_DNN_QUERY] = l->inputs[1];
+    arguments[ONS_DNN_KEY] = l->inputs[2];
+    arguments[ONS_DNN_VALUE] = l->inputs[3];
+    arguments[ONS_DNN_SAVED] = l->inputs[4];
+    arguments[ONS_DNN_MASK] = plan->attention.has_mask ? l->inputs[5] : nullptr;
+    arguments[ONS_DNN_RESULT] = l->inputs[7];
+    arguments[ONS_DNN_QUERY_GRADIENT] = l->outputs[0];
+    arguments[ONS_DNN_KEY_GRADIENT] = l->outputs[1];
+    arguments[ONS_DNN_VALUE_GRADIENT] = l->outputs[2];
+    ons_dnn_attention_run(plan, l, arguments);
+    return true;
+}
+
+template <class T> void run_attention_gradient(const ons_launch *l, const ons_cuda_attention_state *s) {
+    const ons_attention *a = &s->attention;
     gradient_operands<T> o = {};
     o.dy = (const T *)l->inputs[0];
     o.query = (const T *)l->inputs[1];
     o.key = (const T *)l->inputs[2];
     o.value = (const T *)l->inputs[3];
     o.saved = (const float *)l->inputs[4];
-    o.mask = a->has_mask ? (const T *)l->inputs[5] : nullptr;
+    o.mask = a->has_mask ? (const float *)l->inputs[5] : nullptr;
     o.kept = a->has_kept ? (const uint8_t *)l->inputs[6] : nullptr;
     o.dq = (T *)l->outputs[0];
     o.dk = (T *)l->outputs[1];
     o.dv = (T *)l->outputs[2];
-    o.dm = a->has_mask ? (T *)l->outputs[3] : nullptr;
+    o.dm = a->has_mask ? (float *)l->outputs[3] : nullptr;
+    o.result = s->has_result ? (const T *)l->inputs[7] : nullptr;
     o.dots = (float *)l->scratch;
     int64_t of_sample = a->heads * a->queries * a->keys;
     bool joins = o.dm != nullptr && a->mask.batch == 0 && a->batch > 1;
@@ -135,7 +159,7 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_at
     ons::launch(l, query_gradient<T>, ons::blocks_for(a->batch * a->heads * a->queries, ons::ATTENTION_WARPS),
                 ons::ATTENTION_THREADS, *a, o);
     if (joins)
-        ons::launch(l, sum_samples<T>, ons::blocks_for(of_sample, 256), 256, of_sample, a->batch, (const float *)o.samples,
+        ons::launch(l, sum_samples, ons::blocks_for(of_sample, 256), 256, of_sample, a->batch, (const float *)o.samples,
                     o.dm);
     if (o.dk != nullptr || o.dv != nullptr)
         ons::launch(l, key_gradient<T>, ons::blocks_for(a->batch * a->heads * a->keys, ons::ATTENTION_WARPS),
@@ -146,5 +170,5 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_at
 
 extern "C" void ons_cuda_attention_gradient(const ons_launch *launch) {
     const ons_cuda_attention_state *s = (const ons_cuda_attention_state *)launch->state;
-    ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, &s->attention);
+    if (!run_plan(launch, &s->dnn)) ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, s);
 }

@@ -102,7 +102,9 @@ static ons_status *average_pool_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
     ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
-    return ons_cuda_pooling_prepare(p, &pooling, &s);
+    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
+    ons_dnn_pooling mode = s->include_pad ? ONS_DNN_POOL_AVERAGE_ALL : ONS_DNN_POOL_AVERAGE_INSIDE;
+    return ons_cuda_pooling_plan(p, &pooling, ONS_DNN_POOL, mode, s);
 }
 
 static const ons_case average_pool_cases[] = {

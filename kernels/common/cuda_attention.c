@@ -2,7 +2,14 @@
 
 #include "kernels/common/cuda_elementwise.h"
 
-ons_status *ons_cuda_attention_prepare(ons_prepare *p, const ons_attention *attention) {
+static void destroy(void *state) { ons_dnn_plan_free(((ons_cuda_attention_state *)state)->dnn.plan); }
+
+void ons_cuda_attention_own(ons_prepare *p, const ons_cuda_attention_state *state) {
+    if (state->dnn.plan != NULL) p->destroy = destroy;
+}
+
+ons_status *ons_cuda_attention_prepare(ons_prepare *p, const ons_attention *attention,
+                                       ons_cuda_attention_state **result) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
@@ -13,7 +20,7 @@ ons_status *ons_cuda_attention_prepare(ons_prepare *p, const ons_attention *atte
     ONS_NEW(state, p->arena, 1);
     state->attention = *attention;
     state->dtype = o->inputs[0].dtype;
-    p->state = state;
+    p->state = *result = state;
     p->implementation = "cuda:a warp each query";
     return NULL;
 }

@@ -46,11 +46,11 @@ __device__ inline float dot(const ons_attention &a, const float *vector, const T
     return sum;
 }
 
-template <class T>
-__device__ inline float masked(const ons_attention &a, float score, const T *mask, const attention_place &at, int64_t i,
+/* Masks are float32, whatever the operands are. */
+__device__ inline float masked(const ons_attention &a, float score, const float *mask, const attention_place &at, int64_t i,
                                int64_t j) {
     score *= a.scale;
-    return a.has_mask ? score + widen(mask[start_of(a.mask, at, i) + j * a.mask.size]) : score;
+    return a.has_mask ? score + mask[start_of(a.mask, at, i) + j * a.mask.size] : score;
 }
 
 /* By what the probability of a pair is multiplied after softmax. */

@@ -45,6 +45,48 @@ static void set_parts(ons_prepare *p, ons_cuda_convolution *s) {
     p->scratch_bytes = (floats * (int64_t)sizeof(float) + 63) / 64 * 64;
 }
 
+enum { X, W, Y };
+
+/* One step; arguments x, w and y, whichever is made. */
+static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_dnn_graph **graph) {
+    static const ons_dnn_operation operations[] = {
+        [ONS_CONVOLUTION_FORWARD] = ONS_DNN_CONVOLVE,
+        [ONS_CONVOLUTION_INPUT_GRADIENT] = ONS_DNN_CONVOLVE_INPUT,
+        [ONS_CONVOLUTION_WEIGHT_GRADIENT] = ONS_DNN_CONVOLVE_WEIGHT,
+    };
+    const ons_window *w = &c->window;
+    ONS_TRY(ons_dnn_graph_new(p, graph));
+    ons_dnn_graph *g = *graph;
+    g->exact = c->x.dtype == ONS_FLOAT32 && !p->tf32;
+    int64_t x = ons_dnn_image(g, X, &c->x), weight = ons_dnn_image(g, W, &c->w), y = ons_dnn_image(g, Y, &c->y);
+    ons_dnn_step *step = ons_dnn_step_add(g, operations[c->kind], 0, x, weight, y, -1);
+    ons_dnn_set_window(step, w);
+    return NULL;
+}
+
+static void destroy(void *state) { ons_dnn_plan_free(((ons_cuda_convolution *)state)->plan); }
+
+static ons_status *plan(ons_prepare *p, const ons_convolution *c, ons_cuda_convolution *s) {
+    bool empty = s->rows == 0 || s->columns == 0 || s->depth == 0 || s->groups == 0;
+    if (ons_dnn_plan_new == NULL || empty || !ons_dnn_is_symmetric(&c->window)) return NULL;
+    int64_t own = p->scratch_bytes;
+    ons_dnn_graph *graph;
+    ONS_TRY(describe(p, c, &graph));
+    p->scratch_bytes = 0;
+    ONS_TRY(ons_dnn_prepare(p, graph, &s->plan));
+    if (s->plan == NULL)
+        p->scratch_bytes = own;
+    else
+        p->destroy = destroy;
+    return NULL;
+}
+
+void ons_cuda_convolution_run(const ons_cuda_convolution *s, const ons_launch *launch, const void *x, const void *w,
+                              const void *y) {
+    const void *const arguments[] = {[X] = x, [W] = w, [Y] = y};
+    ons_dnn_plan_run(s->plan, launch->stream, arguments, launch->scratch);
+}
+
 ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *c) {
     const ons_operands *o = p->operands;
     ons_cuda_convolution *s;
@@ -62,5 +104,5 @@ ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *
     }
     p->state = s;
     p->implementation = "cuda:implicit product";
-    return NULL;
+    return plan(p, c, s);
 }

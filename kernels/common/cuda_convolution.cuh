@@ -208,6 +208,30 @@ template <class Group, class Product> __global__ void convolve_singles(Product p
     }
 }
 
+/* COUNT neighbours of one plane. */
+template <int COUNT, class T> struct add_bias {
+    int channels, positions;
+    const T *bias;
+    T *y;
+    __device__ void operator()(int64_t i) const {
+        float added = widen(bias[i * COUNT / positions % channels]);
+        pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(y)[i];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) values.at[k] = narrow<T>(widen(values.at[k]) + added);
+        reinterpret_cast<pack<T, COUNT> *>(y)[i] = values;
+    }
+};
+
+/* y (batch, channels, positions) += bias, for cuDNN, which leaves it to us. */
+template <class T> void run_bias(const ons_launch *l, int batch, int channels, int positions, const void *bias, void *y) {
+    int64_t elements = (int64_t)batch * channels * positions;
+    const T *from = (const T *)bias;
+    if (positions % 4 == 0 && is_aligned(y, 4 * sizeof(T)))
+        each(l, elements / 4, add_bias<4, T>{channels, positions, from, (T *)y});
+    else
+        each(l, elements, add_bias<1, T>{channels, positions, from, (T *)y});
+}
+
 template <class Product> void run_convolution(const ons_launch *l, const Product &p) {
     const ons_cuda_convolution &s = p.s;
     int64_t results = (int64_t)s.groups * s.rows * s.columns;

@@ -1,8 +1,8 @@
-/* Convolutions on CUDA by kernels of our own: what they were prepared with. */
+/* Convolutions on CUDA, by cuDNN or by kernels of our own: what they were prepared with. */
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CONVOLUTION_H
 #define ONSTAGE_KERNELS_COMMON_CUDA_CONVOLUTION_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/cuda_dnn.h"
 
 enum { ONS_CUDA_CONVOLUTION_DIMS = 3 };
 
@@ -24,10 +24,15 @@ typedef struct ons_cuda_convolution {
     int rows, columns, depth;    /* of a group's product */
     int parts;                   /* into which the depth is cut; scratch holds a float for each result and part */
     bool bias;                   /* forwards: added; of a weight gradient: asked for */
+    ons_dnn_plan *plan;          /* cuDNN's, without the bias; NULL: our kernels run */
 } ons_cuda_convolution;
 
 struct ons_convolution;
 /* The state is an ons_cuda_convolution. */
 ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const struct ons_convolution *c);
+
+/* By cuDNN, of a plan that is there; one of the three is what is made. */
+void ons_cuda_convolution_run(const ons_cuda_convolution *s, const ons_launch *launch, const void *x, const void *w,
+                              const void *y);
 
 #endif

@@ -4,7 +4,10 @@ namespace {
 
 template <class T> void run_conv_input_gradient(const ons_launch *l, const ons_cuda_convolution *s) {
     const T *const *in = (const T *const *)l->inputs;
-    ons::run_convolution(l, ons::input_product<T>{*s, in[0], in[1], nullptr, (T *)l->outputs[0]});
+    if (s->plan != nullptr)
+        ons_cuda_convolution_run(s, l, l->outputs[0], in[1], in[0]);
+    else
+        ons::run_convolution(l, ons::input_product<T>{*s, in[0], in[1], nullptr, (T *)l->outputs[0]});
 }
 
 } // namespace

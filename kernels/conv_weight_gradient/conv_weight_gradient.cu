@@ -18,7 +18,10 @@ template <class T> __global__ void bias_sums(int batch, int channels, int positi
 template <class T> void run_conv_weight_gradient(const ons_launch *l, const ons_cuda_convolution *s) {
     const T *const *in = (const T *const *)l->inputs;
     int channels = s->groups * s->outputs;
-    if (l->outputs[0] != nullptr) ons::run_convolution(l, ons::weight_product<T>{*s, in[0], in[1], (T *)l->outputs[0]});
+    if (l->outputs[0] != nullptr && s->plan != nullptr)
+        ons_cuda_convolution_run(s, l, in[0], l->outputs[0], in[1]);
+    else if (l->outputs[0] != nullptr)
+        ons::run_convolution(l, ons::weight_product<T>{*s, in[0], in[1], (T *)l->outputs[0]});
     if (s->bias && l->outputs[1] != nullptr)
         ons::launch(l, bias_sums<T>, channels, ons::ROW_THREADS, s->batch, channels, s->positions, in[1], (T *)l->outputs[1]);
 }

@@ -1,0 +1,143 @@
+/* What is asked of cuDNN, before the library itself: every graph is finalised, and has a plan for an H200, which need
+ * not be there. Runs where the library is installed. */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/common/cuda_dnn_attention.h"
+#include "kernels/registry.h"
+#include "tests/kernels/fixture.h"
+
+/* cuDNN's own description of the GPU. */
+static const char h200[] =
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
+    "\"multiProcessorCount\":132,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
+    "\"maxSharedMemoryPerBlockOptin\":232448,\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,"
+    "\"supportCoopLaunch\":1,\"totalGlobalMem\":150000000000,\"smClockRateKHz\":1980000,\"memClockRateKHz\":3201000,"
+    "\"l2CacheSize\":62914560,\"cudaDeviceId\":0,\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
+
+static void set_up(void) {
+    if (dlopen("libcudnn.so.9", RTLD_NOW) == NULL && dlopen("/usr/local/cuda/lib64/libcudnn.so.9", RTLD_NOW) == NULL) {
+        fprintf(stderr, "not run: no cuDNN: %s\n", dlerror());
+        cr_skip_test("no cuDNN");
+    }
+    cr_assert_not_null(dlopen("tests/kernels/emulation/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), "%s", dlerror());
+    ons_dnn_plan_for(h200);
+}
+
+static void tear_down(void) { ons_dnn_plan_for(NULL); }
+
+TestSuite(cudnn_library, .init = set_up, .fini = tear_down);
+
+static ons_status *prepare(const ons_operator *op, const ons_case *example, char name[64], int64_t *scratch) {
+    ons_fixture fixture;
+    ons_arena *arena = ons_arena_new();
+    ons_status *status = ons_fixture_init(&fixture, ons_kernels_registry(), op, example, 1);
+    ons_prepare p = {.operands = &fixture.operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
+    if (status == NULL) status = op->cuda.prepare(&p);
+    snprintf(name, 64, "%s", status == NULL && p.implementation != NULL ? p.implementation : "none");
+    *scratch = p.scratch_bytes;
+    if (p.destroy != NULL) p.destroy(p.state);
+    ons_fixture_free(&fixture);
+    ons_arena_free(arena);
+    return status;
+}
+
+static bool is_among(const char *name, const char *const *names) {
+    for (; *names != NULL; ++names)
+        if (strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Cases of those names run by cuDNN and no others or, `except`, all others. */
+static void expect_plans(const char *operator_name, bool except, const char *const *names) {
+    const ons_registry *registry = ons_kernels_registry();
+    const ons_operator *op = NULL;
+    for (size_t i = 0; i < registry->count; ++i)
+        if (strcmp(registry->operators[i]->name, operator_name) == 0 && registry->operators[i]->cuda.prepare != NULL)
+            op = registry->operators[i];
+    cr_assert_not_null(op, "%s", operator_name);
+    for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+        char name[64];
+        int64_t scratch = 0;
+        if (example->error != NULL) continue;
+        ons_status *status = prepare(op, example, name, &scratch);
+        cr_expect_null(status, "%s/%s: %s", op->name, example->name, ons_status_get_message(status));
+        ons_status_free(status);
+        bool planned = strncmp(name, "cuDNN", 5) == 0;
+        cr_expect(planned == (is_among(example->name, names) != except), "%s/%s runs by %s", op->name, example->name,
+                  name);
+        fprintf(stderr, "%s/%s: %s, %lld bytes of scratch\n", op->name, example->name, name, (long long)scratch);
+    }
+}
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Left out: padding that differs before and behind, and what is empty. */
+Test(cudnn_library, convolutions) {
+    expect_plans("Conv", true, NAMES("asymmetric_pads", "same_upper", "one_dim", "three_dims", "empty"));
+    expect_plans("ConvInputGradient", true, NAMES("asymmetric", "one_dim", "empty"));
+    expect_plans("ConvWeightGradient", true, NAMES("asymmetric", "one_dim", "empty"));
+    expect_plans("ConvTranspose", true,
+                 NAMES("asymmetric_pads", "output_padding_above_stride", "output_padding_in_padding", "same_upper",
+                       "no_channels", "empty"));
+}
+
+/* Left out: dilations, and windows that reach beyond the padding. */
+Test(cudnn_library, pooling) {
+    expect_plans("AveragePool", true, NAMES("include_pad", "ceil", "dilations", "same_lower", "empty"));
+    expect_plans("AveragePoolGradient", true, NAMES("ceil", "dilations"));
+}
+
+static ons_attention_steps rows(int64_t positions, int64_t heads, int64_t size) {
+    return (ons_attention_steps){positions * heads * size, size, heads * size, 1};
+}
+
+typedef struct attention_case {
+    const char *name;
+    int64_t batch, heads, positions, size;
+    bool causal, masked;
+    int64_t samples_wanted, heads_wanted; /* at a time, in the gradient */
+} attention_case;
+
+static void expect_attention(const attention_case *c, ons_dtype dtype) {
+    ons_attention a = {.batch = c->batch,
+                       .heads = c->heads,
+                       .queries = c->positions,
+                       .keys = c->positions,
+                       .size = c->size,
+                       .causal = c->causal,
+                       .has_mask = c->masked,
+                       .scale = 0.125F};
+    a.query = a.key = a.value = a.result = rows(c->positions, c->heads, c->size);
+    a.mask = (ons_attention_steps){.batch = c->positions, .size = 1};
+    for (int kind = 0; kind < 3; ++kind) {
+        ons_prepare p = {.arena = ons_arena_new(), .scratch_limit = INT64_MAX};
+        ons_dnn_attention plan = {0};
+        ons_status *status = kind == 2 ? ons_dnn_attention_gradient_prepare(&p, &a, dtype, &plan)
+                                       : ons_dnn_attention_prepare(&p, &a, dtype, kind == 1, &plan);
+        cr_expect_null(status);
+        cr_expect_not_null(plan.plan, "%s has no plan (%d)", c->name, kind);
+        if (kind == 2) cr_expect(plan.samples == c->samples_wanted && plan.heads == c->heads_wanted, "%s", c->name);
+        if (kind < 2) cr_expect_leq(p.scratch_bytes, 4096, "%s", c->name);
+        cr_expect_leq(p.scratch_bytes, (int64_t)600 << 20, "%s", c->name);
+        if (plan.plan != NULL) ons_dnn_plan_free(plan.plan);
+        ons_status_free(status);
+        ons_arena_free(p.arena);
+    }
+}
+
+Test(cudnn_library, attention) {
+    static const attention_case cases[] = {
+        {"gpt2", 16, 12, 1024, 64, true, false, 8, 12},
+        {"bert_large", 8, 16, 512, 64, false, true, 8, 16},
+        {"vit", 64, 16, 197, 64, false, false, 64, 16},
+        {"long", 1, 16, 16384, 128, true, false, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) expect_attention(&cases[i], ONS_BFLOAT16);
+    expect_attention(&cases[0], ONS_FLOAT16);
+    expect_plans("Attention", false, NAMES("half", "half_mask"));
+    expect_plans("AttentionGradient", false, NAMES("half", "half_mask"));
+}
