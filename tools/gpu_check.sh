@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks onstage on a machine with an NVIDIA GPU that can build nothing: what is needed is packed where it can be built.
-#   tools/gpu_check.sh pack FILE.tar.gz            builds with --config=cuda and packs programs, their libraries, models and test data (< 60 MiB)
+#   tools/gpu_check.sh pack FILE.tar.xz            builds with --config=cuda and packs programs, their libraries, models and test data (< 60 MiB)
 #   ./gpu_check.sh run [RESULTS.json [PART...]]    in the unpacked folder: runs all checks, or some; prints a table, writes the results
 #   ./gpu_check.sh parts                           what there is to run
 # `run` needs the NVIDIA driver and cuBLASLt (CUDA 13); cuDNN, NCCL and NVRTC are used where they are found. Comparisons with PyTorch need a
@@ -60,7 +60,8 @@ pack() {
     cp -rL tests/golden "$folder/onstage_gpu/tests/golden"
     cp -L examples/shakespeare/char_gpt.onnx "$folder/onstage_gpu/models/"
     pack_graphs "$folder/onstage_gpu/models"
-    tar -C "$folder" -czf "$result" onstage_gpu
+    # Every program has the kernels in it: a window as wide as the package finds them again.
+    tar -C "$folder" -cf - onstage_gpu | xz -T1 --lzma2=preset=4,dict=192MiB >"$result"
     rm -rf "$folder"
     bytes=$(stat -c %s "$result")
     echo "$result: $((bytes / 1024)) KiB"
