@@ -110,8 +110,8 @@ Test(uneven, updates_that_do_not_wait) {
     }
 }
 
-/* 192 samples; the last batches of the epoch have 17 = 6 + 6 + 5 and 17 of 5 portions, 2 of 5 (fewer than
- * micro-batches), 12 of 5 and 5, 31 of 13 and 13. */
+/* 192 samples; the last batch of the epoch has 17 = 7 + 6 + 4, 2 (fewer than micro-batches, and than any has), 2,
+ * 32 = 14 + 13 + 5, 17 = 6 + 6 + 5 (nothing is left), 8 = 3 + 3 + 2, and 5 of one sample each. */
 Test(uneven, short_last_batch) {
     static const struct {
         uint32_t batch, micro_batches, steps;
