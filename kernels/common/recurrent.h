@@ -18,6 +18,10 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/recurrent_activation.h"
 
+/* The roles of LSTM, GRU and RNN, with the inputs that are first states. What goes through many steps stays float32. */
+#define ONS_RECURRENT_CELL(STATES)                                                                                     \
+    { ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0, (STATES), 0, 0 }
+
 /* Its value is the number of gates. */
 typedef enum ons_cell { ONS_CELL_RNN = 1, ONS_CELL_GRU = 3, ONS_CELL_LSTM = 4 } ons_cell;
 

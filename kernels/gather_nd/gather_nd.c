@@ -101,6 +101,6 @@ static const ons_case gather_nd_cases[] = {
 ONS_DEFINE_OPERATOR(gather_nd, "GatherND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_dims", 0)), ONS_INFER(gather_nd_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_nd_gradient, ONS_INPUT_BIT(DATA)),
-                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(gather_nd_reference), ONS_CPU_KERNEL(gather_nd_prepare, gather_nd_run),
                     ONS_CUDA_KERNEL(gather_nd_prepare, ons_cuda_gather_nd), gather_nd_cases);

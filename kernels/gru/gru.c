@@ -124,7 +124,7 @@ ONS_DEFINE_OPERATOR(gru, "GRU", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                     ONS_SAVES(ONS_INPUT_BIT(ONS_RECURRENT_X) | ONS_INPUT_BIT(ONS_RECURRENT_W) |
                                   ONS_INPUT_BIT(ONS_RECURRENT_R) | ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS),
                               ONS_INPUT_BIT(2)),
-                    ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_RECURRENT_CELL(ONS_INPUT_BIT(ONS_RECURRENT_H0)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gru_reference),
                     ONS_CPU_KERNEL(gru_prepare, ons_recurrent_run), ONS_CUDA_KERNEL(gru_prepare_cuda, ons_cuda_gru),
                     gru_cases);

@@ -155,7 +155,7 @@ ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 8, 0, 4)
                                   ONS_INPUT_BIT(ONS_RECURRENT_R) | ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS) |
                                   ONS_INPUT_BIT(ONS_RECURRENT_P),
                               ONS_INPUT_BIT(3)),
-                    ONS_RECURRENT_OPERATOR(ONS_INPUT_BIT(ONS_RECURRENT_H0) | ONS_INPUT_BIT(ONS_RECURRENT_C0)),
+                    ONS_RECURRENT_CELL(ONS_INPUT_BIT(ONS_RECURRENT_H0) | ONS_INPUT_BIT(ONS_RECURRENT_C0)),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL),
                     ONS_REFERENCE(lstm_reference), ONS_CPU_KERNEL(lstm_prepare, ons_recurrent_run),
                     ONS_CUDA_KERNEL(lstm_prepare_cuda, ons_cuda_lstm), lstm_cases);

@@ -178,7 +178,7 @@ ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARI
                                    ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
                     ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)),
-                    ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
+                    ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
                     ONS_CPU_KERNEL(max_roi_pool_prepare, max_roi_pool_run),
                     ONS_CUDA_KERNEL(max_roi_pool_prepare, ons_cuda_max_roi_pool), max_roi_pool_cases);

@@ -156,6 +156,6 @@ ONS_DEFINE_OPERATOR(scatter_nd, "ScatterND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY
                     ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(scatter_nd_gradient, ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(UPDATES)),
                     ONS_SAVES(ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(INDICES) | ONS_INPUT_BIT(UPDATES), ONS_INPUT_BIT(0)),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, DATA}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, DATA}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(scatter_nd_reference), ONS_CPU_KERNEL(scatter_nd_prepare, scatter_nd_run),
                     ONS_CUDA_KERNEL(scatter_nd_prepare, ons_cuda_scatter_nd), scatter_nd_cases);
