@@ -106,9 +106,16 @@ static ons_status *cuda_status(cudaError_t error, const char *what) {
 /* ------------------------------------------------------------------------------------------------------- what is there
  */
 
+void ons_cuda_load_early(void) { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }
+
+/* With few queues to the GPU streams share them, and one that waits for another GPU would keep the others waiting. */
+static void ask_for_queues(void) { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
+
 static ons_status *count_devices(int *count) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int driver = 0;
     *count = 0;
+    pthread_once(&once, ask_for_queues);
     cudaError_t error = cudaDriverGetVersion(&driver);
     ONS_CHECK(error == cudaSuccess && driver > 0, ONS_UNSUPPORTED,
               "--device cuda: no NVIDIA driver is loaded on this machine; install one, or use --device cpu");
@@ -153,6 +160,10 @@ int ons_cuda_count(void) {
 int ons_cuda_current(void) {
     int index = 0;
     return cudaGetDevice(&index) == cudaSuccess ? index : 0;
+}
+
+ons_status *ons_cuda_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
+    return cuda_status(cudaDeviceGetPCIBusId(identity, ONS_CUDA_IDENTITY_BYTES, index), "asking for the GPU's place");
 }
 
 ons_status *ons_cuda_memory_now(int index, ons_cuda_memory *memory) {

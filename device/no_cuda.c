@@ -10,6 +10,13 @@ int ons_cuda_count(void) { return 0; }
 
 int ons_cuda_current(void) { return 0; }
 
+ons_status *ons_cuda_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
+    (void)index, (void)identity;
+    return ons_cuda_check();
+}
+
+void ons_cuda_load_early(void) {}
+
 ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **device) {
     (void)index, (void)limit_bytes, (void)device;
     return ons_cuda_check();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda.h"
 #include "device/device.h"
 
 typedef enum option_kind {
@@ -425,14 +426,19 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
+    bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
+    if (ons_config_uses_cuda(config) && several && strcmp(config->transport, "local") != 0) ons_cuda_load_early();
     ONS_TRY(ons_device_check(config->device));
     ons_precision precision;
     ONS_TRY(ons_config_precision(config, &precision));
     ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
                   strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
               ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);
-    ONS_CHECK(strcmp(config->transport, "nccl") != 0, ONS_UNSUPPORTED,
-              "--transport nccl: this build talks over threads and MPI only");
+    ONS_CHECK(strcmp(config->transport, "nccl") != 0 || ons_config_uses_cuda(config), ONS_INVALID_ARGUMENT,
+              "--transport nccl: NCCL carries messages between GPUs; give --device cuda, or leave --transport out");
+    ONS_CHECK(strcmp(config->transport, "mpi") != 0 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
+              "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
+              "--transport nccl, or leave it out");
     bool asynchronous = strcmp(config->pipeline, "pipedream-async") == 0;
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "

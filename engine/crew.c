@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda.h"
 #include "engine/crew_verify.h"
 
 typedef struct step_record {
@@ -57,7 +58,10 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
 
 static ons_status *build_rank(ons_crew *c, ons_rank *r) {
     ons_device *device;
-    ONS_TRY(ons_device_new(c->o.config->device, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
+    if (c->o.nccl)
+        ONS_TRY(ons_cuda_device_new(c->o.gpu + (int)(r->stage - c->o.first), c->o.cap, &device));
+    else
+        ONS_TRY(ons_device_new(c->o.config->device, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
     ONS_TRY(ons_machine_new(device, c->o.model->registry, c->o.threads, &r->machine));
     ons_machine_set_tf32(r->machine, ons_config_takes_tf32(c->o.config));
     ONS_TRY(build_share(c, r, c->o.training, true, &r->training));
@@ -66,7 +70,7 @@ static ons_status *build_rank(ons_crew *c, ons_rank *r) {
 
 static ons_status *build_drivers(ons_crew *c) {
     if (c->o.count == 1) return NULL;
-    if (!ons_machine_device(c->ranks[0].machine)->host_can_access) ONS_TRY(ons_links_new(&c->links));
+    if (!ons_machine_device(c->ranks[0].machine)->host_can_access && !c->o.nccl) ONS_TRY(ons_links_new(&c->links));
     ONS_TRY(ons_cpu_device_new(0, false, &c->host));
     ONS_NEW(c->drivers, c->arena, c->o.count + 1);
     ONS_NEW(c->done, c->arena, c->o.count + 1);
@@ -125,6 +129,7 @@ ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
 static void free_rank(ons_rank *r) {
     ons_stepper_free(r->stepper);
     ons_worker_free(r->worker);
+    ons_nccl_free(r->nccl);
     ons_feed_free(&r->training.feed); /* its memory is the device's */
     ons_feed_free(&r->validation.feed);
     ons_machine_free(r->machine);
@@ -158,10 +163,12 @@ static ons_status *start_worker(ons_crew *c, ons_rank *r) {
     const ons_stage_program *programs[MOST];
     const ons_share_unit *units[] = {&r->training.full, &r->training.less, &r->training.rest, &r->validation.full,
                                      &r->validation.rest};
+    if (c->o.nccl) ONS_TRY(ons_nccl_new(r->transport, ons_machine_device(r->machine), &r->nccl));
     ons_worker_options options = {
         .machine = r->machine,
         .transport = r->transport,
         .links = c->links,
+        .nccl = r->nccl,
         /* One page for all: updates of any stage stop where another has found a fault. */
         .fault = c->links == NULL ? NULL : ons_machine_get_control(c->ranks[0].machine).fault,
         .stage = r->stage,
@@ -196,16 +203,6 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
 
 static void start_evaluator(const ons_crew *c, ons_rank *r) {
     r->evaluator = ons_share_evaluator(&r->validation, c->o.validation, r->worker, c->o.config);
-}
-
-ons_status *ons_crew_start(ons_crew *c) {
-    for (uint32_t i = 0; i < c->o.count; ++i) {
-        ONS_TRY(ons_machine_start(c->ranks[i].machine));
-        ONS_TRY(start_worker(c, &c->ranks[i]));
-        ONS_TRY(start_stepper(c, &c->ranks[i]));
-        if (c->o.validation->dataset != NULL) start_evaluator(c, &c->ranks[i]);
-    }
-    return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- step
@@ -286,6 +283,26 @@ static ons_status *collect_failures(ons_crew *c) {
             ons_status_free(status);
     }
     return first;
+}
+
+/* All ranks meet in it. */
+static void connect_rank(void *argument, uintptr_t native) {
+    (void)native;
+    ons_rank *r = argument;
+    r->status = ons_worker_connect(r->worker);
+    share_failure(r);
+}
+
+ons_status *ons_crew_start(ons_crew *c) {
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ONS_TRY(ons_machine_start(c->ranks[i].machine));
+        ONS_TRY(start_worker(c, &c->ranks[i]));
+        ONS_TRY(start_stepper(c, &c->ranks[i]));
+        if (c->o.validation->dataset != NULL) start_evaluator(c, &c->ranks[i]);
+    }
+    if (!c->o.nccl) return NULL;
+    drive(c, connect_rank);
+    return collect_failures(c);
 }
 
 /* NaN: another process has it. */

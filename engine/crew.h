@@ -20,6 +20,7 @@ typedef struct ons_rank {
     ons_machine *machine;
     ons_transport *transport; /* NULL: the only stage */
     ons_share training, validation;
+    ons_nccl *nccl; /* NULL: messages go another way */
     ons_worker *worker;
     ons_stepper *stepper;
     /* the step that runs, or the last one: the driver's */
@@ -45,6 +46,8 @@ typedef struct ons_crew_options {
     int threads;                      /* of each stage */
     int64_t cap;                      /* of each stage's device; 0: none */
     uint32_t first, count;            /* the stages in this process */
+    bool nccl;                        /* each stage has a GPU of its own; else those of a process share one */
+    int gpu;                          /* of the first stage; of the others with NCCL those that follow */
     ons_transport *const *transports; /* of each stage in this process; they outlive the crew. NULL: one stage */
     ons_trace *trace;
     const atomic_bool *stop_requested; /* of this process, looked at after each step; NULL: nobody asks */

@@ -21,6 +21,8 @@ struct ons_trainer {
     ons_transport **transports;      /* of the stages in this process; NULL: there is one stage */
     uint32_t transport_count;
     bool remote; /* the other stages are in other processes */
+    bool nccl;   /* each stage has a GPU of its own, `gpu` the first one here */
+    int gpu;
     ons_crew *crew;
     ons_stage_report *stages; /* of all processes, but for what is measured; NULL: there is no plan */
     ons_rate_schedule schedule;
@@ -57,6 +59,8 @@ bool ons_trainer_leads(const ons_trainer *trainer);
 /* trainer_world.c: which stages there are, and who talks to whom; choose_crew once the graphs are there */
 ons_status *ons_trainer_open_world(ons_trainer *trainer);
 ons_status *ons_trainer_choose_crew(ons_trainer *trainer);
+/* trainer_gpus.c: which GPU a stage takes, and whether messages go by NCCL; once the world is open */
+ons_status *ons_trainer_choose_gpus(ons_trainer *trainer);
 /* Ends the other processes where this one has failed. What is left to tell the user: of several processes one has the
  * message, the others' is empty. Takes over `status`; NULL stays NULL. */
 ons_status *ons_trainer_share_failure(ons_trainer *trainer, ons_status *status);

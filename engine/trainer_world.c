@@ -89,21 +89,20 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     ons_config *c = t->config;
     uint32_t ranks = 1;
     bool launched = ons_mpi_is_launched(&ranks) && ranks > 1;
-    ONS_CHECK(!ons_config_uses_cuda(c) || (strcmp(c->transport, "mpi") != 0 && !launched), ONS_UNSUPPORTED,
-              "--device cuda: the stages of this version share the GPU of one process; start one, without mpirun and "
-              "--transport mpi");
-    if (strcmp(c->transport, "mpi") == 0 || (strcmp(c->transport, "auto") == 0 && launched)) ONS_TRY(open_mpi(t));
+    bool among_processes = launched && strcmp(c->transport, "local") != 0;
+    if (strcmp(c->transport, "mpi") == 0 || among_processes) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) c->stages = world(t)->ranks;
     ONS_CHECK(!t->remote || c->stages == world(t)->ranks, ONS_INVALID_ARGUMENT,
               "%" PRId64 " stages cannot run in %u processes: start one for each stage (mpirun -n %" PRId64 ")",
               c->stages, world(t)->ranks, c->stages);
     c->stages_here = t->remote ? world(t)->host_ranks : c->stages;
-    if (t->remote || c->stages == 1) return NULL;
-    ONS_NEW(t->transports, t->arena, c->stages);
-    ONS_TRY(ons_local_transports_new((uint32_t)c->stages, t->transports));
-    t->transport_count = (uint32_t)c->stages;
-    return NULL;
+    if (!t->remote && c->stages > 1) {
+        ONS_NEW(t->transports, t->arena, c->stages);
+        ONS_TRY(ons_local_transports_new((uint32_t)c->stages, t->transports));
+        t->transport_count = (uint32_t)c->stages;
+    }
+    return ons_trainer_choose_gpus(t);
 }
 
 ons_status *ons_trainer_share_failure(ons_trainer *t, ons_status *status) {
@@ -151,6 +150,8 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
         .cap = cap,
         .first = t->remote ? world(t)->rank : 0,
         .count = t->remote ? 1 : pipeline.stages,
+        .nccl = t->nccl,
+        .gpu = t->gpu,
         .transports = t->transports,
         .trace = t->trace,
         .stop_requested = &t->stop_requested,

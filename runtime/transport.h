@@ -66,4 +66,7 @@ ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transpor
  * and Slurm; *ranks: of the world, as they say (1 where they say nothing). Starts nothing. */
 bool ons_mpi_is_launched(uint32_t *ranks);
 
+/* This process's number among those of its host, likewise; 0 where they say nothing. */
+uint32_t ons_mpi_local_rank(void);
+
 #endif

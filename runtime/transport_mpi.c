@@ -297,3 +297,11 @@ bool ons_mpi_is_launched(uint32_t *ranks) {
     *ranks = size > 0 ? size : 1;
     return size > 0 || by_srun || getenv("PMIX_RANK") != NULL;
 }
+
+uint32_t ons_mpi_local_rank(void) {
+    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
+                                            "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; ++i)
+        if (getenv(variables[i]) != NULL) return number_of(variables[i]);
+    return 0;
+}

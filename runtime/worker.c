@@ -30,13 +30,15 @@ static ons_status *open_channel(ons_worker *w, uint32_t peer, ons_part part, boo
     uint32_t from = sends ? w->o.stage : peer, to = sends ? peer : w->o.stage;
     const char *name = ons_arena_format(w->arena, "%s %s %u", parts[part], sends ? "to" : "from", peer);
     if (name == NULL) return ons_status_out_of_memory();
+    ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
+    *index = w->channel_count++; /* from here on it is freed */
     if (w->o.links != NULL)
         ONS_TRY(ons_links_open(w->o.links, w->device, from, to, (uint32_t)part, sends, 2 * w->pending_capacity + 2,
                                &c->link));
+    else if (w->o.nccl != NULL)
+        ONS_TRY(ons_nccl_open(w->o.nccl, from, to, (uint32_t)part, c->stream, &c->nccl));
     else
         ONS_TRY(w->o.transport->open(w->o.transport, from, to, (uint32_t)part, &c->channel));
-    ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
-    *index = w->channel_count++; /* from here on it is freed */
     return add_track(w, name, &c->track);
 }
 
@@ -112,11 +114,12 @@ static ons_status *set_up_control(ons_worker *w) {
     if (w->o.fault != NULL) w->control.fault = w->o.fault;
     if (w->control.count == 0) return NULL;
     size_t steps = (size_t)w->control.count * ONS_FLIGHTS_AT_ONCE * sizeof *w->steps;
-    w->control_bytes = (int64_t)(steps + sizeof *w->found);
+    w->control_bytes = (int64_t)(steps + 2 * sizeof *w->found);
     ONS_TRY(w->device->allocate_host(w->device, w->control_bytes, &block));
     memset(block, 0, (size_t)w->control_bytes);
     w->steps = block;
     w->found = (ons_fault *)(void *)((char *)block + steps);
+    w->own = w->found + 1;
     return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
 }
 
@@ -170,6 +173,12 @@ ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **resul
     }
     *result = w;
     return NULL;
+}
+
+ons_status *ons_worker_connect(ons_worker *w) {
+    if (w->o.nccl == NULL) return NULL;
+    ONS_CHECK(w->control.count > 0, ONS_DEFECT, "NCCL between stages whose memory is the host's");
+    return ons_nccl_connect(w->o.nccl, w->compute, w->control.fault, w->control.steps);
 }
 
 static void drain(ons_worker *w, ons_stream *stream) {
@@ -232,18 +241,21 @@ void ons_worker_transfer(ons_worker *w, void *to, const void *from, size_t bytes
         w->device->copy(w->compute, to, from, bytes);
 }
 
-/* What the device says of the data, and a clean page for the next time. */
+/* What the device says of the data, and a clean page for the next time. Of a fault that has come from another process
+ * nothing is looked at but that it is there. */
 static ons_status *take_fault(ons_worker *w) {
-    if (w->found->problem == NULL) return NULL;
+    const ons_fault *fault = w->shared ? w->own : w->found;
+    bool stays = w->o.fault != NULL || w->o.nccl != NULL; /* updates of other stages may still come to it */
+    if (fault->problem == NULL) return NULL;
     bool own = false;
     ons_node_id node = ONS_NONE;
     for (uint32_t i = 0; i < w->o.program_count && !own; ++i) {
         w->faulty = w->programs[i].stage;
-        own = ons_program_find_fault(w->programs[i].stage->program, w->found->problem, &node);
+        own = ons_program_find_fault(w->programs[i].stage->program, fault->problem, &node);
     }
-    if (!own && w->o.fault != NULL) return NULL; /* another stage's, which tells */
-    w->fault = (ons_program_fault){*w->found, node};
-    if (w->o.fault != NULL) return NULL; /* it stays: updates of other stages may still come to it */
+    if (!own && stays) return NULL; /* another stage's, which tells */
+    w->fault = (ons_program_fault){*fault, node};
+    if (stays) return NULL;
     *w->found = (ons_fault){0};
     return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
 }
@@ -260,7 +272,9 @@ ons_status *ons_worker_wait(ons_worker *w, ons_program_fault *fault, const ons_s
         return failure;
     }
     ONS_TRY(ons_worker_settle_trace(w));
+    if (w->o.nccl != NULL) ONS_TRY(w->o.transport->failure(w->o.transport)); /* faults of an earlier step, too */
     if (w->steps != NULL) ONS_TRY(take_fault(w));
+    w->shared = false;
     *fault = w->fault;
     *where = w->faulty;
     w->fault = (ons_program_fault){.node = ONS_NONE};

@@ -15,7 +15,7 @@
 #include "runtime/links.h"
 #include "runtime/stage_program.h"
 #include "runtime/trace.h"
-#include "runtime/transport.h"
+#include "runtime/transport_nccl.h"
 
 typedef struct ons_worker ons_worker;
 
@@ -23,6 +23,7 @@ typedef struct ons_worker_options {
     ons_machine *machine;     /* started */
     ons_transport *transport; /* NULL: there is one stage */
     ons_links *links;         /* messages go this way, not by the transport; NULL: there are none */
+    ons_nccl *nccl;           /* likewise, by NCCL; ons_worker_connect is called before the first flight */
     ons_fault *fault;         /* in the device's memory, shared by all stages; NULL: the machine's own */
     uint32_t stage;
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
@@ -32,6 +33,9 @@ typedef struct ons_worker_options {
 
 ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **worker);
 void ons_worker_free(ons_worker *worker); /* NULL is fine; before the machine, the transport and the links */
+
+/* Where there is NCCL: a meeting of all ranks, each by a thread of its own, before the first flight. */
+ons_status *ons_worker_connect(ons_worker *worker);
 
 /* Waits until all streams are empty, also after a failure: what others' links refer to may go then. NULL is fine. */
 void ons_worker_drain(ons_worker *worker);

@@ -91,8 +91,11 @@ static void read_results(void *argument, uintptr_t native) {
 
 /* That the world has failed is found at the end of the step. */
 static void send_message(void *argument, uintptr_t native) {
-    (void)native;
     const ons_job *job = argument;
+    if (job->nccl != NULL) {
+        ons_nccl_send(job->nccl, native, job->address, job->bytes);
+        return;
+    }
     int64_t begin = ons_trace_now();
     if (!job->worker->o.transport->send(job->channel, job->address, job->bytes))
         atomic_store(&job->worker->cut_off, true);
@@ -100,8 +103,11 @@ static void send_message(void *argument, uintptr_t native) {
 }
 
 static void receive_message(void *argument, uintptr_t native) {
-    (void)native;
     const ons_job *job = argument;
+    if (job->nccl != NULL) {
+        ons_nccl_receive(job->nccl, native, job->address, job->bytes);
+        return;
+    }
     int64_t begin = ons_trace_now();
     if (!job->worker->o.transport->receive(job->channel, job->address, job->bytes))
         atomic_store(&job->worker->cut_off, true);
@@ -214,12 +220,17 @@ static ons_status *put_message(const flight *x, const ons_cut_transfer *t, uint3
     ONS_TRY(new_job(x, &job));
     fill_job(x, job, t->part, micro_batch);
     job->channel = c->channel;
+    job->nccl = c->nccl;
     job->track = c->track;
     job->address = ons_program_address(x->stage->program, t->value, &job->turn);
     job->bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
     job->name = ons_graph_value(x->cut->graph, t->value)->name;
     *(c->sends ? &x->w->traffic.sent_bytes : &x->w->traffic.received_bytes) += (int64_t)job->bytes;
+    uint32_t begin = c->nccl == NULL ? 0 : ons_worker_mark(x->w, c->stream);
     x->w->device->launch(c->stream, task, job);
+    if (c->nccl != NULL) /* its wait for the other end is in it */
+        record_span(x, c->track, job->name, c->sends ? "send" : "receive", micro_batch, (int64_t)job->bytes, begin,
+                    c->stream);
     return NULL;
 }
 
@@ -529,9 +540,21 @@ static ons_status *carry_out(const flight *x, const ons_mark *mark, uint32_t mic
     return NULL;
 }
 
+static void share_fault(void *argument, uintptr_t native) { ons_nccl_share_fault(argument, native); }
+
+/* No stage updates where another has found something wrong with the data; what this one has found goes to the host
+ * first. (Asynchronous updates are not the same step's in all stages, so they cannot wait for each other.) */
+static void share_faults(const flight *x) {
+    ons_worker *w = x->w;
+    if (w->o.nccl == NULL || x->f->asynchronous) return;
+    w->device->copy(w->compute, w->own, w->control.fault, sizeof *w->own);
+    w->device->launch(w->compute, share_fault, w->o.nccl);
+}
+
 static ons_status *put_part(const flight *any, ons_part part, uint32_t micro_batch) {
     const flight *x = part == ONS_PART_BEGIN ? any : half_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
+    if (part == ONS_PART_END) share_faults(x);
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);
@@ -637,6 +660,7 @@ ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
     ONS_TRY(split_in_halves(w, f, halves));
     const ons_kept_flight *kept = ons_worker_find_kept(w, f);
     ONS_TRY(put_steps(halves));
+    w->shared = w->shared || (w->o.nccl != NULL && f->updates && !f->asynchronous);
     if (kept == NULL) return ons_worker_put(w, f);
     repeat(w, kept);
     return NULL;

@@ -35,10 +35,17 @@ void ons_worker_free_kept(ons_worker *w) {
     ons_vector_free(&w->kept);
 }
 
-/* Messages of others come when they come: only the host knows when to take them. */
+/* Where the host takes messages as they come, it must be there. NCCL's can be recorded, but whether what waits in one
+ * branch of a graph may keep another waiting nobody promises: only where it is asked for. */
+static bool has_messages_of_the_host(const ons_worker *w) {
+    for (uint32_t i = 0; i < w->channel_count; ++i)
+        if (w->channels[i].nccl == NULL) return true;
+    return w->channel_count > 0 && w->keeping != ONS_KEEP_ALWAYS;
+}
+
 static bool can_be_kept(const ons_worker *w, const ons_flight *f) {
     enum { MOST = 32 }; /* each takes some of the device's memory */
-    return w->keeping != ONS_KEEP_NEVER && f->places != 0 && w->channel_count == 0 && w->kept.count < MOST &&
+    return w->keeping != ONS_KEEP_NEVER && f->places != 0 && !has_messages_of_the_host(w) && w->kept.count < MOST &&
            ons_worker_find_kept(w, f) == NULL;
 }
 
@@ -57,9 +64,11 @@ static void end_before(ons_worker *w, ons_stream *stream) {
 
 static ons_status *record(ons_worker *w, const ons_flight *f, ons_recording **recording) {
     ONS_TRY(w->device->record_begin(w->compute));
+    for (uint32_t i = 0; i < w->channel_count; ++i) begin_behind(w, w->channels[i].stream);
     begin_behind(w, w->swap_out);
     begin_behind(w, w->swap_in);
     ons_status *status = ons_worker_put(w, f);
+    for (uint32_t i = 0; i < w->channel_count; ++i) end_before(w, w->channels[i].stream);
     end_before(w, w->swap_out);
     end_before(w, w->swap_in);
     ons_status *ended = w->device->record_end(w->compute, recording);

@@ -15,7 +15,8 @@ typedef struct ons_worker_channel {
     ons_part part;
     bool sends;
     ons_channel *channel;
-    ons_link *link; /* in the place of the channel, where there are links */
+    ons_link *link;         /* in the place of the channel, where there are links */
+    ons_nccl_channel *nccl; /* likewise, where there is NCCL */
     ons_stream *stream;
     ons_trace_track *track;
 } ons_worker_channel;
@@ -64,6 +65,7 @@ struct ons_job {
     const ons_step *device_step; /* the same in the device's memory, where the host cannot access that */
     /* messages and copies */
     ons_channel *channel;
+    ons_nccl_channel *nccl;
     void *address;
     size_t bytes;
     const char *name;
@@ -116,7 +118,9 @@ struct ons_worker {
     ons_machine_control control;    /* in the device's memory; count 0: there is none */
     ons_step *steps;                /* of the flights since the last wait, on their way there, `control.count` each */
     ons_fault *found;               /* on its way back */
-    int64_t control_bytes;          /* of `steps` and `found`, which lie in one block */
+    ons_fault *own;                 /* behind it: as it was before others' came to it, where stages have a GPU each */
+    bool shared;                    /* others' faults have come since the last wait */
+    int64_t control_bytes;          /* of `steps`, `found` and `own`, which lie in one block */
     uint32_t flights;               /* since the last wait */
     ONS_VECTOR(ons_job_block *) blocks;
     size_t jobs_used;

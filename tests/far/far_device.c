@@ -1,6 +1,7 @@
 #include "tests/far/far_device.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +17,8 @@ typedef enum operation_kind { WORK, COPY, RECORD, AWAIT, REPEAT } operation_kind
 
 typedef struct operation {
     operation_kind kind;
-    void (*run)(void *argument); /* WORK */
+    void (*run)(void *argument);   /* WORK */
+    bool (*ready)(void *argument); /* WORK; NULL: at once */
     void (*drop)(void *argument);
     void *argument;
     void *to; /* COPY */
@@ -73,6 +75,13 @@ static int64_t reserve, works_until_failure;
 static _Atomic int64_t taken;
 static const char *broken;
 static bool refuses_recordings;
+static int gpus = 1;
+static _Thread_local int current_gpu;
+
+typedef struct far_gpu {
+    ons_device device; /* first: what the caller holds */
+    int index;
+} far_gpu;
 
 far_counts far_get_counts(void) {
     pthread_mutex_lock(&lock);
@@ -93,6 +102,16 @@ void far_break(int64_t after) {
 }
 
 void far_refuse_recordings(bool refuse) { refuses_recordings = refuse; }
+
+void far_gpus(int count) { gpus = count; }
+
+int far_current_gpu(void) { return current_gpu; }
+
+void far_wake(void) {
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&put_more);
+    pthread_mutex_unlock(&lock);
+}
 
 /* ------------------------------------------------------------------------------------------------------------- running
  */
@@ -129,11 +148,19 @@ static void run_operation(const operation *o) {
     }
 }
 
+static bool can_work(const operation *o) { return o->kind != WORK || o->ready == NULL || o->ready(o->argument); }
+
 static bool has_run(const ons_recording *r, size_t index) { return index == NOTHING || r->ran[index]; }
 
 static bool is_ready(const ons_recording *r, size_t index) {
     const operation *o = &r->operations.items[index];
-    return !r->ran[index] && has_run(r, o->after[0]) && has_run(r, o->after[1]);
+    return !r->ran[index] && has_run(r, o->after[0]) && has_run(r, o->after[1]) && can_work(o);
+}
+
+static bool can_advance(const ons_recording *r) {
+    for (size_t i = 0; i < r->operations.count; ++i)
+        if (is_ready(r, i)) return true;
+    return r->operations.count == 0;
 }
 
 /* One operation of a repetition, any of those that may run; true: all have. Its events are not those of streams. */
@@ -157,7 +184,8 @@ static bool advance(ons_recording *r) {
 static bool can_run(const ons_stream *s) {
     if (s->done == s->queue.count) return false;
     const operation *o = &s->queue.items[s->done];
-    return o->kind != AWAIT || o->event->reached >= o->number;
+    if (o->kind == REPEAT) return can_advance(o->recording);
+    return o->kind == AWAIT ? o->event->reached >= o->number : can_work(o);
 }
 
 /* One operation of a stream that has one ready; false: there is none. */
@@ -171,10 +199,11 @@ static bool run_one(void) {
     /* Some in a row: otherwise streams advance in step, which is no order that a GPU knows. */
     for (uint64_t row = draw() % 8; can_run(s); --row) {
         operation o = s->queue.items[s->done];
-        if (o.kind == REPEAT && !advance(o.recording)) continue;
-        ++s->done;
-        run_operation(&o);
-        if (o.drop != NULL) o.drop(o.argument);
+        if (o.kind != REPEAT || advance(o.recording)) {
+            ++s->done;
+            run_operation(&o);
+            if (o.drop != NULL) o.drop(o.argument);
+        }
         if (row == 0) break;
     }
     if (s->done == s->queue.count) s->done = s->queue.count = 0;
@@ -304,7 +333,14 @@ static void put_work(uintptr_t stream, void (*run)(void *argument), void (*drop)
     put((ons_stream *)stream, (operation){.kind = WORK, .run = run, .drop = drop, .argument = argument});
 }
 
-static void launch(ons_stream *stream, ons_task *task, void *argument) { task(argument, (uintptr_t)stream); }
+void far_put_when(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument) {
+    put((ons_stream *)stream, (operation){.kind = WORK, .ready = ready, .run = run, .argument = argument});
+}
+
+static void launch(ons_stream *stream, ons_task *task, void *argument) {
+    current_gpu = ((far_gpu *)stream->device)->index;
+    task(argument, (uintptr_t)stream);
+}
 
 static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
     if (bytes > 0) put(stream, (operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
@@ -449,16 +485,24 @@ static void device_free(ons_device *device) { free(device); }
 
 ons_status *__wrap_ons_cuda_check(void);                                                     /* NOLINT */
 int __wrap_ons_cuda_count(void);                                                             /* NOLINT */
+ons_status *__wrap_ons_cuda_identity(int index, char *identity);                             /* NOLINT */
 ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result); /* NOLINT */
 
 ons_status *__wrap_ons_cuda_check(void) { return NULL; } /* NOLINT */
 
-int __wrap_ons_cuda_count(void) { return 1; } /* NOLINT */
+int __wrap_ons_cuda_count(void) { return gpus; } /* NOLINT */
+
+ons_status *__wrap_ons_cuda_identity(int index, char *identity) { /* NOLINT */
+    snprintf(identity, ONS_CUDA_IDENTITY_BYTES, "far:%d", index);
+    return NULL;
+}
 
 ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) { /* NOLINT */
-    (void)index;
-    ons_device *device = calloc(1, sizeof *device);
-    if (device == NULL) return ons_status_out_of_memory();
+    ONS_CHECK(index >= 0 && index < gpus, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, gpus);
+    far_gpu *gpu = calloc(1, sizeof *gpu);
+    if (gpu == NULL) return ons_status_out_of_memory();
+    ons_device *device = &gpu->device;
+    gpu->index = index;
     ons_emulation_put = put_work;
     *device = (ons_device){
         .name = "cuda",

@@ -32,6 +32,16 @@ void far_total(int64_t bytes);
 /* Makes every device report a failure from the `after`-th piece of work from now on; 0: never. */
 void far_break(int64_t after);
 
+/* GPUs that there are, 1 at first. */
+void far_gpus(int count);
+/* The one that this thread's last launch or device call went to. */
+int far_current_gpu(void);
+
+/* Puts `run(argument)` on a stream, where it waits until `ready(argument)`; both may be called more than once. */
+void far_put_when(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument);
+/* What is waited for may have become ready by something else than work on streams. */
+void far_wake(void);
+
 /* Whether recordings fail at their end, from now on. */
 void far_refuse_recordings(bool refuse);
 
