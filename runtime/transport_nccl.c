@@ -325,7 +325,8 @@ static ons_status *connect_all(ons_nccl *n) {
 static void *start(void *argument) {
     ons_nccl *n = argument;
     ons_status *status = connect_all(n);
-    tell(n, status == NULL ? NULL : ons_status_new(ons_status_get_code(status), "%s", ons_status_get_message(status)));
+    if (status != NULL && !is_given_up(n)) /* else the transport is there no more */
+        tell(n, ons_status_new(ons_status_get_code(status), "%s", ons_status_get_message(status)));
     pthread_mutex_lock(&n->lock);
     n->status = status;
     n->connected = true;
