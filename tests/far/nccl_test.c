@@ -252,7 +252,7 @@ static void expect_stages(const char *model, const char *batch, uint32_t splits,
 Test(nccl, stages, .timeout = 600) {
     use_fake(4);
     expect_stages("mlp", "16", 3, 8);
-    expect_stages("mlp_frozen", "16", 3, 2);
+    expect_stages("mlp_frozen", "32", 1, 2);
 }
 
 Test(nccl, stages_that_share_weights, .timeout = 600) {
