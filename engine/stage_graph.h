@@ -35,6 +35,7 @@ typedef struct ons_stage_graph_options {
     bool repeats;             /* more than one micro-batch a step */
     bool unfused;             /* operators stay as the file has them, for comparison with systems that run them so */
     bool laid_out_as_in_file; /* for a device whose kernels are not this machine's: no blocked layouts, no reorders */
+    bool joins_elementwise;   /* for a device whose kernels are made at run time: graph/passes/fuse_elementwise.h */
     ons_blockers *blockers;
 } ons_stage_graph_options;
 

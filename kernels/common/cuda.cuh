@@ -9,9 +9,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_CUH
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
+#include "kernels/common/cuda_formula.cuh"
 
 extern "C" {
 #include "kernels/common/cuda_elementwise.h"
@@ -41,49 +39,6 @@ inline void launch(const ons_launch *l, void (*kernel)(Formal...), int64_t block
 
 /* Blocks of `threads` for `items`; kernels go on with a stride where there are more than MOST_BLOCKS. */
 inline int64_t blocks_for(int64_t items, int threads) { return (items + threads - 1) / threads; }
-
-__device__ inline int64_t global_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ inline int64_t global_threads() { return (int64_t)gridDim.x * blockDim.x; }
-
-/* ---------------------------------------------------------------------------------------------------------- elements
- * Half types are computed with in float, small integers and bool in int64. */
-
-template <class T> struct working {
-    typedef T type;
-};
-template <> struct working<__half> {
-    typedef float type;
-};
-template <> struct working<__nv_bfloat16> {
-    typedef float type;
-};
-template <> struct working<int32_t> {
-    typedef int64_t type;
-};
-template <> struct working<uint8_t> {
-    typedef int64_t type;
-};
-template <class T> using work_t = typename working<T>::type;
-
-template <class T> __device__ inline work_t<T> widen(T x) { return (work_t<T>)x; }
-__device__ inline float widen(__half x) { return __half2float(x); }
-__device__ inline float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
-
-template <class T, class W> struct narrowing {
-    __device__ static T of(W x) { return (T)x; }
-};
-template <class W> struct narrowing<__half, W> {
-    __device__ static __half of(W x) { return __float2half_rn((float)x); }
-};
-template <class W> struct narrowing<__nv_bfloat16, W> {
-    __device__ static __nv_bfloat16 of(W x) { return __float2bfloat16_rn((float)x); }
-};
-template <class T, class W> __device__ inline T narrow(W x) { return narrowing<T, W>::of(x); }
-
-/* COUNT neighbouring elements that are moved by one access. */
-template <class T, int COUNT> struct alignas(sizeof(T) * COUNT) pack {
-    T at[COUNT];
-};
 
 inline bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)address % bytes == 0; }
 

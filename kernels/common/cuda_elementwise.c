@@ -175,6 +175,11 @@ ons_status *ons_cuda_variadic_prepare(ons_prepare *p) {
     ONS_TRY(prepare_step(p, &o->inputs[0], 1, &steps[0]));
     for (uint32_t i = 1; i < state->steps; ++i) ONS_TRY(prepare_step(p, &o->outputs[0], i + 1, &steps[i]));
     steps[state->steps - 1].parameters[0] = (float)o->input_count;
+    /* What is joined so far cannot lie in the output, which may be the memory of an operand that is still to be read.
+     */
+    if (state->steps > 1) p->scratch_bytes = (ons_type_dense_bytes(&o->outputs[0]) + 63) / 64 * 64;
+    if (p->scratch_bytes > p->scratch_limit)
+        return ons_node_error(o, "the CUDA kernel needs %lld bytes of scratch", (long long)p->scratch_bytes);
     state->step = steps;
     p->state = state;
     p->implementation = "cuda:two at a time";

@@ -43,26 +43,6 @@ __device__ inline void walk_to(const walk<Index, OPERANDS> &w, Index item, Index
     }
 }
 
-template <int COUNT, class T, class Index>
-__device__ inline void read(const T *from, Index at, bool repeats, work_t<T> (&to)[COUNT]) {
-    if (COUNT == 1 || repeats) {
-        work_t<T> one = widen(from[at]);
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) to[i] = one;
-    } else {
-        pack<T, COUNT> all = *reinterpret_cast<const pack<T, COUNT> *>(from + at);
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) to[i] = widen(all.at[i]);
-    }
-}
-
-template <int COUNT, class T, class Index, class W> __device__ inline void write(T *to, Index at, const W (&from)[COUNT]) {
-    pack<T, COUNT> all;
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) all.at[i] = narrow<T>(from[i]);
-    *reinterpret_cast<pack<T, COUNT> *>(to + at) = all;
-}
-
 /* No __restrict__: the output may be an input's memory. */
 template <int COUNT, class Index, class F, class Out, class A>
 __global__ void elementwise_1(walk<Index, 1> w, F f, Out *out, const A *a) {
@@ -182,12 +162,8 @@ template <class Out, class A, class B, class C, class F> void run_3(const ons_la
 }
 
 /* ------------------------------------------------------------------------------------------------- formulas of operators
- * Each makes ons_cuda_SYMBOL from an expression of x (or a and b) of type W, float for floats, int64_t for integers, which may use
- * const float *parameters. */
+ * See cuda_formula.cuh; each makes ons_cuda_SYMBOL, too. */
 
-struct with_parameters {
-    float parameters[ONS_CUDA_PARAMETERS];
-};
 template <class F> inline F formula(const ons_launch *l) {
     F f;
     for (int i = 0; i < ONS_CUDA_PARAMETERS; ++i) f.parameters[i] = ((const ons_cuda_elementwise *)l->state)->parameters[i];
@@ -246,9 +222,11 @@ struct unchanged : with_parameters {
 template <class F> void variadic(const ons_launch *l) {
     const ons_cuda_variadic *v = (const ons_cuda_variadic *)l->state;
     for (uint32_t i = 0; i < v->steps; ++i) {
-        const void *inputs[2] = {i == 0 ? l->inputs[0] : l->outputs[0], v->step[i].input_count > 1 ? l->inputs[i + 1] : nullptr};
+        const void *inputs[2] = {i == 0 ? l->inputs[0] : l->scratch, v->step[i].input_count > 1 ? l->inputs[i + 1] : nullptr};
+        void *outputs[1] = {i + 1 < v->steps ? l->scratch : l->outputs[0]};
         ons_launch step = *l;
         step.inputs = inputs;
+        step.outputs = outputs;
         step.state = &v->step[i];
         if (v->step[i].input_count > 1)
             binary_numbers<F>(&step);
@@ -261,20 +239,10 @@ template <class F> void logic(const ons_launch *l) { run_2<uint8_t, uint8_t, uin
 
 } // namespace ons
 
+/* Beside the formula: the kernel of the operator alone. */
+#undef ONS_CUDA_FORMULA
 #define ONS_CUDA_FORMULA(SYMBOL, ARGUMENTS, RUN, EXPRESSION)                                                           \
-    namespace {                                                                                                        \
-    struct SYMBOL##_formula : ons::with_parameters {                                                                   \
-        template <class W> __device__ W operator() ARGUMENTS const { return (W)(EXPRESSION); }                         \
-    };                                                                                                                 \
-    }                                                                                                                  \
+    ONS_CUDA_FORMULA_ALONE(SYMBOL, ARGUMENTS, EXPRESSION)                                                              \
     extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { ons::RUN<SYMBOL##_formula>(launch); }
-
-#define ONS_CUDA_UNARY(SYMBOL, EXPRESSION)         ONS_CUDA_FORMULA(SYMBOL, (W x), unary_floats, EXPRESSION)
-#define ONS_CUDA_UNARY_NUMBERS(SYMBOL, EXPRESSION) ONS_CUDA_FORMULA(SYMBOL, (W x), unary_numbers, EXPRESSION)
-#define ONS_CUDA_BINARY(SYMBOL, EXPRESSION)        ONS_CUDA_FORMULA(SYMBOL, (W a, W b), binary_floats, EXPRESSION)
-#define ONS_CUDA_BINARY_NUMBERS(SYMBOL, EXPRESSION) ONS_CUDA_FORMULA(SYMBOL, (W a, W b), binary_numbers, EXPRESSION)
-#define ONS_CUDA_VARIADIC(SYMBOL, EXPRESSION)      ONS_CUDA_FORMULA(SYMBOL, (W a, W b), variadic, EXPRESSION)
-#define ONS_CUDA_COMPARISON(SYMBOL, EXPRESSION)    ONS_CUDA_FORMULA(SYMBOL, (W a, W b), comparison, EXPRESSION)
-#define ONS_CUDA_LOGIC(SYMBOL, EXPRESSION)         ONS_CUDA_FORMULA(SYMBOL, (W a, W b), logic, EXPRESSION)
 
 #endif

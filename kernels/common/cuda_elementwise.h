@@ -30,8 +30,9 @@ ons_status *ons_cuda_move_prepare(ons_prepare *p); /* all: elements are moved, n
 /* For operators whose further inputs are single numbers: the first `count` inputs alone, of one float type. */
 ons_status *ons_cuda_leading_prepare(ons_prepare *p, uint32_t count);
 
-/* Any number of operands, joined two at a time: step 0 joins inputs 0 and 1 (of a single one it copies), step k what is
- * in the output with input k + 1. Every step's parameter 0 is 1, the last one's the number of operands. */
+/* Any number of operands, joined two at a time: step 0 joins inputs 0 and 1 (of a single one it copies), step k what
+ * came of that, in the scratch, with input k + 1. Every step's parameter 0 is 1, the last one's the number of operands.
+ */
 typedef struct ons_cuda_variadic {
     uint32_t steps;
     const ons_cuda_elementwise *step;

@@ -33,6 +33,7 @@ def _cuda_object_impl(ctx):
     arguments.add(CUDA_PATH + "/bin/nvcc")
     arguments.add(report)
     arguments.add_all(_FLAGS)
+    arguments.add_all(ctx.attr.flags)
     arguments.add_all(ctx.attr.architectures or _ARCHITECTURES)
     arguments.add("-I.")
     arguments.add("-Iinclude")
@@ -61,11 +62,12 @@ cuda_object = rule(
         "srcs": attr.label_list(allow_files = [".cu"], mandatory = True, allow_empty = False),
         "hdrs": attr.label_list(allow_files = [".h", ".cuh", ".inc"]),
         "deps": attr.label_list(providers = [CcInfo]),
+        "flags": attr.string_list(doc = "further options of nvcc"),
         "architectures": attr.string_list(doc = "-gencode options in place of the usual ones"),
     },
 )
 
-def cuda_library(name, srcs, hdrs = [], deps = [], batch_size = 12, **kwargs):
+def cuda_library(name, srcs, hdrs = [], deps = [], flags = [], batch_size = 12, **kwargs):
     """A C library of CUDA kernels, and NAME_ptxas: the reports of ptxas on them.
 
     Args:
@@ -73,6 +75,7 @@ def cuda_library(name, srcs, hdrs = [], deps = [], batch_size = 12, **kwargs):
       srcs: .cu files. What is static in one of them must have a name of its own, since a batch is one translation unit.
       hdrs: headers for these files alone.
       deps: C libraries whose headers they include.
+      flags: further options of nvcc.
       batch_size: how many files go into one run of nvcc.
       **kwargs: visibility, tags, ...
     """
@@ -86,6 +89,7 @@ def cuda_library(name, srcs, hdrs = [], deps = [], batch_size = 12, **kwargs):
             srcs = batch_srcs,
             hdrs = hdrs,
             deps = deps,
+            flags = flags,
             tags = ["manual"],
         )
         native.filegroup(

@@ -1,0 +1,103 @@
+/* The kernels of a fused node as text: see fused.cuh. Sizes, strides and parameters are arguments, so that nodes that
+ * differ in these alone share what was compiled. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/fused_elementwise/fused.h"
+
+static const char *element(ons_dtype dtype) {
+    switch (dtype) {
+    case ONS_FLOAT16: return "__half";
+    case ONS_BFLOAT16: return "__nv_bfloat16";
+    case ONS_INT64: return "int64_t";
+    case ONS_INT32: return "int32_t";
+    case ONS_BOOL:
+    case ONS_UINT8: return "uint8_t";
+    default: return "float";
+    }
+}
+
+static void include_formulas(FILE *out, const ons_fused *f) {
+    fputs("#include \"kernels/fused_elementwise/fused.cuh\"\n", out);
+    for (uint32_t i = 0; i < f->step_count; ++i) {
+        bool before = false;
+        for (uint32_t k = 0; k < i; ++k) before |= f->steps[k].formula == f->steps[i].formula;
+        if (!before) fprintf(out, "#include \"%s\"\n", f->steps[i].formula->file);
+    }
+}
+
+static void read_inputs(FILE *out, const ons_fused *f) {
+    fprintf(out, "        Index at[%u];\n        ons::fused_walk<COUNT>(g, item, at);\n", f->input_count);
+    for (uint32_t i = 0; i < f->input_count; ++i) {
+        const char *type = element(f->types[i].dtype);
+        fprintf(out,
+                "        ons::work_t<%s> v%u[COUNT];\n"
+                "        ons::read<COUNT>((const %s *)g.inputs[%u], at[%u], g.strides[%u][0] == 0, v%u);\n",
+                type, i, type, i, i, i, i);
+    }
+}
+
+/* One application of the formula: of `left`, and `right` unless that is negative, into the value `result`. */
+static void apply(FILE *out, const ons_fused_step *step, const char *type, uint32_t join, uint32_t left, int64_t right,
+                  uint32_t result) {
+    fprintf(out,
+            "        {\n            const %s_formula f = ons::fused_formula<%s_formula>(g, %u);\n"
+            "#pragma unroll\n"
+            "            for (int i = 0; i < COUNT; ++i) v%u[i] = ons::rounded<%s>(f(v%u[i]",
+            step->formula->symbol, step->formula->symbol, step->first_join + join, result, type, left);
+    if (right >= 0) fprintf(out, ", v%u[i]", (unsigned)right);
+    fputs("));\n        }\n", out);
+}
+
+static void compute_step(FILE *out, const ons_fused *f, uint32_t index) {
+    const ons_fused_step *step = &f->steps[index];
+    uint32_t result = f->input_count + index;
+    const char *type = element(f->types[result].dtype);
+    fprintf(out, "        ons::work_t<%s> v%u[COUNT];\n", type, result);
+    if (step->operands.input_count == 1 && step->formula->kind == ONS_FORMULA_VARIADIC)
+        fprintf(out, "        for (int i = 0; i < COUNT; ++i) v%u[i] = v%u[i];\n", result, step->inputs[0]);
+    else if (step->operands.input_count == 1)
+        apply(out, step, type, 0, step->inputs[0], -1, result);
+    else
+        for (uint32_t k = 1; k < step->operands.input_count; ++k)
+            apply(out, step, type, k - 1, k == 1 ? step->inputs[0] : result, step->inputs[k], result);
+}
+
+static void write_outputs(FILE *out, const ons_fused *f) {
+    for (uint32_t i = 0; i < f->output_count; ++i)
+        fprintf(out,
+                "        if (g.outputs[%u] != nullptr)\n"
+                "            ons::write<COUNT>((%s *)g.outputs[%u], item * COUNT, v%u);\n",
+                i, element(f->types[f->outputs[i]].dtype), i, f->outputs[i]);
+}
+
+static void print(FILE *out, const ons_fused *f) {
+    include_formulas(out, f);
+    fputs("template <int COUNT, class Index> __device__ inline void fused(const ons_fused_arguments &g) {\n"
+          "    const Index items = (Index)(g.elements / COUNT);\n"
+          "    for (Index item = (Index)ons::global_thread(); item < items; item += (Index)ons::global_threads()) {\n",
+          out);
+    read_inputs(out, f);
+    for (uint32_t i = 0; i < f->step_count; ++i) compute_step(out, f, i);
+    write_outputs(out, f);
+    fputs("    }\n}\n"
+          "extern \"C\" __global__ void ons_fused_4(const __grid_constant__ ons_fused_arguments g) {\n"
+          "    fused<4, uint32_t>(g);\n}\n"
+          "extern \"C\" __global__ void ons_fused_1(const __grid_constant__ ons_fused_arguments g) {\n"
+          "    fused<1, uint64_t>(g);\n}\n",
+          out);
+}
+
+const char *ons_fused_source(const ons_fused *fused, ons_arena *arena) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    print(out, fused);
+    bool written = ferror(out) == 0;
+    written = fclose(out) == 0 && written;
+    const char *kept = written ? ons_arena_copy_text(arena, text) : NULL;
+    free(text);
+    return kept;
+}
