@@ -10,6 +10,7 @@
 #ifndef ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_H
 #define ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_H
 
+#include "device/cuda_compiler.h"
 #include "kernels/common/formulas.h"
 #include "kernels/fused_elementwise/fused_arguments.h"
 
@@ -42,7 +43,7 @@ bool ons_fused_write_step(const ons_operands *o, const uint32_t *inputs, char *t
 /* Reads the node's attributes and infers all types. Fails with the node's name. */
 ons_status *ons_fused_read(const ons_operands *o, ons_arena *arena, ons_fused *fused);
 
-/* The text of the kernels; NULL when memory is short. In `arena`. */
-const char *ons_fused_source(const ons_fused *fused, ons_arena *arena);
+/* The kernels ons_fused_4 and ons_fused_1 of fused.cuh, and every header that they include once. In `arena`. */
+ons_status *ons_fused_source(const ons_fused *fused, ons_arena *arena, ons_cuda_source *source);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "device/cuda_compiler.h"
 #include "kernels/common/broadcast.h"
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
@@ -93,20 +92,6 @@ static void place_steps(ons_prepare *p, const ons_fused *f, fused_state *s) {
     }
 }
 
-static ons_status *compile(const ons_prepare *p, const ons_fused *f, fused_state *s) {
-    ons_cuda_header *headers;
-    ons_cuda_source source = {.functions = {"ons_fused_4", "ons_fused_1"}};
-    ONS_NEW(headers, p->arena, ONS_FORMULA_HEADERS + f->step_count);
-    source.text = ons_fused_source(f, p->arena);
-    if (source.text == NULL) return ons_status_out_of_memory();
-    for (uint32_t i = 0; i < ONS_FORMULA_HEADERS; ++i)
-        headers[source.header_count++] = (ons_cuda_header){ons_formula_headers[i].name, ons_formula_headers[i].text};
-    for (uint32_t i = 0; i < f->step_count; ++i)
-        headers[source.header_count++] = (ons_cuda_header){f->steps[i].formula->file, f->steps[i].formula->text};
-    source.headers = headers;
-    return ons_cuda_compile(&source, &s->program);
-}
-
 ons_status *ons_fused_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_fused *f;
@@ -120,7 +105,9 @@ ons_status *ons_fused_prepare(ons_prepare *p) {
     s->step_count = f->step_count;
     ONS_TRY(prepare_steps(p, f, s));
     ONS_TRY(prepare_walk(p, f, s));
-    ons_status *status = compile(p, f, s);
+    ons_cuda_source source;
+    ONS_TRY(ons_fused_source(f, p->arena, &source));
+    ons_status *status = ons_cuda_compile(&source, &s->program);
     if (ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
     ons_status_free(status); /* the operators' own kernels do as well */
     if (s->program == NULL) place_steps(p, f, s);

@@ -18,13 +18,17 @@ static const char *element(ons_dtype dtype) {
     }
 }
 
+/* Whether no step before has the same formula. */
+static bool is_first(const ons_fused *f, uint32_t index) {
+    for (uint32_t i = 0; i < index; ++i)
+        if (f->steps[i].formula == f->steps[index].formula) return false;
+    return true;
+}
+
 static void include_formulas(FILE *out, const ons_fused *f) {
     fputs("#include \"kernels/fused_elementwise/fused.cuh\"\n", out);
-    for (uint32_t i = 0; i < f->step_count; ++i) {
-        bool before = false;
-        for (uint32_t k = 0; k < i; ++k) before |= f->steps[k].formula == f->steps[i].formula;
-        if (!before) fprintf(out, "#include \"%s\"\n", f->steps[i].formula->file);
-    }
+    for (uint32_t i = 0; i < f->step_count; ++i)
+        if (is_first(f, i)) fprintf(out, "#include \"%s\"\n", f->steps[i].formula->file);
 }
 
 static void read_inputs(FILE *out, const ons_fused *f) {
@@ -89,7 +93,7 @@ static void print(FILE *out, const ons_fused *f) {
           out);
 }
 
-const char *ons_fused_source(const ons_fused *fused, ons_arena *arena) {
+static const char *make_text(const ons_fused *fused, ons_arena *arena) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -100,4 +104,18 @@ const char *ons_fused_source(const ons_fused *fused, ons_arena *arena) {
     const char *kept = written ? ons_arena_copy_text(arena, text) : NULL;
     free(text);
     return kept;
+}
+
+ons_status *ons_fused_source(const ons_fused *f, ons_arena *arena, ons_cuda_source *source) {
+    ons_cuda_header *headers;
+    ONS_NEW(headers, arena, ONS_FORMULA_HEADERS + f->step_count);
+    *source =
+        (ons_cuda_source){.text = make_text(f, arena), .headers = headers, .functions = {"ons_fused_4", "ons_fused_1"}};
+    if (source->text == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < ONS_FORMULA_HEADERS; ++i)
+        headers[source->header_count++] = (ons_cuda_header){ons_formula_headers[i].name, ons_formula_headers[i].text};
+    for (uint32_t i = 0; i < f->step_count; ++i)
+        if (is_first(f, i))
+            headers[source->header_count++] = (ons_cuda_header){f->steps[i].formula->file, f->steps[i].formula->text};
+    return NULL;
 }

@@ -314,13 +314,7 @@ static bool make_source(uint64_t seed, ons_arena *arena, ons_cuda_source *source
         ons_fused *f = ons_arena_allocate(arena, 1, sizeof *f);
         check(ons_operands_of(graph, id, arena, &operands), seed);
         check(ons_fused_read(&operands, arena, f), seed);
-        ons_cuda_header *headers = ons_arena_allocate(arena, ONS_FORMULA_HEADERS + ONS_FUSED_STEPS, sizeof *headers);
-        *source = (ons_cuda_source){.text = ons_fused_source(f, arena), .headers = headers};
-        for (int i = 0; i < ONS_FORMULA_HEADERS; ++i)
-            headers[source->header_count++] =
-                (ons_cuda_header){ons_formula_headers[i].name, ons_formula_headers[i].text};
-        for (uint32_t i = 0; i < f->step_count; ++i)
-            headers[source->header_count++] = (ons_cuda_header){f->steps[i].formula->file, f->steps[i].formula->text};
+        check(ons_fused_source(f, arena, source), seed);
         found = true;
     }
     ons_graph_free(graph);
