@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/stage_graph.h"
+#include "graph/sharing.h"
 
 /* A check and the arena that its texts live in. */
 typedef struct owned_check {
@@ -76,10 +77,7 @@ static ons_status *check_quantized(const ons_graph *graph, ons_blockers *blocker
 static ons_status *check_kernels(const ons_graph *graph, ons_blockers *blockers) {
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
-        bool view = false;
-        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-            view |= alias->kind == ONS_ALIAS_VIEW;
-        if (!view && node->op->cpu.run == NULL)
+        if (!ons_is_view(node->op) && node->op->cpu.run == NULL)
             ONS_PUSH(blockers, (ons_blocker){node->name, node->op->name, node->op->cpu.why_not, NULL});
     }
     return NULL;

@@ -54,7 +54,7 @@ static ons_status *print_width(const ons_planning *p, size_t size, char *text) {
     const ons_graph *graph = p->input.stage.graph;
     ons_graph_width width;
     char bytes[ONS_BYTES_TEXT];
-    ONS_TRY(ons_graph_width_find(graph, p->model->registry, &width));
+    ONS_TRY(ons_graph_width_find(graph, p->model->registry, p->arena, &width));
     if (width.node == ONS_NONE) return NULL;
     snprintf(text, size, "; node '%.200s' alone works on %s beside the weights",
              ons_graph_node(graph, width.node)->name, ons_bytes_print((double)width.bytes, bytes));

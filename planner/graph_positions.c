@@ -1,27 +1,12 @@
 #include "planner/graph_positions.h"
 
+#include "graph/sharing.h"
+
 typedef struct finder {
     const ons_graph *graph;
     ons_graph_work *r;
     uint32_t count;
 } finder;
-
-/* A view shows the bytes of its source, which may be a view itself. */
-static ons_status *find_roots(finder *f, ons_arena *arena) {
-    ONS_NEW(f->r->root_of_value, arena, f->graph->values.count + 1);
-    for (ons_value_id id = 0; id < f->graph->values.count; ++id) f->r->root_of_value[id] = id;
-    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(f->graph, id);
-        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
-            bool same = alias->kind == ONS_ALIAS_VIEW || alias->kind == ONS_ALIAS_STATE;
-            if (!same || alias->output >= node->output_count || node->outputs[alias->output] == ONS_NONE ||
-                alias->input >= node->input_count || node->inputs[alias->input] == ONS_NONE)
-                continue;
-            f->r->root_of_value[node->outputs[alias->output]] = f->r->root_of_value[node->inputs[alias->input]];
-        }
-    }
-    return NULL;
-}
 
 static ons_status *number_units(finder *f, ons_arena *arena) {
     ONS_NEW(f->r->node_of_position, arena, f->graph->nodes.count + 1);
@@ -104,7 +89,7 @@ static void place_by_reader(finder *f) {
 ons_status *ons_graph_positions_find(const ons_graph_work_options *options, ons_arena *arena, ons_graph_work *r,
                                      uint32_t *count) {
     finder f = {.graph = options->graph, .r = r};
-    ONS_TRY(find_roots(&f, arena));
+    ONS_TRY(ons_find_places(options->graph, arena, &r->root_of_value));
     ONS_NEW(r->position_of_node, arena, options->graph->nodes.count + 1);
     for (ons_node_id id = 0; id < options->graph->nodes.count; ++id) r->position_of_node[id] = ONS_NO_NODE;
     ONS_TRY(number_units(&f, arena));

@@ -1,9 +1,8 @@
 #include "planner/graph_width.h"
 
-#include <stdlib.h>
-
 #include "graph/arena_layout.h"
 #include "graph/operator.h"
+#include "graph/sharing.h"
 
 typedef struct finder {
     const ons_graph *graph;
@@ -23,16 +22,6 @@ static int64_t bytes_of(const finder *f, ons_value_id value) {
 static bool connects(const ons_node *node, const ons_alias *a) {
     return a->output < node->output_count && node->outputs[a->output] != ONS_NONE && a->input < node->input_count &&
            node->inputs[a->input] != ONS_NONE;
-}
-
-static void find_roots(finder *f) {
-    for (ons_value_id id = 0; id < f->graph->values.count; ++id) f->root[id] = id;
-    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(f->graph, id);
-        for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a)
-            if (a->kind != ONS_ALIAS_MAY && connects(node, a))
-                f->root[node->outputs[a->output]] = f->root[node->inputs[a->input]];
-    }
 }
 
 static bool is_counted_before(const finder *f, const ons_node *node, uint32_t index, ons_value_id root) {
@@ -67,18 +56,15 @@ static int64_t width_of(const finder *f, const ons_node *node) {
     return bytes;
 }
 
-static bool is_view(const ons_node *node) { return node->op->aliases->kind == ONS_ALIAS_VIEW; }
-
-ons_status *ons_graph_width_find(const ons_graph *graph, const ons_registry *registry, ons_graph_width *width) {
-    finder f = {.graph = graph, .registry = registry, .root = calloc(graph->values.count + 1, sizeof *f.root)};
-    if (f.root == NULL) return ons_status_out_of_memory();
-    find_roots(&f);
+ons_status *ons_graph_width_find(const ons_graph *graph, const ons_registry *registry, ons_arena *scratch,
+                                 ons_graph_width *width) {
+    finder f = {.graph = graph, .registry = registry};
+    ONS_TRY(ons_find_places(graph, scratch, &f.root));
     *width = (ons_graph_width){.node = ONS_NONE};
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
-        int64_t bytes = is_view(node) ? 0 : width_of(&f, node);
+        int64_t bytes = ons_is_view(node->op) ? 0 : width_of(&f, node);
         if (bytes > width->bytes) *width = (ons_graph_width){id, bytes};
     }
-    free(f.root);
     return NULL;
 }

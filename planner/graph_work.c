@@ -4,6 +4,7 @@
 
 #include "graph/arena_layout.h"
 #include "graph/passes/early.h"
+#include "graph/sharing.h"
 #include "planner/graph_positions.h"
 #include "planner/graph_weights.h"
 #include "planner/layers.h"
@@ -28,10 +29,6 @@ static ons_value_id root_of(const maker *m, ons_value_id value) { return m->r->r
 
 static int64_t bytes_of(const maker *m, ons_value_id value) {
     return ons_arena_align(ons_registry_type_bytes(m->o->registry, &ons_graph_value(m->graph, value)->type));
-}
-
-static bool is_view(const ons_node *node) {
-    return node->op->aliases->kind == ONS_ALIAS_VIEW && node->op->aliases->output == 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
@@ -83,7 +80,7 @@ static size_t collect_uses(const maker *m, use *uses) {
     for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(m->graph, id);
         bool forward = ons_is_forward_unit(node);
-        if (forward && is_view(node)) continue;
+        if (forward && ons_is_view(node->op)) continue;
         for (uint32_t i = 0; i < node->input_count; ++i) {
             if (node->inputs[i] == ONS_NONE) continue;
             uint32_t tensor = m->tensor_of_value[root_of(m, node->inputs[i])];

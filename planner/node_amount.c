@@ -3,16 +3,12 @@
 #include <math.h>
 
 #include "graph/operands.h"
-
-static bool is_view(const ons_node *node) {
-    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-        if (alias->kind == ONS_ALIAS_VIEW) return true;
-    return false;
-}
+#include "graph/sharing.h"
 
 ons_status *ons_node_amount_find(const ons_graph *graph, ons_node_id id, ons_arena *arena, ons_node_amount *amount) {
     const ons_node *node = ons_graph_node(graph, id);
-    *amount = (ons_node_amount){.matrix = (node->op->roles.traits & ONS_TRAIT_DENSE) != 0, .view = is_view(node)};
+    *amount =
+        (ons_node_amount){.matrix = (node->op->roles.traits & ONS_TRAIT_DENSE) != 0, .view = ons_is_view(node->op)};
     if (amount->view) return NULL;
     ons_operands operands;
     ONS_TRY(ons_operands_of(graph, id, arena, &operands));

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "graph/operands.h"
+#include "graph/sharing.h"
 #include "kernels/common/stand_in.h"
 
 typedef struct prepared {
@@ -55,16 +56,9 @@ struct ons_program {
     place *places;       /* of each buffer */
 };
 
-/* A view does not run: its output is its input's bytes. */
-static bool is_view(const ons_node *node) {
-    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-        if (alias->kind == ONS_ALIAS_VIEW) return true;
-    return false;
-}
-
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
-    if (is_view(node)) return NULL;
+    if (ons_is_view(node->op)) return NULL;
     const ons_kernel *kernel = p->cuda ? &node->op->cuda : &node->op->cpu;
     ONS_CHECK(kernel->run != NULL, ONS_UNSUPPORTED, "node '%s' (%s): cannot run on the %s: %s", node->name,
               node->op->name, p->cuda ? "GPU" : "CPU", kernel->why_not);
@@ -264,7 +258,7 @@ ons_status *ons_program_place(ons_program *p, void *const *persistent, void *tra
     for (uint32_t position = 0; position < p->sequence.count; ++position) {
         ons_node_id id = p->sequence.nodes[position];
         p->launch_at[position] = p->launch_count;
-        if (!is_view(ons_graph_node(p->graph, id)) && !p->idle[id]) ONS_TRY(add_launch(p, id));
+        if (!ons_is_view(ons_graph_node(p->graph, id)->op) && !p->idle[id]) ONS_TRY(add_launch(p, id));
     }
     p->launch_at[p->sequence.count] = p->launch_count;
     return NULL;

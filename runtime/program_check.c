@@ -4,6 +4,7 @@
 
 #include "base/vector.h"
 #include "graph/operands.h"
+#include "graph/sharing.h"
 #include "runtime/program.h"
 
 /* One operator that is refused. */
@@ -18,8 +19,7 @@ typedef ONS_VECTOR(refusal) refusals;
 /* NULL: it runs. */
 static ons_status *find_reason(const ons_graph *graph, ons_node_id id, ons_arena *arena) {
     const ons_node *node = ons_graph_node(graph, id);
-    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-        if (alias->kind == ONS_ALIAS_VIEW) return NULL;
+    if (ons_is_view(node->op)) return NULL;
     ONS_CHECK(node->op->cuda.run != NULL, ONS_UNSUPPORTED, "%s", node->op->cuda.why_not);
     ons_operands *operands;
     ONS_NEW(operands, arena, 1);

@@ -1,5 +1,7 @@
 #include "runtime/stage_program.h"
 
+#include "graph/sharing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,12 +181,10 @@ static extent extent_of(const ons_program *program, ons_buffer_id buffer) {
 static bool writes(const maker *m, ons_node_id id, ons_buffer_id buffer) {
     const ons_liveness *l = ons_program_liveness(m->r->program);
     const ons_node *node = ons_graph_node(m->graph, id);
-    bool view = false, found = false;
-    for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-        view = view || alias->kind == ONS_ALIAS_VIEW;
+    bool found = false;
     for (uint32_t i = 0; i < node->output_count; ++i)
         found = found || (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer);
-    return found && !view;
+    return found && !ons_is_view(node->op);
 }
 
 /* Where in the forward part something is first put over a value that is on its way to the host. */

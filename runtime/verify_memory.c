@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/sharing.h"
 #include "runtime/verify_steps.h"
 
 enum { SCRATCH = 0xfffffffeu, COMING = 0xfffffffdu };
@@ -130,23 +131,13 @@ static ons_status *find_cells(memory *m, ons_arena *arena) {
 /* -------------------------------------------------------------------------------------------------------------- values
  */
 
-static bool is_view(const ons_node *node) {
-    for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a)
-        if (a->kind == ONS_ALIAS_VIEW) return true;
-    return false;
-}
-
 static ons_status *find_roots(tenant *t, ons_arena *arena) {
     const ons_cut_stage *cut = t->s->cut;
-    ONS_NEW(t->root, arena, t->graph->values.count + 1);
+    ONS_TRY(ons_find_roots(t->graph, arena, &t->root));
     ONS_NEW(t->of_step, arena, t->graph->values.count + 1);
     ONS_NEW(t->rings, arena, t->l->buffer_count + 1);
-    for (ons_value_id id = 0; id < t->graph->values.count; ++id) t->root[id] = id;
     for (ons_node_id id = 0; id < t->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(t->graph, id);
-        for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a)
-            if (a->kind == ONS_ALIAS_VIEW && node->outputs[a->output] != ONS_NONE)
-                t->root[node->outputs[a->output]] = t->root[node->inputs[a->input]];
         for (uint32_t i = 0; i < node->output_count; ++i)
             if (node->outputs[i] != ONS_NONE) t->of_step[node->outputs[i]] = id < cut->end[ONS_PART_BEGIN];
     }
@@ -235,7 +226,7 @@ static ons_status *check_inputs(const memory *m, const ons_node *node, bool afte
 static ons_status *play_node(memory *m, ons_node_id id) {
     const ons_node *node = ons_graph_node(m->t->graph, id);
     const content scratch = {m->step->half, SCRATCH, id};
-    if (is_view(node)) return NULL;
+    if (ons_is_view(node->op)) return NULL;
     m->node = id;
     ONS_TRY(check_inputs(m, node, false));
     cells at = cells_of(m, m->t->l->scratch_of_node[id], m->step->micro_batch);

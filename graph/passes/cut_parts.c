@@ -1,24 +1,9 @@
 #include "graph/operator.h"
 #include "graph/passes/cutter.h"
+#include "graph/sharing.h"
 
 bool ons_cut_is_view(const ons_node *node) {
-    bool view = false;
-    for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END && !view; ++a)
-        view = a->kind == ONS_ALIAS_VIEW && a->output == 0;
-    return view && node->output_count > 0 && node->outputs[0] != ONS_NONE;
-}
-
-static ons_status *find_roots(cutter *c) {
-    ONS_NEW(c->root, c->scratch, c->whole->values.count + 1);
-    for (ons_value_id id = 0; id < c->whole->values.count; ++id) c->root[id] = id;
-    for (ons_node_id id = 0; id < c->whole->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(c->whole, id);
-        for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a)
-            if (a->kind == ONS_ALIAS_VIEW && a->output == 0 && ons_cut_is_view(node) && a->input < node->input_count &&
-                node->inputs[a->input] != ONS_NONE)
-                c->root[node->outputs[0]] = c->root[node->inputs[a->input]];
-    }
-    return NULL;
+    return ons_is_view(node->op) && node->output_count > 0 && node->outputs[0] != ONS_NONE;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- parts */
@@ -203,7 +188,7 @@ static void settle_views(cutter *c) {
 }
 
 ons_status *ons_cut_place(cutter *c) {
-    ONS_TRY(find_roots(c));
+    ONS_TRY(ons_find_roots(c->whole, c->scratch, &c->root));
     ONS_TRY(find_parts(c));
     ONS_TRY(start_stages(c));
     ONS_TRY(move_nodes(c));

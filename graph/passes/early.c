@@ -1,6 +1,7 @@
 #include "graph/passes/early.h"
 
 #include "graph/operator.h"
+#include "graph/sharing.h"
 
 typedef struct finder {
     const ons_graph *graph;
@@ -10,17 +11,6 @@ typedef struct finder {
     bool *late;         /* of each root: an update that waits for the end reads it */
     ons_node_id last;   /* the last node that is no update */
 } finder;
-
-static void find_roots(finder *f) {
-    for (ons_value_id id = 0; id < f->graph->values.count; ++id) f->root[id] = id;
-    for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(f->graph, id);
-        for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a)
-            if (a->kind == ONS_ALIAS_VIEW && a->output < node->output_count && node->outputs[a->output] != ONS_NONE &&
-                a->input < node->input_count && node->inputs[a->input] != ONS_NONE)
-                f->root[node->outputs[a->output]] = f->root[node->inputs[a->input]];
-    }
-}
 
 static ons_node_id later(ons_node_id a, ons_node_id b) {
     if (a == ONS_NONE || b == ONS_NONE) return a == ONS_NONE ? b : a;
@@ -61,10 +51,9 @@ static void note_reads(finder *f, const ons_node *node, ons_node_id at) {
 ons_status *ons_find_early_updates(const ons_graph *graph, ons_arena *arena, ons_node_id **after) {
     finder f = {.graph = graph, .last = ONS_NONE};
     ONS_NEW(f.after, arena, graph->nodes.count + 1);
-    ONS_NEW(f.root, arena, graph->values.count + 1);
+    ONS_TRY(ons_find_roots(graph, arena, &f.root));
     ONS_NEW(f.read, arena, graph->values.count + 1);
     ONS_NEW(f.late, arena, graph->values.count + 1);
-    find_roots(&f);
     for (ons_value_id id = 0; id < graph->values.count; ++id) f.read[id] = ONS_NONE;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);

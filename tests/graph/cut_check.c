@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/operator.h"
+#include "graph/sharing.h"
 #include "tests/graph/fixture.h"
 
 typedef struct checker {
@@ -15,12 +16,6 @@ typedef struct checker {
     const char *where;
 } checker;
 
-static bool is_view(const ons_node *node) {
-    bool view = false;
-    for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a) view |= a->kind == ONS_ALIAS_VIEW;
-    return view;
-}
-
 bool cut_runs_once(const ons_graph *whole, ons_node_id id) {
     const ons_node *node = ons_graph_node(whole, id);
     bool parameter = false;
@@ -28,7 +23,7 @@ bool cut_runs_once(const ons_graph *whole, ons_node_id id) {
         ons_value_id pair = node->outputs[i] == ONS_NONE ? ONS_NONE : ons_graph_value(whole, node->outputs[i])->pair;
         parameter |= pair != ONS_NONE && ons_graph_value(whole, pair)->kind == ONS_PARAMETER;
     }
-    return !is_view(node) && !parameter && (node->phase != ONS_FORWARD || !node->per_step);
+    return !ons_is_view(node->op) && !parameter && (node->phase != ONS_FORWARD || !node->per_step);
 }
 
 static void check_every_node_once(const checker *k) {
@@ -42,7 +37,7 @@ static void check_every_node_once(const checker *k) {
         if (cut_runs_once(k->whole, id))
             cr_assert_eq(runs[id], 1u, "%s: '%s' runs %u times", k->where, node->name, runs[id]);
         else
-            cr_assert(is_view(node) || runs[id] >= 1, "%s: '%s' runs nowhere", k->where, node->name);
+            cr_assert(ons_is_view(node->op) || runs[id] >= 1, "%s: '%s' runs nowhere", k->where, node->name);
     }
     free(runs);
 }
@@ -169,7 +164,7 @@ static void check_order(const checker *k, const ons_cut_stage *stage) {
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         ons_part part = part_of_node(stage, id);
-        bool update = node->phase == ONS_UPDATE || (is_view(node) && part == ONS_PART_END);
+        bool update = node->phase == ONS_UPDATE || (ons_is_view(node->op) && part == ONS_PART_END);
         bool early = part == ONS_PART_BACKWARD && k->o->early_updates;
         cr_assert(update ? part == ONS_PART_END || early : part != ONS_PART_END, "%s: '%s'", k->where, node->name);
         cr_assert(part != ONS_PART_FORWARD || node->phase == ONS_FORWARD, "%s: '%s'", k->where, node->name);
@@ -211,7 +206,8 @@ static void check_transfer(const checker *k, uint32_t from, const ons_cut_transf
     cr_assert(send->part != ONS_PART_BEGIN);
     cr_assert(send->part != ONS_PART_FORWARD || send->peer > from, "%s: '%s' goes backward", k->where, left->name);
     cr_assert(send->part != ONS_PART_BACKWARD || send->peer < from, "%s: '%s' goes forward", k->where, left->name);
-    cr_assert_not(is_view(ons_graph_node(a->graph, left->producer)), "%s: '%s' is a view", k->where, left->name);
+    cr_assert_not(ons_is_view(ons_graph_node(a->graph, left->producer)->op), "%s: '%s' is a view", k->where,
+                  left->name);
 }
 
 /* Parts ascend, and in a part the nodes that make the values. */

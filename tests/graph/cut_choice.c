@@ -1,6 +1,7 @@
 /* The random choices of a case; without Criterion, so that plain programs make them too. */
 #include <stdlib.h>
 
+#include "graph/sharing.h"
 #include "tests/graph/cut_case.h"
 
 static void *allocate(const cut_case *c, size_t count, size_t size) {
@@ -31,17 +32,11 @@ void cut_case_scatter(cut_case *c, uint32_t stages) {
 
 /* ------------------------------------------------------------------------------------------------------- decisions */
 
-static bool is_view(const ons_node *node) {
-    bool view = false;
-    for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a) view |= a->kind == ONS_ALIAS_VIEW;
-    return view;
-}
-
 /* The stage's value whose bytes a value shows. */
 static ons_value_id root_of(const ons_graph *graph, ons_value_id value) {
     for (;;) {
         ons_node_id maker = ons_graph_value(graph, value)->producer;
-        if (maker == ONS_NONE || !is_view(ons_graph_node(graph, maker))) return value;
+        if (maker == ONS_NONE || !ons_is_view(ons_graph_node(graph, maker)->op)) return value;
         value = ons_graph_node(graph, maker)->inputs[0];
     }
 }
@@ -50,7 +45,7 @@ static bool *find_saved(const cut_case *c, const ons_cut_stage *stage) {
     bool *saved = allocate(c, stage->graph->values.count + 1, sizeof *saved);
     for (ons_node_id id = stage->end[ONS_PART_FORWARD]; id < stage->end[ONS_PART_BACKWARD]; ++id) {
         const ons_node *node = ons_graph_node(stage->graph, id);
-        for (uint32_t i = 0; i < node->input_count && !is_view(node); ++i)
+        for (uint32_t i = 0; i < node->input_count && !ons_is_view(node->op); ++i)
             if (node->inputs[i] != ONS_NONE) saved[root_of(stage->graph, node->inputs[i])] = true;
     }
     return saved;
@@ -69,7 +64,7 @@ static ons_node_id pick_forward(cut_case *c, const ons_cut_stage *stage, ons_nod
     ons_node_id found = ONS_NONE;
     for (ons_node_id id = stage->end[ONS_PART_BEGIN], seen = 0; id < stage->end[ONS_PART_FORWARD]; ++id) {
         const ons_node *node = ons_graph_node(stage->graph, id);
-        if (is_view(node) || node->per_step || stage->original[id] < from) continue;
+        if (ons_is_view(node->op) || node->per_step || stage->original[id] < from) continue;
         if (cut_case_random(c, ++seen) == 0) found = stage->original[id];
     }
     return found;

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "graph/sharing.h"
 #include "planner/memory/memory.h"
 #include "tests/graph/cut_case.h"
 #include "tests/graph/fixture.h"
@@ -81,16 +82,11 @@ static uint32_t decide(subject *s, uint32_t first, uint32_t end, ons_cut_decisio
     return count;
 }
 
-static bool is_view(const ons_node *node) {
-    bool view = false;
-    for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a) view |= a->kind == ONS_ALIAS_VIEW;
-    return view;
-}
-
 static double seconds_again(const subject *s, const ons_cut_stage *stage) {
     double sum = 0;
     for (ons_node_id id = 0; id < stage->graph->nodes.count; ++id)
-        if (stage->again[id] && !is_view(ons_graph_node(stage->graph, id))) sum += s->cost.seconds[stage->original[id]];
+        if (stage->again[id] && !ons_is_view(ons_graph_node(stage->graph, id)->op))
+            sum += s->cost.seconds[stage->original[id]];
     return sum;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/operands.h"
+#include "graph/sharing.h"
 #include "kernels/common/stand_in.h"
 #include "tests/graph/fixture.h"
 
@@ -33,12 +34,6 @@ bool walker_is_held(const ons_graph *graph, ons_value_id id) {
 
 size_t walker_bytes(const walker *w, ons_value_id id) {
     return (size_t)ons_registry_type_bytes(w->registry, &ons_graph_value(w->graph, id)->type);
-}
-
-static bool is_view(const ons_node *node) {
-    bool view = false;
-    for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a) view |= a->kind == ONS_ALIAS_VIEW;
-    return view;
 }
 
 static void *allocate(size_t bytes) {
@@ -72,7 +67,7 @@ static uint32_t slots(uint32_t most, uint32_t count) {
 static void prepare_node(walker *w, ons_node_id id) {
     const ons_node *node = ons_graph_node(w->graph, id);
     prepared *n = &w->nodes[id];
-    if (is_view(node)) return;
+    if (ons_is_view(node->op)) return;
     ons_operands *operands = ons_arena_allocate(w->arena, 1, sizeof *operands);
     cr_assert_not_null(operands);
     must(ons_operands_of(w->graph, id, w->arena, operands));

@@ -78,12 +78,6 @@ ons_status *ons_buffer_check(const ons_buffer *buffer, const char *what, uint32_
     return NULL;
 }
 
-bool ons_is_view(const ons_operator *op) {
-    for (const ons_alias *alias = op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-        if (alias->kind == ONS_ALIAS_VIEW) return true;
-    return false;
-}
-
 size_t ons_bytes_of(const ons_registry *registry, const ons_type *type) {
     return type->dtype == ONS_NO_DTYPE ? 0 : (size_t)ons_registry_type_bytes(registry, type);
 }

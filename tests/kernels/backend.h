@@ -4,6 +4,7 @@
 
 #include "graph/operator.h"
 #include "graph/registry.h"
+#include "graph/sharing.h"
 
 typedef struct ons_backend {
     const char *name;
@@ -42,9 +43,6 @@ void ons_buffer_write(ons_buffer *buffer, const void *from);
 void ons_buffer_read(const ons_buffer *buffer, void *to);
 /* Fails where a byte outside of the buffer has changed; `what` names the buffer. */
 ons_status *ons_buffer_check(const ons_buffer *buffer, const char *what, uint32_t index);
-
-/* Whether nothing has to run because an output is an input's bytes. */
-bool ons_is_view(const ons_operator *op);
 
 /* Bytes of a value in its layout. */
 size_t ons_bytes_of(const ons_registry *registry, const ons_type *type);

@@ -304,7 +304,7 @@ Test(graph_work, no_memory_is_below_that_of_the_widest_node) {
         const ons_graph *graph = m.input.stage.graph;
         const ons_workload *work = &m.input.graph_work.work;
         ons_graph_width width;
-        must(ons_graph_width_find(graph, m.model->registry, &width));
+        must(ons_graph_width_find(graph, m.model->registry, m.arena, &width));
         cr_assert_neq(width.node, ONS_NONE);
         int64_t largest = 0;
         for (uint32_t t = 0; t < work->tensor_count; ++t)
