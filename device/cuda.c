@@ -162,7 +162,7 @@ int ons_cuda_current(void) {
     return cudaGetDevice(&index) == cudaSuccess ? index : 0;
 }
 
-ons_status *ons_cuda_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
+ons_status *ons_cuda_read_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
     return cuda_status(cudaDeviceGetPCIBusId(identity, ONS_CUDA_IDENTITY_BYTES, index), "asking for the GPU's place");
 }
 

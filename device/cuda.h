@@ -19,7 +19,7 @@ int ons_cuda_count(void);
 
 /* What tells the GPUs of a machine apart, whatever numbers processes give them: the bus and the place on it. */
 enum { ONS_CUDA_IDENTITY_BYTES = 32 };
-ons_status *ons_cuda_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]);
+ons_status *ons_cuda_read_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]);
 
 /* Before any other call, where NCCL may be used: kernels come to the GPU when the program starts. Loading one later may
  * wait for all that runs there, and what runs there may wait for another GPU. A user's CUDA_MODULE_LOADING stays. */

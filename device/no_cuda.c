@@ -11,7 +11,7 @@ int ons_cuda_count(void) { return 0; }
 
 int ons_cuda_current(void) { return 0; }
 
-ons_status *ons_cuda_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
+ons_status *ons_cuda_read_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
     (void)index, (void)identity;
     return ons_cuda_check();
 }

@@ -32,7 +32,7 @@ static ons_status *find_place(ons_trainer *t, place *own) {
     own->index = (int32_t)(ons_mpi_local_rank() % (uint32_t)own->count);
     gethostname(own->host, sizeof own->host - 1);
     t->gpu = own->index;
-    return ons_cuda_identity(own->index, own->gpu);
+    return ons_cuda_read_identity(own->index, own->gpu);
 }
 
 /* Processes: each takes the GPU of its number on the host. */

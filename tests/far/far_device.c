@@ -485,14 +485,14 @@ static void device_free(ons_device *device) { free(device); }
 
 ons_status *__wrap_ons_cuda_check(void);                                                     /* NOLINT */
 int __wrap_ons_cuda_count(void);                                                             /* NOLINT */
-ons_status *__wrap_ons_cuda_identity(int index, char *identity);                             /* NOLINT */
+ons_status *__wrap_ons_cuda_read_identity(int index, char *identity);                        /* NOLINT */
 ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result); /* NOLINT */
 
 ons_status *__wrap_ons_cuda_check(void) { return NULL; } /* NOLINT */
 
 int __wrap_ons_cuda_count(void) { return gpus; } /* NOLINT */
 
-ons_status *__wrap_ons_cuda_identity(int index, char *identity) { /* NOLINT */
+ons_status *__wrap_ons_cuda_read_identity(int index, char *identity) { /* NOLINT */
     snprintf(identity, ONS_CUDA_IDENTITY_BYTES, "far:%d", index);
     return NULL;
 }
