@@ -275,6 +275,7 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
         .stages = job->l->pipeline.stages,
         .decisions = c->decisions,
         .decision_count = c->decision_count,
+        .lenient = c->places != NULL, /* other shapes have other layouts, and so other nodes in other stages */
         .kept = stage->kept,
         .kept_count = stage->kept_count,
     };

@@ -123,39 +123,51 @@ static ons_status *set_up_control(ons_worker *w) {
     return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
 }
 
-static ons_status *set_up(ons_worker *w) {
-    uint32_t transfers = 0, departures = 0, slots = 0;
-    bool swaps = false;
+/* What all programs together need at the most. */
+typedef struct needs {
+    uint32_t transfers, departures;
+    uint32_t slots; /* of those that swap; 0: nothing is swapped */
+} needs;
+
+static needs count_needs(ons_worker *w) {
+    needs n = {0};
     for (uint32_t i = 0; i < w->o.program_count; ++i) {
         const ons_stage_program *p = w->o.programs[i];
-        transfers += p->cut->send_count + p->cut->receive_count;
+        n.transfers += p->cut->send_count + p->cut->receive_count;
         w->most_receives = p->cut->receive_count > w->most_receives ? p->cut->receive_count : w->most_receives;
-        slots = p->cut->swap_count > 0 && p->slots > slots ? p->slots : slots;
+        n.slots = p->cut->swap_count > 0 && p->slots > n.slots ? p->slots : n.slots;
         uint32_t leaving = (p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
-        departures = leaving > departures ? leaving : departures;
-        swaps = swaps || p->cut->swap_count > 0;
+        n.departures = leaving > n.departures ? leaving : n.departures;
     }
-    w->pending_capacity = departures;
+    return n;
+}
+
+static ons_status *set_up_swaps(ons_worker *w, uint32_t slots) {
+    ONS_TRY(w->device->stream_new(w->device, "swap out", 1, &w->swap_out));
+    ONS_TRY(w->device->stream_new(w->device, "swap in", 1, &w->swap_in));
+    w->traffic.host_bytes = w->host_bytes = slots * w->slot_host_bytes;
+    return w->device->allocate_host(w->device, w->host_bytes, &w->host);
+}
+
+static ons_status *set_up(ons_worker *w) {
+    needs n = count_needs(w);
+    w->pending_capacity = n.departures;
     ONS_TRY(ons_worker_choose_keeping(w));
     ONS_NEW(w->programs, w->arena, w->o.program_count + 1);
-    ONS_NEW(w->channels, w->arena, transfers + 1);
-    ONS_NEW(w->asked, w->arena, transfers + 1);
+    ONS_NEW(w->channels, w->arena, n.transfers + 1);
+    ONS_NEW(w->asked, w->arena, n.transfers + 1);
     ONS_NEW(w->given_back, w->arena, 2 * (size_t)w->most_receives + 1);
-    ONS_NEW(w->pending, w->arena, departures + 1);
-    ONS_NEW(w->waits, w->arena, departures + 1);
+    ONS_NEW(w->pending, w->arena, n.departures + 1);
+    ONS_NEW(w->waits, w->arena, n.departures + 1);
     ONS_TRY(add_track(w, "compute", &w->compute_track));
-    if (swaps) ONS_TRY(add_track(w, "swap out", &w->out_track));
-    if (swaps) ONS_TRY(add_track(w, "swap in", &w->in_track));
+    if (n.slots > 0) ONS_TRY(add_track(w, "swap out", &w->out_track));
+    if (n.slots > 0) ONS_TRY(add_track(w, "swap in", &w->in_track));
     ONS_TRY(ons_worker_open_trace(w));
     ONS_TRY(set_up_control(w));
     ONS_TRY(w->device->event_new(w->device, &w->mark));
     ONS_TRY(w->device->event_new(w->device, &w->idle));
     for (uint32_t i = 0; i < w->o.program_count; ++i) ONS_TRY(set_up_program(w, w->o.programs[i], &w->programs[i]));
-    if (!swaps) return NULL;
-    ONS_TRY(w->device->stream_new(w->device, "swap out", 1, &w->swap_out));
-    ONS_TRY(w->device->stream_new(w->device, "swap in", 1, &w->swap_in));
-    w->traffic.host_bytes = w->host_bytes = slots * w->slot_host_bytes;
-    return w->device->allocate_host(w->device, w->host_bytes, &w->host);
+    return n.slots > 0 ? set_up_swaps(w, n.slots) : NULL;
 }
 
 ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **result) {

@@ -36,6 +36,7 @@ typedef struct ons_cut_options {
     uint32_t stages;
     const ons_cut_decision *decisions;
     uint32_t decision_count;
+    bool lenient; /* the decisions were made for a graph of other shapes: one that cannot be carried out is left out */
     const ons_value_id *kept; /* what the host reads; becomes outputs of the stage that makes it (a parameter or state:
                                  nothing happens) */
     size_t kept_count;
@@ -89,7 +90,7 @@ typedef struct ons_cut {
  * original nodes; what runs again leaves out the states and statistics that it would bring up to date once more. With
  * one stage and no decisions the result is the whole graph in the order of the parts. A decision that cannot be carried
  * out (no forward value of the stage, a value that its stage does not make and that is to be computed again) is
- * ONS_INVALID_ARGUMENT and names the value. */
+ * ONS_INVALID_ARGUMENT and names the value, unless the options are lenient. */
 ons_status *ons_cut_make(const ons_cut_options *options, ons_cut *cut);
 void ons_cut_free(ons_cut *cut); /* a zeroed one is fine */
 

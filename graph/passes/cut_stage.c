@@ -157,13 +157,15 @@ static ons_status *add_node(assembly *a, const cut_step *step) {
 static ons_status *find_out_after(const assembly *a, const cut_step_swap *swap, ons_node_id *result) {
     ons_node_id maker = producer_of(a->c, swap->value), first = a->stage->end[ONS_PART_BEGIN];
     const char *name = ons_graph_value(a->c->whole, swap->value)->name;
-    ONS_CHECK(maker == ONS_NONE || a->fresh_of[maker] == ONS_NONE || swap->out_after >= maker, ONS_INVALID_ARGUMENT,
-              "'%s': it cannot be copied to the host before it is made", name);
+    bool made = maker == ONS_NONE || a->fresh_of[maker] == ONS_NONE || swap->out_after >= maker;
+    ONS_CHECK(made || a->c->o->lenient, ONS_INVALID_ARGUMENT, "'%s': it cannot be copied to the host before it is made",
+              name);
+    ons_node_id after = made ? swap->out_after : maker;
     ONS_CHECK(first < a->stage->end[ONS_PART_FORWARD], ONS_INVALID_ARGUMENT,
               "'%s': stage %u has no forward part after which it could be copied to the host", name, a->steps->stage);
     *result = first;
     for (ons_node_id id = first; id < a->stage->end[ONS_PART_FORWARD]; ++id)
-        if (a->stage->original[id] <= swap->out_after && id > *result) *result = id;
+        if (a->stage->original[id] <= after && id > *result) *result = id;
     return NULL;
 }
 

@@ -158,7 +158,12 @@ static ons_status *take_decisions(lister *l) {
         const ons_cut_decision *d = &c->o->decisions[i];
         uint32_t stage = c->everywhere[d->in_before] ? c->o->stage_of_node[d->in_before] : c->stage[d->in_before];
         if (stage != l->stage) continue;
-        ONS_TRY(check_decision(l, d));
+        ons_status *problem = check_decision(l, d);
+        if (problem != NULL && !c->o->lenient) return problem;
+        if (problem != NULL) {
+            ons_status_free(problem);
+            continue;
+        }
         l->decision[d->value] = d;
         uint32_t trigger = find_trigger(l, d->in_before), reader = l->first_reader[d->value];
         l->trigger[d->value] = l->back_at[d->value] = reader < trigger ? reader : trigger;

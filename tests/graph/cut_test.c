@@ -202,6 +202,14 @@ static void refuse(ons_relief relief, const char *value, const char *out_after, 
     ons_cut cut;
     must_fail(ons_cut_make(&options, &cut), ONS_INVALID_ARGUMENT, words);
     cr_assert_null(cut.arena);
+    /* A graph of other shapes does without. */
+    options.lenient = true;
+    must(ons_cut_make(&options, &cut));
+    for (uint32_t i = 0; i < cut.stage_count; ++i) {
+        const ons_cut_stage *stage = &cut.stages[i];
+        for (uint32_t k = 0; k < stage->swap_count; ++k)
+            cr_expect_geq(stage->swaps[k].out_after, ons_graph_value(stage->graph, stage->swaps[k].value)->producer);
+    }
     ons_cut_free(&cut);
     cut_case_close(&c);
 }
