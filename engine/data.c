@@ -1,5 +1,6 @@
 #include "engine/data.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,14 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
         "--batch %lld, or export it with a dynamic batch axis",
         (long long)b->batch, (long long)b->micro_batches, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
         (long long)fixed, (long long)(fixed * b->micro_batches));
+    return NULL;
+}
+
+ons_status *ons_check_samples(const ons_batching *b, uint64_t samples, const char *kind, const char *options) {
+    ONS_CHECK(!b->fixed || samples >= (uint64_t)b->rows, ONS_INVALID_DATA,
+              "the model was exported for batches of %" PRId64 " samples, the %s has only %" PRIu64
+              "; give at least %" PRId64 " with %s, or export the model with a dynamic batch axis",
+              b->rows, kind, samples, b->rows, options);
     return NULL;
 }
 

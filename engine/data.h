@@ -21,6 +21,10 @@ typedef struct ons_batching {
 static inline bool ons_batching_is_uneven(const ons_batching *b) { return b->batch % b->micro_batches != 0; }
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *batching);
 
+/* Fails where there are fewer samples than the batch that the model was exported for. `kind` says whose data it is
+ * ("training data"), `options` which options could give more. */
+ons_status *ons_check_samples(const ons_batching *batching, uint64_t samples, const char *kind, const char *options);
+
 /* Shapes of the model's inputs for `rows` samples from the dataset (NULL: none), plus the --dim options: `bindings` in
  * `arena`. */
 ons_status *ons_make_bindings(const ons_model *model, const ons_config *config, const ons_dataset *dataset,

@@ -32,6 +32,7 @@ static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
     ons_batching batching;
     ONS_TRY(ons_choose_batching(e->model, e->config, &batching));
     int64_t samples = (int64_t)ons_dataset_count(e->course.dataset);
+    ONS_TRY(ons_check_samples(&batching, (uint64_t)samples, "data", "--rows, --input or --tokens"));
     o->rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
     o->rest = batching.fixed ? 0 : samples % o->rows;
     e->batch = (size_t)o->rows;

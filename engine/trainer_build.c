@@ -15,6 +15,7 @@ static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
+    ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
     if (!t->batching.fixed && t->batching.micro_batches == 1 && t->batching.batch > samples)
         t->batching.batch = t->batching.rows = samples; /* no memory for a batch that never comes */
     const ons_course_options options =
@@ -26,6 +27,9 @@ static ons_status *build_validation(ons_trainer *t) {
     ONS_TRY(ons_open_validation_data(t->model, t->config, &t->validation.dataset));
     if (t->validation.dataset == NULL) return NULL;
     int64_t samples = (int64_t)ons_dataset_count(t->validation.dataset);
+    /* Now, not after the steps before the first validation. */
+    ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "validation data",
+                              "--val-rows, --val-input or --val-tokens"));
     int64_t rows = t->batching.fixed || t->batching.rows <= samples ? t->batching.rows : samples;
     const ons_course_options options = {
         .model = t->model,

@@ -114,6 +114,18 @@ repeat 80 '\0\0\0\0\0\0\0\0' | array x.npy '<c8' '(4, 20)'; repeat 4 '\1\0\0\0\0
 with x.npy t.npy; refuses 3 "x.npy|'x'" train "${args[@]}"
 bad "no samples"
 : | array x.npy '<f4' '(0, 20)'; : | array t.npy '<i8' '(0,)'; with x.npy t.npy; refuses 4 "sample" train "${args[@]}"
+# This model takes batches of 8, and the log of an earlier run is only replaced when training starts.
+resnet=("$golden/resnet18/model.onnx" --input "$golden/resnet18/input.npy" --target "$golden/resnet18/target.npy"
+    --loss cross_entropy --threads 1)
+bad "less validation data than a fixed batch"
+refuses 4 "validation data has only 6; give at least 8 with --val-rows" train "${resnet[@]}" --rows 0:8 --val-rows 90:96 \
+    --log-json log.jsonl --out trained.onnx
+refuses 4 "validation data has only 6; give at least 8 with --val-rows" train "${resnet[@]}" --rows 0:24 --val-rows 90:96 \
+    --stages 3 --log-json log.jsonl --out trained.onnx
+bad "less training data than a fixed batch"
+refuses 4 "training data has only 6; give at least 8 with --rows" train "${resnet[@]}" --rows 90:96 --out trained.onnx
+bad "less data than a fixed batch in eval"
+refuses 4 "the data has only 6; give at least 8 with --rows" eval "${resnet[@]}" --rows 90:96
 bad "fewer targets than samples"
 repeat 3 '\1\0\0\0\0\0\0\0' | array t.npy '<i8' '(3,)'; with "$inputs" t.npy; refuses 4 "192.*3|3.*192" train "${args[@]}"
 bad "label above the classes"
