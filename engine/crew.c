@@ -389,7 +389,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
 static void evaluate(void *argument, uintptr_t native) {
     (void)native;
     ons_rank *r = argument;
-    r->status = ons_evaluator_run(&r->evaluator, &r->evaluation);
+    r->status = ons_status_at(ons_evaluator_run(&r->evaluator, &r->evaluation), "validation");
     share_failure(r);
 }
 

@@ -151,6 +151,8 @@ static ons_status *run(evaluation *e, ons_evaluation_result *result) {
     }
     ONS_CHECK(first > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
               o->full.rows, o->samples);
+    ONS_CHECK(!o->counts_classes || o->target_field == ONS_NO_FIELD || e->counted > 0, ONS_INVALID_DATA,
+              "none of the targets counts, all are --ignore-index %" PRId64, o->ignore_index);
     bool predicts = o->counts_classes && o->full_prediction != ONS_NONE;
     *result = (ons_evaluation_result){
         .samples = first,

@@ -37,6 +37,7 @@ typedef struct ons_evaluation_result {
     double accuracy; /* NaN where the targets are no classes, or of another stage */
 } ons_evaluation_result;
 
+/* Fails where targets are classes and none of them counts: that has no mean. */
 ons_status *ons_evaluator_run(const ons_evaluator_options *options, ons_evaluation_result *result);
 
 #endif

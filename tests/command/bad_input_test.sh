@@ -150,6 +150,16 @@ refuses 1 "--output: x.npy .*--input" eval "${one[@]}" --output logits=x.npy
 bad "only ignored targets"
 repeat 192 '\234\377\377\377\377\377\377\377' | array t.npy '<i8' '(192,)'; with "$inputs" t.npy
 refuses 4 "target" train "${args[@]}"
+bad "only ignored targets in validation"
+repeat 192 '\1\0\0\0\0\0\0\0' | array t.npy '<i8' '(192,)'
+with "$inputs" "$targets"
+for stages in 1 2; do
+    refuses 4 "validation: none of the targets counts, all are --ignore-index 1$" train "${args[@]}" --rows 0:12 --stages $stages \
+        --val-input "x=$inputs" --val-target t.npy --val-rows 0:12 --ignore-index 1 --out trained.onnx
+done
+bad "only ignored targets in eval"
+repeat 192 '\1\0\0\0\0\0\0\0' | array t.npy '<i8' '(192,)'; with "$inputs" t.npy
+refuses 4 "none of the targets counts, all are --ignore-index 1$" eval "${args[@]}" --ignore-index 1 --metric accuracy
 bad "inputs that are not finite"
 repeat 80 '\0\0\300\177' | array x.npy '<f4' '(4, 20)'; repeat 4 '\1\0\0\0\0\0\0\0' | array t.npy '<i8' '(4,)'
 with x.npy t.npy; refuses 7 "step 1: the loss" train "${args[@]}" --out trained.onnx
