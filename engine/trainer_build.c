@@ -16,8 +16,9 @@ static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
-    if (!t->batching.fixed && t->batching.micro_batches == 1 && t->batching.batch > samples)
-        t->batching.batch = t->batching.rows = samples; /* no memory for a batch that never comes */
+    /* No memory for a batch that never comes; but a plan says what its batch is, and was made without these data. */
+    bool never_full = !t->batching.fixed && t->batching.micro_batches == 1 && t->batching.batch > samples;
+    if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
     const ons_course_options options =
         ons_training_course_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
     return ons_course_build(&options, &t->training);

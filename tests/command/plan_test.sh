@@ -187,4 +187,17 @@ if make_plan; then refuses 1 "--trace: plan.json would take the place" simulate 
 begin "a trace that is a folder"
 if make_plan; then mkdir trace.json && refuses 5 "--trace: trace.json is a folder" simulate plan.json --trace trace.json; fi
 
+# The only step takes all samples, with the plan as without one.
+begin "a plan for more samples than the data have"
+options=("${mlp[@]:0:7}" --optimizer sgd --lr 0.1 --threads 1 --rows 34:39 --batch 9 --micro-batches 1 --stages 2)
+if succeeds plan "${options[@]}" -o q.json && succeeds train "${options[@]}" --epochs 2 --log-json without.jsonl &&
+    succeeds train "${options[@]}" --epochs 2 --plan q.json --log-json with.jsonl; then
+    losses() { grep -oE '"loss": ?[0-9.e+-]+' "$1"; }
+    if (($(losses with.jsonl | wc -l) == 2)) && diff <(losses without.jsonl) <(losses with.jsonl) >/dev/null; then
+        pass "$name"
+    else
+        fail "$name" "losses $(losses with.jsonl | tr '\n' ' ') instead of $(losses without.jsonl | tr '\n' ' ')"
+    fi
+fi
+
 report_and_exit
