@@ -161,16 +161,16 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
     b->rows = (b->batch + b->micro_batches - 1) / b->micro_batches;
     ONS_CHECK(
         fixed == 0 || b->batch == fixed * b->micro_batches, ONS_INVALID_ARGUMENT,
-        "--batch %lld in %lld micro-batches makes %s%lld samples each, but the model was exported for %lld; choose "
+        "--batch %lld in %lld micro-batches makes %s%lld sample%s each, but the model was exported for %lld; choose "
         "--batch %lld, or export it with a dynamic batch axis",
         (long long)b->batch, (long long)b->micro_batches, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
-        (long long)fixed, (long long)(fixed * b->micro_batches));
+        b->rows == 1 ? "" : "s", (long long)fixed, (long long)(fixed * b->micro_batches));
     return NULL;
 }
 
 ons_status *ons_check_samples(const ons_batching *b, uint64_t samples, const char *kind, const char *options) {
     ONS_CHECK(!b->fixed || samples >= (uint64_t)b->rows, ONS_INVALID_DATA,
-              "the model was exported for batches of %" PRId64 " samples, the %s has only %" PRIu64
+              "the model was exported for batches of %" PRId64 " samples, and the %s has only %" PRIu64
               "; give at least %" PRId64 " with %s, or export the model with a dynamic batch axis",
               b->rows, kind, samples, b->rows, options);
     return NULL;

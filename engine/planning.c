@@ -285,8 +285,8 @@ static ons_status *plan_file(ons_planning *p) {
               "--micro-batches %" PRId64 " is too many", micro_batches);
     ONS_CHECK(c->batch == 0 || c->batch == batch, ONS_INVALID_ARGUMENT,
               "--batch %" PRId64 ": the micro-batches of %s have %" PRId64
-              " samples each; give --micro-batches instead",
-              c->batch, c->cost_graph, p->file.samples);
+              " sample%s each; give --micro-batches instead",
+              c->batch, c->cost_graph, p->file.samples, p->file.samples == 1 ? "" : "s");
     return plan_batch(p, batch, micro_batches);
 }
 

@@ -91,11 +91,12 @@ static void print_profile(const char *path, const ons_profile *p) {
     char saved[ONS_SHORT_TEXT], scratch[ONS_SHORT_TEXT], arena[ONS_SHORT_TEXT];
     double all = 0;
     for (int i = 0; i < 4; ++i) all += p->phase_seconds[i];
-    printf("%s: %" PRId64 " samples on %s\n", path, p->samples, p->device);
+    printf("%s: %" PRId64 " sample%s on %s\n", path, p->samples, p->samples == 1 ? "" : "s", p->device);
     if (p->nodes_from_cache > 0)
         printf("%zu nodes, all measured before (--no-cache measures again)\n", p->nodes_from_cache);
     else
-        printf("%zu nodes, each the median of %" PRId64 " steps\n", p->node_count, p->repetitions);
+        printf("%zu nodes, each the median of %" PRId64 " step%s\n", p->node_count, p->repetitions,
+               p->repetitions == 1 ? "" : "s");
     printf("\n");
     print_nodes(p, all > 0 ? all : 1);
     print_phases(p, all > 0 ? all : 1);

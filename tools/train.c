@@ -57,7 +57,7 @@ static ons_status *finish(ons_trainer *trainer) {
     char steps[64];
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
-    snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " steps", s.step, s.steps);
+    snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " step%s", s.step, s.steps, s.steps == 1 ? "" : "s");
     /* It may have come too late to stop anything; or to another process, which has told this one. */
     interrupted = ons_trainer_stopping(trainer) && !ons_trainer_done(trainer);
     if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL && s.speaks)

@@ -13,11 +13,23 @@ if succeeds --help && printed "check .*inspect|inspect" && printed "Exit codes: 
 begin "no arguments: help on stderr, exit code 1"
 run
 if ((status == 1)) && [[ ! -s $work/stdout ]] && grep -q Usage "$work/stderr"; then pass "$name"; else fail "$name" "status $status"; fi
-for command in check inspect train eval profile; do
+for command in check inspect train eval profile plan simulate; do
     begin "help of $command fits 80 columns"
     succeeds "$command" --help || continue
     if awk 'length > 80 { exit 1 }' "$work/stdout"; then pass "$name"; else fail "$name" "a line is longer"; fi
+    begin "help of $command has options on the left, their text on the right"
+    # From the first heading to the text behind the options.
+    awk '/^ [A-Z]/ { inside = 1 } /--version/ { exit } inside' "$work/stdout" >options
+    if [[ ! -s options ]]; then
+        fail "$name" "there are no options"
+    elif grep -vnE '^( [A-Z].*|      --.*|  -., --.*| {29}[^ ].*|)$' options >odd; then
+        fail "$name" "$(head -1 odd)"
+    else
+        pass "$name"
+    fi
 done
+begin "one sample, one step"
+if succeeds train "${mlp[@]}" --rows 5:6 --steps 1 && printed "^1 sample, 1 step of 1,"; then pass "$name"; fi
 begin "help COMMAND is COMMAND --help"
 if succeeds help train; then
     cp "$work/stdout" "$work/first"

@@ -32,7 +32,7 @@ if succeeds "${profile[@]}" && printed 'all measured before' && succeeds "${prof
 fi
 
 begin "another number of threads is another device"
-if succeeds profile "$model" --threads 2 --repetitions 1 && printed 'each the median of 1 steps'; then pass "$name"; fi
+if succeeds profile "$model" --threads 2 --repetitions 1 && printed 'each the median of 1 step$'; then pass "$name"; fi
 
 begin "a cache that is no JSON counts as empty"
 mkdir -p "$work/broken/onstage"
