@@ -8,7 +8,6 @@
 #include "engine/weight_places.h"
 #include "planner/graph_positions.h"
 #include "planner/node_costs.h"
-#include "planner/plan_check.h"
 #include "planner/planner.h"
 
 /* ------------------------------------------------------------------------------------------------------------ planning
@@ -139,7 +138,6 @@ static ons_status *check_names(const ons_graph *graph, const ons_plan_decision *
 
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
     const ons_plan *plan = &lowering->plan;
-    ONS_TRY(ons_plan_check_actions(plan, lowering->arena));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
         for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
             ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));

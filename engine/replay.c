@@ -25,7 +25,6 @@ static ons_status *load(ons_replay *r, const char *path) {
     ons_status *status = ons_plan_parse((const char *)file.bytes, file.size, r->arena, &r->plan);
     ons_mapping_close(&file);
     /* What `onstage train --plan` refuses: a simulation of it would promise something. */
-    if (status == NULL) status = ons_plan_check_actions(&r->plan, r->arena);
     if (status == NULL) status = ons_plan_check_costs(&r->plan, r->arena);
     return status == NULL ? NULL : ons_status_at(status, "%s", path);
 }

@@ -92,8 +92,8 @@ typedef struct ons_plan {
 
 /* Text of the file; free with free(). Writing, reading and writing again gives the same bytes. */
 ons_status *ons_plan_print(const ons_plan *plan, char **text);
-/* Everything in `arena`. Checked: version, fields, ranges, that stages and actions agree; a failure names the field
- * ("decisions.stages[2].device: …"). */
+/* Everything in `arena`. Checked: version, fields, ranges, ons_plan_check_stages and ons_plan_check_actions; a failure
+ * names the field ("decisions.stages[2].device: …"). */
 ons_status *ons_plan_parse(const char *text, size_t size, ons_arena *arena, ons_plan *plan);
 
 #endif

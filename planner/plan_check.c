@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/map.h"
+
 /* ------------------------------------------------------------------------------------------------------------ digests
  */
 
@@ -49,6 +51,39 @@ ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena) {
 /* ------------------------------------------------------------------------------------------------------------- checks
  */
 
+/* Updates as the runtime takes them, which is stricter than what could run: an asynchronous schedule has one right
+ * after every gradient of the weights, a synchronous one has one at its end. */
+static ons_status *check_updates(const ons_plan *plan, uint32_t stage) {
+    const ons_action_list *list = &plan->actions[stage];
+    bool each = ons_pipeline_is_asynchronous(&plan->pipeline);
+    const char *schedule = ons_pipeline_name(plan->pipeline.kind);
+    uint32_t wanted = each ? plan->pipeline.micro_batches : 1, gradients = 0, updates = 0;
+    for (uint32_t i = 0; i < list->count; ++i) {
+        const ons_action *a = &list->items[i];
+        ONS_CHECK(a->stage == stage, ONS_INVALID_DATA,
+                  "decisions.actions[%u][%u]: %s of stage %u in the list of stage %u", stage, i,
+                  ons_action_name(a->kind), a->stage, stage);
+        bool gradient = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
+        ONS_CHECK(!gradient || !each || updates == gradients, ONS_INVALID_DATA,
+                  "decisions.actions[%u][%u]: no update of micro-batch %u stands before %s of micro-batch %u; schedule "
+                  "'%s' has one after every backward part",
+                  stage, i, updates, ons_action_name(a->kind), a->micro_batch, schedule);
+        gradients += gradient;
+        if (a->kind != ONS_ACTION_UPDATE) continue;
+        uint32_t due = each ? updates : plan->pipeline.micro_batches - 1;
+        ONS_CHECK(updates < wanted && a->micro_batch == due && gradients == due + 1, ONS_INVALID_DATA,
+                  "decisions.actions[%u][%u]: the update of micro-batch %u comes twice or out of order; schedule '%s' "
+                  "has one after %s backward part",
+                  stage, i, a->micro_batch, schedule, each ? "every" : "the last");
+        ++updates;
+    }
+    ONS_CHECK(updates == wanted, ONS_INVALID_DATA,
+              "decisions.actions[%u]: the update of micro-batch %u is missing; schedule '%s' has one after %s backward "
+              "part",
+              stage, each ? updates : plan->pipeline.micro_batches - 1, schedule, each ? "every" : "the last");
+    return NULL;
+}
+
 /* Places on the device and in the host's memory are as many as the schedule's name asks for. */
 static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
     uint32_t places = ons_pipeline_load(&plan->pipeline, stage).in_flight, waiting = 0;
@@ -65,6 +100,7 @@ static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
 }
 
 ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(check_updates(plan, i));
     ons_status *status = ons_actions_verify(&plan->pipeline, plan->actions, arena);
     if (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY) {
         ons_status *invalid = ons_status_new(ONS_INVALID_DATA, "decisions.actions: %s", ons_status_get_message(status));
@@ -72,6 +108,42 @@ ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
         return invalid;
     }
     for (uint32_t i = 0; status == NULL && i < plan->pipeline.stages; ++i) status = check_in_flight(plan, i);
+    return status;
+}
+
+/* Names in a stage each once: tensors, then nodes, which are in no other stage either. */
+static ons_status *check_tensors(const ons_plan_stage *s, uint32_t stage, ons_map *seen) {
+    for (uint32_t i = 0; i < s->decision_count; ++i) {
+        ONS_CHECK(ons_map_get(seen, s->decisions[i].tensor) == ONS_MAP_ABSENT, ONS_INVALID_DATA,
+                  "decisions.stages[%u]: tensor '%s' is decided twice; leave one entry of 'swap' and 'recompute'",
+                  stage, s->decisions[i].tensor);
+        ONS_TRY(ons_map_set(seen, s->decisions[i].tensor, i));
+    }
+    return NULL;
+}
+
+static ons_status *check_nodes(const ons_plan_stage *s, uint32_t stage, ons_map *seen) {
+    for (uint32_t i = 0; s->names != NULL && i < s->node_count; ++i) {
+        uint32_t before = ons_map_get(seen, s->names[i]);
+        ONS_CHECK(before == ONS_MAP_ABSENT, ONS_INVALID_DATA,
+                  "decisions.stages[%u].names[%u]: node '%s' is in stage %u already", stage, i, s->names[i], before);
+        ONS_TRY(ons_map_set(seen, s->names[i], stage));
+    }
+    return NULL;
+}
+
+ons_status *ons_plan_check_stages(const ons_plan *plan) {
+    ons_map nodes = {0};
+    ons_status *status = NULL;
+    for (uint32_t i = 0; status == NULL && i < plan->pipeline.stages; ++i) {
+        ons_map tensors = {0};
+        status = check_tensors(&plan->stages[i], i, &tensors);
+        ons_map_free(&tensors);
+        if (status == NULL && !plan->stages[i].names != !plan->stages[0].names)
+            status = ons_status_new(ONS_INVALID_DATA, "decisions.stages[%u].names: all stages have it, or none", i);
+        if (status == NULL) status = check_nodes(&plan->stages[i], i, &nodes);
+    }
+    ons_map_free(&nodes);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "planner/action_text.h"
+#include "planner/plan_check.h"
 #include "planner/plan_json.h"
 
 enum { STAGES_MOST = 65536 };
@@ -145,7 +146,7 @@ static ons_status *read_actions(const reader *r, const ons_json *decisions) {
             ++actions->count;
         }
     }
-    return ons_actions_verify(&r->plan->pipeline, r->plan->actions, r->arena);
+    return NULL;
 }
 
 static ons_status *read_decisions(const reader *r, const ons_json *root) {
@@ -275,6 +276,8 @@ static ons_status *read(const reader *r, const ons_json *root) {
               ONS_PLAN_VERSION);
     ONS_TRY_AT(read_subject(r, root), "for");
     ONS_TRY_AT(read_decisions(r, root), "decisions");
+    ONS_TRY(ons_plan_check_stages(r->plan));
+    ONS_TRY(ons_plan_check_actions(r->plan, r->arena));
     ONS_TRY(ons_json_get_object(root, "layout", &layout));
     ONS_TRY_AT(read_by_stage(r, layout, read_stage_layout), "layout");
     ONS_TRY(ons_json_get_object(root, "costs", &costs));

@@ -161,13 +161,44 @@ Test(plan_edits, an_order_that_needs_more_places_is_refused) {
     refuse_and_free(plan, "decisions.actions[0][2]");
 }
 
+static void forget_made_for(const ons_json *plan) {
+    ons_json *stage;
+    cJSON_ArrayForEach(stage, cJSON_GetObjectItem(cJSON_GetObjectItem(plan, "costs"), "stages"))
+        cJSON_DeleteItemFromObject(stage, "made_for");
+}
+
+Test(plan_edits, a_tensor_that_is_decided_twice_is_refused) {
+    ons_json *plan = read_plan(), *swaps = swaps_of(plan);
+    forget_made_for(plan);
+    cJSON_AddItemToArray(swaps, cJSON_Duplicate(cJSON_GetArrayItem(swaps, 0), true));
+    refuse_and_free(plan, "is decided twice");
+}
+
+/* Named nodes: as many as 'nodes' says, each in one stage, and of all stages or none. */
+Test(plan_edits, node_lists_that_do_not_add_up_are_refused) {
+    static const char *const words[] = {"'names' has 1 entries, 'nodes' says", "decisions.stages[1].names[0]: node 'a'",
+                                        "decisions.stages[1].names: all stages have it, or none"};
+    for (int i = 0; i < 3; ++i) {
+        ons_json *plan = read_plan(), *stages = cJSON_GetObjectItem(decisions_of(plan), "stages");
+        forget_made_for(plan);
+        for (int k = 0; k < 2; ++k) {
+            static const char *const node[] = {"a"};
+            ons_json *stage = cJSON_GetArrayItem(stages, k);
+            cJSON_DeleteItemFromObject(stage, "names");
+            if (i == 2 && k == 1) continue;
+            cJSON_AddItemToObject(stage, "names", cJSON_CreateStringArray(node, 1));
+            cJSON_SetNumberValue(cJSON_GetObjectItem(stage, "nodes"), i == 0 ? 2 : 1);
+        }
+        refuse_and_free(plan, words[i]);
+    }
+}
+
 /* Who knows what he does takes out what the costs were made for. */
 Test(plan_edits, a_plan_without_what_it_was_made_for_runs) {
     char path[PATH_BYTES];
-    ons_json *plan = read_plan(), *stage;
+    ons_json *plan = read_plan();
     exchange(plan, "in_before");
-    cJSON_ArrayForEach(stage, cJSON_GetObjectItem(cJSON_GetObjectItem(plan, "costs"), "stages"))
-        cJSON_DeleteItemFromObject(stage, "made_for");
+    forget_made_for(plan);
     char *text = cJSON_Print(plan);
     scratch_path(path, "plan.json");
     write_text(path, text);

@@ -179,3 +179,46 @@ Test(plan_file, what_cannot_be_done_is_refused_with_its_field) {
         unlink(path);
     }
 }
+
+/* An update that is missing, comes twice, is another micro-batch's or stands elsewhere: neither simulated nor trained.
+ */
+Test(plan_file, updates_that_the_schedule_does_not_have_are_refused) {
+    static const struct {
+        const char *pipeline, *from, *to, *words;
+    } edits[] = {
+        {"pipedream-async", "\"1U1\", ", "", "decisions.actions[1][6]: no update of micro-batch 1 stands before"},
+        {"pipedream-async", ", \"1U2\"", "", "decisions.actions[1]: the update of micro-batch 2 is missing"},
+        {"pipedream-async", "\"1U1\"", "\"1U0\"", "decisions.actions[1][5]: the update of micro-batch 0"},
+        {"pipedream-async", "\"1U1\"", "\"1U1\", \"1U1\"", "decisions.actions[1][6]: the update of micro-batch 1"},
+        {"pipedream-async", "\"1B1\", \"1U1\"", "\"1U1\", \"1B1\"", "decisions.actions[1][4]: the update of"},
+        {"pipedream-async", "\"1F0\"", "\"0F0\"", "decisions.actions[1][0]: forward of stage 0"},
+        {"1f1b", ", \"1U2\"", "", "decisions.actions[1]: the update of micro-batch 2 is missing"},
+        {"1f1b", "\"1U2\"", "\"1U1\"", "decisions.actions[1][6]: the update of micro-batch 1"},
+        {"1f1b", "\"1U2\"", "\"1U2\", \"1U2\"", "decisions.actions[1][7]: the update of micro-batch 2"},
+        {"1f1b", "\"1B2\", \"1U2\"", "\"1U2\", \"1B2\"", "decisions.actions[1][5]: the update of micro-batch 2"},
+        {"gpipe", "\"1U2\"", "\"1B2\"", "decisions.actions[1]: the update of micro-batch 2 is missing"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; ++i) {
+        char path[PATH_BYTES];
+        ons_model *model;
+        ons_trainer *trainer = NULL;
+        ons_replay *replay = NULL;
+        scratch_path(path, "plan.json");
+        write_plan(path, "2", edits[i].pipeline, "48", "3");
+        edit(path, edits[i].from, edits[i].to);
+        ons_config *c = configure();
+        must(ons_config_set(c, "plan", path));
+        must(ons_model_load(model_path, c, &model));
+        ons_status *statuses[] = {ons_replay_new(path, c, &replay), ons_trainer_new(model, c, &trainer)};
+        for (int k = 0; k < 2; ++k) {
+            cr_assert_not_null(statuses[k], "edit %zu is not noticed by %s", i, k == 0 ? "simulate" : "train");
+            cr_expect_eq(ons_status_get_code(statuses[k]), ONS_INVALID_DATA);
+            cr_expect_not_null(strstr(ons_status_get_message(statuses[k]), edits[i].words), "edit %zu: %s", i,
+                               ons_status_get_message(statuses[k]));
+            ons_status_free(statuses[k]);
+        }
+        ons_model_free(model);
+        ons_config_free(c);
+        unlink(path);
+    }
+}
