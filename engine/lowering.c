@@ -136,8 +136,22 @@ static ons_status *check_names(const ons_graph *graph, const ons_plan_decision *
     return NULL;
 }
 
+/* A plan may be simulated with actions that no stage carries out. */
+static ons_status *check_kinds(const ons_action_list *list, uint32_t stage) {
+    for (uint32_t i = 0; i < list->count; ++i) {
+        ons_action_kind kind = list->items[i].kind;
+        ONS_CHECK(kind == ONS_ACTION_FORWARD || kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_UPDATE,
+                  ONS_UNSUPPORTED,
+                  "decisions.actions[%u][%u]: training carries out forward (F), backward (B) and update (U), not %s; "
+                  "input and weight gradient are one backward part, the rest follows from the plan",
+                  stage, i, ons_action_name(kind));
+    }
+    return NULL;
+}
+
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
     const ons_plan *plan = &lowering->plan;
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(check_kinds(&plan->actions[i], i));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
         for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
             ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));

@@ -222,3 +222,25 @@ Test(plan_file, updates_that_the_schedule_does_not_have_are_refused) {
         unlink(path);
     }
 }
+
+/* They can be simulated; no stage carries them out. */
+Test(plan_file, gradients_apart_are_not_trained) {
+    char path[PATH_BYTES];
+    ons_model *model;
+    ons_trainer *trainer = NULL;
+    scratch_path(path, "plan.json");
+    write_plan(path, "2", "1f1b", "48", "3");
+    edit(path, "\"1B1\"", "\"1I1\", \"1W1\"");
+    ons_config *c = configure();
+    must(ons_config_set(c, "plan", path));
+    must(ons_model_load(model_path, c, &model));
+    ons_status *status = ons_trainer_new(model, c, &trainer);
+    cr_assert_not_null(status);
+    cr_expect_eq(ons_status_get_code(status), ONS_UNSUPPORTED);
+    cr_expect_not_null(strstr(ons_status_get_message(status), "decisions.actions[1][3]"), "%s",
+                       ons_status_get_message(status));
+    ons_status_free(status);
+    ons_model_free(model);
+    ons_config_free(c);
+    unlink(path);
+}
