@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) key_gradient(ons_at
 }
 
 /* By cuDNN, which makes all three gradients or none. */
-bool run_plan(const ons_launch *l, const ons_dnn_attention *plan) {
+bool run_gradient_plan(const ons_launch *l, const ons_dnn_attention *plan) {
     if (plan->plan == nullptr || l->outputs[0] == nullptr || l->outputs[1] == nullptr || l->outputs[2] == nullptr)
         return false;
     const void *arguments[ONS_DNN_ATTENTION_ARGUMENTS] = {};
@@ -170,5 +170,5 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_cu
 
 extern "C" void ons_cuda_attention_gradient(const ons_launch *launch) {
     const ons_cuda_attention_state *s = (const ons_cuda_attention_state *)launch->state;
-    if (!run_plan(launch, &s->dnn)) ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, s);
+    if (!run_gradient_plan(launch, &s->dnn)) ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, s);
 }
