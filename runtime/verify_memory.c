@@ -261,7 +261,7 @@ static ons_status *play_load(memory *m) {
 static ons_status *lend(memory *m, uint32_t departure, ons_value_id value) {
     ONS_TRY(expect(m, value, content_of(m, value), "leaves, and is not there,"));
     ons_buffer_id buffer = m->t->l->buffer_of_value[value];
-    /* The next message into a ring waits for the copy; see receive_value in worker_flight.c. */
+    /* The next message into a ring waits for the copy; see receive_value in worker_messages.c. */
     if (!has_place(m->t, buffer) || m->t->rings[buffer] > 0) return NULL;
     loan l = {m->step->half, departure, where(m, value)};
     for (uint32_t i = l.where.first; i < l.where.end; ++i) ++m->loans_of[i];

@@ -1,4 +1,5 @@
-/* What a worker consists of: shared by worker.c (its life) and worker_flight.c (putting flights on the streams). */
+/* What a worker consists of: shared by worker.c (its life), worker_flight.c and worker_messages.c (putting flights on
+ * the streams), worker_keep.c and worker_trace.c. */
 #ifndef ONSTAGE_RUNTIME_WORKER_STATE_H
 #define ONSTAGE_RUNTIME_WORKER_STATE_H
 
