@@ -93,7 +93,10 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **copy);
 /* Whether the user has set the option, be it to its default. */
 bool ons_config_is_given(const ons_config *config, const char *option);
 
-/* Derived settings; each fails with a message that names the option. */
+/* A finite number in full; fails with a message that names the option. */
+ons_status *ons_config_parse_number(const char *option, const char *text, ons_number *number);
+
+/* Derived settings (config_settings.c); each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
 /* The same where planning and profiling need no --loss: by the type of what is judged then. */
 const char *ons_config_loss_name(const ons_config *config, const ons_type *judged);

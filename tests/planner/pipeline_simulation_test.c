@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "planner/pipeline_simulation.h"
-#include "tests/planner/random_work.h"
+#include "tests/planner/random_pipeline.h"
 
 static ons_arena *arena;
 
@@ -35,8 +35,6 @@ static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (fabs(a) + f
 
 /* ---------------------------------------------------------------------------------------------------- closed forms */
 
-enum { MOST_STAGES = 8 };
-
 /* Updates take no time, so that closed forms are short. */
 static void make_uniform(uint32_t nodes, ons_workload *work) {
     expect_success(uniform_work_make(nodes, arena, work));
@@ -49,11 +47,11 @@ static void cut_evenly(const ons_workload *work, uint32_t stages, uint32_t *firs
 }
 
 Test(pipeline_simulation, equal_stages_take_m_plus_l_minus_1_turns) {
-    for (uint32_t stages = 1; stages <= MOST_STAGES; ++stages)
+    for (uint32_t stages = 1; stages <= RANDOM_PIPELINE_STAGES; ++stages)
         for (uint32_t m = 1; m <= 10; ++m)
             for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_1F1B; ++kind) {
                 ons_workload work;
-                uint32_t first[MOST_STAGES + 1];
+                uint32_t first[RANDOM_PIPELINE_STAGES + 1];
                 make_uniform(stages * 2, &work);
                 cut_evenly(&work, stages, first);
                 ons_planning_problem p = {.work = &work, .pipeline = {kind, stages, m}};
@@ -84,19 +82,6 @@ Test(pipeline_simulation, transfers_add_to_the_way_through) {
     ons_simulation_free(f.simulation);
 }
 
-static void make_random(uint64_t seed, bool chain, uint32_t nodes, ons_workload *work) {
-    random_work_options options = random_work_graph(seed, nodes);
-    if (chain) options = (random_work_options){.seed = seed, .nodes = nodes, .heavy_tailed = seed % 2 == 0};
-    expect_success(random_work_make(&options, arena, work));
-}
-
-static void cut_randomly(random_source *random, uint32_t nodes, uint32_t stages, uint32_t *first) {
-    first[0] = 0;
-    for (uint32_t i = 1; i < stages; ++i) /* every stage after this one must get a node */
-        first[i] = first[i - 1] + 1 + random_below(random, (nodes - first[i - 1]) - (stages - i));
-    first[stages] = nodes;
-}
-
 static double stage_load(const ons_workload *work, const uint32_t *first, uint32_t stage, bool with_update) {
     return ons_work_seconds(work, first[stage], first[stage + 1]) +
            (with_update ? ons_work_update_seconds(work, first[stage], first[stage + 1]) : 0);
@@ -106,9 +91,9 @@ Test(pipeline_simulation, the_asynchronous_period_is_the_slowest_stage) {
     for (uint64_t seed = 1; seed <= 200; ++seed) {
         random_source random = {seed};
         ons_workload work;
-        uint32_t first[MOST_STAGES + 1], stages = 1 + random_below(&random, MOST_STAGES);
-        make_random(seed, true, stages + random_below(&random, 30), &work);
-        cut_randomly(&random, work.node_count, stages, first);
+        uint32_t first[RANDOM_PIPELINE_STAGES + 1], stages = 1 + random_below(&random, RANDOM_PIPELINE_STAGES);
+        expect_success(random_pipeline_work(seed, true, stages + random_below(&random, 30), arena, &work));
+        random_pipeline_cut(&random, work.node_count, stages, first);
         ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_PIPEDREAM, stages, 5}};
         ons_pipeline_forecast f = simulate(&p, first);
         double slowest = 0;
@@ -248,75 +233,6 @@ Test(pipeline_simulation, stages_must_cover_the_nodes) {
 /* ---------------------------------------------------------------------------------------------------- random pipelines
  */
 
-typedef struct random_pipeline {
-    uint64_t seed;
-    bool chain, decided;
-    ons_workload work;
-    ons_planning_problem problem;
-    uint32_t first[MOST_STAGES + 1];
-    ons_stage_solution solutions[MOST_STAGES];
-    double again[MOST_STAGES]; /* seconds of recomputation, as the judge of decisions says */
-} random_pipeline;
-
-static uint32_t last_in(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end) {
-    while (count > 0 && list[count - 1] >= end) --count;
-    return count > 0 && list[count - 1] >= from ? list[count - 1] : ONS_NO_NODE;
-}
-
-/* Some of the tensors that a stage saves are swapped or recomputed, with triggers as a strategy may choose them. */
-static void decide(random_source *random, random_pipeline *r, uint32_t stage) {
-    ons_stage_solution *solution = &r->solutions[stage];
-    uint32_t from = r->first[stage], end = r->first[stage + 1];
-    solution->decisions = ons_arena_allocate(arena, r->work.tensor_count, sizeof *solution->decisions);
-    for (uint32_t i = 0; i < r->work.tensor_count; ++i) {
-        const ons_work_tensor *t = &r->work.tensors[i];
-        uint32_t saver = last_in(t->savers, t->saver_count, from, end);
-        if (saver == ONS_NO_NODE || random_chance(random, 0.5)) continue;
-        bool made = t->producer >= from && t->producer < end;
-        uint32_t born = made ? t->producer : from;
-        bool again = made && r->work.nodes[t->producer].recomputable && random_chance(random, 0.4);
-        solution->decisions[solution->decision_count++] =
-            (ons_tensor_decision){i, again ? ONS_RECOMPUTE : ONS_SWAP, born + random_below(random, end - born),
-                                  saver + random_below(random, end - saver), ONS_NO_NODE};
-    }
-}
-
-static ons_stage_problem stage_problem(const ons_planning_problem *p, const uint32_t *first, uint32_t stage) {
-    return (ons_stage_problem){.work = p->work,
-                               .first = first[stage],
-                               .end = first[stage + 1],
-                               .load = ons_pipeline_load(&p->pipeline, stage),
-                               .host_bandwidth = p->host_bandwidth,
-                               .host_latency = p->host_latency};
-}
-
-static void make_pipeline(uint64_t seed, random_pipeline *r) {
-    random_source random = {seed};
-    *r = (random_pipeline){.seed = seed, .chain = seed % 2 == 0, .decided = seed % 4 >= 2};
-    uint32_t stages = 1 + random_below(&random, MOST_STAGES);
-    make_random(seed, r->chain, stages + random_below(&random, 40), &r->work);
-    cut_randomly(&random, r->work.node_count, stages, r->first);
-    ons_pipeline pipeline = {(ons_pipeline_kind)random_below(&random, 3), stages, 1 + random_below(&random, 12)};
-    r->problem = (ons_planning_problem){.work = &r->work, .pipeline = pipeline};
-    if (random_chance(&random, 0.7)) {
-        r->problem.link_bandwidth = random_between(&random, 1e7, 1e10, true);
-        r->problem.link_latency = random_between(&random, 1e-6, 1e-4, false);
-    }
-    r->problem.host_bandwidth = random_between(&random, 1e7, 1e10, true);
-    r->problem.host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
-    ons_memory_workspace *workspace;
-    expect_success(ons_memory_workspace_new(&r->work, &workspace));
-    for (uint32_t i = 0; r->decided && i < stages; ++i) {
-        ons_stage_problem stage = stage_problem(&r->problem, r->first, i);
-        ons_stage_solution judged;
-        decide(&random, r, i);
-        expect_success(
-            ons_memory_evaluate(&stage, r->solutions[i].decisions, r->solutions[i].decision_count, workspace, &judged));
-        r->again[i] = judged.recompute_seconds;
-    }
-    ons_memory_workspace_free(workspace);
-}
-
 static void check_times(const random_pipeline *r, const ons_pipeline_forecast *f) {
     const ons_pipeline *p = &r->problem.pipeline;
     bool async = ons_pipeline_is_asynchronous(p);
@@ -367,7 +283,7 @@ enum { MOST_MICRO_BATCHES = 4096 };
 
 /* When a stage's part of a micro-batch begins and ends, [stage][micro-batch]; found from the tasks alone. */
 typedef struct part_times {
-    double start[MOST_STAGES][MOST_MICRO_BATCHES], end[MOST_STAGES][MOST_MICRO_BATCHES];
+    double start[RANDOM_PIPELINE_STAGES][MOST_MICRO_BATCHES], end[RANDOM_PIPELINE_STAGES][MOST_MICRO_BATCHES];
 } part_times;
 
 static void add_part(part_times *parts, const ons_task_spec *spec, ons_task_times t) {
@@ -379,7 +295,7 @@ static void add_part(part_times *parts, const ons_task_spec *spec, ons_task_time
 
 static uint32_t find_parts(const ons_pipeline_forecast *f, part_times *forward, part_times *backward) {
     uint32_t micro_batches = 0;
-    for (uint32_t i = 0; i < MOST_STAGES; ++i)
+    for (uint32_t i = 0; i < RANDOM_PIPELINE_STAGES; ++i)
         for (uint32_t k = 0; k < MOST_MICRO_BATCHES; ++k) {
             forward->start[i][k] = backward->start[i][k] = INFINITY;
             forward->end[i][k] = backward->end[i][k] = -1;
@@ -442,7 +358,7 @@ static void check_order(const random_pipeline *r, const ons_pipeline_forecast *f
 Test(pipeline_simulation, random_pipelines) {
     for (uint64_t seed = 1; seed <= 600; ++seed) {
         random_pipeline r;
-        make_pipeline(seed, &r);
+        expect_success(random_pipeline_make(seed, arena, &r));
         ons_pipeline_setup setup = {
             .problem = &r.problem, .first = r.first, .solutions = r.decided ? r.solutions : NULL};
         ons_pipeline_forecast f;
@@ -463,7 +379,7 @@ Test(pipeline_simulation, the_steady_state_is_that_of_a_long_run) {
         random_pipeline r;
         ons_pipeline_forecast own, given;
         ons_action_list *lists;
-        make_pipeline(seed, &r);
+        expect_success(random_pipeline_make(seed, arena, &r));
         r.problem.pipeline.kind = ONS_PIPELINE_PIPEDREAM;
         r.problem.pipeline.micro_batches = 3000;
         ons_pipeline_setup setup = {.problem = &r.problem, .first = r.first, .devices = r.problem.pipeline.stages};
@@ -489,7 +405,7 @@ static bool solve(const ons_planning_problem *p, const uint32_t *first, const on
     bool feasible = true;
     expect_success(ons_memory_workspace_new(p->work, &workspace));
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
-        ons_stage_problem stage = stage_problem(p, first, i);
+        ons_stage_problem stage = random_pipeline_stage(p, first, i);
         ons_stage_memory memory;
         ons_work_stage_memory(p->work, stage.first, stage.end, &stage.load, &memory);
         stage.capacity_bytes = (int64_t)(share * (double)memory.total);
@@ -512,8 +428,8 @@ Test(pipeline_simulation, solved_stages_do_what_was_planned) {
         uint32_t first[5], stages = 1 + random_below(&random, 4), m = 2 + random_below(&random, 20);
         bool chain = stages > 1 || seed % 2 == 0;
         ons_pipeline_kind kind = stages == 1 ? ONS_PIPELINE_1F1B : (ons_pipeline_kind)random_below(&random, 3);
-        make_random(seed * 2 + chain, chain, stages * 12, &work);
-        cut_randomly(&random, work.node_count, stages, first);
+        expect_success(random_pipeline_work(seed * 2 + chain, chain, stages * 12, arena, &work));
+        random_pipeline_cut(&random, work.node_count, stages, first);
         ons_planning_problem p = {
             .work = &work, .pipeline = {kind, stages, m}, .host_bandwidth = random_between(&random, 1e7, 1e9, true)};
         const ons_memory_strategy *strategy =

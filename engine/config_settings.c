@@ -1,0 +1,281 @@
+/* What the options mean to graph, loss, optimiser and device. */
+#include "engine/config.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda.h"
+#include "device/device.h"
+
+ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
+    static const struct {
+        const char *name;
+        ons_role role;
+    } names[] = {
+        {"cross_entropy", ONS_ROLE_CROSS_ENTROPY},
+        {"nll", ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD},
+        {"mse", ONS_ROLE_SQUARED_ERROR},
+        {"l1", ONS_ROLE_ABSOLUTE_ERROR},
+        {"huber", ONS_ROLE_HUBER},
+        {"bce_with_logits", ONS_ROLE_BINARY_CROSS_ENTROPY},
+        {"graph", ONS_ROLE_SAMPLE_MEAN},
+    };
+    *loss = (ons_loss_options){
+        .output = config->loss_output,
+        .class_axis = config->class_axis.given ? (int64_t)config->class_axis.value : ONS_CLASS_AXIS_AUTO,
+        .ignore_index = (int64_t)config->ignore_index.value,
+        .delta = config->delta.value,
+    };
+    ONS_CHECK(config->loss != NULL, ONS_INVALID_ARGUMENT,
+              "--loss is needed: cross_entropy, nll, mse, l1, huber, bce_with_logits or graph");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
+        if (strcmp(config->loss, names[i].name) == 0) {
+            loss->role = names[i].role;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT,
+                          "--loss: '%s' is not one of cross_entropy, nll, mse, l1, huber, bce_with_logits, graph",
+                          config->loss);
+}
+
+const char *ons_config_loss_name(const ons_config *config, const ons_type *judged) {
+    if (config->loss != NULL) return config->loss;
+    if (ons_shape_elements(&judged->shape) == 1) return "graph";
+    return judged->shape.rank > 1 ? "cross_entropy" : "mse";
+}
+
+ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss) {
+    ons_config usual = *config;
+    usual.loss = ons_config_loss_name(config, judged);
+    return ons_config_loss(&usual, loss);
+}
+
+static double number_or(const ons_number *number, double fallback) { return number->given ? number->value : fallback; }
+
+bool ons_config_logs_norms(const ons_config *config) {
+    return config->log_json != NULL || config->tensorboard != NULL || config->log_grad_norms;
+}
+
+double ons_config_base_rate(const ons_config *config) {
+    bool larger = strcmp(config->optimizer, "adagrad") == 0 || strcmp(config->optimizer, "rmsprop") == 0;
+    return number_or(&config->lr, larger ? 1e-2 : 1e-3);
+}
+
+ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer) {
+    static const struct {
+        const char *name;
+        ons_role role;
+    } names[] = {
+        {"sgd", ONS_ROLE_SGD},         {"adam", ONS_ROLE_ADAM},       {"adamw", ONS_ROLE_ADAMW},
+        {"adagrad", ONS_ROLE_ADAGRAD}, {"rmsprop", ONS_ROLE_RMSPROP},
+    };
+    *optimizer = (ons_optimizer_options){.role = ONS_NO_ROLE};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
+        if (strcmp(config->optimizer, names[i].name) == 0) optimizer->role = names[i].role;
+    ONS_CHECK(optimizer->role != ONS_NO_ROLE, ONS_INVALID_ARGUMENT,
+              "--optimizer: '%s' is not one of sgd, adam, adamw, adagrad, rmsprop", config->optimizer);
+    optimizer->momentum = config->momentum.value;
+    optimizer->nesterov = config->nesterov;
+    optimizer->beta1 = config->beta1.value;
+    optimizer->beta2 = config->beta2.value;
+    optimizer->alpha = config->alpha.value;
+    optimizer->eps = number_or(&config->eps, optimizer->role == ONS_ROLE_ADAGRAD ? 1e-10 : 1e-8);
+    optimizer->weight_decay = number_or(&config->weight_decay, optimizer->role == ONS_ROLE_ADAMW ? 1e-2 : 0);
+    optimizer->clip_norm = config->clip_norm.value;
+    optimizer->first_scale = config->loss_scale.value;
+    ONS_CHECK(optimizer->first_scale >= 0x1p-24 && optimizer->first_scale <= 0x1p100, ONS_INVALID_ARGUMENT,
+              "--loss-scale must lie between 6e-8 and 1e30");
+    optimizer->want_norms = strcmp(config->pipeline, "pipedream-async") != 0; /* also without a log: the same memory */
+    ONS_CHECK(optimizer->momentum >= 0 && optimizer->weight_decay >= 0 && optimizer->clip_norm >= 0 &&
+                  optimizer->eps >= 0,
+              ONS_INVALID_ARGUMENT, "--momentum, --weight-decay, --clip-norm and --eps must not be negative");
+    ONS_CHECK(!config->lr.given || config->lr.value >= 0, ONS_INVALID_ARGUMENT, "--lr must not be negative");
+    ONS_CHECK(optimizer->beta1 >= 0 && optimizer->beta1 < 1 && optimizer->beta2 >= 0 && optimizer->beta2 < 1,
+              ONS_INVALID_ARGUMENT, "--beta1 and --beta2 must lie in [0, 1)");
+    ONS_CHECK(!config->nesterov || (optimizer->role == ONS_ROLE_SGD && optimizer->momentum > 0), ONS_INVALID_ARGUMENT,
+              "--nesterov needs --optimizer sgd and a --momentum above 0");
+    return NULL;
+}
+
+ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode) {
+    *mode = (ons_mode){.training = training};
+    const char *batchnorm = config->batchnorm, *dropout = config->dropout;
+    mode->batchnorm = strcmp(batchnorm, "train") == 0  ? ONS_AS_TRAINING
+                      : strcmp(batchnorm, "eval") == 0 ? ONS_AS_INFERENCE
+                                                       : ONS_AS_GRAPH;
+    ONS_CHECK(mode->batchnorm != ONS_AS_GRAPH || strcmp(batchnorm, "graph") == 0, ONS_INVALID_ARGUMENT,
+              "--batchnorm: '%s' is not one of graph, train, eval", batchnorm);
+    if (strcmp(dropout, "graph") == 0) return NULL;
+    mode->dropout = ONS_AS_INFERENCE;
+    if (strcmp(dropout, "off") == 0) return NULL;
+    ons_number ratio = {0};
+    ons_status *status = ons_config_parse_number("dropout", dropout, &ratio);
+    if (status != NULL || ratio.value < 0 || ratio.value >= 1) {
+        ons_status_free(status);
+        return ons_status_new(ONS_INVALID_ARGUMENT, "--dropout: '%s' is not graph, off, or a probability in [0, 1)",
+                              dropout);
+    }
+    mode->dropout = ONS_AS_TRAINING;
+    mode->dropout_ratio = ratio.value;
+    return NULL;
+}
+
+ons_status *ons_config_memory(const ons_config *config, int64_t *bytes) {
+    static const struct {
+        const char *unit;
+        double factor;
+    } units[] = {{"", 1},         {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
+                 {"TiB", 0x1p40}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9}};
+    *bytes = 0;
+    if (config->memory == NULL) return NULL;
+    char *unit;
+    double size = strtod(config->memory, &unit);
+    while (isspace((unsigned char)*unit)) ++unit;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; ++i)
+        if (strcmp(unit, units[i].unit) == 0 && size * units[i].factor >= 1 && size * units[i].factor < 0x1p62) {
+            *bytes = (int64_t)(size * units[i].factor);
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--memory: '%s' is not a size such as 512MiB or 40GiB", config->memory);
+}
+
+/* More threads than processors are fine: they give the bits of a larger machine. But each has a stack, and is waited
+ * for at every loop. */
+enum { THREADS_A_PROCESSOR = 4, THREADS_ANYWHERE = 64, THREADS_MOST = 1024 };
+
+ons_status *ons_config_threads(const ons_config *config, int *threads) {
+    int64_t processors = ons_cpu_count();
+    int64_t most = THREADS_A_PROCESSOR * processors;
+    if (most < THREADS_ANYWHERE) most = THREADS_ANYWHERE;
+    if (most > THREADS_MOST) most = THREADS_MOST;
+    ONS_CHECK(config->threads <= most, ONS_INVALID_ARGUMENT,
+              "--threads %" PRId64 ": at most %" PRId64 " make sense on this machine, which has %" PRId64
+              " processors; leave it out to use them all",
+              config->threads, most, processors);
+    int64_t share = processors / config->stages;
+    *threads = (int)(config->threads > 0 ? config->threads : share > 1 ? share : 1);
+    return NULL;
+}
+
+ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule) {
+    static const char *const names[] = {"constant", "linear", "cosine"};
+    for (int i = 0; i < 3; ++i)
+        if (strcmp(config->lr_schedule, names[i]) == 0) {
+            *schedule = (ons_rate_schedule)i;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--lr-schedule: '%s' is not one of constant, linear, cosine",
+                          config->lr_schedule);
+}
+
+bool ons_config_uses_cuda(const ons_config *config) { return strcmp(config->device, "cuda") == 0; }
+
+const char *ons_config_device_profile(const ons_config *config) {
+    if (config->device_profile != NULL) return config->device_profile;
+    return ons_config_uses_cuda(config) ? "h200-141gb" : "cpu";
+}
+
+ons_status *ons_config_precision(const ons_config *config, ons_precision *precision) {
+    for (int i = 0; i < ONS_PRECISION_COUNT; ++i)
+        if (strcmp(config->precision, ons_precision_name((ons_precision)i)) == 0) {
+            *precision = (ons_precision)i;
+            return NULL;
+        }
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--precision: '%s' is not one of fp32, tf32, bf16, fp16",
+                          config->precision);
+}
+
+ons_dtype ons_config_low_type(const ons_config *config) {
+    return strcmp(config->precision, "bf16") == 0   ? ONS_BFLOAT16
+           : strcmp(config->precision, "fp16") == 0 ? ONS_FLOAT16
+                                                    : ONS_FLOAT32;
+}
+
+bool ons_config_takes_tf32(const ons_config *config) { return strcmp(config->precision, "tf32") == 0; }
+
+enum { STAGES_MOST = 65536 };
+
+ons_status *ons_config_check_supported(const ons_config *config) {
+    ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
+              "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
+    ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
+              "--device: '%s' is neither cpu nor cuda", config->device);
+    bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
+    if (ons_config_uses_cuda(config) && several && strcmp(config->transport, "local") != 0) ons_cuda_load_early();
+    ONS_TRY(ons_device_check(config->device));
+    ons_precision precision;
+    ONS_TRY(ons_config_precision(config, &precision));
+    ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
+                  strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
+              ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);
+    ONS_CHECK(strcmp(config->transport, "nccl") != 0 || ons_config_uses_cuda(config), ONS_INVALID_ARGUMENT,
+              "--transport nccl: NCCL carries messages between GPUs; give --device cuda, or leave --transport out");
+    ONS_CHECK(strcmp(config->transport, "mpi") != 0 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
+              "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
+              "--transport nccl, or leave it out");
+    bool asynchronous = strcmp(config->pipeline, "pipedream-async") == 0;
+    ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
+              "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
+              "take --pipeline 1f1b");
+    ONS_CHECK(!asynchronous || precision != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
+              "--precision fp16: an asynchronous pipeline has no moment at which all gradients are there, by which the "
+              "loss's scale could be found; take bf16, or --pipeline 1f1b");
+    ONS_CHECK(!asynchronous || !config->log_grad_norms, ONS_UNSUPPORTED,
+              "--log-grad-norms: an asynchronous pipeline has no gradient of a whole step; take --pipeline 1f1b");
+    ONS_CHECK(strcmp(config->export_form, "same") == 0 || strcmp(config->export_form, "inference") == 0,
+              ONS_INVALID_ARGUMENT, "--export: '%s' is neither same nor inference", config->export_form);
+    ONS_CHECK(config->metric == NULL || strcmp(config->metric, "accuracy") == 0, ONS_INVALID_ARGUMENT,
+              "--metric: '%s' is not known; there is accuracy", config->metric);
+    ONS_CHECK(!config->resume || config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "--resume needs --checkpoint DIR");
+    ONS_CHECK(config->checkpoint_every == 0 || config->checkpoint != NULL, ONS_INVALID_ARGUMENT,
+              "--checkpoint-every needs --checkpoint DIR");
+    return NULL;
+}
+
+double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps) {
+    if (step <= warmup) return base * (double)step / (double)warmup;
+    double done = steps > warmup ? (double)(step - warmup) / (double)(steps - warmup) : 0;
+    switch (schedule) {
+    case ONS_SCHEDULE_LINEAR: return base * (1 - done);
+    case ONS_SCHEDULE_COSINE: return base * 0.5 * (1 + cos(M_PI * done));
+    case ONS_SCHEDULE_CONSTANT: break;
+    }
+    return base;
+}
+
+ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph) {
+    for (size_t i = 0; i < config->choices.count; ++i) {
+        const ons_choice *choice = &config->choices.items[i];
+        bool matches = false;
+        for (ons_value_id id = 0; !matches && id < graph->values.count; ++id) {
+            const ons_value *value = ons_graph_value(graph, id);
+            bool initialiser = value->producer == ONS_NONE && value->data != ONS_NO_DATA;
+            matches = initialiser && fnmatch(choice->glob, value->name, 0) == 0;
+        }
+        ONS_CHECK(matches, ONS_INVALID_ARGUMENT,
+                  "--%s '%s' matches no initialiser; `onstage inspect` shows their names",
+                  choice->train ? "train" : "freeze", choice->glob);
+    }
+    return NULL;
+}
+
+bool ons_config_trains(const ons_config *config, const char *initialiser) {
+    bool trains = config->choices.count == 0 || !config->choices.items[0].train;
+    for (size_t i = 0; i < config->choices.count; ++i)
+        if (fnmatch(config->choices.items[i].glob, initialiser, 0) == 0) trains = config->choices.items[i].train;
+    return trains;
+}
+
+bool ons_config_insists(const ons_config *config, const char *initialiser) {
+    bool insists = false;
+    for (size_t i = 0; i < config->choices.count; ++i) {
+        const ons_choice *choice = &config->choices.items[i];
+        if (!choice->train && fnmatch(choice->glob, initialiser, 0) == 0) insists = false;
+        if (choice->train && strcmp(choice->glob, initialiser) == 0) insists = true;
+    }
+    return insists;
+}
