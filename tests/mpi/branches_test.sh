@@ -3,34 +3,12 @@
 # exchange nothing, its simulation computes them at the same time, and over threads and processes it trains to the bits
 # of one stage.
 
-onstage=$PWD/tools/onstage
+# shellcheck source=tests/mpi/cases.sh
+source tests/mpi/cases.sh
 towers=$PWD/tests/families/two_towers
-# Open MPI puts sockets there: the path must be short.
-work=$(mktemp -d /tmp/branches_test.XXXXXX)
-export TMPDIR=$work
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-mpirun=(timeout -k 5 100 mpirun --oversubscribe --bind-to none --mca btl "self,vader")
-passed=0 failed=0
 
 same=("$towers/model.onnx" --loss cross_entropy --optimizer adamw --batch 8 --micro-batches 4 --threads 1)
 train=(train "${same[@]}" --input "x=$towers/x.npy" --target "$towers/target.npy" --lr 0.01 --seed 7 --steps 5)
-
-pass() {
-    passed=$((passed + 1))
-    echo "ok      $1"
-}
-
-# NAME WHY...: the case failed.
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED  $1: ${*:2}"
-    sed 's/^/        /' "$work/stdout" "$work/stderr" | tr '\r' '\n' | tail -8
-}
-
-run() { "$@" >"$work/stdout" 2>"$work/stderr" </dev/null; }
 
 # "FROM-TO" of all links of a plan, in one line.
 links() {
@@ -88,5 +66,4 @@ for schedule in 1f1b gpipe; do
     done
 done
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+report_and_exit

@@ -2,17 +2,9 @@
 # Training over processes of which one is killed, stopped, or fails, and training that is asked to stop: all end within
 # seconds, the user is told once, nothing is half written, and a resumed run has the bits of one that was left alone.
 
-onstage=$PWD/tools/onstage
+# shellcheck source=tests/mpi/cases.sh
+source tests/mpi/cases.sh
 golden=$PWD/tests/golden/cnn_dynamic
-# Open MPI puts sockets there: the path must be short.
-work=$(mktemp -d /tmp/faults.XXXXXX)
-export TMPDIR=$work
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-mpirun=(timeout -k 5 100 mpirun --oversubscribe --bind-to none --mca btl "self,vader")
-passed=0 failed=0
 host=$(hostname)
 
 same=(--input "image=$golden/input.npy" --loss cross_entropy --batch 8 --micro-batches 4 --optimizer adamw --lr 0.01
@@ -20,33 +12,6 @@ same=(--input "image=$golden/input.npy" --loss cross_entropy --batch 8 --micro-b
 options=("${same[@]}" --target "$golden/target.npy")
 # It would take minutes; what it is killed in, or stopped, is some seconds.
 steps=1000000
-
-pass() {
-    passed=$((passed + 1))
-    echo "ok      $1"
-}
-
-# NAME WHY...: the case failed.
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED  $1: ${*:2}"
-    sed 's/^/        /' "$work/stdout" "$work/stderr" | tr '\r' '\n' | tail -20
-}
-
-newest() {
-    local files=("$work"/c/step-*.json)
-    local last=${files[-1]##*/step-}
-    [[ -e ${files[-1]} ]] && echo "$((10#${last%.json}))" || echo 0
-}
-
-# What is there of a checkpoint that is not whole.
-halves() {
-    local file
-    cd "$work/c" 2>/dev/null || return
-    for file in *.tmp *.safetensors; do
-        [[ ! -e $file || ($file != *.tmp && -e ${file:0:13}.json) ]] || echo "$file"
-    done
-}
 
 # OPTIONS...: starts three stages, and waits for some checkpoints; sets job, ranks (process numbers) and start.
 begin() {
@@ -225,5 +190,4 @@ kill -INT "$launcher"
 end
 stopped "Ctrl-C at mpirun, with five seconds"
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+report_and_exit

@@ -2,24 +2,14 @@
 # Stages on hosts with 10 ms between them: the same log and the same model as stages in one process. The hosts are network
 # namespaces (namespaces.sh); where there cannot be any, this says "not run: WHY", which counts as nothing.
 
+# shellcheck source=tests/mpi/cases.sh
+source tests/mpi/cases.sh
 here=$PWD
-onstage=$here/tools/onstage
 namespaces=$here/tests/mpi/namespaces.sh
-work=$(mktemp -d /tmp/hosts_test.XXXXXX)
-trap 'rm -rf "$work"' EXIT
-export OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-passed=0 failed=0
 
 # NAME: by the status of what was done before.
 report() {
-    if (($? == 0)); then
-        passed=$((passed + 1))
-        echo "ok      $1"
-    else
-        failed=$((failed + 1))
-        echo "FAILED  $1"
-        sed 's/^/        /' "$work/stdout" "$work/stderr" 2>/dev/null | tail -20
-    fi
+    if (($? == 0)); then pass "$1"; else fail "$1"; fi
 }
 
 timeout -k 5 60 "$namespaces" --hosts 2 -- true >"$work/stdout" 2>"$work/stderr"
@@ -68,9 +58,6 @@ report "the next run removes what it has left"
 
 # ---------------------------------------------------------------------------------------------------------------- bits
 
-# Of each step that is logged: its number, loss and gradient norm.
-numbers() { sed -nE 's/^\{"step":([0-9]+),"loss":([^,]*),.*"grad_norm":([^,}]*).*\}$/\1 \2 \3/p' "$1"; }
-
 # NAME HOSTS STEPS COMMAND...: trained by threads of one process, and on so many hosts.
 same() {
     local name=$1 hosts=$2 steps=$3
@@ -80,8 +67,8 @@ same() {
         >"$work/stdout" 2>"$work/stderr" &&
         timeout -k 5 120 "$namespaces" --hosts "$hosts" --delay 10 -- "${command[@]}" --transport mpi \
             --log-json "$work/many.json" --out "$work/many.onnx" >"$work/stdout" 2>"$work/stderr" </dev/null &&
-        [[ $(numbers "$work/one.json" | wc -l) == "$steps" ]] &&
-        cmp <(numbers "$work/one.json") <(numbers "$work/many.json") && cmp "$work/one.onnx" "$work/many.onnx"
+        [[ $(losses "$work/one.json" | wc -l) == "$steps" ]] &&
+        cmp <(losses "$work/one.json") <(losses "$work/many.json") && cmp "$work/one.onnx" "$work/many.onnx"
     report "$name on $hosts hosts with 10 ms between them: same log, same model"
 }
 
@@ -93,5 +80,4 @@ same "a language model with tied weights" 3 4 "$onstage" train "$golden/gpt_tied
     --input "tokens=$golden/gpt_tied/input.npy" --target "$golden/gpt_tied/target.npy" --loss cross_entropy \
     --batch 8 --micro-batches 2 --optimizer adamw --lr 0.01 --clip-norm 1 --pipeline gpipe --seed 7
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+report_and_exit

@@ -5,7 +5,8 @@
 # checkpoint kept is lost. Some resumes are by another number of stages, or by threads of one process. With
 # pipedream-async the number of stages decides the numbers, so it stays the same.
 
-onstage=$PWD/tools/onstage
+# shellcheck source=tests/mpi/cases.sh
+source tests/mpi/cases.sh
 golden=$PWD/tests/golden/cnn_dynamic
 kills=${1:-8}
 seed=${2:--}
@@ -13,13 +14,7 @@ seed=${2:--}
 pipeline=${3:-1f1b}
 RANDOM=$seed
 echo "seed $seed"
-# Open MPI puts sockets there: the path must be short.
-work=$(mktemp -d /tmp/kills.XXXXXX)
-export TMPDIR=$work
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+# It is killed itself, so nothing stands before it.
 mpirun=(mpirun --oversubscribe --bind-to none --mca btl "self,vader")
 # A whole run takes seconds: it is killed some times before it ends, and then another begins.
 steps=2000 every=3
@@ -30,6 +25,7 @@ command=("$onstage" train "$golden/model.onnx" --input "image=$golden/input.npy"
 alone=("${command[@]}")
 [[ $pipeline != pipedream-async ]] || alone+=(--stages 3 --transport local)
 
+# WHY...: what follows would have no meaning.
 fail() {
     echo "FAILED  $* (seed $seed)"
     sed 's/^/        /' "$work/stderr" | tail -12
@@ -41,13 +37,6 @@ fail() {
 
 killed=("${command[@]}" --checkpoint "$work/c" --checkpoint-every "$every" --resume --out "$work/killed.onnx"
     --log-json "$work/killed.json")
-
-# The step of the newest whole checkpoint; 0: there is none.
-newest() {
-    local files=("$work"/c/step-*.json)
-    local last=${files[-1]##*/step-}
-    [[ -e ${files[-1]} ]] && echo "$((10#${last%.json}))" || echo 0
-}
 
 # Starts a run with 2 to 4 stages, mostly over processes; sets job, and what it has to go on from.
 start() {
@@ -64,15 +53,6 @@ start() {
 }
 
 writes() { compgen -G "$work/c/*.tmp" >/dev/null; }
-
-# What is there of a checkpoint that is not whole: files that were being written, shards that nothing completed.
-halves() {
-    local file
-    cd "$work/c" 2>/dev/null || return
-    for file in *.tmp *.safetensors; do
-        [[ ! -e $file || ($file != *.tmp && -e ${file:0:13}.json) ]] || echo "$file"
-    done
-}
 
 # Kills a rank, or mpirun, at any time, or when a file of a checkpoint is being written. False: the run was over.
 strike() {
@@ -110,12 +90,6 @@ end_job() {
     kill -KILL "$job" 2>/dev/null
     wait "$job" 2>/dev/null
     status=$?
-}
-
-# Of each step that is logged: its number, loss, and gradient norm where there is one.
-losses() {
-    sed -nE -e 's/^\{"step":([0-9]+),"loss":([^,]*),.*"grad_norm":([^,}]*).*\}$/\1 \2 \3/p;t' \
-        -e 's/^\{"step":([0-9]+),"loss":([^,]*),.*\}$/\1 \2/p' "$1"
 }
 
 losses "$work/whole.json" >"$work/whole"

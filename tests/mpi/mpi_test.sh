@@ -3,42 +3,12 @@
 #
 # mpirun's own words about a job that failed go to stderr as well; what is looked at here are the lines of our program.
 
+# shellcheck source=tests/mpi/cases.sh
+source tests/mpi/cases.sh
 traffic=$PWD/tests/mpi/traffic
-# Open MPI puts sockets there: the path must be short.
-work=$(mktemp -d /tmp/mpi_test.XXXXXX)
-export TMPDIR=$work
-trap 'chmod -R u+rwx "$work" 2>/dev/null; rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-# Some containers forbid reading another process's memory: Open MPI would say so in each run.
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-# What Open MPI keeps until the end is not our leak.
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-mpirun=(timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca btl "self,vader")
-over_tcp=(timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca btl "self,tcp" --mca btl_tcp_if_include lo
+over_tcp=(timeout -k 5 100 mpirun --oversubscribe --bind-to none --mca btl "self,tcp" --mca btl_tcp_if_include lo
     --mca oob_tcp_if_include lo)
-passed=0 failed=0
 host=$(hostname)
-
-pass() {
-    passed=$((passed + 1))
-    echo "ok      $1"
-}
-
-# NAME WHY...: the case failed.
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED  $1: ${*:2}"
-    sed 's/^/        stdout: /' "$work/stdout" | head -8
-    sed 's/^/        stderr: /' "$work/stderr" | head -12
-}
-
-# Runs a command; sets status and seconds.
-run() {
-    local start=$EPOCHREALTIME
-    "$@" >"$work/stdout" 2>"$work/stderr" </dev/null
-    status=$?
-    seconds=$(awk "BEGIN { print $EPOCHREALTIME - $start }")
-}
 
 less() { awk "BEGIN { exit !($1 < $2) }"; }
 
@@ -238,5 +208,4 @@ run env PMI_SIZE=4 timeout 60 "$traffic" run 1
 said="transport mpi: 4 processes were started, but MPI knows of 1; .*"
 failed_well "a launcher that this MPI does not understand" 1 20 "$said"
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+report_and_exit

@@ -2,34 +2,14 @@
 # The timeline of stages in several processes: one file with the streams of all, by one clock. What is received was sent
 # before, also where a process's clock shows something else: in a time namespace, where there may be one.
 
-onstage=$PWD/tools/onstage
+# shellcheck source=tests/mpi/cases.sh
+source tests/mpi/cases.sh
 golden=$PWD/tests/golden/cnn_dynamic
-# Open MPI puts sockets there: the path must be short.
-work=$(mktemp -d /tmp/trace_test.XXXXXX)
-export TMPDIR=$work
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-mpirun=(timeout -k 5 100 mpirun --oversubscribe --bind-to none --mca btl "self,vader")
 stages=3 steps=4 micro_batches=4
-passed=0 failed=0
 
 command=("$onstage" train "$golden/model.onnx" --input "image=$golden/input.npy" --target "$golden/target.npy"
     --loss cross_entropy --batch 8 --micro-batches "$micro_batches" --optimizer adamw --lr 0.01 --threads 1 --seed 7
     --stages "$stages" --transport mpi --steps "$steps")
-
-pass() {
-    passed=$((passed + 1))
-    echo "ok      $1"
-}
-
-# NAME WHY...: the case failed.
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED  $1: ${*:2}"
-    sed 's/^/        /' "$work/stdout" "$work/stderr" | tr '\r' '\n' | tail -8
-}
 
 # Of each event: stage, row, what kind, step, micro-batch, name, begin and end in microseconds.
 events() {
@@ -54,7 +34,7 @@ early() {
 check() {
     local name=$1 slack=$2 i
     rm -f "$work/trace.json"
-    if ! "${@:3}" >"$work/stdout" 2>"$work/stderr" </dev/null; then
+    if ! run "${@:3}"; then
         fail "$name" "it does not run"
         return
     fi
@@ -85,14 +65,11 @@ else
     echo "another clock is not tried: $(<"$work/stderr")"
 fi
 
-start=$SECONDS
-"${mpirun[@]}" -n 2 "${command[@]}" : -n 1 "${command[@]}" --trace "$work/trace.json" >"$work/stdout" \
-    2>"$work/stderr" </dev/null
-if (($? == 1)) && grep -q '^onstage: .*rank 0 was started without --trace, rank 2 with it$' "$work/stderr"; then
-    pass "only one process is to record ($((SECONDS - start)) seconds)"
+run "${mpirun[@]}" -n 2 "${command[@]}" : -n 1 "${command[@]}" --trace "$work/trace.json"
+if ((status == 1)) && grep -q '^onstage: .*rank 0 was started without --trace, rank 2 with it$' "$work/stderr"; then
+    pass "only one process is to record ($seconds seconds)"
 else
     fail "only one process is to record"
 fi
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+report_and_exit
