@@ -9,6 +9,7 @@
 #include "runtime/trace.h"
 #include "tests/far/far_device.h"
 #include "tests/training/fixture.h"
+#include "tests/training/trace_rows.h"
 
 /* --------------------------------------------------------------------------------------------------------------- clock
  */
@@ -48,68 +49,10 @@ Test(clock, tells_when_work_ran_not_when_it_was_put, .timeout = 60) {
 /* --------------------------------------------------------------------------------------------------------------- files
  */
 
-enum { STEPS = 2, ROWS_MOST = 32 };
-
-typedef struct row {
-    int stage, thread;
-    char name[64];
-    double begin, end, busy; /* microseconds: of the first event, of the latest, of all */
-    int events, swaps;
-    double bytes;
-} row;
-
-typedef struct rows {
-    row items[ROWS_MOST];
-    int count;
-} rows;
-
-static row *find_row(rows *all, const ons_json *event) {
-    int stage = ons_json_find(event, "pid")->valueint, thread = ons_json_find(event, "tid")->valueint;
-    for (int i = 0; i < all->count; ++i)
-        if (all->items[i].stage == stage && all->items[i].thread == thread) return &all->items[i];
-    cr_assert_lt(all->count, ROWS_MOST);
-    all->items[all->count] = (row){.stage = stage, .thread = thread};
-    return &all->items[all->count++];
-}
-
-static void add_event(rows *all, const ons_json *event) {
-    row *r = find_row(all, event);
-    const char *name = ons_json_find(event, "name")->valuestring;
-    const ons_json *arguments = ons_json_find(event, "args");
-    if (strcmp(ons_json_find(event, "ph")->valuestring, "M") == 0) {
-        if (strcmp(name, "thread_name") == 0)
-            snprintf(r->name, sizeof r->name, "%s", ons_json_find(arguments, "name")->valuestring);
-        return;
-    }
-    double begin = ons_json_find(event, "ts")->valuedouble, length = ons_json_find(event, "dur")->valuedouble;
-    if (r->events > 0)
-        cr_assert_geq(begin, r->end - 0.002, "stage %d, %s: '%s' begins before the event before it ends", r->stage,
-                      r->name, name);
-    else
-        r->begin = begin;
-    cr_assert_geq(length, 0);
-    r->end = begin + length;
-    r->busy += length;
-    if (ons_json_find(arguments, "bytes") != NULL) r->bytes += ons_json_find(arguments, "bytes")->valuedouble;
-    r->swaps += strcmp(ons_json_find(event, "cat")->valuestring, "swap") == 0;
-    ++r->events;
-}
-
-static rows read_trace(const char *path) {
-    rows all = {.count = 0};
-    ons_json *file;
-    contents text = read_file(path);
-    must(ons_json_parse((const char *)text.bytes, text.size, &file));
-    const ons_json *event;
-    cJSON_ArrayForEach(event, ons_json_find(file, "traceEvents")) add_event(&all, event);
-    cr_assert_eq(ons_json_find(ons_json_find(file, "otherData"), "lost_events")->valueint, 0);
-    ons_json_free(file);
-    free(text.bytes);
-    return all;
-}
+enum { STEPS = 2 };
 
 typedef struct outcome {
-    rows rows;
+    trace_rows rows;
     double seconds; /* of the steps, by the host */
     int64_t swapped, largest;
     double measured; /* of a micro-batch, by the first stage's table */
@@ -150,24 +93,18 @@ static outcome train(const char *stages, const char *cap, bool traced) {
     return o;
 }
 
-static const row *row_named(const rows *all, int stage, const char *name) {
-    for (int i = 0; i < all->count; ++i)
-        if (all->items[i].stage == stage && strcmp(all->items[i].name, name) == 0) return &all->items[i];
-    cr_assert_fail("stage %d has no row '%s'", stage, name);
-    return NULL;
-}
-
 Test(trace, of_stages_shows_messages_on_both_sides, .timeout = 300) {
     outcome o = train("2", NULL, true);
     static const char *const ways[][2] = {{"forward to 1", "forward from 0"}, {"backward from 1", "backward to 0"}};
     for (int stage = 0; stage < 2; ++stage) {
-        const row *compute = row_named(&o.rows, stage, "compute");
+        const trace_row *compute = find_trace_row(&o.rows, stage, "compute");
         cr_expect_gt(compute->events, STEPS * 2 * 10);
         cr_expect_leq(compute->busy * 1e-6, o.seconds, "no more computing than there was time");
         cr_expect_leq((compute->end - compute->begin) * 1e-6, o.seconds + 0.01);
     }
     for (int way = 0; way < 2; ++way) {
-        const row *there = row_named(&o.rows, 0, ways[way][0]), *here = row_named(&o.rows, 1, ways[way][1]);
+        const trace_row *there = find_trace_row(&o.rows, 0, ways[way][0]),
+                        *here = find_trace_row(&o.rows, 1, ways[way][1]);
         cr_expect_geq(there->events, STEPS * 2);
         cr_expect_eq(there->events, here->events, "%s: %d, %s: %d", there->name, there->events, here->name,
                      here->events);
@@ -182,11 +119,9 @@ Test(trace, of_copies_to_the_host_and_back, .timeout = 300) {
     snprintf(cap, sizeof cap, "%lld", (long long)((double)whole.largest * 0.9));
     outcome o = train("1", cap, true);
     cr_assert_gt(o.swapped, 0);
-    const row *out = row_named(&o.rows, 0, "swap out"), *in = row_named(&o.rows, 0, "swap in");
+    const trace_row *out = find_trace_row(&o.rows, 0, "swap out"), *in = find_trace_row(&o.rows, 0, "swap in");
     cr_expect_gt(out->swaps, 0);
     cr_expect_eq(out->swaps, in->swaps);
     cr_expect(out->bytes == in->bytes && out->bytes == (double)o.swapped * STEPS * 2,
-              "%g bytes out, %g in, %lld a "
-              "micro-batch",
-              out->bytes, in->bytes, (long long)o.swapped);
+              "%g bytes out, %g in, %lld a micro-batch", out->bytes, in->bytes, (long long)o.swapped);
 }

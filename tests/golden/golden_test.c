@@ -88,30 +88,65 @@ static void set_flags(ons_config *config, const ons_json *flags) {
     }
 }
 
-static void configure(ons_config *config, const char *folder, const ons_json *golden, const ons_json *run,
-                      const char *log) {
+/* A run of a golden model through the public interface. */
+typedef struct training {
+    ons_json *golden;
+    const ons_json *run;
+    char log[PATH_BYTES], name[PATH_BYTES];
+    ons_config *config;
+    ons_model *model;
+    ons_trainer *trainer;
+} training;
+
+static void configure(const training *t, const golden_run *param) {
     char text[PATH_BYTES];
     int64_t steps;
     const cJSON *input;
-    cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
-        snprintf(text, sizeof text, "%s=%s/%s", input->string, folder, input->valuestring);
-        set(config, "input", text);
+    cJSON_ArrayForEach(input, ons_json_find(t->golden, "inputs")) {
+        snprintf(text, sizeof text, "%s=%s/%s", input->string, param->folder, input->valuestring);
+        set(t->config, "input", text);
     }
-    snprintf(text, sizeof text, "%s/%s", folder, ons_json_find(golden, "target")->valuestring);
-    set(config, "target", text);
-    set(config, "loss", ons_json_find(golden, "loss")->valuestring);
-    set(config, "loss-output", ons_json_find(golden, "output")->valuestring);
-    snprintf(text, sizeof text, "%d", ons_json_find(golden, "batch")->valueint);
-    set(config, "batch", text);
-    must(ons_json_get_int(golden, "steps", &steps));
+    snprintf(text, sizeof text, "%s/%s", param->folder, ons_json_find(t->golden, "target")->valuestring);
+    set(t->config, "target", text);
+    set(t->config, "loss", ons_json_find(t->golden, "loss")->valuestring);
+    set(t->config, "loss-output", ons_json_find(t->golden, "output")->valuestring);
+    snprintf(text, sizeof text, "%d", ons_json_find(t->golden, "batch")->valueint);
+    set(t->config, "batch", text);
+    must(ons_json_get_int(t->golden, "steps", &steps));
     snprintf(text, sizeof text, "%d", (int)steps);
-    set(config, "steps", text);
-    set(config, "shuffle", "false");
-    if (getenv("ONSTAGE_TEST_DEVICE") != NULL) set(config, "device", getenv("ONSTAGE_TEST_DEVICE"));
-    set(config, "log-json", log);
-    set(config, "log-grad-norms", "true");
-    set_flags(config, ons_json_find(golden, "options"));
-    set_flags(config, ons_json_find(run, "flags"));
+    set(t->config, "steps", text);
+    set(t->config, "shuffle", "false");
+    if (getenv("ONSTAGE_TEST_DEVICE") != NULL) set(t->config, "device", getenv("ONSTAGE_TEST_DEVICE"));
+    set(t->config, "log-json", t->log);
+    set(t->config, "log-grad-norms", "true");
+    set_flags(t->config, ons_json_find(t->golden, "options"));
+    set_flags(t->config, ons_json_find(t->run, "flags"));
+    if (strcmp(param->precision, "fp32") != 0) {
+        set(t->config, "precision", param->precision);
+        set(t->config, "loss-scale", "256"); /* no step is to be skipped: PyTorch has not skipped it either */
+    }
+}
+
+static void training_begin(training *t, const golden_run *param) {
+    const char *folder = getenv("TEST_TMPDIR");
+    char path[PATH_BYTES];
+    t->golden = read_golden(param->folder);
+    t->run = cJSON_GetArrayItem(ons_json_find(t->golden, "runs"), param->run);
+    snprintf(t->log, sizeof t->log, "%s/%d.jsonl", folder == NULL ? "/tmp" : folder, getpid());
+    snprintf(t->name, sizeof t->name, "%s run %d in %s", param->folder, param->run, param->precision);
+    must(ons_config_new(&t->config));
+    configure(t, param);
+    snprintf(path, sizeof path, "%s/model.onnx", param->folder);
+    must(ons_model_load(path, t->config, &t->model));
+    must(ons_trainer_new(t->model, t->config, &t->trainer));
+}
+
+static void training_end(training *t) {
+    ons_trainer_free(t->trainer);
+    ons_model_free(t->model);
+    ons_config_free(t->config);
+    ons_json_free(t->golden);
+    unlink(t->log);
 }
 
 /* NaN is never close. */
@@ -119,19 +154,19 @@ static bool close_to(double is, double should, double tolerance) {
     return fabs(is - should) <= tolerance * fmax(fabs(should), 1e-3);
 }
 
-static void check_losses(ons_trainer *trainer, const char *name, const ons_json *run, double tolerance) {
-    const cJSON *losses = ons_json_find(run, "losses");
+static void check_losses(const training *t, double tolerance) {
+    const cJSON *losses = ons_json_find(t->run, "losses");
     for (int i = 0; i < cJSON_GetArraySize(losses); ++i) {
         ons_step_report report;
-        must(ons_trainer_step(trainer, &report));
+        must(ons_trainer_step(t->trainer, &report));
         double should = cJSON_GetArrayItem(losses, i)->valuedouble;
-        cr_assert(close_to(report.loss, should, tolerance), "%s: loss of step %d is %.8g, PyTorch has %.8g", name,
+        cr_assert(close_to(report.loss, should, tolerance), "%s: loss of step %d is %.8g, PyTorch has %.8g", t->name,
                   i + 1, report.loss, should);
     }
 }
 
-static void check_gradients(const char *log, const char *name, const ons_json *run) {
-    FILE *file = fopen(log, "r");
+static void check_gradients(const training *t) {
+    FILE *file = fopen(t->log, "r");
     cr_assert_not_null(file);
     char *line = NULL;
     size_t capacity = 0;
@@ -144,33 +179,33 @@ static void check_gradients(const char *log, const char *name, const ons_json *r
     const ons_json *found = ons_json_find(first, "grad_norms");
     const cJSON *should;
     int count = 0;
-    cJSON_ArrayForEach(should, ons_json_find(run, "grad_norms")) {
+    cJSON_ArrayForEach(should, ons_json_find(t->run, "grad_norms")) {
         const ons_json *is = ons_json_find(found, should->string);
         ++count;
-        cr_assert_not_null(is, "%s: '%s' is not trained", name, should->string);
+        cr_assert_not_null(is, "%s: '%s' is not trained", t->name, should->string);
         cr_assert(close_to(is->valuedouble, should->valuedouble, 1e-3),
-                  "%s: gradient norm of '%s' is %.8g, PyTorch has %.8g", name, should->string, is->valuedouble,
+                  "%s: gradient norm of '%s' is %.8g, PyTorch has %.8g", t->name, should->string, is->valuedouble,
                   should->valuedouble);
     }
-    cr_assert_eq(cJSON_GetArraySize(found), count, "%s: %d weights are trained, PyTorch trains %d", name,
+    cr_assert_eq(cJSON_GetArraySize(found), count, "%s: %d weights are trained, PyTorch trains %d", t->name,
                  cJSON_GetArraySize(found), count);
     double total;
     must(ons_json_get_double(first, "grad_norm", &total));
-    cr_assert(close_to(total, ons_json_find(run, "grad_norm")->valuedouble, 1e-3), "%s: gradient norm %.8g", name,
+    cr_assert(close_to(total, ons_json_find(t->run, "grad_norm")->valuedouble, 1e-3), "%s: gradient norm %.8g", t->name,
               total);
     ons_json_free(first);
 }
 
 /* L2 norm of a float32 weight whose size is found by trying: the interface asks for the exact count. */
-static double norm_of(ons_trainer *trainer, ons_model *model, const ons_config *config, const char *weight) {
+static double norm_of(const training *t, const char *weight) {
     ons_inspection *inspection;
-    must(ons_model_inspect(model, config, &inspection));
+    must(ons_model_inspect(t->model, t->config, &inspection));
     double sum = -1;
     for (size_t i = 0; i < inspection->parameter_count; ++i) {
         if (strcmp(inspection->parameters[i].name, weight) != 0) continue;
         size_t count = (size_t)inspection->parameters[i].elements;
         float *values = malloc((count + 1) * sizeof *values);
-        must(ons_trainer_read(trainer, weight, values, count));
+        must(ons_trainer_read(t->trainer, weight, values, count));
         sum = 0;
         for (size_t k = 0; k < count; ++k) sum += (double)values[k] * values[k];
         free(values);
@@ -179,40 +214,23 @@ static double norm_of(ons_trainer *trainer, ons_model *model, const ons_config *
     return sqrt(sum); /* NaN where there is no such weight */
 }
 
-static void check_norms(ons_trainer *trainer, ons_model *model, const ons_config *config, const char *name,
-                        const ons_json *norms) {
+static void check_norms(const training *t, const char *norms) {
     const cJSON *should;
-    cJSON_ArrayForEach(should, norms) {
-        double is = norm_of(trainer, model, config, should->string);
+    cJSON_ArrayForEach(should, ons_json_find(t->run, norms)) {
+        double is = norm_of(t, should->string);
         cr_assert(close_to(is, should->valuedouble, 1e-4), "%s: norm of '%s' after training is %.8g, PyTorch has %.8g",
-                  name, should->string, is, should->valuedouble);
+                  t->name, should->string, is, should->valuedouble);
     }
 }
 
 ParameterizedTest(golden_run *param, golden, trajectory, .timeout = 300) {
-    ons_json *golden = read_golden(param->folder);
-    const ons_json *run = cJSON_GetArrayItem(ons_json_find(golden, "runs"), param->run);
-    const char *folder = getenv("TEST_TMPDIR");
-    char log[PATH_BYTES], model_path[PATH_BYTES], name[PATH_BYTES];
-    snprintf(log, sizeof log, "%s/%d.jsonl", folder == NULL ? "/tmp" : folder, getpid());
-    snprintf(model_path, sizeof model_path, "%s/model.onnx", param->folder);
-    snprintf(name, sizeof name, "%s run %d", param->folder, param->run);
-    ons_config *config;
-    ons_model *model;
-    ons_trainer *trainer;
-    must(ons_config_new(&config));
-    configure(config, param->folder, golden, run, log);
-    must(ons_model_load(model_path, config, &model));
-    must(ons_trainer_new(model, config, &trainer));
-    check_losses(trainer, name, run, 1e-4);
-    check_gradients(log, name, run);
-    check_norms(trainer, model, config, name, ons_json_find(run, "final_norms"));
-    check_norms(trainer, model, config, name, ons_json_find(run, "final_statistics_norms"));
-    ons_trainer_free(trainer);
-    ons_model_free(model);
-    ons_config_free(config);
-    ons_json_free(golden);
-    unlink(log);
+    training t;
+    training_begin(&t, param);
+    check_losses(&t, 1e-4);
+    check_gradients(&t);
+    check_norms(&t, "final_norms");
+    check_norms(&t, "final_statistics_norms");
+    training_end(&t);
 }
 
 /* Where roundings grow from step to step even PyTorch's autocast leaves its losses in float32 farther than 1e-2 of
@@ -234,26 +252,8 @@ static double allowed(const golden_run *run) {
 }
 
 ParameterizedTest(golden_run *param, golden, precision, .timeout = 300) {
-    ons_json *golden = read_golden(param->folder);
-    const ons_json *run = cJSON_GetArrayItem(ons_json_find(golden, "runs"), param->run);
-    const char *folder = getenv("TEST_TMPDIR");
-    char log[PATH_BYTES], model_path[PATH_BYTES], name[PATH_BYTES];
-    snprintf(log, sizeof log, "%s/%d.jsonl", folder == NULL ? "/tmp" : folder, getpid());
-    snprintf(model_path, sizeof model_path, "%s/model.onnx", param->folder);
-    snprintf(name, sizeof name, "%s in %s", param->folder, param->precision);
-    ons_config *config;
-    ons_model *model;
-    ons_trainer *trainer;
-    must(ons_config_new(&config));
-    configure(config, param->folder, golden, run, log);
-    set(config, "precision", param->precision);
-    set(config, "loss-scale", "256"); /* no step is to be skipped: PyTorch has not skipped it either */
-    must(ons_model_load(model_path, config, &model));
-    must(ons_trainer_new(model, config, &trainer));
-    check_losses(trainer, name, run, allowed(param));
-    ons_trainer_free(trainer);
-    ons_model_free(model);
-    ons_config_free(config);
-    ons_json_free(golden);
-    unlink(log);
+    training t;
+    training_begin(&t, param);
+    check_losses(&t, allowed(param));
+    training_end(&t);
 }

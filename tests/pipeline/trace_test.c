@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "tests/training/fixture.h"
+#include "tests/training/trace_rows.h"
 
-enum { STAGES = 4, STEPS = 3, ROWS_MOST = 64 };
+enum { STAGES = 4, STEPS = 3 };
 
 static run prepare(int64_t memory) {
     run r = run_golden("dynamo_gpt");
@@ -64,56 +65,6 @@ static void write_trace(const char *path) {
     run_close(&r);
 }
 
-typedef struct row {
-    int stage, thread;
-    char name[64];
-    double end; /* of its latest event, microseconds */
-    int events;
-} row;
-
-typedef struct rows {
-    row items[ROWS_MOST];
-    int count;
-} rows;
-
-static row *find_row(rows *all, const ons_json *event) {
-    int stage = ons_json_find(event, "pid")->valueint, thread = ons_json_find(event, "tid")->valueint;
-    for (int i = 0; i < all->count; ++i)
-        if (all->items[i].stage == stage && all->items[i].thread == thread) return &all->items[i];
-    cr_assert_lt(all->count, ROWS_MOST);
-    all->items[all->count] = (row){.stage = stage, .thread = thread, .end = -1};
-    return &all->items[all->count++];
-}
-
-/* Times are written in thousandths of a microsecond: what ends and what begins may be rounded towards each other. */
-static void add_event(rows *all, const ons_json *event) {
-    row *r = find_row(all, event);
-    const char *name = ons_json_find(event, "name")->valuestring;
-    if (strcmp(ons_json_find(event, "ph")->valuestring, "M") == 0) {
-        const char *text = ons_json_find(ons_json_find(event, "args"), "name")->valuestring;
-        if (strcmp(name, "thread_name") == 0) snprintf(r->name, sizeof r->name, "%s", text);
-        return;
-    }
-    double begin = ons_json_find(event, "ts")->valuedouble, seconds = ons_json_find(event, "dur")->valuedouble;
-    cr_assert_geq(begin, r->end - 0.002, "stage %d, %s: '%s' begins before the event before it ends", r->stage, r->name,
-                  name);
-    r->end = begin + seconds;
-    ++r->events;
-}
-
-static rows read_trace(const char *path) {
-    rows all = {.count = 0};
-    ons_json *file;
-    contents text = read_file(path);
-    must(ons_json_parse((const char *)text.bytes, text.size, &file));
-    const ons_json *event;
-    cJSON_ArrayForEach(event, ons_json_find(file, "traceEvents")) add_event(&all, event);
-    cr_assert_eq(ons_json_find(ons_json_find(file, "otherData"), "lost_events")->valueint, 0);
-    ons_json_free(file);
-    free(text.bytes);
-    return all;
-}
-
 /* Where a row of this kind stands among the rows of a stage. */
 static int place_of(const char *name) {
     static const char *const kinds[] = {"compute", "swap out",      "swap in",     "forward from",
@@ -128,10 +79,10 @@ Test(trace, stages) {
     char path[PATH_BYTES];
     scratch_path(path, "trace.json");
     write_trace(path);
-    rows all = read_trace(path);
+    trace_rows all = read_trace(path);
     int computing = 0, copying = 0, messages = 0;
     for (int i = 0; i < all.count; ++i) {
-        const row *r = &all.items[i];
+        const trace_row *r = &all.items[i];
         int place = place_of(r->name);
         computing += place == 0 && r->events > 0;
         copying += (place == 1 || place == 2) && r->events > 0;
