@@ -56,6 +56,14 @@ struct ons_program {
     place *places;       /* of each buffer */
 };
 
+/* Libraries for GPUs want their workspaces to begin at a multiple of this; buffers begin at multiples of less. */
+enum { GPU_SCRATCH_ALIGNMENT = 256, GPU_SCRATCH_SLACK = GPU_SCRATCH_ALIGNMENT - ONS_ARENA_ALIGNMENT };
+
+static void *align_scratch(const ons_program *p, void *scratch) {
+    uintptr_t past = (uintptr_t)scratch % GPU_SCRATCH_ALIGNMENT;
+    return p->cuda && past != 0 ? (char *)scratch + (GPU_SCRATCH_ALIGNMENT - past) : scratch;
+}
+
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
     if (ons_is_view(node->op)) return NULL;
@@ -77,6 +85,7 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
     ons_status *status = p->cuda ? kernel->prepare(&prepare) : ons_prepare_for_cpu(&prepare, &run);
     p->prepared[id] = (prepared){run, prepare.state, prepare.destroy, prepare.implementation};
     p->scratch[id] = prepare.scratch_bytes;
+    if (p->cuda && prepare.scratch_bytes > 0) p->scratch[id] += GPU_SCRATCH_SLACK;
     bool short_of_memory = ons_status_get_code(status) == ONS_OUT_OF_MEMORY;
     return short_of_memory ? ons_status_at(status, "node '%s' (%s)", node->name, node->op->name) : status;
 }
@@ -231,7 +240,7 @@ static void resolve(const ons_program *p, launch *l, const ons_turn *turn) {
     const ons_node *node = ons_graph_node(p->graph, l->node);
     for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
     for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
-    l->scratch = address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false);
+    l->scratch = align_scratch(p, address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false));
 }
 
 static ons_status *add_launch(ons_program *p, ons_node_id id) {

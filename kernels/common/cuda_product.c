@@ -1,10 +1,24 @@
 #include "kernels/common/cuda_product.h"
 
+#include "graph/arena_layout.h"
 #include "kernels/common/cuda_elementwise.h"
 
 /* What NVIDIA recommends for Hopper; small products need none of it. */
 enum { WORKSPACE_BYTES = 32 * 1024 * 1024, SMALL_WORKSPACE_BYTES = 1024 * 1024 };
 static const double small_flops = 1e8;
+
+int64_t ons_cuda_alignment_of(int64_t bytes) {
+    int64_t lowest = bytes & -bytes;
+    return lowest == 0 || lowest > ONS_ARENA_ALIGNMENT ? ONS_ARENA_ALIGNMENT : lowest;
+}
+
+/* Matrices that are given one by one begin where others end. */
+static int64_t alignment(const ons_cuda_product *product, const ons_product_sizes *s, ons_dtype dtype) {
+    int64_t any = product->each > 1 ? s->m * s->n : 0; /* its lowest bit is that of all */
+    for (int64_t i = 0; product->offsets_a != NULL && i < product->each; ++i)
+        any |= product->offsets_a[i] | product->offsets_b[i];
+    return ons_cuda_alignment_of(any * (int64_t)ons_dtype_size(dtype));
+}
 
 static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_product *)state)->plan); }
 
@@ -34,13 +48,14 @@ ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, 
         .bias = bias,
         .adds = adds,
         .alpha = (float)form->alpha,
+        .alignment = alignment(product, s, o->outputs[0].dtype),
         .workspace_bytes = workspace < p->scratch_limit ? workspace : p->scratch_limit / 256 * 256,
     };
     p->implementation = each ? "cublasLt, one for each matrix" : "cublasLt";
     if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) return NULL;
-    p->scratch_bytes = product->gemm.workspace_bytes;
     ONS_TRY(ons_cuda_plan_new(&product->gemm, &product->plan));
     p->destroy = destroy;
+    p->scratch_bytes = ons_cuda_plan_workspace(product->plan);
     return NULL;
 }
 

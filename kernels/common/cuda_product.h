@@ -18,13 +18,16 @@ typedef struct ons_cuda_gemm_call {
     bool bias; /* a vector of n */
     bool adds;
     float alpha;
-    int64_t workspace_bytes;
+    int64_t alignment;       /* bytes, a power of two: of every operand's address; the workspace's is 256 */
+    int64_t workspace_bytes; /* at most */
 } ons_cuda_gemm_call;
 
 typedef struct ons_cuda_plan ons_cuda_plan; /* the library's */
 
 /* Weak: a build without CUDA has none of them. */
 ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **plan) __attribute__((weak));
+/* Bytes that a run needs: often fewer than it was allowed. */
+int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan) __attribute__((weak));
 void ons_cuda_plan_free(ons_cuda_plan *plan) __attribute__((weak));
 void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const void *a, const void *b, const void *bias,
                        void *c, void *workspace) __attribute__((weak));
@@ -45,6 +48,9 @@ typedef struct ons_cuda_gemm_node {
     float beta;
     int64_t rows, columns, row, column;
 } ons_cuda_gemm_node;
+
+/* The largest power of two, up to that of the arena, that divides `bytes`. */
+int64_t ons_cuda_alignment_of(int64_t bytes);
 
 /* Plans the product of inputs 0 and 1 into *product, which p->state begins with. `adds`: to what the output holds. */
 ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, bool bias, bool adds,

@@ -29,6 +29,7 @@ static ons_status *plan(ons_cuda_recurrent *s, product x) {
                                .bias = x.bias,
                                .adds = x.adds,
                                .alpha = 1,
+                               .alignment = ons_cuda_alignment_of((s->r.hidden | s->r.inputs) * (int64_t)sizeof(float)),
                                .workspace_bytes = WORKSPACE_BYTES};
     return ons_cuda_plan_new(&gemm, &s->plans[x.which]);
 }
@@ -52,6 +53,15 @@ static ons_status *begin(ons_prepare *p, ons_cell cell, ons_cuda_recurrent **sta
     return NULL;
 }
 
+static int64_t largest_workspace(const ons_cuda_recurrent *s) {
+    int64_t most = 0;
+    for (int i = 0; i < ONS_RP_COUNT; ++i) {
+        int64_t bytes = s->plans[i] == NULL ? 0 : ons_cuda_plan_workspace(s->plans[i]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* The plans that were made go where one cannot be. */
 static ons_status *finish(ons_prepare *p, ons_cuda_recurrent *s, int64_t bytes, ons_status *status) {
     if (status != NULL) {
@@ -59,7 +69,7 @@ static ons_status *finish(ons_prepare *p, ons_cuda_recurrent *s, int64_t bytes, 
         return status;
     }
     s->workspace_at = bytes;
-    p->scratch_bytes = bytes + WORKSPACE_BYTES;
+    p->scratch_bytes = bytes + largest_workspace(s);
     p->destroy = destroy;
     return NULL;
 }

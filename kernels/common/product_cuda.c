@@ -37,6 +37,9 @@ static struct {
     FUNCTIONS(FIELD)
 } library = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Scratch memory is taken in these. */
+enum { WORKSPACE_UNIT = 64 };
+
 struct ons_cuda_plan {
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t first, second, result;
@@ -109,6 +112,17 @@ static ons_status *describe(const ons_cuda_gemm_call *g, ons_cuda_plan *plan) {
     return make_layout(g, g->m, g->n, &plan->result);
 }
 
+/* Unless it is told otherwise the library counts on 256 bytes. */
+static ons_status *set_alignments(cublasLtMatmulPreference_t preference, uint32_t bytes) {
+    static const cublasLtMatmulPreferenceAttributes_t of_operands[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    for (size_t i = 0; i < sizeof of_operands / sizeof of_operands[0]; ++i)
+        ONS_TRY(check(library.cublasLtMatmulPreferenceSetAttribute(preference, of_operands[i], &bytes, sizeof bytes),
+                      "an operand's alignment"));
+    return NULL;
+}
+
 static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_plan *plan) {
     uint64_t workspace = (uint64_t)plan->gemm.workspace_bytes;
     uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
@@ -120,12 +134,14 @@ static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_p
     ONS_TRY(check(library.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                                                &schemes, sizeof schemes),
                   "deterministic reductions"));
+    ONS_TRY(set_alignments(preference, (uint32_t)plan->gemm.alignment));
     ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(library.handle, plan->operation, plan->first, plan->second,
                                                          plan->result, plan->result, preference, 1, &best, &found),
                   "choosing an algorithm"));
     ONS_CHECK(found > 0, ONS_UNSUPPORTED, "cuBLASLt has no algorithm for a product of %lld × %lld × %lld",
               (long long)plan->gemm.m, (long long)plan->gemm.n, (long long)plan->gemm.k);
     plan->algorithm = best.algo;
+    plan->gemm.workspace_bytes = (int64_t)(best.workspaceSize + WORKSPACE_UNIT - 1) / WORKSPACE_UNIT * WORKSPACE_UNIT;
     return NULL;
 }
 
@@ -151,6 +167,8 @@ ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **re
     *result = plan;
     return NULL;
 }
+
+int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan) { return plan->gemm.workspace_bytes; }
 
 void ons_cuda_plan_free(ons_cuda_plan *plan) {
     if (plan == NULL) return;

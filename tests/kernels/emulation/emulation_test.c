@@ -15,7 +15,7 @@ static ons_status *prepare(ons_prepare *p, ons_run_function **run) {
     return p->operands->op->cuda.prepare(p);
 }
 
-static void *allocate(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
+static void *allocate(size_t bytes) { return aligned_alloc(256, (bytes + 255) / 256 * 256); } /* as cudaMalloc */
 
 static void copy(void *to, const void *from, size_t bytes) {
     if (bytes > 0) memcpy(to, from, bytes);

@@ -2,6 +2,8 @@
  * batches by strides, a bias for every row. It stands where the library would be loaded, so that product_cuda.c is
  * tested without a GPU. */
 #include <cublasLt.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,17 @@ typedef struct layout {
     int64_t rows, columns, leading, stride;
     int32_t batch;
 } layout;
+
+typedef struct preference {
+    uint64_t workspace_bytes;
+    uint32_t alignment[4]; /* of A, B, C and D */
+} preference;
+
+/* What an algorithm of the fake wants, kept in the library's opaque one. */
+typedef struct algorithm {
+    uint64_t workspace_bytes;
+    uint32_t alignment[4];
+} algorithm;
 
 static int handle;
 
@@ -86,31 +99,46 @@ static cublasStatus_t layout_set(cublasLtMatrixLayout_t description, cublasLtMat
 }
 
 static cublasStatus_t preference_create(cublasLtMatmulPreference_t *result) {
-    *result = calloc(1, 64);
-    return *result == NULL ? CUBLAS_STATUS_ALLOC_FAILED : CUBLAS_STATUS_SUCCESS;
-}
-
-static cublasStatus_t preference_destroy(cublasLtMatmulPreference_t preference) {
-    free(preference);
+    preference *made = calloc(1, sizeof *made);
+    if (made == NULL) return CUBLAS_STATUS_ALLOC_FAILED;
+    for (int i = 0; i < 4; ++i) made->alignment[i] = 256;
+    *result = (cublasLtMatmulPreference_t)(void *)made;
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t preference_set(cublasLtMatmulPreference_t preference,
-                                     cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t bytes) {
-    (void)preference, (void)value;
-    size_t wanted = attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8 : 4;
-    return bytes == wanted ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+static cublasStatus_t preference_destroy(cublasLtMatmulPreference_t made) {
+    free(made);
+    return CUBLAS_STATUS_SUCCESS;
 }
 
+static cublasStatus_t preference_set(cublasLtMatmulPreference_t made, cublasLtMatmulPreferenceAttributes_t attribute,
+                                     const void *value, size_t bytes) {
+    preference *p = (preference *)(void *)made;
+    bool workspace = attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+    if (bytes != (workspace ? sizeof p->workspace_bytes : sizeof p->alignment[0])) return CUBLAS_STATUS_INVALID_VALUE;
+    int operand = (int)attribute - (int)CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+    if (workspace) memcpy(&p->workspace_bytes, value, bytes);
+    if (operand >= 0 && operand < 4) memcpy(&p->alignment[operand], value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Counts on what alignment it is promised, and on half of the workspace that it may have. */
 static cublasStatus_t choose(cublasLtHandle_t used, cublasLtMatmulDesc_t o, cublasLtMatrixLayout_t a,
                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                             cublasLtMatmulPreference_t preference, int wanted,
-                             cublasLtMatmulHeuristicResult_t *results, int *found) {
-    (void)used, (void)o, (void)a, (void)b, (void)c, (void)d, (void)preference;
+                             cublasLtMatmulPreference_t made, int wanted, cublasLtMatmulHeuristicResult_t *results,
+                             int *found) {
+    (void)used, (void)o, (void)a, (void)b, (void)c, (void)d;
+    const preference *p = (const preference *)(const void *)made;
+    algorithm chosen = {.workspace_bytes = p->workspace_bytes / 2 + 1};
+    memcpy(chosen.alignment, p->alignment, sizeof chosen.alignment);
     memset(results, 0, (size_t)wanted * sizeof *results);
-    *found = wanted;
+    memcpy(&results[0].algo, &chosen, sizeof chosen);
+    results[0].workspaceSize = chosen.workspace_bytes;
+    *found = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
+
+static bool is_aligned(const void *address, uint32_t bytes) { return (uintptr_t)address % bytes == 0; }
 
 static float get(const layout *l, const void *memory, int64_t matrix, int64_t row, int64_t column) {
     return ((const float *)memory)[matrix * l->stride + column * l->leading + row];
@@ -126,9 +154,16 @@ static cublasStatus_t multiply(cublasLtHandle_t used, cublasLtMatmulDesc_t descr
                                const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
                                cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
                                cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,
-                               const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t workspace_bytes,
+                               const cublasLtMatmulAlgo_t *how, void *workspace, size_t workspace_bytes,
                                cudaStream_t stream) {
-    (void)used, (void)algorithm, (void)workspace, (void)workspace_bytes, (void)stream;
+    (void)used, (void)stream;
+    algorithm chosen;
+    memcpy(&chosen, how, sizeof chosen);
+    if (workspace_bytes < chosen.workspace_bytes || workspace == NULL || !is_aligned(workspace, 256) ||
+        !is_aligned(a, chosen.alignment[0]) || !is_aligned(b, chosen.alignment[1]) ||
+        !is_aligned(c, chosen.alignment[2]) || !is_aligned(d, chosen.alignment[3]))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memset(workspace, 0x5a, chosen.workspace_bytes);
     const operation *o = (const operation *)(const void *)description;
     const layout *la = (const void *)a_layout, *lb = (const void *)b_layout, *lc = (const void *)c_layout;
     const layout *ld = (const void *)d_layout;

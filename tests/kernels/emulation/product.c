@@ -19,6 +19,8 @@ ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **pl
     return NULL;
 }
 
+int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan) { return plan->gemm.workspace_bytes; }
+
 void ons_cuda_plan_free(ons_cuda_plan *plan) { free(plan); }
 
 static double get(const ons_cuda_gemm_call *g, const void *x, int64_t i) {
