@@ -47,7 +47,7 @@ int64_t paper_capacity(const paper_model *m) { return m->profile.memory_bytes - 
 ons_status *paper_work(paper_model *m, int64_t rows, const ons_workload **work) {
     for (uint32_t i = 0; i < m->kept_count; ++i)
         if (m->kept[i].rows == rows) {
-            *work = &m->kept[i].input.graph_work.work;
+            *work = &m->kept[i].input.costs.graph_work.work;
             return NULL;
         }
     ons_plan_input input;
@@ -68,7 +68,7 @@ ons_status *paper_work(paper_model *m, int64_t rows, const ons_workload **work) 
         ++m->kept_count;
     m->next = (m->next + 1) % PAPER_KEPT;
     *slot = (paper_kept){rows, input};
-    *work = &slot->input.graph_work.work;
+    *work = &slot->input.costs.graph_work.work;
     return NULL;
 }
 

@@ -47,16 +47,22 @@ ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
     return NULL;
 }
 
-static ons_status *cut_whole(const ons_model *model, bool repeats, bool early_updates, const ons_stage_graph *stage,
-                             ons_cut *cut) {
+ons_step_form ons_step_form_of(const ons_pipeline *p) {
+    return (ons_step_form){
+        .repeats = p->micro_batches > 1 && !ons_pipeline_is_asynchronous(p),
+        .early_updates = p->stages == 1 && p->micro_batches == 1,
+    };
+}
+
+static ons_status *cut_whole(const ons_model *model, ons_step_form form, const ons_stage_graph *stage, ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     uint32_t *stages = calloc(stage->graph->nodes.count + 1, sizeof *stages);
     if (stages == NULL) return ons_status_out_of_memory();
     const ons_cut_options options = {
         .whole = stage->graph,
         .registry = model->registry,
-        .repeats = repeats,
-        .early_updates = early_updates,
+        .repeats = form.repeats,
+        .early_updates = form.early_updates,
         .stage_of_node = stages,
         .stages = 1,
         .kept = stage->kept,
@@ -67,10 +73,10 @@ static ons_status *cut_whole(const ons_model *model, bool repeats, bool early_up
     return status;
 }
 
-ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, bool early_updates, ons_course *course) {
-    ONS_TRY(cut_whole(model, repeats, early_updates, &course->full, &course->full_cut));
-    ONS_TRY(cut_whole(model, repeats, early_updates, &course->less, &course->less_cut));
-    return cut_whole(model, repeats, early_updates, &course->rest, &course->rest_cut);
+ons_status *ons_course_cut_whole(const ons_model *model, ons_step_form form, ons_course *course) {
+    ONS_TRY(cut_whole(model, form, &course->full, &course->full_cut));
+    ONS_TRY(cut_whole(model, form, &course->less, &course->less_cut));
+    return cut_whole(model, form, &course->rest, &course->rest_cut);
 }
 
 void ons_course_drop_cuts(ons_course *course) {

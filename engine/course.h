@@ -5,6 +5,7 @@
 
 #include "engine/stage_graph.h"
 #include "graph/passes/cut.h"
+#include "planner/pipeline.h"
 #include "runtime/evaluator.h"
 
 typedef struct ons_course {
@@ -29,8 +30,15 @@ ons_status *ons_course_build(const ons_course_options *options, ons_course *cour
 void ons_course_drop_cuts(ons_course *course);
 void ons_course_free(ons_course *course); /* after all that was made from it; a zeroed one is fine */
 
+/* How updates stand to micro-batches; inference has a zeroed one. */
+typedef struct ons_step_form {
+    bool repeats;       /* several micro-batches to one update: see graph/sequence.h */
+    bool early_updates; /* one stage, one micro-batch: updates run as soon as they can, see graph/passes/early.h */
+} ons_step_form;
+ons_step_form ons_step_form_of(const ons_pipeline *pipeline);
+
 /* Cuts the course's graphs as one stage: everything on one device, all values kept. */
-ons_status *ons_course_cut_whole(const ons_model *model, bool repeats, bool early_updates, ons_course *course);
+ons_status *ons_course_cut_whole(const ons_model *model, ons_step_form form, ons_course *course);
 
 /* ------------------------------------------------------------------------------------------------------------- shares
  *

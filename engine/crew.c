@@ -47,7 +47,7 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
         .course = course,
         .machine = r->machine,
         .batch = training ? (size_t)o->batching.batch : (size_t)course->full.rows,
-        .repeats = training && o->batching.micro_batches > 1 && !ons_pipeline_is_asynchronous(&o->pipeline),
+        .repeats = training && ons_step_form_of(&o->pipeline).repeats,
         .stage = r->stage,
         .in_flight = c->in_flight,
         .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,

@@ -64,7 +64,7 @@ static ons_status *prepare(evaluation *e) {
     ons_course_options options = {.model = e->model, .config = e->config};
     ONS_TRY(choose_rows(e, &options));
     ONS_TRY(ons_course_build(&options, &e->course));
-    ONS_TRY(ons_course_cut_whole(e->model, false, false, &e->course));
+    ONS_TRY(ons_course_cut_whole(e->model, (ons_step_form){0}, &e->course));
     const uint32_t in_flight = 1;
     const ons_share_options share = {
         .model = e->model,

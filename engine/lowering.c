@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/plan_input.h"
 #include "engine/plan_subject.h"
 #include "engine/problem.h"
 #include "engine/weight_places.h"
 #include "planner/graph_positions.h"
-#include "planner/node_costs.h"
 #include "planner/planner.h"
 
 /* ------------------------------------------------------------------------------------------------------------ planning
@@ -23,32 +23,8 @@ typedef struct planning {
     ons_device_profile profile;
     const ons_partition_strategy *strategy;
     ons_planning_problem problem;
-    ons_graph_cost cost;
-    ons_graph_work work;
+    ons_plan_costs costs;
 } planning;
-
-static ons_status *find_costs(planning *p) {
-    ons_arena *arena = p->r->arena;
-    if (p->config->profile == NULL) return ons_graph_cost_analytic(p->graph->graph, &p->profile, arena, &p->cost);
-    ons_node_costs costs;
-    ons_node_costs_use used;
-    ONS_TRY(ons_node_costs_load(p->config->profile, arena, &costs));
-    return ons_node_costs_apply(&costs, p->graph->graph, p->graph->rows, arena, &p->cost, &used);
-}
-
-static ons_status *make_work(planning *p) {
-    ONS_TRY(find_costs(p));
-    const ons_graph_work_options options = {
-        .graph = p->graph->graph,
-        .registry = p->model->registry,
-        .cost = &p->cost,
-        .samples = p->graph->rows,
-        .early_updates = p->problem.pipeline.stages == 1 && p->problem.pipeline.micro_batches == 1,
-    };
-    ONS_TRY(ons_graph_work_make(&options, p->r->arena, &p->work));
-    p->problem.work = &p->work.work;
-    return NULL;
-}
 
 static ons_status *pose(planning *p, ons_planned *planned) {
     ons_config own = *p->config;
@@ -58,7 +34,9 @@ static ons_status *pose(planning *p, ons_planned *planned) {
     p->problem.pipeline.micro_batches = (uint32_t)p->batching->micro_batches;
     p->problem.batch = p->batching->batch;
     p->r->pipeline = p->problem.pipeline;
-    ONS_TRY(make_work(p));
+    bool early_updates = ons_step_form_of(&p->problem.pipeline).early_updates;
+    ONS_TRY(ons_plan_costs_find(p->model, p->config, &p->profile, p->graph, early_updates, p->r->arena, &p->costs));
+    p->problem.work = &p->costs.graph_work.work;
     return ons_planner_search(&p->problem, p->strategy, p->r->arena, planned);
 }
 
@@ -272,7 +250,8 @@ static ons_status *list_decisions(cutting *c) {
 typedef struct lowering_job {
     const ons_lowering *l;
     const ons_model *model;
-    bool training, repeats, early_updates;
+    bool training;
+    ons_step_form form;
 } lowering_job;
 
 static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage_graph *stage, ons_cut *cut) {
@@ -281,8 +260,8 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
     const ons_cut_options options = {
         .whole = stage->graph,
         .registry = job->model->registry,
-        .repeats = job->repeats,
-        .early_updates = job->early_updates,
+        .repeats = job->form.repeats,
+        .early_updates = job->form.early_updates,
         .stage_of_node = c->stage_of_node,
         .stages = job->l->pipeline.stages,
         .decisions = c->decisions,
@@ -311,11 +290,11 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
     return status;
 }
 
-ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained, bool repeats,
-                             bool early_updates, ons_course *course) {
+ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained,
+                             ons_step_form form, ons_course *course) {
     if (course->full.graph == NULL) return NULL;
-    if (!l->planned) return ons_course_cut_whole(model, repeats, early_updates, course);
-    const lowering_job job = {l, model, trained == NULL, repeats, early_updates};
+    if (!l->planned) return ons_course_cut_whole(model, form, course);
+    const lowering_job job = {l, model, trained == NULL, form};
     const ons_course *like = trained == NULL ? course : trained;
     ONS_TRY(cut_graph(&job, trained, &course->full, &course->full_cut));
     ONS_TRY(cut_graph(&job, like, &course->less, &course->less_cut));

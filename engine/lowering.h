@@ -43,6 +43,6 @@ void ons_lowering_free(ons_lowering *lowering); /* a zeroed one is fine */
  * training graphs alone. `trained`: of a validation course, the training course, which is cut already; NULL: this is
  * the training course. Validation reads each weight where it is trained; where it cannot, the failure names it. */
 ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, const ons_course *trained,
-                             bool repeats, bool early_updates, ons_course *course);
+                             ons_step_form form, ons_course *course);
 
 #endif

@@ -2,12 +2,25 @@
 
 #include <inttypes.h>
 
-/* Measured, where a profile is given, otherwise by the device's analytic model. */
-static ons_status *find_costs(const ons_plan_input_options *o, ons_plan_input *in) {
-    if (o->config->profile == NULL) return ons_graph_cost_analytic(in->stage.graph, o->profile, in->arena, &in->cost);
-    ons_node_costs costs;
-    ONS_TRY(ons_node_costs_load(o->config->profile, in->arena, &costs));
-    return ons_node_costs_apply(&costs, in->stage.graph, in->stage.rows, in->arena, &in->cost, &in->measured);
+ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
+                                const ons_stage_graph *stage, bool early_updates, ons_arena *arena,
+                                ons_plan_costs *costs) {
+    *costs = (ons_plan_costs){0};
+    if (config->profile == NULL) {
+        ONS_TRY(ons_graph_cost_analytic(stage->graph, profile, arena, &costs->cost));
+    } else {
+        ons_node_costs measured;
+        ONS_TRY(ons_node_costs_load(config->profile, arena, &measured));
+        ONS_TRY(ons_node_costs_apply(&measured, stage->graph, stage->rows, arena, &costs->cost, &costs->measured));
+    }
+    const ons_graph_work_options options = {
+        .graph = stage->graph,
+        .registry = model->registry,
+        .cost = &costs->cost,
+        .samples = stage->rows,
+        .early_updates = early_updates,
+    };
+    return ons_graph_work_make(&options, arena, &costs->graph_work);
 }
 
 static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
@@ -31,15 +44,8 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
     ons_stage_graph_options less = graph;
     less.rows = graph.rows - 1;
     if (o->exact && o->batch % o->micro_batches != 0) ONS_TRY(ons_stage_graph_build(&less, &in->less));
-    ONS_TRY(find_costs(o, in));
-    ons_graph_work_options work = {
-        .graph = in->stage.graph,
-        .registry = o->model->registry,
-        .cost = &in->cost,
-        .samples = graph.rows,
-        .early_updates = o->one_stage && !o->accumulates,
-    };
-    return ons_graph_work_make(&work, in->arena, &in->graph_work);
+    return ons_plan_costs_find(o->model, o->config, o->profile, &in->stage, o->one_stage && !o->accumulates, in->arena,
+                               &in->costs);
 }
 
 ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_input *input) {

@@ -8,13 +8,23 @@
 #include "planner/node_costs.h"
 #include "planner/plan.h"
 
+/* What the nodes of a training graph cost. */
+typedef struct ons_plan_costs {
+    ons_graph_cost cost;
+    ons_node_costs_use measured; /* with --profile: nodes whose time was measured, and others */
+    ons_graph_work graph_work;   /* graph_work.work is what is planned */
+} ons_plan_costs;
+
+/* Measured, where --profile gives a file, otherwise by the device's analytic model. Results in `arena`. */
+ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
+                                const ons_stage_graph *stage, bool early_updates, ons_arena *arena,
+                                ons_plan_costs *costs);
+
 typedef struct ons_plan_input {
     ons_arena *arena;      /* owned */
     ons_stage_graph stage; /* of the largest micro-batch, which is what is planned */
     ons_stage_graph less;  /* of those that have one sample less; .graph NULL: there are none, or nobody asked */
-    ons_graph_cost cost;
-    ons_node_costs_use measured; /* with --profile: nodes whose time was measured, and others */
-    ons_graph_work graph_work;   /* graph_work.work is what is planned */
+    ons_plan_costs costs;
     int64_t batch, micro_batches;
 } ons_plan_input;
 

@@ -14,7 +14,7 @@
 #include "planner/workload_scale.h"
 
 static const ons_workload *work_of(const ons_planning *p) {
-    return p->model == NULL ? &p->file : &p->input.graph_work.work;
+    return p->model == NULL ? &p->file : &p->input.costs.graph_work.work;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- problem */
@@ -59,7 +59,8 @@ static ons_status *plan_batch(ons_planning *p, int64_t batch, int64_t micro_batc
 
 typedef struct attempt {
     ons_planning *p;
-    int64_t planned; /* the capacity that p->planned is for; 0: none */
+    int64_t planned;           /* the capacity that p->planned is for; 0: none */
+    int64_t laid_out, largest; /* the one that p->plan is for, and what its largest arena takes; -1: none */
 } attempt;
 
 static ons_status *search_for(attempt *a, int64_t capacity) {
@@ -76,12 +77,17 @@ static ons_status *search_for(attempt *a, int64_t capacity) {
 static ons_status *try_capacity(void *context, int64_t capacity, int64_t *largest) {
     attempt *a = context;
     ons_planning *p = a->p;
-    *largest = INT64_MAX;
+    bool known = capacity == a->planned && capacity == a->laid_out;
+    *largest = known ? a->largest : INT64_MAX;
+    if (known) return NULL;
     ONS_TRY(search_for(a, capacity));
     if (!p->planned.partition.feasible) return NULL;
     ONS_TRY(ons_planner_fill(&p->planned, p->arena, &p->plan));
     p->plan.capacity_bytes = p->problem.capacity_bytes;
-    return ons_planning_make_exact(p, largest);
+    ONS_TRY(ons_planning_make_exact(p, largest));
+    a->laid_out = capacity;
+    a->largest = *largest;
+    return NULL;
 }
 
 static ons_status *find_least(void *context, int64_t *capacity) {
@@ -100,7 +106,7 @@ static bool keeps_everything(const ons_plan *plan) {
 /* *largest: what the largest arena takes of the plan that was found; where none fits, of that which takes least. */
 static ons_status *find_exact(ons_planning *p, int64_t *largest) {
     int64_t cap = p->problem.capacity_bytes;
-    attempt a = {.p = p, .planned = cap};
+    attempt a = {.p = p, .planned = cap, .laid_out = -1};
     ONS_TRY(try_capacity(&a, cap, largest));
     if (cap == 0 || (*largest <= cap && keeps_everything(&p->plan))) return NULL;
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
@@ -187,8 +193,8 @@ static ons_status *estimate_fits(estimate *e, int64_t rows, bool *fits) {
     if (arena == NULL) return ons_status_out_of_memory();
     ons_workload work;
     ons_planned planned;
-    ons_status *status =
-        ons_workload_scale(&e->low.graph_work.work, &e->high.graph_work.work, rows, arena, &work, &e->usable);
+    ons_status *status = ons_workload_scale(&e->low.costs.graph_work.work, &e->high.costs.graph_work.work, rows, arena,
+                                            &work, &e->usable);
     if (status == NULL && e->usable) {
         e->problem.work = &work;
         status = ons_planner_search(&e->problem, e->strategy, arena, &planned);

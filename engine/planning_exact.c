@@ -26,7 +26,7 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *ma
         .model = p->model,
         .course = &x->course,
         .machine = machine,
-        .repeats = p->input.micro_batches > 1 && !ons_pipeline_is_asynchronous(pipeline),
+        .repeats = ons_step_form_of(pipeline).repeats,
         .stage = stage,
         .in_flight = in_flight,
         .micro_batches = (uint32_t)p->input.micro_batches,
@@ -77,11 +77,9 @@ static ons_status *measure(exact *x, int64_t *largest) {
     x->lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true, .pipeline = *pipeline, .plan = p->plan};
     if (x->lowering.arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
-    bool repeats = p->input.micro_batches > 1 && !ons_pipeline_is_asynchronous(pipeline);
     x->course.full = p->input.stage;
     x->course.less = p->input.less;
-    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, repeats,
-                             pipeline->stages == 1 && p->input.micro_batches == 1, &x->course));
+    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->course));
     return measure_stages(x, largest);
 }
 

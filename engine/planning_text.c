@@ -30,7 +30,7 @@ static void describe_subject(const writer *w) {
             ons_pipeline_name(plan->pipeline.kind), plan->partition, plan->order, plan->memory, took);
     if (w->p->config->profile != NULL && w->p->model != NULL)
         fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
-                w->p->config->profile, w->p->input.measured.measured, w->p->input.measured.analytic);
+                w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic);
 }
 
 static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint32_t *recomputed) {

@@ -13,7 +13,7 @@ static void item(FILE *out, const char *name, const char *text) {
 
 static void write_costs(const ons_capacity_report *r, FILE *out) {
     const ons_planning *p = r->planning;
-    const ons_node_costs_use *use = &p->input.measured;
+    const ons_node_costs_use *use = &p->input.costs.measured;
     const ons_device_profile *profile = &p->profile;
     fputs("<li><b>Times of operators:</b> ", out);
     if (p->model == NULL)

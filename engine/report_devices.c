@@ -71,7 +71,7 @@ static ons_status *find_work(const ons_capacity_report *r, bool accumulates, con
     for (int size = 0; size < ONS_REPORT_SIZES && r->sizes[size] > 0; ++size) {
         const ons_plan_input *input = &r->inputs[profile->processor][accumulates][size];
         const ons_workload **place = size == 0 ? &work->low : &work->high;
-        *place = &input->graph_work.work;
+        *place = &input->costs.graph_work.work;
         if (!own) ONS_TRY(cost_on(r, input, accumulates, profile, place));
     }
     return NULL;

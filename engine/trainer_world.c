@@ -135,9 +135,8 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
     if (pipeline.kind == ONS_PIPELINE_GPIPE)
         pipeline.kind = ONS_PIPELINE_1F1B; /* one stage: the same, in less memory */
     if (t->lowering.planned) pipeline = t->lowering.pipeline;
-    bool early_updates = pipeline.stages == 1 && pipeline.micro_batches == 1;
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_trainer_repeats(t), early_updates, &t->training));
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, false, false, &t->validation));
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training));
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, (ons_step_form){0}, &t->validation));
     const ons_crew_options options = {
         .model = t->model,
         .config = t->config,

@@ -16,13 +16,13 @@ uint32_t cut_case_random(cut_case *c, uint32_t below) {
 }
 
 void cut_case_slice(cut_case *c, uint32_t stages) {
-    uint32_t positions = c->input.graph_work.work.node_count, *ends;
+    uint32_t positions = c->input.costs.graph_work.work.node_count, *ends;
     ends = allocate(c, stages, sizeof *ends);
     for (uint32_t i = 0; i + 1 < stages; ++i) ends[i] = 1 + cut_case_random(c, positions - 1);
     for (ons_node_id id = 0; id < c->graph->nodes.count; ++id) {
         c->stage_of_node[id] = 0;
         for (uint32_t i = 0; i + 1 < stages; ++i)
-            c->stage_of_node[id] += c->input.graph_work.position_of_node[id] >= ends[i];
+            c->stage_of_node[id] += c->input.costs.graph_work.position_of_node[id] >= ends[i];
     }
 }
 

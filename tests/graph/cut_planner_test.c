@@ -29,7 +29,7 @@ typedef struct subject {
  * without rounding. */
 static void open_subject(subject *s, const cut_model *model, uint64_t seed) {
     *s = (subject){.c = cut_case_open(model, true, seed)};
-    s->cost = s->c.input.cost;
+    s->cost = s->c.input.costs.cost;
     for (ons_node_id id = 0; id < s->c.graph->nodes.count; ++id)
         s->cost.seconds[id] = (1 + cut_case_random(&s->c, 1 << 24)) * 0x1p-30;
     ons_graph_work_options options = {

@@ -146,9 +146,9 @@ Test(cut, an_update_waits_for_nothing_but_its_gradient_where_a_step_is_one_micro
 Test(cut, copies_of_a_tied_weight_are_updated_alike) {
     cut_case c = cut_case_open(&models[2], true, 1);
     ons_cut_options options = cut_case_options(&c, 4);
-    uint32_t positions = c.input.graph_work.work.node_count;
+    uint32_t positions = c.input.costs.graph_work.work.node_count;
     for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
-        c.stage_of_node[id] = c.input.graph_work.position_of_node[id] * 4 / positions;
+        c.stage_of_node[id] = c.input.costs.graph_work.position_of_node[id] * 4 / positions;
     ons_cut cut;
     must(ons_cut_make(&options, &cut));
     cut_check(&options, &cut, "tied");
@@ -190,9 +190,9 @@ static void refuse(ons_relief relief, const char *value, const char *out_after, 
                    const char *words) {
     cut_case c = cut_case_open(&models[0], true, 1);
     ons_cut_options options = cut_case_options(&c, 2);
-    uint32_t positions = c.input.graph_work.work.node_count;
+    uint32_t positions = c.input.costs.graph_work.work.node_count;
     for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
-        c.stage_of_node[id] = c.input.graph_work.position_of_node[id] * 2 / positions;
+        c.stage_of_node[id] = c.input.costs.graph_work.position_of_node[id] * 2 / positions;
     ons_cut_decision d = {relief, ons_graph_find_value(c.graph, value), ons_graph_find_node(c.graph, out_after),
                           ons_graph_find_node(c.graph, in_before), ONS_NONE};
     cr_assert_neq(d.value, ONS_NONE);

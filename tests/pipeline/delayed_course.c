@@ -30,7 +30,7 @@ static ons_status *build_course(delayed_course *d) {
     const ons_course_options options = ons_training_course_options(d->model, d->config, &d->batching, samples, false);
     ONS_TRY(ons_course_build(&options, &d->course));
     d->usable = (uint64_t)(samples - (d->batching.fixed ? samples % d->batching.rows : 0));
-    return ons_course_cut_whole(d->model, false, false, &d->course);
+    return ons_course_cut_whole(d->model, (ons_step_form){0}, &d->course);
 }
 
 static ons_status *build(delayed_course *d, int threads) {

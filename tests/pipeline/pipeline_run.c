@@ -123,7 +123,8 @@ static ons_status *choose_stages(trial *t) {
     cut_case *c = &t->choice;
     c->graph = graph;
     ONS_NEW(c->stage_of_node, t->arena, graph->nodes.count + 1);
-    ONS_TRY(ons_graph_positions_find(&options, t->arena, &c->input.graph_work, &c->input.graph_work.work.node_count));
+    ONS_TRY(ons_graph_positions_find(&options, t->arena, &c->input.costs.graph_work,
+                                     &c->input.costs.graph_work.work.node_count));
     if (t->s->scattered)
         cut_case_scatter(c, t->s->stages);
     else if (t->s->stages > 1)

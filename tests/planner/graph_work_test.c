@@ -60,9 +60,9 @@ Test(graph_work, seconds_are_all_there) {
     for (int i = 0; i < MODELS; ++i)
         for (int64_t micro_batches = 1; micro_batches < 3; ++micro_batches) {
             made m = make(models[i].path, models[i].rows, micro_batches, models[i].device);
-            const ons_workload *w = &m.input.graph_work.work;
+            const ons_workload *w = &m.input.costs.graph_work.work;
             double nodes = 0;
-            for (size_t id = 0; id < m.input.stage.graph->nodes.count; ++id) nodes += m.input.cost.seconds[id];
+            for (size_t id = 0; id < m.input.stage.graph->nodes.count; ++id) nodes += m.input.costs.cost.seconds[id];
             double work = ons_work_seconds(w, 0, w->node_count) + ons_work_update_seconds(w, 0, w->node_count);
             cr_assert_float_eq(work, nodes, 1e-9 * nodes, "%s: %g of %g seconds", models[i].path, work, nodes);
             release(&m);
@@ -85,7 +85,7 @@ static int64_t held_bytes(const made *m) {
 Test(graph_work, weights_gradients_and_states_are_all_there) {
     for (int i = 0; i < MODELS; ++i) {
         made m = make(models[i].path, models[i].rows, 2, models[i].device);
-        const ons_workload *w = &m.input.graph_work.work;
+        const ons_workload *w = &m.input.costs.graph_work.work;
         int64_t sum = 0;
         uint32_t trained = 0;
         for (uint32_t k = 0; k < w->weight_count; ++k) {
@@ -146,7 +146,7 @@ Test(graph_work, layouts_and_reorders_are_of_the_cpu_alone) {
     cr_expect_eq(count_laid_out(gpu.input.stage.graph), 0u);
     cr_expect_lt(gpu.input.stage.graph->nodes.count, cpu.input.stage.graph->nodes.count, "reorders are left");
     int64_t bytes = 0, parameters = 0;
-    const ons_workload *w = &gpu.input.graph_work.work;
+    const ons_workload *w = &gpu.input.costs.graph_work.work;
     for (uint32_t k = 0; k < w->weight_count; ++k) bytes += w->weights[k].bytes;
     for (ons_value_id id = 0; id < gpu.input.stage.graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(gpu.input.stage.graph, id);
@@ -165,8 +165,8 @@ Test(graph_work, operators_are_fused_for_every_device) {
     for (int i = 0; i < 2; ++i) {
         made m = make("tests/golden/gpt_decomposed/model.onnx", 4, 1, devices[i]);
         bool fused = false;
-        for (uint32_t p = 0; p < m.input.graph_work.work.node_count; ++p)
-            fused |= strcmp(m.input.graph_work.work.nodes[p].kind, "LayerNormalization") == 0;
+        for (uint32_t p = 0; p < m.input.costs.graph_work.work.node_count; ++p)
+            fused |= strcmp(m.input.costs.graph_work.work.nodes[p].kind, "LayerNormalization") == 0;
         cr_expect(fused, "%s: no layer normalisation of the parts of one", devices[i]);
         release(&m);
     }
@@ -174,7 +174,7 @@ Test(graph_work, operators_are_fused_for_every_device) {
 
 Test(graph_work, a_tied_weight_has_all_its_users_and_an_accumulator_for_each) {
     made m = make("tests/golden/gpt_tied/model.onnx", 4, 2, "a100-40gb");
-    const ons_workload *w = &m.input.graph_work.work;
+    const ons_workload *w = &m.input.costs.graph_work.work;
     int tied = 0;
     for (uint32_t k = 0; k < w->weight_count; ++k)
         if (w->weights[k].gradient_bytes == 2 * w->weights[k].bytes) {
@@ -192,7 +192,7 @@ Test(graph_work, a_tied_weight_has_all_its_users_and_an_accumulator_for_each) {
 Test(graph_work, a_gradient_crosses_every_cut_behind_a_trained_weight) {
     for (int i = 0; i < MODELS; ++i) {
         made m = make(models[i].path, models[i].rows, 2, models[i].device);
-        const ons_workload *w = &m.input.graph_work.work;
+        const ons_workload *w = &m.input.costs.graph_work.work;
         uint32_t first = w->node_count, last = w->node_count - 1;
         for (uint32_t k = 0; k < w->weight_count; ++k)
             if (w->weights[k].gradient_bytes > 0 && w->weights[k].users[0] < first) first = w->weights[k].users[0];
@@ -210,7 +210,7 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
     for (int i = 0; i < MODELS; ++i)
         for (int64_t micro_batches = 1; micro_batches < 3; ++micro_batches) {
             made m = make(models[i].path, models[i].rows, micro_batches, models[i].device);
-            const ons_workload *w = &m.input.graph_work.work;
+            const ons_workload *w = &m.input.costs.graph_work.work;
             const ons_stage_graph *stage = &m.input.stage;
             ons_sequence sequence;
             ons_liveness liveness;
@@ -241,7 +241,7 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
 Test(graph_work, every_node_goes_with_a_position) {
     for (int i = 0; i < MODELS; ++i) {
         made m = make(models[i].path, models[i].rows, 2, models[i].device);
-        const ons_graph_work *g = &m.input.graph_work;
+        const ons_graph_work *g = &m.input.costs.graph_work;
         for (size_t id = 0; id < m.input.stage.graph->nodes.count; ++id) {
             const ons_node *node = ons_graph_node(m.input.stage.graph, (ons_node_id)id);
             cr_assert_lt(g->position_of_node[id], g->work.node_count, "%s: '%s'", models[i].path, node->name);
@@ -255,7 +255,7 @@ Test(graph_work, layers_follow_the_names_of_modules_or_weights) {
     const char *paths[] = {"tests/golden/gpt_decomposed/model.onnx", "tests/golden/dynamo_gpt/model.onnx"};
     for (int i = 0; i < 2; ++i) {
         made m = make(paths[i], 4, 2, "a100-40gb");
-        const ons_workload *w = &m.input.graph_work.work;
+        const ons_workload *w = &m.input.costs.graph_work.work;
         uint32_t next = 0;
         cr_assert_geq(w->layer_count, 3u, "%s has %u layers", paths[i], w->layer_count);
         for (uint32_t k = 0; k < w->layer_count; ++k) {
@@ -276,9 +276,10 @@ Test(graph_work, two_small_graphs_tell_of_a_larger_one) {
          real = make("tests/golden/cnn_dynamic/model.onnx", 64, 2, "a100-40gb");
     ons_workload drawn;
     bool same;
-    must(ons_workload_scale(&low.input.graph_work.work, &high.input.graph_work.work, 64, low.arena, &drawn, &same));
+    must(ons_workload_scale(&low.input.costs.graph_work.work, &high.input.costs.graph_work.work, 64, low.arena, &drawn,
+                            &same));
     cr_assert(same);
-    const ons_workload *w = &real.input.graph_work.work;
+    const ons_workload *w = &real.input.costs.graph_work.work;
     for (uint32_t first = 0; first < w->node_count; first += 3)
         for (uint32_t end = first + 1; end <= w->node_count; end += 2) {
             ons_stage_memory a, b;
@@ -289,7 +290,8 @@ Test(graph_work, two_small_graphs_tell_of_a_larger_one) {
                                "[%u, %u): %lld for %lld", first, end, (long long)a.total, (long long)b.total);
         }
     made other = make("tests/golden/lenet/model.onnx", 16, 2, "a100-40gb");
-    must(ons_workload_scale(&low.input.graph_work.work, &other.input.graph_work.work, 64, low.arena, &drawn, &same));
+    must(ons_workload_scale(&low.input.costs.graph_work.work, &other.input.costs.graph_work.work, 64, low.arena, &drawn,
+                            &same));
     cr_assert_not(same, "two models are not one");
     release(&low);
     release(&high);
@@ -302,7 +304,7 @@ Test(graph_work, no_memory_is_below_that_of_the_widest_node) {
     for (int i = 0; i < MODELS; ++i) {
         made m = make(models[i].path, models[i].rows, 1, models[i].device);
         const ons_graph *graph = m.input.stage.graph;
-        const ons_workload *work = &m.input.graph_work.work;
+        const ons_workload *work = &m.input.costs.graph_work.work;
         ons_graph_width width;
         must(ons_graph_width_find(graph, m.model->registry, m.arena, &width));
         cr_assert_neq(width.node, ONS_NONE);
