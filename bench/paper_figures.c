@@ -8,19 +8,12 @@
 enum { VPIPE_ASYNC, AUTO_ASYNC, GPIPE, VPIPE_SYNC, AUTO_SYNC };
 
 static const paper_method methods[PAPER_SPEEDS] = {
-    [VPIPE_ASYNC] = {"vPipe-AS", "vpipe", "vpipe-layers", ONS_PIPELINE_PIPEDREAM, 0, false},
-    [AUTO_ASYNC] = {"auto, asynchronous", "auto", "capuchin", ONS_PIPELINE_PIPEDREAM, 0, false},
-    [GPIPE] = {"GPipe", "gpipe", "recompute-stage", ONS_PIPELINE_GPIPE, 0, false},
-    [VPIPE_SYNC] = {"vPipe-S", "vpipe", "vpipe-layers", ONS_PIPELINE_GPIPE, 0, false},
-    [AUTO_SYNC] = {"auto, 1F1B", "auto", "capuchin", ONS_PIPELINE_1F1B, 0, false},
+    [VPIPE_ASYNC] = {"vPipe-AS", "vpipe", "vpipe-layers", ONS_PIPELINE_PIPEDREAM, 0, 0},
+    [AUTO_ASYNC] = {"auto, asynchronous", "auto", "capuchin", ONS_PIPELINE_PIPEDREAM, 0, 0},
+    [GPIPE] = {"GPipe", "gpipe", "recompute-stage", ONS_PIPELINE_GPIPE, 0, 0},
+    [VPIPE_SYNC] = {"vPipe-S", "vpipe", "vpipe-layers", ONS_PIPELINE_GPIPE, 0, 0},
+    [AUTO_SYNC] = {"auto, 1F1B", "auto", "capuchin", ONS_PIPELINE_1F1B, 0, 0},
 };
-
-static const paper_method vpipe_plain = {"vPipe-AS, nothing optimised", "vpipe", "none",
-                                         ONS_PIPELINE_PIPEDREAM,        0,       true};
-static const paper_method memory_balanced = {
-    "memory-balanced", "memory-balanced", "none", ONS_PIPELINE_PIPEDREAM, 0, false};
-static const paper_method compute_balanced = {
-    "compute-balanced, recomputed", "compute-balanced", "recompute-layers", ONS_PIPELINE_PIPEDREAM, 0, false};
 
 /* ----------------------------------------------------------------------------------------------------------- measure
  */
@@ -83,107 +76,20 @@ static ons_status *measure_speeds(paper_model *m, uint32_t stages, paper_speeds 
     return NULL;
 }
 
-static ons_status *measure_balance(paper_model *m, paper_balance *b) {
-    ONS_TRY(paper_largest(m, &memory_balanced, 4, &b->rows));
-    if (b->rows == 0) return NULL;
-    ONS_TRY(paper_look(m, &memory_balanced, 4, b->rows, &b->memory_balanced, &b->memory_stages));
-    return paper_look(m, &compute_balanced, 4, b->rows, &b->compute_balanced, &b->compute_stages);
-}
-
-/* Section 5.4: two and a half times what vPipe can do without memory optimisation. */
-static ons_status *measure_stages(paper_model *m, paper_figures *f) {
-    int64_t rows = 0;
-    double samples;
-    ONS_TRY(paper_largest(m, &vpipe_plain, 8, &rows));
-    rows = rows * 5 / 2;
-    if (rows == 0) return NULL;
-    ONS_TRY(paper_look(m, &methods[VPIPE_ASYNC], 8, rows, &samples, &f->vpipe));
-    return paper_look(m, &methods[AUTO_ASYNC], 8, rows, &samples, &f->ours);
+ons_status *paper_stages_measure(paper_model *m, paper_figures *f) {
+    ONS_TRY(paper_filling_measure(m, &f->filling));
+    return paper_balance_measure(m, &f->balance);
 }
 
 ons_status *paper_figures_measure(paper_model *m, paper_figures *f) {
     ONS_TRY(paper_memory_measure(m, &f->memory));
-    ONS_TRY(measure_balance(m, &f->balance));
-    ONS_TRY(measure_stages(m, f));
+    ONS_TRY(paper_stages_measure(m, f));
     ONS_TRY(measure_speeds(m, 4, &f->speeds[0]));
     return measure_speeds(m, 8, &f->speeds[1]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- print
  */
-
-/* Of four stages. */
-static void print_range(FILE *out, const paper_stages *s) {
-    double least = INFINITY, most = 0;
-    for (int i = 0; i < 4; ++i) {
-        least = fmin(least, s->seconds[i]);
-        most = fmax(most, s->seconds[i]);
-    }
-    fprintf(out, s->fits ? " %.0f to %.0f ms |" : " - |", 1e3 * least, 1e3 * most);
-}
-
-static void print_balance(FILE *out, const paper_figures *figures) {
-    fprintf(
-        out,
-        "## Figure 9: balance memory, or balance time and recompute\n\n"
-        "PipeDream's schedule, 4 devices, whole layers, at the largest micro-batch that the memory-balanced split "
-        "fits\n"
-        "as it is; samples per second, simulated.\n\n"
-        "In parentheses what the paper has for three models. GPT-2 misses its (1.49 for 2): the paper's "
-        "memory-balanced\n"
-        "stages take from 29 to 286 ms, ten times as long, and recomputing brings the slowest down to half; here the "
-        "slowest\n"
-        "takes 4.8 times as long as the fastest, and a stage that computes its layers again takes up to a third "
-        "longer.\n"
-        "\n"
-        "| model | micro-batch | memory-balanced | its stages | compute-balanced, recomputed | its stages | ratio |\n"
-        "|---|---|---|---|---|---|---|\n");
-    for (int k = 0; k < PAPER_MODELS; ++k) {
-        static const char *const paper[PAPER_MODELS] = {" (1.18)", " (2)", "", " (1.54)"};
-        const paper_balance *b = &figures[k].balance;
-        fprintf(out, "| %s | %lld | %.1f |", paper_subjects[k].name, (long long)b->rows, b->memory_balanced);
-        print_range(out, &b->memory_stages);
-        fprintf(out, " %.1f |", b->compute_balanced);
-        print_range(out, &b->compute_stages);
-        fprintf(out, " %.2f%s |\n", b->compute_balanced / b->memory_balanced, paper[k]);
-    }
-    fprintf(out, "\n");
-}
-
-static void print_one_method(FILE *out, const char *model, const char *method, const paper_stages *s) {
-    double least = INFINITY, most = 0, bytes = 0;
-    for (int i = 0; i < 8 && s->fits; ++i) {
-        least = fmin(least, s->seconds[i]);
-        most = fmax(most, s->seconds[i]);
-        bytes += (double)s->bytes[i];
-    }
-    fprintf(out, "| %s | %lld | %s |", model, (long long)s->rows, method);
-    if (!s->fits)
-        fprintf(out, " does not fit | | |\n");
-    else
-        fprintf(out, " %.3f s | %.1f %% | %.1f GiB |\n", most, 100 * (most - least) / most, bytes / 8 / 1073741824.0);
-}
-
-static void print_stages(FILE *out, const paper_figures *figures) {
-    fprintf(
-        out,
-        "## Figure 8: time and memory of every stage\n\n"
-        "Asynchronous, 8 devices, a micro-batch of 2.5 times what vPipe fits without memory optimisation. The spread "
-        "is\n"
-        "(slowest − fastest) / slowest; the paper has 7.7 %% and vPipe 35.8 %% on T5, and 17.8 %% more memory used.\n"
-        "Here T5 is cut more evenly than there, and its slowest stage is faster than vPipe's, with less memory, not "
-        "more: time\n"
-        "is balanced first, and the late stages, which hold few micro-batches, stay as empty as they are. On the "
-        "other\n"
-        "models auto uses from 4 %% less to 15 %% more.\n"
-        "\n"
-        "| model | micro-batch | method | slowest stage | spread | memory used, mean |\n|---|---|---|---|---|---|\n");
-    for (int k = 0; k < PAPER_MODELS; ++k) {
-        print_one_method(out, paper_subjects[k].name, "vPipe-AS", &figures[k].vpipe);
-        print_one_method(out, paper_subjects[k].name, "auto", &figures[k].ours);
-    }
-    fprintf(out, "\n");
-}
 
 static void print_speeds(FILE *out, const char *name, const paper_speeds *s, double paper) {
     double sum = 0, limit = 0;
@@ -202,6 +108,17 @@ static void print_speeds(FILE *out, const char *name, const paper_speeds *s, dou
     fprintf(out, "| **%s** | **%u** | **mean over vPipe-AS** | | **%.2f**", name, s->stages, sum / count);
     if (paper > 0) fprintf(out, " (%.2f) %s", paper, sum >= paper * count ? "✓" : limit >= paper * count ? "✗" : "∅");
     fprintf(out, " | | | | **%.2f** |\n", limit / count);
+}
+
+void paper_stages_print(FILE *out, const paper_figures figures[static PAPER_MODELS]) {
+    const paper_filling *filling[PAPER_MODELS];
+    const paper_balance *balance[PAPER_MODELS];
+    for (int k = 0; k < PAPER_MODELS; ++k) {
+        filling[k] = &figures[k].filling;
+        balance[k] = &figures[k].balance;
+    }
+    paper_filling_print(out, filling);
+    paper_balance_print(out, balance);
 }
 
 static void list_memory(const paper_figures figures[static PAPER_MODELS], const paper_memory *memory[PAPER_MODELS]) {
@@ -244,6 +161,5 @@ void paper_figures_print(FILE *out, const paper_figures figures[static PAPER_MOD
                  "computes everything\n"
                  "  twice (0.74 of the limit) and auto is at 0.80.\n"
                  "\n");
-    print_stages(out, figures);
-    print_balance(out, figures);
+    paper_stages_print(out, figures);
 }

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "bench/paper_balance.h"
+#include "bench/paper_filling.h"
 #include "bench/paper_memory.h"
 
 enum { PAPER_POINTS = 6, PAPER_SPEEDS = 5 };
@@ -16,21 +18,17 @@ typedef struct paper_speeds {
     double limit[PAPER_POINTS]; /* of any asynchronous plan */
 } paper_speeds;
 
-/* Figure 9. */
-typedef struct paper_balance {
-    int64_t rows; /* the most that is balanced in memory and fits as it is, PipeDream, 4 stages */
-    double memory_balanced, compute_balanced; /* samples a second there, the latter with recomputing */
-    paper_stages memory_stages, compute_stages;
-} paper_balance;
-
 typedef struct paper_figures {
-    paper_speeds speeds[2];   /* 4 stages, 8 stages */
-    paper_stages ours, vpipe; /* figure 8 */
+    paper_speeds speeds[2]; /* 4 stages, 8 stages */
     paper_memory memory;
+    paper_filling filling;
     paper_balance balance;
 } paper_figures;
 
 ons_status *paper_figures_measure(paper_model *model, paper_figures *figures);
+/* Figures 8 and 9 alone. */
+ons_status *paper_stages_measure(paper_model *model, paper_figures *figures);
+void paper_stages_print(FILE *out, const paper_figures figures[static PAPER_MODELS]);
 /* `figure`: the path of the drawing beside the text, which paper_figures_draw makes. */
 void paper_figures_print(FILE *out, const paper_figures figures[static PAPER_MODELS], const char *figure);
 void paper_figures_draw(FILE *out, const paper_figures figures[static PAPER_MODELS]);

@@ -27,7 +27,7 @@ static void forget_work(paper_model *m) {
     m->kept_count = m->next = 0;
 }
 
-static ons_status *choose_size(paper_model *m, int64_t size) {
+ons_status *paper_model_resize(paper_model *m, int64_t size) {
     char text[64];
     forget_work(m);
     ons_config_free(m->config);
@@ -144,21 +144,21 @@ static ons_status *calibrate(paper_model *m) {
     while (least < most) {
         int64_t middle = (least + most + 1) / 2;
         bool fits;
-        ONS_TRY(choose_size(m, middle * s->step));
+        ONS_TRY(paper_model_resize(m, middle * s->step));
         ONS_TRY(zero_fits(m, 2, 4, s->zero2_samples, &fits));
         if (fits)
             least = middle;
         else
             most = middle - 1;
     }
-    return choose_size(m, least * s->step);
+    return paper_model_resize(m, least * s->step);
 }
 
 static ons_status *open_model(paper_model *m, const char *profile) {
     m->arena = ons_arena_new();
     if (m->arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_device_profile_load(profile, m->arena, &m->profile));
-    ONS_TRY(choose_size(m, m->subject->step));
+    ONS_TRY(paper_model_resize(m, m->subject->step));
     ONS_TRY(ons_model_open(m->subject->path, m->config, true, NULL, &m->model));
     return calibrate(m);
 }
@@ -188,7 +188,7 @@ static ons_status *pose(paper_model *m, const paper_method *method, uint32_t sta
         .capacity_bytes = paper_capacity(m),
         .link_bandwidth = m->profile.link_bandwidth,
         .link_latency = m->profile.link_latency,
-        .host_bandwidth = m->profile.host_bandwidth,
+        .host_bandwidth = method->flags & PAPER_NO_SWAP ? 0 : m->profile.host_bandwidth,
         .host_latency = m->profile.host_latency,
         .memory = ons_memory_strategy_find(method->memory),
     };
@@ -196,11 +196,28 @@ static ons_status *pose(paper_model *m, const paper_method *method, uint32_t sta
     return paper_work(m, rows, &problem->work);
 }
 
+static ons_status *split_by_algorithm_2(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
+    const ons_planning_problem *p = ons_judge_problem(judge);
+    const ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
+    *partition = (ons_partition){.stages = p->pipeline.stages};
+    ONS_NEW(partition->first, arena, (size_t)p->pipeline.stages + 1);
+    for (uint32_t i = 1; i < p->pipeline.stages; ++i) partition->first[i] = ons_balance(p, &all, i - 1).memory;
+    partition->first[p->pipeline.stages] = p->work->node_count;
+    return ons_partition_judge(judge, partition);
+}
+
+static ons_status *find_strategy(const char *name, const ons_partition_strategy **strategy) {
+    static const ons_partition_strategy algorithm_2 = {PAPER_ALGORITHM_2, split_by_algorithm_2, ""};
+    *strategy = strcmp(name, PAPER_ALGORITHM_2) == 0 ? &algorithm_2 : ons_partition_strategy_find(name);
+    ONS_CHECK(*strategy != NULL, ONS_DEFECT, "there is no partition strategy %s", name);
+    return NULL;
+}
+
 ons_status *paper_plan(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows, ons_arena *arena,
                        ons_planned *planned) {
     ons_planning_problem problem;
-    const ons_partition_strategy *strategy = ons_partition_strategy_find(method->partition);
-    ONS_CHECK(strategy != NULL, ONS_DEFECT, "there is no partition strategy %s", method->partition);
+    const ons_partition_strategy *strategy;
+    ONS_TRY(find_strategy(method->partition, &strategy));
     ONS_TRY(pose(m, method, stages, rows, &problem));
     return ons_planner_search(&problem, strategy, arena, planned);
 }
@@ -281,7 +298,7 @@ static ons_status *pipeline_fits_in(paper_model *m, const paper_method *method, 
     if (dawnpiper || (automatic && !*fits)) ONS_TRY(any_fits(&problem, true, arena, fits));
     if (automatic && !*fits) ONS_TRY(baseline_fits(&problem, arena, fits));
     if (dawnpiper || automatic) return NULL;
-    if (method->blind) return blind_fits(&problem, method, arena, fits);
+    if (method->flags & PAPER_BLIND) return blind_fits(&problem, method, arena, fits);
     ONS_TRY(paper_plan(m, method, stages, rows, arena, &planned));
     *fits = planned.partition.feasible;
     return NULL;

@@ -8,6 +8,11 @@
 
 enum { PAPER_MODELS = 4, PAPER_KEPT = 48, PAPER_CEILING = -1, PAPER_PLAIN_CEILING = -2, PAPER_STAGES_MAX = 8 };
 
+/* Beside the planner's partition strategies: stages whose k_x M_x are equal, the whole micro-batch's memory with
+ * weights and optimiser states counted once for each micro-batch in flight, as in the paper's Algorithm 2 and
+ * equation 2. */
+#define PAPER_ALGORITHM_2 "algorithm 2"
+
 /* What is fixed about a model. */
 typedef struct paper_subject {
     const char *name, *path;
@@ -40,7 +45,14 @@ typedef struct paper_model {
 /* Opens it and chooses the largest size at which as many samples fit a device under ZeRO-2 on four of them as in the
  * paper, which does not say what sizes it took. */
 ons_status *paper_model_open(const paper_subject *subject, const char *profile, paper_model *model);
+/* Samples of another size. */
+ons_status *paper_model_resize(paper_model *model, int64_t size);
 void paper_model_close(paper_model *model);
+
+enum {
+    PAPER_BLIND = 1,   /* stages are balanced in time as if memory had no end, then must fit */
+    PAPER_NO_SWAP = 2, /* memory is saved by recomputing alone */
+};
 
 /* A way to train it. */
 typedef struct paper_method {
@@ -49,7 +61,7 @@ typedef struct paper_method {
     ons_pipeline_kind kind;
     int zero; /* the level of ZeRO instead; 0: a pipeline; PAPER_CEILING: what no plan can exceed; PAPER_PLAIN_CEILING:
                  nor any that swaps and recomputes nothing */
-    bool blind; /* stages are balanced in time as if memory had no end, then must fit */
+    unsigned flags; /* of PAPER_BLIND and PAPER_NO_SWAP */
 } paper_method;
 
 int64_t paper_capacity(const paper_model *model);

@@ -2,6 +2,8 @@
  * beside ours. Writes docs/results/dawnpiper.md:
  *
  *     ./bazelw run //bench:paper_tables
+ *
+ * With --figures [MODEL...], or --stages for figures 8 and 9 alone, those are printed and nothing is written.
  */
 #include <math.h>
 #include <stdio.h>
@@ -47,89 +49,89 @@ static const part parts[] = {
     {1,
      4,
      false,
-     {{{"ZeRO-2", NULL, NULL, G, 2, false}, BASELINE, {64, 8, 140, 412}},
-      {{"ZeRO-3", NULL, NULL, G, 3, false}, BASELINE, {64, 8, 132, 404}},
-      {{"GPipe", "gpipe", "none", G, 0, false}, BASELINE, {52, 8, 144, 280}},
-      {{"vPipe-S", "vpipe", "none", G, 0, true}, BASELINE, {60, 8, 144, 188}},
-      {{"dawnpiper", "dawnpiper", "none", G, 0, false}, DAWNPIPER, {72, 8, 160, 360}},
-      {{"**auto**", "auto", "none", G, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, G, PAPER_PLAIN_CEILING, false}, CEILING, {0}},
-      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
-      {{"vPipe-S, moved until it fits", "vpipe", "none", G, 0, false}, EXTRA, {0}},
-      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "none", F, 0, false}, OURS_1F1B, {0}}}},
+     {{{"ZeRO-2", NULL, NULL, G, 2, 0}, BASELINE, {64, 8, 140, 412}},
+      {{"ZeRO-3", NULL, NULL, G, 3, 0}, BASELINE, {64, 8, 132, 404}},
+      {{"GPipe", "gpipe", "none", G, 0, 0}, BASELINE, {52, 8, 144, 280}},
+      {{"vPipe-S", "vpipe", "none", G, 0, PAPER_BLIND}, BASELINE, {60, 8, 144, 188}},
+      {{"dawnpiper", "dawnpiper", "none", G, 0, 0}, DAWNPIPER, {72, 8, 160, 360}},
+      {{"**auto**", "auto", "none", G, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, G, PAPER_PLAIN_CEILING, 0}, CEILING, {0}},
+      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0, 0}, EXTRA, {0}},
+      {{"vPipe-S, moved until it fits", "vpipe", "none", G, 0, 0}, EXTRA, {0}},
+      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0, 0}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "none", F, 0, 0}, OURS_1F1B, {0}}}},
     {1,
      4,
      true,
-     {{{"GPipe, recompute", "gpipe", "recompute-stage", G, 0, false}, BASELINE, {120, 28, 348, 644}},
-      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0, false}, BASELINE, {128, 28, 348, 720}},
-      {{"dawnpiper", "dawnpiper", "capuchin", G, 0, false}, DAWNPIPER, {160, 32, 424, 1220}},
-      {{"**auto**", "auto", "capuchin", G, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, G, PAPER_CEILING, false}, CEILING, {0}},
-      {{"GPipe, recompute by layers", "gpipe", "recompute-layers", G, 0, false}, EXTRA, {0}},
-      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0, false}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "capuchin", F, 0, false}, OURS_1F1B, {0}}}},
+     {{{"GPipe, recompute", "gpipe", "recompute-stage", G, 0, 0}, BASELINE, {120, 28, 348, 644}},
+      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0, 0}, BASELINE, {128, 28, 348, 720}},
+      {{"dawnpiper", "dawnpiper", "capuchin", G, 0, 0}, DAWNPIPER, {160, 32, 424, 1220}},
+      {{"**auto**", "auto", "capuchin", G, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, G, PAPER_CEILING, 0}, CEILING, {0}},
+      {{"GPipe, recompute by layers", "gpipe", "recompute-layers", G, 0, 0}, EXTRA, {0}},
+      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0, 0}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "capuchin", F, 0, 0}, OURS_1F1B, {0}}}},
     {1,
      8,
      false,
-     {{{"ZeRO-2", NULL, NULL, G, 2, false}, BASELINE, {128, 16, 224, 824}},
-      {{"ZeRO-3", NULL, NULL, G, 3, false}, BASELINE, {128, 16, 208, 808}},
-      {{"GPipe", "gpipe", "none", G, 0, false}, BASELINE, {88, 16, 256, 480}},
-      {{"vPipe-S", "vpipe", "none", G, 0, true}, BASELINE, {88, 16, 256, 264}},
-      {{"dawnpiper", "dawnpiper", "none", G, 0, false}, DAWNPIPER, {136, 16, 320, 560}},
-      {{"**auto**", "auto", "none", G, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, G, PAPER_PLAIN_CEILING, false}, CEILING, {0}},
-      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
-      {{"vPipe-S, moved until it fits", "vpipe", "none", G, 0, false}, EXTRA, {0}},
-      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0, false}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "none", F, 0, false}, OURS_1F1B, {0}}}},
+     {{{"ZeRO-2", NULL, NULL, G, 2, 0}, BASELINE, {128, 16, 224, 824}},
+      {{"ZeRO-3", NULL, NULL, G, 3, 0}, BASELINE, {128, 16, 208, 808}},
+      {{"GPipe", "gpipe", "none", G, 0, 0}, BASELINE, {88, 16, 256, 480}},
+      {{"vPipe-S", "vpipe", "none", G, 0, PAPER_BLIND}, BASELINE, {88, 16, 256, 264}},
+      {{"dawnpiper", "dawnpiper", "none", G, 0, 0}, DAWNPIPER, {136, 16, 320, 560}},
+      {{"**auto**", "auto", "none", G, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, G, PAPER_PLAIN_CEILING, 0}, CEILING, {0}},
+      {{"GPipe, by nodes", "gpipe-nodes", "none", G, 0, 0}, EXTRA, {0}},
+      {{"vPipe-S, moved until it fits", "vpipe", "none", G, 0, 0}, EXTRA, {0}},
+      {{"vPipe-S, by nodes", "vpipe-nodes", "none", G, 0, 0}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "none", F, 0, 0}, OURS_1F1B, {0}}}},
     {1,
      8,
      true,
-     {{{"GPipe, recompute", "gpipe", "recompute-stage", G, 0, false}, BASELINE, {208, 48, 664, 1384}},
-      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0, false}, BASELINE, {208, 56, 664, 1424}},
-      {{"dawnpiper", "dawnpiper", "capuchin", G, 0, false}, DAWNPIPER, {280, 60, 800, 2180}},
-      {{"**auto**", "auto", "capuchin", G, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, G, PAPER_CEILING, false}, CEILING, {0}},
-      {{"GPipe, recompute by layers", "gpipe", "recompute-layers", G, 0, false}, EXTRA, {0}},
-      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0, false}, EXTRA, {0}},
-      {{"auto, 1F1B", "auto", "capuchin", F, 0, false}, OURS_1F1B, {0}}}},
+     {{{"GPipe, recompute", "gpipe", "recompute-stage", G, 0, 0}, BASELINE, {208, 48, 664, 1384}},
+      {{"vPipe-S", "vpipe", "vpipe-layers", G, 0, 0}, BASELINE, {208, 56, 664, 1424}},
+      {{"dawnpiper", "dawnpiper", "capuchin", G, 0, 0}, DAWNPIPER, {280, 60, 800, 2180}},
+      {{"**auto**", "auto", "capuchin", G, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, G, PAPER_CEILING, 0}, CEILING, {0}},
+      {{"GPipe, recompute by layers", "gpipe", "recompute-layers", G, 0, 0}, EXTRA, {0}},
+      {{"GPipe, by nodes, recompute all", "gpipe-nodes", "recompute-all", G, 0, 0}, EXTRA, {0}},
+      {{"auto, 1F1B", "auto", "capuchin", F, 0, 0}, OURS_1F1B, {0}}}},
     {2,
      4,
      false,
-     {{{"PipeDream", "pipedream", "none", P, 0, false}, BASELINE, {16, 2, 40, 70}},
-      {{"vPipe-AS", "vpipe", "none", P, 0, true}, BASELINE, {16, 2, 40, 48}},
-      {{"dawnpiper", "dawnpiper", "none", P, 0, false}, DAWNPIPER, {32, 3, 78, 150}},
-      {{"**auto**", "auto", "none", P, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, P, PAPER_PLAIN_CEILING, false}, CEILING, {0}},
-      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0, false}, EXTRA, {0}},
-      {{"vPipe-AS, moved until it fits", "vpipe", "none", P, 0, false}, EXTRA, {0}},
-      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0, false}, EXTRA, {0}}}},
+     {{{"PipeDream", "pipedream", "none", P, 0, 0}, BASELINE, {16, 2, 40, 70}},
+      {{"vPipe-AS", "vpipe", "none", P, 0, PAPER_BLIND}, BASELINE, {16, 2, 40, 48}},
+      {{"dawnpiper", "dawnpiper", "none", P, 0, 0}, DAWNPIPER, {32, 3, 78, 150}},
+      {{"**auto**", "auto", "none", P, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, P, PAPER_PLAIN_CEILING, 0}, CEILING, {0}},
+      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0, 0}, EXTRA, {0}},
+      {{"vPipe-AS, moved until it fits", "vpipe", "none", P, 0, 0}, EXTRA, {0}},
+      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0, 0}, EXTRA, {0}}}},
     {2,
      4,
      true,
-     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0, false}, BASELINE, {46, 8, 110, 300}},
-      {{"dawnpiper", "dawnpiper", "capuchin", P, 0, false}, DAWNPIPER, {84, 10, 192, 480}},
-      {{"**auto**", "auto", "capuchin", P, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, P, PAPER_CEILING, false}, CEILING, {0}}}},
+     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0, 0}, BASELINE, {46, 8, 110, 300}},
+      {{"dawnpiper", "dawnpiper", "capuchin", P, 0, 0}, DAWNPIPER, {84, 10, 192, 480}},
+      {{"**auto**", "auto", "capuchin", P, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, P, PAPER_CEILING, 0}, CEILING, {0}}}},
     {2,
      8,
      false,
-     {{{"PipeDream", "pipedream", "none", P, 0, false}, BASELINE, {16, 2, 44, 64}},
-      {{"vPipe-AS", "vpipe", "none", P, 0, true}, BASELINE, {16, 2, 44, 32}},
-      {{"dawnpiper", "dawnpiper", "none", P, 0, false}, DAWNPIPER, {40, 5, 84, 128}},
-      {{"**auto**", "auto", "none", P, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, P, PAPER_PLAIN_CEILING, false}, CEILING, {0}},
-      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0, false}, EXTRA, {0}},
-      {{"vPipe-AS, moved until it fits", "vpipe", "none", P, 0, false}, EXTRA, {0}},
-      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0, false}, EXTRA, {0}}}},
+     {{{"PipeDream", "pipedream", "none", P, 0, 0}, BASELINE, {16, 2, 44, 64}},
+      {{"vPipe-AS", "vpipe", "none", P, 0, PAPER_BLIND}, BASELINE, {16, 2, 44, 32}},
+      {{"dawnpiper", "dawnpiper", "none", P, 0, 0}, DAWNPIPER, {40, 5, 84, 128}},
+      {{"**auto**", "auto", "none", P, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, P, PAPER_PLAIN_CEILING, 0}, CEILING, {0}},
+      {{"PipeDream, by nodes", "pipedream-nodes", "none", P, 0, 0}, EXTRA, {0}},
+      {{"vPipe-AS, moved until it fits", "vpipe", "none", P, 0, 0}, EXTRA, {0}},
+      {{"vPipe-AS, by nodes", "vpipe-nodes", "none", P, 0, 0}, EXTRA, {0}}}},
     {2,
      8,
      true,
-     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0, false}, BASELINE, {58, 16, 144, 214}},
-      {{"dawnpiper", "dawnpiper", "capuchin", P, 0, false}, DAWNPIPER, {100, 22, 248, 528}},
-      {{"**auto**", "auto", "capuchin", P, 0, false}, OURS, {0}},
-      {{"limit of any plan", NULL, NULL, P, PAPER_CEILING, false}, CEILING, {0}}}},
+     {{{"vPipe-AS", "vpipe", "vpipe-layers", P, 0, 0}, BASELINE, {58, 16, 144, 214}},
+      {{"dawnpiper", "dawnpiper", "capuchin", P, 0, 0}, DAWNPIPER, {100, 22, 248, 528}},
+      {{"**auto**", "auto", "capuchin", P, 0, 0}, OURS, {0}},
+      {{"limit of any plan", NULL, NULL, P, PAPER_CEILING, 0}, CEILING, {0}}}},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -141,6 +143,7 @@ typedef struct results {
     const char *profile;
     paper_figures figures[PAPER_MODELS];
     bool figures_alone; /* --figures: without the tables, to the standard output */
+    bool stages_alone;  /* --stages: figures 8 and 9, likewise */
 } results;
 
 /* Table 1 counts mini-batches, which the stages cut into as many micro-batches (ZeRO: into shares); Table 2 counts
@@ -152,12 +155,13 @@ static ons_status *measure(int index, results *r) {
     ONS_TRY(paper_model_open(&paper_subjects[index], r->profile, &m));
     r->sizes[index] = m.size;
     fprintf(stderr, "%s: %lld %s\n", m.subject->name, (long long)m.size, m.subject->what);
-    for (int p = 0; p < PARTS && status == NULL && !r->figures_alone; ++p)
+    if (r->stages_alone) status = paper_stages_measure(&m, &r->figures[index]);
+    for (int p = 0; p < PARTS && status == NULL && !r->figures_alone && !r->stages_alone; ++p)
         for (int i = 0; parts[p].lines[i].method.title != NULL && status == NULL; ++i) {
             status = paper_largest(&m, &parts[p].lines[i].method, parts[p].stages, &rows);
             r->batch[p][i][index] = parts[p].table == 1 ? rows * parts[p].stages : rows;
         }
-    if (status == NULL) status = paper_figures_measure(&m, &r->figures[index]);
+    if (status == NULL && !r->stages_alone) status = paper_figures_measure(&m, &r->figures[index]);
     paper_model_close(&m);
     return status;
 }
@@ -347,6 +351,10 @@ static void draw_figure(FILE *out, const results *r) { paper_figures_draw(out, r
 
 static ons_status *write_report(const results *r) {
     const char *folder = getenv("BUILD_WORKSPACE_DIRECTORY");
+    if (r->stages_alone) {
+        paper_stages_print(stdout, r->figures);
+        return NULL;
+    }
     if (r->figures_alone) {
         paper_figures_print(stdout, r->figures, FIGURE_4);
         return NULL;
@@ -391,7 +399,8 @@ int main(int argc, char **argv) {
     if (r == MAP_FAILED) return 1;
     r->profile = "a100-40gb";
     r->figures_alone = argc > 1 && strcmp(argv[1], "--figures") == 0;
-    int options = 1 + r->figures_alone;
+    r->stages_alone = argc > 1 && strcmp(argv[1], "--stages") == 0;
+    int options = 1 + (r->figures_alone || r->stages_alone);
     bool splits = argc > 1 && strcmp(argv[1], "--splits") == 0;
     ons_status *status =
         splits ? paper_splits_print(argc - 2, argv + 2, r->profile) : measure_all(argc - options, argv + options, r);
