@@ -205,8 +205,6 @@ void ons_model_file_close(ons_model_file *file) {
 /* ------------------------------------------------------------------------------------------------------------- queries
  */
 
-const char *ons_model_file_path(const ons_model_file *file) { return file->path; }
-
 void ons_model_file_info(const ons_model_file *file, ons_model_info *info) {
     const Onnx__ModelProto *model = file->model;
     *info = (ons_model_info){

@@ -26,9 +26,6 @@ ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model
 /* NULL is fine. Everything imported from the file (graphs, stores) is closed before. */
 void ons_model_file_close(ons_model_file *file);
 
-/* As opened; "memory" where opened from memory. */
-const char *ons_model_file_path(const ons_model_file *file);
-
 typedef struct ons_model_info {
     int64_t ir_version;
     int64_t opset;                                             /* of ONNX's own operators; 0 where none is imported */

@@ -205,12 +205,6 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 
 uint64_t ons_dataset_count(const ons_dataset *dataset) { return dataset->count; }
 
-uint32_t ons_dataset_field_count(const ons_dataset *dataset) { return (uint32_t)dataset->fields.count; }
-
-const char *ons_dataset_field_name(const ons_dataset *dataset, uint32_t index) {
-    return dataset->fields.items[index]->name;
-}
-
 uint32_t ons_dataset_find(const ons_dataset *dataset, const char *name) {
     for (size_t i = 0; i < dataset->fields.count; ++i)
         if (strcmp(dataset->fields.items[i]->name, name) == 0) return (uint32_t)i;

@@ -44,8 +44,6 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 
 /* Samples in the selection; 0 without fields. */
 uint64_t ons_dataset_count(const ons_dataset *dataset);
-uint32_t ons_dataset_field_count(const ons_dataset *dataset);
-const char *ons_dataset_field_name(const ons_dataset *dataset, uint32_t index);
 /* ONS_NO_FIELD where there is none. */
 uint32_t ons_dataset_find(const ons_dataset *dataset, const char *name);
 /* Type of one sample as it is in the file, without the sample axis; int64 [N] for tokens. */

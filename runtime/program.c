@@ -212,8 +212,6 @@ double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_tu
     return wide ? *(const double *)address : (double)*(const float *)address;
 }
 
-uint32_t ons_program_launch_count(const ons_program *p) { return p->launch_count; }
-
 const char *ons_program_implementation(const ons_program *p, ons_node_id node) {
     return p->prepared[node].implementation;
 }

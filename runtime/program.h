@@ -102,8 +102,6 @@ void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
 /* The same for positions [first, end) of the sequence. */
 void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
-/* Nodes that really run (views do not). */
-uint32_t ons_program_launch_count(const ons_program *program);
 /* "onednn:…", or NULL where the kernel says nothing. */
 const char *ons_program_implementation(const ons_program *program, ons_node_id node);
 

@@ -44,6 +44,16 @@ for arguments in --version -V "train --version"; do
         fail "$name" "$(<"$work/stdout") instead of onstage $version"
     fi
 done
+begin "docs/command.md has the help of train, and of the program"
+if succeeds train --help; then
+    sed -n '/^    Usage: onstage train /,/^The same names/p' "$root/docs/command.md" | sed '$d; s/^    //' | sed '$d' >"$work/written"
+    sed '/^    onstage trains /,/^Examples/!d; s/^    //' "$root/docs/command.md" | head -n -2 >"$work/program"
+    if ! diff "$work/written" "$work/stdout" >"$work/first"; then
+        fail "$name" "onstage train --help: $(head -3 "$work/first")"
+    elif succeeds --help; then
+        if diff "$work/program" "$work/stdout" >"$work/first"; then pass "$name"; else fail "$name" "$(head -3 "$work/first")"; fi
+    fi
+fi
 begin "help shows defaults and units"
 if succeeds train --help && printed '--optimizer=NAME.*sgd' && printed '\[adamw\]' && printed '\[0\.999\]' &&
     printed 'bytes, or with KiB, MiB' && printed 'momentum=X .*\[0\]' && printed 'default: 0.001'; then
