@@ -4,14 +4,18 @@
 #   ./gpu_check.sh run [RESULTS.json [PART...]]    in the unpacked folder: runs all checks, or some; prints a table, writes the results
 #   ./gpu_check.sh parts                           what there is to run
 # `run` needs the NVIDIA driver and cuBLASLt (CUDA 13); cuDNN, NCCL and NVRTC are used where they are found. Comparisons with PyTorch need a
-# python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (480): every part has a time of its own, and what was found until then is kept.
+# python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (480): every part
+# has a time of its own, and what was found until then is kept.
 # Exit code 0: nothing failed; 1: something did; 77 with "not run: no GPU" where there is none: that is not a pass.
 set -euo pipefail
 
 LIMIT_BYTES=$((60 * 1024 * 1024))
 LIMIT_SECONDS=${LIMIT_SECONDS:-480}
-# Part and its seconds, at most; what one leaves the later ones may use. The last one takes what is left.
-PARTS="device:20 refusals:5 operators:60 golden:45 bits:50 models:45 speed:25 step:40 caps:70 sanitizer:30 bench:480"
+# Part and its seconds, at most. Those that look at results run side by side; those that take times come after them, one by one, and may use
+# what the ones before have left. The last one takes all of that.
+TOGETHER="device:40 refusals:20 operators:110 own_kernels:110 golden:110 precision:110 nccl:60 bits:110 runs:110 sanitizer:110"
+TIMED="models:60 speed:30 step:40 caps:70 bench:480"
+PARTS="$TOGETHER $TIMED"
 
 # ------------------------------------------------------------------------------------------------------------------ pack
 
@@ -23,7 +27,7 @@ pack_program() {
     strip --strip-debug "$folder/bin/${program##*/}"
     ldd "$program" | awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | while read -r library; do
         case ${library##*/} in
-        libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | ld-linux*) ;;
+        libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | libresolv.so.* | libutil.so.* | libanl.so.* | ld-linux*) ;;
         *) [[ -e $folder/lib/${library##*/} ]] || install -m 644 "$library" "$folder/lib/" ;;
         esac
     done
@@ -44,27 +48,33 @@ pack_graphs() {
     cp "$graphs"/*.onnx "$graphs"/*.json "$folder/"
 }
 
+# The C library that all of it needs on the other machine.
+needed_libc() {
+    local each
+    for each in "$1"/bin/* "$1"/lib/*; do readelf -V "$each" | grep -oE 'GLIBC_[0-9]+\.[0-9]+' || true; done | sort -uV | tail -1 | tr _ ' '
+}
+
 pack() {
-    local result=$1 folder bytes program
-    local targets=(//tools:onstage //tests/kernels:cuda_test //tests/device:device_test //tests/golden:golden_test //bench:step_time)
+    local result=$1 folder bytes program targets=()
+    local programs=(tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test tests/nccl/gpu_nccl_test bench/step_time)
     # Not for this machine's processor alone.
+    for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
     ./bazelw build --config=cuda --config=portable "${targets[@]}"
     folder=$(mktemp -d)
-    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/bench" "$folder/onstage_gpu/tests" \
-        "$folder/onstage_gpu/models"
-    for program in tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test bench/step_time; do
+    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/tests" "$folder/onstage_gpu/models"
+    for program in "${programs[@]}"; do
         pack_program "bazel-bin/$program" "$folder/onstage_gpu"
     done
     cp tools/gpu_check.sh tools/gpu_parts.sh bench/hidden_copies.awk bench/gpu/*.py "$folder/onstage_gpu/"
     git describe --always --dirty >"$folder/onstage_gpu/version" 2>/dev/null || echo unknown >"$folder/onstage_gpu/version"
-    cp -rL tests/golden "$folder/onstage_gpu/tests/golden"
+    cp -rL tests/golden tests/families "$folder/onstage_gpu/tests/"
     cp -L examples/shakespeare/char_gpt.onnx "$folder/onstage_gpu/models/"
     pack_graphs "$folder/onstage_gpu/models"
     # Every program has the kernels in it: a window as wide as the package finds them again.
     tar -C "$folder" -cf - onstage_gpu | xz -T1 --lzma2=preset=4,dict=192MiB >"$result"
-    rm -rf "$folder"
     bytes=$(stat -c %s "$result")
-    echo "$result: $((bytes / 1024)) KiB"
+    echo "$result: $((bytes / 1024)) KiB; it needs $(needed_libc "$folder/onstage_gpu")"
+    rm -rf "$folder"
     ((bytes < LIMIT_BYTES)) || { echo "gpu_check: the package is larger than 60 MiB" >&2; exit 1; }
 }
 
@@ -74,7 +84,7 @@ pack() {
 # tabs, each as soon as it is known.
 put_record() { printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "${5:-}" >>"records/$1"; }
 
-# Runs part $1 for at most $2 seconds; its output is kept in logs/PART.
+# Runs part $1 for at most $2 seconds; its output is kept in logs/PART, and its process, which leads a group, in records/PART.process.
 run_part() {
     local part=$1 seconds=$2 left status=0 start=$SECONDS
     left=$((LIMIT_SECONDS - SECONDS - 5))
@@ -85,25 +95,55 @@ run_part() {
         echo 0 >"records/$part.seconds"
         return 0
     fi
-    PART=$part PART_SECONDS=$seconds timeout -k 5 "$seconds" bash ./gpu_parts.sh "$part" >"logs/$part" 2>&1 </dev/null || status=$?
-    echo $((SECONDS - start)) >"records/$part.seconds"
+    PART=$part PART_SECONDS=$seconds timeout -k 5 "$seconds" bash ./gpu_parts.sh "$part" >"logs/$part" 2>&1 </dev/null &
+    echo $! >"records/$part.process"
+    wait $! || status=$?
+    rm "records/$part.process"
     case $status in
     0) [[ -s records/$part ]] || put_record "$part" "$part" failed 'it said nothing of what it did' ;;
     124 | 137) put_record "$part" "$part" failed "not done after its $seconds seconds" ;;
     *) put_record "$part" "$part" failed "exit $status: $(tail -n 1 "logs/$part" | tr -cd '[:print:]' | cut -c 1-200)" ;;
     esac
+    echo $((SECONDS - start)) >"records/$part.seconds"
     echo "$part: $(cut -f 2 "records/$part" | sort | uniq -c | awk '{ printf "%s%s %s", sep, $1, $2 " " $3; sep = ", " }'), $((SECONDS - start)) s"
 }
 
-# Folders of NVIDIA's libraries, wherever they were installed: the toolkit, or Python's packages.
-library_folders() {
-    local roots=() root
-    for root in ${LIBRARY_ROOTS:-/usr/local/cuda /usr/local/nvidia /usr/lib /opt /root /home /usr/local}; do
-        [[ ! -d $root ]] || roots+=("$root/")
-    done
+LIBRARIES="libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libnvrtc.so.13"
+
+# Folders of NVIDIA's libraries below folders.
+find_libraries() {
+    local roots=() root names=() library
+    for root; do [[ ! -d $root ]] || roots+=("$root/"); done
     ((${#roots[@]} > 0)) || return 0
-    timeout 20 find "${roots[@]}" -xdev \( -name 'libcublasLt.so.13' -o -name 'libcudnn.so.9' -o -name 'libnccl.so.2' -o \
-        -name 'libnvrtc.so.13' \) -printf '%h\n' 2>/dev/null | awk '!seen[$0]++' | head -12 || true
+    for library in $LIBRARIES; do names+=(-o -name "$library"); done
+    timeout 20 find "${roots[@]}" -xdev \( "${names[@]:1}" \) -printf '%h\n' 2>/dev/null | awk '!seen[$0]++' | head -12 || true
+}
+
+# Those of the toolkit and of python3's packages; where one is missing, wherever else they may lie.
+library_folders() {
+    local found library missing='' folder
+    if [[ -n ${LIBRARY_ROOTS:-} ]]; then
+        # shellcheck disable=SC2086  # a list
+        find_libraries $LIBRARY_ROOTS
+        return 0
+    fi
+    found=$(find_libraries /usr/local/cuda "$(timeout 20 python3 -c 'import sysconfig; print(sysconfig.get_path("purelib") + "/nvidia")' 2>/dev/null)")
+    for library in $LIBRARIES; do
+        for folder in $found missing; do [[ ! -e $folder/$library ]] || break; done
+        [[ $folder != missing ]] || missing+=" $library"
+    done
+    [[ -z $found ]] || echo "$found"
+    [[ -z $missing ]] || find_libraries /usr/lib /usr/local /opt /home /root
+}
+
+# Which of them there are; where they lie is nobody's business.
+found_libraries() {
+    local library folder
+    for library in $LIBRARIES; do
+        for folder in ${folders//:/ }; do
+            [[ -e $folder/$library ]] && echo "$library" && break
+        done
+    done | paste -sd' '
 }
 
 quoted() { printf '%s' "$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g'; }
@@ -131,7 +171,7 @@ write_results() {
     {
         printf '{\n  "date": "%s",\n  "version": "%s",\n' "$(date -u +%FT%TZ)" "$(quoted "$(cat version)")"
         printf '  "gpu": "%s",\n  "driver": "%s",\n  "command": "%s",\n  "libraries": "%s",\n  "seconds": %d,\n  "parts": {' \
-            "$(quoted "$gpu")" "$(quoted "$driver")" "$(quoted "$command")" "$(quoted "$folders")" "$SECONDS"
+            "$(quoted "$gpu")" "$(quoted "$driver")" "$(quoted "$command")" "$(quoted "$(found_libraries)")" "$SECONDS"
         for part in "$@"; do
             printf '%s"%s": %d' "$separator" "$part" "$(cat "records/$part.seconds")"
             separator=', '
@@ -157,10 +197,17 @@ print_table() {
     for part in "$@"; do cut -f 2 "records/$part"; done | sort | uniq -c | awk '{ print $0 }'
 }
 
-# Our own children, which lead a group.
+# Our own children, each of which leads a group.
 stop_preparing() {
     [[ -z ${warming:-} ]] || kill -- "-$warming" 2>/dev/null || true
     warming=''
+}
+
+stop_parts() {
+    local each
+    for each in records/*.process; do
+        [[ ! -e $each ]] || kill "$(cat "$each")" 2>/dev/null || true
+    done
 }
 
 # What an exit signal leaves: children of ours are ended, results written.
@@ -168,6 +215,8 @@ finish() {
     local part done_parts=()
     trap - EXIT INT TERM
     stop_preparing
+    stop_parts
+    wait
     for part in "${chosen[@]}"; do
         [[ ! -e records/$part.seconds ]] || done_parts+=("$part")
     done
@@ -180,12 +229,14 @@ finish() {
     exit 0
 }
 
+is_chosen() { [[ " ${chosen[*]} " == *" $1 "* ]]; }
+
 start_programs() {
     "${ours[@]}" bin/device_test --jobs=1 || { echo "gpu_check: the programs do not start here" >&2; exit 1; }
 }
 
 run() {
-    local each part library_path
+    local each part library_path checks=()
     results=$(realpath -m "${1:-results.json}")
     shift || true
     chosen=()
@@ -208,20 +259,27 @@ run() {
         echo "not run: no GPU"
         exit 77
     fi
-    echo "$gpu, driver $driver, $(nproc) processors; libraries in ${folders:-no folder that was found}"
+    echo "$gpu, driver $driver, $(nproc) processors; $(found_libraries)"
     export ONSTAGE_LIBRARIES=$library_path
+    # Nothing is kept outside this folder.
+    export XDG_CACHE_HOME=$PWD/work/cache
     # What torch.compile makes is kept in files, and made beside the checks that measure no time.
     export TORCHINDUCTOR_CACHE_DIR=$PWD/work/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1 TRITON_CACHE_DIR=$PWD/work/triton
     trap finish EXIT INT TERM
-    if [[ " ${chosen[*]} " == *" models "* ]]; then
+    if is_chosen models; then
         setsid bash ./gpu_parts.sh prepare >logs/prepare 2>&1 </dev/null &
         warming=$!
     fi
-    for each in $PARTS; do
-        part=${each%%:*}
-        [[ " ${chosen[*]} " == *" $part "* ]] || continue
-        run_part "$part" "${each##*:}"
-        [[ $part != models ]] || stop_preparing # times are taken from here on
+    for each in $TOGETHER; do
+        is_chosen "${each%%:*}" || continue
+        run_part "${each%%:*}" "${each##*:}" &
+        checks+=($!)
+    done
+    ((${#checks[@]} == 0)) || wait "${checks[@]}" || true
+    for each in $TIMED; do
+        is_chosen "${each%%:*}" || continue
+        run_part "${each%%:*}" "${each##*:}"
+        [[ $each != models:* ]] || stop_preparing # times are taken from here on
     done
 }
 
@@ -234,7 +292,7 @@ run)
     ;;
 parts) tr ' ' '\n' <<<"$PARTS" | sed 's/:/ at most /; s/$/ s/' ;;
 *)
-    sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"
+    sed -n '2,9s/^# //p' "${BASH_SOURCE[0]}"
     exit 2
     ;;
 esac

@@ -5,6 +5,7 @@
 set -euo pipefail
 
 PART_SECONDS=${PART_SECONDS:-60}
+DEVICE=${DEVICE:-cuda} # "cpu" tries these scripts where there is no GPU
 put() { # NAME STATE DETAIL [KEY=NUMBER...]
     printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$(tr -d '\t\n' <<<"$3")" "${*:4}" >>"records/$PART"
 }
@@ -21,26 +22,44 @@ median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : 
 calculate() { awk -v a="$1" -v b="${2:-0}" -v c="${3:-0}" "BEGIN { printf \"%.9g\", $4 }"; }
 holds() { awk -v a="$1" -v b="$2" "BEGIN { exit !($3) }"; }
 
-# A program of Criterion's tests: how many of how many. One that tests nothing has not passed.
+# A program of Criterion's tests: how many of how many. One that tests nothing has not passed, nor one that says so.
 put_criterion() { # NAME LOG STATUS
-    local line tested
+    local line tested said
     line=$(sed 's/\x1b\[[0-9;]*m//g' "$2" | grep -E 'Synthesis' | tail -1 | sed 's/.*Synthesis: //' || true)
     tested=$(grep -oE 'Tested: [0-9]+' <<<"$line" | grep -oE '[0-9]+' || echo 0)
+    said=$(grep -aoE 'not run: .*' "$2" | head -1 || true)
     if [[ $3 != 0 ]]; then
         put "$1" failed "exit $3; $line; first: $(grep -aE 'FAIL|CRASH|Assertion' "$2" | head -1 | tr -cd '[:print:]' | cut -c 1-160)" "tested=$tested"
-    elif ((tested == 0)) || grep -q 'not run: no GPU' "$2"; then
-        put "$1" 'not run' "$line"
+    elif ((tested == 0)) || [[ -n $said ]]; then
+        put "$1" 'not run' "${said:-$line}"
     else
+        line+=$(grep -aoE 'CUDA: [0-9]+ kernels, [0-9]+ cases' "$2" | head -1 | sed 's/CUDA:/;/' || true)
         put "$1" passed "$line" "tested=$tested"
     fi
 }
 
 run_criterion() { # NAME COMMAND...
-    local name=$1 status=0
+    local name=$1 status=0 log
+    log="logs/$PART.${name//[ ,\/]/_}"
     shift
-    ours timeout "$(time_left)" "$@" >"logs/$PART.$name" 2>&1 || status=$?
-    put_criterion "$name" "logs/$PART.$name" "$status"
+    ours timeout "$(time_left)" "$@" >"$log" 2>&1 || status=$?
+    put_criterion "$name" "$log" "$status"
 }
+
+# Calls a function for each argument, all at once. One that ends early has failed.
+side_by_side() { # FUNCTION ARGUMENT...
+    local each children=() i
+    for each in "${@:2}"; do
+        "$1" "$each" &
+        children+=($!)
+    done
+    for i in "${!children[@]}"; do
+        wait "${children[i]}" || put "${*:2+i:1}" failed "it ended early: $(tail -n 1 "logs/$PART" 2>/dev/null | tr -cd '[:print:]' | cut -c 1-200)"
+    done
+}
+
+# So many at once that the parts that run side by side leave no processor to two of them.
+at_once() { echo $(($(nproc) < 10 ? 2 : $(nproc) / 5)); }
 
 # ----------------------------------------------------------------------------------------------------------- correctness
 
@@ -57,37 +76,149 @@ part_refusals() {
     done
 }
 
-part_operators() { run_criterion operators bin/cuda_test --jobs=1 --filter 'cuda/kernels*'; }
+operators_of() { ONSTAGE_TEST_SHARE=$1 run_criterion "operators, share $1" bin/cuda_test --jobs=1 --filter 'cuda/kernels'; }
 
-part_golden() { ONSTAGE_TEST_DEVICE=cuda run_criterion golden bin/golden_test --jobs="$(($(nproc) < 8 ? $(nproc) : 8))"; }
-
-train_golden() { # MODEL INPUT NAME OPTIONS...
-    local model=$1 input=$2 name=$3
-    shift 3
-    ours bin/onstage train "tests/golden/$model/model.onnx" --device cuda --input "$input=tests/golden/$model/input.npy" \
-        --target "tests/golden/$model/target.npy" --loss cross_entropy --optimizer adamw --lr 0.01 --threads 1 --batch 16 --micro-batches 4 --steps 3 \
-        --seed 1 --out "work/$name.onnx" "$@" >"logs/$PART.$name" 2>&1
+part_operators() {
+    local i shares=()
+    for ((i = 1; i <= $(at_once); ++i)); do shares+=("$i/$(at_once)"); done
+    side_by_side operators_of "${shares[@]}"
 }
 
-# The same bits twice, and with 1, 2 and 4 stages in either order of their work.
-part_bits() {
-    local each model input run
-    for each in mlp:x cnn_dynamic:image gpt_tied:tokens; do
-        model=${each%%:*} input=${each##*:}
-        train_golden "$model" "$input" "$model.whole" || { put "$model" failed "$(tail -n 1 "logs/$PART.$model.whole")"; continue; }
-        for run in again "2 --pipeline gpipe" "2 --pipeline 1f1b" "4 --pipeline gpipe" "4 --pipeline 1f1b"; do
-            local options=() name="$model.${run// --pipeline /.}"
-            # shellcheck disable=SC2206  # a list of options
-            [[ $run == again ]] || options=(--stages $run)
-            if ! train_golden "$model" "$input" "$name" "${options[@]}"; then
-                put "$model, $run" failed "$(tail -n 1 "logs/$PART.$name")"
-            elif cmp -s "work/$model.whole.onnx" "work/$name.onnx"; then
-                put "$model, $run" passed 'the same bits as one stage'
-            else
-                put "$model, $run" failed 'other weights than one stage'
-            fi
-        done
+# The operators that a library of NVIDIA's computes where it can: here by kernels of ours.
+part_own_kernels() {
+    ONSTAGE_CUDNN=off ONSTAGE_TEST_OPERATOR='*Conv*,*Pool*,*Attention*,*BatchNorm*' run_criterion 'operators without cuDNN' bin/cuda_test --jobs=1 \
+        --filter 'cuda/kernels'
+}
+
+part_golden() { ONSTAGE_TEST_DEVICE=$DEVICE run_criterion golden bin/golden_test --jobs="$(at_once)" --filter 'golden/trajectory'; }
+
+# bf16 and fp16, within 1e-2 of the loss.
+part_precision() { ONSTAGE_TEST_DEVICE=$DEVICE run_criterion precision bin/golden_test --jobs="$(at_once)" --filter 'golden/precision'; }
+
+# One GPU sends to itself; several to each other.
+part_nccl() {
+    run_criterion 'one GPU' bin/gpu_nccl_test --jobs=1 --filter 'one_gpu/*'
+    run_criterion 'several GPUs' bin/gpu_nccl_test --jobs=1 --filter 'several_gpus/*'
+}
+
+# Small models, whose steps differ in nothing but what is looked at. Sets `golden` to model, data and options.
+GOLDEN="mlp cnn_dynamic gpt_tied"
+choose_golden() { # MODEL
+    local folder=tests/golden/$1
+    golden=("$folder/model.onnx" --device "$DEVICE" --input "$folder/input.npy" --target "$folder/target.npy" --loss cross_entropy --optimizer adamw
+        --batch 16 --micro-batches 4)
+}
+
+train_golden() { # MODEL NAME OPTIONS...
+    local golden model=$1 name=$2
+    shift 2
+    choose_golden "$model"
+    ours bin/onstage train "${golden[@]}" --lr 0.01 --threads 1 --seed 1 --steps 3 --out "work/$name.onnx" --log-json "work/$name.jsonl" "$@" >"logs/$PART.$name" 2>&1
+}
+
+plan_golden() { # MODEL FILE OPTIONS...
+    local golden
+    choose_golden "$1"
+    ours bin/onstage plan "${golden[@]}" --threads 1 -o "$2" "${@:3}" >"$2.log" 2>&1
+}
+
+# Whether two runs ended with the same weights.
+put_same() { # CHECK NAME NAME DETAIL
+    if [[ -s work/$2.onnx ]] && cmp -s "work/$2.onnx" "work/$3.onnx"; then put "$1" passed "$4"; else put "$1" failed "other weights: not $4"; fi
+}
+
+# Steps with less memory than all of it: tensors are swapped or computed again, the bits stay, and the arena is the plan's.
+bits_under_a_cap() { # MODEL STRATEGY
+    local model=$1 strategy=$2 name=$1.$2 much=8589934592 reserve whole cap arena taken
+    plan_golden "$model" "work/$name.json" --memory "$much" --memory-strategy "$strategy" || { put "$model, $strategy" failed "$(say "work/$name.json.log")"; return 0; }
+    reserve=$((much - $(number capacity_bytes "work/$name.json"))) whole=$(number arena_bytes "work/$name.json")
+    cap=$((reserve + whole * 9 / 10))
+    if ! plan_golden "$model" "work/$name.json" --memory "$cap" --memory-strategy "$strategy"; then
+        cap=$(grep -oE -- '--memory [0-9]+' "work/$name.json.log" | grep -oE '[0-9]+' | head -1 || true)
+        if [[ -z $cap ]] || ! plan_golden "$model" "work/$name.json" --memory "$cap" --memory-strategy "$strategy"; then
+            put "$model, $strategy" failed "$(say "work/$name.json.log")"
+            return 0
+        fi
+    fi
+    arena=$(number arena_bytes "work/$name.json")
+    ((arena < whole)) || { put "$model, $strategy" 'not run' "nothing can be saved of $whole bytes"; return 0; }
+    train_golden "$model" "$name" --plan "work/$name.json" || { put "$model, $strategy" failed "$(say "logs/$PART.$name")"; return 0; }
+    put_same "$model, $strategy" "$model.whole" "$name" "the same bits in $arena bytes instead of $whole"
+    taken=$(number memory_peak_bytes "work/$name.jsonl")
+    put "$model, $strategy: arena" "$([[ $taken == "$arena" ]] && echo passed || echo failed)" "planned $arena, taken $taken" "planned=$arena" "taken=$taken"
+}
+
+bits_of() { # MODEL
+    local model=$1 run
+    train_golden "$model" "$model.whole" || { put "$model" failed "$(say "logs/$PART.$model.whole")"; return 0; }
+    for run in again "2 --pipeline gpipe" "2 --pipeline 1f1b" "4 --pipeline gpipe" "4 --pipeline 1f1b"; do
+        local options=() name="$model.${run// --pipeline /.}"
+        # shellcheck disable=SC2206  # a list of options
+        [[ $run == again ]] || options=(--stages $run)
+        if train_golden "$model" "$name" "${options[@]}"; then
+            put_same "$model, $run" "$model.whole" "$name" 'the same bits as one stage'
+        else
+            put "$model, $run" failed "$(say "logs/$PART.$name")"
+        fi
     done
+    for run in on off; do
+        if ONSTAGE_CUDA_GRAPHS=$run train_golden "$model" "$model.graphs_$run"; then
+            put_same "$model, CUDA graphs $run" "$model.whole" "$model.graphs_$run" 'the same bits'
+        else
+            put "$model, CUDA graphs $run" failed "$(say "logs/$PART.$model.graphs_$run")"
+        fi
+    done
+    for run in capuchin recompute-all; do bits_under_a_cap "$model" "$run"; done
+}
+
+# The same bits twice, with 1, 2 and 4 stages in either order of their work, as graphs or not, with and without a cap.
+part_bits() {
+    # shellcheck disable=SC2086  # a list
+    side_by_side bits_of $GOLDEN
+}
+
+# The largest distance of two runs' losses, as a share.
+distance() { # KEY LOG LOG
+    paste <(numbers "$1" "$2") <(numbers "$1" "$3") |
+        awk 'BEGIN { worst = 0 } { d = ($1 - $2) / $2; d = d < 0 ? -d : d; if (NF != 2 || d != d) worst = 1e9; worst = d > worst ? d : worst } END { print NR ? worst : 1e9 }'
+}
+
+put_near() { # CHECK BAR KEY LOG LOG WHAT
+    local off
+    off=$(distance "$3" "$4" "$5")
+    put "$1" "$(holds "$off" "$2" 'a <= b' && echo passed || echo failed)" "$off off $6 (bar $2)" "distance=$off"
+}
+
+runs_of() { # MODEL
+    local model=$1 half=(--rows 0:32 --steps 6)
+    train_golden "$model" "$model.six" "${half[@]}" || { put "$model" failed "$(say "logs/$PART.$model.six")"; return 0; }
+    rm -rf "work/$model.kept"
+    if train_golden "$model" "$model.three" "${half[@]}" --steps 3 --checkpoint "work/$model.kept" &&
+        train_golden "$model" "$model.resumed" "${half[@]}" --checkpoint "work/$model.kept" --resume; then
+        put_same "$model, resumed" "$model.six" "$model.resumed" 'the bits of a run that was not interrupted'
+    else
+        put "$model, resumed" failed "$(say "logs/$PART.$model.resumed")"
+    fi
+    local validated=("${half[@]}" --val-rows 32:48 --val-every 2)
+    if train_golden "$model" "$model.validated" "${validated[@]}" && DEVICE=cpu train_golden "$model" "$model.cpu" "${validated[@]}"; then
+        put_same "$model, validation" "$model.six" "$model.validated" 'the bits of a run without it'
+        put_near "$model, validation's loss" 1e-4 val_loss "work/$model.validated.jsonl" "work/$model.cpu.jsonl" "the CPU's"
+        put_near "$model, loss" 1e-4 loss "work/$model.validated.jsonl" "work/$model.cpu.jsonl" "the CPU's"
+    else
+        put "$model, validation" failed "$(say "logs/$PART.$model.validated")"
+    fi
+    if train_golden "$model" "$model.tf32" "${half[@]}" --precision tf32 && train_golden "$model" "$model.tf32_again" "${half[@]}" --precision tf32; then
+        put_same "$model, tf32 twice" "$model.tf32" "$model.tf32_again" 'the same bits'
+        put_near "$model, tf32" 1e-2 loss "work/$model.tf32.jsonl" "work/$model.six.jsonl" "fp32's"
+    else
+        put "$model, tf32" failed "$(say "logs/$PART.$model.tf32")"
+    fi
+}
+
+# Checkpoints, validation, and the precision that no golden file is in.
+part_runs() {
+    # shellcheck disable=SC2086  # a list
+    side_by_side runs_of $GOLDEN
 }
 
 part_sanitizer() {
@@ -97,8 +228,8 @@ part_sanitizer() {
         memcheck:Attention synccheck:ReduceSum initcheck:Add; do
         tool=${each%%:*} operator=${each##*:} status=0
         (($(time_left) > 8)) || { put "$tool $operator" 'not run' 'no time left'; continue; }
-        ONSTAGE_TEST_OPERATOR=$operator ours timeout "$(time_left)" compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all \
-            bin/cuda_test --jobs=1 --filter 'cuda/kernels*' >"logs/$PART.$tool.$operator" 2>&1 || status=$?
+        ONSTAGE_TEST_OPERATOR=$operator CUDA_MODULE_LOADING=LAZY ours timeout "$(time_left)" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+            --target-processes all bin/cuda_test --jobs=1 --filter 'cuda/kernels' >"logs/$PART.$tool.$operator" 2>&1 || status=$?
         if grep -q 'Device not supported' "logs/$PART.$tool.$operator"; then
             put "$tool $operator" 'not run' 'compute-sanitizer does not support this device'
         elif ((status == 124)); then
@@ -113,7 +244,7 @@ part_sanitizer() {
 # --------------------------------------------------------------------------------------------------------------- models
 
 BENCHMARKS=${BENCHMARKS:-gpt2 resnet50 bert_large vit_l gpt2_medium}
-batch_of() { case $1 in gpt2 | bert_large) echo 8 ;; resnet50) echo 64 ;; vit_l) echo 32 ;; *) echo 4 ;; esac; }
+batch_of() { number batch "models/$1.json"; }
 
 # Beside the first parts: weights and data, then what torch.compile makes, model by model.
 prepare() {
@@ -138,7 +269,7 @@ prepare() {
 # What matrix products compute in: bf16 where this version does.
 precision() {
     if [[ ! -e work/precision ]]; then
-        if train_golden mlp x precision --precision bf16; then echo bf16 >work/precision; else echo fp32 >work/precision; fi
+        if train_golden mlp precision --precision bf16; then echo bf16 >work/precision; else echo fp32 >work/precision; fi
     fi
     cat work/precision
 }
@@ -157,8 +288,8 @@ part_models() {
 
 # Sets `run` to model, data and options of network $1.
 choose() {
-    run=("models/$1.onnx" --device cuda --precision "$(precision)" --batch "$(batch_of "$1")" --loss cross_entropy --optimizer adamw
-        --input "x=models/$1.x.npy" --target "models/$1.target.npy")
+    run=("models/$1.onnx" --device "$DEVICE" --precision "$(precision)" --batch "$(batch_of "$1")" --loss cross_entropy --optimizer adamw
+        --input "models/$1.x.npy" --target "models/$1.target.npy")
 }
 
 known() { grep -qx "$1" work/data 2>/dev/null || { put "$1" 'not run' 'no weights and data'; return 1; }; }
@@ -300,7 +431,7 @@ prepare)
     PART_SECONDS=400
     prepare
     ;;
-device | refusals | operators | golden | bits | sanitizer | models | speed | step | caps | bench) "part_$1" ;;
+device | refusals | operators | own_kernels | golden | precision | nccl | bits | runs | sanitizer | models | speed | step | caps | bench) "part_$1" ;;
 *)
     sed -n '2,4s/^# //p' "${BASH_SOURCE[0]}"
     exit 2

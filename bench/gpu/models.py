@@ -1,4 +1,4 @@
-"""The networks of the GPU benchmarks, at the size in which people train them.
+"""The networks of the GPU benchmarks, at the size in which people train them; three trainers of any of them fit into 80 GB together.
 
     models.py graphs FOLDER [NAME...]      FOLDER/NAME.onnx without weights, and NAME.json which says what they are (torch, onnx)
     models.py data FOLDER [NAME...]        NAME.bin, NAME.x.npy, NAME.target.npy: random weights and data (numpy alone)
@@ -42,11 +42,11 @@ def images(what, batch, channels_last=False):
 
 
 WORKLOADS = {
-    "gpt2": text("GPT-2 124M, T = 1024", 8, 1024, 50257),
-    "resnet50": images("ResNet-50, 224 x 224", 64, channels_last=True),
-    "bert_large": text("BERT-large, T = 512", 8, 512, 30522),
-    "vit_l": images("ViT-L/16, 224 x 224", 32),
-    "gpt2_medium": text("GPT-2 350M, T = 1024", 4, 1024, 50257),
+    "gpt2": text("GPT-2 124M, T = 1024", 16, 1024, 50257),
+    "resnet50": images("ResNet-50, 224 x 224", 128, channels_last=True),
+    "bert_large": text("BERT-large, T = 512", 16, 512, 30522),
+    "vit_l": images("ViT-L/16, 224 x 224", 64),
+    "gpt2_medium": text("GPT-2 350M, T = 1024", 8, 1024, 50257),
     # For trying all this where there is no GPU.
     "tiny": text("GPT, 2 layers of 32, T = 16", 4, 16, 65),
     "tiny_vit": Workload("ViT, 2 layers of 32, 32 x 32", 4, 10, (3, 32, 32), False, "images", 1),
@@ -180,9 +180,10 @@ def define():
 
 
 def example(workload):
+    """Two samples: the batch is a dimension of the file that has no size."""
     import torch
 
-    shape = (workload.batch, *workload.shape)
+    shape = (2, *workload.shape)
     return torch.zeros(shape, dtype=torch.int64) if workload.tokens else torch.zeros(shape)
 
 
@@ -207,6 +208,7 @@ def export(name, folder):
     torch.onnx.export(
         module, (example(workload),), str(path), dynamo=False, opset_version=17,
         training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, input_names=["x"], output_names=["y"],
+        dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}},
     )
     model = onnx.load(str(path))
     for leftover in folder.iterdir():  # weights that the exporter put beside the graph
@@ -236,7 +238,7 @@ def strip(model, name, folder, names):
         for key, value in (("location", f"{name}.bin"), ("offset", at), ("length", size)):
             tensor.external_data.add(key=key, value=str(value))
         at += (size + 63) // 64 * 64
-    (folder / f"{name}.json").write_text(json.dumps({"bytes": at, "weights": weights}))
+    (folder / f"{name}.json").write_text(json.dumps({"batch": WORKLOADS[name].batch, "bytes": at, "weights": weights}))
 
 
 # ---------------------------------------------------------------- data

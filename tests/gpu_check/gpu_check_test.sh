@@ -30,11 +30,23 @@ make_package() {
     local passes='echo "[====] Synthesis: Tested: 3 | Passing: 3 | Failing: 0 | Crashing: 0"'
     program "$package/bin" device_test "$passes"
     program "$package/bin" golden_test "$passes"
+    program "$package/bin" gpu_nccl_test "[[ \"\$*\" != *several* ]] || echo 'onstage: not run: 2 GPUs are needed, there are 1'; $passes"
     program "$package/bin" cuda_test "echo 'no kernel: If: a \"branch\" is the host'\\''s' >&2; $passes"
     program "$package/bin" step_time 'exit 1'
-    program "$package/bin" onstage 'while (($#)); do [[ $1 != --out ]] || echo "the same" >"$2"; shift; done'
+    program "$package/bin" onstage "$trains"
     program "$machine" python3 'exit 1'
 }
+
+# Writes what it is asked for: a model, a plan, a log.
+# shellcheck disable=SC2016  # for the program's own shell
+trains='while (($#)); do
+    case $1 in
+    --out) echo "the same" >"$2" ;;
+    -o) echo "{\"capacity_bytes\": 100, \"arena_bytes\": 50}" >"$2" ;;
+    --log-json) echo "{\"loss\": 2.5, \"val_loss\": 3.5, \"memory_peak_bytes\": 50}" >"$2" ;;
+    esac
+    shift
+done'
 
 has_gpu() { program "$machine" nvidia-smi 'case $* in *name*) echo "Pretended GPU" ;; *) echo 1.2 ;; esac'; }
 
@@ -76,11 +88,16 @@ check 60
 # ---- all that can pass does; what cannot be tried is said
 make_package good
 has_gpu
-check 60 device refusals operators golden bits models speed step caps bench
+check 60 device refusals operators own_kernels golden precision nccl bits runs models speed step caps bench
 [[ $status == 0 ]] || fail "it ends with $status"
 expect "$work/out" '^device +device +passed'
 expect "$work/out" '^refusals +If +not run +no kernel on GPUs: a "branch" is the host.s'
 expect "$work/out" '^bits +mlp, 4 --pipeline 1f1b +passed'
+expect "$work/out" '^nccl +one GPU +passed'
+expect "$work/out" '^nccl +several GPUs +not run +not run: 2 GPUs'
+expect "$work/out" '^bits +mlp, CUDA graphs on +passed'
+expect "$work/out" '^bits +mlp, capuchin +not run +nothing can be saved'
+expect "$work/out" '^runs +gpt_tied, validation.s loss +passed +0 off'
 expect "$work/out" '^models +networks +not run'
 expect "$work/out" '^caps +gpt2 +not run'
 expect "$work/out" '^bench +benchmarks +not run'
@@ -93,24 +110,27 @@ done
 # ---- other bits, failures, tests that tested nothing, programs that crash
 make_package bad
 has_gpu
-program "$package/bin" onstage 'while (($#)); do [[ $1 != --out ]] || echo "$RANDOM $RANDOM" >"$2"; shift; done'
+program "$package/bin" onstage "${trains/the same/\$RANDOM \$RANDOM}"
 program "$package/bin" golden_test 'echo "[FAIL] golden::trajectory"; echo "[====] Synthesis: Tested: 3 | Passing: 2 | Failing: 1"; exit 1'
 program "$package/bin" device_test 'echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0"'
 program "$package/bin" cuda_test 'kill -SEGV $$'
-check 60 device operators golden bits
+check 60 device operators golden bits runs
 [[ $status == 1 ]] || fail "with failures it ends with $status"
 expect "$work/out" '^device +device +not run'
-expect "$work/out" '^operators +operators +failed +exit 139'
+expect "$work/out" '^operators +operators, share 1/[0-9]+ +failed +exit 139'
 expect "$work/out" '^golden +golden +failed .*Passing: 2'
 expect "$work/out" '^bits +mlp, again +failed +other weights'
+expect "$work/out" '^runs +mlp, resumed +failed +other weights'
 expect_json "$work/results.json"
 
 # ---- time: a part that hangs is ended, the others have theirs; what was found before is kept
 make_package slow
 has_gpu
 program "$package/bin" golden_test 'sleep 1000'
-program "$package/bin" onstage '[[ "$*" != *"--stages 4"* ]] || sleep 1000; while (($#)); do [[ $1 != --out ]] || echo "the same" >"$2"; shift; done'
-sed -i 's/golden:45 bits:50/golden:5 bits:20/' "$package/gpu_check.sh"
+# shellcheck disable=SC2016  # for the program's own shell
+program "$package/bin" onstage '[[ "$*" != *"--stages 4"* ]] || sleep 1000
+'"$trains"
+sed -i 's/golden:110/golden:5/; s/bits:110/bits:20/' "$package/gpu_check.sh"
 SECONDS=0
 check 100 golden bits operators
 ((SECONDS < 100)) || fail "it took $SECONDS seconds"
@@ -118,12 +138,12 @@ check 100 golden bits operators
 expect "$work/out" '^golden +golden +failed +exit 124'
 expect "$work/out" '^bits +mlp, 2 --pipeline 1f1b +passed'
 expect "$work/out" '^bits +bits +failed +not done after its 20 seconds'
-expect "$work/out" '^operators +operators +passed'
+expect "$work/out" '^operators +operators, share 1/[0-9]+ +passed'
 expect_json "$work/results.json"
 
 # ---- no time for the rest
-check 18 golden bits operators
-expect "$work/out" '^(bits|operators) +(bits|operators) +(not run|failed)'
+check 12 golden bits operators
+expect "$work/out" '^bits +bits +(not run|failed)'
 expect_json "$work/results.json"
 
 # ---- wrong words
