@@ -199,8 +199,14 @@ print_table() {
 
 # Our own children, each of which leads a group.
 stop_preparing() {
-    [[ -z ${warming:-} ]] || kill -- "-$warming" 2>/dev/null || true
+    local each
+    [[ -n ${warming:-} ]] || return 0
+    ! kill -- "-$warming" 2>/dev/null || sleep 0.2
     warming=''
+    # Half of what a compiler wrote is worse than nothing.
+    for each in "$ONSTAGE_BENCH_CACHE"/*; do
+        grep -qxF "${each##*/}" work/compiled 2>/dev/null || rm -rf "$each"
+    done
 }
 
 stop_parts() {
@@ -264,7 +270,7 @@ run() {
     # Nothing is kept outside this folder.
     export XDG_CACHE_HOME=$PWD/work/cache
     # What torch.compile makes is kept in files, and made beside the checks that measure no time.
-    export TORCHINDUCTOR_CACHE_DIR=$PWD/work/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1 TRITON_CACHE_DIR=$PWD/work/triton
+    export ONSTAGE_BENCH_CACHE=$PWD/work/compiled.cache
     trap finish EXIT INT TERM
     if is_chosen models; then
         setsid bash ./gpu_parts.sh prepare >logs/prepare 2>&1 </dev/null &

@@ -12,6 +12,9 @@ put() { # NAME STATE DETAIL [KEY=NUMBER...]
 
 time_left() { echo $((PART_SECONDS - SECONDS - 2)); }
 
+# A python3 with torch that sees the device.
+has_torch() { python3 -c 'import torch, numpy, sys; sys.exit(sys.argv[1] == "cuda" and not torch.cuda.is_available())' "$DEVICE" 2>/dev/null; }
+
 # Ours alone see the folders of NVIDIA's libraries.
 ours() { LD_LIBRARY_PATH=${ONSTAGE_LIBRARIES:-} "$@"; }
 
@@ -127,6 +130,9 @@ put_same() { # CHECK NAME NAME DETAIL
     if [[ -s work/$2.onnx ]] && cmp -s "work/$2.onnx" "work/$3.onnx"; then put "$1" passed "$4"; else put "$1" failed "other weights: not $4"; fi
 }
 
+# How many tensors a plan swaps.
+swapped_in() { sed '/"layout":/q' "$1" | grep -c '"out_after":' || true; }
+
 # Steps with less memory than all of it: tensors are swapped or computed again, the bits stay, and the arena is the plan's.
 bits_under_a_cap() { # MODEL STRATEGY
     local model=$1 strategy=$2 name=$1.$2 much=8589934592 reserve whole cap arena taken
@@ -143,7 +149,7 @@ bits_under_a_cap() { # MODEL STRATEGY
     arena=$(number arena_bytes "work/$name.json")
     ((arena < whole)) || { put "$model, $strategy" 'not run' "nothing can be saved of $whole bytes"; return 0; }
     train_golden "$model" "$name" --plan "work/$name.json" || { put "$model, $strategy" failed "$(say "logs/$PART.$name")"; return 0; }
-    put_same "$model, $strategy" "$model.whole" "$name" "the same bits in $arena bytes instead of $whole"
+    put_same "$model, $strategy" "$model.whole" "$name" "the same bits in $arena bytes instead of $whole, $(swapped_in "work/$name.json") tensors swapped"
     taken=$(number memory_peak_bytes "work/$name.jsonl")
     put "$model, $strategy: arena" "$([[ $taken == "$arena" ]] && echo passed || echo failed)" "planned $arena, taken $taken" "planned=$arena" "taken=$taken"
 }
@@ -257,8 +263,9 @@ prepare() {
     for name in $BENCHMARKS; do
         [[ ! -e models/$name.json ]] || python3 models.py data models "$name" && echo "$name" >>work/data
     done
-    if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+    if has_torch; then
         precision >/dev/null
+        export ONSTAGE_BENCH_DEVICE=$DEVICE
         # shellcheck disable=SC2016  # for the inner shell
         xargs -P 3 -I NAME sh -c 'timeout 150 python3 -W ignore worker.py NAME models warm "$(cat work/precision)" </dev/null && echo NAME >>work/compiled' \
             <work/data || true
@@ -416,11 +423,11 @@ part_caps() {
 # PyTorch eager and torch.compile beside ours, in turns.
 part_bench() {
     local names ceiling status=0
-    python3 -c 'import torch, numpy, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null || { put benchmarks 'not run' 'no python3 with torch that sees the GPU'; return 0; }
+    has_torch || { put benchmarks 'not run' 'no python3 with torch that sees the GPU'; return 0; }
     names=$(paste -sd, work/data 2>/dev/null || true)
     [[ -n $names ]] || { put benchmarks 'not run' 'no weights and data'; return 0; }
     ceiling=$(number "$(precision)" "work/${NETWORK:-gpt2}.profile.json" 2>/dev/null || echo 0)
-    timeout "$(($(time_left) - 2))" python3 race.py models bin/step_time --seconds "$(($(time_left) - 8))" --precision "$(precision)" --models "$names" \
+    timeout "$(($(time_left) - 2))" python3 race.py models bin/step_time --seconds "$(($(time_left) - 8))" --precision "$(precision)" --device "$DEVICE" --models "$names" \
         --ceiling "${ceiling:-0}" --records "records/$PART" --library-path "${ONSTAGE_LIBRARIES:-}" || status=$?
     ((status == 0)) || put benchmarks failed "race.py ended with $status"
 }

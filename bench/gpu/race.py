@@ -29,10 +29,10 @@ class Late(Exception):
 
 
 class Side:
-    """A process that trains when told to."""
+    """A process that trains when told to. `imports`: it says so when its modules are there, and waits for a word to take the GPU."""
 
-    def __init__(self, name, command, environment, log):
-        self.name, self.log = name, log
+    def __init__(self, name, command, environment, log, imports):
+        self.name, self.log, self.imports = name, log, imports
         self.process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(log, "wb"),
             env=environment,
@@ -51,12 +51,27 @@ class Side:
             raise Late(f"{self.name} stopped with {self.process.wait()}: {last[0][-200:]}")
         return json.loads(line)
 
+    def tell(self, words):
+        try:
+            self.process.stdin.write(f"{words}\n".encode())
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer says why
+
+    def await_imports(self, end):
+        if self.imports:
+            self.answer(end)
+            self.imports = False
+
     def start(self, end):
+        taking = self.name != "onstage"
+        self.await_imports(end)
+        if taking:
+            self.tell("start")
         self.about = self.answer(end)
 
     def run(self, steps, end):
-        self.process.stdin.write(f"run {steps}\n".encode())
-        self.process.stdin.flush()
+        self.tell(f"run {steps}")
         return self.answer(end)
 
     def close(self):
@@ -72,16 +87,30 @@ def ours_command(options, name, workload):
     return words
 
 
-def sides_of(options, name, workload):
-    torch = dict(os.environ)
-    ours = dict(os.environ)
+def ours_of(options, name, workload):
+    environment = dict(os.environ)
     if options.library_path:
-        ours["LD_LIBRARY_PATH"] = options.library_path
-    made = [Side("onstage", ours_command(options, name, workload), ours, options.folder / f"{name}.onstage.log")]
+        environment["LD_LIBRARY_PATH"] = options.library_path
+    return Side("onstage", ours_command(options, name, workload), environment, options.folder / f"{name}.onstage.log", False)
+
+
+def torch_of(options, name):
+    environment = dict(os.environ, ONSTAGE_BENCH_DEVICE=options.device)
+    made = []
     for kind in ("eager", "compile"):
         command = [sys.executable, "-W", "ignore", HERE / "worker.py", name, options.folder, kind, options.precision]
-        made.append(Side(kind, command, torch, options.folder / f"{name}.{kind}.log"))
+        made.append(Side(kind, command, environment, options.folder / f"{name}.{kind}.log", True))
     return made
+
+
+def import_all(torch, end):
+    """Modules of all workers are there before the first time is taken, and nobody waits for them later."""
+    for sides in torch.values():
+        for side in sides:
+            try:
+                side.await_imports(end)
+            except Late:
+                pass  # its start says it
 
 
 def check_losses(first, precision):
@@ -90,43 +119,38 @@ def check_losses(first, precision):
         raise ValueError(f"not the same training: first loss {first['onstage']:.5f} against {first['eager']:.5f}")
 
 
-def race(options, name, end):
-    """Median seconds of a step of each side, and the rounds."""
-    workload = models.WORKLOADS[name]
-    sides = sides_of(options, name, workload)
-    try:
-        alive = []
-        failed = {}
-        for side in sides:
-            try:
-                side.start(end)
-                alive.append(side)
-            except Late as late:
-                failed[side.name] = str(late)
-        if "onstage" in failed:
-            raise ValueError(failed["onstage"])
-        first, steps = {}, {}
-        for side in list(alive):
-            try:
-                first[side.name] = side.run(1, end)["first_loss"]
-                seconds = side.run(WARM_UP, end)["seconds"][-1]
-                steps[side.name] = max(2, min(200, int(ROUND_SECONDS / seconds)))
-            except Late as late:
-                failed[side.name] = str(late)
-                alive.remove(side)
-        if "eager" in first:
-            check_losses(first, options.precision)
-        rounds = []
-        for index in range(ROUNDS_MOST):
-            if rounds and end - time.monotonic() < 1.5 * ROUND_SECONDS * len(alive):
-                break
-            turn = alive[index % len(alive) :] + alive[: index % len(alive)]
-            rounds.append({side.name: statistics.mean(side.run(steps[side.name], end)["seconds"]) for side in turn})
-        flops = next((side.about.get("flops", 0) for side in alive if side.name == "eager"), 0)
-        return rounds, failed, flops
-    finally:
-        for side in sides:
+def warm(sides, end, precision):
+    """Starts all and makes the first steps: who is there, why others are not, and how many steps make a round."""
+    alive, failed, first, steps = [], {}, {}, {}
+    for side in sides:
+        try:
+            side.start(end)
+            first[side.name] = side.run(1, end)["first_loss"]
+            seconds = side.run(WARM_UP, end)["seconds"][-1]
+            steps[side.name] = max(2, min(200, int(ROUND_SECONDS / seconds)))
+            alive.append(side)
+        except Late as late:
+            failed[side.name] = str(late)
             side.close()
+    if "onstage" in failed:
+        raise ValueError(failed["onstage"])
+    if "eager" in first:
+        check_losses(first, precision)
+    return alive, failed, steps
+
+
+def race(options, name, sides, end):
+    """Seconds of a step of each side, by rounds; who failed; PyTorch's count of operations."""
+    # A side that is not ready in time leaves enough for a round of the others.
+    alive, failed, steps = warm(sides, end - 2 * ROUND_SECONDS * len(sides), options.precision)
+    rounds = []
+    for index in range(ROUNDS_MOST):
+        if rounds and end - time.monotonic() < 1.5 * ROUND_SECONDS * len(alive):
+            break
+        turn = alive[index % len(alive) :] + alive[: index % len(alive)]
+        rounds.append({side.name: statistics.mean(side.run(steps[side.name], end)["seconds"]) for side in turn})
+    flops = next((side.about.get("flops", 0) for side in alive if side.name == "eager"), 0)
+    return rounds, failed, flops
 
 
 def describe(options, name, rounds, failed, flops):
@@ -177,31 +201,48 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    options = arguments()
-    names = options.models.split(",")
-    end = time.monotonic() + options.seconds
+def compare(options, name, torch, end):
+    """State, detail, numbers."""
+    if not (options.folder / f"{name}.bin").exists():
+        return "not run", f"no {name}.bin", {}
+    if end - time.monotonic() < 5:
+        return "not run", "no time left", {}
+    workload = models.WORKLOADS[name]
+    sides = [ours_of(options, name, workload), *torch]
+    try:
+        return describe(options, name, *race(options, name, sides, end))
+    except (ValueError, Late, OSError, IndexError) as error:
+        return "failed", str(error), {}
+    finally:
+        for side in sides:
+            side.close()
+
+
+def run_all(options, torch, end):
     ratios = []
-    for index, name in enumerate(names):
-        left = end - time.monotonic()
-        share = time.monotonic() + left / (len(names) - index)
-        numbers = {}
-        try:
-            if not (options.folder / f"{name}.bin").exists():
-                state, detail = "not run", f"no {name}.bin"
-            elif left < 5:
-                state, detail = "not run", "no time left"
-            else:
-                state, detail, numbers = describe(options, name, *race(options, name, share))
-        except (ValueError, Late, OSError, IndexError) as error:
-            state, detail = "failed", str(error)
+    for index, name in enumerate(torch):
+        share = (end - time.monotonic()) / (len(torch) - index)
+        state, detail, numbers = compare(options, name, torch[name], time.monotonic() + share)
         tell(options, name, state, detail, numbers)
         if "speedup_over_compile" in numbers:
             ratios.append(numbers["speedup_over_compile"])
     if ratios:
         mean = statistics.geometric_mean(ratios)
-        state = "not run" if len(ratios) < len(names) else "passed" if mean >= 1.1 else "failed"
+        state = "not run" if len(ratios) < len(torch) else "passed" if mean >= 1.1 else "failed"
         tell(options, "all models", state, f"{mean:.3f} of torch.compile in the mean of {len(ratios)}", {"speedup": mean})
+
+
+def main():
+    options = arguments()
+    end = time.monotonic() + options.seconds
+    torch = {name: torch_of(options, name) for name in options.models.split(",")}
+    try:
+        import_all(torch, time.monotonic() + options.seconds / 4)
+        run_all(options, torch, end)
+    finally:
+        for sides in torch.values():
+            for side in sides:
+                side.close()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Trains one of models.py's networks in PyTorch and times its steps; started by race.py, which it obeys as bench/step_time.c does.
 
     worker.py NAME FOLDER eager|compile PRECISION          PRECISION: fp32 or bf16 (autocast; weights stay fp32)
+                                                           says when its modules are there, and takes the GPU after a line from then on
     worker.py NAME FOLDER warm PRECISION                   compiles, so that a later run finds it in the cache, and ends
 """
 
@@ -9,6 +10,13 @@ import os
 import pathlib
 import sys
 import time
+
+CACHE = os.environ.get("ONSTAGE_BENCH_CACHE")
+if CACHE and len(sys.argv) > 1:  # of what is compiled, for each network: what is not complete can be thrown away
+    os.environ.update(
+        TORCHINDUCTOR_CACHE_DIR=f"{CACHE}/{sys.argv[1]}", TRITON_CACHE_DIR=f"{CACHE}/{sys.argv[1]}/triton",
+        TORCHINDUCTOR_FX_GRAPH_CACHE="1",
+    )
 
 import numpy
 import torch
@@ -29,17 +37,22 @@ class Trainer:
         self.workload = models.WORKLOADS[name]
         models.define()
         torch.manual_seed(models.SEED)
-        module = models.load(self.workload.make(name), name, folder).train().to(DEVICE)
-        x = torch.from_numpy(numpy.load(folder / f"{name}.x.npy"))
-        self.target = torch.from_numpy(numpy.load(folder / f"{name}.target.npy")).to(DEVICE)
+        self.plain = models.load(self.workload.make(name), name, folder).train()
+        self.x = torch.from_numpy(numpy.load(folder / f"{name}.x.npy"))
+        self.target = torch.from_numpy(numpy.load(folder / f"{name}.target.npy"))
+        self.compiled = compiled
+        self.low = precision == "bf16"
+        self.batch = 0
+
+    def start(self):
+        module, x = self.plain.to(DEVICE), self.x.to(DEVICE)
+        self.target = self.target.to(DEVICE)
         if self.workload.channels_last:
             module, x = module.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-        self.x = x.to(DEVICE)
-        self.low = precision == "bf16"
+        self.x = x
         self.optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4, fused=DEVICE == "cuda")
         self.plain = module
-        self.module = torch.compile(module) if compiled else module
-        self.batch = 0
+        self.module = torch.compile(module) if self.compiled else module
 
     def loss(self, module):
         rows = slice(self.batch * self.workload.batch, (self.batch + 1) * self.workload.batch)
@@ -69,11 +82,16 @@ def main():
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     trainer = Trainer(name, pathlib.Path(folder), kind != "eager", precision)
-    flops = trainer.flops() if kind == "eager" else 0
     if kind == "warm":
+        trainer.start()
         trainer.step()
         wait()
         return
+    print(json.dumps({"imported": True}), flush=True)
+    if not sys.stdin.readline():
+        return
+    trainer.start()
+    flops = trainer.flops() if kind == "eager" else 0
     print(json.dumps({"ready": True, "flops": flops, "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         count = int(line.split()[1])
