@@ -150,7 +150,7 @@ static ons_status *add_usual(ons_planning *p, const char *asked, int64_t least, 
     return result;
 }
 
-/* `exact`: the least that real arenas need; 0: only estimates are known. */
+/* `exact`: the least that real arenas need, those of p->plan; 0: only estimates are known. */
 static ons_status *refuse(ons_planning *p, int64_t exact) {
     const char *asked;
     ONS_TRY(ons_problem_find_asked(p->config, p->arena, &asked));
@@ -163,7 +163,8 @@ static ons_status *refuse(ons_planning *p, int64_t exact) {
 static ons_status *fill_exact(ons_planning *p) {
     int64_t cap = p->problem.capacity_bytes, largest;
     ONS_TRY(find_exact(p, &largest));
-    return cap == 0 || largest <= cap ? NULL : refuse(p, largest);
+    if (cap == 0 || largest <= cap) return NULL;
+    return refuse(p, largest < INT64_MAX ? largest : 0);
 }
 
 /* Which batches fit, before graphs are made for any of them: two small ones are drawn on. */

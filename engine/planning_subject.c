@@ -61,13 +61,20 @@ static ons_status *print_width(const ons_planning *p, size_t size, char *text) {
     return NULL;
 }
 
+/* A plan that was laid out is as it will be; what estimates find for as many bytes can be faster, and not fit. */
+static ons_status *find_least(const ons_planning *p, int64_t known, ons_least_memory *least) {
+    if (known == 0) return ons_least_memory_find(&p->problem, p->strategy, &p->planned, least);
+    *least = (ons_least_memory){.capacity_bytes = known, .step_seconds = p->plan.step_seconds};
+    return ons_uncapped_step_find(&p->problem, p->strategy, &least->uncapped_seconds);
+}
+
 ons_status *ons_planning_refuse(const ons_planning *p, int64_t *smallest) {
     ons_least_memory least;
     char alone[320];
     ONS_TRY(print_width(p, sizeof alone, alone));
     char have[ONS_BYTES_TEXT], need[ONS_BYTES_TEXT];
-    ONS_TRY(ons_least_memory_find(&p->problem, p->strategy, &p->planned, &least));
-    if (*smallest == 0) *smallest = least.capacity_bytes;
+    ONS_TRY(find_least(p, *smallest, &least));
+    *smallest = least.capacity_bytes;
     int64_t bytes = *smallest + p->profile.reserve_bytes;
     double batch = (double)p->plan.subject.batch, with = least.step_seconds, without = least.uncapped_seconds;
     return ons_status_new(ONS_OUT_OF_MEMORY,

@@ -7,8 +7,10 @@
 /* Fills in plan.subject for the input that was posed last. */
 ons_status *ons_planning_name_subject(ons_planning *planning, int64_t batch, int64_t micro_batches);
 
-/* ONS_OUT_OF_MEMORY with the smallest memory that would do, as --memory, and what it would cost. *bytes: what is known
- * to do, without the libraries' share; 0: it is found, and set. */
+/* ONS_OUT_OF_MEMORY with the smallest memory that would do, as --memory, and what it would cost. *bytes: what
+ * `planning->plan` takes when it is laid out, without the libraries' share; 0: the memory is found by estimates, and
+ * set.
+ */
 ons_status *ons_planning_refuse(const ons_planning *planning, int64_t *bytes);
 
 #endif

@@ -36,5 +36,13 @@ ons_status *ons_least_memory_find(const ons_planning_problem *problem, const ons
         high = next > high ? next : high + high / 64 + 1;
     }
     least->capacity_bytes = high;
-    return try_capacity(&f, 0, &fits, &next, &least->uncapped_seconds);
+    return ons_uncapped_step_find(problem, strategy, &least->uncapped_seconds);
+}
+
+ons_status *ons_uncapped_step_find(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                   double *seconds) {
+    finder f = {.problem = *problem, .strategy = strategy};
+    bool fits;
+    int64_t next;
+    return try_capacity(&f, 0, &fits, &next, seconds);
 }

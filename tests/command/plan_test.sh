@@ -61,17 +61,25 @@ begin "zero stages";                       refuses 1 "--stages" "${cost[@]}" --s
 
 # ------------------------------------------------------------------------------------------------------------------- caps
 for capped in "--cost-graph $resnet --stages 4 --memory 1GiB" \
-    "--cost-graph $resnet --stages 4 --memory 2GiB --device-profile v100-16gb"; do
-    begin "what is said to be the smallest memory works: ${capped##*/}"
+    "--cost-graph $resnet --stages 4 --memory 2GiB --device-profile v100-16gb" \
+    "$gpt --batch 16 --micro-batches 3 --stages 3 --optimizer sgd --memory 512KiB" \
+    "$gpt --batch 16 --micro-batches 3 --stages 3 --optimizer sgd --memory 860KiB"; do
+    begin "what is said to be the smallest memory works, and a step takes no longer than said: ${capped##*/}"
     # shellcheck disable=SC2086
     run plan $capped
-    bytes=$(sed -n 's/.*smallest memory found that does is --memory \([0-9]*\) .*samples\/s with memory.*/\1/p' "$work/stderr")
-    if ((status != 6)) || [[ -z $bytes ]]; then
+    read -r bytes told < <(sed -nE 's|.*smallest memory found that does is --memory ([0-9]+) .*takes ([0-9.]+) ms there.*samples/s with memory.*|\1 \2|p' "$work/stderr")
+    if ((status != 6)) || [[ -z $told ]]; then
         fail "$name" "exit code $status, not 6 with a memory"
         continue
     fi
     # shellcheck disable=SC2086
-    if succeeds plan ${capped/--memory [0-9]*iB/--memory $bytes}; then pass "$name"; fi
+    succeeds plan ${capped/--memory [0-9]*iB/--memory $bytes} || continue
+    step=$(sed -nE 's/.*; a step of .* takes ([0-9.]+) ms.*/\1/p' "$work/stdout")
+    if awk "BEGIN { exit !(${step:-0} > 0 && ${step:-0} <= $told + 0.0011) }"; then
+        pass "$name"
+    else
+        fail "$name" "a step takes ${step:-?} ms, not $told"
+    fi
 done
 
 # ------------------------------------------------------------------------------------------------------------ plan files
