@@ -7,6 +7,7 @@
 #include "graph/passes/hasten.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/precision.h"
+#include "kernels/common/product_fusion.h"
 #include "kernels/fused_elementwise/fusion.h"
 
 typedef struct assembly {
@@ -230,8 +231,10 @@ static ons_status *settle(assembly *a) {
     if (ons_config_low_type(a->o->config) != ONS_FLOAT32)
         ONS_TRY(ons_share_weight_casts(r->graph, a->o->model->registry));
     ONS_TRY(ons_hasten_sums(r->graph, a->o->model->registry, follow, count));
-    if (a->o->joins_elementwise && !a->o->unfused)
+    if (a->o->joins_elementwise && !a->o->unfused) {
+        ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
         ONS_TRY(ons_fuse_elementwise(r->graph, ons_elementwise_fusion_rules(), follow, count));
+    }
     return a->o->laid_out_as_in_file ? NULL : ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
 }
 

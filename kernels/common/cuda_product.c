@@ -1,5 +1,8 @@
 #include "kernels/common/cuda_product.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "graph/arena_layout.h"
 #include "kernels/common/cuda_elementwise.h"
 
@@ -22,8 +25,8 @@ static int64_t alignment(const ons_cuda_product *product, const ons_product_size
 
 static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_product *)state)->plan); }
 
-ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, bool bias, bool adds,
-                                  ons_cuda_product *product) {
+/* Describes the product in *product, without an epilogue. `nothing`: there is nothing to multiply. */
+static ons_status *describe(ons_prepare *p, const ons_product_form *form, ons_cuda_product *product, bool *nothing) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->outputs[0].dtype));
@@ -45,40 +48,83 @@ ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, 
         .k = s->k,
         .transpose_a = form->transpose_a,
         .transpose_b = form->transpose_b,
-        .bias = bias,
-        .adds = adds,
         .alpha = (float)form->alpha,
         .alignment = alignment(product, s, o->outputs[0].dtype),
         .workspace_bytes = workspace < p->scratch_limit ? workspace : p->scratch_limit / 256 * 256,
     };
     p->implementation = each ? "cublasLt, one for each matrix" : "cublasLt";
-    if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) return NULL;
+    *nothing = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
+    return NULL;
+}
+
+static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_product *product) {
+    product->gemm.epilogue = epilogue;
     ONS_TRY(ons_cuda_plan_new(&product->gemm, &product->plan));
     p->destroy = destroy;
     p->scratch_bytes = ons_cuda_plan_workspace(product->plan);
     return NULL;
 }
 
+ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue, bool adds,
+                                  ons_cuda_product *product) {
+    bool nothing;
+    ONS_TRY(describe(p, form, product, &nothing));
+    product->gemm.adds = adds;
+    product->gemm.epilogue = epilogue;
+    return nothing ? NULL : plan(p, epilogue, product);
+}
+
+/* For comparisons: everything beside products by kernels of ours. */
+static bool is_switched_off(void) {
+    const char *wanted = getenv("ONSTAGE_CUBLASLT_EPILOGUES");
+    return wanted != NULL && strcmp(wanted, "off") == 0;
+}
+
+ons_status *ons_cuda_product_plan_or(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue,
+                                     ons_cuda_epilogue otherwise, ons_cuda_product *product) {
+    bool nothing;
+    ONS_TRY(describe(p, form, product, &nothing));
+    product->gemm.epilogue = otherwise;
+    if (nothing) return NULL;
+    if (!is_switched_off() && product->each == 1) {
+        ons_status *status = plan(p, epilogue, product);
+        if (ons_status_get_code(status) != ONS_UNSUPPORTED) {
+            p->implementation = "cublasLt, all in its epilogue";
+            return status;
+        }
+        ons_status_free(status);
+    }
+    p->implementation = "cublasLt, then kernels";
+    return plan(p, otherwise, product);
+}
+
 ons_status *ons_cuda_product_prepare(ons_prepare *p, const ons_product_form *form, bool bias) {
     ons_cuda_product *product;
     ONS_NEW(product, p->arena, 1);
     p->state = product;
-    return ons_cuda_product_plan(p, form, bias, false, product);
+    return ons_cuda_product_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, product);
 }
 
 static const void *element(const void *memory, int64_t index, ons_dtype dtype) {
     return (const char *)memory + index * (int64_t)ons_dtype_size(dtype);
 }
 
-void ons_cuda_product_run(const ons_cuda_product *product, const ons_launch *launch, const void *bias) {
+void ons_cuda_product_run(const ons_cuda_product *product, const ons_launch *launch, void *c, const void *vector,
+                          const void *matrix) {
     const ons_cuda_gemm_call *g = &product->gemm;
     for (int64_t i = 0; product->plan != NULL && i < product->each; ++i) {
-        const void *a = launch->inputs[0], *b = launch->inputs[1];
+        ons_cuda_gemm_memory memory = {
+            .a = launch->inputs[0],
+            .b = launch->inputs[1],
+            .c = (char *)c + i * g->m * g->n * (int64_t)ons_dtype_size(g->dtype),
+            .vector = (void *)(uintptr_t)vector,
+            .matrix = (void *)(uintptr_t)matrix,
+            .workspace = launch->scratch,
+        };
         if (product->offsets_a != NULL) {
-            a = element(a, product->offsets_a[i], g->dtype);
-            b = element(b, product->offsets_b[i], g->dtype);
+            memory.a = element(memory.a, product->offsets_a[i], g->dtype);
+            memory.b = element(memory.b, product->offsets_b[i], g->dtype);
         }
-        void *c = (char *)launch->outputs[0] + i * g->m * g->n * (int64_t)ons_dtype_size(g->dtype);
-        ons_cuda_plan_run(product->plan, launch->stream, a, b, bias, c, launch->scratch);
+        ons_cuda_plan_run(product->plan, launch->stream, &memory);
     }
 }

@@ -26,7 +26,7 @@ static ons_status *plan(ons_cuda_recurrent *s, product x) {
                                .k = x.k,
                                .transpose_a = x.transpose_a,
                                .transpose_b = x.transpose_b,
-                               .bias = x.bias,
+                               .epilogue = x.bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN,
                                .adds = x.adds,
                                .alpha = 1,
                                .alignment = ons_cuda_alignment_of((s->r.hidden | s->r.inputs) * (int64_t)sizeof(float)),

@@ -110,9 +110,9 @@ template <class F> void reduce_floats(const ons_launch *l) {
 
 } // namespace ons
 
-/* Makes ons_cuda_SYMBOL from expressions: STEP of the result so far `a` and an element `x`, JOIN of two results `a` and `b`,
+/* Makes SYMBOL_reducer from expressions: STEP of the result so far `a` and an element `x`, JOIN of two results `a` and `b`,
  * FINISH of `a` and `count`. */
-#define ONS_CUDA_REDUCTION(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                       \
+#define ONS_CUDA_REDUCER(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                         \
     namespace {                                                                                                        \
     struct SYMBOL##_reducer {                                                                                          \
         __device__ static float identity() { return (IDENTITY); }                                                      \
@@ -120,7 +120,11 @@ template <class F> void reduce_floats(const ons_launch *l) {
         __device__ float operator()(float a, float b) const { return (JOIN); }                                         \
         __device__ static float finish(float a, float count) { return (FINISH); }                                      \
     };                                                                                                                 \
-    }                                                                                                                  \
+    }
+
+/* The same, and ons_cuda_SYMBOL with it. */
+#define ONS_CUDA_REDUCTION(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                       \
+    ONS_CUDA_REDUCER(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                             \
     extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { ons::reduce_floats<SYMBOL##_reducer>(launch); }
 
 #endif

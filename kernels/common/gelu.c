@@ -1,5 +1,14 @@
 #include "kernels/common/gelu.h"
 
+#include <math.h>
+
+double ons_gelu_tanh(double x) { return 0.5 * x * (1 + tanh(ONS_GELU_SCALE * (x + ONS_GELU_CUBE * x * x * x))); }
+
+double ons_gelu_tanh_slope(double x) {
+    double t = tanh(ONS_GELU_SCALE * (x + ONS_GELU_CUBE * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ONS_GELU_SCALE * (1 + 3 * ONS_GELU_CUBE * x * x);
+}
+
 bool ons_gelu_by_tanh(const ons_operands *o) { return strcmp(ons_attribute_string(o, 0), "tanh") == 0; }
 
 ons_status *ons_gelu_infer(ons_operands *o) {

@@ -6,8 +6,6 @@
 
 double ons_gelu_exact(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
 
-double ons_gelu_tanh(double x) { return 0.5 * x * (1 + tanh(ONS_GELU_SCALE * (x + ONS_GELU_CUBE * x * x * x))); }
-
 ons_status *ons_microsoft_gelu_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));
     o->outputs[0] = o->inputs[0];

@@ -3,6 +3,7 @@
 #define ONSTAGE_KERNELS_COMMON_MICROSOFT_GELU_H
 
 #include "kernels/common/expand.h"
+#include "kernels/common/gelu.h"
 
 /* Input 1, where there is one, broadcasts to input 0. */
 ons_status *ons_microsoft_gelu_infer(ons_operands *o);
@@ -13,6 +14,5 @@ void ons_microsoft_gelu_reference(const ons_operands *o, const void *const *inpu
                                   double (*formula)(double x));
 
 double ons_gelu_exact(double x);
-double ons_gelu_tanh(double x);
 
 #endif

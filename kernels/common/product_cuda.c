@@ -2,8 +2,10 @@
  *
  * cuBLASLt's matrices lie column by column: a matrix that lies row by row is its transpose there. So C = op(A) op(B) is
  * asked for as Cᵀ = op(B)ᵀ op(A)ᵀ, with B as the first operand, and a bias for every column of C is one for every row
- * of Cᵀ, which is what the library's epilogue adds. One algorithm is chosen when the plan is made, never one that joins
- * its parts by atomic operations, and its workspace is the plan's scratch: the same bits every time.
+ * of Cᵀ, which is what the library's epilogue adds. Likewise the sums of op(B)'s columns are those of the library's
+ * first operand (BGRADA) and those of op(A)'s rows of its second (BGRADB). One algorithm is chosen when the plan is
+ * made, never one that joins its parts by atomic operations, and its workspace is the plan's scratch: the same bits
+ * every time.
  */
 #include <cublasLt.h>
 #include <pthread.h>
@@ -39,6 +41,8 @@ static struct {
 
 /* Scratch memory is taken in these. */
 enum { WORKSPACE_UNIT = 64 };
+/* Leading dimensions of Gelu's operand must be a multiple of this. */
+enum { AUX_MULTIPLE = 8 };
 
 struct ons_cuda_plan {
     cublasLtMatmulDesc_t operation;
@@ -96,6 +100,45 @@ static ons_status *set_operation(cublasLtMatmulDesc_t operation, cublasLtMatmulD
     return check(library.cublasLtMatmulDescSetAttribute(operation, attribute, value, bytes), "an attribute");
 }
 
+static cublasLtEpilogue_t epilogue_of(ons_cuda_epilogue epilogue) {
+    switch (epilogue) {
+    case ONS_CUDA_BIAS: return CUBLASLT_EPILOGUE_BIAS;
+    case ONS_CUDA_BIAS_GELU: return CUBLASLT_EPILOGUE_GELU_BIAS;
+    case ONS_CUDA_BIAS_GELU_KEEP: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case ONS_CUDA_GELU_SLOPE: return CUBLASLT_EPILOGUE_DGELU;
+    case ONS_CUDA_SUMS_OF_A: return CUBLASLT_EPILOGUE_BGRADB;
+    case ONS_CUDA_SUMS_OF_B: return CUBLASLT_EPILOGUE_BGRADA;
+    default: return CUBLASLT_EPILOGUE_DEFAULT;
+    }
+}
+
+static bool has_matrix(const ons_cuda_gemm_call *g) {
+    return g->epilogue == ONS_CUDA_BIAS_GELU_KEEP || g->epilogue == ONS_CUDA_GELU_SLOPE;
+}
+static bool has_vector(const ons_cuda_gemm_call *g) {
+    return g->epilogue != ONS_CUDA_PLAIN && g->epilogue != ONS_CUDA_GELU_SLOPE;
+}
+
+/* Vector and matrix have the result's type, which is the library's default for them. Their addresses are not known yet,
+ * but how they are aligned, which is all that choosing an algorithm asks of them. */
+static ons_status *describe_epilogue(const ons_cuda_gemm_call *g, cublasLtMatmulDesc_t operation) {
+    if (g->epilogue == ONS_CUDA_PLAIN) return NULL;
+    cublasLtEpilogue_t epilogue = epilogue_of(g->epilogue);
+    const void *somewhere = (const void *)(uintptr_t)g->alignment;
+    ONS_TRY(set_operation(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (has_vector(g))
+        ONS_TRY(set_operation(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &somewhere, sizeof somewhere));
+    if (!has_matrix(g)) return NULL;
+    int64_t leading = g->n, stride = g->m * g->n;
+    ONS_CHECK(leading % AUX_MULTIPLE == 0 && (g->batch == 1 || stride % AUX_MULTIPLE == 0), ONS_UNSUPPORTED,
+              "cuBLASLt takes what goes into Gelu in rows of a multiple of %d elements, not of %lld", AUX_MULTIPLE,
+              (long long)leading);
+    ONS_TRY(set_operation(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &leading, sizeof leading));
+    if (g->batch > 1)
+        ONS_TRY(set_operation(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, &stride, sizeof stride));
+    return set_operation(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &somewhere, sizeof somewhere);
+}
+
 static ons_status *describe(const ons_cuda_gemm_call *g, ons_cuda_plan *plan) {
     cublasOperation_t of_first = g->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t of_second = g->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -103,10 +146,7 @@ static ons_status *describe(const ons_cuda_gemm_call *g, ons_cuda_plan *plan) {
     ONS_TRY(check(library.cublasLtMatmulDescCreate(&plan->operation, compute, CUDA_R_32F), "a product"));
     ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, &of_first, sizeof of_first));
     ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, &of_second, sizeof of_second));
-    if (g->bias) {
-        cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-        ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-    }
+    ONS_TRY(describe_epilogue(g, plan->operation));
     ONS_TRY(make_layout(g, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, &plan->first));
     ONS_TRY(make_layout(g, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, &plan->second));
     return make_layout(g, g->m, g->n, &plan->result);
@@ -179,18 +219,26 @@ void ons_cuda_plan_free(ons_cuda_plan *plan) {
     free(plan);
 }
 
-void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const void *a, const void *b, const void *bias,
-                       void *c, void *workspace) {
+/* The pointers are part of the operation; a node has always the same ones, or those of its micro-batch's place. */
+static cublasStatus_t set_pointers(const ons_cuda_plan *plan, const ons_cuda_gemm_memory *memory) {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    if (has_vector(&plan->gemm))
+        status = library.cublasLtMatmulDescSetAttribute(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                        &memory->vector, sizeof memory->vector);
+    if (status == CUBLAS_STATUS_SUCCESS && has_matrix(&plan->gemm))
+        status = library.cublasLtMatmulDescSetAttribute(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                                                        &memory->matrix, sizeof memory->matrix);
+    return status;
+}
+
+void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory) {
     const ons_cuda_gemm_call *g = &plan->gemm;
     float alpha = g->alpha, beta = g->adds ? 1 : 0;
-    /* The pointer is part of the operation; a node has always the same one. */
-    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-    if (g->bias)
-        status = library.cublasLtMatmulDescSetAttribute(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                                        sizeof bias);
+    cublasStatus_t status = set_pointers(plan, memory);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = library.cublasLtMatmul(library.handle, plan->operation, &alpha, b, plan->first, a, plan->second, &beta,
-                                        c, plan->result, c, plan->result, &plan->algorithm, workspace,
-                                        (size_t)g->workspace_bytes, (cudaStream_t)stream);
+        status = library.cublasLtMatmul(library.handle, plan->operation, &alpha, memory->b, plan->first, memory->a,
+                                        plan->second, &beta, memory->c, plan->result, memory->c, plan->result,
+                                        &plan->algorithm, memory->workspace, (size_t)g->workspace_bytes,
+                                        (cudaStream_t)stream);
     if (status != CUBLAS_STATUS_SUCCESS) ons_cuda_note((int)status, "cuBLASLt's product");
 }

@@ -7,10 +7,7 @@
 #include "kernels/common/gelu.h"
 #include "kernels/common/rules.h"
 
-static double gelu_of(double x, bool by_tanh) {
-    return by_tanh ? 0.5 * x * (1 + tanh(ONS_GELU_SCALE * (x + ONS_GELU_CUBE * x * x * x)))
-                   : 0.5 * x * erfc(-x * M_SQRT1_2);
-}
+static double gelu_of(double x, bool by_tanh) { return by_tanh ? ons_gelu_tanh(x) : 0.5 * x * erfc(-x * M_SQRT1_2); }
 
 ONS_UNARY_REFERENCE(gelu_words, double, double, gelu_of(x, ons_gelu_by_tanh(o)))
 static inline float by_normal(float x) {
@@ -18,11 +15,8 @@ static inline float by_normal(float x) {
     return x * ons_normal(x, &density);
 }
 
-/* (1 + tanh u) / 2 is the sigmoid of 2u. */
-static inline float by_sigmoid(float x) { return x * ons_sigmoid(2 * ons_gelu_inner(x)); }
-
 ONS_UNARY_SPAN(gelu_exact, float, float, float, by_normal(x))
-ONS_UNARY_SPAN(gelu_tanh, float, float, float, by_sigmoid(x))
+ONS_UNARY_SPAN(gelu_tanh, float, float, float, ons_gelu_by_sigmoid(x))
 
 static void gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {

@@ -5,9 +5,7 @@
 #include "kernels/common/gelu.h"
 
 static double slope_of(double x, bool by_tanh) {
-    if (!by_tanh) return 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) * 0.5 * ONS_GELU_SCALE;
-    double t = tanh(ONS_GELU_SCALE * (x + ONS_GELU_CUBE * x * x * x));
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ONS_GELU_SCALE * (1 + 3 * ONS_GELU_CUBE * x * x);
+    return by_tanh ? ons_gelu_tanh_slope(x) : 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) * 0.5 * ONS_GELU_SCALE;
 }
 
 static void gelu_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -25,14 +23,6 @@ static inline float exact_slope(float x) {
     return below + x * density;
 }
 
-static inline float tanh_slope(float x) {
-    float s = ons_sigmoid(2 * ons_gelu_inner(x));
-    float turn = (float)(2 * ONS_GELU_SCALE) * (1 + (float)(3 * ONS_GELU_CUBE) * (x * x));
-    /* Where s is 0 or 1 so is the slope; the product would be 0·∞ far out. */
-    float flat = s * (1 - s);
-    return flat == 0 ? s : s + x * flat * turn;
-}
-
 static void gelu_gradient_run(const ons_launch *launch) {
     const ons_unary_state *state = launch->state;
     const float *dy = launch->inputs[0], *x = launch->inputs[1];
@@ -40,7 +30,7 @@ static void gelu_gradient_run(const ons_launch *launch) {
     int64_t n = state->elements;
     if (state->parameters[0] != 0) {
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
-        for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * tanh_slope(x[i]);
+        for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * ons_gelu_slope_by_sigmoid(x[i]);
     } else {
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
         for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * exact_slope(x[i]);

@@ -117,7 +117,7 @@ static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     }
     state->rows = o->outputs[0].shape.dims[0];
     state->columns = o->outputs[0].shape.dims[1];
-    return ons_cuda_product_plan(p, &form, bias, state->added, &state->product);
+    return ons_cuda_product_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->product);
 }
 
 static void spread(const gemm_state *state, const float *c, float *y) {

@@ -1,43 +1,13 @@
 /* A product with a weight matrix and a bias in one go: MatMul(x, w) + b, as exporters leave a fully connected layer of
  * inputs with more than two dims. `transpose`: the weight lies as (outputs, inputs). */
+#include "kernels/common/linear.h"
 #include "graph/passes/fuse.h"
 #include "kernels/common/cuda_product.h"
-#include "kernels/common/product.h"
-
-enum { TRANSPOSE };
-
-static ons_product_form form_of(const ons_operands *o) {
-    return (ons_product_form){.transpose_b = ons_attribute_int(o, TRANSPOSE) != 0, .alpha = 1};
-}
-
-static ons_status *linear_infer(ons_operands *o) {
-    ons_product_form form = form_of(o);
-    ons_product_sizes sizes;
-    ons_shape result;
-    if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank != 2)
-        return ons_node_error(o, "the weight and each input must be matrices");
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
-    if (o->inputs[2].shape.rank != 1 || o->inputs[2].shape.dims[0] != sizes.n)
-        return ons_node_error(o, "the bias must be a vector of %lld", (long long)sizes.n);
-    o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
-    return NULL;
-}
-
-static ons_cost linear_cost(const ons_operands *o) {
-    double outputs = (double)ons_elements(&o->outputs[0]);
-    double inner = (double)o->inputs[0].shape.dims[o->inputs[0].shape.rank - 1];
-    return (ons_cost){2 * outputs * inner + outputs, ons_operand_bytes(o)};
-}
 
 static void linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     (void)step;
-    ons_product_form form = form_of(o);
-    ons_product_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
-    const double *bias = inputs[2];
-    double *y = outputs[0];
-    for (int64_t i = 0, n = o->inputs[2].shape.dims[0], count = ons_elements(&o->outputs[0]); i < count; ++i)
-        y[i] += bias[i % n];
+    ons_linear_reference(o, inputs, outputs[0]);
 }
 
 static ons_status *linear_prepare(ons_prepare *p) {
@@ -45,14 +15,14 @@ static ons_status *linear_prepare(ons_prepare *p) {
     if (o->outputs[0].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->outputs[0].dtype));
-    ons_product_form form = form_of(o);
+    ons_product_form form = ons_linear_form(o);
     void *state;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
     return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, state);
 }
 
 static ons_status *linear_cuda_prepare(ons_prepare *p) {
-    ons_product_form form = form_of(p->operands);
+    ons_product_form form = ons_linear_form(p->operands);
     return ons_cuda_product_prepare(p, &form, true);
 }
 
@@ -61,18 +31,7 @@ static void linear_run(const ons_launch *launch) {
                     launch);
 }
 
-static ons_status *linear_gradient(ons_gradient *g) {
-    bool transposed = ons_attribute_int(g->operands, TRANSPOSE) != 0;
-    ons_value_id x = ons_gradient_input(g, 0), w = ons_gradient_input(g, 1), dy = g->cotangents[0];
-    if (g->wanted[0])
-        g->gradients[0] =
-            ons_build(g->builder, &ons_op_matmul_transposed, ONS_IN(dy, w), ONS_WITH(ONS_AT_INT(1, !transposed)));
-    if (g->wanted[1])
-        g->gradients[1] = ons_build(g->builder, &ons_op_matmul_transposed, transposed ? ONS_IN(dy, x) : ONS_IN(x, dy),
-                                    ONS_WITH(ONS_AT_INT(0, 1), ONS_AT_INT(2, 1))); /* all rows in one product */
-    if (g->wanted[2]) g->gradients[2] = dy;
-    return NULL;
-}
+static ons_status *linear_gradient(ons_gradient *g) { return ons_linear_gradient(g, g->cotangents[0]); }
 
 static ons_value_id fuse(ons_match *match, bool transposed) {
     ons_type x = ons_match_type(match, "x"), w = ons_match_type(match, "w"), b = ons_match_type(match, "b");
@@ -81,7 +40,7 @@ static ons_value_id fuse(ons_match *match, bool transposed) {
         return ONS_NONE;
     return ons_build(ons_match_builder(match), &ons_op_linear,
                      ONS_IN(ons_match_value(match, "x"), ons_match_value(match, "w"), ons_match_value(match, "b")),
-                     ONS_WITH(ONS_AT_INT(TRANSPOSE, transposed)));
+                     ONS_WITH(ONS_AT_INT(0, transposed)));
 }
 static ons_value_id fuse_plain(ons_match *match) { return fuse(match, false); }
 /* A matrix has one transposition, whatever the Transpose's attribute says. */
@@ -122,7 +81,7 @@ static const ons_case linear_cases[] = {
 
 ONS_DEFINE_OPERATOR(
     linear, "Linear", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1), ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("transpose", 0)),
-    ONS_INFER(linear_infer), ONS_COST(linear_cost), ONS_GRADIENT_RULE(linear_gradient, ONS_ALL_INPUTS),
+    ONS_INFER(ons_linear_infer), ONS_COST(ons_linear_cost), ONS_GRADIENT_RULE(linear_gradient, ONS_ALL_INPUTS),
     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
     ONS_FORMS(NULL,
               ONS_PATTERNS({"Add(MatMul(x, t=Transpose(w)), b)", fuse_transpose}, {"Add(MatMul(x, w), b)", fuse_plain},

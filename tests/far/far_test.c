@@ -150,6 +150,9 @@ Test(far, stages, .timeout = 600) { expect_stages("mlp", "16", "4", 5); }
 
 Test(far, stages_that_share_weights, .timeout = 600) { expect_stages("gpt_tied", "8", "2", 1); }
 
+/* Layers are joined with Gelu and its gradient, which a cut may part. */
+Test(far, stages_of_joined_layers, .timeout = 600) { expect_stages("gpt_decomposed", "8", "2", 1); }
+
 /* Running statistics of BatchNorm stay with their stage. */
 Test(far, stages_of_convolutions, .timeout = 600) { expect_stages("cnn_dynamic", "8", "2", 1); }
 
@@ -211,3 +214,8 @@ Test(far, swap, .timeout = 600) { expect_relief("gpt_tied", "1", "capuchin", 0.9
 Test(far, swap_in_two_stages, .timeout = 600) { expect_relief("gpt_tied", "2", "capuchin", 0.9); }
 
 Test(far, recompute, .timeout = 600) { expect_relief("gpt_tied", "1", "recompute-all", 0.9); }
+
+/* What goes into Gelu comes again from the node that makes Gelu's result, too. */
+Test(far, recompute_of_joined_layers, .timeout = 600) { expect_relief("gpt_decomposed", "1", "recompute-all", 0.9); }
+
+Test(far, swap_of_joined_layers, .timeout = 600) { expect_relief("gpt_decomposed", "2", "capuchin", 0.9); }

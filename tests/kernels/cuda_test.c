@@ -9,6 +9,7 @@
 
 #include "kernels/registry.h"
 #include "tests/kernels/backend_cuda.h"
+#include "tests/kernels/fixture.h"
 #include "tests/kernels/harness.h"
 
 /* ONSTAGE_TEST_OPERATOR: names or patterns, separated by commas. */
@@ -55,6 +56,52 @@ Test(cuda, kernels) {
     }
     cr_expect(kernels > 0, "no operator of those that are asked for has a CUDA kernel in this build");
     fprintf(stderr, "CUDA: %zu kernels, %zu cases, %zu failed\n", kernels, cases, failed);
+}
+
+/* The case as it would be in another type. */
+static ons_case in_type(const ons_case *example, ons_dtype dtype) {
+    ons_case copy = *example;
+    for (int i = 0; i < ONS_CASE_OPERANDS; ++i)
+        if (copy.inputs[i].dtype == ONS_FLOAT32) copy.inputs[i].dtype = dtype;
+    return copy;
+}
+
+static void tell_implementation(const ons_operator *op, const ons_case *example, ons_dtype dtype, bool tf32) {
+    ons_case typed = in_type(example, dtype);
+    ons_fixture fixture;
+    ons_arena *arena = ons_arena_new();
+    ons_status *status = ons_fixture_init(&fixture, ons_kernels_registry(), op, &typed, 1);
+    ons_prepare p = {
+        .operands = &fixture.operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena, .tf32 = tf32};
+    if (status == NULL) status = op->cuda.prepare(&p);
+    cr_expect(status == NULL, "%s: %s", op->name, ons_status_get_message(status));
+    fprintf(stderr, "%s, %s: %s\n", op->name, tf32 ? "tf32" : ons_dtype_name(dtype),
+            status == NULL ? p.implementation : ons_status_get_message(status));
+    if (status == NULL && p.destroy != NULL) p.destroy(p.state);
+    ons_status_free(status);
+    ons_fixture_free(&fixture);
+    ons_arena_free(arena);
+}
+
+/* Which types cuBLASLt has epilogues for: it tells nobody without a GPU. Kernels of ours do the same elsewhere, so that
+ * this cannot fail but where there is no product at all. */
+Test(cuda, epilogues) {
+    static const char *const names[] = {"LinearGelu", "LinearGeluGradient", "LinearWeightGradient"};
+    static const ons_dtype dtypes[] = {ONS_FLOAT32, ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16};
+    const char *why_not = ons_backend_cuda_why_not();
+    if (why_not != NULL) {
+        fprintf(stderr, "%s\n", why_not);
+        cr_skip_test("%s", why_not);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        const ons_operator *op = ons_registry_find_name(ons_kernels_registry(), "onstage", names[i]);
+        cr_assert_not_null(op);
+        const ons_case *example = op->cases;
+        while (example->name != NULL && !example->benchmark) ++example;
+        cr_assert_not_null(example->name);
+        for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; ++k)
+            tell_implementation(op, example, dtypes[k], k == 1);
+    }
 }
 
 /* What has no kernel is left out with a reason of its own, and told: whoever reads the result sees what was not tried.

@@ -320,3 +320,25 @@ Test(graph_work, no_memory_is_below_that_of_the_widest_node) {
         release(&m);
     }
 }
+
+static size_t count_nodes(const ons_graph *graph, const char *op) {
+    size_t count = 0;
+    for (size_t i = 0; i < graph->nodes.count; ++i) count += strcmp(graph->nodes.items[i].op->name, op) == 0;
+    return count;
+}
+
+/* For a GPU layers are joined with their Gelu and its gradient, in models whose Gelu is decomposed by tanh. */
+Test(graph_work, layers_are_joined_for_a_gpu) {
+    static const struct {
+        const char *path;
+        size_t gelus, sums;
+    } joined[] = {{"tests/golden/gpt_decomposed/model.onnx", 2, 4}, {"tests/golden/dynamo_gpt/model.onnx", 2, 4}};
+    for (size_t i = 0; i < sizeof joined / sizeof joined[0]; ++i) {
+        made m = make(joined[i].path, 4, 2, "a100-40gb");
+        const ons_graph *graph = m.input.stage.graph;
+        cr_expect_eq(count_nodes(graph, "LinearGelu"), joined[i].gelus, "%s", joined[i].path);
+        cr_expect_eq(count_nodes(graph, "LinearGeluGradient"), joined[i].gelus, "%s", joined[i].path);
+        cr_expect_geq(count_nodes(graph, "LinearWeightGradient"), joined[i].sums, "%s", joined[i].path);
+        release(&m);
+    }
+}

@@ -1,5 +1,6 @@
 /* cuBLASLt as its documentation describes it, in plain loops: matrices column by column with a leading dimension,
- * batches by strides, a bias for every row. It stands where the library would be loaded, so that product_cuda.c is
+ * batches by strides, and the epilogues that product_cuda.c asks for. What would be refused for its type, size, leading
+ * dimension or alignment is refused here. It stands where the library would be loaded, so that product_cuda.c is
  * tested without a GPU. */
 #include <cublasLt.h>
 #include <stdbool.h>
@@ -8,14 +9,18 @@
 #include <string.h>
 
 #include "device/cuda_library.h"
+#include "kernels/common/gelu.h"
 #include "tests/kernels/emulation/selection.h"
 
-const char *const ons_emulation_only[] = {"MatMul", "Gemm", "Linear", "MatMulTransposed", NULL};
+const char *const ons_emulation_only[] = {
+    "MatMul", "Gemm", "Linear", "MatMulTransposed", "LinearGelu", "LinearGeluGradient", "LinearWeightGradient", NULL};
 
 typedef struct operation {
     cublasOperation_t transpose_a, transpose_b;
     cublasLtEpilogue_t epilogue;
-    const void *bias;
+    void *vector;         /* bias, or sums */
+    void *matrix;         /* what goes into Gelu */
+    int64_t leading, gap; /* of the matrix: leading dimension, batch stride */
 } operation;
 
 typedef struct layout {
@@ -61,14 +66,25 @@ static cublasStatus_t operation_destroy(cublasLtMatmulDesc_t o) {
 static cublasStatus_t operation_set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute,
                                     const void *value, size_t bytes) {
     operation *o = (operation *)(void *)description;
-    void *to = attribute == CUBLASLT_MATMUL_DESC_TRANSA         ? (void *)&o->transpose_a
-               : attribute == CUBLASLT_MATMUL_DESC_TRANSB       ? (void *)&o->transpose_b
-               : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE     ? (void *)&o->epilogue
-               : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&o->bias
-                                                                : NULL;
-    if (to == NULL || bytes != (to == (void *)&o->bias ? sizeof o->bias : 4)) return CUBLAS_STATUS_INVALID_VALUE;
-    memcpy(to, value, bytes);
-    return CUBLAS_STATUS_SUCCESS;
+    const struct {
+        cublasLtMatmulDescAttributes_t attribute;
+        void *to;
+        size_t bytes;
+    } attributes[] = {
+        {CUBLASLT_MATMUL_DESC_TRANSA, &o->transpose_a, 4},
+        {CUBLASLT_MATMUL_DESC_TRANSB, &o->transpose_b, 4},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE, &o->epilogue, 4},
+        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->vector, sizeof o->vector},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &o->matrix, sizeof o->matrix},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &o->leading, sizeof o->leading},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, &o->gap, sizeof o->gap},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i) {
+        if (attributes[i].attribute != attribute || attributes[i].bytes != bytes) continue;
+        memcpy(attributes[i].to, value, bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 static cublasStatus_t layout_create(cublasLtMatrixLayout_t *result, cudaDataType type, uint64_t rows, uint64_t columns,
@@ -122,12 +138,37 @@ static cublasStatus_t preference_set(cublasLtMatmulPreference_t made, cublasLtMa
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static bool is_gelu(const operation *o) { return (o->epilogue & CUBLASLT_EPILOGUE_GELU) != 0; }
+static bool has_vector(const operation *o) {
+    return (o->epilogue & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB)) != 0;
+}
+static bool has_matrix(const operation *o) { return (o->epilogue & 128) != 0; }
+static bool is_placed(const void *pointer, uintptr_t alignment) {
+    return pointer != NULL && (uintptr_t)pointer % alignment == 0;
+}
+
+/* Pointers stand for their alignment here and are not followed. */
+static bool is_possible(const operation *o, const layout *result) {
+    static const cublasLtEpilogue_t known[] = {CUBLASLT_EPILOGUE_DEFAULT,   CUBLASLT_EPILOGUE_BIAS,
+                                               CUBLASLT_EPILOGUE_GELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+                                               CUBLASLT_EPILOGUE_DGELU,     CUBLASLT_EPILOGUE_BGRADA,
+                                               CUBLASLT_EPILOGUE_BGRADB};
+    bool found = false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) found = found || known[i] == o->epilogue;
+    if (!found || (has_vector(o) && !is_placed(o->vector, 4))) return false;
+    if (!has_matrix(o)) return true;
+    return is_placed(o->matrix, 16) && o->leading % 8 == 0 && o->leading >= result->rows &&
+           (result->batch == 1 || o->gap % 8 == 0);
+}
+
 /* Counts on what alignment it is promised, and on half of the workspace that it may have. */
 static cublasStatus_t choose(cublasLtHandle_t used, cublasLtMatmulDesc_t o, cublasLtMatrixLayout_t a,
                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                              cublasLtMatmulPreference_t made, int wanted, cublasLtMatmulHeuristicResult_t *results,
                              int *found) {
-    (void)used, (void)o, (void)a, (void)b, (void)c, (void)d;
+    (void)used, (void)a, (void)b, (void)c;
+    if (!is_possible((const operation *)(const void *)o, (const layout *)(const void *)d))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     const preference *p = (const preference *)(const void *)made;
     algorithm chosen = {.workspace_bytes = p->workspace_bytes / 2 + 1};
     memcpy(chosen.alignment, p->alignment, sizeof chosen.alignment);
@@ -150,6 +191,62 @@ static float get_of(const layout *l, cublasOperation_t transpose, const void *me
     return transpose == CUBLAS_OP_T ? get(l, memory, matrix, column, row) : get(l, memory, matrix, row, column);
 }
 
+typedef struct operands {
+    const operation *o;
+    const layout *a_layout, *b_layout, *c_layout, *d_layout;
+    const void *a, *b, *c;
+    float alpha, beta;
+    void *d;
+} operands;
+
+static float a_at(const operands *x, int64_t matrix, int64_t row, int64_t k) {
+    return get_of(x->a_layout, x->o->transpose_a, x->a, matrix, row, k);
+}
+static float b_at(const operands *x, int64_t matrix, int64_t k, int64_t column) {
+    return get_of(x->b_layout, x->o->transpose_b, x->b, matrix, k, column);
+}
+
+static int64_t inner_of(const operands *x) {
+    return x->o->transpose_a == CUBLAS_OP_T ? x->a_layout->rows : x->a_layout->columns;
+}
+
+static bool fits(const operands *x) {
+    bool ta = x->o->transpose_a == CUBLAS_OP_T, tb = x->o->transpose_b == CUBLAS_OP_T;
+    const layout *a = x->a_layout, *b = x->b_layout, *d = x->d_layout;
+    return (ta ? a->columns : a->rows) == d->rows && (tb ? b->rows : b->columns) == d->columns &&
+           (tb ? b->columns : b->rows) == inner_of(x) && a->batch == d->batch && b->batch == d->batch &&
+           d->type == CUDA_R_32F;
+}
+
+static double finish(const operands *x, double sum, int64_t matrix, int64_t row, int64_t column) {
+    const operation *o = x->o;
+    float *kept = (float *)o->matrix + matrix * o->gap + column * o->leading + row;
+    if ((o->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) sum += ((const float *)o->vector)[row];
+    if (o->epilogue == CUBLASLT_EPILOGUE_DGELU) return sum * ons_gelu_tanh_slope(*kept);
+    if (!is_gelu(o)) return sum;
+    if (has_matrix(o)) *kept = (float)sum;
+    return ons_gelu_tanh(sum);
+}
+
+/* The sums over k of op(A)'s rows, or of op(B)'s columns. */
+static void add_up(const operands *x) {
+    bool of_a = x->o->epilogue == CUBLASLT_EPILOGUE_BGRADA;
+    for (int64_t i = 0, count = of_a ? x->d_layout->rows : x->d_layout->columns; i < count; ++i) {
+        double sum = 0;
+        for (int64_t k = 0; k < inner_of(x); ++k) sum += of_a ? a_at(x, 0, i, k) : b_at(x, 0, k, i);
+        ((float *)x->o->vector)[i] = (float)sum;
+    }
+}
+
+static void multiply_element(const operands *x, int64_t matrix, int64_t row, int64_t column) {
+    const layout *d = x->d_layout;
+    double sum = 0;
+    for (int64_t k = 0; k < inner_of(x); ++k) sum += (double)a_at(x, matrix, row, k) * b_at(x, matrix, k, column);
+    sum *= x->alpha;
+    if (x->beta != 0) sum += x->beta * get(x->c_layout, x->c, matrix, row, column);
+    ((float *)x->d)[matrix * d->stride + column * d->leading + row] = (float)finish(x, sum, matrix, row, column);
+}
+
 static cublasStatus_t multiply(cublasLtHandle_t used, cublasLtMatmulDesc_t description, const void *alpha,
                                const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
                                cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
@@ -164,27 +261,22 @@ static cublasStatus_t multiply(cublasLtHandle_t used, cublasLtMatmulDesc_t descr
         !is_aligned(c, chosen.alignment[2]) || !is_aligned(d, chosen.alignment[3]))
         return CUBLAS_STATUS_INVALID_VALUE;
     memset(workspace, 0x5a, chosen.workspace_bytes);
-    const operation *o = (const operation *)(const void *)description;
-    const layout *la = (const void *)a_layout, *lb = (const void *)b_layout, *lc = (const void *)c_layout;
-    const layout *ld = (const void *)d_layout;
-    bool ta = o->transpose_a == CUBLAS_OP_T, tb = o->transpose_b == CUBLAS_OP_T;
-    int64_t inner = ta ? la->rows : la->columns;
-    if ((ta ? la->columns : la->rows) != ld->rows || (tb ? lb->rows : lb->columns) != ld->columns ||
-        (tb ? lb->columns : lb->rows) != inner || la->batch != ld->batch || lb->batch != ld->batch ||
-        ld->type != CUDA_R_32F)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    for (int64_t matrix = 0; matrix < ld->batch; ++matrix)
-        for (int64_t column = 0; column < ld->columns; ++column)
-            for (int64_t row = 0; row < ld->rows; ++row) {
-                double sum = 0;
-                for (int64_t k = 0; k < inner; ++k)
-                    sum += (double)get_of(la, o->transpose_a, a, matrix, row, k) *
-                           get_of(lb, o->transpose_b, b, matrix, k, column);
-                sum *= *(const float *)alpha;
-                if (*(const float *)beta != 0) sum += *(const float *)beta * get(lc, c, matrix, row, column);
-                if (o->epilogue == CUBLASLT_EPILOGUE_BIAS) sum += ((const float *)o->bias)[row];
-                ((float *)d)[matrix * ld->stride + column * ld->leading + row] = (float)sum;
-            }
+    operands x = {.o = (const operation *)(const void *)description,
+                  .a_layout = (const void *)a_layout,
+                  .b_layout = (const void *)b_layout,
+                  .c_layout = (const void *)c_layout,
+                  .d_layout = (const void *)d_layout,
+                  .a = a,
+                  .b = b,
+                  .c = c,
+                  .alpha = *(const float *)alpha,
+                  .beta = *(const float *)beta,
+                  .d = d};
+    if (!fits(&x) || !is_possible(x.o, x.d_layout)) return CUBLAS_STATUS_INVALID_VALUE;
+    for (int64_t matrix = 0; matrix < x.d_layout->batch; ++matrix)
+        for (int64_t column = 0; column < x.d_layout->columns; ++column)
+            for (int64_t row = 0; row < x.d_layout->rows; ++row) multiply_element(&x, matrix, row, column);
+    if (x.o->epilogue == CUBLASLT_EPILOGUE_BGRADA || x.o->epilogue == CUBLASLT_EPILOGUE_BGRADB) add_up(&x);
     return CUBLAS_STATUS_SUCCESS;
 }
 
