@@ -154,8 +154,9 @@ static void fill_operands(measuring *m, ons_dtype dtype, int64_t bytes) {
 
 static void run_products(void *argument, uintptr_t native) {
     const measuring *m = argument;
-    for (int i = 0; i < m->runs; ++i)
-        ons_cuda_plan_run(m->plan, native, m->arrays[0], m->arrays[1], NULL, m->arrays[2], m->workspace);
+    const ons_cuda_gemm_memory memory = {
+        .a = m->arrays[0], .b = m->arrays[1], .c = m->arrays[2], .workspace = m->workspace};
+    for (int i = 0; i < m->runs; ++i) ons_cuda_plan_run(m->plan, native, &memory);
 }
 
 static double product_seconds(measuring *m) {
