@@ -187,8 +187,14 @@ static int64_t edge_of(const measuring *m, ons_dtype dtype) {
 static double product_flops(measuring *m, ons_dtype dtype) {
     if (ons_cuda_plan_new == NULL) return 0;
     int64_t edge = edge_of(m, dtype);
-    const ons_cuda_gemm_call gemm = {
-        .dtype = dtype, .batch = 1, .m = edge, .n = edge, .k = edge, .alpha = 1, .workspace_bytes = WORKSPACE_BYTES};
+    const ons_cuda_gemm_call gemm = {.dtype = dtype,
+                                     .batch = 1,
+                                     .m = edge,
+                                     .n = edge,
+                                     .k = edge,
+                                     .alpha = 1,
+                                     .alignment = 256,
+                                     .workspace_bytes = WORKSPACE_BYTES};
     ons_status *status = ons_cuda_plan_new(&gemm, &m->plan);
     if (status != NULL) {
         ons_status_free(status);
