@@ -265,8 +265,8 @@ static ons_status *join_sum(joiner *j, ons_node_id product, ons_node_id sum, con
 
 static ons_status *try_sum(joiner *j, ons_node_id sum) {
     const ons_node *node = ons_graph_node(j->graph, sum);
-    if (node->op->roles.role != ONS_ROLE_REDUCE_SUM || node->phase != ONS_WEIGHT_GRADIENT || node->per_step ||
-        node->outputs[0] == ONS_NONE || node->inputs[0] == ONS_NONE)
+    if (node->op->roles.role != ONS_ROLE_REDUCE_SUM || node->phase == ONS_FORWARD || node->phase == ONS_UPDATE ||
+        node->per_step || node->outputs[0] == ONS_NONE || node->inputs[0] == ONS_NONE)
         return NULL;
     for (ons_node_id id = 0; id < j->nodes; ++id) {
         const ons_node *product = ons_graph_node(j->graph, id);

@@ -17,11 +17,12 @@ typedef struct made {
 
 static void must(ons_status *status) { cr_assert(status == NULL, "%s", ons_status_get_message(status)); }
 
-/* The workload of a golden model; `rows` samples a micro-batch. */
-static made make(const char *path, int64_t rows, int64_t micro_batches, const char *device) {
+/* The workload of a model; `rows` samples a micro-batch. */
+static made make_in(const char *precision, const char *path, int64_t rows, int64_t micro_batches, const char *device) {
     made m = {.arena = ons_arena_new()};
     ons_device_profile profile;
     must(ons_config_new(&m.config));
+    must(ons_config_set(m.config, "precision", precision));
     must(ons_device_profile_load(device, m.arena, &profile));
     must(ons_model_open(path, m.config, true, NULL, &m.model));
     ons_plan_input_options options = {
@@ -34,6 +35,10 @@ static made make(const char *path, int64_t rows, int64_t micro_batches, const ch
     };
     must(ons_plan_input_make(&options, &m.input));
     return m;
+}
+
+static made make(const char *path, int64_t rows, int64_t micro_batches, const char *device) {
+    return make_in("fp32", path, rows, micro_batches, device);
 }
 
 static void release(made *m) {
@@ -332,13 +337,19 @@ Test(graph_work, layers_are_joined_for_a_gpu) {
     static const struct {
         const char *path;
         size_t gelus, sums;
-    } joined[] = {{"tests/golden/gpt_decomposed/model.onnx", 2, 4}, {"tests/golden/dynamo_gpt/model.onnx", 2, 4}};
-    for (size_t i = 0; i < sizeof joined / sizeof joined[0]; ++i) {
-        made m = make(joined[i].path, 4, 2, "a100-40gb");
+    } joined[] = {{"tests/golden/gpt_decomposed/model.onnx", 2, 4},
+                  {"tests/golden/dynamo_gpt/model.onnx", 2, 4},
+                  {"tests/families/gpt2/model.onnx", 2, 8},
+                  {"tests/families/gpt2_dynamo/model.onnx", 2, 8}};
+    static const char *const precisions[] = {"fp32", "bf16"};
+    for (size_t i = 0; i < 2 * sizeof joined / sizeof joined[0]; ++i) {
+        const char *path = joined[i / 2].path, *precision = precisions[i % 2];
+        made m = make_in(precision, path, 4, 2, "a100-40gb");
         const ons_graph *graph = m.input.stage.graph;
-        cr_expect_eq(count_nodes(graph, "LinearGelu"), joined[i].gelus, "%s", joined[i].path);
-        cr_expect_eq(count_nodes(graph, "LinearGeluGradient"), joined[i].gelus, "%s", joined[i].path);
-        cr_expect_geq(count_nodes(graph, "LinearWeightGradient"), joined[i].sums, "%s", joined[i].path);
+        cr_expect_eq(count_nodes(graph, "LinearGelu"), joined[i / 2].gelus, "%s, %s", path, precision);
+        cr_expect_eq(count_nodes(graph, "LinearGeluGradient"), joined[i / 2].gelus, "%s, %s", path, precision);
+        cr_expect_geq(count_nodes(graph, "LinearWeightGradient"), joined[i / 2].sums, "%s, %s: %zu", path, precision,
+                      count_nodes(graph, "LinearWeightGradient"));
         release(&m);
     }
 }
