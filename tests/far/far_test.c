@@ -141,13 +141,14 @@ static void expect_same(const result *is, const result *should, const char *what
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void expect_stages(const char *model, const char *batch, const char *micro_batches, uint64_t seeds) {
-    result whole = train(model, OPTIONS("batch", batch, "micro-batches", micro_batches), 1);
+static void expect_stages_in(const char *precision, const char *model, const char *batch, const char *micro_batches,
+                             uint64_t seeds) {
+#define SHARED "batch", batch, "micro-batches", micro_batches, "precision", precision
+    result whole = train(model, OPTIONS(SHARED), 1);
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
-        result two = train(model, OPTIONS("batch", batch, "micro-batches", micro_batches, "stages", "2"), seed);
-        result four =
-            train(model, OPTIONS("batch", batch, "micro-batches", micro_batches, "stages", "4", "pipeline", "gpipe"),
-                  seed + 100);
+        result two = train(model, OPTIONS(SHARED, "stages", "2"), seed);
+        result four = train(model, OPTIONS(SHARED, "stages", "4", "pipeline", "gpipe"), seed + 100);
+#undef SHARED
         expect_same(&two, &whole, "2 stages");
         expect_same(&four, &whole, "4 stages");
         weights_free(&two.weights);
@@ -156,12 +157,18 @@ static void expect_stages(const char *model, const char *batch, const char *micr
     weights_free(&whole.weights);
 }
 
+static void expect_stages(const char *model, const char *batch, const char *micro_batches, uint64_t seeds) {
+    expect_stages_in("fp32", model, batch, micro_batches, seeds);
+}
+
 Test(far, stages, .timeout = 600) { expect_stages("mlp", "16", "4", 5); }
 
 Test(far, stages_that_share_weights, .timeout = 600) { expect_stages("gpt_tied", "8", "2", 1); }
 
 /* Layers are joined with Gelu and its gradient, which a cut may part. */
 Test(far, stages_of_joined_layers, .timeout = 600) { expect_stages("gpt_decomposed", "8", "2", 1); }
+
+Test(far, stages_of_joined_layers_in_bf16, .timeout = 600) { expect_stages_in("bf16", "gpt_decomposed", "8", "2", 1); }
 
 /* Running statistics of BatchNorm stay with their stage. */
 Test(far, stages_of_convolutions, .timeout = 600) { expect_stages("cnn_dynamic", "8", "2", 1); }
