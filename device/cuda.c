@@ -355,14 +355,13 @@ static void recording_free(ons_recording *recording) {
 
 static ons_status *record_end(ons_stream *stream, ons_recording **result) {
     cudaGraph_t graph = NULL;
-    ons_status *ended = cuda_status(cudaStreamEndCapture(stream->stream, &graph), "recording a CUDA graph");
+    cudaError_t error = cudaStreamEndCapture(stream->stream, &graph);
     ons_status *status = told_while_recording();
     ons_recording *recording = calloc(1, sizeof *recording);
     (void)cudaGetLastError();
-    if (status != NULL)
-        ons_status_free(ended);
-    else
-        status = ended;
+    if (status == NULL && error != cudaSuccess)
+        status = ons_status_new(ONS_UNSUPPORTED, "recording a CUDA graph: %s (CUDA error %d)",
+                                cudaGetErrorString(error), (int)error);
     if (status == NULL && recording == NULL) status = ons_status_out_of_memory();
     if (status == NULL) status = make_ready(stream, graph, &recording->executable);
     if (graph != NULL) cudaGraphDestroy(graph);

@@ -52,7 +52,7 @@ Test(profile, times_every_node_and_writes_a_device, .timeout = 300) {
     expect_times(p);
     cr_expect_eq(far_get_counts().recordings, 1);
     cr_expect_geq(far_get_counts().repetitions, 3, "whole steps are repeated as the trainer does it");
-    cr_expect_str_eq(p->device, "a far device");
+    cr_expect(strncmp(p->device, "a far device", 12) == 0, "%s", p->device);
     scratch_path(path, "far-profile.json");
     must(ons_profile_write(p, path));
     contents text = read_file(path);

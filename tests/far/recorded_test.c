@@ -147,7 +147,7 @@ Test(recorded, refused, .timeout = 300) {
     set(&r, "device", "cuda");
     set(&r, "steps", "4");
     run_open(&r);
-    must_fail(ons_trainer_step(r.trainer, &report), ONS_UNSUPPORTED, "told to fail", NULL);
+    must_fail(ons_trainer_step(r.trainer, &report), ONS_UNSUPPORTED, "record", NULL);
     run_close(&r);
 }
 

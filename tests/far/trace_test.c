@@ -19,8 +19,9 @@ Test(clock, tells_when_work_ran_not_when_it_was_put, .timeout = 60) {
     ons_device *device;
     ons_stream *stream;
     ons_device_clock *clock;
-    void *memory, *host = calloc(1, BYTES);
+    void *memory, *host;
     must(ons_device_new("cuda", 0, false, &device));
+    must(device->allocate_host(device, BYTES, &host));
     must(device->allocate(device, BYTES, &memory));
     must(device->stream_new(device, "test", 1, &stream));
     must(ons_device_clock_new(device, stream, &clock));
@@ -42,8 +43,8 @@ Test(clock, tells_when_work_ran_not_when_it_was_put, .timeout = 60) {
     ons_device_clock_free(clock);
     device->stream_free(stream);
     device->release(device, memory, BYTES);
+    device->release_host(device, host, BYTES);
     device->free(device);
-    free(host);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- files

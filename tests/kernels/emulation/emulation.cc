@@ -9,6 +9,7 @@ extern "C" {
 }
 
 ons_emulation_put_function *ons_emulation_put;
+const ons_emulation_runtime *ons_emulation_kernels;
 
 dim3 gridDim, blockDim, blockIdx, threadIdx;
 
@@ -121,14 +122,45 @@ void run_block(unsigned threads) {
 
 } // namespace
 
-void submit(cudaStream_t stream, std::function<void()> work) {
+namespace {
+
+void run_kept(void *argument) { (*(std::function<void()> *)argument)(); }
+
+void drop_kept(void *argument) { delete (std::function<void()> *)argument; }
+
+void put(cudaStream_t stream, std::function<void()> work) {
     if (ons_emulation_put == NULL) {
         work();
         return;
     }
-    auto kept = new std::function<void()>(std::move(work));
-    ons_emulation_put((uintptr_t)stream, [](void *argument) { (*(std::function<void()> *)argument)(); },
-                      [](void *argument) { delete (std::function<void()> *)argument; }, kept);
+    ons_emulation_put((uintptr_t)stream, run_kept, drop_kept, new std::function<void()>(std::move(work)));
+}
+
+} // namespace
+
+cudaError_t launch(const cudaLaunchConfig_t *config, const void *const *arguments, const size_t *sizes, int count,
+                   std::function<void()> work) {
+    if (ons_emulation_kernels == NULL) {
+        put(config->stream, std::move(work));
+        return 0;
+    }
+    const dim3 &g = config->gridDim, &b = config->blockDim;
+    ons_emulation_kernel kernel = {{g.x, g.y, g.z}, {b.x, b.y, b.z}, config->dynamicSmemBytes, 0, arguments, sizes, count};
+    for (int i = 0; i < count; ++i) kernel.argument_bytes += (sizes[i] + 7) / 8 * 8;
+    return ons_emulation_kernels->launch((uintptr_t)config->stream, &kernel, run_kept, drop_kept,
+                                         new std::function<void()>(std::move(work)));
+}
+
+cudaError_t fill(void *memory, int value, size_t bytes, cudaStream_t stream) {
+    if (ons_emulation_kernels != NULL) return ons_emulation_kernels->fill(memory, value, bytes, (uintptr_t)stream);
+    put(stream, [=] { memset(memory, value, bytes); });
+    return 0;
+}
+
+cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream) {
+    if (ons_emulation_kernels != NULL) return ons_emulation_kernels->copy(to, from, bytes, (uintptr_t)stream);
+    put(stream, [=] { memmove(to, from, bytes); });
+    return 0;
 }
 
 void block_barrier() { wait_at(&of_block); }

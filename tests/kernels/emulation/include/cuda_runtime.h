@@ -37,8 +37,11 @@ struct cudaLaunchConfig_t {
 };
 
 namespace emulation {
-/* At once, or as ons_emulation_put says. */
-void submit(cudaStream_t stream, std::function<void()> work);
+/* At once, or as ons_emulation_kernels or ons_emulation_put says. */
+cudaError_t launch(const cudaLaunchConfig_t *config, const void *const *arguments, const size_t *sizes, int count,
+                   std::function<void()> work);
+cudaError_t fill(void *memory, int value, size_t bytes, cudaStream_t stream);
+cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream);
 void run(dim3 grid, dim3 block, const std::function<void()> &thread);
 void block_barrier();
 void warp_barrier();
@@ -49,19 +52,19 @@ extern uint64_t exchanged[1024]; /* what each thread of the block hands out */
 template <class... Formal, class... Actual>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Formal...), Actual... arguments) {
     dim3 grid = config->gridDim, block = config->blockDim;
-    emulation::submit(config->stream, [=] { emulation::run(grid, block, [&] { kernel(Formal(arguments)...); }); });
-    return 0;
+    const void *const list[] = {(const void *)&arguments..., NULL};
+    const size_t sizes[] = {sizeof(Actual)..., 0};
+    return emulation::launch(config, list, sizes, sizeof...(Actual),
+                             [=] { emulation::run(grid, block, [&] { kernel(Formal(arguments)...); }); });
 }
 
 inline cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream) {
-    emulation::submit(stream, [=] { memset(memory, value, bytes); });
-    return 0;
+    return emulation::fill(memory, value, bytes, stream);
 }
 
 enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
 inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-    emulation::submit(stream, [=] { memmove(to, from, bytes); });
-    return 0;
+    return emulation::copy(to, from, bytes, stream);
 }
 
 inline void __syncthreads() { emulation::block_barrier(); }

@@ -1,0 +1,149 @@
+/* Captures and graphs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda_runtime/fake_state.h"
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+    cudaError_t error = fake_enter("cudaStreamBeginCapture", CONTEXT | NO_CAPTURE);
+    if (error == cudaSuccess) error = fake_check_stream(stream, "cudaStreamBeginCapture");
+    if (error == cudaSuccess && stream->capture != NULL)
+        error = fake_complain(cudaErrorIllegalState, "a capture is begun on a stream that captures");
+    if (error == cudaSuccess && mode != cudaStreamCaptureModeThreadLocal)
+        error = fake_complain(cudaErrorInvalidValue, "a capture that other threads' calls can break");
+    if (error == cudaSuccess) {
+        fake_graph *g = calloc(1, sizeof *g);
+        if (g == NULL) abort();
+        *g = (fake_graph){.origin = stream, .thread = pthread_self(), .readers = 1};
+        stream->capture = fake_begun = g;
+        stream->last = NOTHING;
+    }
+    return fake_leave(error);
+}
+
+/* Whether the stream on which it began has waited for all of it. */
+static bool is_joined(const fake_graph *g, bool *reached) {
+    if (g->nodes.count > 0 && g->origin->last == NOTHING) return false;
+    if (g->nodes.count > 0) reached[g->origin->last] = true;
+    for (size_t i = g->nodes.count; i-- > 0;) {
+        const fake_operation *o = &g->nodes.items[i];
+        if (!reached[i]) return false;
+        for (int k = 0; k < 2; ++k)
+            if (o->after[k] != NOTHING) reached[o->after[k]] = true;
+    }
+    return true;
+}
+
+static void close_capture(fake_graph *g) {
+    for (cudaStream_t s = fake.streams; s != NULL; s = s->next)
+        if (s->capture == g) s->capture = NULL;
+    for (cudaEvent_t e = fake.events; e != NULL; e = e->next)
+        if (e->capture == g) {
+            e->capture = NULL;
+            e->captured = true;
+        }
+    fake_begun = NULL;
+}
+
+static cudaError_t judge(fake_graph *g) {
+    g->ran = calloc(g->nodes.count + 1, sizeof *g->ran);
+    if (g->ran == NULL) abort();
+    bool joined = is_joined(g, g->ran);
+    memset(g->ran, 0, g->nodes.count * sizeof *g->ran);
+    if (g->invalid != NULL) return cudaErrorStreamCaptureInvalidated;
+    return joined ? cudaSuccess
+                  : fake_complain(cudaErrorStreamCaptureUnjoined, "a capture ends that another stream has not joined");
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *result) {
+    cudaError_t error = fake_enter("cudaStreamEndCapture", NOTHING_MORE);
+    *result = NULL;
+    if (!fake_is_stream(stream) || stream->capture == NULL || stream->capture->origin != stream ||
+        stream->capture != fake_begun)
+        return fake_leave(error != cudaSuccess ? error
+                                               : fake_complain(cudaErrorIllegalState,
+                                                               "a capture is ended where or by whom it was not begun"));
+    fake_graph *g = stream->capture;
+    cudaError_t judged = judge(g);
+    close_capture(g);
+    ++fake.counts.graphs;
+    if (error == cudaSuccess) error = judged;
+    if (error == cudaSuccess && fake_fails(FAKE_CUDA_REFUSE_CAPTURE)) error = cudaErrorNotSupported;
+    if (error == cudaSuccess) {
+        *result = calloc(1, sizeof **result);
+        if (*result == NULL) abort();
+        (*result)->graph = g;
+        ++fake.left.graphs;
+    } else {
+        fake_graph_release(g);
+    }
+    return fake_leave(error);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    cudaError_t error = fake_enter("cudaGraphDestroy", NOTHING_MORE);
+    if (graph != NULL) {
+        fake_graph_release(graph->graph);
+        free(graph);
+        --fake.left.graphs;
+    }
+    return fake_leave(error);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *result, cudaGraph_t graph, unsigned long long flags) {
+    cudaError_t error = fake_enter("cudaGraphInstantiate", CONTEXT | NO_CAPTURE);
+    if (error == cudaSuccess && (graph == NULL || flags != 0))
+        error = fake_complain(cudaErrorInvalidValue, "cudaGraphInstantiate without a graph, or with flags");
+    if (error == cudaSuccess && fake_fails(FAKE_CUDA_REFUSE_GRAPH)) error = cudaErrorMemoryAllocation;
+    if (error == cudaSuccess) {
+        *result = calloc(1, sizeof **result);
+        if (*result == NULL) abort();
+        **result = (struct CUgraphExec_st){.graph = graph->graph, .gpu = fake_gpu};
+        ++graph->graph->readers;
+        ++fake.left.executables;
+    }
+    return fake_leave(error);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+    cudaError_t error = fake_enter("cudaGraphExecDestroy", NO_CAPTURE);
+    if (executable == NULL) return fake_leave(error == cudaSuccess ? cudaErrorInvalidValue : error);
+    if (fake.lost == cudaSuccess && executable->queued > 0)
+        error = fake_complain(cudaErrorInvalidValue, "a graph is destroyed that has not run yet");
+    fake_graph_release(executable->graph);
+    if (executable->queued == 0) free(executable); /* else a lost device's streams still know it */
+    --fake.left.executables;
+    return fake_leave(error);
+}
+
+static cudaError_t check_launch(cudaGraphExec_t executable, cudaStream_t stream, const char *name) {
+    cudaError_t error = fake_check_stream(stream, name);
+    if (error != cudaSuccess) return error;
+    if (executable == NULL) return fake_complain(cudaErrorInvalidValue, "%s of no graph", name);
+    if (stream->capture != NULL)
+        return fake_complain(cudaErrorStreamCaptureUnsupported, "%s on a stream that captures", name);
+    if (executable->gpu != stream->gpu)
+        return fake_complain(cudaErrorInvalidValue, "%s on another GPU than the graph's", name);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+    cudaError_t error = fake_enter("cudaGraphUpload", CONTEXT | NO_CAPTURE);
+    if (error == cudaSuccess) error = check_launch(executable, stream, "cudaGraphUpload");
+    return fake_leave(error);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+    cudaError_t error = fake_enter("cudaGraphLaunch", CONTEXT | NO_CAPTURE);
+    if (error == cudaSuccess) error = check_launch(executable, stream, "cudaGraphLaunch");
+    if (error == cudaSuccess) {
+        ++fake.counts.repetitions;
+        ++executable->queued;
+        ++executable->graph->readers;
+        fake_put_locked(stream, (fake_operation){.kind = REPEAT,
+                                                 .graph = executable->graph,
+                                                 .argument = executable,
+                                                 .sums = fake_watch(executable->graph)});
+    }
+    return fake_leave(error);
+}

@@ -1,0 +1,38 @@
+/* The controls of tests/far, so that its tests run on device/cuda.c, too. */
+#include "tests/far/far_device.h"
+
+#include "tests/cuda_runtime/fake_state.h"
+
+far_counts far_get_counts(void) {
+    fake_cuda_counts c = fake_cuda_get_counts();
+    return (far_counts){.kernels = c.kernels,
+                        .copies = c.copies,
+                        .recordings = c.graphs,
+                        .repetitions = c.repetitions,
+                        .allocations = c.allocations};
+}
+
+void far_seed(uint64_t seed) { fake.random_state = seed * 2 + 1; }
+
+void far_reserve(int64_t bytes) { fake.reserve = bytes; }
+
+/* Small ones keep measurements short, which need more in all. */
+void far_total(int64_t bytes) { fake.told_total = bytes; }
+
+void far_break(int64_t after) { fake_cuda_fail(FAKE_CUDA_BREAK_KERNEL, after); }
+
+void far_refuse_recordings(bool refuse) { fake_cuda_fail(FAKE_CUDA_REFUSE_CAPTURE, refuse ? -1 : 0); }
+
+void far_gpus(int count) { fake.gpus = count; }
+
+int far_current_gpu(void) { return fake_gpu; }
+
+void far_wake(void) {
+    pthread_mutex_lock(&fake.lock);
+    pthread_cond_broadcast(&fake.put_more);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void far_put_when(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument) {
+    fake_put_when(stream, ready, run, argument);
+}
