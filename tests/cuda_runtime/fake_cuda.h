@@ -48,6 +48,7 @@ typedef enum fake_cuda_fault {
     FAKE_CUDA_FAULTS,
 } fake_cuda_fault;
 void fake_cuda_fail(fake_cuda_fault fault, int64_t at);
+bool fake_cuda_is_to_fail(fake_cuda_fault fault); /* it has not yet */
 
 /* The machine: GPUs (1 at first), driver (13000; 0: none), compute capability (9). Before the first call. */
 void fake_cuda_machine(int gpus, int driver, int major);

@@ -63,6 +63,13 @@ void fake_cuda_fail(fake_cuda_fault fault, int64_t at) {
     pthread_mutex_unlock(&fake.lock);
 }
 
+bool fake_cuda_is_to_fail(fake_cuda_fault fault) {
+    pthread_mutex_lock(&fake.lock);
+    bool is = fake.until[fault] != 0;
+    pthread_mutex_unlock(&fake.lock);
+    return is;
+}
+
 void fake_cuda_machine(int gpus, int driver, int major) {
     fake.gpus = gpus;
     fake.driver = driver;
