@@ -23,6 +23,7 @@ static const int64_t workspace_most = (int64_t)1 << 30;
 typedef struct entry {
     struct entry *next;
     ons_dnn_graph graph;
+    int device; /* its kernels are there */
     int64_t limit, workspace;
     char *why_not; /* NULL: it has a plan */
     char name[NAME];
@@ -204,12 +205,14 @@ static bool is_same(const void *a, const void *b) { return memcmp(a, b, sizeof(o
 
 static ons_status *find_entry(const ons_dnn_graph *graph, int64_t limit, const entry **result) {
     limit = limit < workspace_most ? limit : workspace_most;
+    int device = ons_cuda_current();
     entry *e = dnn.entries;
-    while (e != NULL && (e->limit != limit || !is_same(&e->graph, graph))) e = e->next;
+    while (e != NULL && (e->device != device || e->limit != limit || !is_same(&e->graph, graph))) e = e->next;
     if (e == NULL) {
         e = calloc(1, sizeof *e);
         if (e == NULL) return ons_status_out_of_memory();
         memcpy(&e->graph, graph, sizeof *graph);
+        e->device = device;
         e->limit = limit;
         ons_status *status = plan_graph(e);
         if (status != NULL) {

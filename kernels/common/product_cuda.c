@@ -31,11 +31,13 @@
     X(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
     X(cublasLtMatmul)
 
+enum { DEVICES = 64 };
+
 #define FIELD(NAME) __typeof__(&NAME) NAME;
 static struct {
     pthread_mutex_t lock;
     bool loaded;
-    cublasLtHandle_t handle;
+    cublasLtHandle_t handles[DEVICES]; /* by GPU: what the library keeps there */
     FUNCTIONS(FIELD)
 } library = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -62,14 +64,23 @@ static ons_status *load_locked(void) {
 #define SYMBOL(NAME) {#NAME, (void **)&library.NAME},
     const ons_cuda_symbol symbols[] = {FUNCTIONS(SYMBOL){NULL, NULL}};
     ONS_TRY(ons_cuda_library_load("libcublasLt.so.13", "matrix products", symbols));
-    ONS_TRY(check(library.cublasLtCreate(&library.handle), "a handle"));
     library.loaded = true;
     return NULL;
 }
 
-static ons_status *load(void) {
+static ons_status *find_handle_locked(cublasLtHandle_t *handle) {
+    int device = ons_cuda_current();
+    ONS_TRY(load_locked());
+    ONS_CHECK(device >= 0 && device < DEVICES, ONS_UNSUPPORTED, "cuBLASLt: GPU %d", device);
+    if (library.handles[device] == NULL) ONS_TRY(check(library.cublasLtCreate(&library.handles[device]), "a handle"));
+    *handle = library.handles[device];
+    return NULL;
+}
+
+/* The handle of the GPU that this thread's calls go to. */
+static ons_status *find_handle(cublasLtHandle_t *handle) {
     pthread_mutex_lock(&library.lock);
-    ons_status *status = load_locked();
+    ons_status *status = find_handle_locked(handle);
     pthread_mutex_unlock(&library.lock);
     return status;
 }
@@ -164,6 +175,8 @@ static ons_status *set_alignments(cublasLtMatmulPreference_t preference, uint32_
 }
 
 static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_plan *plan) {
+    cublasLtHandle_t handle;
+    ONS_TRY(find_handle(&handle));
     uint64_t workspace = (uint64_t)plan->gemm.workspace_bytes;
     uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     cublasLtMatmulHeuristicResult_t best;
@@ -175,7 +188,7 @@ static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_p
                                                                &schemes, sizeof schemes),
                   "deterministic reductions"));
     ONS_TRY(set_alignments(preference, (uint32_t)plan->gemm.alignment));
-    ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(library.handle, plan->operation, plan->first, plan->second,
+    ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->operation, plan->first, plan->second,
                                                          plan->result, plan->result, preference, 1, &best, &found),
                   "choosing an algorithm"));
     ONS_CHECK(found > 0, ONS_UNSUPPORTED, "cuBLASLt has no algorithm for a product of %lld × %lld × %lld",
@@ -194,7 +207,8 @@ static ons_status *choose(ons_cuda_plan *plan) {
 }
 
 ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **result) {
-    ONS_TRY(load());
+    cublasLtHandle_t handle; /* loads the library */
+    ONS_TRY(find_handle(&handle));
     ons_cuda_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return ons_status_out_of_memory();
     plan->gemm = *gemm;
@@ -234,11 +248,14 @@ static cublasStatus_t set_pointers(const ons_cuda_plan *plan, const ons_cuda_gem
 void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory) {
     const ons_cuda_gemm_call *g = &plan->gemm;
     float alpha = g->alpha, beta = g->adds ? 1 : 0;
-    cublasStatus_t status = set_pointers(plan, memory);
+    cublasLtHandle_t handle = NULL;
+    ons_status *found = find_handle(&handle);
+    cublasStatus_t status = found == NULL ? set_pointers(plan, memory) : CUBLAS_STATUS_NOT_INITIALIZED;
+    ons_status_free(found);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = library.cublasLtMatmul(library.handle, plan->operation, &alpha, memory->b, plan->first, memory->a,
-                                        plan->second, &beta, memory->c, plan->result, memory->c, plan->result,
-                                        &plan->algorithm, memory->workspace, (size_t)g->workspace_bytes,
-                                        (cudaStream_t)stream);
+        status =
+            library.cublasLtMatmul(handle, plan->operation, &alpha, memory->b, plan->first, memory->a, plan->second,
+                                   &beta, memory->c, plan->result, memory->c, plan->result, &plan->algorithm,
+                                   memory->workspace, (size_t)g->workspace_bytes, (cudaStream_t)stream);
     if (status != CUBLAS_STATUS_SUCCESS) ons_cuda_note((int)status, "cuBLASLt's product");
 }

@@ -14,10 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/cuda_library.h"
+
 typedef struct fake_cuda_counts {
     int64_t calls;           /* of any function that may fail */
     int64_t kernels, copies; /* put by the host, not by repeated graphs; kernels: fills, too */
-    int64_t pageable_copies; /* of `copies`: those that wait for the stream, since the host's memory is not pinned */
+    int64_t pageable_copies; /* of `copies`: from the host's memory that is not pinned, which wait for the stream */
     int64_t graphs, repetitions, allocations;
 } fake_cuda_counts;
 
@@ -49,6 +51,9 @@ typedef enum fake_cuda_fault {
 } fake_cuda_fault;
 void fake_cuda_fail(fake_cuda_fault fault, int64_t at);
 bool fake_cuda_is_to_fail(fake_cuda_fault fault); /* it has not yet */
+
+/* What loads libraries but NCCL's; NULL: none is there. */
+extern ons_status *(*fake_cuda_load)(const char *file, const ons_cuda_symbol *symbols);
 
 /* The machine: GPUs (1 at first), driver (13000; 0: none), compute capability (9). Before the first call. */
 void fake_cuda_machine(int gpus, int driver, int major);

@@ -160,7 +160,7 @@ uint64_t *fake_watch(const fake_graph *graph) {
 /* Memory that is not pinned is copied when the stream has come so far, and the caller waits. */
 static cudaError_t put_copy(cudaStream_t stream, fake_operation o, bool stages, bool waits) {
     ++fake.counts.copies;
-    fake.counts.pageable_copies += stages || waits;
+    fake.counts.pageable_copies += stages;
     if (stages) {
         fake_run_until(NULL, 0, stream);
         o.staged = malloc(o.bytes);
