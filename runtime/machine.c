@@ -244,6 +244,17 @@ ons_status *ons_machine_reserve(const ons_machine *m, int64_t *bytes) {
     return NULL;
 }
 
+ons_status *ons_machine_check_cap(const ons_machine *m, const char *what) {
+    int64_t reserve, limit = m->device->limit_bytes;
+    if (limit == 0) return NULL;
+    ONS_TRY(ons_machine_reserve(m, &reserve));
+    ONS_CHECK(m->device->used_bytes + reserve <= limit, ONS_OUT_OF_MEMORY,
+              "--memory %lld bytes is too little: with %s, %lld are needed, of which the GPU's context and libraries "
+              "take %lld",
+              (long long)limit, what, (long long)(m->device->used_bytes + reserve), (long long)reserve);
+    return NULL;
+}
+
 int64_t ons_machine_used(const ons_machine *m) { return m->device->used_bytes; }
 
 void *ons_machine_find(const ons_machine *m, const char *name, ons_type *type) {

@@ -44,6 +44,10 @@ ons_status *ons_machine_start(ons_machine *machine);
  * added have made theirs ready. */
 ons_status *ons_machine_reserve(const ons_machine *machine, int64_t *bytes);
 
+/* What has been taken since under the cap beside the arena counts too: `what`, "the GPU's connections to others", has
+ * just taken more. */
+ons_status *ons_machine_check_cap(const ons_machine *machine, const char *what);
+
 /* Bytes really taken on the device. */
 int64_t ons_machine_used(const ons_machine *machine);
 

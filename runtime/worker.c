@@ -190,7 +190,8 @@ ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **resul
 ons_status *ons_worker_connect(ons_worker *w) {
     if (w->o.nccl == NULL) return NULL;
     ONS_CHECK(w->control.count > 0, ONS_DEFECT, "NCCL between stages whose memory is the host's");
-    return ons_nccl_connect(w->o.nccl, w->compute, w->control.fault, w->control.steps);
+    ONS_TRY(ons_nccl_connect(w->o.nccl, w->compute, w->control.fault, w->control.steps));
+    return ons_machine_check_cap(w->o.machine, "NCCL's connections");
 }
 
 static void drain(ons_worker *w, ons_stream *stream) {

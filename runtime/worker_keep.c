@@ -78,6 +78,17 @@ static ons_status *record(ons_worker *w, const ons_flight *f, ons_recording **re
     return status;
 }
 
+/* What recordings take under the cap. Where that is too much they are given up, and so is the run where the device
+ * keeps their memory all the same. */
+static ons_status *check_cap(ons_worker *w) {
+    ons_status *status = ons_machine_check_cap(w->o.machine, "steps recorded as CUDA graphs");
+    if (status == NULL || w->keeping == ONS_KEEP_ALWAYS) return status;
+    ons_status_free(status);
+    w->keeping = ONS_KEEP_NEVER;
+    ons_worker_free_kept(w);
+    return ons_machine_check_cap(w->o.machine, "what was recorded and given up again");
+}
+
 ons_status *ons_worker_keep(ons_worker *w, const ons_flight *f) {
     if (!can_be_kept(w, f)) return NULL;
     if (!ons_vector_reserve(&w->kept, 1)) return ons_status_out_of_memory();
@@ -103,5 +114,5 @@ ons_status *ons_worker_keep(ons_worker *w, const ons_flight *f) {
                                           .sent_bytes = after.sent_bytes - before.sent_bytes,
                                           .received_bytes = after.received_bytes - before.received_bytes}};
     kept->flight.context = NULL; /* the caller's, and gone soon */
-    return NULL;
+    return check_cap(w);
 }

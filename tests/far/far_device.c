@@ -72,7 +72,8 @@ static block *blocks;
 static far_counts counts;
 static uint64_t random_state = 1;
 static int64_t reserve, works_until_failure;
-static _Atomic int64_t taken;
+static _Atomic int64_t taken, recordings_alive;
+static int64_t bytes_a_recording;
 static const char *broken;
 static bool refuses_recordings;
 static int gpus = 1;
@@ -93,6 +94,8 @@ far_counts far_get_counts(void) {
 void far_seed(uint64_t seed) { random_state = seed * 2 + 1; }
 
 void far_reserve(int64_t bytes) { reserve = bytes; }
+
+void far_recording_takes(int64_t bytes) { bytes_a_recording = bytes; }
 
 void far_total(int64_t bytes) { total = bytes; }
 
@@ -263,8 +266,8 @@ static void release(ons_device *device, void *address, int64_t bytes) {
 }
 
 static ons_status *measure_memory(ons_device *device, int64_t *free_bytes) {
-    device->reserve_bytes = reserve;
-    *free_bytes = total - reserve - taken;
+    device->reserve_bytes = reserve + recordings_alive * bytes_a_recording;
+    *free_bytes = total - device->reserve_bytes - taken;
     return NULL;
 }
 
@@ -405,6 +408,7 @@ static double seconds_between(ons_event *first, ons_event *second) {
 static ons_status *record_begin(ons_stream *stream) {
     ons_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) return ons_status_out_of_memory();
+    ++recordings_alive;
     pthread_mutex_lock(&lock);
     recording->origin = stream;
     stream->recording = recording;
@@ -433,6 +437,7 @@ static void recording_free(ons_recording *recording) {
         if (o->drop != NULL) o->drop(o->argument);
     }
     ons_vector_free(&recording->operations);
+    --recordings_alive;
     free(recording->ran);
     free(recording);
 }

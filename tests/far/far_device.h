@@ -26,6 +26,9 @@ void far_seed(uint64_t seed);
 /* Bytes that the next devices say that their context takes. */
 void far_reserve(int64_t bytes);
 
+/* Bytes that every recording is said to take as long as it is there. */
+void far_recording_takes(int64_t bytes);
+
 /* What the next devices say that they have in all; 16 GiB at first. */
 void far_total(int64_t bytes);
 

@@ -151,6 +151,42 @@ Test(recorded, refused, .timeout = 300) {
     run_close(&r);
 }
 
+/* A cap with room for one recording, of two. Where they are asked for, that is an error. */
+Test(recorded, not_beyond_the_cap, .timeout = 600) {
+    enum { RESERVE = 1 << 20, EACH = 1 << 16 };
+    const char *const *options = OPTIONS("batch", "16", "micro-batches", "4", "steps", "4");
+    result plain = train("mlp", "off", options, 1);
+    far_reserve(RESERVE);
+    far_recording_takes(EACH);
+    run r = run_golden("mlp");
+    ons_trainer_status status;
+    ons_step_report report;
+    char cap[32];
+    set(&r, "device", "cuda");
+    set(&r, "batch", "16");
+    set(&r, "micro-batches", "4");
+    run_open(&r);
+    must(ons_trainer_get_status(r.trainer, &status));
+    run_close(&r);
+    snprintf(cap, sizeof cap, "%lld", (long long)status.predicted_bytes + RESERVE + EACH + EACH / 2);
+    const char *const *capped = OPTIONS("batch", "16", "micro-batches", "4", "steps", "4", "memory", cap);
+    result without = train("mlp", "", capped, 1);
+    expect_same(&without, &plain);
+    cr_expect_eq(without.recordings, 2);
+    cr_expect_eq(without.repetitions, 0);
+    weights_free(&without.weights);
+    weights_free(&plain.weights);
+    setenv("ONSTAGE_CUDA_GRAPHS", "on", 1);
+    r = run_golden("mlp");
+    set(&r, "device", "cuda");
+    for (const char *const *each = capped; *each != NULL; each += 2) set(&r, each[0], each[1]);
+    run_open(&r);
+    must_fail(ons_trainer_step(r.trainer, &report), ONS_OUT_OF_MEMORY, "--memory", cap, "CUDA graphs", NULL);
+    run_close(&r);
+    far_recording_takes(0);
+    far_reserve(0);
+}
+
 Test(recorded, neither_on_nor_off, .timeout = 300) {
     setenv("ONSTAGE_CUDA_GRAPHS", "maybe", 1);
     run r = run_golden("mlp");
