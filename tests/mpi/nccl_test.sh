@@ -65,6 +65,7 @@ for model in mlp gpt_tied; do
     run "$onstage" train "${options[@]}" --out "$work/alone.onnx" || fail "$model" "one stage does not train"
     for ranks in 2 3; do
         for schedule in gpipe 1f1b; do
+            [[ $model == mlp || $ranks.$schedule == 3.1f1b ]] || continue # the larger one takes long
             over "$ranks" --stages "$ranks" --pipeline "$schedule" --transport nccl
             as_alone "$model, $ranks processes, $schedule" "$ranks"
         done
