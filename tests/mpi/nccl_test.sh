@@ -114,7 +114,8 @@ rm -rf "$FAKE_NCCL_FOLDER"
 mkdir "$FAKE_NCCL_FOLDER"
 "${mpirun[@]}" -n 3 "$onstage" train "${options[@]}" --stages 3 --log-json "$work/log" --out "$work/trained.onnx" >"$work/stdout" 2>"$work/stderr" </dev/null &
 job=$!
-for ((i = 0; i < 600 && $(cat "$work/log" 2>/dev/null | wc -l) < 5; ++i)); do sleep 0.05; done
+touch "$work/log"
+for ((i = 0; i < 600 && $(wc -l <"$work/log") < 5; ++i)); do sleep 0.05; done
 kill -KILL "$(pgrep -f -- "^$onstage train .*--log-json $work/log " | tail -1)"
 wait "$job"
 status=$?
