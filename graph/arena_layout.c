@@ -181,10 +181,28 @@ static void move(ons_arena_layout *l, uint32_t buffers, int64_t slot_bytes, int6
     l->behind = behind;
 }
 
-ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2]) {
+/* Takes out what has its place elsewhere; what lies behind the shared part lies there in the order of the buffers. */
+static void close_gaps(ons_arena_layout *l, uint32_t buffers, const ons_buffer_id *twins) {
+    int64_t end = l->bytes - (l->slots - 1) * l->slot_bytes, removed = 0;
+    for (uint32_t i = buffers; i-- > 0;) {
+        if (l->offsets[i] < l->behind) continue;
+        int64_t bytes = end - l->offsets[i];
+        end = l->offsets[i];
+        if (twins[i] == ONS_NONE) continue;
+        removed += bytes;
+        for (uint32_t k = i + 1; k < buffers; ++k)
+            if (l->offsets[k] > end) l->offsets[k] -= bytes;
+    }
+    l->bytes -= removed;
+    l->lower_bound -= removed;
+}
+
+ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2],
+                                  const ons_buffer_id *twins) {
     int64_t slot = 0, shared = 0, bound = 0, bytes, own[2];
     uint32_t slots = layouts[0]->slots;
     ONS_CHECK(layouts[1]->slots == slots, ONS_DEFECT, "%u and %u slots in one arena", slots, layouts[1]->slots);
+    close_gaps(layouts[1], buffers[1], twins);
     for (int k = 0; k < 2; ++k) {
         const ons_arena_layout *l = layouts[k];
         own[k] = bytes_behind(l);
@@ -201,5 +219,8 @@ ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint
         layouts[k]->bytes = bytes + rest;
         layouts[k]->lower_bound = bound + own[0] + own[1];
     }
+    for (uint32_t i = 0; i < buffers[1]; ++i)
+        if (twins[i] != ONS_NONE) layouts[1]->offsets[i] = layouts[0]->offsets[twins[i]];
+    layouts[1]->twins = twins;
     return NULL;
 }

@@ -10,7 +10,7 @@
  *
  * Two programs whose micro-batches follow each other through one stage are laid out in one arena: slots and the shared
  * part are as large as either wants them, and what must stay while parts of the other program run, whatever those put
- * into the shared part, has places of its own behind that (ons_arena_layout_join).
+ * into the shared part, has places behind that: of its own, but for what both make alike (ons_arena_layout_join).
  */
 #ifndef ONSTAGE_GRAPH_ARENA_LAYOUT_H
 #define ONSTAGE_GRAPH_ARENA_LAYOUT_H
@@ -37,17 +37,21 @@ typedef struct ons_arena_layout {
     int64_t *offsets; /* of each transient buffer: below slot_bytes, from the start of a slot; from there on, in the
                          shared part or a ring, from the start of that part less slot_bytes; persistent ones: -1 */
     uint32_t slots;
-    int64_t slot_bytes;  /* of one slot */
-    int64_t bytes;       /* size of the transient part */
-    int64_t lower_bound; /* the largest sum of buffers alive at once: no layout is smaller */
-    int64_t behind;      /* offset of what lies behind the shared part, up to the end */
+    int64_t slot_bytes;         /* of one slot */
+    int64_t bytes;              /* size of the transient part */
+    int64_t lower_bound;        /* the largest sum of buffers alive at once: no layout is smaller */
+    int64_t behind;             /* offset of what lies behind the shared part, up to the end */
+    const ons_buffer_id *twins; /* of the second of two that were joined: see there; NULL: it is none */
 } ons_arena_layout;
 
 /* Places all transient buffers so that no two that live at the same time overlap. Results in `arena`. */
 ons_status *ons_arena_layout_make(const ons_layout_options *options, ons_arena *arena, ons_arena_layout *layout);
 
-/* Brings two layouts, both made with `joined` and as many slots, into one arena. `buffers`: how many each has. */
-ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2]);
+/* Brings two layouts, both made with `joined` and as many slots, into one arena. `buffers`: how many each has. `twins`:
+ * of each buffer of the second, which one of the first holds the same bytes (ons_find_twins), and so its place as well;
+ * ONS_NONE: none. */
+ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2],
+                                  const ons_buffer_id *twins);
 
 /* From the start of the transient part, for a micro-batch in slot `slot`. */
 static inline int64_t ons_arena_layout_place(const ons_arena_layout *layout, int64_t offset, uint32_t slot) {

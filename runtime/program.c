@@ -7,6 +7,7 @@
 
 #include "graph/operands.h"
 #include "graph/sharing.h"
+#include "graph/twins.h"
 #include "kernels/common/stand_in.h"
 
 typedef struct prepared {
@@ -158,7 +159,12 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
 ons_status *ons_program_join(ons_program *const programs[2]) {
     ons_arena_layout *layouts[] = {&programs[0]->layout, &programs[1]->layout};
     const uint32_t buffers[] = {programs[0]->liveness.buffer_count, programs[1]->liveness.buffer_count};
-    return ons_arena_layout_join(layouts, buffers);
+    ons_twin_side sides[2];
+    ons_buffer_id *twins;
+    for (int i = 0; i < 2; ++i)
+        sides[i] = (ons_twin_side){programs[i]->graph, &programs[i]->sequence, &programs[i]->liveness};
+    ONS_TRY(ons_find_twins(sides, programs[1]->arena, &twins));
+    return ons_arena_layout_join(layouts, buffers, twins);
 }
 
 void ons_program_free(ons_program *p) {

@@ -152,8 +152,13 @@ static cells where(const memory *m, ons_value_id value) {
     return cells_of(m, m->t->l->buffer_of_value[value], m->step->micro_batch);
 }
 
+/* What both programs make alike in one place is the first one's. */
 static content content_of(const memory *m, ons_value_id value) {
     ons_value_id root = m->t->root[value];
+    const ons_buffer_id *twins = m->t->layout->twins;
+    ons_buffer_id buffer = m->t->l->buffer_of_value[root];
+    ons_buffer_id twin = twins == NULL || buffer == ONS_NONE ? ONS_NONE : twins[buffer];
+    if (twin != ONS_NONE) return (content){0, m->tenants[0].l->buffers[twin].owner + 1, 0};
     return (content){m->step->half, root + 1, m->t->of_step[root] ? 0 : m->step->micro_batch};
 }
 

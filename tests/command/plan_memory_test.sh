@@ -56,6 +56,25 @@ agrees_in_stages() {
     fi
 }
 
+# MODEL BATCH MICRO-BATCHES OPTIONS...: a batch that does not come out even takes, under the tightest cap or none, as good as
+# no more than the next larger one that does: weights in another layout or type lie there once for both sizes of
+# micro-batches. (Constants of the shorter ones may come to a kilobyte.)
+as_much_as_the_next() {
+    local model=$golden/$1/model.onnx least=() whole=() batch
+    begin "$1: $2 in $3 take what $(($2 + 1)) in $3 do ${*:4}"
+    for batch in "$2" "$(($2 + 1))"; do
+        run plan "$model" "${@:4}" --batch "$batch" --micro-batches "$3" -o plan.json
+        whole+=("$(grep -o '"arena_bytes":[[:space:]]*[0-9]*' plan.json | grep -o '[0-9]*$')")
+        run plan "$model" "${@:4}" --batch "$batch" --micro-batches "$3" --memory 1000
+        least+=("$(sed -nE 's/.* --memory ([0-9]+) .*/\1/p' "$work/stderr")")
+    done
+    if ((whole[0] > 0 && whole[0] <= whole[1] + 1024 && least[0] > 0 && least[0] <= least[1] + 1024)); then
+        pass "$name"
+    else
+        fail "$name" "${whole[*]} bytes without a cap, ${least[*]} at least"
+    fi
+}
+
 agrees mlp x --loss cross_entropy --batch 16 --optimizer sgd --momentum 0.9
 agrees lenet image --loss cross_entropy --batch 16
 agrees lenet image --loss cross_entropy --batch 16 --threads 2 --optimizer rmsprop
@@ -64,6 +83,10 @@ agrees cnn_dynamic image --loss cross_entropy --batch 16 --micro-batches 4 --bat
 agrees gpt_decomposed tokens --loss cross_entropy --batch 4
 agrees gpt_decomposed tokens --loss cross_entropy --batch 4 --freeze '*' --train '*weight'
 agrees resnet18 image --loss cross_entropy --batch 8
+
+as_much_as_the_next cnn_dynamic 8 3 --loss cross_entropy --optimizer adamw --threads 1
+as_much_as_the_next lenet 5 2 --loss cross_entropy --optimizer adamw --threads 1
+as_much_as_the_next mlp 8 3 --loss cross_entropy --threads 1 --precision bf16
 
 rows=16
 agrees_in_stages mlp x 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 3

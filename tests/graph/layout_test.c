@@ -85,6 +85,51 @@ Test(layout, nothing_to_place) {
     }
 }
 
+/* Two programs beside each other; what both make alike at the beginning has one place, and nothing else lies there. */
+Test(layout, twins_share_a_place) {
+    enum { BEGIN = 5, TWINS = 12 };
+    for (uint64_t seed = 1; seed <= ROUNDS; ++seed) {
+        uint64_t random = seed * 104729;
+        ons_buffer buffers[2][BUFFERS];
+        ons_buffer_id twins[BUFFERS];
+        ons_arena_layout layouts[2];
+        ons_arena *arena = ons_arena_new();
+        const ons_sequence sequence = {.end = {BEGIN, POSITIONS, POSITIONS, POSITIONS}, .count = POSITIONS};
+        for (int k = 0; k < 2; ++k) fill_buffers(buffers[k], BUFFERS, &random);
+        for (uint32_t i = 0; i < BUFFERS; ++i) twins[i] = ONS_NONE;
+        for (uint32_t n = 0; n < TWINS; ++n) { /* anywhere in the second, in another order than in the first */
+            uint32_t own = (n * 7 + 3) % BUFFERS, other = (n * 11 + 50) % BUFFERS;
+            buffers[0][other] = buffers[1][own] = (ons_buffer){
+                .bytes = 1 + (int64_t)(next_random(&random) % 5000), .first = n % BEGIN, .last = POSITIONS - 1};
+            if (n % 3 != 0) twins[own] = other;
+        }
+        for (int k = 0; k < 2; ++k) {
+            const ons_liveness liveness = {.buffers = buffers[k], .buffer_count = BUFFERS};
+            must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, true}, arena, &layouts[k]));
+        }
+        int64_t apart = layouts[0].bytes + layouts[1].bytes, shared = 0;
+        must(ons_arena_layout_join((ons_arena_layout *const[]){&layouts[0], &layouts[1]},
+                                   (const uint32_t[]){BUFFERS, BUFFERS}, twins));
+        for (uint32_t i = 0; i < BUFFERS; ++i) {
+            int64_t begin = layouts[1].offsets[i], end = begin + ons_arena_align(buffers[1][i].bytes);
+            cr_assert(begin < 0 || end <= layouts[1].bytes, "seed %" PRIu64 ": buffer %u", seed, i);
+            if (twins[i] == ONS_NONE) continue;
+            cr_assert_eq(begin, layouts[0].offsets[twins[i]], "seed %" PRIu64 ": buffer %u", seed, i);
+            shared += end - begin;
+            for (int k = 0; k < 2; ++k)
+                for (uint32_t j = 0; j < BUFFERS; ++j) {
+                    if (layouts[k].offsets[j] < 0 || buffers[k][j].bytes == 0 || j == (k == 0 ? twins[i] : i)) continue;
+                    int64_t other = layouts[k].offsets[j];
+                    cr_assert(other >= end || other + ons_arena_align(buffers[k][j].bytes) <= begin,
+                              "seed %" PRIu64 ": buffer %u of program %d lies over a shared one", seed, j, k);
+                }
+        }
+        cr_assert_leq(layouts[0].bytes, apart - shared);
+        cr_assert_eq(layouts[0].bytes, layouts[1].bytes);
+        ons_arena_free(arena);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------ random graphs
  */
 
