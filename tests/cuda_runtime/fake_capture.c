@@ -50,6 +50,7 @@ static cudaError_t judge(fake_graph *g) {
     if (g->ran == NULL) abort();
     bool joined = is_joined(g, g->ran);
     memset(g->ran, 0, g->nodes.count * sizeof *g->ran);
+    if (fake.lost != cudaSuccess) return fake.lost; /* joining it was refused, too */
     if (g->invalid != NULL) return cudaErrorStreamCaptureInvalidated;
     return joined ? cudaSuccess
                   : fake_complain(cudaErrorStreamCaptureUnjoined, "a capture ends that another stream has not joined");
