@@ -163,7 +163,7 @@ static cudaError_t put_copy(cudaStream_t stream, fake_operation o, bool stages, 
     fake.counts.pageable_copies += stages;
     if (stages) {
         fake_run_until(NULL, 0, stream);
-        o.staged = malloc(o.bytes);
+        o.staged = malloc(o.bytes + 1);
         if (o.staged == NULL) abort();
         memcpy(o.staged, o.from, o.bytes);
     } else if (stream->capture == NULL) {

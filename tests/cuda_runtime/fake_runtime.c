@@ -234,7 +234,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int gpu) 
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     cudaError_t error = fake_enter("cudaMemGetInfo", CONTEXT);
-    int64_t left = fake.total - fake.reserve - fake.taken[fake_gpu];
+    int64_t left = fake.total - fake.reserve - fake.taken[fake_gpu] - fake.left.executables * fake.bytes_a_graph;
     *free_bytes = left > 0 ? (size_t)left : 0;
     *total_bytes = (size_t)fake.total;
     return fake_leave(error);

@@ -118,6 +118,7 @@ typedef struct fake_state {
     bool context[GPUS_MOST]; /* made */
     cudaError_t lost;        /* what stays */
     int64_t total, reserve;  /* bytes of each GPU; those of contexts */
+    int64_t bytes_a_graph;   /* that is ready to run */
     int64_t told_total;      /* by its properties; 0: `total` */
     int64_t taken[GPUS_MOST];
     bool collects;

@@ -16,6 +16,8 @@ void far_seed(uint64_t seed) { fake.random_state = seed * 2 + 1; }
 
 void far_reserve(int64_t bytes) { fake.reserve = bytes; }
 
+void far_recording_takes(int64_t bytes) { fake.bytes_a_graph = bytes; }
+
 /* Small ones keep measurements short, which need more in all. */
 void far_total(int64_t bytes) { fake.told_total = bytes; }
 
