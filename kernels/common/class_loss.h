@@ -52,6 +52,13 @@ static inline int64_t ons_class_at(const ons_class_loss *loss, const void *targe
     return target == loss->ignore_index || target < 0 || target >= loss->view.length ? -1 : target;
 }
 
+/* What cross entropy hands back: dx = (e^(x - log Σ e^x) - [class is the target]) × scale, 0 where the target does not
+ * count; of row `row`, or of a block of columns with log Σ e^x of each. dx may be x. */
+void ons_class_slopes_row(const ons_class_loss *loss, int64_t row, const float *x, const void *targets, float log_sum,
+                          float scale, float *dx);
+void ons_class_slopes_block(const ons_class_loss *loss, const ons_column_block *at, const float *x, const void *targets,
+                            const float *log_sums, float scale, float *dx);
+
 /* Reports the first target that is no class, unless a fault has been reported already. `fault` NULL: to nobody. */
 void ons_class_loss_check(const ons_class_loss *loss, const void *targets, ons_fault *fault);
 

@@ -17,6 +17,31 @@ __device__ inline int64_t class_at(const ons_class_loss &loss, const void *targe
     return target == loss.ignore_index || target < 0 || target >= loss.view.length ? -1 : target;
 }
 
+/* What cross entropy hands back to one row: (e^(x - log Σ e^x) - [class is the target]) × scale, 0 where the target does not count. dx
+ * may be x; both begin at the arena's alignment, so that packs lie alike in them. */
+template <class T> struct class_slopes {
+    const T *x;
+    T *dx;
+    float log_sum, scale;
+    int64_t target; /* -1: it does not count */
+    template <int COUNT> __device__ void take(int64_t k) {
+        float values[COUNT];
+        read<COUNT>(x, k, false, values);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) values[i] = slope(values[i], k + i);
+        write<COUNT>(dx, k, values);
+    }
+    __device__ float slope(float value, int64_t k) const {
+        return target < 0 ? 0.0f : (expf(value - log_sum) - (k == target ? 1.0f : 0.0f)) * scale;
+    }
+    template <class Group> __device__ void fill(const ons_axis_view &view) {
+        if constexpr (Group::SIZE > 1)
+            each_pack<Group>(x, view.length, *this);
+        else
+            for (int64_t k = 0; k < view.length; ++k) dx[k * view.inner] = narrow<T>(slope(widen(x[k * view.inner]), k));
+    }
+};
+
 /* One block; the first target that is no class is noted. */
 [[maybe_unused]] static __global__ void check_classes(ons_class_loss loss, const void *targets, ons_fault *fault) {
     int64_t count = loss.view.outer * loss.view.inner, worst = count;

@@ -21,9 +21,11 @@ ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64
     norm->rows = ons_shape_span(&type->shape, 0, norm->axis);
     norm->columns = ons_shape_span(&type->shape, norm->axis, type->shape.rank);
     const ons_type *affine[] = {scale, bias};
+    bool half = type->dtype == ONS_FLOAT16 || type->dtype == ONS_BFLOAT16;
+    ons_dtype dtype = half && scale->dtype == ONS_FLOAT32 ? ONS_FLOAT32 : type->dtype;
     for (int i = 0; i < 2; ++i)
         if (affine[i]->dtype != ONS_NO_DTYPE &&
-            (affine[i]->dtype != type->dtype || !ons_layer_norm_fits(&type->shape, norm->axis, affine[i])))
+            (affine[i]->dtype != dtype || !ons_layer_norm_fits(&type->shape, norm->axis, affine[i])))
             return ons_node_error(o, "%s %s does not have the shape of the normalised axes of %s",
                                   i == 0 ? "scale" : "bias", ons_type_print(affine[i], left),
                                   ons_type_print(type, right));

@@ -10,7 +10,7 @@ typedef struct ons_layer_norm {
 } ons_layer_norm;
 
 /* `type` normalised from `axis` on; scale (and, unless ONS_NO_DTYPE, bias) must have that part's shape, with or without
- * ones in front. Fails with the node's name. */
+ * ones in front, and its type; both may be float32 beside a half type. Fails with the node's name. */
 ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64_t axis, const ons_type *scale,
                               const ons_type *bias, ons_layer_norm *norm);
 

@@ -59,11 +59,9 @@ ons_status *ons_rms_norm_prepare(ons_prepare *p) {
 
 ons_status *ons_rms_norm_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_cuda_require_plain(o));
-    ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_norm *state;
     ONS_NEW(state, p->arena, 1);
-    state->dtype = o->inputs[0].dtype;
+    ONS_TRY(ons_cuda_norm_types(o, 0, 1, state));
     state->epsilon = (float)ons_attribute_float(o, ONS_RMS_EPSILON);
     p->state = state;
     p->implementation = "cuda:rows";

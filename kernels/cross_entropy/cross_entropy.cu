@@ -2,30 +2,40 @@
 
 namespace {
 
-/* A term for every target: log Σ e^x - x[target], 0 where it does not count. */
+/* A term for every target: log Σ e^x - x[target], 0 where it does not count. slopes (NULL: not wanted) may be x. */
 template <class Group, class T>
-__global__ void cross_entropy_terms(ons_class_loss loss, const T *x, const void *targets, double *terms, float *saved) {
+__global__ void cross_entropy_terms(ons_class_loss loss, const T *x, const void *targets, const ons_step *step, double *terms,
+                                    float *saved, T *slopes) {
     const ons_axis_view &view = loss.view;
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
         int64_t start = ons::row_start(view, row), target = ons::class_at(loss, targets, row);
-        float max = 0, sum = 1;
+        float max = 0, sum = 1, chosen = target < 0 ? 0 : ons::widen(x[start + target * view.inner]);
         if (target >= 0) ons::max_and_sum<Group>(x + start, view.length, view.inner, &max, &sum);
-        if (Group::lane() != 0) continue;
         float log_sum = logf(sum);
-        terms[row] = target < 0 ? 0 : (double)(max - ons::widen(x[start + target * view.inner])) + log_sum;
+        if (slopes != nullptr) {
+            Group::barrier(); /* everybody has read what is written over now */
+            ons::class_slopes<T> mine = {x + start, slopes + start, max + log_sum, (float)(1 / step->counted_targets), target};
+            mine.template fill<Group>(view);
+        }
+        if (Group::lane() != 0) continue;
+        terms[row] = target < 0 ? 0 : (double)(max - chosen) + log_sum;
         if (saved != nullptr) saved[row] = target < 0 ? 0 : max + log_sum;
     }
+}
+
+template <class T> void run_cross_entropy(const ons_launch *launch, const ons_class_loss &loss) {
+    int64_t rows = loss.view.outer * loss.view.inner;
+    double *terms = (double *)launch->scratch;
+    ons::launch(launch, ons::check_classes, 1, ons::ROW_THREADS, loss, launch->inputs[1], launch->fault);
+    ONS_CUDA_LAUNCH_ROWS(launch, loss.view, rows, cross_entropy_terms, T, loss, (const T *)launch->inputs[0], launch->inputs[1],
+                         launch->device_step, terms, (float *)launch->outputs[1], (T *)launch->outputs[2]);
+    ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
+                (float *)launch->outputs[0]);
 }
 
 } // namespace
 
 extern "C" void ons_cuda_cross_entropy(const ons_launch *launch) {
-    const ons_class_loss *loss = (const ons_class_loss *)launch->state;
-    int64_t rows = loss->view.outer * loss->view.inner;
-    double *terms = (double *)launch->scratch;
-    ons::launch(launch, ons::check_classes, 1, ons::ROW_THREADS, *loss, launch->inputs[1], launch->fault);
-    ONS_CUDA_LAUNCH_ROWS(launch, loss->view, rows, cross_entropy_terms, float, *loss, (const float *)launch->inputs[0],
-                         launch->inputs[1], terms, (float *)launch->outputs[1]);
-    ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
-                (float *)launch->outputs[0]);
+    const ons_cuda_class_loss *state = (const ons_cuda_class_loss *)launch->state;
+    ONS_CUDA_FLOAT_DISPATCH(state->dtype, run_cross_entropy, launch, state->loss);
 }

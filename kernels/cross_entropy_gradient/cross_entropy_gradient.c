@@ -1,7 +1,6 @@
 /* Gradient of cross entropy: from prediction x, target, the saved log Σ e^x and the loss's cotangent,
  * dx = (e^(x - log Σ e^x) - [class is the target]) × cotangent ÷ counted targets; 0 where the target does not count. */
 #include <math.h>
-#include <string.h>
 
 #include "kernels/common/class_loss.h"
 #include "kernels/common/cuda_rows.h"
@@ -22,51 +21,22 @@ static void cross_entropy_gradient_reference(const ons_operands *o, const ons_st
     }
 }
 
-static void fill_rows(const ons_class_loss *loss, const float *x, const void *targets, const float *log_sum,
-                      float scale, float *dx) {
-    int64_t classes = loss->view.length, outer = loss->view.outer;
-#pragma omp parallel for schedule(static) if (outer * classes > ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < outer; ++i) {
-        int64_t class = ons_class_at(loss, targets, i);
-        float *row = dx + i * classes;
-        if (class < 0) {
-            memset(row, 0, (size_t)classes * sizeof *row);
-            continue;
-        }
-        ons_row_scaled_exp(x + i * classes, log_sum[i], scale, row, classes);
-        row[class] -= scale;
-    }
-}
-
-static void fill_block(const ons_class_loss *loss, const ons_column_block *at, const float *x, const void *targets,
-                       const float *log_sum, float scale, float *dx) {
-    int64_t classes = loss->view.length, inner = loss->view.inner;
-    float shift[ONS_COLUMNS]; /* e^-inf is 0: targets that do not count */
-    for (int c = 0; c < at->width; ++c)
-        shift[c] = ons_class_at(loss, targets, at->column + c) < 0 ? INFINITY : log_sum[at->column + c];
-    for (int64_t k = 0; k < classes; ++k)
-        ons_shifted_exp(x + at->offset + k * inner, shift, scale, dx + at->offset + k * inner, at->width);
-    for (int c = 0; c < at->width; ++c) {
-        int64_t class = ons_class_at(loss, targets, at->column + c);
-        if (class >= 0) dx[at->offset + class * inner + c] -= scale;
-    }
-}
-
 static void cross_entropy_gradient_run(const ons_launch *launch) {
     const ons_class_loss *loss = launch->state;
     const float *x = launch->inputs[0], *log_sum = launch->inputs[2];
     const void *targets = launch->inputs[1];
     float *dx = launch->outputs[0];
     float scale = (float)(*(const float *)launch->inputs[3] / launch->step->counted_targets);
-    if (loss->view.inner == 1) {
-        fill_rows(loss, x, targets, log_sum, scale, dx);
-        return;
-    }
-    int64_t blocks = ons_column_blocks(&loss->view);
-#pragma omp parallel for schedule(static) if (blocks * loss->view.length * ONS_COLUMNS > ONS_PARALLEL_GRAIN)
-    for (int64_t block = 0; block < blocks; ++block) {
-        ons_column_block at = ons_column_block_at(&loss->view, block);
-        fill_block(loss, &at, x, targets, log_sum, scale, dx);
+    bool rows = loss->view.inner == 1;
+    int64_t items = ons_class_loss_items(loss), size = loss->view.length * (rows ? 1 : ONS_COLUMNS);
+#pragma omp parallel for schedule(static) if (items * size > ONS_PARALLEL_GRAIN)
+    for (int64_t item = 0; item < items; ++item) {
+        if (rows) {
+            ons_class_slopes_row(loss, item, x, targets, log_sum[item], scale, dx);
+        } else {
+            ons_column_block at = ons_column_block_at(&loss->view, item);
+            ons_class_slopes_block(loss, &at, x, targets, log_sum + at.column, scale, dx);
+        }
     }
 }
 
@@ -84,6 +54,20 @@ static const ons_case cross_entropy_gradient_cases[] = {
      .inputs = {ONS_F32(5, 33), ONS_RANDOM(ONS_INT32, 0, 32, 5), ONS_F32_IN(3, 4, 5), ONS_F32()},
      .tolerance = 2e-6,
      .flops = 495},
+    {.name = "half",
+     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 5, 67), ONS_RANDOM(ONS_INT64, 0, 66, 5), ONS_F32_IN(4, 5, 5),
+                ONS_F32()},
+     .tolerance = 8e-3,
+     .flops = 1005},
+    {.name = "half_pixels",
+     .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 2, 5, 33), ONS_RANDOM(ONS_INT64, 0, 4, 2, 33), ONS_F32_IN(1, 2, 2, 33),
+                ONS_F32()},
+     .tolerance = 1e-3,
+     .flops = 990},
+    {.name = "longer_than_a_warp",
+     .inputs = {ONS_F32(3, 1931), ONS_RANDOM(ONS_INT64, 0, 1930, 3), ONS_F32_IN(7, 8, 3), ONS_F32()},
+     .tolerance = 2e-6,
+     .flops = 17379},
     {.name = "ignored",
      .inputs = {ONS_F32(6, 7),
                 {.dtype = ONS_INT64, .shape = ONS_DIMS(6), .value_count = 3, .values = {-100, 4, 6}},
@@ -115,5 +99,5 @@ ONS_DEFINE_OPERATOR(cross_entropy_gradient, "CrossEntropyGradient", ONS_INTERNAL
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(cross_entropy_gradient_reference),
                     ONS_CPU_KERNEL(ons_class_loss_prepare, cross_entropy_gradient_run),
-                    ONS_CUDA_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_cross_entropy_gradient),
+                    ONS_CUDA_KERNEL(ons_cuda_cross_entropy_prepare, ons_cuda_cross_entropy_gradient),
                     cross_entropy_gradient_cases);

@@ -78,11 +78,9 @@ static void layer_normalization_run(const ons_launch *launch) {
 
 static ons_status *layer_normalization_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_cuda_require_plain(o));
-    ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_norm *state;
     ONS_NEW(state, p->arena, 1);
-    state->dtype = o->inputs[0].dtype;
+    ONS_TRY(ons_cuda_norm_types(o, 0, 1, state));
     state->epsilon = (float)ons_attribute_float(o, EPSILON);
     state->has_bias = ons_has_input(o, 2);
     p->state = state;
@@ -172,6 +170,40 @@ static const ons_case layer_normalization_cases[] = {
      .tolerance = 1e-4,
      .flops = 2080,
      .no_gradient = true},
+    {.name = "half",
+     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 5, 72), ONS_F32(72), ONS_F32(72)},
+     .outputs = 3,
+     .tolerance = 8e-3,
+     .flops = 2880,
+     .no_gradient = true},
+    {.name = "half_throughout",
+     .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 5, 72), ONS_RANDOM(ONS_FLOAT16, -1, 1, 72),
+                ONS_RANDOM(ONS_FLOAT16, -1, 1, 72)},
+     .outputs = 3,
+     .tolerance = 1e-3,
+     .flops = 2880,
+     .no_gradient = true},
+    {.name = "bias_of_another_type",
+     .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 2, 7), ONS_RANDOM(ONS_FLOAT16, -1, 1, 7), ONS_F32(7)},
+     .error = "bias"},
+    {.name = "a_warp",
+     .inputs = {ONS_F32(9, 1024), ONS_F32(1024), ONS_F32(1024)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 73728,
+     .no_gradient = true},
+    {.name = "a_block",
+     .inputs = {ONS_F32(3, 1032), ONS_F32(1032), ONS_F32(1032)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 24768,
+     .no_gradient = true},
+    {.name = "longer_than_a_block_keeps",
+     .inputs = {ONS_F32(2, 8200), ONS_F32(8200), ONS_F32(8200)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 131200,
+     .no_gradient = true},
     {.name = "empty", .inputs = {ONS_F32(0, 7), ONS_F32(7), ONS_F32(7)}, .outputs = 3, .flops = 0},
     {.name = "scale_too_short", .inputs = {ONS_F32(2, 7), ONS_F32(6)}, .error = "scale"},
     {.name = "threads",
@@ -196,7 +228,8 @@ ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, ONS_N
                     ONS_INFER(layer_normalization_infer), ONS_COST(layer_normalization_cost),
                     ONS_GRADIENT_RULE(layer_normalization_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
+                    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0, ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(NULL, ons_layer_norm_patterns, NULL), ONS_REFERENCE(layer_normalization_reference),
                     ONS_CPU_KERNEL(layer_normalization_prepare, layer_normalization_run),
                     ONS_CUDA_KERNEL(layer_normalization_cuda_prepare, ons_cuda_layer_normalization),

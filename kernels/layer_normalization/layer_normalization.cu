@@ -3,7 +3,7 @@
 namespace {
 
 template <class T> void run_layer_normalization(const ons_launch *l) {
-    const T *bias = ((const ons_cuda_norm *)l->state)->has_bias ? (const T *)l->inputs[2] : nullptr;
+    const void *bias = ((const ons_cuda_norm *)l->state)->has_bias ? l->inputs[2] : nullptr;
     ons::run_norm<T>(l, true, bias, (float *)l->outputs[1], (float *)l->outputs[2]);
 }
 

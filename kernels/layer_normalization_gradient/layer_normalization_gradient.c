@@ -80,11 +80,9 @@ static void layer_normalization_gradient_run(const ons_launch *launch) {
 
 static ons_status *layer_normalization_gradient_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_cuda_require_plain(o));
-    ONS_TRY(ons_cuda_require_float(o, o->inputs[1].dtype));
     ons_cuda_norm *state;
     ONS_NEW(state, p->arena, 1);
-    state->dtype = o->inputs[1].dtype;
+    ONS_TRY(ons_cuda_norm_types(o, 1, 2, state));
     ONS_TRY(find_norm(o, &state->norm));
     ons_cuda_norm_parts(p, state);
     p->state = state;
@@ -114,6 +112,27 @@ static const ons_case layer_normalization_gradient_cases[] = {
      .outputs = 3,
      .tolerance = 1e-5,
      .flops = 25974},
+    {.name = "half",
+     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 6, 72), ONS_RANDOM(ONS_BFLOAT16, -1, 1, 6, 72), ONS_F32(72),
+                ONS_F32(6, 1), ONS_F32_IN(0.5, 2, 6, 1)},
+     .outputs = 3,
+     .tolerance = 8e-3,
+     .flops = 5616},
+    {.name = "a_warp",
+     .inputs = {ONS_F32(6, 1024), ONS_F32(6, 1024), ONS_F32(1024), ONS_F32(6, 1), ONS_F32_IN(0.5, 2, 6, 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 79872},
+    {.name = "a_block",
+     .inputs = {ONS_F32(3, 1032), ONS_F32(3, 1032), ONS_F32(1032), ONS_F32(3, 1), ONS_F32_IN(0.5, 2, 3, 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 40248},
+    {.name = "longer_than_a_block_keeps",
+     .inputs = {ONS_F32(2, 8200), ONS_F32(2, 8200), ONS_F32(8200), ONS_F32(2, 1), ONS_F32_IN(0.5, 2, 2, 1)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 213200},
     {.name = "empty",
      .inputs = {ONS_F32(0, 7), ONS_F32(0, 7), ONS_F32(7), ONS_F32(0, 1), ONS_F32(0, 1)},
      .outputs = 3,

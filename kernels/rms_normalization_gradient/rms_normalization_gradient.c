@@ -70,11 +70,9 @@ static void rms_normalization_gradient_run(const ons_launch *launch) {
 
 static ons_status *rms_normalization_gradient_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_cuda_require_plain(o));
-    ONS_TRY(ons_cuda_require_float(o, o->inputs[1].dtype));
     ons_cuda_norm *state;
     ONS_NEW(state, p->arena, 1);
-    state->dtype = o->inputs[1].dtype;
+    ONS_TRY(ons_cuda_norm_types(o, 1, 2, state));
     ONS_TRY(find_norm(o, &state->norm));
     ons_cuda_norm_parts(p, state);
     p->state = state;

@@ -13,6 +13,7 @@ typedef struct trial {
     ons_fixture fixture;
     ons_operands all; /* with every output that the operator can have */
     uint32_t chosen;  /* bit k: output k has a cotangent */
+    bool as_loss;     /* the one that is chosen is what is differentiated: its cotangent is a constant 1 */
     double **cotangents;
     ons_value_id *cotangent_values;
     uint32_t *inputs; /* of the node: number of each parameter */
@@ -38,7 +39,9 @@ static ons_status *add_cotangent(trial *t, uint32_t output) {
     int64_t count = ons_shape_elements(&type->shape);
     ONS_NEW(t->cotangents[output], f->arena, (size_t)count + 1);
     for (int64_t i = 0; i < count; ++i)
-        t->cotangents[output][i] = (float)(2 * ons_fixture_uniform(f, 100 + output, i) - 1);
+        t->cotangents[output][i] = t->as_loss ? 1 : (float)(2 * ons_fixture_uniform(f, 100 + output, i) - 1);
+    t->cotangent_values[output] = ONS_NONE;
+    if (t->as_loss) return NULL;
     return ons_graph_add_value(f->graph, "cotangent", ONS_INPUT, type, &t->cotangent_values[output]);
 }
 
@@ -108,7 +111,7 @@ static ons_status *evaluate(trial *t) {
     for (uint32_t i = 0; i < f->operands.input_count; ++i)
         if (ons_has_input(&f->operands, i)) t->words[ons_graph_node(f->graph, f->node)->inputs[i]] = f->input_words[i];
     for (uint32_t k = 0; k < f->operands.output_count; ++k)
-        if (t->chosen >> k & 1) t->words[t->cotangent_values[k]] = t->cotangents[k];
+        if ((t->chosen >> k & 1) && !t->as_loss) t->words[t->cotangent_values[k]] = t->cotangents[k];
     return ons_evaluate(f->graph, &f->step, t->words);
 }
 
@@ -266,8 +269,8 @@ static ons_status *check_gradients(trial *t) {
 
 /* *refused: the rule explains why these outputs have no gradient. */
 static ons_status *check_outputs(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                                 uint64_t seed, uint32_t chosen, bool *refused) {
-    trial t = {.chosen = chosen};
+                                 uint64_t seed, uint32_t chosen, bool as_loss, bool *refused) {
+    trial t = {.chosen = chosen, .as_loss = as_loss};
     *refused = false;
     ons_status *status = ons_fixture_init(&t.fixture, registry, op, example, seed);
     if (status == NULL) {
@@ -286,13 +289,17 @@ static ons_status *check_outputs(const ons_registry *registry, const ons_operato
     return status == NULL ? NULL : ons_status_at(status, "with cotangents of outputs by the mask 0x%x", chosen);
 }
 
+/* *scalars: those of them that a loss can be. */
 static ons_status *float_outputs(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                                 uint64_t seed, uint32_t *mask) {
+                                 uint64_t seed, uint32_t *mask, uint32_t *scalars) {
     ons_fixture fixture;
-    *mask = 0;
+    *mask = *scalars = 0;
     ons_status *status = ons_fixture_init(&fixture, registry, op, example, seed);
-    for (uint32_t k = 0; status == NULL && k < fixture.operands.output_count; ++k)
-        if (is_float_output(&fixture.operands, k)) *mask |= 1u << k;
+    for (uint32_t k = 0; status == NULL && k < fixture.operands.output_count; ++k) {
+        if (!is_float_output(&fixture.operands, k)) continue;
+        *mask |= 1u << k;
+        if (fixture.operands.outputs[k].shape.rank == 0) *scalars |= 1u << k;
+    }
     ons_fixture_free(&fixture);
     return status;
 }
@@ -302,42 +309,46 @@ ons_status *ons_check_gradient(const ons_registry *registry, const ons_operator 
     if (op->gradient.build == NULL || example->no_gradient || example->error != NULL || example->fault != NULL ||
         op->reference == NULL)
         return NULL;
-    uint32_t mask = 0, differentiable = 0;
-    ONS_TRY(float_outputs(registry, op, example, seed, &mask));
+    uint32_t mask = 0, scalars = 0, differentiable = 0;
+    ONS_TRY(float_outputs(registry, op, example, seed, &mask, &scalars));
     for (uint32_t k = 0; k < 32; ++k) {
         bool refused = false;
         if (!(mask >> k & 1)) continue;
-        ONS_TRY(check_outputs(registry, op, example, seed, 1u << k, &refused));
+        ONS_TRY(check_outputs(registry, op, example, seed, 1u << k, false, &refused));
         if (!refused) differentiable |= 1u << k;
+        if (!refused && (scalars >> k & 1))
+            ONS_TRY(check_outputs(registry, op, example, seed, 1u << k, true, &refused));
     }
     bool refused;
     bool several = (differentiable & (differentiable - 1)) != 0;
-    return several ? check_outputs(registry, op, example, seed, differentiable, &refused) : NULL;
+    return several ? check_outputs(registry, op, example, seed, differentiable, false, &refused) : NULL;
 }
 
 /* ---- what the rule reads */
 
 static uint32_t bit_of(uint32_t index) { return 1u << (index < 31 ? index : 31); }
 
-static void note_reads(const trial *t, ons_saved *reads) {
+static void note_read(const trial *t, ons_value_id value, ons_saved *reads) {
     const ons_graph *graph = t->fixture.graph;
     const ons_node *forward = ons_graph_node(graph, t->fixture.node);
-    for (size_t id = t->forward_nodes; id < graph->nodes.count; ++id) {
-        const ons_node *node = &graph->nodes.items[id];
-        for (uint32_t i = 0; i < node->input_count; ++i) {
-            ons_value_id value = node->inputs[i];
-            if (value == ONS_NONE || ons_graph_value(graph, value)->kind == ONS_CONSTANT) continue;
-            for (uint32_t k = 0; k < forward->input_count; ++k)
-                reads->inputs |= forward->inputs[k] == value ? bit_of(k) : 0;
-            for (uint32_t k = 0; k < forward->output_count; ++k)
-                reads->outputs |= forward->outputs[k] == value ? bit_of(k) : 0;
-        }
-    }
+    if (value == ONS_NONE || ons_graph_value(graph, value)->kind == ONS_CONSTANT) return;
+    for (uint32_t k = 0; k < forward->input_count; ++k) reads->inputs |= forward->inputs[k] == value ? bit_of(k) : 0;
+    for (uint32_t k = 0; k < forward->output_count; ++k) reads->outputs |= forward->outputs[k] == value ? bit_of(k) : 0;
+}
+
+/* By nodes of the backward part, and as a gradient without any. */
+static void note_reads(const trial *t, ons_saved *reads) {
+    const ons_graph *graph = t->fixture.graph;
+    for (size_t id = t->forward_nodes; id < graph->nodes.count; ++id)
+        for (uint32_t i = 0; i < graph->nodes.items[id].input_count; ++i)
+            note_read(t, graph->nodes.items[id].inputs[i], reads);
+    for (uint32_t i = 0; i < t->count; ++i)
+        for (uint32_t use = 0; use < t->gradients[i].use_count; ++use) note_read(t, t->gradients[i].uses[use], reads);
 }
 
 static ons_status *reads_of_case(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                                 uint64_t seed, uint32_t chosen, ons_saved *reads) {
-    trial t = {.chosen = chosen};
+                                 uint64_t seed, uint32_t chosen, bool as_loss, ons_saved *reads) {
+    trial t = {.chosen = chosen, .as_loss = as_loss};
     ons_status *status = ons_fixture_init(&t.fixture, registry, op, example, seed);
     if (status == NULL) {
         ons_status *refusal = differentiate(&t);
@@ -352,12 +363,17 @@ ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op
     ons_saved reads = {0, 0};
     if (op->gradient.build == NULL) return NULL;
     for (const ons_case *example = op->cases; example->name != NULL; ++example) {
-        uint32_t mask;
+        uint32_t mask, scalars;
         if (example->error != NULL || example->fault != NULL || example->benchmark) continue;
-        ONS_TRY_AT(float_outputs(registry, op, example, seed, &mask), "case '%s'", example->name);
-        for (uint32_t k = 0; k < 32; ++k)
+        ONS_TRY_AT(float_outputs(registry, op, example, seed, &mask, &scalars), "case '%s'", example->name);
+        for (uint32_t k = 0; k < 32; ++k) {
             if (mask >> k & 1)
-                ONS_TRY_AT(reads_of_case(registry, op, example, seed, 1u << k, &reads), "case '%s'", example->name);
+                ONS_TRY_AT(reads_of_case(registry, op, example, seed, 1u << k, false, &reads), "case '%s'",
+                           example->name);
+            if (scalars >> k & 1)
+                ONS_TRY_AT(reads_of_case(registry, op, example, seed, 1u << k, true, &reads), "case '%s'",
+                           example->name);
+        }
     }
     /* Of an operator with any number of inputs, the cases show but the first few. */
     uint32_t shown = 0;
