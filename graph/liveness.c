@@ -58,6 +58,11 @@ static bool may_take(const finder *f, const ons_node *node, const ons_alias *ali
         ons_graph_value(f->graph, buffer->owner)->kind == ONS_INPUT)
         return false;
     bool elementwise = (node->op->roles.traits & ONS_TRAIT_ELEMENTWISE) != 0;
+    /* As many bytes, but fewer and larger elements, which repeat: others of them are read after the first was written.
+     */
+    if (elementwise &&
+        ons_shape_elements(&ons_graph_value(f->graph, from)->type.shape) != ons_shape_elements(&out->type.shape))
+        return false;
     for (uint32_t i = 0; i < node->input_count; ++i)
         if (i != alias->input && node->inputs[i] != ONS_NONE && f->l->buffer_of_value[node->inputs[i]] == id &&
             !(elementwise && node->inputs[i] == from))

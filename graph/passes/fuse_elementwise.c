@@ -206,7 +206,7 @@ static bool fits(const fuser *f, ons_node_id left, ons_node_id right) {
             outputs += escapes(f, node->outputs[0], left, right);
             uses += node->input_count;
             for (uint32_t k = 0; k < node->input_count; ++k) {
-                if (is_in(f, maker_of(f, node->inputs[k]), left, right) ||
+                if (node->inputs[k] == ONS_NONE || is_in(f, maker_of(f, node->inputs[k]), left, right) ||
                     has_value(inputs, input_count, node->inputs[k]))
                     continue;
                 if (input_count == f->fusion->inputs_max || input_count == sizeof inputs / sizeof inputs[0])
@@ -274,7 +274,7 @@ static ons_status *collect(const fuser *f, ons_node_id name, group *g) {
     for (uint32_t m = 0; m < g->member_count; ++m) {
         const ons_node *node = ons_graph_node(f->graph, g->members[m]);
         for (uint32_t k = 0; k < node->input_count; ++k)
-            if (!is_in(f, maker_of(f, node->inputs[k]), name, name) &&
+            if (node->inputs[k] != ONS_NONE && !is_in(f, maker_of(f, node->inputs[k]), name, name) &&
                 !has_value(g->inputs, g->input_count, node->inputs[k]))
                 g->inputs[g->input_count++] = node->inputs[k];
     }
@@ -287,7 +287,9 @@ static ons_status *collect(const fuser *f, ons_node_id name, group *g) {
     return NULL;
 }
 
+/* ONS_NONE for an operand that is left out. */
 static uint32_t number_of(const fuser *f, const group *g, ons_value_id value) {
+    if (value == ONS_NONE) return ONS_NONE;
     for (uint32_t i = 0; i < g->input_count; ++i)
         if (g->inputs[i] == value) return i;
     for (uint32_t m = 0; m < g->member_count; ++m)

@@ -20,7 +20,7 @@ typedef struct ons_elementwise_fusion {
     uint32_t inputs_max, outputs_max, steps_max;
     uint32_t uses_max; /* operands of all steps together */
     bool (*takes)(const ons_operands *o);
-    /* A step's text, of its operands' numbers; false where it has no room. */
+    /* A step's text, of its operands' numbers, ONS_NONE where one is left out; false where it has no room. */
     bool (*write_step)(const ons_operands *o, const uint32_t *inputs, char *text, size_t size);
 } ons_elementwise_fusion;
 

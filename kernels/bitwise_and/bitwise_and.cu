@@ -1,14 +1,21 @@
-#include "kernels/common/cuda_each.cuh"
 #include "kernels/common/cuda_elementwise.cuh"
 
 namespace {
 
-struct bitwise_and_bits : ons::with_parameters {
+struct bitwise_and_formula : ons::with_parameters {
     __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a & b; }
 };
 
+} // namespace
+
+ONS_CUDA_MIXED(bitwise_and)
+
+#ifdef ONS_CUDA_OWN_KERNELS
+
+namespace {
+
 template <class Unit> void run_bitwise_and(const ons_launch *l) {
-    ons::run_2<Unit, Unit, Unit>(l, ons::formula<bitwise_and_bits>(l));
+    ons::run_2<Unit, Unit, Unit>(l, ons::formula<bitwise_and_formula>(l));
 }
 
 } // namespace
@@ -18,3 +25,5 @@ extern "C" void ons_cuda_bitwise_and(const ons_launch *launch) {
     ONS_CUDA_UNIT_DISPATCH(ons_dtype_size(((const ons_cuda_elementwise *)launch->state)->output_dtype), run_bitwise_and,
                            launch);
 }
+
+#endif

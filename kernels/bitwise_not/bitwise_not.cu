@@ -1,14 +1,21 @@
-#include "kernels/common/cuda_each.cuh"
 #include "kernels/common/cuda_elementwise.cuh"
 
 namespace {
 
-struct bitwise_not_bits : ons::with_parameters {
+struct bitwise_not_formula : ons::with_parameters {
     __device__ uint64_t operator()(uint64_t a) const { return ~a; }
 };
 
+} // namespace
+
+ONS_CUDA_MIXED(bitwise_not)
+
+#ifdef ONS_CUDA_OWN_KERNELS
+
+namespace {
+
 template <class Unit> void run_bitwise_not(const ons_launch *l) {
-    ons::run_1<Unit, Unit>(l, ons::formula<bitwise_not_bits>(l));
+    ons::run_1<Unit, Unit>(l, ons::formula<bitwise_not_formula>(l));
 }
 
 } // namespace
@@ -18,3 +25,5 @@ extern "C" void ons_cuda_bitwise_not(const ons_launch *launch) {
     ONS_CUDA_UNIT_DISPATCH(ons_dtype_size(((const ons_cuda_elementwise *)launch->state)->output_dtype), run_bitwise_not,
                            launch);
 }
+
+#endif

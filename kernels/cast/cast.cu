@@ -1,5 +1,12 @@
 #include "kernels/common/cuda_cast.cuh"
 
+namespace {
+template <class Out> using cast_formula = ons::cast_formula<Out>;
+}
+ONS_CUDA_TYPED(cast)
+
+#ifdef ONS_CUDA_OWN_KERNELS
 /* Both operators: the other has but one more input. */
 extern "C" void ons_cuda_cast(const ons_launch *launch) { ons::cast(launch); }
 extern "C" void ons_cuda_cast_like(const ons_launch *launch) { ons::cast(launch); }
+#endif

@@ -2,12 +2,28 @@
 
 namespace {
 
-template <class T> struct clipping : ons::with_parameters {
-    const T *low, *high; /* NULL: no bound */
-    __device__ float operator()(float x) const {
-        float least = low == nullptr ? -INFINITY : ons::widen(*low), most = high == nullptr ? INFINITY : ons::widen(*high);
+struct clip_formula : ons::with_parameters {
+    template <class L, class H> __device__ float operator()(float x, L low, H high) const {
+        float least = ons::given(low, -INFINITY), most = ons::given(high, INFINITY);
         x = x < least ? least : x;
         return x > most ? most : x;
+    }
+};
+
+} // namespace
+
+ONS_CUDA_MIXED(clip)
+
+#ifdef ONS_CUDA_OWN_KERNELS
+
+namespace {
+
+/* The bounds are single numbers in the device's memory; NULL: no bound. */
+template <class T> struct clipping : clip_formula {
+    const T *low, *high;
+    __device__ float operator()(float x) const {
+        return clip_formula::operator()(x, low == nullptr ? -INFINITY : ons::widen(*low),
+                                        high == nullptr ? INFINITY : ons::widen(*high));
     }
 };
 
@@ -23,3 +39,5 @@ template <class T> void run_clip(const ons_launch *l) {
 extern "C" void ons_cuda_clip(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_clip, launch);
 }
+
+#endif

@@ -2,11 +2,26 @@
 
 namespace {
 
-template <class T> struct clip_slope : ons::with_parameters {
-    const T *low, *high; /* NULL: no bound */
+struct clip_gradient_formula : ons::with_parameters {
+    template <class L, class H> __device__ float operator()(float dy, float x, L low, H high) const {
+        return x >= ons::given(low, -INFINITY) && x <= ons::given(high, INFINITY) ? dy : 0.0f;
+    }
+};
+
+} // namespace
+
+ONS_CUDA_MIXED(clip_gradient)
+
+#ifdef ONS_CUDA_OWN_KERNELS
+
+namespace {
+
+/* The bounds are single numbers in the device's memory; NULL: no bound. */
+template <class T> struct clip_slope : clip_gradient_formula {
+    const T *low, *high;
     __device__ float operator()(float dy, float x) const {
-        float least = low == nullptr ? -INFINITY : ons::widen(*low), most = high == nullptr ? INFINITY : ons::widen(*high);
-        return x >= least && x <= most ? dy : 0.0f;
+        return clip_gradient_formula::operator()(dy, x, low == nullptr ? -INFINITY : ons::widen(*low),
+                                                 high == nullptr ? INFINITY : ons::widen(*high));
     }
 };
 
@@ -22,3 +37,5 @@ template <class T> void run_clip_gradient(const ons_launch *l) {
 extern "C" void ons_cuda_clip_gradient(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_clip_gradient, launch);
 }
+
+#endif

@@ -50,6 +50,15 @@ inline bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)ad
     default: FUNCTION<float>(__VA_ARGS__); break;                                                                      \
     }
 
+/* Calls `FUNCTION<unit>(…)` with an unsigned type of that size: elements are moved, not looked at. */
+#define ONS_CUDA_UNIT_DISPATCH(SIZE, FUNCTION, ...)                                                                    \
+    switch (SIZE) {                                                                                                    \
+    case 1: FUNCTION<uint8_t>(__VA_ARGS__); break;                                                                     \
+    case 2: FUNCTION<uint16_t>(__VA_ARGS__); break;                                                                    \
+    case 4: FUNCTION<uint32_t>(__VA_ARGS__); break;                                                                    \
+    default: FUNCTION<uint64_t>(__VA_ARGS__); break;                                                                   \
+    }
+
 /* For states of ons_cuda_prepare_typed: calls `FUNCTION<T>(launch, state)`. */
 #define ONS_CUDA_TYPED_DISPATCH(STATE, FUNCTION, LAUNCH)                                                               \
     do {                                                                                                               \

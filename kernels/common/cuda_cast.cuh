@@ -6,18 +6,6 @@
 
 namespace ons {
 
-/* A truth value, as an element type of its own. */
-struct truth {
-    uint8_t value;
-};
-template <> struct working<truth> {
-    typedef int64_t type;
-};
-__device__ inline int64_t widen(truth x) { return x.value; }
-template <class W> struct narrowing<truth, W> {
-    __device__ static truth of(W x) { return {(uint8_t)(x != 0)}; }
-};
-
 /* From a float to the range of an integer type, towards zero; a NaN gives 0. */
 __device__ inline int64_t whole(float x, int64_t least, int64_t most) {
     if (x != x) return 0;
@@ -48,6 +36,8 @@ template <class Out> struct cast_formula : with_parameters {
     template <class W> __device__ work_t<Out> operator()(W x) const { return conversion<Out>::of(x); }
 };
 
+#ifdef ONS_CUDA_OWN_KERNELS
+
 template <class Out, class In> void cast_between(const ons_launch *l) { run_1<Out, In>(l, formula<cast_formula<Out>>(l)); }
 
 template <class Out> void cast_to(const ons_launch *l) {
@@ -73,6 +63,8 @@ inline void cast(const ons_launch *l) {
     default: cast_to<float>(l); break;
     }
 }
+
+#endif
 
 } // namespace ons
 

@@ -47,15 +47,6 @@ __device__ inline int64_t ravel(const ons_shape &shape, const int64_t *index) {
     return number;
 }
 
-/* Calls `FUNCTION<unit>(…)` with an unsigned type of that size: elements are moved, not looked at. */
-#define ONS_CUDA_UNIT_DISPATCH(SIZE, FUNCTION, ...)                                                                    \
-    switch (SIZE) {                                                                                                    \
-    case 1: FUNCTION<uint8_t>(__VA_ARGS__); break;                                                                     \
-    case 2: FUNCTION<uint16_t>(__VA_ARGS__); break;                                                                    \
-    case 4: FUNCTION<uint32_t>(__VA_ARGS__); break;                                                                    \
-    default: FUNCTION<uint64_t>(__VA_ARGS__); break;                                                                   \
-    }
-
 /* A float as an unsigned number of the same order: NaN above all, 0 and -0 alike. */
 __device__ inline uint32_t ordered_bits(float x) {
     uint32_t bits;

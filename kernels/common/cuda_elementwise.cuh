@@ -1,8 +1,9 @@
 /* Elementwise operators on CUDA: one kernel, whatever the formula, for operands that broadcast to the output.
  *
- * A thread makes four neighbouring elements where every operand can be read four at a time (steps of 1 or 0 in the innermost
- * dimension, whose size divides by four), and one element at a time otherwise. Only dimensions above the innermost cost
- * divisions, one for each of them and each four elements.
+ * A thread makes several neighbouring elements where every operand can be read so (steps of 1 or 0 in the innermost
+ * dimension, whose size divides by their number), and one element at a time otherwise: four, and eight where the result is of
+ * a half type, 16 bytes of it. Only dimensions above the innermost cost divisions, one for each of them and each thread's
+ * elements.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_ELEMENTWISE_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_ELEMENTWISE_CUH
@@ -99,15 +100,19 @@ inline const void *optional_input(const ons_launch *l, uint32_t index) {
 
 constexpr int ELEMENTWISE_THREADS = 256;
 
-/* Whether every operand can be read four elements at a time. */
+/* How many elements of a type are made at a time. */
+template <class Out> constexpr int width_of = sizeof(Out) == 2 ? 8 : 4;
+
+/* Whether every operand can be read `width` elements at a time. */
 template <int OPERANDS>
-inline bool in_fours(const ons_cuda_elementwise *s, const ons_launch *l, const size_t (&sizes)[OPERANDS], size_t output_size) {
-    if (s->elements >= INT32_MAX || s->dims[0] % 4 != 0 || !is_aligned(l->outputs[0], 4 * output_size)) return false;
+inline bool in_packs(const ons_cuda_elementwise *s, const ons_launch *l, const size_t (&sizes)[OPERANDS], size_t output_size,
+                     int width) {
+    if (s->elements >= INT32_MAX || s->dims[0] % width != 0 || !is_aligned(l->outputs[0], width * output_size)) return false;
     for (int k = 0; k < OPERANDS; ++k) {
         if (s->strides[k][0] == 0) continue;
-        if (s->strides[k][0] != 1 || !is_aligned(l->inputs[k], 4 * sizes[k])) return false;
+        if (s->strides[k][0] != 1 || !is_aligned(l->inputs[k], width * sizes[k])) return false;
         for (uint32_t d = 1; d < s->rank; ++d)
-            if (s->strides[k][d] % 4 != 0) return false;
+            if (s->strides[k][d] % width != 0) return false;
     }
     return true;
 }
@@ -127,9 +132,10 @@ template <class Index, int OPERANDS> inline walk<Index, OPERANDS> walk_of(const 
 template <class Out, class A, class F> void run_1(const ons_launch *l, F f) {
     const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l->state;
     const size_t sizes[] = {sizeof(A)};
-    if (in_fours(s, l, sizes, sizeof(Out)))
-        launch(l, elementwise_1<4, uint32_t, F, Out, A>, blocks_for(s->elements / 4, ELEMENTWISE_THREADS),
-               ELEMENTWISE_THREADS, walk_of<uint32_t, 1>(s, 4), f, (Out *)l->outputs[0], (const A *)l->inputs[0]);
+    constexpr int WIDTH = width_of<Out>;
+    if (in_packs(s, l, sizes, sizeof(Out), WIDTH))
+        launch(l, elementwise_1<WIDTH, uint32_t, F, Out, A>, blocks_for(s->elements / WIDTH, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint32_t, 1>(s, WIDTH), f, (Out *)l->outputs[0], (const A *)l->inputs[0]);
     else
         launch(l, elementwise_1<1, uint64_t, F, Out, A>, blocks_for(s->elements, ELEMENTWISE_THREADS),
                ELEMENTWISE_THREADS, walk_of<uint64_t, 1>(s, 1), f, (Out *)l->outputs[0], (const A *)l->inputs[0]);
@@ -138,9 +144,10 @@ template <class Out, class A, class F> void run_1(const ons_launch *l, F f) {
 template <class Out, class A, class B, class F> void run_2(const ons_launch *l, F f) {
     const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l->state;
     const size_t sizes[] = {sizeof(A), sizeof(B)};
-    if (in_fours(s, l, sizes, sizeof(Out)))
-        launch(l, elementwise_2<4, uint32_t, F, Out, A, B>, blocks_for(s->elements / 4, ELEMENTWISE_THREADS),
-               ELEMENTWISE_THREADS, walk_of<uint32_t, 2>(s, 4), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
+    constexpr int WIDTH = width_of<Out>;
+    if (in_packs(s, l, sizes, sizeof(Out), WIDTH))
+        launch(l, elementwise_2<WIDTH, uint32_t, F, Out, A, B>, blocks_for(s->elements / WIDTH, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint32_t, 2>(s, WIDTH), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
                (const B *)l->inputs[1]);
     else
         launch(l, elementwise_2<1, uint64_t, F, Out, A, B>, blocks_for(s->elements, ELEMENTWISE_THREADS),
@@ -151,9 +158,10 @@ template <class Out, class A, class B, class F> void run_2(const ons_launch *l, 
 template <class Out, class A, class B, class C, class F> void run_3(const ons_launch *l, F f) {
     const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l->state;
     const size_t sizes[] = {sizeof(A), sizeof(B), sizeof(C)};
-    if (in_fours(s, l, sizes, sizeof(Out)))
-        launch(l, elementwise_3<4, uint32_t, F, Out, A, B, C>, blocks_for(s->elements / 4, ELEMENTWISE_THREADS),
-               ELEMENTWISE_THREADS, walk_of<uint32_t, 3>(s, 4), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
+    constexpr int WIDTH = width_of<Out>;
+    if (in_packs(s, l, sizes, sizeof(Out), WIDTH))
+        launch(l, elementwise_3<WIDTH, uint32_t, F, Out, A, B, C>, blocks_for(s->elements / WIDTH, ELEMENTWISE_THREADS),
+               ELEMENTWISE_THREADS, walk_of<uint32_t, 3>(s, WIDTH), f, (Out *)l->outputs[0], (const A *)l->inputs[0],
                (const B *)l->inputs[1], (const C *)l->inputs[2]);
     else
         launch(l, elementwise_3<1, uint64_t, F, Out, A, B, C>, blocks_for(s->elements, ELEMENTWISE_THREADS),
@@ -237,9 +245,26 @@ template <class F> void variadic(const ons_launch *l) {
 
 template <class F> void logic(const ons_launch *l) { run_2<uint8_t, uint8_t, uint8_t>(l, formula<F>(l)); }
 
+template <class F> void test_floats(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_FLOAT16: run_1<uint8_t, __half>(l, formula<F>(l)); break;
+    case ONS_BFLOAT16: run_1<uint8_t, __nv_bfloat16>(l, formula<F>(l)); break;
+    default: run_1<uint8_t, float>(l, formula<F>(l)); break;
+    }
+}
+
+template <class F> void ternary_floats(const ons_launch *l) {
+    switch (((const ons_cuda_elementwise *)l->state)->dtype) {
+    case ONS_FLOAT16: run_3<__half, __half, __half, __half>(l, formula<F>(l)); break;
+    case ONS_BFLOAT16: run_3<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16, __nv_bfloat16>(l, formula<F>(l)); break;
+    default: run_3<float, float, float, float>(l, formula<F>(l)); break;
+    }
+}
+
 } // namespace ons
 
 /* Beside the formula: the kernel of the operator alone. */
+#define ONS_CUDA_OWN_KERNELS
 #undef ONS_CUDA_FORMULA
 #define ONS_CUDA_FORMULA(SYMBOL, ARGUMENTS, RUN, EXPRESSION)                                                           \
     ONS_CUDA_FORMULA_ALONE(SYMBOL, ARGUMENTS, EXPRESSION)                                                              \

@@ -135,6 +135,23 @@ struct with_parameters {
     float parameters[FORMULA_PARAMETERS];
 };
 
+/* In place of an operand that the node leaves out. */
+struct absent {};
+__device__ inline float given(float operand, float otherwise) { return operand; }
+__device__ inline float given(absent, float otherwise) { return otherwise; }
+
+/* A truth value, where it matters that it is no number: as an element type of its own. */
+struct truth {
+    uint8_t value;
+};
+template <> struct working<truth> {
+    typedef int64_t type;
+};
+__device__ inline int64_t widen(truth x) { return x.value; }
+template <class W> struct narrowing<truth, W> {
+    __device__ static truth of(W x) { return {(uint8_t)(x != 0)}; }
+};
+
 } // namespace ons
 
 /* A formula: an expression of x (or a and b) of type W, float for floats, int64_t for integers, which may use
@@ -155,5 +172,13 @@ struct with_parameters {
 #define ONS_CUDA_VARIADIC(SYMBOL, EXPRESSION)       ONS_CUDA_FORMULA(SYMBOL, (W a, W b), variadic, EXPRESSION)
 #define ONS_CUDA_COMPARISON(SYMBOL, EXPRESSION)     ONS_CUDA_FORMULA(SYMBOL, (W a, W b), comparison, EXPRESSION)
 #define ONS_CUDA_LOGIC(SYMBOL, EXPRESSION)          ONS_CUDA_FORMULA(SYMBOL, (W a, W b), logic, EXPRESSION)
+#define ONS_CUDA_TEST(SYMBOL, EXPRESSION)           ONS_CUDA_FORMULA(SYMBOL, (W x), test_floats, EXPRESSION)
+#define ONS_CUDA_TERNARY(SYMBOL, EXPRESSION)        ONS_CUDA_FORMULA(SYMBOL, (W a, W b, W c), ternary_floats, EXPRESSION)
+
+/* Formulas that no expression says: SYMBOL_formula stands in the file already and takes operands as they are, of several
+ * types, ons::absent{} for those that are left out. TYPED: a template by the type of the result's elements, in which a truth
+ * value is ons::truth. The file's own kernel, ons_cuda_SYMBOL, stands behind #ifdef ONS_CUDA_OWN_KERNELS. */
+#define ONS_CUDA_MIXED(SYMBOL)
+#define ONS_CUDA_TYPED(SYMBOL)
 
 #endif

@@ -32,13 +32,24 @@ static bool can_write(const ons_operands *o) {
     return true;
 }
 
+/* Operands that a kernel can read beside others: elements of a type it has, that broadcast to the result. */
+static bool can_read(const ons_operands *o, const ons_formula *formula) {
+    bool mixed = formula->kind == ONS_FORMULA_MIXED || formula->kind == ONS_FORMULA_TYPED;
+    if (ons_fused_element(o->outputs[0].dtype) == NULL) return false;
+    for (uint32_t i = 0; i < o->input_count; ++i) {
+        if (mixed && i > 0 && !ons_has_input(o, i)) continue;
+        if (!ons_has_input(o, i) || ons_fused_element(o->inputs[i].dtype) == NULL ||
+            o->inputs[i].shape.rank > o->outputs[0].shape.rank || (!mixed && o->inputs[i].dtype != o->inputs[0].dtype))
+            return false;
+    }
+    return true;
+}
+
 bool ons_fused_takes(const ons_operands *o) {
     const ons_formula *formula = ons_formula_of(o->op);
     if (formula == NULL || o->input_count == 0 || o->input_count > ONS_FUSED_OPERANDS || o->output_count != 1 ||
-        !can_write(o))
+        !can_write(o) || !can_read(o, formula))
         return false;
-    for (uint32_t i = 0; i < o->input_count; ++i)
-        if (!ons_has_input(o, i) || o->inputs[i].dtype != o->inputs[0].dtype) return false;
     /* Types that the operator's own kernel computes in. */
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return false;
@@ -82,7 +93,13 @@ bool ons_fused_write_step(const ons_operands *o, const uint32_t *inputs, char *t
             put(&t, "s=%s", a->s);
     }
     put(&t, before == '[' ? "(" : "](");
-    for (uint32_t i = 0; i < o->input_count; ++i) put(&t, i == 0 ? "%u" : ",%u", inputs[i]);
+    for (uint32_t i = 0; i < o->input_count; ++i) {
+        if (i > 0) put(&t, ",");
+        if (inputs[i] == ONS_NONE)
+            put(&t, "-");
+        else
+            put(&t, "%u", inputs[i]);
+    }
     put(&t, ")");
     return t.used < size;
 }
@@ -164,9 +181,11 @@ static ons_status *read_attributes(reader *r, const ons_operator *op, ons_attrib
 static ons_status *read_inputs(reader *r, uint32_t known, ons_fused_step *step) {
     if (!take(r, '(')) return malformed(r);
     do {
+        if (step->operands.input_count == ONS_FUSED_OPERANDS) return malformed(r);
         uint32_t *input = &step->inputs[step->operands.input_count];
-        if (step->operands.input_count == ONS_FUSED_OPERANDS || !read_number(r, input) || *input >= known)
-            return malformed(r);
+        *input = ONS_NONE;
+        bool absent = step->operands.input_count > 0 && take(r, '-');
+        if (!absent && (!read_number(r, input) || *input >= known)) return malformed(r);
         ++step->operands.input_count;
     } while (take(r, ','));
     return take(r, ')') ? NULL : malformed(r);
@@ -181,7 +200,8 @@ static ons_status *infer_step(reader *r, ons_fused_step *step, uint32_t result) 
     ONS_NEW(inputs, r->arena, ONS_FUSED_OPERANDS);
     ONS_NEW(outputs, r->arena, 1);
     ONS_NEW(constants, r->arena, ONS_FUSED_OPERANDS);
-    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = f->types[step->inputs[i]];
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (step->inputs[i] != ONS_NONE) inputs[i] = f->types[step->inputs[i]];
     o->inputs = inputs;
     o->outputs = outputs;
     o->constants = constants;
@@ -225,11 +245,15 @@ ons_status *ons_fused_read(const ons_operands *o, ons_arena *arena, ons_fused *f
     if (*r.next != '\0') return malformed(&r);
     if (fused->output_count == 0 || fused->output_count > ONS_FUSED_OUTPUTS)
         return ons_node_error(o, "%u outputs, from 1 to %d are possible", fused->output_count, ONS_FUSED_OUTPUTS);
+    fused->width = 4;
     for (uint32_t i = 0; i < fused->output_count; ++i) {
         int64_t value = o->attributes[1].ints[i];
         if (value < fused->input_count || value >= fused->input_count + fused->step_count)
             return ons_node_error(o, "there is no step %lld", (long long)value);
         fused->outputs[i] = (uint32_t)value;
+        if (ons_dtype_size(fused->types[value].dtype) == 2) fused->width = 8;
     }
+    for (uint32_t i = 0; i < fused->input_count; ++i)
+        if (ons_dtype_size(fused->types[i].dtype) == 2) fused->width = 8;
     return NULL;
 }

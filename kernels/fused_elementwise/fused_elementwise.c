@@ -59,7 +59,8 @@ static void evaluate(const ons_fused *f, void *argument) {
         const void *inputs[ONS_FUSED_OPERANDS];
         made[i] = calloc(words + 1, sizeof(uint64_t));
         if (made[i] == NULL) abort();
-        for (uint32_t k = 0; k < step->operands.input_count; ++k) inputs[k] = values[step->inputs[k]];
+        for (uint32_t k = 0; k < step->operands.input_count; ++k)
+            inputs[k] = step->inputs[k] == ONS_NONE ? NULL : values[step->inputs[k]];
         step->operands.op->reference(&step->operands, e->step, inputs, &made[i]);
         values[f->input_count + i] = made[i];
     }
@@ -105,6 +106,25 @@ static const ons_case fused_elementwise_cases[] = {
      .settings = {ONS_SET_STRING("steps", "LeakyRelu[0f=0x1p-2](0);Gelu[0s=tanh](1);Mean(2,0,1)"),
                   ONS_SET_INTS("outputs", 3)},
      .tolerance = 2e-6,
+     .flops = -1},
+    {.name = "types",
+     .inputs = {ONS_F32(3, 8), ONS_RANDOM(ONS_BOOL, 0, 1, 3, 8), ONS_RANDOM(ONS_INT64, -3, 3, 3, 8)},
+     .settings = {ONS_SET_STRING(
+                      "steps",
+                      "Cast[0i=1](2);DropoutGradient[0f=0x1p-2](0,1);Where(1,4,3);Cast[0i=16](5);Cast[0i=1](6);"
+                      "IsNaN(7);Not(8);Cast[0i=9](2)"),
+                  ONS_SET_INTS("outputs", 5, 7, 9, 10)},
+     .outputs = 4,
+     .tolerance = 1e-2,
+     .no_gradient = true,
+     .flops = -1},
+    {.name = "left out",
+     .inputs = {ONS_F32(5, 7), ONS_F32_SCALAR(0.5), ONS_F32_SCALAR(2)},
+     .settings = {ONS_SET_STRING("steps", "Clip(0,-,1);Clip(3,1);Pow(4,2);ClipGradient(0,5,-,2)"),
+                  ONS_SET_INTS("outputs", 5, 6)},
+     .outputs = 2,
+     .tolerance = 1e-6,
+     .no_gradient = true,
      .flops = -1},
     {.name = "empty",
      .inputs = {ONS_F32(0, 3)},

@@ -1,5 +1,6 @@
 #include "kernels/fused_elementwise/fused_run.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/common/broadcast.h"
@@ -9,7 +10,7 @@
 _Static_assert((int)ONS_FUSED_RANK == (int)ONS_RANK_MAX, "the device's ranks");
 _Static_assert((int)ONS_FUSED_PARAMETERS == (int)ONS_CUDA_PARAMETERS, "the device's parameters");
 
-enum { THREADS = 256, BLOCKS_MAX = 1 << 20, ALIGNMENT = 64 };
+enum { THREADS = 256, BLOCKS_MAX = 1 << 20, ALIGNMENT = 64, EXPLANATION = 300 };
 
 /* A step run by its operator's own kernel. */
 typedef struct lone_step {
@@ -25,7 +26,7 @@ typedef struct fused_state {
     const ons_cuda_program *program; /* NULL: step by step */
     ons_fused_arguments arguments;   /* without addresses */
     uint32_t input_count, output_count, step_count;
-    bool fours; /* dims and strides allow it */
+    uint32_t width; /* of ons_fused_wide; 0: dims and strides do not allow it */
     size_t input_sizes[ONS_FUSED_INPUTS], output_sizes[ONS_FUSED_OUTPUTS];
     uint32_t outputs[ONS_FUSED_OUTPUTS]; /* which steps they are */
     lone_step steps[ONS_FUSED_STEPS];
@@ -54,6 +55,14 @@ static ons_status *prepare_steps(const ons_prepare *p, ons_fused *f, fused_state
     return NULL;
 }
 
+/* Whether so many neighbouring elements of the output are neighbours, or the same one, in every input. */
+static bool can_walk(const ons_fused_arguments *a, uint32_t input_count, uint32_t width) {
+    bool can = a->elements < INT32_MAX && a->dims[0] % width == 0;
+    for (uint32_t i = 0; i < input_count; ++i)
+        for (int64_t d = 1; d < a->rank && a->strides[i][0] != 0; ++d) can &= a->strides[i][d] % width == 0;
+    return can;
+}
+
 static ons_status *prepare_walk(const ons_prepare *p, ons_fused *f, fused_state *s) {
     ons_broadcast *walk;
     ons_prepare own = *p;
@@ -66,11 +75,9 @@ static ons_status *prepare_walk(const ons_prepare *p, ons_fused *f, fused_state 
     a->rank = walk->rank;
     memcpy(a->dims, walk->dims, sizeof a->dims);
     for (uint32_t i = 0; i < f->input_count; ++i) memcpy(a->strides[i], walk->strides[i], sizeof a->strides[i]);
-    s->fours = a->elements < INT32_MAX && a->dims[0] % 4 == 0;
-    for (uint32_t i = 0; i < f->input_count; ++i) {
-        s->input_sizes[i] = ons_dtype_size(f->types[i].dtype);
-        for (int64_t d = 1; d < a->rank && a->strides[i][0] != 0; ++d) s->fours &= a->strides[i][d] % 4 == 0;
-    }
+    while (f->width > 4 && !can_walk(a, f->input_count, f->width)) f->width /= 2;
+    s->width = can_walk(a, f->input_count, f->width) ? f->width : 0;
+    for (uint32_t i = 0; i < f->input_count; ++i) s->input_sizes[i] = ons_dtype_size(f->types[i].dtype);
     for (uint32_t i = 0; i < f->output_count; ++i) {
         s->output_sizes[i] = ons_dtype_size(f->types[f->outputs[i]].dtype);
         s->outputs[i] = f->outputs[i] - f->input_count;
@@ -92,6 +99,14 @@ static void place_steps(ons_prepare *p, const ons_fused *f, fused_state *s) {
     }
 }
 
+/* Why there is no kernel; of a compiler's listing, the first line. */
+static const char *explain(ons_arena *arena, const ons_status *why) {
+    char text[EXPLANATION];
+    const char *message = ons_status_get_message(why);
+    snprintf(text, sizeof text, "cuda:one kernel an operator (%.*s)", (int)strcspn(message, "\n"), message);
+    return ons_arena_copy_text(arena, text);
+}
+
 ons_status *ons_fused_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_fused *f;
@@ -107,36 +122,38 @@ ons_status *ons_fused_prepare(ons_prepare *p) {
     ONS_TRY(prepare_walk(p, f, s));
     ons_cuda_source source;
     ONS_TRY(ons_fused_source(f, p->arena, &source));
-    ons_status *status = ons_cuda_compile(&source, &s->program);
-    if (ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
-    ons_status_free(status); /* the operators' own kernels do as well */
-    if (s->program == NULL) place_steps(p, f, s);
     p->state = s;
-    p->implementation = s->program != NULL ? "cuda:fused" : "cuda:one kernel an operator (NVRTC is missing)";
-    return NULL;
+    p->implementation = "cuda:fused";
+    ons_status *status = ons_cuda_compile(&source, &s->program);
+    if (status == NULL || ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
+    p->implementation = explain(p->arena, status);
+    ons_status_free(status); /* the operators' own kernels do as well */
+    place_steps(p, f, s);
+    return p->implementation == NULL ? ons_status_out_of_memory() : NULL;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- running
  */
 
-static bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)address % bytes == 0; }
+/* 0 bytes: nobody asks. */
+static bool is_aligned(const void *address, size_t bytes) { return bytes == 0 || (uintptr_t)address % bytes == 0; }
 
 static void run_fused(const fused_state *s, const ons_launch *l) {
     ons_fused_arguments arguments = s->arguments;
-    bool fours = s->fours;
+    bool wide = s->width > 0;
     for (uint32_t i = 0; i < s->input_count; ++i) {
         arguments.inputs[i] = l->inputs[i];
-        fours &= arguments.strides[i][0] == 0 || is_aligned(l->inputs[i], 4 * s->input_sizes[i]);
+        wide &= arguments.strides[i][0] == 0 || is_aligned(l->inputs[i], s->width * s->input_sizes[i]);
     }
     for (uint32_t i = 0; i < s->output_count; ++i) {
         arguments.outputs[i] = l->outputs[i];
-        fours &= is_aligned(l->outputs[i], 4 * s->output_sizes[i]);
+        wide &= is_aligned(l->outputs[i], s->width * s->output_sizes[i]);
     }
-    int64_t items = fours ? arguments.elements / 4 : arguments.elements;
+    int64_t items = wide ? arguments.elements / s->width : arguments.elements;
     int64_t blocks = (items + THREADS - 1) / THREADS;
     if (blocks > 0)
-        ons_cuda_program_launch(s->program, fours ? 0 : 1, l->stream, blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX,
-                                THREADS, &arguments, sizeof arguments);
+        ons_cuda_program_launch(s->program, wide ? 0 : 1, l->stream, blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX, THREADS,
+                                &arguments, sizeof arguments);
 }
 
 static void run_alone(const fused_state *s, const ons_launch *l, ons_fused_copy *copy) {
@@ -146,7 +163,8 @@ static void run_alone(const fused_state *s, const ons_launch *l, ons_fused_copy 
         const lone_step *step = &s->steps[i];
         const void *inputs[ONS_FUSED_OPERANDS];
         void *output = (char *)l->scratch + step->offset;
-        for (uint32_t k = 0; k < step->input_count; ++k) inputs[k] = values[step->inputs[k]];
+        for (uint32_t k = 0; k < step->input_count; ++k)
+            inputs[k] = step->inputs[k] == ONS_NONE ? NULL : values[step->inputs[k]];
         ons_launch own = *l;
         own.inputs = inputs;
         own.outputs = &output;

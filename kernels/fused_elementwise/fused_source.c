@@ -3,18 +3,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/fused_elementwise/fused.h"
 
-static const char *element(ons_dtype dtype) {
+const char *ons_fused_element(ons_dtype dtype) {
     switch (dtype) {
+    case ONS_FLOAT32: return "float";
     case ONS_FLOAT16: return "__half";
     case ONS_BFLOAT16: return "__nv_bfloat16";
     case ONS_INT64: return "int64_t";
     case ONS_INT32: return "int32_t";
     case ONS_BOOL:
     case ONS_UINT8: return "uint8_t";
-    default: return "float";
+    default: return NULL;
     }
 }
 
@@ -34,7 +36,7 @@ static void include_formulas(FILE *out, const ons_fused *f) {
 static void read_inputs(FILE *out, const ons_fused *f) {
     fprintf(out, "        Index at[%u];\n        ons::fused_walk<COUNT>(g, item, at);\n", f->input_count);
     for (uint32_t i = 0; i < f->input_count; ++i) {
-        const char *type = element(f->types[i].dtype);
+        const char *type = ons_fused_element(f->types[i].dtype);
         fprintf(out,
                 "        ons::work_t<%s> v%u[COUNT];\n"
                 "        ons::read<COUNT>((const %s *)g.inputs[%u], at[%u], g.strides[%u][0] == 0, v%u);\n",
@@ -42,30 +44,55 @@ static void read_inputs(FILE *out, const ons_fused *f) {
     }
 }
 
-/* One application of the formula: of `left`, and `right` unless that is negative, into the value `result`. */
-static void apply(FILE *out, const ons_fused_step *step, const char *type, uint32_t join, uint32_t left, int64_t right,
-                  uint32_t result) {
+/* One application of the formula to `count` values, ONS_NONE where one is left out, which makes the value `result`. */
+static void apply(FILE *out, const ons_fused *f, const ons_fused_step *step, uint32_t join, const uint32_t *values,
+                  uint32_t count, uint32_t result) {
+    ons_dtype dtype = f->types[result].dtype;
+    char formula[128];
+    if (step->formula->kind == ONS_FORMULA_TYPED)
+        snprintf(formula, sizeof formula, "%s_formula<%s>", step->formula->symbol,
+                 dtype == ONS_BOOL ? "ons::truth" : ons_fused_element(dtype));
+    else
+        snprintf(formula, sizeof formula, "%s_formula", step->formula->symbol);
     fprintf(out,
-            "        {\n            const %s_formula f = ons::fused_formula<%s_formula>(g, %u);\n"
+            "        {\n            const %s f = ons::fused_formula<%s>(g, %u);\n"
             "#pragma unroll\n"
-            "            for (int i = 0; i < COUNT; ++i) v%u[i] = ons::rounded<%s>(f(v%u[i]",
-            step->formula->symbol, step->formula->symbol, step->first_join + join, result, type, left);
-    if (right >= 0) fprintf(out, ", v%u[i]", (unsigned)right);
+            "            for (int i = 0; i < COUNT; ++i) v%u[i] = ons::rounded<%s>(f(",
+            formula, formula, step->first_join + join, result, ons_fused_element(dtype));
+    for (uint32_t k = 0; k < count; ++k) {
+        if (k > 0) fputs(", ", out);
+        if (values[k] == ONS_NONE)
+            fputs("ons::absent{}", out);
+        else
+            fprintf(out, "v%u[i]", values[k]);
+    }
     fputs("));\n        }\n", out);
+}
+
+/* All that the operator can have, since a formula has no defaults. */
+static void apply_once(FILE *out, const ons_fused *f, const ons_fused_step *step, uint32_t result) {
+    uint32_t values[ONS_FUSED_OPERANDS], count = step->operands.input_count;
+    memcpy(values, step->inputs, sizeof values);
+    while (count < step->operands.op->arity.inputs_max && count < ONS_FUSED_OPERANDS) values[count++] = ONS_NONE;
+    apply(out, f, step, 0, values, count, result);
+}
+
+static void apply_in_turn(FILE *out, const ons_fused *f, const ons_fused_step *step, uint32_t result) {
+    if (step->operands.input_count == 1)
+        fprintf(out, "        for (int i = 0; i < COUNT; ++i) v%u[i] = v%u[i];\n", result, step->inputs[0]);
+    for (uint32_t k = 1; k < step->operands.input_count; ++k)
+        apply(out, f, step, k - 1, (const uint32_t[]){k == 1 ? step->inputs[0] : result, step->inputs[k]}, 2, result);
 }
 
 static void compute_step(FILE *out, const ons_fused *f, uint32_t index) {
     const ons_fused_step *step = &f->steps[index];
     uint32_t result = f->input_count + index;
-    const char *type = element(f->types[result].dtype);
+    const char *type = ons_fused_element(f->types[result].dtype);
     fprintf(out, "        ons::work_t<%s> v%u[COUNT];\n", type, result);
-    if (step->operands.input_count == 1 && step->formula->kind == ONS_FORMULA_VARIADIC)
-        fprintf(out, "        for (int i = 0; i < COUNT; ++i) v%u[i] = v%u[i];\n", result, step->inputs[0]);
-    else if (step->operands.input_count == 1)
-        apply(out, step, type, 0, step->inputs[0], -1, result);
+    if (step->formula->kind == ONS_FORMULA_VARIADIC)
+        apply_in_turn(out, f, step, result);
     else
-        for (uint32_t k = 1; k < step->operands.input_count; ++k)
-            apply(out, step, type, k - 1, k == 1 ? step->inputs[0] : result, step->inputs[k], result);
+        apply_once(out, f, step, result);
 }
 
 static void write_outputs(FILE *out, const ons_fused *f) {
@@ -73,7 +100,7 @@ static void write_outputs(FILE *out, const ons_fused *f) {
         fprintf(out,
                 "        if (g.outputs[%u] != nullptr)\n"
                 "            ons::write<COUNT>((%s *)g.outputs[%u], item * COUNT, v%u);\n",
-                i, element(f->types[f->outputs[i]].dtype), i, f->outputs[i]);
+                i, ons_fused_element(f->types[f->outputs[i]].dtype), i, f->outputs[i]);
 }
 
 static void print(FILE *out, const ons_fused *f) {
@@ -85,12 +112,13 @@ static void print(FILE *out, const ons_fused *f) {
     read_inputs(out, f);
     for (uint32_t i = 0; i < f->step_count; ++i) compute_step(out, f, i);
     write_outputs(out, f);
-    fputs("    }\n}\n"
-          "extern \"C\" __global__ void ons_fused_4(const __grid_constant__ ons_fused_arguments g) {\n"
-          "    fused<4, uint32_t>(g);\n}\n"
-          "extern \"C\" __global__ void ons_fused_1(const __grid_constant__ ons_fused_arguments g) {\n"
-          "    fused<1, uint64_t>(g);\n}\n",
-          out);
+    fprintf(out,
+            "    }\n}\n"
+            "extern \"C\" __global__ void ons_fused_wide(const __grid_constant__ ons_fused_arguments g) {\n"
+            "    fused<%u, uint32_t>(g);\n}\n"
+            "extern \"C\" __global__ void ons_fused_1(const __grid_constant__ ons_fused_arguments g) {\n"
+            "    fused<1, uint64_t>(g);\n}\n",
+            f->width);
 }
 
 static const char *make_text(const ons_fused *fused, ons_arena *arena) {
@@ -109,8 +137,8 @@ static const char *make_text(const ons_fused *fused, ons_arena *arena) {
 ons_status *ons_fused_source(const ons_fused *f, ons_arena *arena, ons_cuda_source *source) {
     ons_cuda_header *headers;
     ONS_NEW(headers, arena, ONS_FORMULA_HEADERS + f->step_count);
-    *source =
-        (ons_cuda_source){.text = make_text(f, arena), .headers = headers, .functions = {"ons_fused_4", "ons_fused_1"}};
+    *source = (ons_cuda_source){
+        .text = make_text(f, arena), .headers = headers, .functions = {"ons_fused_wide", "ons_fused_1"}};
     if (source->text == NULL) return ons_status_out_of_memory();
     for (uint32_t i = 0; i < ONS_FORMULA_HEADERS; ++i)
         headers[source->header_count++] = (ons_cuda_header){ons_formula_headers[i].name, ons_formula_headers[i].text};

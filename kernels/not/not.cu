@@ -2,12 +2,16 @@
 
 namespace {
 
-struct negation : ons::with_parameters {
+struct not_formula : ons::with_parameters {
     __device__ int64_t operator()(int64_t x) const { return x == 0; }
 };
 
 } // namespace
 
+ONS_CUDA_MIXED(not)
+
+#ifdef ONS_CUDA_OWN_KERNELS
 extern "C" void ons_cuda_not(const ons_launch *launch) {
-    ons::run_1<uint8_t, uint8_t>(launch, ons::formula<negation>(launch));
+    ons::run_1<uint8_t, uint8_t>(launch, ons::formula<not_formula>(launch));
 }
+#endif

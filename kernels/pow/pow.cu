@@ -3,12 +3,20 @@
 namespace {
 
 /* The exponent may be of another type; an integer to the power of a float goes through double. */
-struct power : ons::with_parameters {
+struct pow_formula : ons::with_parameters {
     template <class B> __device__ float operator()(float a, B b) const { return powf(a, (float)b); }
     __device__ int64_t operator()(int64_t a, float b) const { return (int64_t)pow((double)a, (double)b); }
 };
 
-template <class A, class B> void raise(const ons_launch *l) { ons::run_2<A, A, B>(l, ons::formula<power>(l)); }
+} // namespace
+
+ONS_CUDA_MIXED(pow)
+
+#ifdef ONS_CUDA_OWN_KERNELS
+
+namespace {
+
+template <class A, class B> void raise(const ons_launch *l) { ons::run_2<A, A, B>(l, ons::formula<pow_formula>(l)); }
 
 void raise_float32(const ons_launch *l) {
     switch (((const ons_cuda_elementwise *)l->state)->second_dtype) {
@@ -32,3 +40,5 @@ extern "C" void ons_cuda_pow(const ons_launch *launch) {
     default: raise_float32(launch); break;
     }
 }
+
+#endif

@@ -2,14 +2,20 @@
 
 namespace {
 
-template <class Unit> struct chosen : ons::with_parameters {
-    __device__ Unit operator()(int64_t condition, ons::work_t<Unit> a, ons::work_t<Unit> b) const {
-        return (Unit)(condition != 0 ? a : b);
-    }
+struct where_formula : ons::with_parameters {
+    template <class W> __device__ W operator()(int64_t condition, W a, W b) const { return condition != 0 ? a : b; }
 };
 
+} // namespace
+
+ONS_CUDA_MIXED(where)
+
+#ifdef ONS_CUDA_OWN_KERNELS
+
+namespace {
+
 template <class Unit> void choose(const ons_launch *l) {
-    ons::run_3<Unit, uint8_t, Unit, Unit>(l, ons::formula<chosen<Unit>>(l));
+    ons::run_3<Unit, uint8_t, Unit, Unit>(l, ons::formula<where_formula>(l));
 }
 
 } // namespace
@@ -23,3 +29,5 @@ extern "C" void ons_cuda_where(const ons_launch *launch) {
     default: choose<uint64_t>(launch); break;
     }
 }
+
+#endif

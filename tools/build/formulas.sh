@@ -21,7 +21,7 @@ for file in "$@"; do
     *.cu) ;;
     *) continue ;;
     esac
-    line=$(sed -nE 's/^ONS_CUDA_(UNARY|BINARY|VARIADIC|COMPARISON|LOGIC)(_NUMBERS)?\(([a-z0-9_]+),.*/\1 \3/p' "$file")
+    line=$(sed -nE 's/^ONS_CUDA_(UNARY|BINARY|VARIADIC|COMPARISON|LOGIC|TEST|TERNARY|MIXED|TYPED)(_NUMBERS)?\(([a-z0-9_]+)[,)].*/\1 \3/p' "$file")
     [ -n "$line" ] || continue
     if [ "$(echo "$line" | wc -l)" != 1 ]; then
         echo "$file: one formula to a file" >&2
@@ -59,6 +59,7 @@ echo 'const ons_formula_header ons_formula_headers[ONS_FORMULA_HEADERS] = {'
 for file in "$@"; do
     case $file in
     */cuda_formula.cuh) echo '    {"kernels/common/cuda_elementwise.cuh",' ;;
+    */cuda_cast.cuh) echo '    {"kernels/common/cuda_cast.cuh",' ;;
     */fused.cuh) echo '    {"kernels/fused_elementwise/fused.cuh",' ;;
     */fused_arguments.h) echo '    {"kernels/fused_elementwise/fused_arguments.h",' ;;
     *) continue ;;

@@ -14,9 +14,12 @@
 #include "tests/kernels/emulation/host_compiler.h"
 #include "tests/kernels/harness.h"
 
-enum { GRAPHS = 12, INPUTS = 5, NODES = 16, VALUES_MAX = 64 };
+enum { GRAPHS = 12, INPUTS = 9, NODES = 20, VALUES_MAX = 64, STEPS_OF = 800 };
 
 static const ons_dtype dtypes[] = {ONS_FLOAT32, ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16, ONS_INT64, ONS_INT32};
+/* Of the inputs, behind those of the graph's own type. */
+static const ons_dtype others[] = {ONS_BOOL, ONS_FLOAT32, ONS_BFLOAT16, ONS_INT64, ONS_UINT8, ONS_INT32, ONS_FLOAT16};
+static const ons_dtype all[] = {ONS_FLOAT32, ONS_BFLOAT16, ONS_FLOAT16, ONS_INT64, ONS_INT32, ONS_BOOL, ONS_UINT8};
 
 typedef struct random_numbers {
     uint64_t seed, at;
@@ -52,21 +55,64 @@ static ons_shape part_of(random_numbers *r, const ons_shape *whole) {
     return part;
 }
 
+static ons_dtype dtype_of(const ons_builder *b, ons_value_id id) { return ons_graph_value(b->graph, id)->type.dtype; }
+
+/* A value that is there, most likely a late one, of a type if there is one (ONS_NO_DTYPE: of any). */
+static ons_value_id pick(const ons_builder *b, random_numbers *r, const ons_value_id *values, uint32_t count,
+                         ons_dtype dtype) {
+    ons_value_id picked = values[0];
+    for (int tries = 0; tries < 12; ++tries) {
+        picked = values[draw(r, 3) == 0 ? draw(r, count) : count - 1 - draw(r, count < 5 ? count : 5)];
+        if (dtype == ONS_NO_DTYPE || dtype_of(b, picked) == dtype) break;
+    }
+    return picked;
+}
+
+/* Of one type most often, some left out where the operator can be without; a single number where it wants one. */
+static uint32_t pick_inputs(const ons_builder *b, random_numbers *r, const ons_operator *op, const ons_value_id *values,
+                            uint32_t count, ons_value_id *inputs) {
+    uint32_t least = op->arity.inputs_min, most = op->arity.inputs_max;
+    uint32_t wants = least + (most > least ? draw(r, most - least < 2 ? 2 : 3) : 0);
+    bool chooses = (op->roles.role == ONS_ROLE_SELECT);
+    ons_dtype dtype = chooses ? ONS_BOOL : ONS_NO_DTYPE;
+    for (uint32_t i = 0; i < wants; ++i) {
+        inputs[i] = pick(b, r, values, count, dtype);
+        if (i == 0 || (chooses && i == 1)) dtype = chooses && i == 0 ? ONS_NO_DTYPE : dtype_of(b, inputs[i]);
+        if (i > 0 && least == 2 && draw(r, 4) == 0) inputs[i] = pick(b, r, values, count, ONS_BOOL); /* a mask */
+        if (i < least || most > 4) continue;
+        inputs[i] = draw(r, 3) == 0 ? ONS_NONE : values[0];
+        for (uint32_t k = 0; k < count && inputs[i] != ONS_NONE; ++k) /* a bound */
+            if (dtype_of(b, values[k]) == dtype && ons_graph_value(b->graph, values[k])->type.shape.rank == 0)
+                inputs[i] = values[k];
+    }
+    return wants;
+}
+
+/* Gradients are built by rules, and do not ask whether their operands are of one type. */
+static bool are_of_one_type(const ons_builder *b, const ons_operator *op, const ons_value_id *inputs, uint32_t count) {
+    const ons_formula *formula = ons_formula_of(op);
+    if (formula == NULL || formula->kind == ONS_FORMULA_MIXED || formula->kind == ONS_FORMULA_TYPED) return true;
+    for (uint32_t i = 1; i < count; ++i)
+        if (dtype_of(b, inputs[i]) != dtype_of(b, inputs[0])) return false;
+    return true;
+}
+
 /* One node over values that are there; ONS_NONE where they do not fit the operator. */
 static ons_value_id add_random_node(ons_builder *b, random_numbers *r, const ons_value_id *values, uint32_t count) {
     const ons_operator *op = ons_formulas[draw(r, ons_formula_count)].op;
     if (draw(r, 12) == 0) op = ons_registry_find_name(b->registry, "", "Softmax"); /* something that cannot be a step */
-    bool whole = !ons_dtype_is_float(ons_graph_value(b->graph, values[0])->type.dtype);
-    if (whole && strcmp(op->name, "Div") == 0) return ONS_NONE; /* by 0 it ends the program here, and not on a GPU */
-    uint32_t wants = op->arity.inputs_min;
-    if (op->arity.inputs_max > 3) wants += draw(r, 3);
     ons_value_id inputs[8];
-    for (uint32_t i = 0; i < wants; ++i)
-        inputs[i] = values[draw(r, 3) == 0 ? draw(r, count) : count - 1 - draw(r, count < 4 ? count : 4)];
+    uint32_t wants = pick_inputs(b, r, op, values, count, inputs);
+    bool whole = !ons_dtype_is_float(dtype_of(b, inputs[0]));
+    if (!are_of_one_type(b, op, inputs, wants)) return ONS_NONE;
+    if (whole && strcmp(op->name, "Div") == 0) return ONS_NONE; /* by 0 it ends the program here, and not on a GPU */
     ons_attribute attributes[8] = {0};
     for (uint32_t i = 0; op->attributes[i].name != NULL; ++i) {
         attributes[i] = op->attributes[i].default_value;
         if (attributes[i].kind == ONS_ATTRIBUTE_FLOAT) attributes[i].f = (1 + draw(r, 30)) / 16.0;
+        if (op->roles.role == ONS_ROLE_CAST && i == 0)
+            attributes[i] =
+                (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = (int64_t)all[draw(r, sizeof all / sizeof all[0])]};
     }
     ons_value_id output;
     size_t nodes = b->graph->nodes.count;
@@ -102,7 +148,10 @@ static ons_graph *random_graph(uint64_t seed, ons_store *store) {
     ons_type type = {.dtype = dtypes[draw(&r, sizeof dtypes / sizeof dtypes[0])], .shape = random_shape(&r)};
     for (int i = 0; i < INPUTS; ++i) {
         ons_type input = type;
-        if (i > 1) input.shape = part_of(&r, &type.shape);
+        if (i > 1 && i < INPUTS - 2) input.shape = part_of(&r, &type.shape);
+        if (i > 2) input.dtype = others[draw(&r, sizeof others / sizeof others[0])];
+        if (i == INPUTS - 2) input.dtype = ONS_BOOL;
+        if (i == INPUTS - 1) input = (ons_type){.dtype = type.dtype}; /* a single number */
         check(ons_graph_add_value(graph, NULL, ONS_INPUT, &input, &values[count]), seed);
         cr_assert(ons_vector_push(&graph->inputs, values[count]));
         ++count;
@@ -141,6 +190,8 @@ static void fill(const ons_graph *graph, ons_value_id id, uint64_t seed, void *m
         case ONS_BFLOAT16: ((uint16_t *)memory)[i] = ons_float_to_bfloat16(x); break;
         case ONS_INT64: ((int64_t *)memory)[i] = (int64_t)(x * 3); break;
         case ONS_INT32: ((int32_t *)memory)[i] = (int32_t)(x * 3); break;
+        case ONS_UINT8: ((uint8_t *)memory)[i] = (uint8_t)draw(&r, 256); break;
+        case ONS_BOOL: ((uint8_t *)memory)[i] = (uint8_t)draw(&r, 2); break;
         default: ((float *)memory)[i] = x; break;
         }
     }
@@ -154,9 +205,11 @@ static void *take(size_t bytes) {
 }
 
 /* Whether an output may lie where an input does: the last reader of what a node made, of its size. */
-static bool dies_here(const ons_graph *graph, ons_node_id at, ons_value_id value, size_t bytes) {
+static bool dies_here(const ons_graph *graph, ons_node_id at, ons_value_id value, size_t bytes, int64_t elements) {
     const ons_value *v = ons_graph_value(graph, value);
-    if (v->producer == ONS_NONE || (size_t)ons_type_dense_bytes(&v->type) != bytes) return false;
+    if (v->producer == ONS_NONE || (size_t)ons_type_dense_bytes(&v->type) != bytes ||
+        ons_shape_elements(&v->type.shape) != elements)
+        return false;
     for (size_t i = 0; i < graph->outputs.count; ++i)
         if (graph->outputs.items[i] == value) return false;
     for (ons_node_id id = at + 1; id < graph->nodes.count; ++id)
@@ -171,10 +224,12 @@ static void place_outputs(const ons_graph *graph, ons_node_id id, void **memory,
     for (uint32_t i = 0; i < node->output_count; ++i) {
         outputs[i] = NULL;
         if (node->outputs[i] == ONS_NONE) continue;
-        size_t bytes = (size_t)ons_type_dense_bytes(&ons_graph_value(graph, node->outputs[i])->type);
+        const ons_type *type = &ons_graph_value(graph, node->outputs[i])->type;
+        size_t bytes = (size_t)ons_type_dense_bytes(type);
         for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END && outputs[i] == NULL; ++a) {
             if (a->output != i || a->input >= node->input_count || taken[a->input] ||
-                !dies_here(graph, id, node->inputs[a->input], bytes))
+                node->inputs[a->input] == ONS_NONE ||
+                !dies_here(graph, id, node->inputs[a->input], bytes, ons_shape_elements(&type->shape)))
                 continue;
             taken[a->input] = true;
             outputs[i] = memory[node->inputs[a->input]];
@@ -193,7 +248,8 @@ static void run_node(const ons_graph *graph, ons_node_id id, void **memory, uint
     check(ons_operands_of(graph, id, arena, &operands), seed);
     ons_prepare p = {.operands = &operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
     check(node->op->cuda.prepare(&p), seed);
-    for (uint32_t i = 0; i < node->input_count; ++i) inputs[i] = memory[node->inputs[i]];
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        inputs[i] = node->inputs[i] == ONS_NONE ? NULL : memory[node->inputs[i]];
     place_outputs(graph, id, memory, outputs);
     void *scratch = take((size_t)p.scratch_bytes);
     ons_step step = {.step = 1};
@@ -292,6 +348,40 @@ Test(fused, kernels_have_the_bits_of_the_chain) {
     cr_expect(ons_host_compiler_launches > 0 && ons_host_compiler_programs > GRAPHS / 2);
 }
 
+static bool has_step(const ons_graph *graph, const char *name) {
+    char called[2][64];
+    snprintf(called[0], sizeof called[0], ";%s(", name);
+    snprintf(called[1], sizeof called[1], ";%s[", name);
+    for (size_t i = 0; i < graph->nodes.count; ++i) {
+        const ons_node *node = &graph->nodes.items[i];
+        if (node->op != ons_elementwise_fusion_rules()->fused) continue;
+        for (int k = 0; k < 2; ++k)
+            if (strstr(node->attributes[0].s, called[k]) != NULL ||
+                strncmp(node->attributes[0].s, called[k] + 1, strlen(called[k]) - 1) == 0)
+                return true;
+    }
+    return false;
+}
+
+Test(fused, every_formula_becomes_a_step) {
+    bool *seen = calloc(ons_formula_count, sizeof *seen);
+    uint64_t first = ons_test_seed();
+    cr_assert(seen != NULL);
+    for (uint64_t seed = first; seed < first + STEPS_OF; ++seed) {
+        ons_store store;
+        check(ons_store_init(&store), seed);
+        ons_graph *graph = random_graph(seed, &store);
+        check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL, 0), seed);
+        for (uint32_t i = 0; i < ons_formula_count; ++i) seen[i] = seen[i] || has_step(graph, ons_formulas[i].op->name);
+        ons_graph_free(graph);
+        ons_store_free(&store);
+    }
+    for (uint32_t i = 0; i < ons_formula_count; ++i)
+        cr_expect(seen[i], "%s is never a step (ONSTAGE_TEST_SEED=%llu)", ons_formulas[i].op->name,
+                  (unsigned long long)first);
+    free(seen);
+}
+
 Test(fused, without_a_compiler_kernels_run_one_by_one) {
     ons_host_compiler_missing = true;
     for (uint64_t i = 0; i < 20 * GRAPHS; ++i) compare(ons_test_seed() + 1000 + i);
@@ -353,6 +443,50 @@ Test(fused, nvrtc_takes_the_sources) {
             }
         ons_arena_free(arena);
     }
+}
+
+/* PTX of a chain of two operands; the caller's to free. */
+static void compile_ptx(const char *steps, ons_dtype left, ons_dtype right, ons_arena *arena, void **ptx) {
+    const ons_shape shape = {.rank = 1, .dims = {1024}};
+    const ons_type inputs[] = {{.dtype = left, .shape = shape}, {.dtype = right, .shape = shape}};
+    const int64_t output = 3;
+    const ons_attribute attributes[] = {{.kind = ONS_ATTRIBUTE_STRING, .s = steps},
+                                        {.kind = ONS_ATTRIBUTE_INTS, .count = 1, .ints = &output}};
+    const ons_operands operands = {.op = ons_elementwise_fusion_rules()->fused,
+                                   .name = "chain",
+                                   .attributes = attributes,
+                                   .inputs = inputs,
+                                   .input_count = 2};
+    ons_fused *f = ons_arena_allocate(arena, 1, sizeof *f);
+    ons_cuda_source source;
+    size_t bytes;
+    check(ons_fused_read(&operands, arena, f), 0);
+    check(ons_fused_source(f, arena, &source), 0);
+    check(ons_cuda_compile_image(&source, "compute_90", NULL, ptx, &bytes, NULL), 0);
+}
+
+/* Whether ons_fused_wide reads and writes 16 bytes at a time. */
+static void expect_wide(const char *steps, ons_dtype left, ons_dtype right) {
+    ons_arena *arena = ons_arena_new();
+    void *ptx = NULL;
+    compile_ptx(steps, left, right, arena, &ptx);
+    char *wide = strstr(ptx, ".entry ons_fused_wide");
+    cr_assert(wide != NULL);
+    char *end = strstr(wide + 1, ".entry ");
+    if (end != NULL) *end = '\0';
+    const char *read = strstr(wide, "ld.global.v4"), *also = read == NULL ? NULL : strstr(read + 1, "ld.global.v4");
+    cr_expect(also != NULL && strstr(wide, "st.global.v4") != NULL && strstr(wide, ".local") == NULL, "%s: %s", steps,
+              wide);
+    free(ptx);
+    ons_arena_free(arena);
+}
+
+Test(fused, kernels_move_sixteen_bytes_at_a_time) {
+    if (!has_nvrtc()) cr_skip_test("not run: no NVRTC");
+    expect_wide("Add(0,1);Relu(2)", ONS_FLOAT32, ONS_FLOAT32);
+    expect_wide("Add(0,1);Relu(2)", ONS_BFLOAT16, ONS_BFLOAT16);
+    expect_wide("Mul(0,1);Tanh(2)", ONS_FLOAT16, ONS_FLOAT16);
+    expect_wide("Cast[0i=16](0);Add(1,2)", ONS_FLOAT32, ONS_BFLOAT16);
 }
 
 static void expect_found(const ons_cuda_source *source, const char *architecture, const char *folder, bool expected) {

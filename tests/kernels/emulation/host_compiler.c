@@ -47,7 +47,7 @@ static const char epilogue[] =
     "    gridDim = dim3(blocks), blockDim = dim3(threads);\n"
     "    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)\n"
     "        for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x)\n"
-    "            function == 0 ? ons_fused_4(g) : ons_fused_1(g);\n"
+    "            function == 0 ? ons_fused_wide(g) : ons_fused_1(g);\n"
     "}\n";
 
 __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...) {
