@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "device/cuda.h"
+#include "device/cuda_architecture.h"
 #include "device/cuda_library.h"
 
 #define FUNCTIONS(X)                                                                                                   \
@@ -22,7 +23,11 @@
     X(nvrtcGetProgramLogSize)                                                                                          \
     X(nvrtcGetProgramLog)                                                                                              \
     X(nvrtcGetCUBINSize)                                                                                               \
-    X(nvrtcGetCUBIN)
+    X(nvrtcGetCUBIN)                                                                                                   \
+    X(nvrtcGetPTXSize)                                                                                                 \
+    X(nvrtcGetPTX)                                                                                                     \
+    X(nvrtcGetNumSupportedArchs)                                                                                       \
+    X(nvrtcGetSupportedArchs)
 
 struct ons_cuda_program {
     ons_cuda_program *next;
@@ -180,12 +185,13 @@ static ons_status *failed(nvrtcProgram program, nvrtcResult result) {
     return status;
 }
 
-static ons_status *take_code(nvrtcProgram program, void **image, size_t *bytes) {
-    nvrtcResult result = library.nvrtcGetCUBINSize(program, bytes);
+static ons_status *take_code(nvrtcProgram program, bool is_virtual, void **image, size_t *bytes) {
+    nvrtcResult result =
+        is_virtual ? library.nvrtcGetPTXSize(program, bytes) : library.nvrtcGetCUBINSize(program, bytes);
     if (result != NVRTC_SUCCESS || *bytes == 0) return failed(program, result);
     *image = malloc(*bytes);
     if (*image == NULL) return ons_status_out_of_memory();
-    result = library.nvrtcGetCUBIN(program, *image);
+    result = is_virtual ? library.nvrtcGetPTX(program, *image) : library.nvrtcGetCUBIN(program, *image);
     if (result == NVRTC_SUCCESS) return NULL;
     free(*image);
     *image = NULL;
@@ -211,7 +217,8 @@ static ons_status *compile(const ons_cuda_source *source, const char *architectu
     free(names);
     ONS_CHECK(result == NVRTC_SUCCESS, ONS_UNSUPPORTED, "NVRTC makes no program: status %d", (int)result);
     result = library.nvrtcCompileProgram(program, OPTIONS + 1, given);
-    ons_status *status = result == NVRTC_SUCCESS ? take_code(program, image, bytes) : failed(program, result);
+    ons_status *status = result == NVRTC_SUCCESS ? take_code(program, ons_cuda_is_virtual(architecture), image, bytes)
+                                                 : failed(program, result);
     (void)library.nvrtcDestroyProgram(&program);
     return status;
 }
@@ -253,13 +260,21 @@ static ons_status *cuda_status(cudaError_t error, const char *what) {
     return ons_status_new(ONS_UNSUPPORTED, "%s: %s (CUDA error %d)", what, cudaGetErrorString(error), (int)error);
 }
 
-static ons_status *find_architecture(char *architecture, size_t size) {
-    int device = 0, major = 0, minor = 0;
+/* What NVRTC compiles for, for the calling thread's GPU. */
+static ons_status *find_architecture(char architecture[ONS_CUDA_ARCHITECTURE_BYTES]) {
+    int device = 0, major = 0, minor = 0, count = 0;
     ONS_TRY(cuda_status(cudaGetDevice(&device), "asking for the GPU"));
     ONS_TRY(cuda_status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "the GPU's kind"));
     ONS_TRY(cuda_status(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "the GPU's kind"));
-    snprintf(architecture, size, "sm_%d%d", major, minor);
-    return NULL;
+    ONS_CHECK(library.nvrtcGetNumSupportedArchs(&count) == NVRTC_SUCCESS && count > 0, ONS_UNSUPPORTED,
+              "NVRTC does not tell which GPUs it compiles for");
+    int *supported = calloc((size_t)count, sizeof *supported);
+    if (supported == NULL) return ons_status_out_of_memory();
+    ons_status *status = library.nvrtcGetSupportedArchs(supported) == NVRTC_SUCCESS
+                             ? ons_cuda_choose_architecture(10 * major + minor, supported, count, architecture)
+                             : ons_status_new(ONS_UNSUPPORTED, "NVRTC does not tell which GPUs it compiles for");
+    free(supported);
+    return status;
 }
 
 static ons_status *load_program(const ons_cuda_source *source, ons_cuda_program *program) {
@@ -274,11 +289,11 @@ static ons_status *load_program(const ons_cuda_source *source, ons_cuda_program 
 }
 
 static ons_status *compile_locked(const ons_cuda_source *source, const ons_cuda_program **result) {
-    char architecture[32];
+    char architecture[ONS_CUDA_ARCHITECTURE_BYTES];
     uint64_t key[2];
     size_t bytes;
-    ONS_TRY(find_architecture(architecture, sizeof architecture));
     ONS_TRY(load_locked());
+    ONS_TRY(find_architecture(architecture));
     make_key(source, architecture, key);
     for (const ons_cuda_program *each = library.programs; each != NULL; each = each->next)
         if (memcmp(each->key, key, sizeof key) == 0) {

@@ -5,6 +5,9 @@
  * NVRTC's version. They are written under another name and renamed, and begin with a sum over their bytes: what does
  * not fit is compiled anew.
  *
+ * NVRTC may know the GPU that is there (its own code), only older ones (PTX of the nearest, which the driver compiles)
+ * or only newer ones (an error): device/cuda_architecture.h.
+ *
  * A build without CUDA has these functions too: they say so. */
 #ifndef ONSTAGE_DEVICE_CUDA_COMPILER_H
 #define ONSTAGE_DEVICE_CUDA_COMPILER_H
@@ -32,7 +35,7 @@ typedef struct ons_cuda_source {
 typedef struct ons_cuda_program ons_cuda_program;
 
 /* Compiles and loads for the calling thread's GPU. The same source again gives the same program. Fails with
- * ONS_UNSUPPORTED where there is no NVRTC or no GPU. */
+ * ONS_UNSUPPORTED and the reason where there is no GPU or no NVRTC, or it does not compile for this GPU. */
 ons_status *ons_cuda_compile(const ons_cuda_source *source, const ons_cuda_program **program);
 
 /* Puts function `function` on a stream, with one structure as its argument, which is copied. What fails is told by the
@@ -40,8 +43,9 @@ ons_status *ons_cuda_compile(const ons_cuda_source *source, const ons_cuda_progr
 void ons_cuda_program_launch(const ons_cuda_program *program, uint32_t function, uintptr_t stream, int64_t blocks,
                              int threads, const void *arguments, size_t bytes);
 
-/* The code alone, for `architecture` ("sm_90"); NVRTC needs no GPU. `*image` is the caller's to free. With a folder
- * (NULL: none) it is looked for there first and put there; `*found` (may be NULL) says whether it was. */
+/* The code alone, for `architecture` ("sm_90"; PTX for "compute_90"); NVRTC needs no GPU. `*image` is the caller's to
+ * free. With a folder (NULL: none) it is looked for there first and put there; `*found` (may be NULL) says whether it
+ * was. */
 ons_status *ons_cuda_compile_image(const ons_cuda_source *source, const char *architecture, const char *folder,
                                    void **image, size_t *bytes, bool *found);
 
