@@ -206,6 +206,12 @@ static ons_status *choose_outputs(assembly *a) {
     return NULL;
 }
 
+/* ONSTAGE_FUSED=off, for comparison: each elementwise operator by its own kernel. */
+static bool joins_elementwise(void) {
+    const char *wish = getenv("ONSTAGE_FUSED");
+    return wish == NULL || strcmp(wish, "off") != 0;
+}
+
 /* Order and layout of the complete graph. */
 static ons_status *settle(assembly *a) {
     ons_stage_graph *r = a->r;
@@ -231,10 +237,10 @@ static ons_status *settle(assembly *a) {
     if (ons_config_low_type(a->o->config) != ONS_FLOAT32)
         ONS_TRY(ons_share_weight_casts(r->graph, a->o->model->registry));
     ONS_TRY(ons_hasten_sums(r->graph, a->o->model->registry, follow, count));
-    if (a->o->joins_elementwise && !a->o->unfused) {
-        ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
+    bool for_gpu = a->o->joins_elementwise && !a->o->unfused;
+    if (for_gpu) ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
+    if (for_gpu && joins_elementwise())
         ONS_TRY(ons_fuse_elementwise(r->graph, ons_elementwise_fusion_rules(), follow, count));
-    }
     return a->o->laid_out_as_in_file ? NULL : ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
 }
 
