@@ -29,8 +29,7 @@ static ons_status *build_graph(const ons_course_options *o, const ons_course *co
         .rows = rows,
         .training = o->training,
         .repeats = o->repeats,
-        .laid_out_as_in_file = ons_config_uses_cuda(o->config),
-        .joins_elementwise = ons_config_uses_cuda(o->config),
+        .for_gpu = ons_config_uses_cuda(o->config),
     };
     ONS_TRY(ons_stage_graph_build(&options, stage));
     return ons_config_uses_cuda(o->config) ? ons_program_check_cuda(stage->graph) : NULL;

@@ -37,8 +37,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .training = true,
         .repeats = o->accumulates,
         .unfused = o->unfused,
-        .laid_out_as_in_file = !o->profile->processor,
-        .joins_elementwise = !o->profile->processor,
+        .for_gpu = !o->profile->processor,
     };
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
     ons_stage_graph_options less = graph;

@@ -71,8 +71,7 @@ static ons_status *build(making *m) {
                                      .rows = m->batching.rows,
                                      .training = true,
                                      .repeats = repeats,
-                                     .laid_out_as_in_file = ons_config_uses_cuda(m->config),
-                                     .joins_elementwise = ons_config_uses_cuda(m->config)};
+                                     .for_gpu = ons_config_uses_cuda(m->config)};
     ONS_TRY(ons_stage_graph_build(&graph, &m->stage));
     if (ons_config_uses_cuda(m->config)) ONS_TRY(ons_program_check_cuda(m->stage.graph));
     ONS_TRY(ons_device_new(m->config->device, cap, m->config->pin, &device));

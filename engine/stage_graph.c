@@ -212,6 +212,12 @@ static bool joins_elementwise(void) {
     return wish == NULL || strcmp(wish, "off") != 0;
 }
 
+/* Of a GPU: convolutions on them are fast with channels last alone. In full float32 they are not used, and graphs keep
+ * ONNX's order. */
+static bool uses_matrix_units(const ons_config *config) {
+    return ons_config_low_type(config) != ONS_FLOAT32 || ons_config_takes_tf32(config);
+}
+
 /* Order and layout of the complete graph. */
 static ons_status *settle(assembly *a) {
     ons_stage_graph *r = a->r;
@@ -237,11 +243,13 @@ static ons_status *settle(assembly *a) {
     if (ons_config_low_type(a->o->config) != ONS_FLOAT32)
         ONS_TRY(ons_share_weight_casts(r->graph, a->o->model->registry));
     ONS_TRY(ons_hasten_sums(r->graph, a->o->model->registry, follow, count));
-    bool for_gpu = a->o->joins_elementwise && !a->o->unfused;
-    if (for_gpu) ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
-    if (for_gpu && joins_elementwise())
+    if (!a->o->for_gpu) return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CPU, follow, count);
+    if (a->o->unfused) return NULL;
+    ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
+    if (joins_elementwise())
         ONS_TRY(ons_fuse_elementwise(r->graph, ons_elementwise_fusion_rules(), follow, count));
-    return a->o->laid_out_as_in_file ? NULL : ons_choose_layouts(r->graph, a->o->model->registry, follow, count);
+    if (!uses_matrix_units(a->o->config)) return NULL;
+    return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CUDA, follow, count);
 }
 
 static ons_status *assemble(assembly *a) {

@@ -32,10 +32,10 @@ typedef struct ons_stage_graph_options {
     int64_t rows;
     int64_t fallback; /* for dimensions that nothing binds; 0: an error */
     bool training;
-    bool repeats;             /* more than one micro-batch a step */
-    bool unfused;             /* operators stay as the file has them, for comparison with systems that run them so */
-    bool laid_out_as_in_file; /* for a device whose kernels are not this machine's: no blocked layouts, no reorders */
-    bool joins_elementwise;   /* for a device whose kernels are made at run time: graph/passes/fuse_elementwise.h */
+    bool repeats; /* more than one micro-batch a step */
+    bool unfused; /* operators stay as the file has them, for comparison with systems that run them so */
+    bool for_gpu; /* elementwise operators are joined (graph/passes/fuse_elementwise.h), and layouts are chosen for
+                     CUDA's kernels, from the model and the precision alone: the same graph wherever it is made */
     ons_blockers *blockers;
 } ons_stage_graph_options;
 

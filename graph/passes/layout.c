@@ -16,12 +16,20 @@ typedef struct chooser {
     ons_graph *graph;
     const ons_registry *registry;
     const ons_operator *reorder;
+    ons_layout_kernels kernels;
     ONS_VECTOR(ons_node_id) order;
     ONS_VECTOR(reordered) known;
 } chooser;
 
 static bool is_weight(ons_value_kind kind) {
     return kind == ONS_PARAMETER || kind == ONS_CONSTANT || kind == ONS_BUFFER;
+}
+
+/* A weight, or what is made of one before the micro-batches (a cast). */
+static bool is_made_once(const chooser *c, const ons_value *value) {
+    if (is_weight(value->kind)) return value->pair == ONS_NONE;
+    const ons_node *producer = value->producer == ONS_NONE ? NULL : ons_graph_node(c->graph, value->producer);
+    return producer != NULL && producer->per_step && producer->phase == ONS_FORWARD;
 }
 
 /* `value` in `layout`, as node `user` needs it: a weight is reordered once a step, not for every micro-batch. */
@@ -38,7 +46,7 @@ static ons_status *in_layout(chooser *c, ons_value_id value, ons_layout layout, 
         }
     }
     ONS_CHECK(c->reorder != NULL, ONS_DEFECT, "no operator changes layouts");
-    bool weight = is_weight(v->kind) && v->pair == ONS_NONE;
+    bool weight = is_made_once(c, v);
     ons_builder b = {
         .graph = c->graph,
         .registry = c->registry,
@@ -56,12 +64,19 @@ static ons_status *in_layout(chooser *c, ons_value_id value, ons_layout layout, 
     return NULL;
 }
 
-/* One layout for all operands of the output's shape, if the other operands are single numbers. */
-static ons_layout common_layout(const ons_operands *o) {
+/* The type that an operator with ONS_LAYOUT_FOLLOWS goes by; NULL: it has no output. */
+static const ons_type *leading_output(const ons_operands *o) {
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        if (ons_has_output(o, i)) return &o->outputs[i];
+    return NULL;
+}
+
+/* One layout for all operands of that shape, if the other operands are single numbers. */
+static ons_layout common_layout(const ons_operands *o, const ons_shape *shape) {
     ons_layout common = ONS_LAYOUT_ONNX;
     for (uint32_t i = 0; i < o->input_count; ++i) {
         if (!ons_has_input(o, i)) continue;
-        if (ons_shape_equal(&o->inputs[i].shape, &o->outputs[0].shape))
+        if (ons_shape_equal(&o->inputs[i].shape, shape))
             common = common == ONS_LAYOUT_ONNX ? o->inputs[i].layout : common;
         else if (ons_shape_elements(&o->inputs[i].shape) != 1)
             return ONS_LAYOUT_ONNX;
@@ -71,7 +86,7 @@ static ons_layout common_layout(const ons_operands *o) {
 
 static bool is_other_float(ons_dtype dtype) { return dtype != ONS_FLOAT32 && ons_dtype_is_float(dtype); }
 
-/* Kernels for other floats want ONNX's order. */
+/* The CPU's kernels for other floats want ONNX's order. */
 static bool has_float32_alone(const ons_operands *o) {
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (is_other_float(o->inputs[i].dtype)) return false;
@@ -80,18 +95,40 @@ static bool has_float32_alone(const ons_operands *o) {
     return true;
 }
 
-static ons_status *ask(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+static ons_status *as_halves(const ons_type *types, uint32_t count, ons_arena *scratch, ons_type **copy) {
+    ONS_NEW(*copy, scratch, (size_t)count + 1);
+    for (uint32_t i = 0; i < count; ++i) {
+        (*copy)[i] = types[i];
+        if (ons_dtype_is_float(types[i].dtype)) (*copy)[i].dtype = ONS_BFLOAT16;
+    }
+    return NULL;
+}
+
+static ons_status *ask_rule(const chooser *c, const ons_operands *o, ons_arena *scratch, ons_layout *inputs,
+                            ons_layout *outputs) {
+    if (c->kernels == ONS_LAYOUTS_FOR_CPU) return o->op->layout.choose(o, inputs, outputs);
+    ons_operands halves = *o;
+    ons_type *input_types;
+    ONS_TRY(as_halves(o->inputs, o->input_count, scratch, &input_types));
+    ONS_TRY(as_halves(o->outputs, o->output_count, scratch, &halves.outputs));
+    halves.inputs = input_types;
+    return o->op->layout.choose(&halves, inputs, outputs);
+}
+
+static ons_status *ask(const chooser *c, const ons_operands *o, ons_arena *scratch, ons_layout *inputs,
+                       ons_layout *outputs) {
     const ons_layout_rule *rule = &o->op->layout;
+    const ons_type *leading = leading_output(o);
     for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
     for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
-    if (!has_float32_alone(o)) return NULL;
-    if (rule->policy == ONS_LAYOUT_CHOOSES) return rule->choose(o, inputs, outputs);
-    if (rule->policy == ONS_LAYOUT_PLAIN || o->output_count == 0) return NULL;
-    ons_layout common = common_layout(o);
+    if (c->kernels == ONS_LAYOUTS_FOR_CPU && !has_float32_alone(o)) return NULL;
+    if (rule->policy == ONS_LAYOUT_CHOOSES) return ask_rule(c, o, scratch, inputs, outputs);
+    if (rule->policy == ONS_LAYOUT_PLAIN || leading == NULL) return NULL;
+    ons_layout common = common_layout(o, &leading->shape);
     for (uint32_t i = 0; i < o->input_count; ++i)
-        if (ons_has_input(o, i) && ons_shape_equal(&o->inputs[i].shape, &o->outputs[0].shape)) inputs[i] = common;
+        if (ons_has_input(o, i) && ons_shape_equal(&o->inputs[i].shape, &leading->shape)) inputs[i] = common;
     for (uint32_t i = 0; i < o->output_count; ++i)
-        if (ons_has_output(o, i) && ons_shape_equal(&o->outputs[i].shape, &o->outputs[0].shape)) outputs[i] = common;
+        if (ons_has_output(o, i) && ons_shape_equal(&o->outputs[i].shape, &leading->shape)) outputs[i] = common;
     return NULL;
 }
 
@@ -101,7 +138,7 @@ static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
     ons_layout *inputs, *outputs;
     ONS_NEW(inputs, scratch, o.input_count + 1);
     ONS_NEW(outputs, scratch, o.output_count + 1);
-    ONS_TRY(ask(&o, inputs, outputs));
+    ONS_TRY(ask(c, &o, scratch, inputs, outputs));
     for (uint32_t i = 0; i < o.input_count; ++i) {
         ons_node node =
             *ons_graph_node(c->graph, id); /* a copy: reorders move the array, not the ids that it points to */
@@ -127,9 +164,12 @@ static ons_status *choose_all(chooser *c) {
     return NULL;
 }
 
-ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_value_id **follow,
-                               size_t follow_count) {
-    chooser c = {.graph = graph, .registry = registry, .reorder = ons_registry_role(registry, ONS_ROLE_REORDER)};
+ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_layout_kernels kernels,
+                               ons_value_id **follow, size_t follow_count) {
+    chooser c = {.graph = graph,
+                 .registry = registry,
+                 .reorder = ons_registry_role(registry, ONS_ROLE_REORDER),
+                 .kernels = kernels};
     ons_status *status = choose_all(&c);
     /* A followed value (a prediction that the host reads, say) is wanted in ONNX's order. */
     for (size_t i = 0; status == NULL && i < follow_count; ++i)

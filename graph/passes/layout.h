@@ -5,8 +5,13 @@
 
 #include "graph/registry.h"
 
+/* Whose kernels the layouts are for. An operator's rule answers for its CPU kernel where floats are float32, and for
+ * its CUDA kernel where they are half types, which the CPU's kernels do not compute in. For CUDA all rules are asked as
+ * if floats were half types: layouts do not depend on the precision of each node. */
+typedef enum ons_layout_kernels { ONS_LAYOUTS_FOR_CPU, ONS_LAYOUTS_FOR_CUDA } ons_layout_kernels;
+
 /* Ids change; `follow` as in ons_prune. */
-ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_value_id **follow,
-                               size_t follow_count);
+ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_layout_kernels kernels,
+                               ons_value_id **follow, size_t follow_count);
 
 #endif

@@ -7,16 +7,16 @@ template <class T> struct average_of_window {
     const T *x;
     T *y;
     __device__ void operator()(int64_t i) const {
-        int64_t plane = i / s.outputs, output = i - plane * s.outputs;
-        const T *from = x + plane * s.inputs;
+        ons::pooled to = ons::pooled_of(s, i, s.outputs, s.inputs);
+        const T *from = x + to.first;
         float sum = 0;
-        ons::for_taps(s.window, output, [&](int64_t, int64_t at) { sum += ons::widen(from[at]); });
-        y[i] = ons::narrow<T>(sum / (float)ons::average_divisor(s.window, s.include_pad, output));
+        ons::for_taps(s.window, to.at, [&](int64_t, int64_t at) { sum += ons::widen(from[at * s.width]); });
+        y[i] = ons::narrow<T>(sum / (float)ons::average_divisor(s.window, s.include_pad, to.at));
     }
 };
 
 template <class T> void run_average_pool(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, s->planes * s->outputs, average_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
+    ons::each(l, ons::pooled_elements(s, s->outputs), average_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
 }
 
 } // namespace

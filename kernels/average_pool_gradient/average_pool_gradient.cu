@@ -7,18 +7,18 @@ template <class T> struct shares_of_averages {
     const T *dy;
     T *dx;
     __device__ void operator()(int64_t i) const {
-        int64_t plane = i / s.inputs;
-        const T *from = dy + plane * s.outputs;
+        ons::pooled of = ons::pooled_of(s, i, s.inputs, s.outputs);
+        const T *from = dy + of.first;
         float sum = 0;
-        ons::for_windows(s.window, i - plane * s.inputs, [&](int64_t, int64_t output) {
-            sum += ons::widen(from[output]) / (float)ons::average_divisor(s.window, s.include_pad, output);
+        ons::for_windows(s.window, of.at, [&](int64_t, int64_t output) {
+            sum += ons::widen(from[output * s.width]) / (float)ons::average_divisor(s.window, s.include_pad, output);
         });
         dx[i] = ons::narrow<T>(sum);
     }
 };
 
 template <class T> void run_average_pool_gradient(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, s->planes * s->inputs, shares_of_averages<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
+    ons::each(l, ons::pooled_elements(s, s->inputs), shares_of_averages<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
 }
 
 } // namespace

@@ -41,5 +41,7 @@ template <class T, class P> struct batch_gradient {
 } // namespace
 
 extern "C" void ons_cuda_batch_normalization_gradient(const ons_launch *launch) {
-    ons::dispatch_batch<batch_gradient>(launch, (const ons_cuda_batch *)launch->state);
+    const ons_cuda_batch *s = (const ons_cuda_batch *)launch->state;
+    if (s->plan != nullptr) return ons_cuda_batch_run_gradient(s, launch);
+    ons::dispatch_batch<batch_gradient>(launch, s);
 }

@@ -56,8 +56,9 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
 static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_cuda_batch *s;
-    return ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
-                                           ons_attribute_int(o, UNBIASED) != 0, &s);
+    ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
+                                            ons_attribute_int(o, UNBIASED) != 0, &s));
+    return ons_cuda_batch_plan_training(p, s);
 }
 
 #define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)

@@ -20,6 +20,13 @@ static inline ons_channels ons_channels_of(const ons_type *type) {
     return c;
 }
 
+/* Whether a layout rule is asked for the CUDA kernel: graph/passes/layout.h. */
+static inline bool ons_layout_is_for_cuda(const ons_operands *o) {
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (o->inputs[i].dtype == ONS_FLOAT16 || o->inputs[i].dtype == ONS_BFLOAT16) return true;
+    return false;
+}
+
 /* Channels last where any of the inputs [0, count) of the shape of input 0 is, for all operands of that shape; the
  * others in ONNX's order. */
 static inline void ons_channels_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
@@ -32,9 +39,10 @@ static inline void ons_channels_choose(const ons_operands *o, ons_layout *inputs
         outputs[i] = ons_shape_equal(&o->outputs[i].shape, &o->inputs[0].shape) ? layout : ONS_LAYOUT_ONNX;
 }
 
-/* For operators of one tensor: input 0 and output 0 in the layout that input 0 has, the others in ONNX's order. */
+/* For operators of one tensor: input 0 and output 0 in the layout that input 0 has, the others in ONNX's order. Their
+ * CUDA kernels take that order alone. */
 static inline ons_status *ons_channels_choose_first(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
+    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST && !ons_layout_is_for_cuda(o);
     for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
     for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
     inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernels/common/channels.h"
+
 ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, ons_convolution *c) {
     c->groups = ons_attribute_int(o, ONS_CONVOLUTION_GROUP);
     c->x = *x;
@@ -151,7 +153,15 @@ static bool is_empty(const ons_convolution *c) {
     return ons_elements(&c->x) == 0 || ons_elements(&c->w) == 0 || ons_elements(&c->y) == 0;
 }
 
+/* For CUDA: channels last for all three, a filter as (outputs, kernel…, channels). */
+static ons_status *choose_for_cuda(ons_convolution *c) {
+    ons_type *types[] = {&c->x, &c->w, &c->y};
+    for (int i = 0; i < 3; ++i) types[i]->layout = is_empty(c) ? ONS_LAYOUT_ONNX : channels_last(types[i]);
+    return NULL;
+}
+
 ons_status *ons_convolution_choose(const ons_operands *o, ons_convolution *c) {
+    if (ons_layout_is_for_cuda(o)) return choose_for_cuda(c);
     ons_convolution attempt = *c;
     attempt.x.layout = attempt.y.layout = ONS_LAYOUT_CHANNELS_LAST;
     attempt.w.layout = ONS_LAYOUT_ONNX;

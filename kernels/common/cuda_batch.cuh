@@ -53,8 +53,69 @@ __global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P 
     }
 }
 
+constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
+
+/* The same with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take every
+ * ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. */
+template <int PACK, class T, class P>
+__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, double *partial) {
+    __shared__ double lanes[2][ROW_THREADS][PACK];
+    uint32_t count = (uint32_t)(s.batch * s.positions);
+    int64_t width = s.channels / PACK, across = (width + s.tile - 1) / s.tile;
+    uint32_t rows = (uint32_t)(ROW_THREADS / s.tile), row = threadIdx.x / (uint32_t)s.tile;
+    for (int64_t item = blockIdx.x; item < across * s.parts; item += gridDim.x) {
+        int64_t column = item % across * s.tile + threadIdx.x % s.tile, part = item / across;
+        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
+        double first[PACK] = {}, second[PACK] = {};
+        if (column < width && count > 0) {
+            float shift[PACK];
+#pragma unroll
+            for (int k = 0; k < PACK; ++k) shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
+            for (uint32_t i = begin + row; i < end;) {
+                float near[PACK] = {}, square[PACK] = {};
+#pragma unroll 4
+                for (int run = 0; run < LAST_RUN; ++run, i += rows) {
+                    if (i >= end) break;
+                    int64_t at = (int64_t)i * width + column;
+                    pack<T, PACK> values = reinterpret_cast<const pack<T, PACK> *>(x)[at], slopes = values;
+                    if (dy != nullptr) slopes = reinterpret_cast<const pack<T, PACK> *>(dy)[at];
+#pragma unroll
+                    for (int k = 0; k < PACK; ++k) {
+                        float distance = widen(values.at[k]) - shift[k], slope = dy != nullptr ? widen(slopes.at[k]) : distance;
+                        near[k] += slope;
+                        square[k] += slope * distance;
+                    }
+                }
+#pragma unroll
+                for (int k = 0; k < PACK; ++k) {
+                    first[k] += near[k];
+                    second[k] += square[k];
+                }
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < PACK; ++k) {
+            lanes[0][threadIdx.x][k] = first[k];
+            lanes[1][threadIdx.x][k] = second[k];
+        }
+        __syncthreads();
+        if (row == 0 && column < width)
+#pragma unroll
+            for (int k = 0; k < PACK; ++k) {
+                for (uint32_t other = 1; other < rows; ++other) {
+                    first[k] += lanes[0][other * s.tile + threadIdx.x][k];
+                    second[k] += lanes[1][other * s.tile + threadIdx.x][k];
+                }
+                partial[2 * part * s.channels + column * PACK + k] = first[k];
+                partial[(2 * part + 1) * s.channels + column * PACK + k] = second[k];
+            }
+        __syncthreads();
+    }
+}
+
 __device__ inline double channel_sum(const ons_cuda_batch &s, const double *partial, int which, int64_t channel) {
     double sum = 0;
+#pragma unroll 8
     for (int part = 0; part < s.parts; ++part) sum += partial[(2 * part + which) * s.channels + channel];
     return sum;
 }
@@ -73,7 +134,7 @@ template <class T, class P> struct finish_training {
     channel_results<P> results;
     __device__ void operator()(int64_t c) const {
         double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, maps.partial, 0, c) / n;
-        double mean = (double)widen(x[c * s.positions]) + offset, keep = s.momentum;
+        double mean = (double)widen(x[s.last ? c : c * s.positions]) + offset, keep = s.momentum;
         double variance = fmax(channel_sum(s, maps.partial, 1, c) / n - offset * offset, 0.0);
         double inverse = 1 / sqrt(variance + s.epsilon);
         maps.shift[c] = (float)mean;
@@ -99,43 +160,73 @@ template <class P> struct finish_inference {
     }
 };
 
-/* COUNT neighbouring elements of one channel. y may be x. */
-template <int COUNT, class T> struct map_channels {
+/* One value for COUNT neighbours of a channel, or those of COUNT channels side by side. */
+template <int COUNT, bool LAST> __device__ inline pack<float, COUNT> channel_values(const float *values, int64_t first) {
+    pack<float, COUNT> result;
+    if (LAST) return *reinterpret_cast<const pack<float, COUNT> *>(values + first);
+    float value = values[first];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) result.at[k] = value;
+    return result;
+}
+
+/* COUNT neighbouring elements, of one channel or, with channels last, of as many. y may be x. */
+template <int COUNT, bool LAST, class T> struct map_channels {
     ons_cuda_batch s;
     channel_maps maps;
     const T *x, *dy; /* dy nullptr: forwards */
     T *to;
     __device__ void operator()(int64_t i) const {
-        int64_t c = i * COUNT / s.positions % s.channels;
-        float shift = maps.shift[c], scale = maps.scale[c], rest = maps.rest[c];
-        float factor = dy == nullptr ? 0 : maps.factor[c];
+        int64_t first = (LAST ? i * COUNT : i * COUNT / s.positions) % s.channels;
+        pack<float, COUNT> shift = channel_values<COUNT, LAST>(maps.shift, first), factor = {};
+        pack<float, COUNT> scale = channel_values<COUNT, LAST>(maps.scale, first);
+        pack<float, COUNT> rest = channel_values<COUNT, LAST>(maps.rest, first);
+        if (dy != nullptr) factor = channel_values<COUNT, LAST>(maps.factor, first);
         pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(x)[i], slopes = {};
         if (dy != nullptr) slopes = reinterpret_cast<const pack<T, COUNT> *>(dy)[i];
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
-            float distance = widen(values.at[k]) - shift;
-            float result = dy == nullptr ? distance * scale + rest
-                                         : widen(slopes.at[k]) * scale + distance * factor + rest;
+            float distance = widen(values.at[k]) - shift.at[k];
+            float result = dy == nullptr ? distance * scale.at[k] + rest.at[k]
+                                         : widen(slopes.at[k]) * scale.at[k] + distance * factor.at[k] + rest.at[k];
             values.at[k] = narrow<T>(result);
         }
         reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
     }
 };
 
-template <class T>
-void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+template <bool LAST, class T>
+void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
     int64_t elements = s->batch * s->channels * s->positions;
     size_t wide = 4 * sizeof(T);
-    if (to == nullptr) return;
-    if (s->positions % 4 == 0 && is_aligned(x, wide) && is_aligned(to, wide) && (dy == nullptr || is_aligned(dy, wide)))
-        each(l, elements / 4, map_channels<4, T>{*s, maps, x, dy, to});
+    bool fours = (LAST ? s->channels : s->positions) % 4 == 0;
+    if (fours && is_aligned(x, wide) && is_aligned(to, wide) && is_aligned(dy, wide))
+        each(l, elements / 4, map_channels<4, LAST, T>{*s, maps, x, dy, to});
     else
-        each(l, elements, map_channels<1, T>{*s, maps, x, dy, to});
+        each(l, elements, map_channels<1, LAST, T>{*s, maps, x, dy, to});
+}
+
+template <class T>
+void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+    if (to == nullptr) return;
+    if (s->last)
+        apply_channel_maps_to<true>(l, s, maps, x, dy, to);
+    else
+        apply_channel_maps_to<false>(l, s, maps, x, dy, to);
 }
 
 template <class T, class P>
 void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means) {
-    launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
+    if (!s->last) {
+        launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
+        return;
+    }
+    int64_t blocks = (s->channels / s->pack + s->tile - 1) / s->tile * s->parts;
+    bool wide = s->pack == 4 && is_aligned(x, 4 * sizeof(T)) && is_aligned(dy, 4 * sizeof(T));
+    if (wide)
+        launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, maps.partial);
+    else
+        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, maps.partial);
 }
 
 /* Input `index` as elements of type E. */

@@ -2,6 +2,7 @@
 
 #include "kernels/common/convolution.h"
 #include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/layouts.h"
 
 enum { TILE = 64, BLOCKS_ENOUGH = 512, PARTS_MAX = 64, PART_DEPTH = 512 };
 
@@ -35,6 +36,12 @@ static bool set_sizes(const ons_convolution *c, ons_cuda_convolution *s) {
     }
 }
 
+static ons_cuda_distances distances_of(const ons_type *type) {
+    int64_t channels = type->shape.dims[1], inner = ons_shape_span(&type->shape, 2, type->shape.rank);
+    bool last = type->layout == ONS_LAYOUT_CHANNELS_LAST;
+    return (ons_cuda_distances){channels * inner, last ? 1 : inner, last ? channels : 1};
+}
+
 /* Few tiles, as a weight gradient has: the depth is cut. */
 static void set_parts(ons_prepare *p, ons_cuda_convolution *s) {
     int64_t tiles = (int64_t)s->groups * ((s->rows + TILE - 1) / TILE) * ((s->columns + TILE - 1) / TILE);
@@ -58,7 +65,15 @@ static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_dnn_gr
     ONS_TRY(ons_dnn_graph_new(p, graph));
     ons_dnn_graph *g = *graph;
     g->exact = c->x.dtype == ONS_FLOAT32 && !p->tf32;
-    int64_t x = ons_dnn_image(g, X, &c->x), weight = ons_dnn_image(g, W, &c->w), y = ons_dnn_image(g, Y, &c->y);
+    /* Where both orders are the same bytes the library wants to hear the one that the others have. */
+    ons_type types[] = {c->x, c->w, c->y};
+    bool last = false;
+    for (int i = 0; i < 3; ++i) last |= types[i].layout == ONS_LAYOUT_CHANNELS_LAST;
+    for (int i = 0; last && i < 3; ++i)
+        if (ons_layout_same_bytes(&types[i].shape, types[i].layout, ONS_LAYOUT_CHANNELS_LAST))
+            types[i].layout = ONS_LAYOUT_CHANNELS_LAST;
+    int64_t x = ons_dnn_image(g, X, &types[0]), weight = ons_dnn_image(g, W, &types[1]);
+    int64_t y = ons_dnn_image(g, Y, &types[2]);
     ons_dnn_step *step = ons_dnn_step_add(g, operations[c->kind], 0, x, weight, y, -1);
     ons_dnn_set_window(step, w);
     return NULL;
@@ -90,12 +105,16 @@ void ons_cuda_convolution_run(const ons_cuda_convolution *s, const ons_launch *l
 ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *c) {
     const ons_operands *o = p->operands;
     ons_cuda_convolution *s;
-    ONS_TRY(ons_cuda_require_plain(o));
+    if (ons_layout_is_weight(c->x.layout) || ons_layout_is_weight(c->w.layout) || ons_layout_is_weight(c->y.layout))
+        return ons_node_error(o, "an operand has a layout of the CPU's weights");
     ONS_TRY(ons_cuda_require_float(o, c->x.dtype));
     ONS_NEW(s, p->arena, 1);
     s->dtype = c->x.dtype;
     s->kind = (int)c->kind;
     s->bias = c->bias;
+    s->x = distances_of(&c->x);
+    s->w = distances_of(&c->w);
+    s->y = distances_of(&c->y);
     if (!set_sizes(c, s)) return ons_node_error(o, "the convolution is too large for the CUDA kernel");
     set_parts(p, s);
     if (p->scratch_bytes > p->scratch_limit) {

@@ -36,13 +36,14 @@ template <class T> struct forward_product {
         int64_t base;
     };
     __device__ float row_factor(int group, int r, int k) const {
-        return widen(w[((int64_t)group * s.outputs + r) * s.depth + k]);
+        int channel = k / s.taps, tap = k - channel * s.taps;
+        return widen(w[((int64_t)group * s.outputs + r) * s.w.outer + channel * s.w.channel + tap * s.w.inner]);
     }
     __device__ column column_of(int group, int n) const {
         int sample = n / s.positions;
         place at = place_of(s.output, n - sample * s.positions);
         return {{at.z * s.stride[0] - s.begin[0], at.y * s.stride[1] - s.begin[1], at.x * s.stride[2] - s.begin[2]},
-                ((int64_t)sample * s.groups + group) * s.channels * s.inputs};
+                sample * s.x.outer + (int64_t)group * s.channels * s.x.channel};
     }
     __device__ float column_factor(const column &c, int k) const {
         int channel = k / s.taps;
@@ -50,12 +51,13 @@ template <class T> struct forward_product {
         int z = c.first.z + tap.z * s.dilation[0], row = c.first.y + tap.y * s.dilation[1];
         int at = c.first.x + tap.x * s.dilation[2];
         if (z < 0 || z >= s.input[0] || row < 0 || row >= s.input[1] || at < 0 || at >= s.input[2]) return 0;
-        return widen(x[c.base + (int64_t)channel * s.inputs + ((int64_t)z * s.input[1] + row) * s.input[2] + at]);
+        int64_t position = ((int64_t)z * s.input[1] + row) * s.input[2] + at;
+        return widen(x[c.base + channel * s.x.channel + position * s.x.inner]);
     }
     __device__ void put(int group, int r, int n, float value) const {
         int sample = n / s.positions, channel = group * s.outputs + r;
         if (s.bias) value += widen(bias[channel]);
-        y[((int64_t)sample * s.groups * s.outputs + channel) * s.positions + (n - sample * s.positions)] = narrow<T>(value);
+        y[sample * s.y.outer + channel * s.y.channel + (n - sample * s.positions) * s.y.inner] = narrow<T>(value);
     }
 };
 
@@ -69,14 +71,14 @@ template <class T> struct input_product {
         int64_t base;
     };
     __device__ float row_factor(int group, int r, int k) const {
-        int output = k / s.taps;
-        return widen(w[(((int64_t)group * s.outputs + output) * s.channels + r) * s.taps + (k - output * s.taps)]);
+        int output = k / s.taps, tap = k - output * s.taps;
+        return widen(w[((int64_t)group * s.outputs + output) * s.w.outer + r * s.w.channel + tap * s.w.inner]);
     }
     __device__ column column_of(int group, int n) const {
         int sample = n / s.inputs;
         place at = place_of(s.input, n - sample * s.inputs);
         return {{at.z + s.begin[0], at.y + s.begin[1], at.x + s.begin[2]},
-                ((int64_t)sample * s.groups + group) * s.outputs * s.positions};
+                sample * s.y.outer + (int64_t)group * s.outputs * s.y.channel};
     }
     /* The output position whose window has the place at tap `tap` in one dim, or -1. */
     __device__ int window_at(int dim, int at, int tap) const {
@@ -88,12 +90,13 @@ template <class T> struct input_product {
         place tap = place_of(s.kernel, k - output * s.taps);
         int z = window_at(0, c.at.z, tap.z), row = window_at(1, c.at.y, tap.y), at = window_at(2, c.at.x, tap.x);
         if (z < 0 || row < 0 || at < 0) return 0;
-        return widen(dy[c.base + (int64_t)output * s.positions + ((int64_t)z * s.output[1] + row) * s.output[2] + at]);
+        int64_t position = ((int64_t)z * s.output[1] + row) * s.output[2] + at;
+        return widen(dy[c.base + output * s.y.channel + position * s.y.inner]);
     }
     __device__ void put(int group, int r, int n, float value) const {
         int sample = n / s.inputs, channel = group * s.channels + r;
         if (s.bias) value += widen(bias[channel]);
-        dx[((int64_t)sample * s.groups * s.channels + channel) * s.inputs + (n - sample * s.inputs)] = narrow<T>(value);
+        dx[sample * s.x.outer + channel * s.x.channel + (n - sample * s.inputs) * s.x.inner] = narrow<T>(value);
     }
 };
 
@@ -108,25 +111,26 @@ template <class T> struct weight_product {
     };
     __device__ float row_factor(int group, int r, int k) const {
         int sample = k / s.positions;
-        int64_t plane = ((int64_t)sample * s.groups + group) * s.outputs + r;
-        return widen(dy[plane * s.positions + (k - sample * s.positions)]);
+        int64_t channel = (int64_t)group * s.outputs + r;
+        return widen(dy[sample * s.y.outer + channel * s.y.channel + (k - sample * s.positions) * s.y.inner]);
     }
     __device__ column column_of(int group, int n) const {
         int channel = n / s.taps;
         place tap = place_of(s.kernel, n - channel * s.taps);
         return {{tap.z * s.dilation[0] - s.begin[0], tap.y * s.dilation[1] - s.begin[1], tap.x * s.dilation[2] - s.begin[2]},
-                ((int64_t)group * s.channels + channel) * s.inputs};
+                ((int64_t)group * s.channels + channel) * s.x.channel};
     }
     __device__ float column_factor(const column &c, int k) const {
         int sample = k / s.positions;
         place out = place_of(s.output, k - sample * s.positions);
         int z = out.z * s.stride[0] + c.tap.z, row = out.y * s.stride[1] + c.tap.y, at = out.x * s.stride[2] + c.tap.x;
         if (z < 0 || z >= s.input[0] || row < 0 || row >= s.input[1] || at < 0 || at >= s.input[2]) return 0;
-        int64_t plane = c.base + (int64_t)sample * s.groups * s.channels * s.inputs;
-        return widen(x[plane + ((int64_t)z * s.input[1] + row) * s.input[2] + at]);
+        int64_t position = ((int64_t)z * s.input[1] + row) * s.input[2] + at;
+        return widen(x[c.base + sample * s.x.outer + position * s.x.inner]);
     }
     __device__ void put(int group, int r, int n, float value) const {
-        dw[((int64_t)group * s.outputs + r) * s.columns + n] = narrow<T>(value);
+        int channel = n / s.taps, tap = n - channel * s.taps;
+        dw[((int64_t)group * s.outputs + r) * s.w.outer + channel * s.w.channel + tap * s.w.inner] = narrow<T>(value);
     }
 };
 
@@ -208,28 +212,28 @@ template <class Group, class Product> __global__ void convolve_singles(Product p
     }
 }
 
-/* COUNT neighbours of one plane. */
+/* COUNT neighbours, of one plane or, with channels last, of one position: of a channel `run` elements lie side by side. */
 template <int COUNT, class T> struct add_bias {
-    int channels, positions;
+    int64_t channels, run;
     const T *bias;
     T *y;
     __device__ void operator()(int64_t i) const {
-        float added = widen(bias[i * COUNT / positions % channels]);
+        int64_t first = i * COUNT / run % channels;
         pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(y)[i];
 #pragma unroll
-        for (int k = 0; k < COUNT; ++k) values.at[k] = narrow<T>(widen(values.at[k]) + added);
+        for (int k = 0; k < COUNT; ++k) values.at[k] = narrow<T>(widen(values.at[k]) + widen(bias[first + (run == 1 ? k : 0)]));
         reinterpret_cast<pack<T, COUNT> *>(y)[i] = values;
     }
 };
 
-/* y (batch, channels, positions) += bias, for cuDNN, which leaves it to us. */
-template <class T> void run_bias(const ons_launch *l, int batch, int channels, int positions, const void *bias, void *y) {
-    int64_t elements = (int64_t)batch * channels * positions;
+/* y += bias, for cuDNN, which leaves it to us. */
+template <class T>
+void run_bias(const ons_launch *l, int64_t elements, int64_t channels, const ons_cuda_distances &of, const void *bias, void *y) {
     const T *from = (const T *)bias;
-    if (positions % 4 == 0 && is_aligned(y, 4 * sizeof(T)))
-        each(l, elements / 4, add_bias<4, T>{channels, positions, from, (T *)y});
+    if ((of.channel == 1 ? channels : of.channel) % 4 == 0 && is_aligned(y, 4 * sizeof(T)))
+        each(l, elements / 4, add_bias<4, T>{channels, of.channel, from, (T *)y});
     else
-        each(l, elements, add_bias<1, T>{channels, positions, from, (T *)y});
+        each(l, elements, add_bias<1, T>{channels, of.channel, from, (T *)y});
 }
 
 template <class Product> void run_convolution(const ons_launch *l, const Product &p) {

@@ -14,6 +14,12 @@ enum { ONS_CUDA_CONVOLUTION_DIMS = 3 };
  *     weight gradient    dw = dy · columnsᵀ of x    outputs  × (channels · taps),            over batch · positions of
  * y
  */
+/* Distances in elements, in ONNX's order or with channels last: of x and y between samples, channels and positions, of
+ * w between outputs, channels and taps. */
+typedef struct ons_cuda_distances {
+    int64_t outer, channel, inner;
+} ons_cuda_distances;
+
 typedef struct ons_cuda_convolution {
     ons_dtype dtype;
     int kind; /* ons_convolution_kind */
@@ -21,10 +27,11 @@ typedef struct ons_cuda_convolution {
     int input[ONS_CUDA_CONVOLUTION_DIMS], output[ONS_CUDA_CONVOLUTION_DIMS], kernel[ONS_CUDA_CONVOLUTION_DIMS],
         stride[ONS_CUDA_CONVOLUTION_DIMS], dilation[ONS_CUDA_CONVOLUTION_DIMS], begin[ONS_CUDA_CONVOLUTION_DIMS];
     int inputs, positions, taps; /* products over all dims: of x, of y, of the kernel */
-    int rows, columns, depth;    /* of a group's product */
-    int parts;                   /* into which the depth is cut; scratch holds a float for each result and part */
-    bool bias;                   /* forwards: added; of a weight gradient: asked for */
-    ons_dnn_plan *plan;          /* cuDNN's, without the bias; NULL: our kernels run */
+    ons_cuda_distances x, w, y;
+    int rows, columns, depth; /* of a group's product */
+    int parts;                /* into which the depth is cut; scratch holds a float for each result and part */
+    bool bias;                /* forwards: added; of a weight gradient: asked for */
+    ons_dnn_plan *plan;       /* cuDNN's, without the bias; NULL: our kernels run */
 } ons_cuda_convolution;
 
 struct ons_convolution;

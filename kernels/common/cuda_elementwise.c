@@ -14,6 +14,26 @@ ons_status *ons_cuda_require_plain(const ons_operands *o) {
     return NULL;
 }
 
+/* A single number lies the same in every layout. */
+static bool lies_as(const ons_type *type, const ons_type *leading) {
+    if (ons_elements(type) == 1) return true;
+    return type->layout == leading->layout &&
+           (type->layout == ONS_LAYOUT_ONNX || ons_shape_equal(&type->shape, &leading->shape));
+}
+
+ons_status *ons_cuda_require_alike(const ons_operands *o) {
+    const ons_type *leading = NULL;
+    for (uint32_t i = o->output_count; i-- > 0;)
+        if (ons_has_output(o, i)) leading = &o->outputs[i];
+    for (uint32_t i = 0; leading != NULL && i < o->input_count; ++i)
+        if (ons_has_input(o, i) && !lies_as(&o->inputs[i], leading))
+            return ons_node_error(o, "input %u has another layout than the output", i);
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        if (ons_has_output(o, i) && !lies_as(&o->outputs[i], leading))
+            return ons_node_error(o, "output %u has another layout than the first", i);
+    return NULL;
+}
+
 static ons_status *refuse(const ons_operands *o, ons_dtype dtype) {
     return ons_node_error(o, "the CUDA kernel does not compute in %s", ons_dtype_name(dtype));
 }
@@ -24,7 +44,7 @@ ons_status *ons_cuda_require_float(const ons_operands *o, ons_dtype dtype) {
 
 static ons_status *prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_alike(o));
     if (o->input_count > ONS_CUDA_OPERANDS)
         return ons_node_error(o, "%u operands, the CUDA kernel takes at most %d", o->input_count, ONS_CUDA_OPERANDS);
     ons_broadcast *walk;
@@ -47,7 +67,7 @@ static ons_status *prepare(ons_prepare *p) {
 
 ons_status *ons_cuda_flat_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_alike(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_elementwise *state;
     ONS_NEW(state, p->arena, 1);
@@ -111,6 +131,11 @@ static ons_status *as_float32(const ons_prepare *p, ons_dtype dtype, const ons_t
 }
 
 ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *like) {
+    ONS_TRY(ons_cuda_require_plain(p->operands));
+    return ons_cuda_prepare_typed_as_it_lies(p, like);
+}
+
+ons_status *ons_cuda_prepare_typed_as_it_lies(ons_prepare *p, ons_prepare_function *like) {
     const ons_operands *o = p->operands;
     ons_operands plain = *o;
     ons_type *inputs, *outputs;
@@ -127,9 +152,10 @@ ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *like) {
     plain.inputs = inputs;
     plain.outputs = outputs;
     p->operands = &plain;
-    ons_status *status = ons_cuda_prepare_like_cpu(p, like);
+    ons_status *status = like(p);
     p->operands = o;
     ONS_TRY(status);
+    p->implementation = "cuda";
     *typed = (ons_cuda_typed){dtype, p->state};
     p->state = typed;
     return NULL;

@@ -1,17 +1,33 @@
 #include "kernels/common/cuda_pooling.h"
 
+#include "kernels/common/channels.h"
 #include "kernels/common/cuda_elementwise.h"
+
+/* As ons_pooling_choose has it: one layout for all. */
+static ons_status *require_one_layout(const ons_operands *o) {
+    ons_layout layout = o->inputs[0].layout;
+    if (ons_layout_is_weight(layout)) return ons_node_error(o, "input 0 has the layout of a weight");
+    for (uint32_t i = 1; i < o->input_count; ++i)
+        if (o->inputs[i].layout != layout) return ons_node_error(o, "input %u has another layout than input 0", i);
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        if (ons_has_output(o, i) && o->outputs[i].layout != layout)
+            return ons_node_error(o, "output %u has another layout than input 0", i);
+    return NULL;
+}
 
 ons_status *ons_cuda_pooling_prepare(ons_prepare *p, const ons_pooling *pooling, ons_cuda_pooling **state) {
     const ons_operands *o = p->operands;
     ons_cuda_pooling *s;
     ons_dtype dtype = pooling->x.dtype;
-    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(require_one_layout(o));
     ONS_TRY(ons_cuda_require_float(o, dtype));
     ONS_NEW(s, p->arena, 1);
+    int64_t batch = pooling->x.shape.dims[0], channels = pooling->x.shape.dims[1];
+    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
     *s = (ons_cuda_pooling){.dtype = dtype,
                             .window = pooling->window,
-                            .planes = pooling->x.shape.dims[0] * pooling->x.shape.dims[1],
+                            .planes = last ? batch : batch * channels,
+                            .width = last ? channels : 1,
                             .inputs = ons_window_inputs(&pooling->window),
                             .outputs = ons_window_outputs(&pooling->window),
                             .include_pad = pooling->include_pad,
@@ -35,9 +51,12 @@ static bool is_plain(const ons_window *w) {
 ons_status *ons_cuda_pooling_plan(ons_prepare *p, const ons_pooling *pooling, ons_dnn_operation operation,
                                   ons_dnn_pooling mode, ons_cuda_pooling *state) {
     ons_dnn_graph *graph;
-    if (ons_dnn_plan_new == NULL || state->planes == 0 || !is_plain(&pooling->window)) return NULL;
+    bool empty = state->planes == 0 || state->width == 0;
+    if (ons_dnn_plan_new == NULL || empty || !is_plain(&pooling->window)) return NULL;
     ONS_TRY(ons_dnn_graph_new(p, &graph));
-    int64_t x = ons_dnn_image(graph, X, &pooling->x), y = ons_dnn_image(graph, Y, &pooling->y);
+    ons_type both[] = {pooling->x, pooling->y};
+    for (int i = 0; i < 2; ++i) both[i].layout = p->operands->inputs[0].layout;
+    int64_t x = ons_dnn_image(graph, X, &both[0]), y = ons_dnn_image(graph, Y, &both[1]);
     ons_dnn_set_window(ons_dnn_step_add(graph, operation, (int64_t)mode, x, y, -1, -1), &pooling->window);
     ONS_TRY(ons_dnn_prepare(p, graph, &state->plan));
     if (state->plan != NULL) p->destroy = destroy;

@@ -11,6 +11,17 @@ extern "C" {
 
 namespace ons {
 
+/* Element `i` of a side whose planes have `here` positions: its position there, and where the other side's plane of the same channel
+ * begins, whose positions lie s.width apart. */
+struct pooled {
+    int64_t at, first, plane;
+};
+__device__ inline pooled pooled_of(const ons_cuda_pooling &s, int64_t i, int64_t here, int64_t there) {
+    int64_t position = i / s.width, channel = i - position * s.width, plane = position / here;
+    return {position - plane * here, plane * there * s.width + channel, plane};
+}
+inline int64_t pooled_elements(const ons_cuda_pooling *s, int64_t positions) { return s->planes * s->width * positions; }
+
 struct position {
     int64_t at[ONS_WINDOW_DIMS];
 };

@@ -1,5 +1,6 @@
 #include "kernels/common/cuda_reduction.h"
 
+#include "kernels/common/channels.h"
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/reduction.h"
 
@@ -21,16 +22,16 @@ static void add_axis(ons_cuda_loops *loops, int64_t size, int64_t stride) {
 ons_status *ons_cuda_reduction_over(ons_prepare *p, const bool *reduced) {
     const ons_operands *o = p->operands;
     const ons_shape *shape = &o->inputs[0].shape;
-    ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_reduction *r;
     ONS_NEW(r, p->arena, 1);
-    int64_t strides[ONS_RANK_MAX];
-    ons_dense_strides(shape, strides);
+    int64_t stride = ons_elements(&o->inputs[0]);
     r->dtype = o->inputs[0].dtype;
     r->results = r->count = 1;
-    for (uint32_t i = 0; i < shape->rank; ++i) {
-        add_axis(reduced[i] ? &r->reduced : &r->kept, shape->dims[i], strides[i]);
+    for (uint32_t place = 0; place < shape->rank; ++place) {
+        uint32_t i = ons_channels_axis(o->inputs[0].layout, shape->rank, place);
+        stride = shape->dims[i] > 0 ? stride / shape->dims[i] : 0;
+        add_axis(reduced[i] ? &r->reduced : &r->kept, shape->dims[i], stride);
         *(reduced[i] ? &r->count : &r->results) *= shape->dims[i];
     }
     r->columns = r->kept.rank > 0 && r->kept.strides[r->kept.rank - 1] == 1;
@@ -45,6 +46,7 @@ ons_status *ons_cuda_reduction_over(ons_prepare *p, const bool *reduced) {
 
 ons_status *ons_cuda_reduction_prepare(ons_prepare *p) {
     bool reduced[ONS_RANK_MAX];
+    ONS_TRY(ons_cuda_require_plain(p->operands));
     ONS_TRY(ons_reduction_axes(p->operands, reduced));
     return ons_cuda_reduction_over(p, reduced);
 }

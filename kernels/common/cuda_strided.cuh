@@ -103,11 +103,13 @@ inline void copy_strided_box(const ons_launch *l, const ons_strided *planned, co
     ons_strided s = *planned;
     for (uint32_t d = 0; d < s.rank; ++d)
         if (s.dims[d] == 0) return;
-    if (s.tiles && (s.size == 2 || s.size == 4)) {
-        if (s.size == 2)
-            copy_by_tiles<uint16_t>(l, s, from, to);
-        else
-            copy_by_tiles<uint32_t>(l, s, from, to);
+    if (s.tiles) {
+        switch (s.size) {
+        case 1: copy_by_tiles<uint8_t>(l, s, from, to); break;
+        case 2: copy_by_tiles<uint16_t>(l, s, from, to); break;
+        case 4: copy_by_tiles<uint32_t>(l, s, from, to); break;
+        default: copy_by_tiles<uint64_t>(l, s, from, to); break;
+        }
         return;
     }
     while (s.rank > 0 && can_pair(&s, from, to)) s = pair(s);

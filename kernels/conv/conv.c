@@ -110,6 +110,7 @@ static ons_status *conv_gradient(ons_gradient *g) {
 static ons_status *conv_prepare_cuda(ons_prepare *p) {
     ons_convolution c;
     ONS_TRY(resolve(p->operands, &c));
+    c.y.layout = p->operands->outputs[0].layout;
     return ons_cuda_convolution_prepare(p, &c);
 }
 

@@ -6,7 +6,7 @@ template <class T> void run_conv(const ons_launch *l, const ons_cuda_convolution
     const T *const *in = (const T *const *)l->inputs;
     if (s->plan != nullptr) {
         ons_cuda_convolution_run(s, l, in[0], in[1], l->outputs[0]);
-        if (s->bias) ons::run_bias<T>(l, s->batch, s->groups * s->outputs, s->positions, in[2], l->outputs[0]);
+        if (s->bias) ons::run_bias<T>(l, s->batch * s->y.outer, s->groups * s->outputs, s->y, in[2], l->outputs[0]);
         return;
     }
     ons::run_convolution(l, ons::forward_product<T>{*s, in[0], in[1], s->bias ? in[2] : nullptr, (T *)l->outputs[0]});

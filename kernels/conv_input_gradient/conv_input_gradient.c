@@ -77,6 +77,7 @@ static void conv_input_gradient_run(const ons_launch *launch) {
 static ons_status *conv_input_gradient_prepare_cuda(ons_prepare *p) {
     ons_convolution c;
     ONS_TRY(resolve(p->operands, &c));
+    c.x.layout = p->operands->outputs[0].layout;
     return ons_cuda_convolution_prepare(p, &c);
 }
 

@@ -210,6 +210,7 @@ static ons_status *conv_transpose_gradient(ons_gradient *g) {
 static ons_status *conv_transpose_prepare_cuda(ons_prepare *p) {
     ons_convolution c;
     ONS_TRY(resolve(p->operands, &c));
+    c.x.layout = p->operands->outputs[0].layout;
     return ons_cuda_convolution_prepare(p, &c);
 }
 

@@ -6,7 +6,7 @@ template <class T> void run_conv_transpose(const ons_launch *l, const ons_cuda_c
     const T *const *in = (const T *const *)l->inputs;
     if (s->plan != nullptr) {
         ons_cuda_convolution_run(s, l, l->outputs[0], in[1], in[0]);
-        if (s->bias) ons::run_bias<T>(l, s->batch, s->groups * s->channels, s->inputs, in[2], l->outputs[0]);
+        if (s->bias) ons::run_bias<T>(l, s->batch * s->x.outer, s->groups * s->channels, s->x, in[2], l->outputs[0]);
         return;
     }
     ons::run_convolution(l, ons::input_product<T>{*s, in[0], in[1], s->bias ? in[2] : nullptr, (T *)l->outputs[0]});

@@ -160,6 +160,6 @@ ONS_DEFINE_OPERATOR(
     ONS_INFER(fused_infer), ONS_COST(fused_cost), ONS_NOT_DIFFERENTIABLE("it is made after differentiation"),
     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
     ONS_ALIASES(FROM_ANY(0), FROM_ANY(1), FROM_ANY(2), FROM_ANY(3), FROM_ANY(4), FROM_ANY(5), FROM_ANY(6), FROM_ANY(7)),
-    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fused_reference),
+    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fused_reference),
     ONS_NO_CPU_KERNEL("it is made for devices whose kernels are compiled at run time"),
     ONS_CUDA_KERNEL(ons_fused_prepare, ons_cuda_fused_elementwise), fused_elementwise_cases);

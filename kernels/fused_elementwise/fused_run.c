@@ -107,14 +107,26 @@ static const char *explain(ons_arena *arena, const ons_status *why) {
     return ons_arena_copy_text(arena, text);
 }
 
+/* All operands lie alike: steps are prepared as if that were ONNX's order. */
+static ons_status *read_as_plain(const ons_prepare *p, ons_fused *f) {
+    ons_operands plain = *p->operands;
+    ons_type *inputs;
+    ONS_TRY(ons_cuda_require_alike(&plain));
+    ONS_NEW(inputs, p->arena, (size_t)plain.input_count + 1);
+    for (uint32_t i = 0; i < plain.input_count; ++i) {
+        inputs[i] = plain.inputs[i];
+        inputs[i].layout = ONS_LAYOUT_ONNX;
+    }
+    plain.inputs = inputs;
+    return ons_fused_read(&plain, p->arena, f);
+}
+
 ons_status *ons_fused_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
     ons_fused *f;
     fused_state *s;
-    ONS_TRY(ons_cuda_require_plain(o));
     ONS_NEW(f, p->arena, 1);
     ONS_NEW(s, p->arena, 1);
-    ONS_TRY(ons_fused_read(o, p->arena, f));
+    ONS_TRY(read_as_plain(p, f));
     s->input_count = f->input_count;
     s->output_count = f->output_count;
     s->step_count = f->step_count;

@@ -110,7 +110,7 @@ static ons_status *global_average_pool_gradient(ons_gradient *g) {
 }
 
 static ons_status *global_average_pool_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, global_average_pool_prepare);
+    return ons_cuda_prepare_typed_as_it_lies(p, global_average_pool_prepare);
 }
 
 static const ons_case global_average_pool_cases[] = {

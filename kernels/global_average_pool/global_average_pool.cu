@@ -5,20 +5,20 @@ extern "C" {
 
 namespace {
 
-/* A plane is a row. */
+/* A plane is a row; with channels last the rows of a sample lie side by side. */
 template <class Group, class T> __global__ void plane_means(ons_axis_view view, const T *x, T *y) {
-    for (int64_t row = Group::first(); row < view.outer; row += Group::stride()) {
-        int64_t first = row * view.length;
+    for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
+        int64_t first = ons::row_start(view, row);
         float sum = 0;
-        for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) sum += ons::widen(x[first + k]);
+        for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) sum += ons::widen(x[first + k * view.inner]);
         sum = Group::reduce(sum, 0.0f, ons::add());
         if (Group::lane() == 0) y[row] = ons::narrow<T>(sum / (float)view.length);
     }
 }
 
 template <class T> void run_global_average_pool(const ons_launch *l, const ons_channels *s) {
-    ons_axis_view view = {s->batch * s->channels, s->positions, 1};
-    ONS_CUDA_LAUNCH_ROWS(l, view, view.outer, plane_means, T, view, (const T *)l->inputs[0],
+    ons_axis_view view = {s->last ? s->batch : s->batch * s->channels, s->positions, s->last ? s->channels : 1};
+    ONS_CUDA_LAUNCH_ROWS(l, view, view.outer * view.inner, plane_means, T, view, (const T *)l->inputs[0],
                          (T *)l->outputs[0]);
 }
 

@@ -69,7 +69,7 @@ static void global_average_pool_gradient_run(const ons_launch *launch) {
 }
 
 static ons_status *global_average_pool_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, global_average_pool_gradient_prepare);
+    return ons_cuda_prepare_typed_as_it_lies(p, global_average_pool_gradient_prepare);
 }
 
 static const ons_case global_average_pool_gradient_cases[] = {

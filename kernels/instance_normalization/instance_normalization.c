@@ -22,6 +22,7 @@ static ons_cost instance_normalization_cost(const ons_operands *o) {
 }
 
 static ons_status *instance_normalization_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    if (ons_layout_is_for_cuda(o)) return NULL; /* that kernel wants groups side by side: ONNX's order for all */
     ons_channels_choose(o, inputs, outputs);
     return NULL;
 }

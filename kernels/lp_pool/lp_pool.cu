@@ -7,17 +7,17 @@ template <class T> struct norm_of_window {
     const T *x;
     T *y;
     __device__ void operator()(int64_t i) const {
-        int64_t plane = i / s.outputs;
-        const T *from = x + plane * s.inputs;
+        ons::pooled to = ons::pooled_of(s, i, s.outputs, s.inputs);
+        const T *from = x + to.first;
         float sum = 0;
-        ons::for_taps(s.window, i - plane * s.outputs,
-                      [&](int64_t, int64_t at) { sum += ons_lp_term(ons::widen(from[at]), s.p); });
+        ons::for_taps(s.window, to.at,
+                      [&](int64_t, int64_t at) { sum += ons_lp_term(ons::widen(from[at * s.width]), s.p); });
         y[i] = ons::narrow<T>(ons_lp_root(sum, s.p));
     }
 };
 
 template <class T> void run_lp_pool(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, s->planes * s->outputs, norm_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
+    ons::each(l, ons::pooled_elements(s, s->outputs), norm_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
 }
 
 } // namespace

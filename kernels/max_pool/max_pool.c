@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/channels.h"
 #include "kernels/common/cuda_pooling.h"
 #include "kernels/common/pooling.h"
 #include "kernels/common/pooling_lanes.h"
@@ -29,7 +30,8 @@ static ons_cost max_pool_cost(const ons_operands *o) {
 
 /* Indices count through the whole tensor in ONNX's order; so do the stand-ins for other dtypes. */
 static ons_status *max_pool_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    if (!ons_has_output(o, INDICES) && o->inputs[0].dtype == ONS_FLOAT32) return ons_pooling_choose(o, inputs, outputs);
+    if (!ons_has_output(o, INDICES) && (o->inputs[0].dtype == ONS_FLOAT32 || ons_layout_is_for_cuda(o)))
+        return ons_pooling_choose(o, inputs, outputs);
     return NULL; /* ONNX's order for all */
 }
 

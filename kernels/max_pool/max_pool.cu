@@ -11,11 +11,12 @@ template <class T> struct maximum_of_window {
 
     __device__ void operator()(int64_t i) const {
         const ons_window &w = s.window;
-        int64_t plane = i / s.outputs, where = -1, found = 0;
-        const T *from = x + plane * s.inputs;
+        ons::pooled to = ons::pooled_of(s, i, s.outputs, s.inputs);
+        int64_t where = -1, found = 0;
+        const T *from = x + to.first;
         float best = -INFINITY;
-        ons::for_taps(w, i - plane * s.outputs, [&](int64_t tap, int64_t at) {
-            float value = ons::widen(from[at]);
+        ons::for_taps(w, to.at, [&](int64_t tap, int64_t at) {
+            float value = ons::widen(from[at * s.width]);
             if (where >= 0 && !(value > best) && value == value) return;
             best = value;
             where = at;
@@ -28,12 +29,12 @@ template <class T> struct maximum_of_window {
         if (indices == nullptr) return;
         ons::position at = ons::position_of(w.input, where);
         if (s.column_major) where = (at.at[2] * w.input[1] + at.at[1]) * w.input[0] + at.at[0];
-        indices[i] = plane * s.inputs + where;
+        indices[i] = to.plane * s.inputs + where; /* which are asked for in ONNX's order alone */
     }
 };
 
 template <class T> void run_max_pool(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, s->planes * s->outputs, maximum_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0], (int64_t *)l->outputs[1], l->outputs[2]});
+    ons::each(l, ons::pooled_elements(s, s->outputs), maximum_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0], (int64_t *)l->outputs[1], l->outputs[2]});
 }
 
 } // namespace

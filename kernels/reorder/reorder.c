@@ -2,8 +2,9 @@
  * in. */
 #include <string.h>
 
+#include "kernels/common/channels.h"
 #include "kernels/common/dnnl.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/strided.h"
 
 enum { LAYOUT };
 
@@ -84,6 +85,27 @@ static void reorder_run(const ons_launch *launch) {
         memcpy(launch->outputs[0], launch->inputs[0], state->bytes);
 }
 
+/* Distances of neighbours along each axis. */
+static void set_distances(const ons_type *type, int64_t *distances) {
+    int64_t distance = 1;
+    for (uint32_t place = type->shape.rank; place-- > 0;) {
+        uint32_t axis = ons_channels_axis(type->layout, type->shape.rank, place);
+        distances[axis] = distance;
+        distance *= type->shape.dims[axis];
+    }
+}
+
+/* Between ONNX's order and channels last. */
+static ons_status *reorder_prepare_cuda(ons_prepare *p) {
+    const ons_type *from = &p->operands->inputs[0], *to = &p->operands->outputs[0];
+    if (ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout))
+        return ons_node_error(p->operands, "the CUDA kernel does not know layouts of the CPU's weights");
+    ons_strided copy = ons_strided_dense(from->dtype, &from->shape);
+    set_distances(from, copy.from);
+    set_distances(to, copy.to);
+    return ons_strided_prepare(p, &copy);
+}
+
 static const ons_case reorder_cases[] = {
     {.name = "channels_last",
      .inputs = {ONS_F32(2, 5, 3, 4)},
@@ -131,4 +153,4 @@ ONS_DEFINE_OPERATOR(reorder, "Reorder", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 1),
                     ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("layouts are chosen after differentiation"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_REORDER, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(reorder_reference), ONS_CPU_KERNEL(reorder_prepare, reorder_run),
-                    ONS_NO_CUDA_KERNEL("layouts are chosen for CPU kernels alone"), reorder_cases);
+                    ONS_CUDA_KERNEL(reorder_prepare_cuda, ons_cuda_reorder), reorder_cases);

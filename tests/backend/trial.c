@@ -118,7 +118,7 @@ static ons_status *lay_out(trial *t) {
     ONS_NEW(follow, t->arena, t->input_count + t->output_count + 1);
     for (uint32_t i = 0; i < t->input_count; ++i) follow[count++] = &t->inputs[i];
     for (uint32_t i = 0; i < t->output_count; ++i) follow[count++] = &t->outputs[i];
-    ONS_TRY(ons_choose_layouts(t->graph, t->model->registry, follow, count));
+    ONS_TRY(ons_choose_layouts(t->graph, t->model->registry, ONS_LAYOUTS_FOR_CPU, follow, count));
     return ons_graph_verify(t->graph);
 }
 

@@ -232,7 +232,8 @@ static bool is_refusal(const trial *t) {
         has_float32 |= ons_has_input(o, i) && o->inputs[i].dtype == ONS_FLOAT32 && o->constants[i].data == NULL;
     ons_dtype result = o->output_count > 0 ? o->outputs[0].dtype : ONS_NO_DTYPE;
     bool usual = result == ONS_FLOAT32 || result == ONS_BOOL || result == ONS_INT32 || result == ONS_INT64;
-    return t->backend->may_refuse && (!has_float32 || !usual);
+    bool foreign = o->output_count > 0 && o->outputs[0].layout > 1; /* formats of oneDNN's, for the CPU's kernels */
+    return t->backend->may_refuse && (!has_float32 || !usual || foreign);
 }
 
 static ons_status *check_trial(trial *t) {
@@ -259,7 +260,7 @@ static ons_status *check_trial(trial *t) {
     return status;
 }
 
-/* Then layouts are not chosen: graph/passes/layout.c. */
+/* The CPU's layouts are not chosen then: graph/passes/layout.c. */
 static bool has_halves(const ons_operands *o) {
     bool any = false;
     for (uint32_t i = 0; i < o->input_count; ++i)
@@ -267,24 +268,61 @@ static bool has_halves(const ons_operands *o) {
     return any;
 }
 
+/* `o` as the pass shows it: inputs in the offered layout and, for CUDA's kernels, floats as half types. */
+static ons_status *offer(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *asked) {
+    ons_type *inputs, *outputs;
+    ONS_NEW(inputs, f->arena, f->operands.input_count + 1);
+    ONS_NEW(outputs, f->arena, f->operands.output_count + 1);
+    *asked = f->operands;
+    for (uint32_t i = 0; i < asked->input_count; ++i) {
+        inputs[i] = asked->inputs[i];
+        if (inputs[i].shape.rank >= 3 && inputs[i].shape.rank <= 5) inputs[i].layout = offered;
+        if (for_cuda && ons_dtype_is_float(inputs[i].dtype)) inputs[i].dtype = ONS_BFLOAT16;
+    }
+    for (uint32_t i = 0; i < asked->output_count; ++i) {
+        outputs[i] = asked->outputs[i];
+        if (for_cuda && ons_dtype_is_float(outputs[i].dtype)) outputs[i].dtype = ONS_BFLOAT16;
+    }
+    asked->inputs = inputs;
+    asked->outputs = outputs;
+    return NULL;
+}
+
+/* All operands of the first output's shape in the offered layout, which is what the pass does unless others are there
+ * that are no single numbers. */
+static void follow(const ons_operands *asked, ons_layout offered, ons_layout *inputs, ons_layout *outputs) {
+    const ons_shape *shape = &asked->outputs[0].shape;
+    bool alike = ons_has_output(asked, 0) && shape->rank >= 3 && shape->rank <= 5;
+    for (uint32_t i = 0; i < asked->input_count; ++i)
+        alike &= !ons_has_input(asked, i) || ons_shape_equal(&asked->inputs[i].shape, shape) ||
+                 ons_shape_elements(&asked->inputs[i].shape) == 1;
+    for (uint32_t i = 0; alike && i < asked->input_count; ++i)
+        if (ons_has_input(asked, i) && ons_shape_equal(&asked->inputs[i].shape, shape)) inputs[i] = offered;
+    for (uint32_t i = 0; alike && i < asked->output_count; ++i)
+        if (ons_has_output(asked, i) && ons_shape_equal(&asked->outputs[i].shape, shape)) outputs[i] = offered;
+}
+
 /* The same operands in the layouts that the operator would choose; *differs: whether any is not ONNX's. */
-static ons_status *choose_layouts(ons_fixture *f, ons_layout offered, ons_operands *operands, bool *differs) {
+static ons_status *choose_layouts(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *operands,
+                                  bool *differs) {
     *operands = f->operands;
     *differs = false;
-    if (f->op->layout.policy != ONS_LAYOUT_CHOOSES || has_halves(operands)) return NULL;
+    ons_layout_policy policy = f->op->layout.policy;
+    bool follows = policy == ONS_LAYOUT_FOLLOWS && (f->op->roles.traits & ONS_TRAIT_RANDOM) == 0;
+    if (policy != ONS_LAYOUT_CHOOSES && !follows) return NULL;
+    if (!for_cuda && has_halves(operands)) return NULL;
     ons_layout *inputs, *outputs;
     ons_type *input_types, *output_types;
     ONS_NEW(inputs, f->arena, operands->input_count + 1);
     ONS_NEW(outputs, f->arena, operands->output_count + 1);
     ONS_NEW(input_types, f->arena, operands->input_count + 1);
     ONS_NEW(output_types, f->arena, operands->output_count + 1);
-    ons_operands asked = f->operands;
-    for (uint32_t i = 0; i < operands->input_count; ++i) {
-        input_types[i] = f->operands.inputs[i];
-        if (input_types[i].shape.rank >= 3 && input_types[i].shape.rank <= 5) input_types[i].layout = offered;
-    }
-    asked.inputs = input_types;
-    ONS_TRY(f->op->layout.choose(&asked, inputs, outputs));
+    ons_operands asked;
+    ONS_TRY(offer(f, for_cuda, offered, &asked));
+    if (follows)
+        follow(&asked, offered, inputs, outputs);
+    else
+        ONS_TRY(f->op->layout.choose(&asked, inputs, outputs));
     for (uint32_t i = 0; i < operands->input_count; ++i) {
         input_types[i] = f->operands.inputs[i];
         input_types[i].layout = inputs[i];
@@ -304,12 +342,11 @@ static ons_status *check_layouts(ons_fixture *fixture, const ons_backend *backen
     ONS_TRY(ons_fixture_reference(fixture));
     trial plain = {.fixture = fixture, .backend = backend, .threads = threads, .operands = fixture->operands};
     ONS_TRY(check_trial(&plain));
-    if (backend->may_refuse) return NULL;
+    bool for_cuda = backend->kernel(fixture->op) == &fixture->op->cuda, differs = false;
     trial chosen = {.fixture = fixture, .backend = backend, .threads = threads};
-    bool differs = false;
     /* Asked with its inputs in ONNX's order, then as behind a convolution: in the first layout of kernels/. */
     for (ons_layout offered = 0; offered <= 1; ++offered) {
-        ONS_TRY(choose_layouts(fixture, offered, &chosen.operands, &differs));
+        ONS_TRY(choose_layouts(fixture, for_cuda, offered, &chosen.operands, &differs));
         if (differs)
             ONS_TRY_AT(check_trial(&chosen), "in the layouts that it chooses where it is offered layout %u", offered);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/common/cuda_dnn_attention.h"
+#include "kernels/common/layouts.h"
 #include "kernels/registry.h"
 #include "tests/kernels/fixture.h"
 
@@ -140,4 +141,125 @@ Test(cudnn_library, attention) {
     expect_attention(&cases[0], ONS_FLOAT16);
     expect_plans("Attention", false, NAMES("half", "half_mask"));
     expect_plans("AttentionGradient", false, NAMES("half", "half_mask"));
+}
+
+/* ------------------------------------------------------------------------------------------------ ResNet-50, as it is
+ * trained: bfloat16, channels last
+ */
+
+typedef struct picture_operands {
+    ons_operands o;
+    ons_attribute attributes[16];
+    ons_type inputs[5], outputs[5];
+    ons_tensor constants[5];
+} picture_operands;
+
+static void start(picture_operands *r, const char *name) {
+    const ons_registry *registry = ons_kernels_registry();
+    memset(r, 0, sizeof *r);
+    for (size_t i = 0; i < registry->count; ++i)
+        if (strcmp(registry->operators[i]->name, name) == 0) r->o.op = registry->operators[i];
+    cr_assert_not_null(r->o.op);
+    for (uint32_t i = 0; r->o.op->attributes[i].name != NULL; ++i)
+        r->attributes[i] = r->o.op->attributes[i].default_value;
+    r->o.name = name;
+    r->o.attributes = r->attributes;
+    r->o.inputs = r->inputs;
+    r->o.outputs = r->outputs;
+    r->o.constants = r->constants;
+}
+
+static void set(picture_operands *r, const char *name, uint32_t count, const int64_t *values) {
+    for (uint32_t i = 0; r->o.op->attributes[i].name != NULL; ++i)
+        if (strcmp(r->o.op->attributes[i].name, name) == 0)
+            r->attributes[i] = (ons_attribute){.kind = ONS_ATTRIBUTE_INTS, .count = count, .ints = values};
+}
+
+static ons_type picture(int64_t first, int64_t second, int64_t size) {
+    ons_type type = ons_type_make(ONS_BFLOAT16, (ons_shape){4, {first, second, size, size}});
+    type.layout = ONS_LAYOUT_CHANNELS_LAST;
+    return type;
+}
+
+static void expect_plan(picture_operands *r, int64_t scratch_most) {
+    ons_arena *arena = ons_arena_new();
+    ons_prepare p = {.operands = &r->o, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
+    ons_status *status = r->o.op->cuda.prepare(&p);
+    const char *name = status == NULL ? p.implementation : ons_status_get_message(status);
+    ons_type *x = &r->inputs[0];
+    fprintf(stderr, "%s of %lld x %lld: %s, %lld bytes of scratch\n", r->o.name, (long long)x->shape.dims[1],
+            (long long)x->shape.dims[2], name, (long long)p.scratch_bytes);
+    cr_expect(strncmp(name, "cuDNN", 5) == 0, "%s of %lld x %lld runs by %s", r->o.name, (long long)x->shape.dims[1],
+              (long long)x->shape.dims[2], name);
+    cr_expect_leq(p.scratch_bytes, scratch_most, "%s of %lld x %lld", r->o.name, (long long)x->shape.dims[1],
+                  (long long)x->shape.dims[2]);
+    if (p.destroy != NULL) p.destroy(p.state);
+    ons_status_free(status);
+    ons_arena_free(arena);
+}
+
+typedef struct resnet_convolution {
+    int64_t from, to, size, kernel, stride;
+} resnet_convolution;
+
+enum { BATCH = 128, SCRATCH_MOST = 256 << 20 };
+
+static void expect_convolution(const resnet_convolution *c) {
+    int64_t pad = c->kernel / 2, pads[] = {pad, pad, pad, pad}, strides[] = {c->stride, c->stride};
+    int64_t kernel[] = {c->kernel, c->kernel}, input[] = {BATCH, c->from, c->size, c->size};
+    ons_type x = picture(BATCH, c->from, c->size), w = picture(c->to, c->from, c->kernel);
+    ons_type y = picture(BATCH, c->to, c->size / c->stride);
+    if (c->kernel == 1) w.layout = ONS_LAYOUT_ONNX; /* the same bytes, as the layout rule has it */
+    static const char *const names[] = {"Conv", "ConvInputGradient", "ConvWeightGradient"};
+    const ons_type operands[][3] = {{x, w, y}, {y, w, x}, {x, y, w}};
+    for (int kind = 0; kind < 3; ++kind) {
+        picture_operands r;
+        if (kind == 1 && c->from == 3) continue; /* nobody wants the gradient of pictures */
+        start(&r, names[kind]);
+        set(&r, "pads", 4, pads);
+        set(&r, "strides", 2, strides);
+        set(&r, "kernel_shape", 2, kernel);
+        set(&r, "input_shape", 4, input);
+        r.inputs[0] = operands[kind][0];
+        r.inputs[1] = operands[kind][1];
+        r.outputs[0] = operands[kind][2];
+        r.o.input_count = 2;
+        r.o.output_count = 1;
+        expect_plan(&r, SCRATCH_MOST);
+    }
+}
+
+Test(cudnn_library, resnet50_convolutions) {
+    static const resnet_convolution convolutions[] = {
+        {3, 64, 224, 7, 2},     {64, 64, 56, 1, 1},    {64, 64, 56, 3, 1},    {64, 256, 56, 1, 1},
+        {256, 64, 56, 1, 1},    {256, 128, 56, 1, 1},  {128, 128, 56, 3, 2},  {128, 512, 28, 1, 1},
+        {256, 512, 56, 1, 2},   {512, 128, 28, 1, 1},  {128, 128, 28, 3, 1},  {512, 256, 28, 1, 1},
+        {256, 256, 28, 3, 2},   {256, 1024, 14, 1, 1}, {512, 1024, 28, 1, 2}, {1024, 256, 14, 1, 1},
+        {256, 256, 14, 3, 1},   {1024, 512, 14, 1, 1}, {512, 512, 14, 3, 2},  {512, 2048, 7, 1, 1},
+        {1024, 2048, 14, 1, 2}, {2048, 512, 7, 1, 1},  {512, 512, 7, 3, 1},
+    };
+    for (size_t i = 0; i < sizeof convolutions / sizeof convolutions[0]; ++i) expect_convolution(&convolutions[i]);
+}
+
+static void expect_norm(int64_t channels, int64_t size) {
+    ons_type x = picture(BATCH, channels, size), vector = ons_type_make(ONS_FLOAT32, (ons_shape){1, {channels}});
+    picture_operands r;
+    start(&r, "BatchNormalizationTraining");
+    r.o.input_count = r.o.output_count = 5;
+    for (int i = 0; i < 5; ++i) r.inputs[i] = r.outputs[i] = i == 0 ? x : vector;
+    expect_plan(&r, SCRATCH_MOST);
+    start(&r, "BatchNormalizationGradient");
+    r.o.input_count = 5;
+    r.o.output_count = 3;
+    for (int i = 0; i < 5; ++i) r.inputs[i] = i < 2 ? x : vector;
+    for (int i = 0; i < 3; ++i) r.outputs[i] = i == 0 ? x : vector;
+    expect_plan(&r, SCRATCH_MOST);
+    r.o.output_count = 1; /* scale and bias frozen */
+    expect_plan(&r, SCRATCH_MOST);
+}
+
+Test(cudnn_library, resnet50_norms) {
+    static const int64_t norms[][2] = {{64, 112}, {64, 56},  {256, 56},  {128, 56}, {128, 28}, {512, 28},
+                                       {256, 28}, {256, 14}, {1024, 14}, {512, 14}, {512, 7},  {2048, 7}};
+    for (size_t i = 0; i < sizeof norms / sizeof norms[0]; ++i) expect_norm(norms[i][0], norms[i][1]);
 }

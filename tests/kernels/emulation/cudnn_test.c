@@ -17,6 +17,8 @@ const char *const ons_emulation_only[] = {"Conv",
                                           "AveragePool",
                                           "AveragePoolGradient",
                                           "MaxPool",
+                                          "BatchNormalizationTraining",
+                                          "BatchNormalizationGradient",
                                           NULL};
 
 /* y = a x, of four numbers. */
