@@ -23,9 +23,28 @@ static void reorder_reference(const ons_operands *o, const ons_step *step, const
     memcpy(outputs[0], inputs[0], (size_t)ons_elements(&o->inputs[0]) * 8);
 }
 
+/* Distances of neighbours along each axis. */
+static void set_distances(const ons_type *type, int64_t *distances) {
+    int64_t distance = 1;
+    for (uint32_t place = type->shape.rank; place-- > 0;) {
+        uint32_t axis = ons_channels_axis(type->layout, type->shape.rank, place);
+        distances[axis] = distance;
+        distance *= type->shape.dims[axis];
+    }
+}
+
+/* Between ONNX's order and channels last. */
+static ons_strided make_copy(const ons_type *from, const ons_type *to) {
+    ons_strided copy = ons_strided_dense(from->dtype, &from->shape);
+    set_distances(from, copy.from);
+    set_distances(to, copy.to);
+    return copy;
+}
+
 typedef struct reorder_state {
     ons_dnnl primitive; /* first: it is what destroy gets */
     size_t bytes;       /* to be copied, where there is no primitive */
+    ons_strided copy;   /* of rank > 0: what is done instead */
 } reorder_state;
 
 /* What is moved are bytes: truth values, which gradients choose by, go as the integers that they are kept in. */
@@ -69,6 +88,13 @@ static ons_status *reorder_prepare(ons_prepare *p) {
         p->implementation = "memcpy";
         return NULL;
     }
+    /* oneDNN has no numbers of 8 bytes. */
+    if (ons_dtype_size(from->dtype) == 8 && !ons_layout_is_weight(from->layout) && !ons_layout_is_weight(to->layout)) {
+        state->copy = make_copy(from, to);
+        ons_strided_plan(&state->copy);
+        p->implementation = "tiles";
+        return NULL;
+    }
     int before = ons_dnnl_enter(p->threads);
     ons_status *status = make(p, from, to, &state->primitive);
     ons_dnnl_leave(before);
@@ -81,28 +107,17 @@ static void reorder_run(const ons_launch *launch) {
     if (state->primitive.primitive != NULL)
         ons_dnnl_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->outputs[0]}, launch->scratch,
                      launch->fault);
+    else if (state->copy.rank > 0)
+        ons_strided_copy(&state->copy, launch->inputs[0], launch->outputs[0]);
     else
         memcpy(launch->outputs[0], launch->inputs[0], state->bytes);
 }
 
-/* Distances of neighbours along each axis. */
-static void set_distances(const ons_type *type, int64_t *distances) {
-    int64_t distance = 1;
-    for (uint32_t place = type->shape.rank; place-- > 0;) {
-        uint32_t axis = ons_channels_axis(type->layout, type->shape.rank, place);
-        distances[axis] = distance;
-        distance *= type->shape.dims[axis];
-    }
-}
-
-/* Between ONNX's order and channels last. */
 static ons_status *reorder_prepare_cuda(ons_prepare *p) {
     const ons_type *from = &p->operands->inputs[0], *to = &p->operands->outputs[0];
     if (ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout))
         return ons_node_error(p->operands, "the CUDA kernel does not know layouts of the CPU's weights");
-    ons_strided copy = ons_strided_dense(from->dtype, &from->shape);
-    set_distances(from, copy.from);
-    set_distances(to, copy.to);
+    ons_strided copy = make_copy(from, to);
     return ons_strided_prepare(p, &copy);
 }
 
@@ -121,6 +136,14 @@ static const ons_case reorder_cases[] = {
      .no_gradient = true},
     {.name = "truth",
      .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 2, 5, 3, 4)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "integers",
+     .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 2, 5, 3, 4)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "halves",
+     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 2, 35, 5, 9)},
      .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
      .no_gradient = true},
     {.name = "one_channel",
