@@ -88,8 +88,11 @@ static ons_status *reorder_prepare(ons_prepare *p) {
         p->implementation = "memcpy";
         return NULL;
     }
-    /* oneDNN has no numbers of 8 bytes. */
-    if (ons_dtype_size(from->dtype) == 8 && !ons_layout_is_weight(from->layout) && !ons_layout_is_weight(to->layout)) {
+    dnnl_memory_desc_t unused;
+    ons_type moved = as_moved(from);
+    moved.layout = ONS_LAYOUT_ONNX;
+    bool weight = ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout);
+    if (!weight && !ons_dnnl_describe(&moved, 0, &unused)) { /* types that oneDNN is not asked to move */
         state->copy = make_copy(from, to);
         ons_strided_plan(&state->copy);
         p->implementation = "tiles";
