@@ -353,7 +353,7 @@ static void normalize_gradient(run *r, const fake_descriptor *operation) {
     tensor dbias = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
     int64_t at[RANK];
     check_norm(operation, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, &x, &mean);
-    double count = (double)(elements(&x) / x.dims[1]);
+    int64_t count = elements(&x) / x.dims[1];
     for (int64_t c = 0; c < x.dims[1]; ++c) {
         int64_t of[RANK] = {0, c};
         sums s = sum_channel(&dy, &x, c, load(&mean, of));
@@ -364,7 +364,7 @@ static void normalize_gradient(run *r, const fake_descriptor *operation) {
         unravel(&x, i, at);
         int64_t of[RANK] = {0, at[1]};
         double factor = load(&inverse, of), standard = (load(&x, at) - load(&mean, of)) * factor;
-        double through = (load(&dbias, of) + standard * load(&dscale, of)) / count;
+        double through = (load(&dbias, of) + standard * load(&dscale, of)) / (double)count;
         store(&dx, at, load(&scale, of) * factor * (load(&dy, at) - through));
     }
 }
