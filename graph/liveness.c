@@ -144,6 +144,12 @@ static void carry_back_views(finder *f) {
     }
 }
 
+static ons_buffer_id add_scratch(finder *f, int64_t bytes, uint32_t position) {
+    uint32_t first = f->o->scratch_first != NULL ? f->o->scratch_first[position] : position;
+    uint32_t last = f->o->scratch_last != NULL ? f->o->scratch_last[position] : position;
+    return add_buffer(f, (ons_buffer){bytes, first, last, last, false, ONS_NONE});
+}
+
 ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, ons_liveness *l) {
     const ons_graph *graph = o->graph;
     const ons_sequence *sequence = o->sequence;
@@ -170,8 +176,7 @@ ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, o
         for (uint32_t i = 0; i < node->output_count; ++i)
             if (node->outputs[i] != ONS_NONE) place_output(&f, node, i, position);
         if (scratch_bytes != NULL && scratch_bytes[id] > 0)
-            l->scratch_of_node[id] =
-                add_buffer(&f, (ons_buffer){scratch_bytes[id], position, position, position, false, ONS_NONE});
+            l->scratch_of_node[id] = add_scratch(&f, scratch_bytes[id], position);
     }
     return NULL;
 }

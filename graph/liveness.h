@@ -27,7 +27,10 @@ typedef struct ons_liveness_options {
     const ons_registry *registry;
     const ons_sequence *sequence;
     const int64_t *scratch_bytes; /* of every node; NULL: none */
-    const ons_value_id *kept;     /* values that the host reads after the step or micro-batch */
+    /* Of every position: from where to where the node's scratch is in use, where nodes run together; NULL, both: while
+     * the node runs. */
+    const uint32_t *scratch_first, *scratch_last;
+    const ons_value_id *kept; /* values that the host reads after the step or micro-batch */
     size_t kept_count;
     const uint32_t *arrives; /* of every value that no node makes and that is not persistent: the position before which
                                 it comes; NULL: all before the first */

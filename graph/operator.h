@@ -376,21 +376,29 @@ typedef struct ons_launch {
 } ons_launch;
 typedef void ons_run_function(const ons_launch *launch);
 
+/* CUDA: nodes of one operator that neither read nor overwrite what another of them writes, scratch included, in as few
+ * launches as can be. They give the bits that `run` would give them one after another. `device_step`, `fault` and
+ * `stream` are the same in all. */
+typedef void ons_run_several_function(const ons_launch *launches, uint32_t count);
+
 typedef struct ons_kernel {
     ons_prepare_function *prepare;
     ons_run_function *run;
     const char *why_not;
+    ons_run_several_function *run_several; /* NULL: each node is a launch of its own */
 } ons_kernel;
 #define ONS_CPU_KERNEL(PREPARE, RUN)                                                                                   \
-    { (PREPARE), (RUN), NULL }
+    { (PREPARE), (RUN), NULL, NULL }
 #define ONS_NO_CPU_KERNEL(WHY)                                                                                         \
-    { NULL, NULL, (WHY) }
+    { NULL, NULL, (WHY), NULL }
 /* RUN is a weak symbol (kernels/common/kernel.h), so builds without CUDA have NULL there: whoever wants the kernel asks
  * for `run`. */
-#define ONS_CUDA_KERNEL(PREPARE, RUN)                                                                                  \
-    { (PREPARE), (RUN), "this build has no CUDA: bazel build --config=cuda" }
+#define ONS_CUDA_KERNEL(PREPARE, RUN) ONS_CUDA_KERNEL_OF_SEVERAL(PREPARE, RUN, NULL)
+/* For operators of which graphs have many small nodes in a row. */
+#define ONS_CUDA_KERNEL_OF_SEVERAL(PREPARE, RUN, RUN_SEVERAL)                                                          \
+    { (PREPARE), (RUN), "this build has no CUDA: bazel build --config=cuda", (RUN_SEVERAL) }
 #define ONS_NO_CUDA_KERNEL(WHY)                                                                                        \
-    { NULL, NULL, (WHY) }
+    { NULL, NULL, (WHY), NULL }
 
 /* ------------------------------------------------------------------------------------------------------------ cases */
 

@@ -7,9 +7,9 @@
 #include "runtime/profiler_state.h"
 #include "runtime/trace.h"
 
-static void observe(void *context, ons_node_id node, int64_t start, int64_t end) {
+static void observe(void *context, const ons_observed *o) {
     ons_profiling *p = context;
-    p->now[node] += (double)(end - start) * 1e-9 * p->share;
+    p->now[o->node] += (double)(o->end - o->start) * 1e-9 * (o->to - o->from) * p->share;
 }
 
 static void feed(const ons_profiling *p, const ons_turn *turn) {

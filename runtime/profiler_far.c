@@ -37,7 +37,8 @@ struct ons_profiler_far {
     double launch_seconds;         /* the host's, for a step without marks; 0: not known yet */
     node_marks *nodes;
     turn_marks *turns;
-    uint32_t node_count, turn_count, last;
+    uint32_t node_count, turn_count;
+    uint32_t begin, last; /* marks before and behind what ran last */
     bool every_node, records;
     bool marks;               /* among the work that is launched */
     ons_recording *recording; /* of a whole step; NULL: there is none yet, or none can be made */
@@ -132,13 +133,14 @@ void ons_profiler_close_far(ons_profiling *p) {
  */
 
 /* Called when the node has been put on the stream. */
-static void mark_node(void *context, ons_node_id node, int64_t begin, int64_t end) {
-    (void)begin, (void)end;
+static void mark_node(void *context, const ons_observed *o) {
     ons_profiling *p = context;
     ons_profiler_far *f = p->far;
-    uint32_t mark = ons_device_clock_mark(f->clock, f->compute);
-    f->nodes[f->node_count++] = (node_marks){node, f->last, mark, p->share};
-    f->last = mark;
+    if (o->index == 0) {
+        f->begin = f->last;
+        f->last = ons_device_clock_mark(f->clock, f->compute);
+    }
+    f->nodes[f->node_count++] = (node_marks){o->node, f->begin, f->last, p->share * (o->to - o->from)};
 }
 
 static void feed(const ons_profiling *p, const ons_turn *turn) {

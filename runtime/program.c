@@ -9,6 +9,7 @@
 #include "graph/sharing.h"
 #include "graph/twins.h"
 #include "kernels/common/stand_in.h"
+#include "runtime/together.h"
 
 typedef struct prepared {
     ons_run_function *run;
@@ -24,7 +25,10 @@ typedef struct launch {
     void **outputs;
     void *scratch;
     const void *state;
-    bool moves; /* some operand has several places */
+    bool moves;     /* some operand has several places */
+    uint32_t end;   /* launches up to there can run together with it */
+    double touched; /* bytes */
+    ons_run_several_function *run_several;
 } launch;
 
 /* What chooses among the places of a buffer. */
@@ -54,7 +58,9 @@ struct ons_program {
     launch *launches;
     uint32_t launch_count;
     uint32_t *launch_at; /* of each position, and of the end: the first launch from there on */
-    place *places;       /* of each buffer */
+    ons_runs runs;
+    ons_launch *together; /* for as many as run together at most */
+    place *places;        /* of each buffer */
 };
 
 /* Libraries for GPUs want their workspaces to begin at a multiple of this; buffers begin at multiples of less. */
@@ -108,6 +114,11 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
     return NULL;
 }
 
+static bool wants_together(void) {
+    const char *wish = getenv("ONSTAGE_CUDA_TOGETHER");
+    return wish == NULL || strcmp(wish, "off") != 0;
+}
+
 static ons_status *prepare_all(ons_program *p, const ons_program_options *options) {
     ONS_NEW(p->prepared, p->arena, p->graph->nodes.count + 1);
     ONS_NEW(p->scratch, p->arena, p->graph->nodes.count + 1);
@@ -118,11 +129,14 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
         if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
     ONS_TRY(ons_sequence_make(p->graph, options->end, options->repeats, p->arena, &p->sequence));
+    ONS_TRY(ons_runs_find(p->graph, &p->sequence, p->idle, p->cuda && wants_together(), p->arena, &p->runs));
     const ons_liveness_options lifetimes = {
         .graph = p->graph,
         .registry = p->registry,
         .sequence = &p->sequence,
         .scratch_bytes = p->scratch,
+        .scratch_first = p->runs.first,
+        .scratch_last = p->runs.last,
         .kept = options->kept,
         .kept_count = options->kept_count,
         .arrives = options->arrives,
@@ -235,8 +249,12 @@ static place place_of(const ons_program *p, ons_buffer_id id, void *const *persi
     return (place){first, 0, 1, PLACE_FIXED};
 }
 
+static ons_buffer_id buffer_of(const ons_program *p, ons_value_id value) {
+    return value == ONS_NONE ? ONS_NONE : p->liveness.buffer_of_value[value];
+}
+
 static bool moves(const ons_program *p, ons_value_id value) {
-    ons_buffer_id buffer = value == ONS_NONE ? ONS_NONE : p->liveness.buffer_of_value[value];
+    ons_buffer_id buffer = buffer_of(p, value);
     return buffer != ONS_NONE && p->places[buffer].kind != PLACE_FIXED;
 }
 
@@ -250,7 +268,8 @@ static void resolve(const ons_program *p, launch *l, const ons_turn *turn) {
 static ons_status *add_launch(ons_program *p, ons_node_id id) {
     const ons_node *node = ons_graph_node(p->graph, id);
     launch *l = &p->launches[p->launch_count++];
-    *l = (launch){.run = p->prepared[id].run, .node = id, .state = p->prepared[id].state};
+    *l = (launch){.run = p->prepared[id].run, .node = id, .state = p->prepared[id].state, .end = p->launch_count};
+    l->run_several = p->cuda ? node->op->cuda.run_several : NULL;
     /* Kernels may look at every slot that the operator has, also those that the node does not. */
     uint32_t inputs = node->op->arity.inputs_max, outputs = node->op->arity.outputs_max;
     inputs = inputs == (uint32_t)ONS_VARIADIC || inputs < node->input_count ? node->input_count : inputs;
@@ -265,6 +284,58 @@ static ons_status *add_launch(ons_program *p, ons_node_id id) {
     return NULL;
 }
 
+/* All places of a buffer that a turn may choose among, unless those of everything in a slot move alike; 0: it has none.
+ */
+static uint32_t take_extent(const ons_program *p, ons_buffer_id id, ons_extent *extent) {
+    if (id == ONS_NONE) return 0;
+    const place *at = &p->places[id];
+    bool apart = at->kind == PLACE_IN_RING || at->kind == PLACE_BY_VERSION;
+    int64_t bytes = p->liveness.buffers[id].bytes + (apart ? at->stride * (at->count - 1) : 0);
+    *extent = (ons_extent){at->first, at->first + bytes};
+    return 1;
+}
+
+static ons_status *find_touched(const ons_program *p, const launch *l, ons_arena *scratch, ons_touched *touched) {
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    ons_extent *extents;
+    ONS_NEW(extents, scratch, (size_t)node->input_count + node->output_count + 1);
+    *touched = (ons_touched){.extents = extents};
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        touched->count += take_extent(p, buffer_of(p, node->inputs[i]), &extents[touched->count]);
+    touched->reads = touched->count;
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        touched->count += take_extent(p, buffer_of(p, node->outputs[i]), &extents[touched->count]);
+    touched->count += take_extent(p, p->liveness.scratch_of_node[l->node], &extents[touched->count]);
+    return NULL;
+}
+
+/* Launches [first, first + count) are of one run: those that can be together are. */
+static ons_status *join(ons_program *p, uint32_t first, uint32_t count, ons_arena *scratch) {
+    ons_touched *touched;
+    ONS_NEW(touched, scratch, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        ONS_TRY(find_touched(p, &p->launches[first + i], scratch, &touched[i]));
+        for (uint32_t k = 0; k < touched[i].count; ++k)
+            p->launches[first + i].touched += (double)(touched[i].extents[k].end - touched[i].extents[k].first);
+    }
+    for (uint32_t i = 0, several; i < count; i += several) {
+        several = ons_together_count(touched + i, count - i);
+        for (uint32_t k = i; k < i + several; ++k) p->launches[first + k].end = first + i + several;
+    }
+    return NULL;
+}
+
+static ons_status *join_all(ons_program *p) {
+    ons_arena *scratch = ons_arena_new();
+    ons_status *status = scratch == NULL ? ons_status_out_of_memory() : NULL;
+    for (uint32_t position = 0; status == NULL && position < p->sequence.count; ++position) {
+        uint32_t first = p->launch_at[position], end = p->launch_at[p->runs.last[position] + 1];
+        if (p->runs.first[position] == position && end > first + 1) status = join(p, first, end - first, scratch);
+    }
+    ons_arena_free(scratch);
+    return status;
+}
+
 ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
     for (uint32_t id = 0; id < p->liveness.buffer_count; ++id) p->places[id] = place_of(p, id, persistent, transient);
     p->launch_count = 0;
@@ -274,7 +345,8 @@ ons_status *ons_program_place(ons_program *p, void *const *persistent, void *tra
         if (!ons_is_view(ons_graph_node(p->graph, id)->op) && !p->idle[id]) ONS_TRY(add_launch(p, id));
     }
     p->launch_at[p->sequence.count] = p->launch_count;
-    return NULL;
+    ONS_NEW(p->together, p->arena, ONS_TOGETHER_MOST);
+    return join_all(p);
 }
 
 static int64_t now(void) {
@@ -283,24 +355,47 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
+    if (l->moves) resolve(p, l, run->turn != NULL ? run->turn : &first_turn);
+    return (ons_launch){
+        .inputs = l->inputs,
+        .outputs = l->outputs,
+        .scratch = l->scratch,
+        .state = l->state,
+        .step = p->cuda ? NULL : run->step,
+        .fault = p->cuda ? run->device_fault : &run->fault->fault,
+        .stream = run->stream,
+        .device_step = run->step,
+    };
+}
+
+static void observe(const ons_program *p, uint32_t first, uint32_t count, const ons_run *run, int64_t start) {
+    int64_t end = now();
+    double all = 0, before = 0;
+    for (uint32_t i = first; i < first + count; ++i) all += p->launches[i].touched;
+    for (uint32_t i = 0; i < count; ++i) {
+        double from = all > 0 ? before / all : (double)i / count;
+        before += p->launches[first + i].touched;
+        double to = i + 1 == count ? 1 : all > 0 ? before / all : (i + 1.0) / count;
+        const ons_observed observed = {p->launches[first + i].node, start, end, i, from, to};
+        run->observer(run->context, &observed);
+    }
+}
+
 void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
     ons_program_fault *fault = run->fault;
-    for (uint32_t i = p->launch_at[first]; i < p->launch_at[end]; ++i) {
+    for (uint32_t i = p->launch_at[first], next; i < p->launch_at[end]; i = next) {
         launch *l = &p->launches[i];
-        if (l->moves) resolve(p, l, run->turn != NULL ? run->turn : &first_turn);
-        ons_launch arguments = {
-            .inputs = l->inputs,
-            .outputs = l->outputs,
-            .scratch = l->scratch,
-            .state = l->state,
-            .step = p->cuda ? NULL : run->step,
-            .fault = p->cuda ? run->device_fault : &fault->fault,
-            .stream = run->stream,
-            .device_step = run->step,
-        };
+        next = l->end < p->launch_at[end] ? l->end : p->launch_at[end];
         int64_t start = run->observer == NULL ? 0 : now();
-        l->run(&arguments);
-        if (run->observer != NULL) run->observer(run->context, l->node, start, now());
+        if (next == i + 1) {
+            const ons_launch arguments = arguments_of(p, l, run);
+            l->run(&arguments);
+        } else {
+            for (uint32_t k = i; k < next; ++k) p->together[k - i] = arguments_of(p, &p->launches[k], run);
+            l->run_several(p->together, next - i);
+        }
+        if (run->observer != NULL) observe(p, i, next - i, run, start);
         if (fault != NULL && fault->fault.problem != NULL) {
             fault->node = l->node;
             return;

@@ -68,8 +68,17 @@ void *ons_program_address(const ons_program *program, ons_value_id value, const 
  * ons_machine_scalar). */
 double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
-/* Called after every node, by the thread that runs; times are CLOCK_MONOTONIC nanoseconds. Must not allocate. */
-typedef void ons_node_observer(void *context, ons_node_id node, int64_t start, int64_t end);
+/* A node that has run, or been put on a stream; times are CLOCK_MONOTONIC nanoseconds. Nodes that run together are told
+ * one after another: each has its share of the time, by the bytes that it touches. */
+typedef struct ons_observed {
+    ons_node_id node;
+    int64_t start, end; /* of all that ran together */
+    uint32_t index;     /* among those: 0 is the first */
+    double from, to;    /* its share of the time: 0 to 1 where it ran alone */
+} ons_observed;
+
+/* Called after every node, by the thread that runs. Must not allocate. */
+typedef void ons_node_observer(void *context, const ons_observed *observed);
 
 /* The first fault of a run, with the node that found it (ONS_NONE: none). */
 typedef struct ons_program_fault {
@@ -99,7 +108,8 @@ void ons_program_print_fault_place(const ons_program *program, const ons_program
 
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
-/* The same for positions [first, end) of the sequence. */
+/* The same for positions [first, end) of the sequence. On CUDA several nodes can be one launch (ons_kernel's
+ * run_several), unless ONSTAGE_CUDA_TOGETHER is off in the environment. */
 void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
 /* "onednn:…", or NULL where the kernel says nothing. */

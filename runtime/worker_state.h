@@ -79,6 +79,7 @@ typedef struct ons_span {
     ons_trace_event event;
     ons_part part;
     uint32_t begin, end; /* marks */
+    double from, to;     /* its share of the time between them; 0, both: all of it */
 } ons_span;
 
 /* A flight that is repeated by one call. */

@@ -26,20 +26,26 @@ static ons_trace_event event_of_node(const ons_job *job, ons_node_id id) {
     };
 }
 
-static void record_node(void *context, ons_node_id id, int64_t begin, int64_t end) {
+static void record_node(void *context, const ons_observed *o) {
     const ons_job *job = context;
-    ons_trace_event event = event_of_node(job, id);
-    event.begin = begin;
-    event.end = end;
+    ons_trace_event event = event_of_node(job, o->node);
+    event.begin = o->start;
+    event.end = o->end;
     ons_trace_record(job->worker->compute_track, &event);
 }
 
-/* From the node before, with nothing in between, to here. */
-static void mark_node(void *context, ons_node_id id, int64_t begin, int64_t end) {
-    (void)begin, (void)end;
+/* From the node before, with nothing in between, to here. Nodes that ran together share the time between the marks. */
+static void mark_node(void *context, const ons_observed *o) {
     const ons_job *job = context;
     ons_worker *w = job->worker;
-    const ons_span span = {.track = w->compute_track, .event = event_of_node(job, id), .begin = w->last_node};
+    ons_span span = {.track = w->compute_track, .event = event_of_node(job, o->node), .from = o->from, .to = o->to};
+    if (o->index > 0 && w->spans.count > 0) {
+        span.begin = w->spans.items[w->spans.count - 1].begin;
+        span.end = w->spans.items[w->spans.count - 1].end;
+        (void)ons_vector_push(&w->spans, span);
+        return;
+    }
+    span.begin = w->last_node;
     ons_worker_record_span(w, &span, w->compute);
     if (w->spans.count > 0) w->last_node = w->spans.items[w->spans.count - 1].end;
 }
@@ -91,6 +97,11 @@ void ons_worker_record_span(ons_worker *w, const ons_span *span, ons_stream *str
 static void set_times(ons_worker *w, ons_span *span) {
     int64_t begin = ons_device_clock_time(w->clock, span->begin), end = ons_device_clock_time(w->clock, span->end);
     int64_t last = ons_trace_last_end(span->track);
+    if (span->to > 0) {
+        double length = (double)(end - begin);
+        end = begin + (int64_t)(length * span->to);
+        begin += (int64_t)(length * span->from);
+    }
     span->event.begin = begin > last ? begin : last;
     span->event.end = end > span->event.begin ? end : span->event.begin;
 }

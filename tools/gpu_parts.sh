@@ -167,6 +167,11 @@ bits_of() { # MODEL
             put "$model, $run" failed "$(say "logs/$PART.$name")"
         fi
     done
+    if ONSTAGE_CUDA_TOGETHER=off train_golden "$model" "$model.apart"; then
+        put_same "$model, apart" "$model.whole" "$model.apart" 'the same bits with a launch for each update'
+    else
+        put "$model, apart" failed "$(say "logs/$PART.$model.apart")"
+    fi
     for run in on off; do
         if ONSTAGE_CUDA_GRAPHS=$run train_golden "$model" "$model.graphs_$run"; then
             put_same "$model, CUDA graphs $run" "$model.whole" "$model.graphs_$run" 'the same bits'
@@ -177,7 +182,7 @@ bits_of() { # MODEL
     for run in capuchin recompute-all; do bits_under_a_cap "$model" "$run"; done
 }
 
-# The same bits twice, with 1, 2 and 4 stages in either order of their work, as graphs or not, with and without a cap.
+# The same bits twice, with 1, 2 and 4 stages in either order of their work, with updates apart, as graphs or not, with and without a cap.
 part_bits() {
     # shellcheck disable=SC2086  # a list
     side_by_side bits_of $GOLDEN

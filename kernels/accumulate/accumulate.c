@@ -58,4 +58,5 @@ ONS_DEFINE_OPERATOR(accumulate, "Accumulate", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1
                     ONS_ROLES(ONS_ROLE_ACCUMULATE, 0, 0), ONS_ALIASES({ONS_ALIAS_STATE, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(accumulate_reference),
                     ONS_CPU_KERNEL(accumulate_prepare, accumulate_run),
-                    ONS_CUDA_KERNEL(ons_cuda_flat_prepare, ons_cuda_accumulate), accumulate_cases);
+                    ONS_CUDA_KERNEL_OF_SEVERAL(ons_cuda_flat_prepare, ons_cuda_accumulate, ons_cuda_several_accumulate),
+                    accumulate_cases);

@@ -1,39 +1,60 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/cuda_several.cuh"
 
 namespace {
 
+struct accumulate_tensor {
+    const void *sum, *summand;
+    void *result;
+    int64_t elements;
+    bool in_fours;
+};
+
 /* The first micro-batch copies: whatever lies in the sum is not read into it. */
-template <int COUNT, class T>
-__global__ void accumulate_elements(int64_t items, const T *sum, const T *summand, T *result, const ons_step *step) {
+template <class T>
+__global__ void accumulate_tensors(const __grid_constant__ ons::tensor_table<accumulate_tensor> table, const ons_step *step) {
     bool first = step->micro_batch == 0;
-    for (int64_t i = ons::global_thread(); i < items; i += ons::global_threads()) {
-        float a[COUNT], b[COUNT];
-        ons::read<COUNT>(summand, i * COUNT, false, b);
-        if (!first) {
-            ons::read<COUNT>(sum, i * COUNT, false, a);
+    for (int64_t block = blockIdx.x; block < table.ends[table.count - 1]; block += gridDim.x) {
+        int64_t chunk = block;
+        const accumulate_tensor t = table.items[ons::find_tensor(table, chunk)];
+        ons::each_four(chunk, t.elements, [&](int64_t at, int count) {
+            float a[4], b[4];
+            ons::read_some((const T *)t.summand, at, count, t.in_fours, b);
+            if (!first) {
+                ons::read_some((const T *)t.sum, at, count, t.in_fours, a);
 #pragma unroll
-            for (int k = 0; k < COUNT; ++k) b[k] = a[k] + b[k];
-        }
-        ons::write<COUNT>(result, i * COUNT, b);
+                for (int i = 0; i < 4; ++i) b[i] = a[i] + b[i];
+            }
+            ons::write_some((T *)t.result, at, count, t.in_fours, b);
+        });
     }
 }
 
-template <class T> void run_accumulate(const ons_launch *l) {
-    int64_t n = ((const ons_cuda_elementwise *)l->state)->elements;
-    const T *sum = (const T *)l->inputs[0], *summand = (const T *)l->inputs[1];
-    T *result = (T *)l->outputs[0];
-    bool fours = n % 4 == 0 && ons::is_aligned(sum, 4 * sizeof(T)) && ons::is_aligned(summand, 4 * sizeof(T)) &&
-                 ons::is_aligned(result, 4 * sizeof(T));
-    if (fours)
-        ons::launch(l, accumulate_elements<4, T>, ons::blocks_for(n / 4, 256), 256, n / 4, sum, summand, result,
-                    l->device_step);
-    else
-        ons::launch(l, accumulate_elements<1, T>, ons::blocks_for(n, 256), 256, n, sum, summand, result,
-                    l->device_step);
+/* Launches of this type; others are passed over. */
+template <class T> void accumulate(const ons_launch *l, uint32_t count, ons_dtype dtype) {
+    ons::tensor_table<accumulate_tensor> table = {};
+    auto flush = [&] {
+        ons::launch(l, accumulate_tensors<T>, ons::chunks_in(table), ons::CHUNK_THREADS, table, l->device_step);
+        table.count = 0;
+    };
+    for (uint32_t i = 0; i < count; ++i) {
+        const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)l[i].state;
+        if (s->dtype != dtype) continue;
+        accumulate_tensor t = {l[i].inputs[0], l[i].inputs[1], l[i].outputs[0], s->elements, false};
+        t.in_fours = ons::is_aligned(t.sum, 4 * sizeof(T)) && ons::is_aligned(t.summand, 4 * sizeof(T)) &&
+                     ons::is_aligned(t.result, 4 * sizeof(T));
+        if (ons::add_tensor(&table, t, ons::chunks_of(t.elements))) continue;
+        flush();
+        ons::add_tensor(&table, t, ons::chunks_of(t.elements));
+    }
+    flush();
 }
 
 } // namespace
 
-extern "C" void ons_cuda_accumulate(const ons_launch *launch) {
-    ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_accumulate, launch);
+extern "C" void ons_cuda_several_accumulate(const ons_launch *launches, uint32_t count) {
+    accumulate<float>(launches, count, ONS_FLOAT32);
+    accumulate<__half>(launches, count, ONS_FLOAT16);
+    accumulate<__nv_bfloat16>(launches, count, ONS_BFLOAT16);
 }
+
+extern "C" void ons_cuda_accumulate(const ons_launch *launch) { ons_cuda_several_accumulate(launch, 1); }

@@ -72,4 +72,5 @@ ONS_DEFINE_OPERATOR(adagrad, "Adagrad", ONS_INTERNAL, ONS_ARITY(2, 4, 2, 2),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(adagrad_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_ADAGRAD, 0, 0), ONS_UPDATES_ONE_STATE, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(adagrad_reference), ONS_CPU_KERNEL(ons_optimizer_prepare, adagrad_run),
-                    ONS_CUDA_KERNEL(ons_optimizer_prepare, ons_cuda_adagrad), adagrad_cases);
+                    ONS_CUDA_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_adagrad, ons_cuda_several_adagrad),
+                    adagrad_cases);

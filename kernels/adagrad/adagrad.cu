@@ -21,4 +21,4 @@ struct adagrad_rule {
 
 } // namespace
 
-extern "C" void ons_cuda_adagrad(const ons_launch *launch) { ons::update<adagrad_rule, 1>(launch); }
+ONS_CUDA_UPDATE(adagrad, (ons::update<adagrad_rule, 1>))

@@ -48,9 +48,10 @@ void run_plan(const ons_launch *l, const ons_dnn_attention *plan) {
     arguments[ONS_DNN_KEY] = l->inputs[1];
     arguments[ONS_DNN_VALUE] = l->inputs[2];
     arguments[ONS_DNN_MASK] = plan->attention.has_mask ? l->inputs[3] : nullptr;
+    arguments[ONS_DNN_KEPT] = plan->attention.has_kept ? l->inputs[4] : nullptr;
     arguments[ONS_DNN_RESULT] = l->outputs[0];
     arguments[ONS_DNN_SAVED] = l->outputs[1];
-    ons_dnn_attention_run(plan, l, arguments);
+    ons_dnn_attention_run(plan, l, arguments, ons::write_kept);
 }
 
 template <class T> void run_attention(const ons_launch *l, const ons_attention *a) {

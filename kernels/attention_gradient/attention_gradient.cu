@@ -129,11 +129,12 @@ bool run_gradient_plan(const ons_launch *l, const ons_dnn_attention *plan) {
     arguments[ONS_DNN_VALUE] = l->inputs[3];
     arguments[ONS_DNN_SAVED] = l->inputs[4];
     arguments[ONS_DNN_MASK] = plan->attention.has_mask ? l->inputs[5] : nullptr;
+    arguments[ONS_DNN_KEPT] = plan->attention.has_kept ? l->inputs[6] : nullptr;
     arguments[ONS_DNN_RESULT] = l->inputs[7];
     arguments[ONS_DNN_QUERY_GRADIENT] = l->outputs[0];
     arguments[ONS_DNN_KEY_GRADIENT] = l->outputs[1];
     arguments[ONS_DNN_VALUE_GRADIENT] = l->outputs[2];
-    ons_dnn_attention_run(plan, l, arguments);
+    ons_dnn_attention_run(plan, l, arguments, ons::write_kept);
     return true;
 }
 

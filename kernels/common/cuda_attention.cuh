@@ -86,6 +86,33 @@ __device__ inline void put_row(const ons_attention &a, const float (&sums)[ATTEN
     }
 }
 
+/* What cuDNN reads of dropped probabilities. */
+template <int COUNT, class T> __global__ void write_kept_numbers(int64_t items, const uint8_t *kept, T *to) {
+    for (int64_t i = global_thread(); i < items; i += global_threads()) {
+        pack<uint8_t, COUNT> from = *reinterpret_cast<const pack<uint8_t, COUNT> *>(kept + i * COUNT);
+        float numbers[COUNT];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) numbers[k] = from.at[k] != 0 ? 1.0f : 0.0f;
+        write<COUNT>(to, i * COUNT, numbers);
+    }
+}
+
+template <class T> void write_kept_as(const ons_launch *l, int64_t count, const uint8_t *kept, T *to) {
+    constexpr int COUNT = 8, THREADS = 256;
+    if (count % COUNT == 0 && is_aligned(kept, COUNT) && is_aligned(to, COUNT * sizeof(T)))
+        launch(l, write_kept_numbers<COUNT, T>, blocks_for(count / COUNT, THREADS), THREADS, count / COUNT, kept, to);
+    else
+        launch(l, write_kept_numbers<1, T>, blocks_for(count, THREADS), THREADS, count, kept, to);
+}
+
+/* An ons_dnn_kept_function. */
+inline void write_kept(const ons_launch *l, ons_dtype dtype, int64_t count, const uint8_t *kept, void *to) {
+    if (dtype == ONS_FLOAT16)
+        write_kept_as(l, count, kept, (__half *)to);
+    else
+        write_kept_as(l, count, kept, (__nv_bfloat16 *)to);
+}
+
 } // namespace ons
 
 #endif

@@ -27,6 +27,11 @@ static int64_t add_mask(const maker *m) {
     return ons_dnn_argument(m->graph, ONS_DNN_MASK, ONS_FLOAT32, 4, dims, strides);
 }
 
+/* Numbers 1 and 0 of the operands' own type: the library crashes where it is given booleans. */
+static int64_t add_kept(const maker *m) {
+    return ons_dnn_argument(m->graph, ONS_DNN_KEPT, m->dtype, 4, m->scores, NULL);
+}
+
 /* Rows of queries or, `transposed`, of keys or values as [samples, heads, size, positions]. */
 static int64_t add_operand(const maker *m, int64_t slot, int64_t positions, const ons_attention_steps *steps,
                            bool transposed) {
@@ -120,7 +125,12 @@ ons_status *ons_dnn_attention_describe(ons_prepare *p, const ons_attention *a, o
     int64_t log = pointwise(&m, ONS_DNN_LOG, sum, -1, ONS_FLOAT32, m.rows);
     int64_t saved = saves ? add_saved(&m) : ons_dnn_within(m.graph, ONS_FLOAT32, 4, m.rows);
     ons_dnn_step_add(m.graph, ONS_DNN_POINTWISE, ONS_DNN_ADD, largest, log, -1, saved);
-    int64_t probability = pointwise(&m, ONS_DNN_DIVIDE, power, sum, dtype, m.scores);
+    int64_t probability = pointwise(&m, ONS_DNN_DIVIDE, power, sum, a->has_kept ? ONS_FLOAT32 : dtype, m.scores);
+    if (a->has_kept) {
+        int64_t more = ons_dnn_number(m.graph, a->kept_scale, 4);
+        probability = pointwise(&m, ONS_DNN_TIMES, probability, more, ONS_FLOAT32, m.scores);
+        probability = pointwise(&m, ONS_DNN_TIMES, probability, add_kept(&m), dtype, m.scores);
+    }
     int64_t result = add_operand(&m, ONS_DNN_RESULT, a->queries, &a->result, false);
     ons_dnn_step_add(m.graph, ONS_DNN_MULTIPLY, 0, probability, value, result, -1);
     *graph = m.graph;
@@ -149,22 +159,31 @@ ons_status *ons_dnn_attention_gradient_describe(ons_prepare *p, const ons_attent
     int64_t saved = add_saved(&m);
     const int64_t operand[] = {samples, heads, a->queries, a->size};
 
-    /* Σ dy y of every query, which is Σ p dp. */
+    /* Σ dy y of every query, which is Σ p dp. Where probabilities p are dropped, what is left of them is p kept times
+     * `more`, of which the latter is taken out here, and put in again at the end. */
+    float factor = a->has_kept ? a->kept_scale : 1;
+    int64_t part = a->has_kept ? add_kept(&m) : -1, more = a->has_kept ? ons_dnn_number(m.graph, factor, 4) : -1;
     int64_t products = pointwise(&m, ONS_DNN_TIMES, dy, result, ONS_FLOAT32, operand);
     int64_t dots = reduce(&m, ONS_DNN_SUM, products), kept = ons_dnn_scratch(m.graph, ONS_FLOAT32, 4, m.rows);
-    ons_dnn_step_add(m.graph, ONS_DNN_POINTWISE, ONS_DNN_TIMES, dots, ons_dnn_number(m.graph, 1, 4), -1, kept);
+    ons_dnn_step_add(m.graph, ONS_DNN_POINTWISE, ONS_DNN_TIMES, dots, ons_dnn_number(m.graph, 1 / factor, 4), -1, kept);
 
     /* p = e^(score - saved) */
     int64_t scores = add_scores(&m, query, key);
     int64_t less = hide_later(&m, pointwise(&m, ONS_DNN_SUBTRACT, scores, saved, ONS_FLOAT32, m.scores));
     int64_t probability = pointwise(&m, ONS_DNN_EXP, less, -1, ONS_FLOAT32, m.scores);
-    int64_t dv = add_operand(&m, ONS_DNN_VALUE_GRADIENT, a->keys, &a->value, false);
-    ons_dnn_step_add(m.graph, ONS_DNN_MULTIPLY, 0, transpose(&m, probability), dy, dv, -1);
+    int64_t dv = add_operand(&m, ONS_DNN_VALUE_GRADIENT, a->keys, &a->value, false), left = probability;
+    if (a->has_kept) {
+        left = pointwise(&m, ONS_DNN_TIMES, left, part, ONS_FLOAT32, m.scores);
+        left = pointwise(&m, ONS_DNN_TIMES, left, more, ONS_FLOAT32, m.scores);
+    }
+    ons_dnn_step_add(m.graph, ONS_DNN_MULTIPLY, 0, transpose(&m, left), dy, dv, -1);
 
     /* ds = p (dp - Σ p dp) scale */
     int64_t dp = multiply(&m, dy, value, m.scores);
+    if (a->has_kept) dp = pointwise(&m, ONS_DNN_TIMES, dp, part, ONS_FLOAT32, m.scores);
     dp = pointwise(&m, ONS_DNN_SUBTRACT, dp, kept, ONS_FLOAT32, m.scores);
     dp = pointwise(&m, ONS_DNN_TIMES, dp, probability, ONS_FLOAT32, m.scores);
+    if (a->has_kept) dp = pointwise(&m, ONS_DNN_TIMES, dp, more, ONS_FLOAT32, m.scores);
     int64_t scale = ons_dnn_number(m.graph, a->scale, 4);
     int64_t ds = pointwise(&m, ONS_DNN_TIMES, dp, scale, ONS_FLOAT32, m.scores);
     int64_t dk = add_operand(&m, ONS_DNN_KEY_GRADIENT, a->keys, &a->key, false);
@@ -186,21 +205,12 @@ ons_status *ons_dnn_attention_gradient_describe(ons_prepare *p, const ons_attent
  */
 
 static bool is_asked_for(const ons_attention *a, ons_dtype dtype) {
-    return (dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16) && !a->has_kept && !(a->guard && a->has_mask) &&
-           a->batch > 0 && a->heads > 0 && a->queries > 0 && a->keys > 0 && a->size > 0;
+    return (dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16) && !(a->guard && a->has_mask) && a->batch > 0 &&
+           a->heads > 0 && a->queries > 0 && a->keys > 0 && a->size > 0;
 }
 
-static void take(ons_dnn_attention *plan, const ons_attention *a, int64_t samples, int64_t heads) {
-    *plan = (ons_dnn_attention){.attention = *a, .samples = samples, .heads = heads};
-}
-
-ons_status *ons_dnn_attention_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype, bool saves,
-                                      ons_dnn_attention *plan) {
-    take(plan, a, a->batch, a->heads);
-    if (ons_dnn_plan_new == NULL || !is_asked_for(a, dtype)) return NULL;
-    ons_dnn_graph *graph;
-    ONS_TRY(ons_dnn_attention_describe(p, a, dtype, saves, a->batch, a->heads, &graph));
-    return ons_dnn_prepare(p, graph, &plan->plan);
+static void take(ons_dnn_attention *plan, const ons_attention *a, ons_dtype dtype) {
+    *plan = (ons_dnn_attention){.attention = *a, .dtype = dtype, .samples = a->batch, .heads = a->heads};
 }
 
 /* The largest divisor of `count` that is at most `most`, which is at least 1. */
@@ -210,23 +220,58 @@ static int64_t divisor(int64_t count, int64_t most) {
     return count / parts;
 }
 
-ons_status *ons_dnn_attention_gradient_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype,
-                                               ons_dnn_attention *plan) {
-    take(plan, a, a->batch, a->heads);
-    if (ons_dnn_plan_new == NULL || !is_asked_for(a, dtype)) return NULL;
-    int64_t head = (a->queries + TILE - 1) / TILE * TILE * ((a->keys + TILE - 1) / TILE * TILE) * 2;
-    int64_t heads = workspace_wanted / head;
+/* As many heads at a time as `bytes` of each fit into what is wanted. Several samples only with all of their heads. */
+static void divide(ons_dnn_attention *plan, int64_t bytes) {
+    const ons_attention *a = &plan->attention;
+    int64_t heads = workspace_wanted / bytes;
     plan->samples = divisor(a->batch, heads / a->heads > 1 ? heads / a->heads : 1);
     plan->heads = heads >= a->heads ? a->heads : divisor(a->heads, heads > 1 ? heads : 1);
+}
+
+/* Bytes of what the library reads of one head's dropped probabilities. */
+static int64_t kept_bytes(const ons_attention *a) { return a->has_kept ? a->queries * a->keys * 2 : 0; }
+
+/* That lies in the scratch, behind the plan's own. */
+static ons_status *prepare_plan(ons_prepare *p, const ons_dnn_graph *graph, ons_dnn_attention *plan) {
+    int64_t limit = p->scratch_limit, kept = plan->samples * plan->heads * kept_bytes(&plan->attention);
+    if (kept > limit) return NULL;
+    p->scratch_limit -= kept;
+    ons_status *status = ons_dnn_prepare(p, graph, &plan->plan);
+    p->scratch_limit = limit;
+    if (status != NULL || plan->plan == NULL || kept == 0) return status;
+    plan->kept_at = (ons_dnn_plan_scratch(plan->plan) + 63) / 64 * 64;
+    int64_t all = (plan->kept_at + kept + 63) / 64 * 64;
+    p->scratch_bytes = all > p->scratch_bytes ? all : p->scratch_bytes;
+    return NULL;
+}
+
+ons_status *ons_dnn_attention_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype, bool saves,
+                                      ons_dnn_attention *plan) {
+    take(plan, a, dtype);
+    if (ons_dnn_plan_new == NULL || !is_asked_for(a, dtype)) return NULL;
+    if (a->has_kept) divide(plan, kept_bytes(a));
+    ons_dnn_graph *graph;
+    ONS_TRY(ons_dnn_attention_describe(p, a, dtype, saves, plan->samples, plan->heads, &graph));
+    return prepare_plan(p, graph, plan);
+}
+
+ons_status *ons_dnn_attention_gradient_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype,
+                                               ons_dnn_attention *plan) {
+    take(plan, a, dtype);
+    if (ons_dnn_plan_new == NULL || !is_asked_for(a, dtype)) return NULL;
+    int64_t head = (a->queries + TILE - 1) / TILE * TILE * ((a->keys + TILE - 1) / TILE * TILE) * 2;
+    divide(plan, head + kept_bytes(a));
     ons_dnn_graph *graph;
     ONS_TRY(ons_dnn_attention_gradient_describe(p, a, dtype, plan->samples, plan->heads, &graph));
-    return ons_dnn_prepare(p, graph, &plan->plan);
+    return prepare_plan(p, graph, plan);
 }
 
 void ons_dnn_attention_run(const ons_dnn_attention *plan, const ons_launch *launch,
-                           const void *const arguments[ONS_AT_LEAST(ONS_DNN_ATTENTION_ARGUMENTS)]) {
+                           const void *const arguments[ONS_AT_LEAST(ONS_DNN_ATTENTION_ARGUMENTS)],
+                           ons_dnn_kept_function *write_kept) {
     const ons_attention *a = &plan->attention;
     const ons_attention_steps rows = {.batch = a->heads * a->queries, .head = a->queries};
+    const ons_attention_steps pairs = {.batch = rows.batch * a->keys, .head = rows.head * a->keys};
     const struct {
         const ons_attention_steps *steps;
         int64_t bytes;
@@ -237,6 +282,7 @@ void ons_dnn_attention_run(const ons_dnn_attention *plan, const ons_launch *laun
         [ONS_DNN_RESULT] = {&a->result, 2},
         [ONS_DNN_SAVED] = {&rows, 4},
         [ONS_DNN_MASK] = {&a->mask, 4},
+        [ONS_DNN_KEPT] = {&pairs, 1},
         [ONS_DNN_RESULT_GRADIENT] = {&a->result, 2},
         [ONS_DNN_QUERY_GRADIENT] = {&a->query, 2},
         [ONS_DNN_KEY_GRADIENT] = {&a->key, 2},
@@ -250,6 +296,11 @@ void ons_dnn_attention_run(const ons_dnn_attention *plan, const ons_launch *laun
                               ? NULL
                               : (const char *)arguments[i] +
                                     ons_attention_offset(operands[i].steps, sample, head) * operands[i].bytes;
+            if (part[ONS_DNN_KEPT] != NULL) {
+                void *kept = (char *)launch->scratch + plan->kept_at;
+                write_kept(launch, plan->dtype, plan->samples * plan->heads * pairs.head, part[ONS_DNN_KEPT], kept);
+                part[ONS_DNN_KEPT] = kept;
+            }
             ons_dnn_plan_run(plan->plan, launch->stream, part, launch->scratch);
         }
 }

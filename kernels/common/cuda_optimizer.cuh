@@ -1,60 +1,115 @@
-/* Optimisers on CUDA: every element of a parameter with its gradient and states, in one pass. After a fault of the step nothing
- * is changed: the host learns of it later, and must find the parameters as they were. */
+/* Optimisers on CUDA: every element of a parameter with its gradient and states, in one pass, and many parameters by one launch.
+ * After a fault of the step nothing is changed: the host learns of it later, and must find the parameters as they were. */
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_OPTIMIZER_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_OPTIMIZER_CUH
 
-#include "kernels/common/cuda.cuh"
+#include "kernels/common/cuda_several.cuh"
 extern "C" {
 #include "kernels/common/optimizer.h"
 }
 
 namespace ons {
 
-constexpr int UPDATE_THREADS = 256;
-constexpr int64_t UPDATE_BLOCKS = 2048; /* each works out the step's rates once */
-
-/* Arrays of `elements`; those that the optimiser does not have are NULL. */
-struct update_operands {
-    const float *parameter, *gradient, *factor, *states[2];
+/* One parameter. Arrays that the optimiser does not have are NULL. */
+struct update_tensor {
+    const float *parameter, *gradient, *states[2];
     float *new_parameter, *new_states[2];
+    int64_t elements;
+    bool in_fours;
 };
 
-/* Rule: what one element does, made from the optimiser's numbers and the step; STATES: how many it has. */
+/* What all parameters of a launch have in common. */
+struct update_common {
+    ons_optimizer optimizer;
+    const float *factor;
+    const ons_step *step;
+    const ons_fault *fault;
+};
+
+/* Rule: what one element does, made from the optimiser's numbers and the step, once in each block; STATES: how many it has. */
 template <class Rule, int STATES>
-__global__ void update_elements(ons_optimizer o, update_operands at, const ons_step *step, const ons_fault *fault) {
+__global__ void update_tensors(const __grid_constant__ tensor_table<update_tensor> table,
+                               const __grid_constant__ update_common with) {
     __shared__ Rule shared_rule;
-    if (fault != nullptr && fault->problem != nullptr) return;
-    if (o.counts_skipped && at.factor[0] < 0) return; /* this step is skipped, too */
+    if (with.fault != nullptr && with.fault->problem != nullptr) return;
+    if (with.optimizer.counts_skipped && with.factor[0] < 0) return; /* this step is skipped, too */
     if (threadIdx.x == 0) {
-        ons_step counted = *step;
-        if (o.counts_skipped) counted.step -= (uint64_t)at.factor[1];
-        shared_rule.prepare(o, counted);
+        ons_step counted = *with.step;
+        if (with.optimizer.counts_skipped) counted.step -= (uint64_t)with.factor[1];
+        shared_rule.prepare(with.optimizer, counted);
     }
     __syncthreads();
     Rule rule = shared_rule;
-    float factor = at.factor == nullptr ? 1.0f : *at.factor;
-    for (int64_t i = global_thread(); i < o.elements; i += global_threads()) {
-        float first = STATES > 0 ? at.states[0][i] : 0, second = STATES > 1 ? at.states[1][i] : 0;
-        at.new_parameter[i] = rule(at.parameter[i], at.gradient[i] * factor, first, second);
-        if (STATES > 0) at.new_states[0][i] = first;
-        if (STATES > 1) at.new_states[1][i] = second;
+    float factor = with.factor == nullptr ? 1.0f : *with.factor;
+    for (int64_t block = blockIdx.x; block < table.ends[table.count - 1]; block += gridDim.x) {
+        int64_t chunk = block;
+        const update_tensor t = table.items[find_tensor(table, chunk)];
+        each_four(chunk, t.elements, [&](int64_t at, int count) {
+            float p[4], g[4], first[4] = {}, second[4] = {};
+            read_some(t.parameter, at, count, t.in_fours, p);
+            read_some(t.gradient, at, count, t.in_fours, g);
+            if (STATES > 0) read_some(t.states[0], at, count, t.in_fours, first);
+            if (STATES > 1) read_some(t.states[1], at, count, t.in_fours, second);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) p[i] = rule(p[i], g[i] * factor, first[i], second[i]);
+            write_some(t.new_parameter, at, count, t.in_fours, p);
+            if (STATES > 0) write_some(t.new_states[0], at, count, t.in_fours, first);
+            if (STATES > 1) write_some(t.new_states[1], at, count, t.in_fours, second);
+        });
     }
 }
 
-template <class Rule, int STATES> void update(const ons_launch *l) {
-    const ons_optimizer *o = (const ons_optimizer *)l->state;
-    update_operands at = {};
-    at.parameter = (const float *)l->inputs[ONS_PARAMETER_IN];
-    at.gradient = (const float *)l->inputs[ONS_GRADIENT_IN];
-    at.factor = o->has_factor ? (const float *)l->inputs[ONS_FACTOR_IN] : nullptr;
-    at.new_parameter = (float *)l->outputs[0];
+inline update_common common_of(const ons_launch &l) {
+    update_common common = {};
+    common.optimizer = *(const ons_optimizer *)l.state;
+    common.factor = common.optimizer.has_factor ? (const float *)l.inputs[ONS_FACTOR_IN] : nullptr;
+    common.step = l.device_step;
+    common.fault = (const ons_fault *)l.fault;
+    return common;
+}
+
+inline bool is_alike(const update_common &a, const update_common &b) {
+    for (int i = 0; i < ONS_OPTIMIZER_NUMBERS; ++i)
+        if (a.optimizer.numbers[i] != b.optimizer.numbers[i]) return false;
+    return a.optimizer.states == b.optimizer.states && a.optimizer.has_factor == b.optimizer.has_factor &&
+           a.optimizer.counts_skipped == b.optimizer.counts_skipped && a.factor == b.factor;
+}
+
+template <int STATES> update_tensor tensor_of(const ons_launch &l) {
+    update_tensor t = {};
+    t.elements = ((const ons_optimizer *)l.state)->elements;
+    t.parameter = (const float *)l.inputs[ONS_PARAMETER_IN];
+    t.gradient = (const float *)l.inputs[ONS_GRADIENT_IN];
+    t.new_parameter = (float *)l.outputs[0];
+    constexpr size_t FOUR = 4 * sizeof(float);
+    t.in_fours = is_aligned(t.parameter, FOUR) && is_aligned(t.gradient, FOUR) && is_aligned(t.new_parameter, FOUR);
     for (int i = 0; i < STATES; ++i) {
-        at.states[i] = (const float *)l->inputs[ONS_STATE_IN + i];
-        at.new_states[i] = (float *)l->outputs[1 + i];
+        t.states[i] = (const float *)l.inputs[ONS_STATE_IN + i];
+        t.new_states[i] = (float *)l.outputs[1 + i];
+        t.in_fours = t.in_fours && is_aligned(t.states[i], FOUR) && is_aligned(t.new_states[i], FOUR);
     }
-    int64_t blocks = blocks_for(o->elements, UPDATE_THREADS);
-    launch(l, update_elements<Rule, STATES>, blocks < UPDATE_BLOCKS ? blocks : UPDATE_BLOCKS, UPDATE_THREADS, *o, at,
-           l->device_step, (const ons_fault *)l->fault);
+    return t;
+}
+
+/* Launches whose optimiser has STATES states; others are passed over. */
+template <class Rule, int STATES> void update(const ons_launch *l, uint32_t count) {
+    tensor_table<update_tensor> table = {};
+    update_common common = {};
+    auto flush = [&] {
+        launch(l, update_tensors<Rule, STATES>, chunks_in(table), CHUNK_THREADS, table, common);
+        table.count = 0;
+    };
+    for (uint32_t i = 0; i < count; ++i) {
+        if (((const ons_optimizer *)l[i].state)->states != STATES) continue;
+        update_common own = common_of(l[i]);
+        update_tensor tensor = tensor_of<STATES>(l[i]);
+        if (table.count > 0 && !is_alike(own, common)) flush();
+        common = own;
+        if (add_tensor(&table, tensor, chunks_of(tensor.elements))) continue;
+        flush();
+        add_tensor(&table, tensor, chunks_of(tensor.elements));
+    }
+    flush();
 }
 
 /* Adam, and AdamW with its decoupled decay. */
@@ -84,5 +139,10 @@ template <bool DECOUPLED> struct adam_rule {
 };
 
 } // namespace ons
+
+/* The functions of an operator's .cu file: one node, and several. UPDATE is called with launches and their number. */
+#define ONS_CUDA_UPDATE(SYMBOL, UPDATE)                                                                                \
+    extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { UPDATE(launch, 1); }                                 \
+    extern "C" void ons_cuda_several_##SYMBOL(const ons_launch *launches, uint32_t count) { UPDATE(launches, count); }
 
 #endif

@@ -13,9 +13,11 @@
 #include "kernels/operators.inc"
 #undef ONS_OPERATOR
 
-/* CUDA kernels, ons_cuda_matmul and so on, each in its operator's .cu file. Weak: NULL where there is none in the
- * build. */
-#define ONS_OPERATOR(SYMBOL) extern ons_run_function ons_cuda_##SYMBOL __attribute__((weak));
+/* CUDA kernels, ons_cuda_matmul and so on, each in its operator's .cu file, and those for several nodes at once,
+ * ons_cuda_several_adamw. Weak: NULL where there is none in the build. */
+#define ONS_OPERATOR(SYMBOL)                                                                                           \
+    extern ons_run_function ons_cuda_##SYMBOL __attribute__((weak));                                                   \
+    extern ons_run_several_function ons_cuda_several_##SYMBOL __attribute__((weak));
 #include "kernels/operators.inc"
 #undef ONS_OPERATOR
 

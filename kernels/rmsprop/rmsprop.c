@@ -98,4 +98,5 @@ ONS_DEFINE_OPERATOR(rmsprop, "RmsProp", ONS_INTERNAL, ONS_ARITY(2, 5, 2, 3),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(rmsprop_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_RMSPROP, 0, 0), ONS_UPDATES_TWO_STATES, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(rmsprop_reference), ONS_CPU_KERNEL(ons_optimizer_prepare, rmsprop_run),
-                    ONS_CUDA_KERNEL(ons_optimizer_prepare, ons_cuda_rmsprop), rmsprop_cases);
+                    ONS_CUDA_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_rmsprop, ons_cuda_several_rmsprop),
+                    rmsprop_cases);

@@ -24,11 +24,11 @@ template <bool HAS_BUFFER> struct rmsprop_rule {
     }
 };
 
+void update_rmsprop(const ons_launch *launches, uint32_t count) {
+    ons::update<rmsprop_rule<false>, 1>(launches, count);
+    ons::update<rmsprop_rule<true>, 2>(launches, count);
+}
+
 } // namespace
 
-extern "C" void ons_cuda_rmsprop(const ons_launch *launch) {
-    if (((const ons_optimizer *)launch->state)->states == 1)
-        ons::update<rmsprop_rule<false>, 1>(launch);
-    else
-        ons::update<rmsprop_rule<true>, 2>(launch);
-}
+ONS_CUDA_UPDATE(rmsprop, update_rmsprop)

@@ -110,4 +110,4 @@ ONS_DEFINE_OPERATOR(sgd, "Sgd", ONS_INTERNAL, ONS_ARITY(2, 4, 1, 2),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(sgd_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_SGD, 0, 0), ONS_UPDATES_ONE_STATE, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(sgd_reference), ONS_CPU_KERNEL(ons_optimizer_prepare, sgd_run),
-                    ONS_CUDA_KERNEL(ons_optimizer_prepare, ons_cuda_sgd), sgd_cases);
+                    ONS_CUDA_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_sgd, ons_cuda_several_sgd), sgd_cases);

@@ -22,11 +22,11 @@ template <bool HAS_BUFFER> struct sgd_rule {
     }
 };
 
+void update_sgd(const ons_launch *launches, uint32_t count) {
+    ons::update<sgd_rule<false>, 0>(launches, count);
+    ons::update<sgd_rule<true>, 1>(launches, count);
+}
+
 } // namespace
 
-extern "C" void ons_cuda_sgd(const ons_launch *launch) {
-    if (((const ons_optimizer *)launch->state)->states == 0)
-        ons::update<sgd_rule<false>, 0>(launch);
-    else
-        ons::update<sgd_rule<true>, 1>(launch);
-}
+ONS_CUDA_UPDATE(sgd, update_sgd)

@@ -1,6 +1,7 @@
 /* Σ x² of all elements, in double and in fixed order: the square of a gradient's norm. */
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rows.h"
+#include "kernels/common/several.h"
 
 static ons_status *square_sum_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];
@@ -60,7 +61,8 @@ static void square_sum_run(const ons_launch *launch) {
 }
 
 static ons_status *square_sum_cuda_prepare(ons_prepare *p) {
-    p->scratch_bytes = 256 * (int64_t)sizeof(double); /* a part for each thread of the block that joins them */
+    int64_t elements = ons_elements(&p->operands->inputs[0]), chunks = elements / ONS_CUDA_CHUNK + 1;
+    p->scratch_bytes = (chunks * (int64_t)sizeof(double) + 63) / 64 * 64; /* the sum of each */
     return ons_cuda_flat_prepare(p);
 }
 
@@ -78,4 +80,6 @@ ONS_DEFINE_OPERATOR(square_sum, "SquareSum", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 1)
                     ONS_NOT_DIFFERENTIABLE("it belongs to the update"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_SQUARE_SUM, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(square_sum_reference), ONS_CPU_KERNEL(square_sum_prepare, square_sum_run),
-                    ONS_CUDA_KERNEL(square_sum_cuda_prepare, ons_cuda_square_sum), square_sum_cases);
+                    ONS_CUDA_KERNEL_OF_SEVERAL(square_sum_cuda_prepare, ons_cuda_square_sum,
+                                               ons_cuda_several_square_sum),
+                    square_sum_cases);

@@ -191,6 +191,33 @@ Test(far, asynchronous, .timeout = 600) {
     weights_free(&first.weights);
 }
 
+/* Nodes that are one launch against a launch for each: updates, sums of squares, sums over micro-batches. */
+static void expect_together(const char *model, const char *const *options) {
+    int64_t kernels[2];
+    result results[2];
+    for (int off = 0; off < 2; ++off) {
+        if (off == 1) cr_assert_eq(setenv("ONSTAGE_CUDA_TOGETHER", "off", 1), 0);
+        int64_t before = far_get_counts().kernels;
+        results[off] = train(model, options, 1);
+        kernels[off] = far_get_counts().kernels - before;
+        cr_assert_eq(unsetenv("ONSTAGE_CUDA_TOGETHER"), 0);
+    }
+    expect_same(&results[0], &results[1], model);
+    cr_expect_lt(kernels[0], kernels[1], "%s: %lld launches, %lld one by one", model, (long long)kernels[0],
+                 (long long)kernels[1]);
+    fprintf(stderr, "%s: %lld launches, %lld one by one\n", model, (long long)kernels[0], (long long)kernels[1]);
+    for (int i = 0; i < 2; ++i) weights_free(&results[i].weights);
+}
+
+Test(far, nodes_together, .timeout = 600) {
+    expect_together("gpt_tied", OPTIONS("batch", "8", "clip-norm", "0.5"));
+    expect_together("gpt_tied", OPTIONS("batch", "8", "micro-batches", "2"));
+    expect_together("gpt_tied", OPTIONS("batch", "8", "micro-batches", "2", "clip-norm", "0.5", "stages", "2"));
+    expect_together("mlp", OPTIONS("batch", "16", "micro-batches", "4", "optimizer", "sgd", "precision", "fp16"));
+    expect_together("cnn_dynamic", OPTIONS("batch", "8", "log-grad-norms", "true", "stages", "2", "micro-batches", "2",
+                                           "pipeline", "pipedream-async", "optimizer", "sgd"));
+}
+
 static long long arena_of(const char *model, const char *stages) {
     run r = far_golden(model);
     ons_trainer_status status;

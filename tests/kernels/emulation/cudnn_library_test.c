@@ -10,7 +10,7 @@
 #include "kernels/registry.h"
 #include "tests/kernels/fixture.h"
 
-/* cuDNN's own description of the GPU. */
+/* cuDNN's own descriptions of GPUs. */
 static const char h200[] =
     "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
     "\"multiProcessorCount\":132,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
@@ -18,6 +18,14 @@ static const char h200[] =
     "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,"
     "\"supportCoopLaunch\":1,\"totalGlobalMem\":150000000000,\"smClockRateKHz\":1980000,\"memClockRateKHz\":3201000,"
     "\"l2CacheSize\":62914560,\"cudaDeviceId\":0,\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
+
+static const char a100[] =
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
+    "\"multiProcessorCount\":108,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
+    "\"maxSharedMemoryPerBlockOptin\":166912,\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,"
+    "\"supportCoopLaunch\":1,\"totalGlobalMem\":80000000000,\"smClockRateKHz\":1410000,\"memClockRateKHz\":1512000,"
+    "\"l2CacheSize\":41943040,\"cudaDeviceId\":0,\"deviceVer\":800,\"driverVer\":13000,\"deviceName\":\"NVIDIA A100\"}";
 
 static void set_up(void) {
     if (dlopen("libcudnn.so.9", RTLD_NOW) == NULL && dlopen("/usr/local/cuda/lib64/libcudnn.so.9", RTLD_NOW) == NULL) {
@@ -99,8 +107,9 @@ static ons_attention_steps rows(int64_t positions, int64_t heads, int64_t size) 
 typedef struct attention_case {
     const char *name;
     int64_t batch, heads, positions, size;
-    bool causal, masked;
+    bool causal, masked, dropped;
     int64_t samples_wanted, heads_wanted; /* at a time, in the gradient */
+    int64_t forward_samples, forward_heads;
 } attention_case;
 
 static void expect_attention(const attention_case *c, ons_dtype dtype) {
@@ -111,7 +120,9 @@ static void expect_attention(const attention_case *c, ons_dtype dtype) {
                        .size = c->size,
                        .causal = c->causal,
                        .has_mask = c->masked,
-                       .scale = 0.125F};
+                       .has_kept = c->dropped,
+                       .scale = 0.125F,
+                       .kept_scale = 1.25F};
     a.query = a.key = a.value = a.result = rows(c->positions, c->heads, c->size);
     a.mask = (ons_attention_steps){.batch = c->positions, .size = 1};
     for (int kind = 0; kind < 3; ++kind) {
@@ -121,26 +132,48 @@ static void expect_attention(const attention_case *c, ons_dtype dtype) {
                                        : ons_dnn_attention_prepare(&p, &a, dtype, kind == 1, &plan);
         cr_expect_null(status);
         cr_expect_not_null(plan.plan, "%s has no plan (%d)", c->name, kind);
-        if (kind == 2) cr_expect(plan.samples == c->samples_wanted && plan.heads == c->heads_wanted, "%s", c->name);
-        if (kind < 2) cr_expect_leq(p.scratch_bytes, 4096, "%s", c->name);
-        cr_expect_leq(p.scratch_bytes, (int64_t)600 << 20, "%s", c->name);
+        int64_t samples = kind == 2 ? c->samples_wanted : c->forward_samples;
+        int64_t heads = kind == 2 ? c->heads_wanted : c->forward_heads;
+        cr_expect(plan.samples == samples && plan.heads == heads, "%s: %lld samples, %lld heads at a time", c->name,
+                  (long long)plan.samples, (long long)plan.heads);
+        /* What tells the library which probabilities are kept, and what it needs itself. */
+        int64_t kept = c->dropped ? samples * heads * c->positions * c->positions * 2 : 0;
+        if (kind < 2) cr_expect_leq(p.scratch_bytes, kept + 4096, "%s", c->name);
+        cr_expect_geq(p.scratch_bytes, kept, "%s", c->name);
+        cr_expect_leq(p.scratch_bytes, kept + ((int64_t)600 << 20), "%s", c->name);
         if (plan.plan != NULL) ons_dnn_plan_free(plan.plan);
         ons_status_free(status);
         ons_arena_free(p.arena);
     }
 }
 
-Test(cudnn_library, attention) {
-    static const attention_case cases[] = {
-        {"gpt2", 16, 12, 1024, 64, true, false, 8, 12},
-        {"bert_large", 8, 16, 512, 64, false, true, 8, 16},
-        {"vit", 64, 16, 197, 64, false, false, 64, 16},
-        {"long", 1, 16, 16384, 128, true, false, 1, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) expect_attention(&cases[i], ONS_BFLOAT16);
-    expect_attention(&cases[0], ONS_FLOAT16);
-    expect_plans("Attention", false, NAMES("half", "half_mask"));
-    expect_plans("AttentionGradient", false, NAMES("half", "half_mask"));
+static const attention_case attention_cases[] = {
+    {"gpt2", 16, 12, 1024, 64, true, false, false, 8, 12, 16, 12},
+    {"bert_large", 8, 16, 512, 64, false, true, false, 8, 16, 8, 16},
+    {"vit", 64, 16, 197, 64, false, false, false, 64, 16, 64, 16},
+    {"long", 1, 16, 16384, 128, true, false, false, 1, 1, 1, 16},
+    {"gpt2 dropped", 16, 12, 1024, 64, true, false, true, 4, 12, 8, 12},
+    {"bert_large dropped", 8, 16, 512, 64, false, true, true, 8, 16, 8, 16},
+    {"vit dropped", 64, 16, 197, 64, false, false, true, 64, 16, 64, 16},
+    {"long dropped", 1, 16, 16384, 128, true, false, true, 1, 1, 1, 1},
+};
+
+static void expect_all_attention(void) {
+    for (size_t i = 0; i < sizeof attention_cases / sizeof attention_cases[0]; ++i)
+        expect_attention(&attention_cases[i], ONS_BFLOAT16);
+    expect_attention(&attention_cases[0], ONS_FLOAT16);
+    expect_attention(&attention_cases[4], ONS_FLOAT16);
+    const char *const *names = NAMES("half", "half_mask", "half_dropped", "half_dropped_mask");
+    expect_plans("Attention", false, names);
+    expect_plans("AttentionGradient", false, names);
+}
+
+Test(cudnn_library, attention) { expect_all_attention(); }
+
+Test(cudnn_library, attention_on_sm_80) {
+    ons_dnn_plan_for(NULL);
+    ons_dnn_plan_for(a100);
+    expect_all_attention();
 }
 
 /* ------------------------------------------------------------------------------------------------ ResNet-50, as it is

@@ -19,6 +19,7 @@
 #define __host__
 #define __shared__ static
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __forceinline__ inline
 
 struct dim3 {
