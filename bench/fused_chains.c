@@ -112,23 +112,14 @@ static ons_status *count_node(const ons_graph *graph, ons_node_id id, kernels *k
 
 static ons_status *count(const ons_model *model, const ons_config *config, int64_t rows, bool joins, kernels *k,
                          figures *f) {
-    ons_stage_graph_options options = {.model = model,
-                                       .config = config,
-                                       .rows = rows,
-                                       .training = true,
-                                       .laid_out_as_in_file = true,
-                                       .joins_elementwise = joins};
+    ons_stage_graph_options options = {
+        .model = model, .config = config, .rows = rows, .training = true, .for_gpu = true};
     ons_stage_graph stage;
+    if (setenv("ONSTAGE_FUSED", joins ? "on" : "off", 1) != 0) return ons_status_out_of_memory();
     ONS_TRY(ons_stage_graph_build(&options, &stage));
     ons_status *status = count_saved(stage.graph, k->arena, f);
     for (ons_node_id id = 0; status == NULL && id < stage.graph->nodes.count; ++id)
         status = count_node(stage.graph, id, k, f);
-    if (getenv("ONSTAGE_PRINT_GRAPH") != NULL) {
-        char *text = NULL;
-        ons_status_free(ons_graph_print(stage.graph, &text));
-        fprintf(stderr, "%s\n", text == NULL ? "" : text);
-        free(text);
-    }
     ons_stage_graph_free(&stage);
     return status;
 }

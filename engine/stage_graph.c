@@ -246,8 +246,7 @@ static ons_status *settle(assembly *a) {
     if (!a->o->for_gpu) return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CPU, follow, count);
     if (a->o->unfused) return NULL;
     ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
-    if (joins_elementwise())
-        ONS_TRY(ons_fuse_elementwise(r->graph, ons_elementwise_fusion_rules(), follow, count));
+    if (joins_elementwise()) ONS_TRY(ons_fuse_elementwise(r->graph, ons_elementwise_fusion_rules(), follow, count));
     if (!uses_matrix_units(a->o->config)) return NULL;
     return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CUDA, follow, count);
 }
