@@ -124,6 +124,7 @@ Test(life, export_and_evaluation, .timeout = 300) {
     scratch_path(far_rows, "far.npy");
     scratch_path(near_rows, "near.npy");
     run r = start("mlp", "cuda", "2");
+    set(&r, "micro-batches", "1"); /* validation goes by micro-batches: the same ones as in evaluation */
     set(&r, "val-rows", "0:24");
     set(&r, "val-every", "2");
     run_open(&r);
