@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ptxas said of our kernels, as a page: of every kernel's variants (types, groups of threads) the most of each.
-#   ./bazelw run --config=cuda //tests/kernels:ptxas_table > bench/results/ptxas.md
+#   ./bazelw run --config=cuda //tests/kernels:ptxas_table > bench/results/ptxas_sm80_sm90a.md
 set -euo pipefail
 
 if (($# == 0)); then
