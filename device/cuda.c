@@ -1,6 +1,7 @@
 #include "device/cuda.h"
 
 #include <cuda_runtime_api.h>
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -106,7 +107,26 @@ static ons_status *cuda_status(cudaError_t error, const char *what) {
 /* ------------------------------------------------------------------------------------------------------- what is there
  */
 
-void ons_cuda_load_early(void) { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }
+/* Kernels that are loaded early take memory, those of the libraries most: not where the program sees one GPU, and so
+ * has no use for NCCL. Asked of the driver's files and the environment, since any call of CUDA's would come too late
+ * for the setting. Under mpirun there may be GPUs on other machines. */
+static bool may_have_several(void) {
+    static const char *const launched[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof launched / sizeof launched[0]; ++i)
+        if (getenv(launched[i]) != NULL) return true;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible != NULL) return strchr(visible, ',') != NULL;
+    DIR *folder = opendir("/proc/driver/nvidia/gpus");
+    if (folder == NULL) return true; /* nobody knows */
+    int count = 0;
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count != 1;
+}
+
+void ons_cuda_load_early(void) {
+    if (may_have_several()) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
 
 /* With few queues to the GPU streams share them, and one that waits for another GPU would keep the others waiting. */
 static void ask_for_queues(void) { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }

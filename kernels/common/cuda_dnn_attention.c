@@ -220,12 +220,27 @@ static int64_t divisor(int64_t count, int64_t most) {
     return count / parts;
 }
 
-/* As many heads at a time as `bytes` of each fit into what is wanted. Several samples only with all of their heads. */
+/* The library is told that tensors begin at multiples of this. Rows of queries, keys and values always do. */
+enum { PART_ALIGNMENT = 16 };
+
+/* Whether the saved rows and the mask of each part do, too. */
+static bool parts_are_aligned(const ons_dnn_attention *plan) {
+    const ons_attention *a = &plan->attention;
+    int64_t samples = plan->samples < a->batch ? plan->samples : 0, heads = plan->heads < a->heads ? plan->heads : 0;
+    int64_t any = samples * a->heads * a->queries | heads * a->queries; /* its lowest bit is that of all */
+    if (a->has_mask) any |= samples * a->mask.batch | heads * a->mask.head;
+    return any * (int64_t)sizeof(float) % PART_ALIGNMENT == 0;
+}
+
+/* As many heads at a time as `bytes` of each fit into what is wanted. Several samples only with all of their heads.
+ * Larger parts where smaller ones would begin anywhere. */
 static void divide(ons_dnn_attention *plan, int64_t bytes) {
     const ons_attention *a = &plan->attention;
     int64_t heads = workspace_wanted / bytes;
     plan->samples = divisor(a->batch, heads / a->heads > 1 ? heads / a->heads : 1);
     plan->heads = heads >= a->heads ? a->heads : divisor(a->heads, heads > 1 ? heads : 1);
+    if (!parts_are_aligned(plan)) plan->heads = a->heads;
+    if (!parts_are_aligned(plan)) plan->samples = a->batch;
 }
 
 /* Bytes of what the library reads of one head's dropped probabilities. */

@@ -191,8 +191,9 @@ static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_p
     ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->operation, plan->first, plan->second,
                                                          plan->result, plan->result, preference, 1, &best, &found),
                   "choosing an algorithm"));
-    ONS_CHECK(found > 0, ONS_UNSUPPORTED, "cuBLASLt has no algorithm for a product of %lld × %lld × %lld",
-              (long long)plan->gemm.m, (long long)plan->gemm.n, (long long)plan->gemm.k);
+    ONS_CHECK(found > 0 && best.state == CUBLAS_STATUS_SUCCESS, ONS_UNSUPPORTED,
+              "cuBLASLt has no algorithm for a product of %lld × %lld × %lld", (long long)plan->gemm.m,
+              (long long)plan->gemm.n, (long long)plan->gemm.k);
     plan->algorithm = best.algo;
     plan->gemm.workspace_bytes = (int64_t)(best.workspaceSize + WORKSPACE_UNIT - 1) / WORKSPACE_UNIT * WORKSPACE_UNIT;
     return NULL;
