@@ -2,6 +2,7 @@
 # Checks onstage on a machine with an NVIDIA GPU that can build nothing: what is needed is packed where it can be built.
 #   tools/gpu_check.sh pack FILE.tar.xz            builds with --config=cuda and packs programs, their libraries, models and test data (< 60 MiB)
 #   ./gpu_check.sh run [RESULTS.json [PART...]]    in the unpacked folder: runs all checks, or some; prints a table, writes the results
+#   LIMIT_SECONDS=600 ./gpu_check.sh run bench.json models speed bench       after that: the comparison with PyTorch, with all that time
 #   ./gpu_check.sh parts                           what there is to run
 # `run` needs the NVIDIA driver and cuBLASLt (CUDA 13); cuDNN, NCCL and NVRTC are used where they are found. Comparisons with PyTorch need a
 # python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (480): every part
@@ -12,9 +13,9 @@ set -euo pipefail
 LIMIT_BYTES=$((60 * 1024 * 1024))
 LIMIT_SECONDS=${LIMIT_SECONDS:-480}
 # Part and its seconds, at most. Those that look at results run side by side; those that take times come after them, one by one, and may use
-# what the ones before have left. The last one takes all of that.
+# what the ones before have left. The last one takes all of that, which is little after all the others: it is meant for a run of its own.
 TOGETHER="device:40 refusals:20 operators:110 own_kernels:110 golden:110 precision:110 nccl:60 bits:110 runs:110 sanitizer:110"
-TIMED="models:60 speed:30 step:40 caps:70 bench:480"
+TIMED="models:60 speed:30 step:50 caps:90 bench:600"
 PARTS="$TOGETHER $TIMED"
 
 # ------------------------------------------------------------------------------------------------------------------ pack
@@ -237,6 +238,9 @@ finish() {
 
 is_chosen() { [[ " ${chosen[*]} " == *" $1 "* ]]; }
 
+# Only looks for it: what it takes to load it is seconds.
+finds_torch() { timeout 20 python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null; }
+
 start_programs() {
     "${ours[@]}" bin/device_test --jobs=1 || { echo "gpu_check: the programs do not start here" >&2; exit 1; }
 }
@@ -252,7 +256,8 @@ run() {
     done
     ((${#chosen[@]} > 0)) || { echo "gpu_check: no such part: $*; see gpu_check.sh parts" >&2; exit 2; }
     cd "$(dirname "${BASH_SOURCE[0]}")"
-    rm -rf records
+    # Measured anew in each run. What preparing made is kept: networks, and what torch.compile makes of them.
+    rm -rf records work/prepared work/precision work/*.profile.json
     mkdir -p logs records work
     folders=$(library_folders | paste -sd: -)
     library_path="$PWD/lib${folders:+:$folders}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -272,6 +277,7 @@ run() {
     # What torch.compile makes is kept in files, and made beside the checks that measure no time.
     export ONSTAGE_BENCH_CACHE=$PWD/work/compiled.cache
     trap finish EXIT INT TERM
+    ! is_chosen bench || finds_torch || echo 'bench: not run: no torch'
     if is_chosen models; then
         setsid bash ./gpu_parts.sh prepare >logs/prepare 2>&1 </dev/null &
         warming=$!
@@ -298,7 +304,7 @@ run)
     ;;
 parts) tr ' ' '\n' <<<"$PARTS" | sed 's/:/ at most /; s/$/ s/' ;;
 *)
-    sed -n '2,9s/^# //p' "${BASH_SOURCE[0]}"
+    sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}"
     exit 2
     ;;
 esac

@@ -12,6 +12,8 @@ put() { # NAME STATE DETAIL [KEY=NUMBER...]
 
 time_left() { echo $((PART_SECONDS - SECONDS - 2)); }
 
+finds_torch() { python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null; }
+
 # A python3 with torch that sees the device.
 has_torch() { python3 -c 'import torch, numpy, sys; sys.exit(sys.argv[1] == "cuda" and not torch.cuda.is_available())' "$DEVICE" 2>/dev/null; }
 
@@ -257,23 +259,52 @@ part_sanitizer() {
 BENCHMARKS=${BENCHMARKS:-gpt2 resnet50 bert_large vit_l gpt2_medium}
 batch_of() { number batch "models/$1.json"; }
 
-# Beside the first parts: weights and data, then what torch.compile makes, model by model.
+is_in() { grep -qxF -- "$2" "$1" 2>/dev/null; }
+
+# What the files of an earlier run were made from: where it is the same, they are taken again.
+made_from() {
+    cat models.py worker.py models/*.json 2>/dev/null | cksum || true
+    python3 -c 'from importlib.metadata import version; print(version("torch"), version("numpy"))' 2>/dev/null || true
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || true
+    precision
+}
+
+# How many of PyTorch's processes at a time: each may want 40 GB of the GPU and 16 GB of the host while it compiles.
+warmers() {
+    local host gpu
+    host=$(awk '/^MemAvailable:/ { print int($2 / 1e6 / 16) }' /proc/meminfo 2>/dev/null || true)
+    gpu=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null | awk 'NR == 1 { print int($1 * 1.05 / 1e3 / 40) }' || true)
+    awk -v a="${host:-1}" -v b="${gpu:-1}" 'BEGIN { n = a < b ? a : b; print (n < 1 ? 1 : n > 3 ? 3 : n) }'
+}
+
+# Beside the first parts: weights and data, then what torch.compile makes, model by model; what an earlier run made is kept.
 prepare() {
     local name
-    rm -f work/prepared work/data work/compiled
+    touch work/data work/compiled
     if ! python3 -c 'import numpy' 2>/dev/null; then
         echo "no python3 with numpy" | tee work/prepared
         return 0
     fi
+    made_from >work/made_from.new
+    if ! cmp -s work/made_from.new work/made_from; then
+        rm -rf work/data work/compiled "${ONSTAGE_BENCH_CACHE:?}"
+        mv work/made_from.new work/made_from
+        touch work/data work/compiled
+    fi
     for name in $BENCHMARKS; do
-        [[ ! -e models/$name.json ]] || python3 models.py data models "$name" && echo "$name" >>work/data
+        [[ -e models/$name.json ]] || continue
+        ! { is_in work/data "$name" && [[ -e models/$name.bin ]]; } || continue
+        python3 models.py data models "$name" && echo "$name" >>work/data
+    done
+    for name in "${ONSTAGE_BENCH_CACHE:?}"/*; do
+        is_in work/compiled "${name##*/}" || rm -rf "$name" # a run was ended while it was compiled
     done
     if has_torch; then
-        precision >/dev/null
         export ONSTAGE_BENCH_DEVICE=$DEVICE
+        # In the foreground, timeout stays in our group, which is ended as a whole.
         # shellcheck disable=SC2016  # for the inner shell
-        xargs -P 3 -I NAME sh -c 'timeout 150 python3 -W ignore worker.py NAME models warm "$(cat work/precision)" </dev/null && echo NAME >>work/compiled' \
-            <work/data || true
+        grep -vxF -f work/compiled work/data | xargs -P "$(warmers)" -I NAME sh -c \
+            'timeout --foreground -k 5 150 python3 -W ignore worker.py NAME models warm "$(cat work/precision)" </dev/null && echo NAME >>work/compiled' || true
     fi
     echo 'all is made' >work/prepared
 }
@@ -304,7 +335,7 @@ choose() {
         --input "models/$1.x.npy" --target "models/$1.target.npy")
 }
 
-known() { grep -qx "$1" work/data 2>/dev/null || { put "$1" 'not run' 'no weights and data'; return 1; }; }
+known() { is_in work/data "$1" || { put "$1" 'not run' 'no weights and data'; return 1; }; }
 
 # What failed, in its own words.
 say() { tail -n 1 "$1" | tr -cd '[:print:]' | cut -c 1-200; }
@@ -336,14 +367,20 @@ plan() { # NAME FILE OPTIONS...
     ours timeout "$(time_left)" bin/onstage plan "${run[@]}" --profile "work/$1.profile.json" -o "$2" "${@:3}" >"logs/$PART.plan" 2>"work/refusal"
 }
 
-# Trains for some steps; the log is work/$2.jsonl. Prints the median seconds of a step: the log has samples a second of a moving mean,
-# 0.95 of it from the steps before, which is undone; the first steps do not count.
+# Trains for some steps; the log is work/$2.jsonl.
 train() { # NAME LOG STEPS OPTIONS...
     choose "$1"
     ours timeout "$(time_left)" bin/onstage train "${run[@]}" --lr 1e-4 --seed 1 --profile "work/$1.profile.json" --steps "$3" --log-json "work/$2.jsonl" \
-        "${@:4}" >"logs/$PART.$2" 2>&1 || return 1
-    numbers samples_per_s "work/$2.jsonl" |
-        awk -v batch="$(batch_of "$1")" '{ mean = batch / $1; if (NR > 3) print (mean - 0.95 * last) / 0.05; last = mean }' | median
+        "${@:4}" >"logs/$PART.$2" 2>&1
+}
+
+# Median seconds of a step. Nothing is logged meanwhile: the norms of a log are waited for within the step.
+step_seconds() { # NAME LOG STEPS OPTIONS...
+    choose "$1"
+    printf 'run 3\nrun %d\n' "$3" |
+        ours timeout "$(time_left)" bin/step_time "${run[@]}" --lr 1e-4 --seed 1 --profile "work/$1.profile.json" --shuffle false --steps 1000000 "${@:4}" \
+            >"work/$2.times" 2>"logs/$PART.$2.times" || return 1
+    tail -n 1 "work/$2.times" | grep -oE '"seconds": \[[^]]*' | grep -oE '[0-9.]+' | median
 }
 
 # A step as planned from what was measured, and as it came: 5 %.
@@ -354,7 +391,7 @@ part_step() {
         known "$name" || continue
         profile_of "$name" || continue
         plan "$name" "work/$name.plan.json" || { put "$name plan" failed "$(say work/refusal)"; continue; }
-        measured=$(train "$name" "$name.step" 14) || { put "$name" failed "$(say "logs/$PART.$name.step")"; continue; }
+        measured=$(step_seconds "$name" "$name.step" 11) || { put "$name" failed "$(say "logs/$PART.$name.step.times")"; continue; }
         planned=$(number step_seconds "work/$name.plan.json")
         off=$(calculate "$planned" "$measured" 0 '(a / b - 1) * 100')
         put "$name step" "$(holds "$off" 5 'a <= b && a >= -b' && echo passed || echo failed)" \
@@ -396,12 +433,15 @@ part_caps() {
     fi
     arena=$(number arena_bytes work/capped.json) capped=$(number step_seconds work/capped.json)
     predicted=$(calculate "$capped" "$step" 0 'a / b')
-    without=$(train "$name" whole 10) || { put "$name without a cap" failed "$(say "logs/$PART.whole")"; return 0; }
-    with=$(train "$name" capped 10 --memory "$cap" --plan work/capped.json) || { put "$name with the cap" failed "$(say "logs/$PART.capped")"; return 0; }
+    without=$(step_seconds "$name" whole 7) || { put "$name without a cap" failed "$(say "logs/$PART.whole.times")"; return 0; }
+    with=$(step_seconds "$name" capped 7 --memory "$cap" --plan work/capped.json) || { put "$name with the cap" failed "$(say "logs/$PART.capped.times")"; return 0; }
     slowdown=$(calculate "$with" "$without" 0 'a / b')
     put "$name slowdown" "$(holds "$slowdown" "$predicted" 'a / b <= 1.15 && a / b >= 0.85' && echo passed || echo failed)" \
         "cap $cap (activations of $peak): $slowdown times the step without, predicted $predicted (bar 15 %)" \
         "cap=$cap" "whole_arena=$whole" "peak=$peak" "slowdown=$slowdown" "predicted=$predicted" "without=$without" "with=$with"
+    (($(time_left) > 8)) || { put "$name arena and losses" 'not run' 'no time left'; return 0; }
+    train "$name" whole 6 || { put "$name without a cap" failed "$(say "logs/$PART.whole")"; return 0; }
+    train "$name" capped 6 --memory "$cap" --plan work/capped.json || { put "$name with the cap" failed "$(say "logs/$PART.capped")"; return 0; }
     local taken
     taken=$(number memory_peak_bytes work/capped.jsonl)
     put "$name arena" "$([[ $taken == "$arena" ]] && echo passed || echo failed)" "planned $arena, taken $taken" "planned=$arena" "taken=$taken"
@@ -410,7 +450,7 @@ part_caps() {
     put_free "$name, capped:" work/capped.jsonl
     (($(time_left) > 8)) || { put "$name hidden copies" 'not run' 'no time left'; return 0; }
     ours bin/onstage simulate work/capped.json --trace work/simulated.json >/dev/null
-    train "$name" traced 5 --memory "$cap" --plan work/capped.json --trace work/trace.json >/dev/null || { put "$name trace" failed "$(say "logs/$PART.traced")"; return 0; }
+    train "$name" traced 5 --memory "$cap" --plan work/capped.json --trace work/trace.json || { put "$name trace" failed "$(say "logs/$PART.traced")"; return 0; }
     read -r _ planned_hidden < <(awk -f hidden_copies.awk work/simulated.json)
     local copied
     read -r copied hidden < <(awk -f hidden_copies.awk work/trace.json)
@@ -421,19 +461,24 @@ part_caps() {
             "$copied MiB in 5 steps, hidden $hidden, planned $planned_hidden (bar 0.8)" "copied_mib=$copied" "hidden=$hidden" "planned=$planned_hidden"
     fi
     (($(time_left) > 8)) || { put "$name recomputation" 'not run' 'no time left'; return 0; }
-    train "$name" again 6 --memory "$cap" --memory-strategy recompute-all >/dev/null || { put "$name recomputation" 'not run' "$(say "logs/$PART.again")"; return 0; }
+    train "$name" again 6 --memory "$cap" --memory-strategy recompute-all || { put "$name recomputation" 'not run' "$(say "logs/$PART.again")"; return 0; }
     put "$name losses with recomputation" "$(same_losses work/whole.jsonl work/again.jsonl && echo passed || echo failed)" 'against those without, to the bit'
 }
 
 # PyTorch eager and torch.compile beside ours, in turns.
 part_bench() {
-    local names ceiling status=0
-    has_torch || { put benchmarks 'not run' 'no python3 with torch that sees the GPU'; return 0; }
-    names=$(paste -sd, work/data 2>/dev/null || true)
+    local name names ceiling status=0
+    finds_torch || { put benchmarks 'not run' 'no torch'; return 0; }
+    has_torch || { put benchmarks 'not run' 'torch does not see the GPU'; return 0; }
+    names=$(for name in $BENCHMARKS; do ! is_in work/data "$name" || echo "$name"; done | paste -sd,)
     [[ -n $names ]] || { put benchmarks 'not run' 'no weights and data'; return 0; }
     ceiling=$(number "$(precision)" "work/${NETWORK:-gpt2}.profile.json" 2>/dev/null || echo 0)
-    timeout "$(($(time_left) - 2))" python3 race.py models bin/step_time --seconds "$(($(time_left) - 8))" --precision "$(precision)" --device "$DEVICE" --models "$names" \
-        --ceiling "${ceiling:-0}" --records "records/$PART" --library-path "${ONSTAGE_LIBRARIES:-}" || status=$?
+    timeout "$(($(time_left) - 2))" python3 race.py models bin/step_time --seconds "$(($(time_left) - 8))" --precision "$(precision)" --device "$DEVICE" \
+        --models "$names" --ceiling "${ceiling:-0}" --least "${RACE_LEAST:-60}" --records "records/$PART" --library-path "${ONSTAGE_LIBRARIES:-}" || status=$?
+    # What it compiled a later run finds, too.
+    awk -F '\t' '$4 ~ /compile_ms=/ { sub(/ .*/, "", $1); print $1 }' "records/$PART" | while read -r name; do
+        is_in work/compiled "$name" || echo "$name" >>work/compiled
+    done
     ((status == 0)) || put benchmarks failed "race.py ended with $status"
 }
 

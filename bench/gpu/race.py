@@ -4,8 +4,8 @@
     race.py FOLDER STEP_TIME --seconds N [--precision bf16] [--models NAME,...] [--ceiling FLOPS] [--records FILE]
 
 FOLDER holds what models.py makes (graphs, weights, data); STEP_TIME is //bench:step_time. Each model gets an even share of the time
-that is left. A round is so many steps of each of the three, the order changes from round to round, and the ratio is the median over
-the rounds. A line is written to FILE for each model as soon as it is known: name, state, detail, numbers, separated by tabs."""
+that is left; where that is not enough for all, the first ones get it. A round is so many steps of each of the three, the order changes
+from round to round, and the ratio is the median over the rounds. A line is written to FILE for each model as soon as it is known: name, state, detail, numbers, separated by tabs."""
 
 import argparse
 import json
@@ -21,7 +21,8 @@ import models
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROUND_SECONDS, ROUNDS_MOST, WARM_UP = 1.0, 7, 3
-ANSWER_SECONDS = 90  # of one answer, at most
+ANSWER_SECONDS = 150  # of one answer, at most
+WORKER_BYTES = 6 << 30  # of the host's memory that one of PyTorch's processes takes at most while it reads weights
 
 
 class Late(Exception):
@@ -103,14 +104,27 @@ def torch_of(options, name):
     return made
 
 
-def import_all(torch, end):
-    """Modules of all workers are there before the first time is taken, and nobody waits for them later."""
+def free_bytes():
+    try:
+        lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return 0
+
+
+def workers(options, names, end):
+    """PyTorch's processes for each model. Where the host's memory holds them all, modules of all are there before the first time is
+    taken, and nobody waits for them later; otherwise a model's are started (`None`) when its turn comes."""
+    if free_bytes() < 2 * len(names) * WORKER_BYTES:
+        return dict.fromkeys(names)
+    torch = {name: torch_of(options, name) for name in names}
     for sides in torch.values():
         for side in sides:
             try:
                 side.await_imports(end)
             except Late:
                 pass  # its start says it
+    return torch
 
 
 def check_losses(first, precision):
@@ -157,6 +171,8 @@ def describe(options, name, rounds, failed, flops):
     workload = models.WORKLOADS[name]
     median = {side: statistics.median(r[side] for r in rounds) for side in rounds[0]}
     numbers = {"rounds": len(rounds), "batch": workload.batch}
+    if workload.outputs != workload.classes:
+        numbers.update(vocabulary=workload.classes, padded_vocabulary=workload.outputs)
     rate = workload.batch * workload.units / median["onstage"]
     numbers["per_second"] = rate
     for side, seconds in median.items():
@@ -171,6 +187,8 @@ def describe(options, name, rounds, failed, flops):
     if flops > 0 and options.ceiling > 0:
         numbers["utilisation"] = flops / median["onstage"] / options.ceiling
         detail += f", {100 * numbers['utilisation']:.0f} % of the ceiling"
+    if workload.outputs != workload.classes:
+        detail += f"; vocabulary of {workload.classes} padded to {workload.outputs} on both sides"
     for side, why in failed.items():
         detail += f"; {side}: {why}"
     if "compile" not in ratios:
@@ -195,6 +213,7 @@ def arguments():
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--models", default=",".join(models.BENCHMARKS))
     parser.add_argument("--ceiling", type=float, default=0, help="FLOP/s of matrix products in this precision")
+    parser.add_argument("--least", type=float, default=60, help="seconds without which a model is not begun")
     parser.add_argument("--records", help="lines are appended to this file")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--library-path", help="LD_LIBRARY_PATH of onstage")
@@ -205,10 +224,10 @@ def compare(options, name, torch, end):
     """State, detail, numbers."""
     if not (options.folder / f"{name}.bin").exists():
         return "not run", f"no {name}.bin", {}
-    if end - time.monotonic() < 5:
+    if end - time.monotonic() < 0.9 * options.least:
         return "not run", "no time left", {}
     workload = models.WORKLOADS[name]
-    sides = [ours_of(options, name, workload), *torch]
+    sides = [ours_of(options, name, workload), *(torch or torch_of(options, name))]
     try:
         return describe(options, name, *race(options, name, sides, end))
     except (ValueError, Late, OSError, IndexError) as error:
@@ -221,7 +240,8 @@ def compare(options, name, torch, end):
 def run_all(options, torch, end):
     ratios = []
     for index, name in enumerate(torch):
-        share = (end - time.monotonic()) / (len(torch) - index)
+        left = end - time.monotonic()
+        share = left / max(1, min(len(torch) - index, int(left / options.least)))
         state, detail, numbers = compare(options, name, torch[name], time.monotonic() + share)
         tell(options, name, state, detail, numbers)
         if "speedup_over_compile" in numbers:
@@ -235,13 +255,12 @@ def run_all(options, torch, end):
 def main():
     options = arguments()
     end = time.monotonic() + options.seconds
-    torch = {name: torch_of(options, name) for name in options.models.split(",")}
+    torch = workers(options, options.models.split(","), time.monotonic() + options.seconds / 4)
     try:
-        import_all(torch, time.monotonic() + options.seconds / 4)
         run_all(options, torch, end)
     finally:
         for sides in torch.values():
-            for side in sides:
+            for side in sides or ():
                 side.close()
 
 

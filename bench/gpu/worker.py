@@ -3,6 +3,8 @@
     worker.py NAME FOLDER eager|compile PRECISION          PRECISION: fp32 or bf16 (autocast; weights stay fp32)
                                                            says when its modules are there, and takes the GPU after a line from then on
     worker.py NAME FOLDER warm PRECISION                   compiles, so that a later run finds it in the cache, and ends
+
+Samples lie in pinned memory of the host, from where each step copies its batch, as with a data loader; onstage does the same.
 """
 
 import json
@@ -45,20 +47,22 @@ class Trainer:
         self.batch = 0
 
     def start(self):
-        module, x = self.plain.to(DEVICE), self.x.to(DEVICE)
-        self.target = self.target.to(DEVICE)
+        module = self.plain.to(DEVICE)
         if self.workload.channels_last:
-            module, x = module.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-        self.x = x
+            module = module.to(memory_format=torch.channels_last)
+            self.x = self.x.contiguous(memory_format=torch.channels_last)
+        if DEVICE == "cuda":
+            self.x, self.target = self.x.pin_memory(), self.target.pin_memory()
         self.optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4, fused=DEVICE == "cuda")
         self.plain = module
         self.module = torch.compile(module) if self.compiled else module
 
     def loss(self, module):
         rows = slice(self.batch * self.workload.batch, (self.batch + 1) * self.workload.batch)
+        x, target = (samples[rows].to(DEVICE, non_blocking=True) for samples in (self.x, self.target))
         with torch.autocast(DEVICE, torch.bfloat16, enabled=self.low):
-            y = module(self.x[rows])
-            return F.cross_entropy(y.view(-1, y.shape[-1]).float(), self.target[rows].view(-1))
+            y = module(x)
+            return F.cross_entropy(y.view(-1, y.shape[-1]).float(), target.view(-1))
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
