@@ -26,7 +26,11 @@ WORKER_BYTES = 6 << 30  # of the host's memory that one of PyTorch's processes t
 
 
 class Late(Exception):
-    pass
+    """A side that was too slow or stopped."""
+
+    def __init__(self, side, why, stopped=False):
+        super().__init__(f"{side} {why}")
+        self.side, self.stopped = side, stopped
 
 
 class Side:
@@ -45,11 +49,11 @@ class Side:
     def answer(self, end):
         left = min(end - time.monotonic(), ANSWER_SECONDS)
         if left <= 0 or not self.selector.select(left):
-            raise Late(f"{self.name} took too long")
+            raise Late(self.name, "took too long")
         line = self.process.stdout.readline()
         if not line:
             last = self.log.read_text(errors="replace").strip().splitlines()[-1:] or ["nothing said"]
-            raise Late(f"{self.name} stopped with {self.process.wait()}: {last[0][-200:]}")
+            raise Late(self.name, f"stopped with {self.process.wait()}: {last[0][-200:]}", True)
         return json.loads(line)
 
     def tell(self, words):
@@ -162,7 +166,13 @@ def race(options, name, sides, end):
         if rounds and end - time.monotonic() < 1.5 * ROUND_SECONDS * len(alive):
             break
         turn = alive[index % len(alive) :] + alive[: index % len(alive)]
-        rounds.append({side.name: statistics.mean(side.run(steps[side.name], end)["seconds"]) for side in turn})
+        try:
+            rounds.append({side.name: statistics.mean(side.run(steps[side.name], end)["seconds"]) for side in turn})
+        except Late as late:
+            if not rounds or late.side == "onstage" and late.stopped:
+                raise
+            failed[late.side] = f"{late} in round {index + 1}"
+            break
     flops = next((side.about.get("flops", 0) for side in alive if side.name == "eager"), 0)
     return rounds, failed, flops
 
@@ -230,7 +240,10 @@ def compare(options, name, torch, end):
     sides = [ours_of(options, name, workload), *(torch or torch_of(options, name))]
     try:
         return describe(options, name, *race(options, name, sides, end))
-    except (ValueError, Late, OSError, IndexError) as error:
+    except Late as late:
+        # Here the time may have been used up by another side.
+        return "failed" if late.side == "onstage" and late.stopped else "not run", str(late), {}
+    except (ValueError, OSError, IndexError) as error:
         return "failed", str(error), {}
     finally:
         for side in sides:
