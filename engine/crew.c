@@ -305,14 +305,15 @@ ons_status *ons_crew_start(ons_crew *c) {
     return collect_failures(c);
 }
 
-/* NaN: another process has it. */
-static ons_status *own_square(const ons_crew *c, uint32_t index, double *square) {
-    for (uint32_t i = 0; i < c->o.count; ++i) {
+/* Validation takes their places. NaN: another process has it. Of several stages that have it the first one's holds. */
+static ons_status *keep_squares(const ons_crew *c) {
+    uint32_t count = c->o.training->full.update.trained_count;
+    if (c->squares == NULL) return NULL;
+    for (uint32_t i = 0; i < count; ++i) c->squares[i] = NAN;
+    for (uint32_t i = c->o.count; i-- > 0;) {
         const ons_unit *unit = c->ranks[i].result.last;
-        if (unit->squares[index] != ONS_NONE)
-            return ons_machine_scalar(c->ranks[i].machine, unit->program, unit->squares[index], square);
+        ONS_TRY(ons_machine_scalars(c->ranks[i].machine, unit->program, unit->squares, count, c->squares));
     }
-    *square = NAN;
     return NULL;
 }
 
@@ -378,8 +379,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_s
     *result = c->ranks[0].result;
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
-    for (uint32_t i = 0; c->squares != NULL && i < c->o.training->full.update.trained_count; ++i)
-        ONS_TRY(own_square(c, i, &c->squares[i])); /* validation takes their places */
+    ONS_TRY(keep_squares(c));
     if (c->o.count < c->o.pipeline.stages) ONS_TRY(merge_remote(c, result));
     /* A norm that nothing is clipped by is no stage's. */
     bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;

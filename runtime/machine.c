@@ -30,6 +30,8 @@ struct ons_machine {
     uint32_t step_count; /* places for steps in the control part; 0: there is none */
     void *arena;
     int64_t arena_bytes;
+    double *scalars; /* the host's, that copies are fast with; as many as were ever asked for at once */
+    uint32_t scalar_count;
 };
 
 ons_status *ons_machine_new(ons_device *device, const ons_registry *registry, int threads, ons_machine **result) {
@@ -68,6 +70,8 @@ void ons_machine_free(ons_machine *m) {
         m->device->stream_free(m->compute);
     }
     m->device->release(m->device, m->arena, m->arena_bytes);
+    if (m->scalars != NULL)
+        m->device->release_host(m->device, m->scalars, (int64_t)m->scalar_count * (int64_t)sizeof *m->scalars);
     m->device->event_free(m->done);
     m->device->free(m->device);
     ons_vector_free(&m->programs);
@@ -284,14 +288,60 @@ ons_status *ons_machine_copy(ons_machine *m, void *to, const void *from, size_t 
     return m->device->failure(m->device);
 }
 
-ons_status *ons_machine_scalar(ons_machine *m, const ons_program *program, ons_value_id value, double *scalar) {
-    bool wide = ons_graph_value(ons_program_graph(program), value)->type.dtype == ONS_FLOAT64;
-    const void *address = ons_program_address(program, value, NULL);
-    float narrow = 0;
-    if (wide) return ons_machine_copy(m, scalar, address, sizeof *scalar);
-    ONS_TRY(ons_machine_copy(m, &narrow, address, sizeof narrow));
-    *scalar = narrow;
+static bool is_wide(const ons_program *program, ons_value_id value) {
+    return ons_graph_value(ons_program_graph(program), value)->type.dtype == ONS_FLOAT64;
+}
+
+static double number_at(const void *address, bool wide) {
+    float narrow;
+    double number;
+    if (wide) {
+        memcpy(&number, address, sizeof number);
+        return number;
+    }
+    memcpy(&narrow, address, sizeof narrow);
+    return narrow;
+}
+
+/* Every step asks for as many again: no memory is taken after the first one. */
+static ons_status *reserve_scalars(ons_machine *m, uint32_t count) {
+    void *taken;
+    if (count <= m->scalar_count) return NULL;
+    ONS_TRY(m->device->allocate_host(m->device, (int64_t)count * (int64_t)sizeof *m->scalars, &taken));
+    if (m->scalars != NULL)
+        m->device->release_host(m->device, m->scalars, (int64_t)m->scalar_count * (int64_t)sizeof *m->scalars);
+    m->scalars = taken;
+    m->scalar_count = count;
     return NULL;
+}
+
+static ons_status *fetch_scalars(ons_machine *m, const ons_program *program, const ons_value_id *values,
+                                 uint32_t count) {
+    ONS_TRY(reserve_scalars(m, count));
+    for (uint32_t i = 0; i < count; ++i)
+        if (values[i] != ONS_NONE)
+            m->device->copy(m->compute, &m->scalars[i], ons_program_address(program, values[i], NULL),
+                            is_wide(program, values[i]) ? sizeof(double) : sizeof(float));
+    ons_machine_wait(m);
+    return m->device->failure(m->device);
+}
+
+ons_status *ons_machine_scalars(ons_machine *m, const ons_program *program, const ons_value_id *values, uint32_t count,
+                                double *scalars) {
+    bool here = m->device->host_can_access, any = false;
+    for (uint32_t i = 0; i < count; ++i) any = any || values[i] != ONS_NONE;
+    if (!any) return NULL;
+    if (!here) ONS_TRY(fetch_scalars(m, program, values, count));
+    for (uint32_t i = 0; i < count; ++i) {
+        if (values[i] == ONS_NONE) continue;
+        const void *address = here ? ons_program_address(program, values[i], NULL) : &m->scalars[i];
+        scalars[i] = number_at(address, is_wide(program, values[i]));
+    }
+    return NULL;
+}
+
+ons_status *ons_machine_scalar(ons_machine *m, const ons_program *program, ons_value_id value, double *scalar) {
+    return ons_machine_scalars(m, program, &value, 1, scalar);
 }
 
 ons_status *ons_machine_look(ons_machine *m, const void *address, size_t bytes, ons_host_copy *copy,

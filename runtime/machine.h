@@ -68,6 +68,9 @@ ons_machine_control ons_machine_get_control(const ons_machine *machine);
 ons_status *ons_machine_copy(ons_machine *machine, void *to, const void *from, size_t bytes);
 /* What a float32 or float64 scalar holds. */
 ons_status *ons_machine_scalar(ons_machine *machine, const ons_program *program, ons_value_id value, double *scalar);
+/* What several of them hold, by one wait for all; where a value is ONS_NONE its place in `scalars` stays what it is. */
+ons_status *ons_machine_scalars(ons_machine *machine, const ons_program *program, const ons_value_id *values,
+                                uint32_t count, double *scalars);
 
 /* Memory of the host for what is looked at; zeroed at first. */
 typedef struct ons_host_copy {

@@ -308,17 +308,18 @@ static double loss_of_bits(const ons_unit *unit, const uint64_t *bits) {
     return is_wide(unit) ? wide : (double)narrow;
 }
 
-static ons_status *read_scalar(const ons_stepper *s, const ons_unit *unit, ons_value_id value, double *scalar) {
-    *scalar = NAN;
-    if (value == ONS_NONE) return NULL;
-    return ons_machine_scalar(ons_worker_machine(s->o.worker), unit->program, value, scalar);
-}
-
-static ons_status *read_loss_of_step(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches, double *loss) {
-    if (!is_asynchronous(s) || last->loss == ONS_NONE) return read_scalar(s, last, last->loss, loss);
-    double sum = 0;
+/* NaN: the stage has no such number. */
+static ons_status *read_numbers(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches,
+                                ons_step_result *result) {
+    const ons_value_id values[] = {last->loss, last->scale, last->norm};
+    double numbers[] = {NAN, NAN, NAN}, sum = 0;
+    ONS_TRY(ons_machine_scalars(ons_worker_machine(s->o.worker), last->program, values, 3, numbers));
+    result->loss = numbers[0];
+    result->scale = numbers[1];
+    result->norm = numbers[2];
+    if (!is_asynchronous(s) || last->loss == ONS_NONE) return NULL;
     for (uint32_t i = 0; i < micro_batches; ++i) sum += loss_of_bits(last, &s->losses[i]) * s->counted[i];
-    *loss = sum / s->step.counted_targets;
+    result->loss = sum / s->step.counted_targets;
     return NULL;
 }
 
@@ -330,9 +331,7 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     const ons_unit *last = last_unit(s);
     if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
     *result = (ons_step_result){.samples = s->samples, .last = last};
-    ONS_TRY(read_loss_of_step(s, last, micro_batches, &result->loss));
-    ONS_TRY(read_scalar(s, last, last->scale, &result->scale));
-    return read_scalar(s, last, last->norm, &result->norm);
+    return read_numbers(s, last, micro_batches, result);
 }
 
 ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate, bool last_step,

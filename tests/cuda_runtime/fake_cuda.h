@@ -21,6 +21,7 @@ typedef struct fake_cuda_counts {
     int64_t kernels, copies; /* put by the host, not by repeated graphs; kernels: fills, too */
     int64_t pageable_copies; /* of `copies`: from the host's memory that is not pinned, which wait for the stream */
     int64_t graphs, repetitions, allocations;
+    int64_t waits; /* of the host, for events */
 } fake_cuda_counts;
 
 /* Since the program began. */

@@ -201,6 +201,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (error == cudaSuccess && event->recorded == 0)
         error = fake_complain(cudaErrorInvalidValue, "the host waits for an event that was never recorded");
     if (error == cudaSuccess) {
+        ++fake.counts.waits;
         fake_run_until(event, event->recorded, NULL);
         error = fake.lost;
     }

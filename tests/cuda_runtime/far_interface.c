@@ -9,7 +9,8 @@ far_counts far_get_counts(void) {
                         .copies = c.copies,
                         .recordings = c.graphs,
                         .repetitions = c.repetitions,
-                        .allocations = c.allocations};
+                        .allocations = c.allocations,
+                        .waits = c.waits};
 }
 
 void far_seed(uint64_t seed) { fake.random_state = seed * 2 + 1; }

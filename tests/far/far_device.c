@@ -388,6 +388,7 @@ static void event_synchronize(ons_event *event) {
         broken = "the host waits for what is being recorded";
     else
         run_until(event, event->recorded, NULL);
+    ++counts.waits;
     pthread_mutex_unlock(&lock);
 }
 

@@ -15,6 +15,7 @@ typedef struct far_counts {
     int64_t kernels, copies; /* that were put on streams by the host, not by a repetition */
     int64_t recordings, repetitions;
     int64_t allocations; /* blocks of device memory */
+    int64_t waits;       /* of the host, for events */
 } far_counts;
 
 /* Since the program began. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/far/far_device.h"
 #include "tests/training/fixture.h"
@@ -218,6 +219,39 @@ Test(far, nodes_together, .timeout = 600) {
                     OPTIONS("batch", "8", "log-grad-norms", "true", "stages", "2", "micro-batches", "2"));
     expect_together("mlp", OPTIONS("batch", "16", "stages", "2", "micro-batches", "2", "pipeline", "pipedream-async",
                                    "optimizer", "sgd"));
+}
+
+/* Norms are read by one wait, however many weights there are, and reading them changes nothing. */
+Test(far, norms_take_one_wait, .timeout = 300) {
+    double losses[2][3];
+    int64_t waits[2];
+    weights trained[2];
+    char log[PATH_BYTES];
+    scratch_path(log, "log");
+    for (int logs = 0; logs < 2; ++logs) {
+        run r = far_golden("gpt_tied");
+        far_seed(1);
+        set(&r, "batch", "8");
+        set(&r, "optimizer", "adamw");
+        set(&r, "steps", "3");
+        if (logs == 1) set(&r, "log-json", log);
+        run_open(&r);
+        for (int i = 0; i < 3; ++i) {
+            waits[logs] = far_get_counts().waits;
+            ons_step_report report = run_step(&r);
+            waits[logs] = far_get_counts().waits - waits[logs]; /* the last step's stay */
+            losses[logs][i] = report.loss;
+            cr_expect_eq(isnan(report.grad_norm), logs == 0);
+        }
+        trained[logs] = read_weights(&r);
+        run_close(&r);
+    }
+    for (int i = 0; i < 3; ++i) cr_expect(losses[0][i] == losses[1][i], "loss of step %d", i + 1);
+    cr_expect(weights_equal(&trained[0], &trained[1]), "the weights differ");
+    cr_expect_eq(waits[1] - waits[0], 1, "%lld waits in a step with norms, %lld without", (long long)waits[1],
+                 (long long)waits[0]);
+    for (int i = 0; i < 2; ++i) weights_free(&trained[i]);
+    unlink(log);
 }
 
 static long long arena_of(const char *model, const char *stages) {
