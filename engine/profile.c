@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "engine/course.h"
 #include "engine/profile_data.h"
+#include "engine/profile_program.h"
 #include "engine/profile_speed.h"
 #include "engine/results.h"
 #include "planner/node_amount.h"
@@ -32,11 +32,11 @@ typedef struct making {
     void *progress_context;
     int threads;
     ons_batching batching;
-    uint32_t slots;       /* micro-batches whose forward parts come before the first backward part */
-    ons_dataset *dataset; /* NULL: made-up data */
-    ons_stage_graph stage;
+    uint32_t slots; /* micro-batches whose forward parts come before the first backward part */
+    ons_profile_program built;
+    const ons_graph *graph; /* that runs */
     ons_machine *machine;
-    ons_program *program;
+    ons_program *program;  /* runs every node of it */
     ons_cost_cache *cache; /* NULL: --no-cache */
     ons_node_id *node_of_cost;
     const char *device; /* what measured times hold for */
@@ -48,39 +48,34 @@ typedef struct making {
 
 /* Where all forward parts come before the first backward part, that finds nothing of what it reads in a cache: it is
  * measured so. */
-static ons_status *find_slots(making *m) {
-    ons_pipeline_kind kind;
-    ONS_TRY(ons_pipeline_parse(m->config->pipeline, &kind));
-    m->slots = kind == ONS_PIPELINE_GPIPE && m->config->stages > 1 ? (uint32_t)m->batching.micro_batches : 1;
+static ons_status *describe_program(making *m, ons_profile_program_options *program) {
+    ons_pipeline pipeline = {.stages = (uint32_t)m->config->stages,
+                             .micro_batches = (uint32_t)m->batching.micro_batches};
+    ONS_TRY(ons_pipeline_parse(m->config->pipeline, &pipeline.kind));
+    m->slots = pipeline.kind == ONS_PIPELINE_GPIPE && pipeline.stages > 1 ? pipeline.micro_batches : 1;
+    *program = (ons_profile_program_options){
+        .model = m->model, .config = m->config, .pipeline = pipeline, .rows = m->batching.rows, .slots = m->slots};
     return NULL;
 }
 
 static ons_status *build(making *m) {
     int64_t cap;
     ons_device *device;
+    ons_profile_program_options program;
     ONS_TRY(ons_config_check_supported(m->config));
     ONS_TRY(ons_check_report(m->model, m->config));
     ONS_TRY(ons_config_threads(m->config, &m->threads));
     ONS_TRY(ons_config_memory(m->config, &cap));
     ONS_TRY(ons_choose_batching(m->model, m->config, &m->batching));
-    if (ons_profile_has_data(m->config)) ONS_TRY(ons_open_training_data(m->model, m->config, &m->dataset));
-    bool repeats = m->batching.micro_batches > 1;
-    ons_stage_graph_options graph = {.model = m->model,
-                                     .config = m->config,
-                                     .dataset = m->dataset,
-                                     .rows = m->batching.rows,
-                                     .training = true,
-                                     .repeats = repeats,
-                                     .for_gpu = ons_config_uses_cuda(m->config)};
-    ONS_TRY(ons_stage_graph_build(&graph, &m->stage));
-    if (ons_config_uses_cuda(m->config)) ONS_TRY(ons_program_check_cuda(m->stage.graph));
+    if (ons_profile_has_data(m->config)) ONS_TRY(ons_open_training_data(m->model, m->config, &m->built.course.dataset));
+    ONS_TRY(describe_program(m, &program));
+    ONS_TRY(ons_profile_program_build(&program, &m->built));
+    m->graph = ons_profile_program_cut(&m->built)->graph;
     ONS_TRY(ons_device_new(m->config->device, cap, m->config->pin, &device));
     ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));
     ons_machine_set_tf32(m->machine, ons_config_takes_tf32(m->config));
-    ONS_TRY(find_slots(m));
-    ons_program_options program = {
-        .repeats = repeats, .kept = m->stage.kept, .kept_count = m->stage.kept_count, .slots = m->slots};
-    ONS_TRY(ons_machine_add(m->machine, m->stage.graph, &program, &m->program));
+    ONS_TRY(ons_profile_program_add(&program, m->machine, &m->built));
+    m->program = ons_profile_program_complete(&m->built);
     ONS_TRY(ons_check_memory_cap(m->machine, cap));
     return ons_machine_start(m->machine);
 }
@@ -104,7 +99,7 @@ static ons_value_id behind_views(const ons_graph *graph, ons_value_id value) {
 
 /* What forward nodes make and backward nodes read, once each. */
 static ons_status *find_saved(const making *m, bool **saved) {
-    const ons_graph *graph = m->stage.graph;
+    const ons_graph *graph = m->graph;
     ONS_NEW(*saved, m->o->arena, graph->values.count + 1);
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
@@ -116,7 +111,7 @@ static ons_status *find_saved(const making *m, bool **saved) {
 
 static ons_status *fill_cost(const making *m, ons_node_id id, const ons_node_amount *amount, const bool *saved,
                              ons_node_cost *cost) {
-    const ons_graph *graph = m->stage.graph;
+    const ons_graph *graph = m->graph;
     const ons_node *node = ons_graph_node(graph, id);
     const ons_liveness *liveness = ons_program_liveness(m->program);
     const char *implementation = ons_program_implementation(m->program, id);
@@ -142,7 +137,7 @@ static ons_status *fill_cost(const making *m, ons_node_id id, const ons_node_amo
 
 /* Every node that runs, without its time. */
 static ons_status *list_nodes(making *m) {
-    const ons_graph *graph = m->stage.graph;
+    const ons_graph *graph = m->graph;
     ons_node_costs *costs = &m->o->costs;
     bool *saved;
     ONS_TRY(find_saved(m, &saved));
@@ -199,9 +194,9 @@ static void list_beside(making *m, double *values[BESIDE]) {
 }
 
 static const char *beside_key(const making *m, int which) {
-    return which < BESIDE - 1
-               ? beside_names[which]
-               : ons_arena_format(m->o->arena, "%s %" PRId64, beside_names[which], ons_profile_data_bytes(&m->stage));
+    return which < BESIDE - 1 ? beside_names[which]
+                              : ons_arena_format(m->o->arena, "%s %" PRId64, beside_names[which],
+                                                 ons_profile_data_bytes(&m->built.course.full));
 }
 
 /* Times of all nodes, and of what is beside them, from the cache; false where one is missing. */
@@ -220,14 +215,31 @@ static bool look_up_all(making *m) {
     return known == costs->count;
 }
 
+/* Where the program that runs has each input of the whole graph, and before which part it is put in. */
+static void place_inputs(const making *m, ons_profile_data *data) {
+    const ons_stage_program *stage = &m->built.trained.full.stage;
+    for (uint32_t i = 0; i < data->count; ++i) {
+        ons_profiler_input *input = &data->inputs[i];
+        ons_value_id value = stage->cut->value_of[input->value];
+        input->value = ONS_NONE;
+        for (ons_part part = ONS_PART_FORWARD; value != ONS_NONE && part <= ONS_PART_BACKWARD; ++part)
+            if (ons_stage_program_loads(stage, value, part)) {
+                input->value = value;
+                input->part = part;
+            }
+    }
+}
+
 static ons_status *run_program(making *m) {
     ons_node_costs *costs = &m->o->costs;
     ons_profile_data data = {0};
-    ons_status *status =
-        ons_profile_data_make(m->model, m->dataset, &m->stage, (uint64_t)m->config->seed, m->o->arena, &data);
+    ons_status *status = ons_profile_data_make(m->model, m->built.course.dataset, &m->built.course.full,
+                                               (uint64_t)m->config->seed, m->o->arena, &data);
+    if (status == NULL) place_inputs(m, &data);
     ons_profiler_options options = {
         .machine = m->machine,
         .program = m->program,
+        .whole = m->built.trained.full.stage.program,
         .inputs = data.inputs,
         .input_count = data.count,
         .step = {.seed = (uint64_t)m->config->seed, .counted_targets = data.counted_targets, .sample_share = 1},
@@ -398,8 +410,7 @@ static ons_status *make(making *m) {
 static void free_making(making *m) {
     ons_cost_cache_free(m->cache);
     ons_machine_free(m->machine);
-    ons_stage_graph_free(&m->stage);
-    ons_dataset_free(m->dataset);
+    ons_profile_program_free(&m->built);
 }
 
 ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_progress *progress, void *context,

@@ -48,7 +48,8 @@ ons_status *ons_profile_data_make(const ons_model *model, ons_dataset *dataset, 
         int64_t elements = ons_shape_elements(&type.shape), bytes = ons_type_dense_bytes(&type);
         void *bytes_of_input = calloc(1, (size_t)bytes + 1);
         if (bytes_of_input == NULL) return ons_status_out_of_memory();
-        data->inputs[data->count++] = (ons_profiler_input){stage->inputs[i], bytes_of_input, (size_t)bytes};
+        data->inputs[data->count++] =
+            (ons_profiler_input){.value = stage->inputs[i], .data = bytes_of_input, .bytes = (size_t)bytes};
         const char *name =
             target ? ONS_TARGET_FIELD : ons_graph_value(model->graph, model->graph->inputs.items[i])->name;
         if (target && elements > 0) data->counted_targets = (double)elements;

@@ -12,10 +12,11 @@ static void observe(void *context, const ons_observed *o) {
     p->now[o->node] += (double)(o->end - o->start) * 1e-9 * (o->to - o->from) * p->share;
 }
 
-static void feed(const ons_profiling *p, const ons_turn *turn) {
+static void feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_turn *turn) {
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
-        void *address = ons_program_address(p->o->program, input->value, turn);
+        if (input->value == ONS_NONE || input->part != part) continue;
+        void *address = ons_program_address(program, input->value, turn);
         if (address != NULL) memcpy(address, input->data, input->bytes);
     }
 }
@@ -23,15 +24,16 @@ static void feed(const ons_profiling *p, const ons_turn *turn) {
 /* Forward and backward parts once for each slot. What they take is divided by the slots. */
 static void run_part(ons_profiling *p, ons_part part) {
     uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
+    ons_program *program = p->observer != NULL ? p->o->program : p->o->whole;
     p->share = 1.0 / times;
     for (uint32_t i = 0; i < times && p->fault.fault.problem == NULL; ++i) {
         const ons_turn turn = {.micro_batch = i};
         const ons_run run = {
             .step = &p->step, .turn = &turn, .observer = p->observer, .context = p, .fault = &p->fault};
         int64_t begin = ons_trace_now();
-        if (part == ONS_PART_FORWARD) feed(p, &turn);
+        feed(p, program, part, &turn);
         int64_t start = ons_trace_now();
-        ons_program_run(p->o->program, part, &run);
+        ons_program_run(program, part, &run);
         p->feed_seconds += (double)(start - begin) * 1e-9 * p->share;
         p->step_seconds += (double)(ons_trace_now() - start) * 1e-9 * p->share;
     }
@@ -103,7 +105,8 @@ static double median(double *values, int64_t count) {
 static double find_launch(const ons_profiling *p, const ons_program_times *times) {
     double fastest = p->steps[0], middle = times->step_seconds;
     size_t count = 0;
-    for (size_t node = 0; node < p->nodes; ++node) {
+    for (ons_node_id node = 0; node < p->nodes; ++node) {
+        if (!ons_program_runs(p->o->whole, node)) continue;
         fastest -= p->kept[node * (size_t)p->o->repetitions];
         middle -= times->node_seconds[node];
         count += times->node_seconds[node] > 0;

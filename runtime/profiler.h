@@ -4,16 +4,18 @@
 
 #include "runtime/machine.h"
 
-/* What a value of the program holds when a repetition begins; `data` outlives the call. */
+/* What a value of the programs holds when a part begins; `data` outlives the call. */
 typedef struct ons_profiler_input {
-    ons_value_id value;
+    ons_value_id value; /* ONS_NONE: nothing reads it */
+    ons_part part;      /* forward or backward: the trainer puts it in then */
     const void *data;
     size_t bytes;
 } ons_profiler_input;
 
 typedef struct ons_profiler_options {
     ons_machine *machine; /* started */
-    ons_program *program; /* of the machine */
+    ons_program *program; /* of the machine: is timed node by node */
+    ons_program *whole;   /* of the same graph, as the trainer has it: is timed as a whole; nodes may idle in it */
     const ons_profiler_input *inputs;
     uint32_t input_count;
     ons_step step;       /* the rate should be 0, so that the weights stay what they are */

@@ -143,15 +143,20 @@ static void mark_node(void *context, const ons_observed *o) {
     f->nodes[f->node_count++] = (node_marks){o->node, f->begin, f->last, p->share * (o->to - o->from)};
 }
 
-static void feed(const ons_profiling *p, const ons_turn *turn) {
+/* Whether there was something to put in. */
+static bool feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_turn *turn) {
     const ons_profiler_far *f = p->far;
     const char *from = f->inputs;
+    bool any = false;
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
-        void *address = ons_program_address(p->o->program, input->value, turn);
+        bool now = input->value != ONS_NONE && input->part == part;
+        void *address = now ? ons_program_address(program, input->value, turn) : NULL;
         if (address != NULL) f->device->copy(f->compute, address, from, input->bytes);
+        any = any || address != NULL;
         from += ons_arena_align((int64_t)input->bytes);
     }
+    return any;
 }
 
 static uint32_t mark(ons_profiler_far *f) { return f->marks ? ons_device_clock_mark(f->clock, f->compute) : 0; }
@@ -159,6 +164,7 @@ static uint32_t mark(ons_profiler_far *f) { return f->marks ? ons_device_clock_m
 static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
     ons_profiler_far *f = p->far;
     uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
+    ons_program *program = f->every_node ? p->o->program : p->o->whole;
     p->share = 1.0 / times;
     for (uint32_t i = 0; i < times; ++i) {
         const ons_turn turn = {.micro_batch = i};
@@ -170,12 +176,9 @@ static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
                              .device_fault = f->control.fault};
         turn_marks *marks = &f->turns[f->turn_count++];
         marks->feed = marks->begin = mark(f);
-        if (part == ONS_PART_FORWARD) {
-            feed(p, &turn);
-            marks->begin = mark(f);
-        }
+        if (feed(p, program, part, &turn)) marks->begin = mark(f);
         f->last = marks->begin;
-        ons_program_run(p->o->program, part, &run);
+        ons_program_run(program, part, &run);
         marks->end = mark(f);
         marks->share = p->share;
     }

@@ -336,13 +336,17 @@ static ons_status *join_all(ons_program *p) {
     return status;
 }
 
+bool ons_program_runs(const ons_program *p, ons_node_id node) {
+    return !ons_is_view(ons_graph_node(p->graph, node)->op) && !p->idle[node];
+}
+
 ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
     for (uint32_t id = 0; id < p->liveness.buffer_count; ++id) p->places[id] = place_of(p, id, persistent, transient);
     p->launch_count = 0;
     for (uint32_t position = 0; position < p->sequence.count; ++position) {
         ons_node_id id = p->sequence.nodes[position];
         p->launch_at[position] = p->launch_count;
-        if (!ons_is_view(ons_graph_node(p->graph, id)->op) && !p->idle[id]) ONS_TRY(add_launch(p, id));
+        if (ons_program_runs(p, id)) ONS_TRY(add_launch(p, id));
     }
     p->launch_at[p->sequence.count] = p->launch_count;
     ONS_NEW(p->together, p->arena, ONS_TOGETHER_MOST);

@@ -112,6 +112,9 @@ void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
  * run_several), unless ONSTAGE_CUDA_TOGETHER is off in the environment. */
 void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
+/* Whether a step runs it: it is no view, and does not idle. */
+bool ons_program_runs(const ons_program *program, ons_node_id node);
+
 /* "onednn:…", or NULL where the kernel says nothing. */
 const char *ons_program_implementation(const ons_program *program, ons_node_id node);
 
