@@ -38,7 +38,7 @@ put_criterion() { # NAME LOG STATUS
     elif ((tested == 0)) || [[ -n $said ]]; then
         put "$1" 'not run' "${said:-$line}"
     else
-        line+=$(grep -aoE 'CUDA: [0-9]+ kernels, [0-9]+ cases' "$2" | head -1 | sed 's/CUDA:/;/' || true)
+        line+=$(grep -aoE 'CUDA[a-z ]*: [0-9]+ [a-z]+, [0-9]+ [a-z]+' "$2" | head -1 | sed 's/CUDA[^:]*:/;/' || true)
         put "$1" passed "$line" "tested=$tested"
     fi
 }
@@ -81,7 +81,10 @@ part_refusals() {
     done
 }
 
-operators_of() { ONSTAGE_TEST_SHARE=$1 run_criterion "operators, share $1" bin/cuda_test --jobs=1 --filter 'cuda/kernels'; }
+operators_of() {
+    ONSTAGE_TEST_SHARE=$1 run_criterion "operators, share $1" bin/cuda_test --jobs=1 --filter 'cuda/kernels'
+    ONSTAGE_TEST_SHARE=$1 run_criterion "operators in half types, share $1" bin/cuda_test --jobs=1 --filter 'cuda/halves'
+}
 
 part_operators() {
     local i shares=()

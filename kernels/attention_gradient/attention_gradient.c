@@ -435,7 +435,9 @@ static const ons_case attention_gradient_cases[] = {
 
 ONS_DEFINE_OPERATOR(attention_gradient, "AttentionGradient", ONS_INTERNAL, ONS_ARITY(5, 8, 1, 4),
                     ONS_ATTENTION_ATTRIBUTES, ONS_INFER(attention_gradient_infer), ONS_COST(attention_gradient_cost),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
+                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
+                    ONS_SAVES_NOTHING, /* The saved logarithms; the mask, as in Attention. */
+                    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, ONS_INPUT_BIT(4) | ONS_INPUT_BIT(5)),
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(attention_gradient_reference),
                     ONS_CPU_KERNEL(attention_gradient_prepare, attention_gradient_run),
                     ONS_CUDA_KERNEL(attention_gradient_cuda_prepare, ons_cuda_attention_gradient),

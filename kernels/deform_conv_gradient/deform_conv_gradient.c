@@ -240,8 +240,8 @@ static const ons_case deform_conv_gradient_cases[] = {
 ONS_DEFINE_OPERATOR(deform_conv_gradient, "DeformConvGradient", ONS_INTERNAL, ONS_ARITY(4, 5, 1, 4),
                     ONS_ATTRIBUTES(ONS_DEFORMABLE_ATTRIBUTES), ONS_INFER(deform_conv_gradient_infer),
                     ONS_COST(deform_conv_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
-                    ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(deform_conv_gradient_reference),
+                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(deform_conv_gradient_reference),
                     ONS_CPU_KERNEL(deform_conv_gradient_prepare, deform_conv_gradient_run),
                     ONS_CUDA_KERNEL(deform_conv_gradient_prepare_cuda, ons_cuda_deform_conv_gradient),
                     deform_conv_gradient_cases);

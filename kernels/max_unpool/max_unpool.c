@@ -232,6 +232,6 @@ ONS_DEFINE_OPERATOR(max_unpool, "MaxUnpool", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(
                                    ONS_OPTIONAL_ATTRIBUTE("strides", ONS_ATTRIBUTE_INTS)),
                     ONS_INFER(max_unpool_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(max_unpool_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(1), 0),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(max_unpool_reference), ONS_CPU_KERNEL(max_unpool_prepare, max_unpool_run),
                     ONS_CUDA_KERNEL(max_unpool_prepare_cuda, ons_cuda_max_unpool), max_unpool_cases);

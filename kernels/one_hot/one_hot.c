@@ -137,6 +137,9 @@ static const ons_case one_hot_cases[] = {
 ONS_DEFINE_OPERATOR(one_hot, "OneHot", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1)), ONS_INFER(one_hot_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(one_hot_gradient, ONS_INPUT_BIT(VALUES)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(one_hot_reference), ONS_CPU_KERNEL(one_hot_prepare, one_hot_run),
-                    ONS_CUDA_KERNEL(one_hot_prepare, ons_cuda_one_hot), one_hot_cases);
+                    /* Indices of a half type would be other indices. */
+                    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0,
+                                        ONS_INPUT_BIT(INDICES) | ONS_INPUT_BIT(DEPTH)),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(one_hot_reference),
+                    ONS_CPU_KERNEL(one_hot_prepare, one_hot_run), ONS_CUDA_KERNEL(one_hot_prepare, ons_cuda_one_hot),
+                    one_hot_cases);

@@ -135,8 +135,9 @@ ONS_DEFINE_OPERATOR(recurrent_gradient, "RecurrentGradient", ONS_INTERNAL, ONS_A
                     ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES, ONS_INT_ATTRIBUTE("variant", 0),
                                    ONS_REQUIRED_ATTRIBUTE("cell", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(recurrent_gradient_infer), ONS_COST(recurrent_gradient_cost),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_DENSE_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(recurrent_gradient_reference),
+                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(recurrent_gradient_reference),
                     ONS_CPU_KERNEL(recurrent_gradient_prepare, ons_recurrent_gradient_run),
                     ONS_CUDA_KERNEL(recurrent_gradient_prepare_cuda, ons_cuda_recurrent_gradient),
                     recurrent_gradient_cases);

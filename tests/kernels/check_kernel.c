@@ -338,8 +338,7 @@ static ons_status *choose_layouts(ons_fixture *f, bool for_cuda, ons_layout offe
     return NULL;
 }
 
-static ons_status *check_layouts(ons_fixture *fixture, const ons_backend *backend, int threads) {
-    ONS_TRY(ons_fixture_reference(fixture));
+ons_status *ons_check_fixture(ons_fixture *fixture, const ons_backend *backend, int threads) {
     trial plain = {.fixture = fixture, .backend = backend, .threads = threads, .operands = fixture->operands};
     ONS_TRY(check_trial(&plain));
     bool for_cuda = backend->kernel(fixture->op) == &fixture->op->cuda, differs = false;
@@ -359,7 +358,8 @@ ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *o
         return NULL;
     ons_fixture fixture;
     ons_status *status = ons_fixture_init(&fixture, registry, op, example, seed);
-    if (status == NULL) status = check_layouts(&fixture, backend, threads);
+    if (status == NULL) status = ons_fixture_reference(&fixture);
+    if (status == NULL) status = ons_check_fixture(&fixture, backend, threads);
     ons_fixture_free(&fixture);
     return status == NULL ? NULL : ons_status_at(status, "%s kernel, %d threads", backend->name, threads);
 }

@@ -58,6 +58,40 @@ Test(cuda, kernels) {
     fprintf(stderr, "CUDA: %zu kernels, %zu cases, %zu failed\n", kernels, cases, failed);
 }
 
+/* `count`: cases by what became of them; returns how many failed. */
+static size_t check_halves(const ons_operator *op, size_t count[ONS_HALF_CHECKED + 1]) {
+    static const ons_dtype dtypes[] = {ONS_BFLOAT16, ONS_FLOAT16};
+    size_t failed = 0;
+    for (const ons_case *example = op->cases; example->name != NULL; ++example)
+        for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0] && !example->benchmark; ++i) {
+            ons_half outcome;
+            ons_status *status = ons_check_half(ons_kernels_registry(), op, example, &ons_backend_cuda, dtypes[i],
+                                                ons_test_seed(), &outcome);
+            ++count[outcome];
+            failed += status != NULL;
+            cr_expect(status == NULL, "%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, ons_status_get_message(status),
+                      (unsigned long long)ons_test_seed());
+            ons_status_free(status);
+        }
+    return failed;
+}
+
+/* The float32 cases as training in bf16 and fp16 has them. */
+Test(cuda, halves) {
+    const char *why_not = ons_backend_cuda_why_not();
+    if (why_not != NULL) {
+        fprintf(stderr, "%s\n", why_not);
+        cr_skip_test("%s", why_not);
+    }
+    const ons_registry *registry = ons_kernels_registry();
+    size_t count[ONS_HALF_CHECKED + 1] = {0}, failed = 0;
+    for (size_t i = 0; i < registry->count; ++i)
+        if (registry->operators[i]->cuda.run != NULL && is_in_share(i) && is_named(registry->operators[i]->name))
+            failed += check_halves(registry->operators[i], count);
+    fprintf(stderr, "CUDA in half types: %zu cases, %zu failed; left out: %zu refused, %zu too large for the type\n",
+            count[ONS_HALF_CHECKED], failed, count[ONS_HALF_REFUSED], count[ONS_HALF_OVERFLOWS]);
+}
+
 /* The case as it would be in another type. */
 static ons_case in_type(const ons_case *example, ons_dtype dtype) {
     ons_case copy = *example;

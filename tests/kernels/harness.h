@@ -27,6 +27,22 @@ ons_status *ons_check_shapes(const ons_registry *registry, const ons_operator *o
 ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *op, const ons_case *example,
                              const ons_backend *backend, int threads, uint64_t seed);
 
+/* The same on a case that is alive and has its reference's results. */
+ons_status *ons_check_fixture(ons_fixture *fixture, const ons_backend *backend, int threads);
+
+typedef enum ons_half {
+    ONS_HALF_NOT_MEANT, /* no float32 operand that would change its type, an operator of full precision, no kernel */
+    ONS_HALF_REFUSED,   /* by the operator's shapes, which say why: it stays in float32 */
+    ONS_HALF_OVERFLOWS, /* an operand or a result is too large for the type */
+    ONS_HALF_CHECKED,
+} ons_half;
+
+/* The kernel on a float32 case as training in a lower precision has it (graph/passes/precision.h): its float32 operands
+ * are of `dtype`, ONS_BFLOAT16 or ONS_FLOAT16, but for those that stay float32, and the reference computes from what is
+ * left of them. Tolerances are the type's, and no kernel may refuse what the operator's shapes accept. */
+ons_status *ons_check_half(const ons_registry *registry, const ons_operator *op, const ons_case *example,
+                           const ons_backend *backend, ons_dtype dtype, uint64_t seed, ons_half *outcome);
+
 /* The gradient rule, evaluated in double, against finite differences of the reference; the kernels of its nodes in
  * float32 against that. */
 ons_status *ons_check_gradient(const ons_registry *registry, const ons_operator *op, const ons_case *example,

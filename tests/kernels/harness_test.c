@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "graph/small_types.h"
 #include "kernels/common/kernel.h"
 #include "kernels/registry.h"
 #include "tests/kernels/harness.h"
@@ -38,6 +39,77 @@ Test(harness, passes_a_sound_operator) {
     ons_status *status = check(&op);
     cr_expect(status == NULL, "%s", ons_status_get_message(status));
     ons_status_free(status);
+}
+
+/* ---- half types */
+
+static ons_half check_half_on(const ons_backend *backend, const ons_operator *op, ons_dtype dtype, const char *words) {
+    ons_half outcome;
+    ons_status *status = ons_check_half(ons_kernels_registry(), op, op->cases, backend, dtype, 1, &outcome);
+    bool found = words != NULL && status != NULL && strstr(ons_status_get_message(status), words) != NULL;
+    cr_expect(words == NULL ? status == NULL : found, "expected '%s', got '%s'", words, ons_status_get_message(status));
+    ons_status_free(status);
+    return outcome;
+}
+
+static ons_half check_half(const ons_operator *op, ons_dtype dtype, const char *words) {
+    return check_half_on(&ons_backend_cpu, op, dtype, words);
+}
+
+Test(harness, runs_cases_in_half_types) {
+    ons_operator op = sound_operator();
+    cr_expect_eq(check_half(&op, ONS_BFLOAT16, NULL), ONS_HALF_CHECKED);
+    cr_expect_eq(check_half(&op, ONS_FLOAT16, NULL), ONS_HALF_CHECKED);
+    op.roles.traits |= ONS_TRAIT_FULL_PRECISION;
+    cr_expect_eq(check_half(&op, ONS_BFLOAT16, NULL), ONS_HALF_NOT_MEANT);
+}
+
+Test(harness, leaves_out_what_a_half_type_cannot_hold) {
+    static const ons_case cases[] = {
+        {.name = "large",
+         .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(2), .value_count = 2, .values = {1, 1e5}}},
+         .tolerance = 1e-6},
+        {.name = NULL},
+    };
+    ons_operator op = sound_operator();
+    op.cases = cases;
+    cr_expect_eq(check_half(&op, ONS_FLOAT16, NULL), ONS_HALF_OVERFLOWS);
+    cr_expect_eq(check_half(&op, ONS_BFLOAT16, NULL), ONS_HALF_CHECKED);
+}
+
+static void run_coarse(const ons_launch *launch) { /* off by three roundoffs of bfloat16 */
+    const uint16_t *in = launch->inputs[0];
+    uint16_t *out = launch->outputs[0];
+    for (int i = 0; i < 35; ++i)
+        out[i] = ons_float_to_bfloat16(fmaxf(ons_bfloat16_to_float(in[i]), 0) + (i == 34 ? 3 * 0x1p-8f : 0));
+}
+
+static void run_nan(const ons_launch *launch) {
+    run_coarse(launch);
+    ((uint16_t *)launch->outputs[0])[34] = 0x7fc0;
+}
+
+static ons_status *prepare_nothing(ons_prepare *p) {
+    (void)p;
+    return NULL;
+}
+
+static ons_status *refuse_type(ons_prepare *p, ons_run_function **run) {
+    (void)run;
+    return ons_node_error(p->operands, "not in this type");
+}
+
+Test(harness, finds_kernels_that_are_wrong_in_half_types) {
+    ons_operator op = sound_operator();
+    op.cpu.prepare = prepare_nothing;
+    op.cpu.run = run_coarse;
+    check_half(&op, ONS_BFLOAT16, "matrix in bfloat16, cpu kernel: output 0");
+    op.cpu.run = run_nan;
+    check_half(&op, ONS_BFLOAT16, "is nan");
+    ons_backend refusing = ons_backend_cpu;
+    refusing.may_refuse = true;
+    refusing.prepare = refuse_type;
+    check_half_on(&refusing, &op, ONS_BFLOAT16, "not in this type");
 }
 
 /* ---- kernels */

@@ -74,6 +74,36 @@ ParameterizedTest(int *number, emulation, kernel) {
     }
 }
 
+/* Half types come as a training graph has them (graph/passes/precision.h). */
+ParameterizedTestParameters(emulation, half) {
+    const ons_registry *registry = ons_kernels_registry();
+    int *numbers = cr_malloc((registry->count + 1) * sizeof *numbers);
+    size_t count = 0;
+    for (size_t i = 0; i < registry->count; ++i) {
+        const ons_operator *op = registry->operators[i];
+        if (is_selected(op) && ons_roles_precision(&op->roles) != ONS_PRECISION_FULL) numbers[count++] = (int)i;
+    }
+    return cr_make_param_array(int, numbers, count);
+}
+
+ParameterizedTest(int *number, emulation, half) {
+    const ons_registry *registry = ons_kernels_registry();
+    const ons_operator *op = registry->operators[*number];
+    static const ons_dtype dtypes[] = {ONS_BFLOAT16, ONS_FLOAT16};
+    size_t count[ONS_HALF_CHECKED + 1] = {0};
+    for (const ons_case *example = op->cases; example->name != NULL; ++example)
+        for (size_t i = 0; i < 2 && !example->benchmark; ++i) {
+            ons_half outcome;
+            ons_status *status = ons_check_half(registry, op, example, &emulated, dtypes[i], ons_test_seed(), &outcome);
+            ++count[outcome];
+            cr_expect(status == NULL, "%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, ons_status_get_message(status),
+                      (unsigned long long)ons_test_seed());
+            ons_status_free(status);
+        }
+    cr_log_info("%s: %zu cases; left out: %zu refused, %zu too large for the type\n", op->name, count[ONS_HALF_CHECKED],
+                count[ONS_HALF_REFUSED], count[ONS_HALF_OVERFLOWS]);
+}
+
 /* The emulated build has what the real one has: an empty list of kernels would pass everything. */
 Test(emulation, has_kernels) {
     const ons_registry *registry = ons_kernels_registry();

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/cuda_library.h"
+#include "graph/small_types.h"
 #include "kernels/common/gelu.h"
 #include "tests/kernels/emulation/selection.h"
 
@@ -181,8 +182,23 @@ static cublasStatus_t choose(cublasLtHandle_t used, cublasLtMatmulDesc_t o, cubl
 
 static bool is_aligned(const void *address, uint32_t bytes) { return (uintptr_t)address % bytes == 0; }
 
+/* Elements of a type that matrices may have: float32, float16 or bfloat16. */
+static float get_element(cudaDataType type, const void *memory, int64_t at) {
+    if (type == CUDA_R_32F) return ((const float *)memory)[at];
+    uint16_t bits = ((const uint16_t *)memory)[at];
+    return type == CUDA_R_16F ? ons_half_to_float(bits) : ons_bfloat16_to_float(bits);
+}
+
+static void set_element(cudaDataType type, void *memory, int64_t at, double value) {
+    if (type == CUDA_R_32F)
+        ((float *)memory)[at] = (float)value;
+    else
+        ((uint16_t *)memory)[at] =
+            type == CUDA_R_16F ? ons_float_to_half((float)value) : ons_float_to_bfloat16((float)value);
+}
+
 static float get(const layout *l, const void *memory, int64_t matrix, int64_t row, int64_t column) {
-    return ((const float *)memory)[matrix * l->stride + column * l->leading + row];
+    return get_element(l->type, memory, matrix * l->stride + column * l->leading + row);
 }
 
 /* op(X) at (row, column). */
@@ -215,16 +231,18 @@ static bool fits(const operands *x) {
     const layout *a = x->a_layout, *b = x->b_layout, *d = x->d_layout;
     return (ta ? a->columns : a->rows) == d->rows && (tb ? b->rows : b->columns) == d->columns &&
            (tb ? b->columns : b->rows) == inner_of(x) && a->batch == d->batch && b->batch == d->batch &&
-           d->type == CUDA_R_32F;
+           a->type == d->type && b->type == d->type &&
+           (d->type == CUDA_R_32F || d->type == CUDA_R_16F || d->type == CUDA_R_16BF);
 }
 
 static double finish(const operands *x, double sum, int64_t matrix, int64_t row, int64_t column) {
     const operation *o = x->o;
-    float *kept = (float *)o->matrix + matrix * o->gap + column * o->leading + row;
-    if ((o->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) sum += ((const float *)o->vector)[row];
-    if (o->epilogue == CUBLASLT_EPILOGUE_DGELU) return sum * ons_gelu_tanh_slope(*kept);
+    cudaDataType type = x->d_layout->type; /* of vector and matrix too, where nothing else is asked for */
+    int64_t kept = matrix * o->gap + column * o->leading + row;
+    if ((o->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) sum += get_element(type, o->vector, row);
+    if (o->epilogue == CUBLASLT_EPILOGUE_DGELU) return sum * ons_gelu_tanh_slope(get_element(type, o->matrix, kept));
     if (!is_gelu(o)) return sum;
-    if (has_matrix(o)) *kept = (float)sum;
+    if (has_matrix(o)) set_element(type, o->matrix, kept, sum);
     return ons_gelu_tanh(sum);
 }
 
@@ -234,7 +252,7 @@ static void add_up(const operands *x) {
     for (int64_t i = 0, count = of_a ? x->d_layout->rows : x->d_layout->columns; i < count; ++i) {
         double sum = 0;
         for (int64_t k = 0; k < inner_of(x); ++k) sum += of_a ? a_at(x, 0, i, k) : b_at(x, 0, k, i);
-        ((float *)x->o->vector)[i] = (float)sum;
+        set_element(x->d_layout->type, x->o->vector, i, sum);
     }
 }
 
@@ -244,7 +262,7 @@ static void multiply_element(const operands *x, int64_t matrix, int64_t row, int
     for (int64_t k = 0; k < inner_of(x); ++k) sum += (double)a_at(x, matrix, row, k) * b_at(x, matrix, k, column);
     sum *= x->alpha;
     if (x->beta != 0) sum += x->beta * get(x->c_layout, x->c, matrix, row, column);
-    ((float *)x->d)[matrix * d->stride + column * d->leading + row] = (float)finish(x, sum, matrix, row, column);
+    set_element(d->type, x->d, matrix * d->stride + column * d->leading + row, finish(x, sum, matrix, row, column));
 }
 
 static cublasStatus_t multiply(cublasLtHandle_t used, cublasLtMatmulDesc_t description, const void *alpha,
