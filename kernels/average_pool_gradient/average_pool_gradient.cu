@@ -2,23 +2,29 @@
 
 namespace {
 
-template <class T> struct shares_of_averages {
-    ons_cuda_pooling s;
+template <class T, int COUNT, class Index> struct shares_of_averages {
+    ons::windows<Index> w;
     const T *dy;
     T *dx;
-    __device__ void operator()(int64_t i) const {
-        ons::pooled of = ons::pooled_of(s, i, s.inputs, s.outputs);
-        const T *from = dy + of.first;
-        float sum = 0;
-        ons::for_windows(s.window, of.at, [&](int64_t, int64_t output) {
-            sum += ons::widen(from[output * s.width]) / (float)ons::average_divisor(s.window, s.include_pad, output);
+    bool include_pad;
+    static shares_of_averages of(const ons_launch *l, const ons_cuda_pooling *s) {
+        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], (T *)l->outputs[0], s->include_pad};
+    }
+    __device__ void operator()(int64_t item) const {
+        ons::pooled<Index> of = ons::pooled_of<COUNT>(w, (Index)item, w.input, w.outputs);
+        float sum[COUNT] = {};
+        ons::for_windows(w, of.at, [&](Index, const Index(&output)[ONS_WINDOW_DIMS]) {
+            float share[COUNT], divisor = (float)ons::average_divisor(w, include_pad, output);
+            ons::read<COUNT>(dy, of.first + ons::output_at(w, output) * w.width, false, share);
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) sum[i] += share[i] / divisor;
         });
-        dx[i] = ons::narrow<T>(sum);
+        ons::write<COUNT>(dx, of.element, sum);
     }
 };
 
 template <class T> void run_average_pool_gradient(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, ons::pooled_elements(s, s->inputs), shares_of_averages<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
+    ons::run_pooling<T, shares_of_averages>(l, s, s->inputs, ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]));
 }
 
 } // namespace

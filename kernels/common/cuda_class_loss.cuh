@@ -42,13 +42,17 @@ template <class T> struct class_slopes {
     }
 };
 
-/* One block; the first target that is no class is noted. */
+/* The first target that is no class is noted. */
 [[maybe_unused]] static __global__ void check_classes(ons_class_loss loss, const void *targets, ons_fault *fault) {
-    int64_t count = loss.view.outer * loss.view.inner, worst = count;
-    for (int64_t i = threadIdx.x; i < count && worst == count; i += ROW_THREADS)
-        if (target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0) worst = i;
-    worst = block_reduce<ROW_THREADS>(worst, count, smaller());
+    int64_t count = loss.view.outer * loss.view.inner;
+    int64_t worst = first_wrong(count, [&](int64_t i) {
+        return target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0;
+    });
     if (threadIdx.x == 0 && worst < count) note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst));
+}
+
+inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {
+    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), LOOKUP_THREADS, loss, targets, l->fault);
 }
 
 /* One block: Σ terms ÷ counted targets of the step. */

@@ -53,7 +53,7 @@ inline target_losses target_losses_of(const ons_launch *l) {
 
 inline void check_labels(const ons_launch *l) {
     const ons_model_loss *loss = (const ons_model_loss *)l->state;
-    launch(l, check_classes, 1, ROW_THREADS, loss->classes, l->inputs[ONS_MODEL_LOSS_LABELS], l->fault);
+    launch_check_classes(l, loss->classes, l->inputs[ONS_MODEL_LOSS_LABELS]);
 }
 
 inline void finish_losses(const ons_launch *l, const target_losses &losses) {

@@ -194,11 +194,25 @@ __global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const
 
 constexpr int NORM_COLUMNS = 32, NORM_LANES = 8;
 
+/* By all threads of a block: the sums of a column's lanes, in order. True for the first lane's threads, which get them. */
+__device__ inline bool add_norm_lanes(float *scale_sum, float *bias_sum) {
+    __shared__ float of_scale[NORM_LANES][NORM_COLUMNS], of_bias[NORM_LANES][NORM_COLUMNS];
+    int lane = (int)threadIdx.x / NORM_COLUMNS, column = (int)threadIdx.x % NORM_COLUMNS;
+    of_scale[lane][column] = *scale_sum;
+    of_bias[lane][column] = *bias_sum;
+    __syncthreads();
+    for (int i = 1; lane == 0 && i < NORM_LANES; ++i) {
+        *scale_sum += of_scale[i][column];
+        *bias_sum += of_bias[i][column];
+    }
+    __syncthreads(); /* they may be written again */
+    return lane == 0;
+}
+
 /* Sums over the rows of one part for 32 columns: eight lanes take every eighth row, and are added in order. */
 template <class T>
 __global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, const T *x, const float *means,
                           const float *inverses, float *partial) {
-    __shared__ float of_scale[NORM_LANES][NORM_COLUMNS], of_bias[NORM_LANES][NORM_COLUMNS];
     int64_t across = (norm.columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
     for (int64_t item = blockIdx.x; item < across * parts; item += gridDim.x) {
         int64_t part = item / across, column = item % across * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
@@ -210,31 +224,28 @@ __global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, cons
             scale_sum += d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
             bias_sum += d;
         }
-        of_scale[lane][threadIdx.x % NORM_COLUMNS] = scale_sum;
-        of_bias[lane][threadIdx.x % NORM_COLUMNS] = bias_sum;
-        __syncthreads();
-        if (lane == 0 && column < norm.columns) {
-            for (int i = 1; i < NORM_LANES; ++i) {
-                scale_sum += of_scale[i][threadIdx.x];
-                bias_sum += of_bias[i][threadIdx.x];
-            }
+        if (add_norm_lanes(&scale_sum, &bias_sum) && column < norm.columns) {
             partial[(2 * part) * norm.columns + column] = scale_sum;
             partial[(2 * part + 1) * norm.columns + column] = bias_sum;
         }
-        __syncthreads();
     }
 }
 
+/* Sums of the parts for 32 columns: each lane takes every eighth part, and lanes are added in order. */
 template <class S>
 __global__ void join_norm_parts(int64_t columns, int parts, const float *partial, S *dscale, S *dbias) {
-    for (int64_t column = global_thread(); column < columns; column += global_threads()) {
+    int64_t across = (columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
+    int lane = (int)threadIdx.x / NORM_COLUMNS;
+    for (int64_t item = blockIdx.x; item < across; item += gridDim.x) {
+        int64_t column = item * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
         float scale_sum = 0, bias_sum = 0;
-        for (int part = 0; part < parts; ++part) {
+        for (int part = lane; column < columns && part < parts; part += NORM_LANES) {
             scale_sum += partial[(2 * part) * columns + column];
             bias_sum += partial[(2 * part + 1) * columns + column];
         }
-        if (dscale != nullptr) dscale[column] = narrow<S>(scale_sum);
-        if (dbias != nullptr) dbias[column] = narrow<S>(bias_sum);
+        bool sums = add_norm_lanes(&scale_sum, &bias_sum) && column < columns;
+        if (sums && dscale != nullptr) dscale[column] = narrow<S>(scale_sum);
+        if (sums && dbias != nullptr) dbias[column] = narrow<S>(bias_sum);
     }
 }
 
@@ -247,7 +258,7 @@ void run_norm_gradient_of(const ons_launch *l, const float *means, const float *
     if (l->outputs[1] != nullptr || dbias != nullptr) {
         launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES, s->norm, s->parts,
                dy, x, means, inverses, (float *)l->scratch);
-        launch(l, join_norm_parts<S>, blocks_for(n, ROW_THREADS), ROW_THREADS, n, s->parts, (const float *)l->scratch,
+        launch(l, join_norm_parts<S>, blocks_for(n, NORM_COLUMNS), NORM_COLUMNS * NORM_LANES, n, s->parts, (const float *)l->scratch,
                (S *)l->outputs[1], (S *)dbias);
     }
     if (l->outputs[0] != nullptr)

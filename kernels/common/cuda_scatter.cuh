@@ -46,7 +46,7 @@ struct line_targets {
 
 inline void check_lines(const ons_launch *l, const line_targets &t) {
     if (t.updates() > 0)
-        launch(l, check_indices, 1, LOOKUP_THREADS, t.map.index_dtype == ONS_INT32, t.indices, t.updates(), t.map.length,
+        launch(l, check_indices, blocks_to_check(t.updates()), LOOKUP_THREADS, t.map.index_dtype == ONS_INT32, t.indices, t.updates(), t.map.length,
                ONS_INDEX_PROBLEM, l->fault);
 }
 

@@ -26,7 +26,7 @@ __global__ void cross_entropy_terms(ons_class_loss loss, const T *x, const void 
 template <class T> void run_cross_entropy(const ons_launch *launch, const ons_class_loss &loss) {
     int64_t rows = loss.view.outer * loss.view.inner;
     double *terms = (double *)launch->scratch;
-    ons::launch(launch, ons::check_classes, 1, ons::ROW_THREADS, loss, launch->inputs[1], launch->fault);
+    ons::launch_check_classes(launch, loss, launch->inputs[1]);
     ONS_CUDA_LAUNCH_ROWS(launch, loss.view, rows, cross_entropy_terms, T, loss, (const T *)launch->inputs[0], launch->inputs[1],
                          launch->device_step, terms, (float *)launch->outputs[1], (T *)launch->outputs[2]);
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,

@@ -2,22 +2,32 @@
 
 namespace {
 
-template <class T> struct norm_of_window {
-    ons_cuda_pooling s;
+template <class T, int COUNT, class Index> struct norm_of_window {
+    ons::windows<Index> w;
     const T *x;
     T *y;
-    __device__ void operator()(int64_t i) const {
-        ons::pooled to = ons::pooled_of(s, i, s.outputs, s.inputs);
-        const T *from = x + to.first;
-        float sum = 0;
-        ons::for_taps(s.window, to.at,
-                      [&](int64_t, int64_t at) { sum += ons_lp_term(ons::widen(from[at * s.width]), s.p); });
-        y[i] = ons::narrow<T>(ons_lp_root(sum, s.p));
+    int p;
+    static norm_of_window of(const ons_launch *l, const ons_cuda_pooling *s) {
+        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], (T *)l->outputs[0], s->p};
+    }
+    __device__ void operator()(int64_t item) const {
+        ons::pooled<Index> to = ons::pooled_of<COUNT>(w, (Index)item, w.output, w.inputs);
+        float sum[COUNT] = {};
+        ons::for_taps(w, to.at, [&](Index, Index at) {
+            float value[COUNT];
+            ons::read<COUNT>(x, to.first + at * w.width, false, value);
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) sum[i] += ons_lp_term(value[i], p);
+        });
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) sum[i] = ons_lp_root(sum[i], p);
+        ons::write<COUNT>(y, to.element, sum);
     }
 };
 
+/* One channel to a thread: the code of eight powers would be long. */
 template <class T> void run_lp_pool(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, ons::pooled_elements(s, s->outputs), norm_of_window<T>{*s, (const T *)l->inputs[0], (T *)l->outputs[0]});
+    ons::run_pooling_packs<T, norm_of_window, 1>(l, s, s->outputs);
 }
 
 } // namespace

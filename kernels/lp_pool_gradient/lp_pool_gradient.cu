@@ -2,24 +2,36 @@
 
 namespace {
 
-template <class T> struct shares_of_norms {
-    ons_cuda_pooling s;
+template <class T, int COUNT, class Index> struct shares_of_norms {
+    ons::windows<Index> w;
     const T *dy, *x, *y;
     T *dx;
-    __device__ void operator()(int64_t i) const {
-        ons::pooled of = ons::pooled_of(s, i, s.inputs, s.outputs);
-        float sum = 0;
-        ons::for_windows(s.window, of.at, [&](int64_t, int64_t output) {
-            int64_t from = of.first + output * s.width;
-            sum += ons::widen(dy[from]) * ons_lp_share(ons::widen(y[from]), s.p);
+    int p;
+    static shares_of_norms of(const ons_launch *l, const ons_cuda_pooling *s) {
+        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], (const T *)l->inputs[1], (const T *)l->inputs[2],
+                (T *)l->outputs[0], s->p};
+    }
+    __device__ void operator()(int64_t item) const {
+        ons::pooled<Index> of = ons::pooled_of<COUNT>(w, (Index)item, w.input, w.outputs);
+        float sum[COUNT] = {}, at[COUNT];
+        ons::for_windows(w, of.at, [&](Index, const Index(&output)[ONS_WINDOW_DIMS]) {
+            Index from = of.first + ons::output_at(w, output) * w.width;
+            float share[COUNT], norm[COUNT];
+            ons::read<COUNT>(dy, from, false, share);
+            ons::read<COUNT>(y, from, false, norm);
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) sum[i] += share[i] * ons_lp_share(norm[i], p);
         });
-        dx[i] = ons::narrow<T>(ons_lp_slope(ons::widen(x[i]), s.p) * sum);
+        ons::read<COUNT>(x, of.element, false, at);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) sum[i] = ons_lp_slope(at[i], p) * sum[i];
+        ons::write<COUNT>(dx, of.element, sum);
     }
 };
 
+/* One channel to a thread: the code of eight powers would be long. */
 template <class T> void run_lp_pool_gradient(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, ons::pooled_elements(s, s->inputs), shares_of_norms<T>{*s, (const T *)l->inputs[0], (const T *)l->inputs[1], (const T *)l->inputs[2],
-                                                          (T *)l->outputs[0]});
+    ons::run_pooling_packs<T, shares_of_norms, 1>(l, s, s->inputs);
 }
 
 } // namespace

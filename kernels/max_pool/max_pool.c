@@ -224,6 +224,17 @@ static const ons_case max_pool_cases[] = {
      .settings = {ONS_SET_INTS("kernel_shape", 3, 3), ONS_SET_INTS("strides", 2, 2), ONS_SET_INTS("pads", 1, 1, 1, 1)},
      .outputs = 3,
      .flops = 6120},
+    {.name = "packs", /* of channels, where they lie side by side; some windows are cut off, and one dilated */
+     .inputs = {ONS_F32(2, 16, 7, 9)},
+     .settings = {ONS_SET_INTS("kernel_shape", 3, 2), ONS_SET_INTS("strides", 1, 2), ONS_SET_INTS("pads", 1, 0, 2, 1),
+                  ONS_SET_INTS("dilations", 2, 1)},
+     .outputs = 3,
+     .flops = 5760},
+    {.name = "far_apart", /* places that 32 bits do not count */
+     .inputs = {ONS_F32(1, 2, 5, 4)},
+     .settings = {ONS_SET_INTS("kernel_shape", 2, 2), ONS_SET_INTS("strides", 1073741824, 1)},
+     .outputs = 3,
+     .flops = 24},
     {.name = "ceil",
      .inputs = {ONS_F32(1, 2, 6, 7)},
      .settings = {ONS_SET_INTS("kernel_shape", 3, 3), ONS_SET_INTS("strides", 2, 2), ONS_SET_INT("ceil_mode", 1)},

@@ -2,26 +2,43 @@
 
 namespace {
 
-template <class T> struct shares_of_maxima {
-    ons_cuda_pooling s;
+/* Taps are compared as they are saved, without a conversion of each. */
+template <int COUNT, class P, class T>
+__device__ inline void add_share(const P *positions, const T *dy, P tap, float (&sum)[COUNT]) {
+    ons::pack<P, COUNT> found = *reinterpret_cast<const ons::pack<P, COUNT> *>(positions);
+    float share[COUNT];
+    ons::read<COUNT>(dy, 0, false, share);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+        if (found.at[i] == tap) sum[i] += share[i];
+}
+
+template <class T, int COUNT, class Index> struct shares_of_maxima {
+    ons::windows<Index> w;
     const T *dy;
     const void *positions;
     T *dx;
-    __device__ void operator()(int64_t i) const {
-        ons::pooled of = ons::pooled_of(s, i, s.inputs, s.outputs);
-        float sum = 0;
-        ons::for_windows(s.window, of.at, [&](int64_t tap, int64_t output) {
-            int64_t from = of.first + output * s.width;
-            int64_t found = s.wide_position ? (int64_t)((const int32_t *)positions)[from]
-                                            : (int64_t)((const uint8_t *)positions)[from];
-            if (found == tap) sum += ons::widen(dy[from]);
+    bool wide_position;
+    static shares_of_maxima of(const ons_launch *l, const ons_cuda_pooling *s) {
+        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], l->inputs[1], (T *)l->outputs[0], s->wide_position};
+    }
+    __device__ void operator()(int64_t item) const {
+        ons::pooled<Index> of = ons::pooled_of<COUNT>(w, (Index)item, w.input, w.outputs);
+        float sum[COUNT] = {};
+        ons::for_windows(w, of.at, [&](Index tap, const Index(&output)[ONS_WINDOW_DIMS]) {
+            Index from = of.first + ons::output_at(w, output) * w.width;
+            if (wide_position)
+                add_share<COUNT>((const int32_t *)positions + from, dy + from, (int32_t)tap, sum);
+            else
+                add_share<COUNT>((const uint8_t *)positions + from, dy + from, (uint8_t)tap, sum);
         });
-        dx[i] = ons::narrow<T>(sum);
+        ons::write<COUNT>(dx, of.element, sum);
     }
 };
 
 template <class T> void run_max_pool_gradient(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::each(l, ons::pooled_elements(s, s->inputs), shares_of_maxima<T>{*s, (const T *)l->inputs[0], l->inputs[1], (T *)l->outputs[0]});
+    bool packs = ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]) && ons::has_place_packs(s, l->inputs[1]);
+    ons::run_pooling<T, shares_of_maxima>(l, s, s->inputs, packs);
 }
 
 } // namespace

@@ -20,7 +20,7 @@ extern "C" void ons_cuda_negative_log_likelihood(const ons_launch *launch) {
     const ons_class_loss *loss = (const ons_class_loss *)launch->state;
     int64_t rows = loss->view.outer * loss->view.inner;
     double *terms = (double *)launch->scratch;
-    ons::launch(launch, ons::check_classes, 1, ons::ROW_THREADS, *loss, launch->inputs[1], launch->fault);
+    ons::launch_check_classes(launch, *loss, launch->inputs[1]);
     ons::each(launch, rows, target_term{*loss, (const float *)launch->inputs[0], launch->inputs[1], terms});
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
                 (float *)launch->outputs[0]);
