@@ -23,7 +23,11 @@ template <class Index> struct windows {
 };
 
 template <class Index> inline windows<Index> windows_of(const ons_cuda_pooling *s, int count) {
-    windows<Index> w = {(Index)(s->width / count), (Index)s->width, (Index)s->inputs, (Index)s->outputs};
+    windows<Index> w = {};
+    w.packs = (Index)(s->width / count);
+    w.width = (Index)s->width;
+    w.inputs = (Index)s->inputs;
+    w.outputs = (Index)s->outputs;
     for (int d = 0; d < ONS_WINDOW_DIMS; ++d) {
         w.input[d] = (Index)s->window.input[d];
         w.output[d] = (Index)s->window.output[d];
