@@ -171,6 +171,11 @@ static ons_status *differentiate(assembly *a) {
         ONS_TRY(ons_add_loss_scale(graph, &optimizer));
         cotangent = optimizer.scale;
     }
+    /* Where operators stay as they are a loss does not make its own gradient either: it does for a cotangent that is
+     * known to be 1. */
+    const ons_type *loss = &ons_graph_value(graph, a->loss_part)->type;
+    if (o->unfused && cotangent == ONS_NONE)
+        ONS_TRY(ons_graph_add_value(graph, "loss_gradient", ONS_CONSTANT, loss, &cotangent));
     ONS_TRY(
         ons_differentiate(graph, o->model->registry, a->loss_part, cotangent, weights, count, o->blockers, gradients));
     return ons_attach_update(graph, o->model->registry, gradients, count, &optimizer, o->repeats, &a->r->update);
