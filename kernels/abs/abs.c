@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_NUMBER_FUNCTIONS(abs, fabs(x), x < 0 ? ons_wrapping_subtract(0, x) : x, x, ons_absolute(x))
+ONS_UNARY_NUMBER_REFERENCE(abs, fabs(x), x < 0 ? ons_wrapping_subtract(0, x) : x, x)
+
+ONS_UNARY_NUMBER_KERNEL(abs, x < 0 ? ons_wrapping_subtract(0, x) : x, ons_absolute(x))
 
 static ons_status *abs_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_sign, ons_gradient_input(g, 0)));

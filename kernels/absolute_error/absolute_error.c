@@ -3,7 +3,9 @@
 #include "kernels/common/pointwise_loss.h"
 
 /* Difference, magnitude and sum. */
-ONS_POINTWISE_LOSS_FUNCTIONS(absolute_error, 3, fabs(x - t), ons_absolute(x - t))
+ONS_POINTWISE_LOSS_RULES(absolute_error, 3, fabs(x - t))
+
+ONS_POINTWISE_LOSS_KERNEL(absolute_error, ons_absolute(x - t))
 
 static const ons_case absolute_error_cases[] = {
     ONS_POINTWISE_LOSS_CASES(3, -1, ONS_NO_SETTING),

@@ -6,7 +6,9 @@
 static inline float sign_of(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x * 0.0f; }
 
 /* Difference, sign and product. */
-ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(absolute_error_gradient, 3, (((x > t) - (x < t))), (sign_of(x - t)))
+ONS_POINTWISE_LOSS_GRADIENT_RULES(absolute_error_gradient, 3, (((x > t) - (x < t))))
+
+ONS_POINTWISE_LOSS_GRADIENT_KERNEL(absolute_error_gradient, (sign_of(x - t)))
 
 static const ons_case absolute_error_gradient_cases[] = {
     ONS_POINTWISE_LOSS_GRADIENT_CASES(3, -1, ONS_NO_SETTING),

@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(acos, acos(x), ons_acos(x))
+ONS_UNARY_FLOAT_REFERENCE(acos, acos(x))
+
+ONS_UNARY_FLOAT_KERNEL(acos, ons_acos(x))
 
 static ons_status *acos_gradient(ons_gradient *g) {
     ons_value_id value = ons_gradient_input(g, 0), square = ons_make2(g, &ons_op_mul, value, value);

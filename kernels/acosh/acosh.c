@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(acosh, acosh(x), ons_acosh(x))
+ONS_UNARY_FLOAT_REFERENCE(acosh, acosh(x))
+
+ONS_UNARY_FLOAT_KERNEL(acosh, ons_acosh(x))
 
 static ons_status *acosh_gradient(ons_gradient *g) {
     ons_value_id below = ons_make2(g, &ons_op_sub, ons_gradient_input(g, 0), ons_make_scalar(g, 1));

@@ -1,7 +1,9 @@
 /* Adam: weight decay goes into the gradient. */
 #include "kernels/common/optimizer.h"
 
-ONS_ADAM_FUNCTIONS(adam, false)
+ONS_ADAM_REFERENCE(adam, false)
+
+ONS_ADAM_KERNEL(adam, false)
 
 static const ons_case adam_cases[] = {
     ONS_ADAM_CASES,

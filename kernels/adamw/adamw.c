@@ -1,7 +1,9 @@
 /* AdamW: weight decay comes straight off the parameter. */
 #include "kernels/common/optimizer.h"
 
-ONS_ADAM_FUNCTIONS(adamw, true)
+ONS_ADAM_REFERENCE(adamw, true)
+
+ONS_ADAM_KERNEL(adamw, true)
 
 static const ons_case adamw_cases[] = {
     ONS_ADAM_CASES,

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FUNCTIONS(add, a + b, ons_wrapping_add(a, b), a + b)
+ONS_BINARY_NUMBER_REFERENCE(add, a + b, ons_wrapping_add(a, b))
+
+ONS_BINARY_KERNELS(add, ons_wrapping_add(a, b), a + b)
 
 static ons_status *add_gradient(ons_gradient *g) {
     g->gradients[0] = g->gradients[1] = g->cotangents[0];

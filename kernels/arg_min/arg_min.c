@@ -2,7 +2,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/extreme_index.h"
 
-ONS_EXTREME_INDEX_FUNCTIONS(arg_min, false, <)
+ONS_EXTREME_INDEX_REFERENCE(arg_min, false)
+
+ONS_EXTREME_INDEX_KERNEL(arg_min, <)
 
 static ons_status *arg_min_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_extreme_index_prepare); }
 

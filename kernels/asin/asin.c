@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(asin, asin(x), ons_asin(x))
+ONS_UNARY_FLOAT_REFERENCE(asin, asin(x))
+
+ONS_UNARY_FLOAT_KERNEL(asin, ons_asin(x))
 
 static ons_status *asin_gradient(ons_gradient *g) {
     ons_value_id value = ons_gradient_input(g, 0), square = ons_make2(g, &ons_op_mul, value, value);

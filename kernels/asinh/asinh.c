@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(asinh, asinh(x), ons_asinh(x))
+ONS_UNARY_FLOAT_REFERENCE(asinh, asinh(x))
+
+ONS_UNARY_FLOAT_KERNEL(asinh, ons_asinh(x))
 
 static ons_status *asinh_gradient(ons_gradient *g) {
     ons_value_id value = ons_gradient_input(g, 0), square = ons_make2(g, &ons_op_mul, value, value);

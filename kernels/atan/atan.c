@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(atan, atan(x), ons_atan(x))
+ONS_UNARY_FLOAT_REFERENCE(atan, atan(x))
+
+ONS_UNARY_FLOAT_KERNEL(atan, ons_atan(x))
 
 static ons_status *atan_gradient(ons_gradient *g) {
     ons_value_id value = ons_gradient_input(g, 0), square = ons_make2(g, &ons_op_mul, value, value);

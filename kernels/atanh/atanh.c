@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(atanh, atanh(x), ons_atanh(x))
+ONS_UNARY_FLOAT_REFERENCE(atanh, atanh(x))
+
+ONS_UNARY_FLOAT_KERNEL(atanh, ons_atanh(x))
 
 static ons_status *atanh_gradient(ons_gradient *g) {
     ons_value_id value = ons_gradient_input(g, 0), square = ons_make2(g, &ons_op_mul, value, value);

@@ -3,8 +3,9 @@
 #include "kernels/common/pointwise_loss.h"
 
 /* Maximum, product, exponential, logarithm and three sums. */
-ONS_POINTWISE_LOSS_FUNCTIONS(binary_cross_entropy, 7, fmax(x, 0) - x * t + log1p(exp(-fabs(x))),
-                             ons_softplus(x) - x * t)
+ONS_POINTWISE_LOSS_RULES(binary_cross_entropy, 7, fmax(x, 0) - x * t + log1p(exp(-fabs(x))))
+
+ONS_POINTWISE_LOSS_KERNEL(binary_cross_entropy, ons_softplus(x) - x * t)
 
 static const ons_case binary_cross_entropy_cases[] = {
     ONS_POINTWISE_LOSS_CASES(7, 0, ONS_NO_SETTING),

@@ -2,7 +2,9 @@
 #include "kernels/common/pointwise_loss.h"
 
 /* Exponential, sum, quotient, difference and product. */
-ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(binary_cross_entropy_gradient, 5, (1 / (1 + exp(-x)) - t), (ons_sigmoid(x) - t))
+ONS_POINTWISE_LOSS_GRADIENT_RULES(binary_cross_entropy_gradient, 5, (1 / (1 + exp(-x)) - t))
+
+ONS_POINTWISE_LOSS_GRADIENT_KERNEL(binary_cross_entropy_gradient, (ons_sigmoid(x) - t))
 
 static const ons_case binary_cross_entropy_gradient_cases[] = {
     ONS_POINTWISE_LOSS_GRADIENT_CASES(5, 0, ONS_NO_SETTING),

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BITWISE_FUNCTIONS(bitwise_or, a | b)
+ONS_BITWISE_REFERENCE(bitwise_or, a | b)
+
+ONS_BITWISE_KERNEL(bitwise_or, a | b)
 
 #define BITS(...) ONS_RANDOM(ONS_INT32, -99, 99, ##__VA_ARGS__)
 static const ons_case bitwise_or_cases[] = {

@@ -5,7 +5,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(ceil, ceil(x), __builtin_ceilf(x))
+ONS_UNARY_FLOAT_REFERENCE(ceil, ceil(x))
+
+ONS_UNARY_FLOAT_KERNEL(ceil, __builtin_ceilf(x))
 
 static const ons_case ceil_cases[] = {
     ONS_UNARY_CASES(-5, 5, 0),

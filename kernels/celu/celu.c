@@ -11,8 +11,9 @@ static ons_status *celu_infer(ons_operands *o) {
     return ons_infer_float_unary(o);
 }
 
-ONS_UNARY_FUNCTIONS(celu, x > 0 ? x : ons_attribute_float(o, 0) * expm1(x / ons_attribute_float(o, 0)),
-                    x > 0 ? x : parameters[0] * ons_exp_minus_one(x > 0 ? 0 : x / parameters[0]))
+ONS_UNARY_FLOAT_REFERENCE(celu, x > 0 ? x : ons_attribute_float(o, 0) * expm1(x / ons_attribute_float(o, 0)))
+
+ONS_UNARY_FLOAT_KERNEL(celu, x > 0 ? x : parameters[0] * ons_exp_minus_one(x > 0 ? 0 : x / parameters[0]))
 
 static ons_status *celu_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_celu_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));

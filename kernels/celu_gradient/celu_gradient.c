@@ -3,8 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(celu_gradient, b > 0 ? a : a * (b / ons_attribute_float(o, 0) + 1),
-                           b > 0 ? a : a * (b / parameters[0] + 1))
+ONS_BINARY_FLOAT_REFERENCE(celu_gradient, b > 0 ? a : a * (b / ons_attribute_float(o, 0) + 1))
+
+ONS_BINARY_FLOAT_KERNEL(celu_gradient, b > 0 ? a : a * (b / parameters[0] + 1))
 
 static ons_status *celu_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(celu_gradient_prepare(p));

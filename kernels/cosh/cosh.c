@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(cosh, cosh(x), ons_cosh(x))
+ONS_UNARY_FLOAT_REFERENCE(cosh, cosh(x))
+
+ONS_UNARY_FLOAT_KERNEL(cosh, ons_cosh(x))
 
 static ons_status *cosh_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_sinh, ons_gradient_input(g, 0)));

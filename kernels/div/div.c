@@ -4,7 +4,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_ORDERED_FUNCTIONS(div, a / b, ons_wrapping_divide(a, b), b == 0 ? 0 : a / b, a / b)
+ONS_BINARY_ORDERED_REFERENCE(div, a / b, ons_wrapping_divide(a, b), b == 0 ? 0 : a / b)
+
+ONS_BINARY_KERNELS(div, ons_wrapping_divide(a, b), a / b)
 
 static ons_status *div_gradient(ons_gradient *g) {
     if (g->wanted[0]) g->gradients[0] = ons_make2(g, &ons_op_div, g->cotangents[0], ons_gradient_input(g, 1));

@@ -11,8 +11,9 @@ static ons_status *elu_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_UNARY_FUNCTIONS(elu, x < 0 ? ons_attribute_float(o, 0) * expm1(x) : x,
-                    x < 0 ? parameters[0] * ons_exp_minus_one(x < 0 ? x : 0) : x)
+ONS_UNARY_FLOAT_REFERENCE(elu, x < 0 ? ons_attribute_float(o, 0) * expm1(x) : x)
+
+ONS_UNARY_FLOAT_KERNEL(elu, x < 0 ? parameters[0] * ons_exp_minus_one(x < 0 ? x : 0) : x)
 
 static ons_status *elu_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_elu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

@@ -4,8 +4,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/vector_math.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(elu_gradient, b > 0 ? a : a * ons_attribute_float(o, 0) * exp(b),
-                           b > 0 ? a : a * parameters[0] * ons_exp(b < 0 ? b : 0))
+ONS_BINARY_FLOAT_REFERENCE(elu_gradient, b > 0 ? a : a * ons_attribute_float(o, 0) * exp(b))
+
+ONS_BINARY_FLOAT_KERNEL(elu_gradient, b > 0 ? a : a * parameters[0] * ons_exp(b < 0 ? b : 0))
 
 static ons_status *elu_gradient_prepare_alpha(ons_prepare *p) {
     ONS_TRY(elu_gradient_prepare(p));

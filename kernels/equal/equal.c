@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_COMPARISON_FUNCTIONS(equal, a == b)
+ONS_COMPARISON_REFERENCE(equal, a == b)
+
+ONS_COMPARISON_KERNEL(equal, a == b)
 
 static const ons_case equal_cases[] = {
     ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0),

@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(erf, erf(x), ons_erf(x))
+ONS_UNARY_FLOAT_REFERENCE(erf, erf(x))
+
+ONS_UNARY_FLOAT_KERNEL(erf, ons_erf(x))
 
 static ons_status *erf_gradient(ons_gradient *g) {
     /* 2 / √π · e^(-x²) */

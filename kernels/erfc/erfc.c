@@ -11,7 +11,9 @@ static inline float complement(float x) {
     return 2 * ons_normal(x * -0x1.6a09e6p0f, &density);
 }
 
-ONS_UNARY_FUNCTIONS(erfc, erfc(x), complement(x))
+ONS_UNARY_FLOAT_REFERENCE(erfc, erfc(x))
+
+ONS_UNARY_FLOAT_KERNEL(erfc, complement(x))
 
 static ons_status *erfc_gradient(ons_gradient *g) {
     /* -2 / √π · e^(-x²) */

@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(exp, exp(x), ons_exp(x))
+ONS_UNARY_FLOAT_REFERENCE(exp, exp(x))
+
+ONS_UNARY_FLOAT_KERNEL(exp, ons_exp(x))
 
 static ons_status *exp_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_gradient_output(g, 0));

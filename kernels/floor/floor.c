@@ -5,7 +5,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(floor, floor(x), __builtin_floorf(x))
+ONS_UNARY_FLOAT_REFERENCE(floor, floor(x))
+
+ONS_UNARY_FLOAT_KERNEL(floor, __builtin_floorf(x))
 
 static const ons_case floor_cases[] = {
     ONS_UNARY_CASES(-5, 5, 0),

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_COMPARISON_FUNCTIONS(greater, a > b)
+ONS_COMPARISON_REFERENCE(greater, a > b)
+
+ONS_COMPARISON_KERNEL(greater, a > b)
 
 static const ons_case greater_cases[] = {
     ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0), ONS_COMPARISON_EDGE_CASE, ONS_UINT64_CASE,

@@ -8,8 +8,9 @@
 /* NaN stays. */
 static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 
-ONS_UNARY_FUNCTIONS(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))),
-                    clipped(parameters[0] * x + parameters[1]))
+ONS_UNARY_FLOAT_REFERENCE(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))))
+
+ONS_UNARY_FLOAT_KERNEL(hard_sigmoid, clipped(parameters[0] * x + parameters[1]))
 
 static ons_status *hard_sigmoid_gradient(ons_gradient *g) {
     g->gradients[0] =

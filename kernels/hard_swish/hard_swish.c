@@ -7,7 +7,9 @@
 
 static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 
-ONS_UNARY_FUNCTIONS(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)), x *clipped(x *(1.0f / 6) + 0.5f))
+ONS_UNARY_FLOAT_REFERENCE(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)))
+
+ONS_UNARY_FLOAT_KERNEL(hard_swish, x *clipped(x *(1.0f / 6) + 0.5f))
 
 static ons_status *hard_swish_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_hard_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

@@ -3,11 +3,11 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(hard_swish_gradient,
-                           a *(b <= -3 ? 0
+ONS_BINARY_FLOAT_REFERENCE(hard_swish_gradient, a *(b <= -3 ? 0
                                : b < 3 ? b / 3 + 0.5
-                                       : 1),
-                           b <= -3 ? 0
+                                       : 1))
+
+ONS_BINARY_FLOAT_KERNEL(hard_swish_gradient, b <= -3 ? 0
                            : b < 3 ? a * (b * (1.0f / 3) + 0.5f)
                                    : a)
 

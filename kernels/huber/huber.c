@@ -10,7 +10,9 @@ static inline float huber_of_float(float d, float delta) {
 }
 
 /* Difference, magnitude, square, comparison and sum. */
-ONS_POINTWISE_LOSS_FUNCTIONS(huber, 5, huber_of(x - t, parameter), huber_of_float(x - t, parameter))
+ONS_POINTWISE_LOSS_RULES(huber, 5, huber_of(x - t, parameter))
+
+ONS_POINTWISE_LOSS_KERNEL(huber, huber_of_float(x - t, parameter))
 
 static const ons_case huber_cases[] = {
     ONS_POINTWISE_LOSS_CASES(5, -1, ONS_SET_FLOAT("delta", 0.4)),

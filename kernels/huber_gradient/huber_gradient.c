@@ -8,8 +8,9 @@ static inline float limited(float d, float delta) {
 }
 
 /* Difference, two comparisons and a product. */
-ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(huber_gradient, 4, (fmin(fmax(x - t, -parameter), parameter)),
-                                      (limited(x - t, parameter)))
+ONS_POINTWISE_LOSS_GRADIENT_RULES(huber_gradient, 4, (fmin(fmax(x - t, -parameter), parameter)))
+
+ONS_POINTWISE_LOSS_GRADIENT_KERNEL(huber_gradient, (limited(x - t, parameter)))
 
 static const ons_case huber_gradient_cases[] = {
     ONS_POINTWISE_LOSS_GRADIENT_CASES(4, -1, ONS_SET_FLOAT("delta", 0.4)),

@@ -10,7 +10,9 @@ static ons_status *leaky_relu_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_UNARY_FUNCTIONS(leaky_relu, x < 0 ? ons_attribute_float(o, 0) * x : x, x < 0 ? parameters[0] * x : x)
+ONS_UNARY_FLOAT_REFERENCE(leaky_relu, x < 0 ? ons_attribute_float(o, 0) * x : x)
+
+ONS_UNARY_FLOAT_KERNEL(leaky_relu, x < 0 ? parameters[0] * x : x)
 
 static ons_status *leaky_relu_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_leaky_relu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

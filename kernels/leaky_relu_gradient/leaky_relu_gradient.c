@@ -3,8 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(leaky_relu_gradient, b > 0 ? a : ons_attribute_float(o, 0) * a,
-                           b > 0 ? a : parameters[0] * a)
+ONS_BINARY_FLOAT_REFERENCE(leaky_relu_gradient, b > 0 ? a : ons_attribute_float(o, 0) * a)
+
+ONS_BINARY_FLOAT_KERNEL(leaky_relu_gradient, b > 0 ? a : parameters[0] * a)
 
 static ons_status *leaky_relu_gradient_prepare_alpha(ons_prepare *p) {
     ONS_TRY(leaky_relu_gradient_prepare(p));

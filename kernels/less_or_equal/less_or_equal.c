@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_COMPARISON_FUNCTIONS(less_or_equal, a <= b)
+ONS_COMPARISON_REFERENCE(less_or_equal, a <= b)
+
+ONS_COMPARISON_KERNEL(less_or_equal, a <= b)
 
 static const ons_case less_or_equal_cases[] = {
     ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0), ONS_COMPARISON_EDGE_CASE, ONS_UINT64_CASE,

@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(log, log(x), ons_log(x))
+ONS_UNARY_FLOAT_REFERENCE(log, log(x))
+
+ONS_UNARY_FLOAT_KERNEL(log, ons_log(x))
 
 static ons_status *log_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_div, g->cotangents[0], ons_gradient_input(g, 0));

@@ -2,7 +2,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/variadic.h"
 
-ONS_CHOICE_FUNCTIONS(max, a > b || a != a ? a : b, a > b ? a : b)
+ONS_CHOICE_REFERENCE(max, a > b || a != a ? a : b, a > b ? a : b)
+
+ONS_CHOICE_KERNELS(max, a > b || a != a ? a : b, a > b ? a : b)
 
 static const ons_case max_cases[] = {
     ONS_CHOICE_CASES,

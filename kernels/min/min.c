@@ -2,7 +2,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/variadic.h"
 
-ONS_CHOICE_FUNCTIONS(min, a < b || a != a ? a : b, a < b ? a : b)
+ONS_CHOICE_REFERENCE(min, a < b || a != a ? a : b, a < b ? a : b)
+
+ONS_CHOICE_KERNELS(min, a < b || a != a ? a : b, a < b ? a : b)
 
 static const ons_case min_cases[] = {
     ONS_CHOICE_CASES,

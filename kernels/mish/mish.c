@@ -13,7 +13,9 @@ static inline float mish_of(float x) {
     return x * (n / (n + 2));
 }
 
-ONS_UNARY_FUNCTIONS(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))), mish_of(x))
+ONS_UNARY_FLOAT_REFERENCE(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
+
+ONS_UNARY_FLOAT_KERNEL(mish, mish_of(x))
 
 static ons_status *mish_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_mish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

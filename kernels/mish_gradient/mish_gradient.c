@@ -18,7 +18,9 @@ static double mish_slope_of(double x) {
     return t + x * (1 - t * t) / (1 + exp(-x));
 }
 
-ONS_BINARY_FLOAT_FUNCTIONS(mish_gradient, a *mish_slope_of(b), a *mish_slope(b))
+ONS_BINARY_FLOAT_REFERENCE(mish_gradient, a *mish_slope_of(b))
+
+ONS_BINARY_FLOAT_KERNEL(mish_gradient, a *mish_slope(b))
 
 static const ons_case mish_gradient_cases[] = {
     ONS_PAIR_CASES(-6, 6, 2e-6),

@@ -4,7 +4,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_FUNCTIONS(mul, a *b, ons_wrapping_multiply(a, b), a *b)
+ONS_BINARY_NUMBER_REFERENCE(mul, a *b, ons_wrapping_multiply(a, b))
+
+ONS_BINARY_KERNELS(mul, ons_wrapping_multiply(a, b), a *b)
 
 static ons_status *mul_gradient(ons_gradient *g) {
     if (g->wanted[0]) g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_gradient_input(g, 1));

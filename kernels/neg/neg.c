@@ -4,7 +4,9 @@
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_NUMBER_FUNCTIONS(neg, -x, ons_wrapping_subtract(0, x), 0 - x, -x)
+ONS_UNARY_NUMBER_REFERENCE(neg, -x, ons_wrapping_subtract(0, x), 0 - x)
+
+ONS_UNARY_NUMBER_KERNEL(neg, ons_wrapping_subtract(0, x), -x)
 
 static ons_status *neg_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make1(g, &ons_op_neg, g->cotangents[0]);

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_LOGIC_FUNCTIONS(or, (a | b) != 0)
+ONS_LOGIC_REFERENCE(or, (a | b) != 0)
+
+ONS_LOGIC_KERNEL(or, (a | b) != 0)
 
 #define TRUTH(...) ONS_RANDOM(ONS_BOOL, 0, 1, ##__VA_ARGS__)
 static const ons_case or_cases[] = {

@@ -4,8 +4,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_ORDERED_FUNCTIONS(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a),
-                             a < 0 ? b * a : a)
+ONS_BINARY_ORDERED_REFERENCE(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a))
+
+ONS_BINARY_KERNELS(prelu, a < 0 ? ons_wrapping_multiply(b, a) : a, a < 0 ? b * a : a)
 
 static ons_status *prelu_infer(ons_operands *o) {
     ONS_TRY(ons_infer_broadcast_numbers(o));

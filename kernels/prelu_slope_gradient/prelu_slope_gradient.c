@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(prelu_slope_gradient, b < 0 ? a * b : 0, b < 0 ? a * b : 0)
+ONS_BINARY_FLOAT_REFERENCE(prelu_slope_gradient, b < 0 ? a * b : 0)
+
+ONS_BINARY_FLOAT_KERNEL(prelu_slope_gradient, b < 0 ? a * b : 0)
 
 static const ons_case prelu_slope_gradient_cases[] = {
     ONS_PAIR_CASES(-1, 1, 1e-6),

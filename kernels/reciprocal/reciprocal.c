@@ -4,7 +4,9 @@
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(reciprocal, 1 / x, 1 / x)
+ONS_UNARY_FLOAT_REFERENCE(reciprocal, 1 / x)
+
+ONS_UNARY_FLOAT_KERNEL(reciprocal, 1 / x)
 
 static ons_status *reciprocal_gradient(ons_gradient *g) {
     g->gradients[0] =

@@ -4,7 +4,9 @@
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_NUMBER_FUNCTIONS(relu, x < 0 ? 0 : x, x < 0 ? 0 : x, x, x < 0 ? 0 : x /* NaN stays NaN */)
+ONS_UNARY_NUMBER_REFERENCE(relu, x < 0 ? 0 : x, x < 0 ? 0 : x, x)
+
+ONS_UNARY_NUMBER_KERNEL(relu, x < 0 ? 0 : x, x < 0 ? 0 : x /* NaN stays NaN */)
 
 static ons_status *relu_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_relu_gradient, g->cotangents[0], ons_gradient_output(g, 0));

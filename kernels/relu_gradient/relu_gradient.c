@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(relu_gradient, b > 0 ? a : 0, b > 0 ? a : 0)
+ONS_BINARY_FLOAT_REFERENCE(relu_gradient, b > 0 ? a : 0)
+
+ONS_BINARY_FLOAT_KERNEL(relu_gradient, b > 0 ? a : 0)
 
 static const ons_case relu_gradient_cases[] = {
     ONS_PAIR_CASES(-1, 1, 0),

@@ -5,7 +5,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(round, rint(x), __builtin_rintf(x))
+ONS_UNARY_FLOAT_REFERENCE(round, rint(x))
+
+ONS_UNARY_FLOAT_KERNEL(round, __builtin_rintf(x))
 
 static const ons_case round_cases[] = {
     ONS_UNARY_CASES(-5, 5, 0),

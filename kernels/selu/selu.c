@@ -5,8 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(selu, ons_attribute_float(o, 1) * (x > 0 ? x : ons_attribute_float(o, 0) * expm1(x)),
-                    parameters[1] * (x > 0 ? x : parameters[0] * ons_exp_minus_one(x > 0 ? 0 : x)))
+ONS_UNARY_FLOAT_REFERENCE(selu, ons_attribute_float(o, 1) * (x > 0 ? x : ons_attribute_float(o, 0) * expm1(x)))
+
+ONS_UNARY_FLOAT_KERNEL(selu, parameters[1] * (x > 0 ? x : parameters[0] * ons_exp_minus_one(x > 0 ? 0 : x)))
 
 static ons_status *selu_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_selu_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));

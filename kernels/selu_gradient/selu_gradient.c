@@ -3,10 +3,10 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(selu_gradient,
-                           b > 0 ? a * ons_attribute_float(o, 1)
-                                 : a * (b + ons_attribute_float(o, 0) * ons_attribute_float(o, 1)),
-                           b > 0 ? a * parameters[1] : a * (b + parameters[0] * parameters[1]))
+ONS_BINARY_FLOAT_REFERENCE(selu_gradient, b > 0 ? a * ons_attribute_float(o, 1)
+                                 : a * (b + ons_attribute_float(o, 0) * ons_attribute_float(o, 1)))
+
+ONS_BINARY_FLOAT_KERNEL(selu_gradient, b > 0 ? a * parameters[1] : a * (b + parameters[0] * parameters[1]))
 
 static ons_status *selu_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(selu_gradient_prepare(p));

@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(sigmoid, 1 / (1 + exp(-x)), ons_sigmoid(x))
+ONS_UNARY_FLOAT_REFERENCE(sigmoid, 1 / (1 + exp(-x)))
+
+ONS_UNARY_FLOAT_KERNEL(sigmoid, ons_sigmoid(x))
 
 static ons_status *sigmoid_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_sigmoid_gradient, g->cotangents[0], ons_gradient_output(g, 0));

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(sigmoid_gradient, a *b *(1 - b), a *(b *(1 - b)))
+ONS_BINARY_FLOAT_REFERENCE(sigmoid_gradient, a *b *(1 - b))
+
+ONS_BINARY_FLOAT_KERNEL(sigmoid_gradient, a *(b *(1 - b)))
 
 static const ons_case sigmoid_gradient_cases[] = {
     ONS_PAIR_CASES(0, 1, 1e-6),

@@ -3,7 +3,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_NUMBER_FUNCTIONS(sign, x > 0 ? 1 : x < 0 ? -1 : x, (x > 0) - (x < 0), x != 0, x > 0 ? 1 : x < 0 ? -1 : x)
+ONS_UNARY_NUMBER_REFERENCE(sign, x > 0 ? 1 : x < 0 ? -1 : x, (x > 0) - (x < 0), x != 0)
+
+ONS_UNARY_NUMBER_KERNEL(sign, (x > 0) - (x < 0), x > 0 ? 1 : x < 0 ? -1 : x)
 
 static const ons_case sign_cases[] = {
     ONS_UNARY_CASES(-1, 1, 0),

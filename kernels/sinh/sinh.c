@@ -5,7 +5,9 @@
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(sinh, sinh(x), ons_sinh(x))
+ONS_UNARY_FLOAT_REFERENCE(sinh, sinh(x))
+
+ONS_UNARY_FLOAT_KERNEL(sinh, ons_sinh(x))
 
 static ons_status *sinh_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_cosh, ons_gradient_input(g, 0)));

@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(softplus, fmax(x, 0) + log1p(exp(-fabs(x))), ons_softplus(x))
+ONS_UNARY_FLOAT_REFERENCE(softplus, fmax(x, 0) + log1p(exp(-fabs(x))))
+
+ONS_UNARY_FLOAT_KERNEL(softplus, ons_softplus(x))
 
 static ons_status *softplus_gradient(ons_gradient *g) {
     g->gradients[0] =

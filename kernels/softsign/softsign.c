@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(softsign, x / (1 + fabs(x)), x / (1 + ons_absolute(x)))
+ONS_UNARY_FLOAT_REFERENCE(softsign, x / (1 + fabs(x)))
+
+ONS_UNARY_FLOAT_KERNEL(softsign, x / (1 + ons_absolute(x)))
 
 static ons_status *softsign_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_softsign_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

@@ -4,8 +4,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/vector_math.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(softsign_gradient, a / ((1 + fabs(b)) * (1 + fabs(b))),
-                           a / ((1 + ons_absolute(b)) * (1 + ons_absolute(b))))
+ONS_BINARY_FLOAT_REFERENCE(softsign_gradient, a / ((1 + fabs(b)) * (1 + fabs(b))))
+
+ONS_BINARY_FLOAT_KERNEL(softsign_gradient, a / ((1 + ons_absolute(b)) * (1 + ons_absolute(b))))
 
 static const ons_case softsign_gradient_cases[] = {
     ONS_PAIR_CASES(-3, 3, 2e-6),

@@ -6,7 +6,9 @@
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(sqrt, sqrt(x), __builtin_sqrtf(x))
+ONS_UNARY_FLOAT_REFERENCE(sqrt, sqrt(x))
+
+ONS_UNARY_FLOAT_KERNEL(sqrt, __builtin_sqrtf(x))
 
 static ons_status *sqrt_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_div, ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make_scalar(g, 0.5)),

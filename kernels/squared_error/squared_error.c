@@ -3,7 +3,9 @@
 #include "kernels/common/pointwise_loss.h"
 
 /* Difference, square and sum. */
-ONS_POINTWISE_LOSS_FUNCTIONS(squared_error, 3, (x - t) * (x - t), (x - t) * (x - t))
+ONS_POINTWISE_LOSS_RULES(squared_error, 3, (x - t) * (x - t))
+
+ONS_POINTWISE_LOSS_KERNEL(squared_error, (x - t) * (x - t))
 
 static const ons_case squared_error_cases[] = {
     ONS_POINTWISE_LOSS_CASES(3, -1, ONS_NO_SETTING),

@@ -2,7 +2,9 @@
 #include "kernels/common/pointwise_loss.h"
 
 /* Difference and two products. */
-ONS_POINTWISE_LOSS_GRADIENT_FUNCTIONS(squared_error_gradient, 3, (2 * (x - t)), (2 * (x - t)))
+ONS_POINTWISE_LOSS_GRADIENT_RULES(squared_error_gradient, 3, (2 * (x - t)))
+
+ONS_POINTWISE_LOSS_GRADIENT_KERNEL(squared_error_gradient, (2 * (x - t)))
 
 static const ons_case squared_error_gradient_cases[] = {
     ONS_POINTWISE_LOSS_GRADIENT_CASES(3, -1, ONS_NO_SETTING),

@@ -4,7 +4,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_FUNCTIONS(sub, a - b, ons_wrapping_subtract(a, b), a - b)
+ONS_BINARY_NUMBER_REFERENCE(sub, a - b, ons_wrapping_subtract(a, b))
+
+ONS_BINARY_KERNELS(sub, ons_wrapping_subtract(a, b), a - b)
 
 static ons_status *sub_gradient(ons_gradient *g) {
     if (g->wanted[0]) g->gradients[0] = g->cotangents[0];

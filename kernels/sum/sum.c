@@ -3,7 +3,9 @@
 #include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/variadic.h"
 
-ONS_VARIADIC_FUNCTIONS(sum, a + b, ons_wrapping_add(a, b), a)
+ONS_VARIADIC_NUMBER_REFERENCE(sum, a + b, ons_wrapping_add(a, b), a)
+
+ONS_VARIADIC_KERNELS(sum, a + b, ons_wrapping_add(a, b), a)
 
 static ons_status *sum_gradient(ons_gradient *g) {
     for (uint32_t i = 0; i < g->operands->input_count; ++i) g->gradients[i] = g->cotangents[0];

@@ -8,8 +8,9 @@
 
 enum { ALPHA };
 
-ONS_BINARY_FLOAT_FUNCTIONS(swi_glu, a / (1 + exp(-ons_attribute_float(o, ALPHA) * a)) * b,
-                           a *ons_sigmoid(parameters[0] * a) * b)
+ONS_BINARY_FLOAT_REFERENCE(swi_glu, a / (1 + exp(-ons_attribute_float(o, ALPHA) * a)) * b)
+
+ONS_BINARY_FLOAT_KERNEL(swi_glu, a *ons_sigmoid(parameters[0] * a) * b)
 
 static ons_status *swi_glu_prepare_attributes(ons_prepare *p) {
     ONS_TRY(swi_glu_prepare(p));

@@ -6,7 +6,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)), x *ons_sigmoid(parameters[0] * x))
+ONS_UNARY_FLOAT_REFERENCE(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)))
+
+ONS_UNARY_FLOAT_KERNEL(swish, x *ons_sigmoid(parameters[0] * x))
 
 static ons_status *swish_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

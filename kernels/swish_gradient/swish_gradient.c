@@ -14,8 +14,9 @@ static double swish_slope_of(double x, double alpha) {
     return s + alpha * x * s * (1 - s);
 }
 
-ONS_BINARY_FLOAT_FUNCTIONS(swish_gradient, a *swish_slope_of(b, ons_attribute_float(o, 0)),
-                           a *swish_slope(b, parameters[0]))
+ONS_BINARY_FLOAT_REFERENCE(swish_gradient, a *swish_slope_of(b, ons_attribute_float(o, 0)))
+
+ONS_BINARY_FLOAT_KERNEL(swish_gradient, a *swish_slope(b, parameters[0]))
 
 static ons_status *swish_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(swish_gradient_prepare(p));

@@ -5,7 +5,9 @@
 #include "kernels/common/unary.h"
 #include "kernels/common/vector_math.h"
 
-ONS_UNARY_FUNCTIONS(tanh, tanh(x), ons_tanh(x))
+ONS_UNARY_FLOAT_REFERENCE(tanh, tanh(x))
+
+ONS_UNARY_FLOAT_KERNEL(tanh, ons_tanh(x))
 
 static ons_status *tanh_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_tanh_gradient, g->cotangents[0], ons_gradient_output(g, 0));

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(tanh_gradient, a *(1 - b * b), a *(1 - b * b))
+ONS_BINARY_FLOAT_REFERENCE(tanh_gradient, a *(1 - b * b))
+
+ONS_BINARY_FLOAT_KERNEL(tanh_gradient, a *(1 - b * b))
 
 static const ons_case tanh_gradient_cases[] = {
     ONS_PAIR_CASES(-1, 1, 1e-6),

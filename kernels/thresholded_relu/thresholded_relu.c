@@ -4,7 +4,9 @@
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_FUNCTIONS(thresholded_relu, x > ons_attribute_float(o, 0) ? x : 0, x > parameters[0] ? x : 0)
+ONS_UNARY_FLOAT_REFERENCE(thresholded_relu, x > ons_attribute_float(o, 0) ? x : 0)
+
+ONS_UNARY_FLOAT_KERNEL(thresholded_relu, x > parameters[0] ? x : 0)
 
 static ons_status *thresholded_relu_gradient(ons_gradient *g) {
     g->gradients[0] =

@@ -3,7 +3,9 @@
 #include "kernels/common/cases.h"
 #include "kernels/common/cuda_elementwise.h"
 
-ONS_BINARY_FLOAT_FUNCTIONS(thresholded_relu_gradient, b > ons_attribute_float(o, 0) ? a : 0, b > parameters[0] ? a : 0)
+ONS_BINARY_FLOAT_REFERENCE(thresholded_relu_gradient, b > ons_attribute_float(o, 0) ? a : 0)
+
+ONS_BINARY_FLOAT_KERNEL(thresholded_relu_gradient, b > parameters[0] ? a : 0)
 
 static ons_status *thresholded_relu_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(thresholded_relu_gradient_prepare(p));
