@@ -22,7 +22,7 @@ typedef struct ons_recording ons_recording;
 typedef void ons_task(void *argument, uintptr_t native);
 
 struct ons_device {
-    const char *name;     /* "cpu", "cuda" */
+    const char *name;     /* "cpu", "cuda": also that of the backend whose kernels run in its memory */
     bool host_can_access; /* the host may read and write the device's memory; otherwise only copies do */
 
     /* The device's memory: one block, aligned to 64 bytes, its pages really there on return. Fails where the cap

@@ -4,6 +4,7 @@
 
 #include "engine/stage_graph.h"
 #include "graph/sharing.h"
+#include "kernels/backend.h"
 
 /* A check and the arena that its texts live in. */
 typedef struct owned_check {
@@ -75,10 +76,12 @@ static ons_status *check_quantized(const ons_graph *graph, ons_blockers *blocker
 
 /* Nodes that could not run though their shapes are known. */
 static ons_status *check_kernels(const ons_graph *graph, ons_blockers *blockers) {
+    const ons_backend *backend = ons_backend_find("cpu");
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
-        if (!ons_is_view(node->op) && node->op->cpu.run == NULL)
-            ONS_PUSH(blockers, (ons_blocker){node->name, node->op->name, node->op->cpu.why_not, NULL});
+        const char *why_not;
+        if (!ons_is_view(node->op) && !ons_backend_has(backend, node->op, &why_not))
+            ONS_PUSH(blockers, (ons_blocker){node->name, node->op->name, why_not, NULL});
     }
     return NULL;
 }

@@ -1,7 +1,8 @@
 /* What an operator is to the rest of the program: one constant descriptor, written in its folder under kernels/.
  *
  * A descriptor is defined by ONS_DEFINE_OPERATOR, whose arguments are positional, so that none can be forgotten; what
- * an operator does not have is spelled, with the reason (ONS_NOT_DIFFERENTIABLE, ONS_NO_CUDA_KERNEL, …).
+ * an operator does not have is spelled, with the reason (ONS_NOT_DIFFERENTIABLE, …). Who computes it is not the
+ * descriptor's business: kernels/backend.h.
  */
 #ifndef ONSTAGE_GRAPH_OPERATOR_H
 #define ONSTAGE_GRAPH_OPERATOR_H
@@ -320,13 +321,14 @@ typedef struct ons_forms {
 #define ONS_ONE_FORM                                                                                                   \
     { NULL, ONS_NO_PATTERNS, NULL, ONS_SAME_IN_INFERENCE }
 
-/* ---------------------------------------------------------------------------------------------------------- kernels */
+/* -------------------------------------------------------------------------------------------------------- reference */
 
 /* What a kernel found wrong in the data; the first fault of a step wins. */
 typedef struct ons_fault {
     const char *problem; /* static text, NULL: none */
     int64_t index;       /* of the element */
     int64_t value;
+    uint64_t node_key; /* of the node that found it: set where it runs, on the device by its kernel */
 } ons_fault;
 
 /* What changes from run to run. */
@@ -345,138 +347,6 @@ typedef struct ons_step {
  * the dtype is a float, an int64 elsewhere (bool: 0 or 1). `inputs[i]` NULL where left out. */
 typedef void ons_reference_function(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs);
-
-/* prepare: once, when the plan is made. Chooses the implementation within `scratch_limit`, or refuses with a reason. */
-typedef struct ons_prepare {
-    const ons_operands *operands;
-    int threads;
-    int64_t scratch_limit; /* bytes; INT64_MAX: no limit */
-    ons_arena *arena;      /* for `state` */
-    uint64_t node_key;     /* keys the random numbers of this node */
-    bool tf32;             /* CUDA: products of float32 may round their operands to ten bits after the first */
-    /* results */
-    void *state;                  /* given to every run */
-    void (*destroy)(void *state); /* NULL: nothing but arena memory */
-    int64_t scratch_bytes;        /* aligned to 64 */
-    const char *implementation;   /* for inspection: "onednn:brgconv:avx512_core" */
-} ons_prepare;
-typedef ons_status *ons_prepare_function(ons_prepare *p);
-
-typedef struct ons_launch {
-    const void *const *inputs; /* NULL where left out */
-    void *const *outputs;      /* NULL where nobody reads it: do not write */
-    void *scratch;
-    const void *state;
-    const ons_step *step;
-    ons_fault *fault;
-    uintptr_t stream; /* CUDA stream; 0 on the CPU */
-    /* CUDA alone: the same step in the device's memory, so that a launch that was recorded can be repeated. `fault` is
-     * in the device's memory there too; updates do nothing once it is set. */
-    const ons_step *device_step;
-} ons_launch;
-typedef void ons_run_function(const ons_launch *launch);
-
-/* CUDA: nodes of one operator that neither read nor overwrite what another of them writes, scratch included, in as few
- * launches as can be. They give the bits that `run` would give them one after another. `device_step`, `fault` and
- * `stream` are the same in all. */
-typedef void ons_run_several_function(const ons_launch *launches, uint32_t count);
-
-typedef struct ons_kernel {
-    ons_prepare_function *prepare;
-    ons_run_function *run;
-    const char *why_not;
-    ons_run_several_function *run_several; /* NULL: each node is a launch of its own */
-} ons_kernel;
-#define ONS_CPU_KERNEL(PREPARE, RUN)                                                                                   \
-    { (PREPARE), (RUN), NULL, NULL }
-#define ONS_NO_CPU_KERNEL(WHY)                                                                                         \
-    { NULL, NULL, (WHY), NULL }
-/* RUN is a weak symbol (kernels/common/kernel.h), so builds without CUDA have NULL there: whoever wants the kernel asks
- * for `run`. */
-#define ONS_CUDA_KERNEL(PREPARE, RUN) ONS_CUDA_KERNEL_OF_SEVERAL(PREPARE, RUN, NULL)
-/* For operators of which graphs have many small nodes in a row. */
-#define ONS_CUDA_KERNEL_OF_SEVERAL(PREPARE, RUN, RUN_SEVERAL)                                                          \
-    { (PREPARE), (RUN), "this build has no CUDA: bazel build --config=cuda", (RUN_SEVERAL) }
-#define ONS_NO_CUDA_KERNEL(WHY)                                                                                        \
-    { NULL, NULL, (WHY), NULL }
-
-/* ------------------------------------------------------------------------------------------------------------ cases */
-
-enum { ONS_CASE_OPERANDS = 12, ONS_CASE_VALUES = 16, ONS_CASE_SETTINGS = 8 };
-
-/* An input of a case: random values in [low, high], or given integers or floats. */
-typedef struct ons_case_input {
-    ons_dtype dtype;
-    ons_shape shape;
-    double low, high;
-    uint32_t value_count; /* > 0: `values` in order, repeated where there are fewer than elements */
-    double values[ONS_CASE_VALUES];
-    bool constant; /* contents known when shapes are inferred (axes, shapes) */
-} ons_case_input;
-
-typedef struct ons_case_setting {
-    const char *name; /* NULL: end */
-    ons_attribute value;
-} ons_case_setting;
-
-typedef struct ons_case {
-    const char *name; /* NULL: end of the list */
-    ons_case_input inputs[ONS_CASE_OPERANDS];
-    ons_case_setting settings[ONS_CASE_SETTINGS];
-    uint32_t outputs;  /* how many are asked for; 0 means 1 */
-    double tolerance;  /* fp32 against the double reference, relative to max(1, |reference|); 0: exact */
-    double flops;      /* written by hand, checked against the cost function; < 0: not checked */
-    bool no_gradient;  /* the gradient check skips it (a kink, or an input that is not differentiable here) */
-    bool benchmark;    /* large: benchmarks run it, tests do not */
-    const char *error; /* not NULL: shape inference must fail with a message that holds this text */
-    const char *fault; /* not NULL: kernel and reference must report a fault of the data whose text holds this */
-} ons_case;
-#define ONS_CASES(...) ((const ons_case[]){__VA_ARGS__, {.name = NULL}})
-
-#define ONS_DIMS(...)                                                                                                  \
-    {                                                                                                                  \
-        sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), { __VA_ARGS__ }                                            \
-    }
-/* F32(2, 3): random in [-1, 1]. F32_IN(0.1, 2, (2, 3)) chooses the range. */
-#define ONS_F32(...)                                                                                                   \
-    { .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .low = -1, .high = 1 }
-#define ONS_F32_IN(LOW, HIGH, ...)                                                                                     \
-    { .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .low = (LOW), .high = (HIGH) }
-#define ONS_F32_SCALAR(VALUE)                                                                                          \
-    { .dtype = ONS_FLOAT32, .value_count = 1, .values = {VALUE}, .constant = true }
-#define ONS_RANDOM(DTYPE, LOW, HIGH, ...)                                                                              \
-    { .dtype = (DTYPE), .shape = ONS_DIMS(__VA_ARGS__), .low = (LOW), .high = (HIGH) }
-/* Known int64 vector: ONS_I64(0, -1). */
-#define ONS_I64(...)                                                                                                   \
-    {                                                                                                                  \
-        .dtype = ONS_INT64, .shape = {1, {sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}},                        \
-        .value_count = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .values = {__VA_ARGS__}, .constant = true   \
-    }
-#define ONS_I64_SCALAR(VALUE)                                                                                          \
-    { .dtype = ONS_INT64, .value_count = 1, .values = {VALUE}, .constant = true }
-#define ONS_LEFT_OUT                                                                                                   \
-    { .dtype = ONS_NO_DTYPE }
-#define ONS_SET_INT(NAME, VALUE)                                                                                       \
-    {                                                                                                                  \
-        (NAME), { .kind = ONS_ATTRIBUTE_INT, .i = (VALUE) }                                                            \
-    }
-#define ONS_SET_FLOAT(NAME, VALUE)                                                                                     \
-    {                                                                                                                  \
-        (NAME), { .kind = ONS_ATTRIBUTE_FLOAT, .f = (VALUE) }                                                          \
-    }
-#define ONS_SET_STRING(NAME, VALUE)                                                                                    \
-    {                                                                                                                  \
-        (NAME), { .kind = ONS_ATTRIBUTE_STRING, .s = (VALUE) }                                                         \
-    }
-#define ONS_SET_INTS(NAME, ...)                                                                                        \
-    {                                                                                                                  \
-        (NAME), {                                                                                                      \
-            .kind = ONS_ATTRIBUTE_INTS, .count = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                   \
-            .ints = (const int64_t[]) {                                                                                \
-                __VA_ARGS__                                                                                            \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
 
 /* -------------------------------------------------------------------------------------------------------- descriptor
  */
@@ -514,22 +384,19 @@ struct ons_operator {
     ons_layout_rule layout;
     ons_forms forms;
     ons_reference_function *reference;
-    ons_kernel cpu;
-    ons_kernel cuda;
-    const ons_case *cases;
 };
 
 /* Defines `const ons_operator ons_op_SYMBOL`. Brace-enclosed arguments come from the macros above, which expand to
  * initialisers with commas, hence the indirection through fields in order. */
 #define ONS_DEFINE_OPERATOR(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, GRADIENT, SAVED, ROLES, ALIASES,      \
-                            LAYOUT, FORMS, REFERENCE, CPU, CUDA, CASES)                                                \
-    const ons_operator ons_op_##SYMBOL = {NAME,  OPSET,   ARITY,  ATTRIBUTES, INFER,     COST, GRADIENT, SAVED,        \
-                                          ROLES, ALIASES, LAYOUT, FORMS,      REFERENCE, CPU,  CUDA,     CASES}
+                            LAYOUT, FORMS, REFERENCE)                                                                  \
+    const ons_operator ons_op_##SYMBOL = {NAME,  OPSET, ARITY,   ATTRIBUTES, INFER, COST,     GRADIENT,                \
+                                          SAVED, ROLES, ALIASES, LAYOUT,     FORMS, REFERENCE}
 
 /* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its ons_mode_function, INPUTS are those that a gradient
  * can reach. It needs no kernel and no gradient rule, as the nodes that replace it have theirs; the harness checks them
  * against its reference. */
-#define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, INPUTS, EXPAND, REFERENCE, CASES)    \
+#define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, INPUTS, EXPAND, REFERENCE)           \
     const ons_operator ons_op_##SYMBOL = {                                                                             \
         NAME,                                                                                                          \
         OPSET,                                                                                                         \
@@ -543,10 +410,7 @@ struct ons_operator {
         ONS_NO_ALIASES,                                                                                                \
         ONS_PLAIN_LAYOUT,                                                                                              \
         ONS_FORMS(NULL, ONS_NO_PATTERNS, EXPAND),                                                                      \
-        REFERENCE,                                                                                                     \
-        ONS_NO_CPU_KERNEL("binding replaces it by nodes that have one"),                                               \
-        ONS_NO_CUDA_KERNEL("binding replaces it"),                                                                     \
-        CASES}
+        REFERENCE}
 
 #define ONS_INFER(FUNCTION)     (FUNCTION)
 #define ONS_COST(FUNCTION)      (FUNCTION)

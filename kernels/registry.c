@@ -3,10 +3,16 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/layouts.h"
 
+#define ONS_OPERATOR(SYMBOL)            extern const ons_operator ons_op_##SYMBOL;
+#define ONS_GRAPH_OPERATOR(SYMBOL, WHY) ONS_OPERATOR(SYMBOL)
+#include "kernels/operators.inc"
+#undef ONS_OPERATOR
+
 static const ons_operator *const operators[] = {
 #define ONS_OPERATOR(SYMBOL) &ons_op_##SYMBOL,
 #include "kernels/operators.inc"
 #undef ONS_OPERATOR
+#undef ONS_GRAPH_OPERATOR
 };
 
 static const ons_unsupported unsupported[] = {

@@ -155,7 +155,9 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     ons_program_options own = *options;
     own.threads = m->threads;
     own.tf32 = m->tf32;
-    own.cuda = !m->device->host_can_access;
+    own.backend = ons_backend_find(m->device->name);
+    own.far = !m->device->host_can_access;
+    ONS_CHECK(own.backend != NULL, ONS_DEFECT, "no kernels for the device '%s' in this build", m->device->name);
     preparation p = {.graph = graph, .registry = m->registry, .options = &own};
     if (!ons_vector_reserve(&m->programs, 1)) return ons_status_out_of_memory();
     ons_machine_launch(m, prepare, &p);
@@ -164,7 +166,7 @@ ons_status *ons_machine_add(ons_machine *m, const ons_graph *graph, const ons_pr
     m->programs.items[m->programs.count++] = p.program;
     note_layout(m, p.program);
     *result = p.program;
-    uint32_t steps = own.cuda ? 2 * (options->micro_batches > 1 ? options->micro_batches : 1) : 0;
+    uint32_t steps = own.far ? 2 * (options->micro_batches > 1 ? options->micro_batches : 1) : 0;
     m->step_count = steps > m->step_count ? steps : m->step_count;
     return add_residents(m, p.program, options->versions);
 }

@@ -62,12 +62,10 @@ static ons_status *run_step(ons_profiling *p, ons_node_observer *observer) {
 
 static ons_status *fault_status(const ons_profiling *p) {
     const ons_fault *fault = &p->fault.fault;
-    char place[ONS_FAULT_PLACE];
-    ons_program_print_fault_place(p->o->program, &p->fault, place);
     return ons_status_new(ONS_INVALID_DATA,
-                          "%s: %s (element %" PRId64 " is %" PRId64
+                          "node '%s': %s (element %" PRId64 " is %" PRId64
                           "); made-up data will not do here: give the model's own by --input and --target",
-                          place, fault->problem, fault->index, fault->value);
+                          ons_program_fault_node(p->o->program, &p->fault), fault->problem, fault->index, fault->value);
 }
 
 static ons_status *repeat(ons_profiling *p) {

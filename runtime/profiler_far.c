@@ -219,7 +219,7 @@ static void read_turns(ons_profiling *p) {
 static ons_status *read_fault(ons_profiling *p) {
     ons_fault *fault = &p->fault.fault;
     ONS_TRY(ons_machine_copy(p->o->machine, fault, p->far->control.fault, sizeof *fault));
-    if (fault->problem != NULL) (void)ons_program_find_fault(p->o->program, fault->problem, &p->fault.node);
+    if (fault->problem != NULL) p->fault.node = ons_program_find_fault(p->o->program, fault);
     return NULL;
 }
 

@@ -1,6 +1,5 @@
 #include "runtime/program.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,19 +7,19 @@
 #include "graph/operands.h"
 #include "graph/sharing.h"
 #include "graph/twins.h"
-#include "kernels/common/stand_in.h"
 #include "runtime/together.h"
 
 typedef struct prepared {
-    ons_run_function *run;
+    const ons_kernel *kernel; /* NULL: nothing runs */
     void *state;
     void (*destroy)(void *state);
     const char *implementation;
 } prepared;
 
 typedef struct launch {
-    ons_run_function *run;
+    const ons_kernel *kernel;
     ons_node_id node;
+    uint64_t node_key;
     const void **inputs;
     void **outputs;
     void *scratch;
@@ -28,7 +27,6 @@ typedef struct launch {
     bool moves;     /* some operand has several places */
     uint32_t end;   /* launches up to there can run together with it */
     double touched; /* bytes */
-    ons_run_several_function *run_several;
 } launch;
 
 /* What chooses among the places of a buffer. */
@@ -51,7 +49,8 @@ struct ons_program {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
-    bool cuda;
+    const ons_backend *backend;
+    bool far;
     uint32_t versions;
     bool *versioned; /* of each buffer */
     uint32_t *rings; /* of each buffer */
@@ -63,20 +62,17 @@ struct ons_program {
     place *places;        /* of each buffer */
 };
 
-/* Libraries for GPUs want their workspaces to begin at a multiple of this; buffers begin at multiples of less. */
-enum { GPU_SCRATCH_ALIGNMENT = 256, GPU_SCRATCH_SLACK = GPU_SCRATCH_ALIGNMENT - ONS_ARENA_ALIGNMENT };
+/* Scratch memory begins where the backend wants it, in a buffer that begins at a multiple of less. */
+static int64_t scratch_slack(const ons_program *p) { return p->backend->scratch_alignment - ONS_ARENA_ALIGNMENT; }
 
 static void *align_scratch(const ons_program *p, void *scratch) {
-    uintptr_t past = (uintptr_t)scratch % GPU_SCRATCH_ALIGNMENT;
-    return p->cuda && past != 0 ? (char *)scratch + (GPU_SCRATCH_ALIGNMENT - past) : scratch;
+    uintptr_t alignment = (uintptr_t)p->backend->scratch_alignment, past = (uintptr_t)scratch % alignment;
+    return past != 0 ? (char *)scratch + (alignment - past) : scratch;
 }
 
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
     if (ons_is_view(node->op)) return NULL;
-    const ons_kernel *kernel = p->cuda ? &node->op->cuda : &node->op->cpu;
-    ONS_CHECK(kernel->run != NULL, ONS_UNSUPPORTED, "node '%s' (%s): cannot run on the %s: %s", node->name,
-              node->op->name, p->cuda ? "GPU" : "CPU", kernel->why_not);
     ons_operands *operands;
     ONS_NEW(operands, p->arena, 1);
     ONS_TRY(ons_operands_of(p->graph, id, p->arena, operands));
@@ -88,11 +84,11 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
         .arena = p->arena,
         .node_key = ons_graph_node_key(p->graph, id),
     };
-    ons_run_function *run = kernel->run;
-    ons_status *status = p->cuda ? kernel->prepare(&prepare) : ons_prepare_for_cpu(&prepare, &run);
-    p->prepared[id] = (prepared){run, prepare.state, prepare.destroy, prepare.implementation};
+    const ons_kernel *kernel = NULL;
+    ons_status *status = ons_backend_prepare(p->backend, &prepare, &kernel);
+    p->prepared[id] = (prepared){kernel, prepare.state, prepare.destroy, prepare.implementation};
     p->scratch[id] = prepare.scratch_bytes;
-    if (p->cuda && prepare.scratch_bytes > 0) p->scratch[id] += GPU_SCRATCH_SLACK;
+    if (prepare.scratch_bytes > 0) p->scratch[id] += scratch_slack(p);
     bool short_of_memory = ons_status_get_code(status) == ONS_OUT_OF_MEMORY;
     return short_of_memory ? ons_status_at(status, "node '%s' (%s)", node->name, node->op->name) : status;
 }
@@ -129,7 +125,11 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
         if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
     ONS_TRY(ons_sequence_make(p->graph, options->end, options->repeats, p->arena, &p->sequence));
-    ONS_TRY(ons_runs_find(p->graph, &p->sequence, p->idle, p->cuda && wants_together(), p->arena, &p->runs));
+    bool *several;
+    ONS_NEW(several, p->arena, p->graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < p->graph->nodes.count && wants_together(); ++id)
+        several[id] = p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
+    ONS_TRY(ons_runs_find(p->graph, &p->sequence, p->idle, several, p->arena, &p->runs));
     const ons_liveness_options lifetimes = {
         .graph = p->graph,
         .registry = p->registry,
@@ -160,7 +160,8 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->arena = arena;
     p->graph = graph;
     p->registry = registry;
-    p->cuda = options->cuda;
+    p->backend = options->backend;
+    p->far = options->far;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);
@@ -268,8 +269,11 @@ static void resolve(const ons_program *p, launch *l, const ons_turn *turn) {
 static ons_status *add_launch(ons_program *p, ons_node_id id) {
     const ons_node *node = ons_graph_node(p->graph, id);
     launch *l = &p->launches[p->launch_count++];
-    *l = (launch){.run = p->prepared[id].run, .node = id, .state = p->prepared[id].state, .end = p->launch_count};
-    l->run_several = p->cuda ? node->op->cuda.run_several : NULL;
+    *l = (launch){.kernel = p->prepared[id].kernel,
+                  .node = id,
+                  .node_key = ons_graph_node_key(p->graph, id),
+                  .state = p->prepared[id].state,
+                  .end = p->launch_count};
     /* Kernels may look at every slot that the operator has, also those that the node does not. */
     uint32_t inputs = node->op->arity.inputs_max, outputs = node->op->arity.outputs_max;
     inputs = inputs == (uint32_t)ONS_VARIADIC || inputs < node->input_count ? node->input_count : inputs;
@@ -366,8 +370,9 @@ static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *r
         .outputs = l->outputs,
         .scratch = l->scratch,
         .state = l->state,
-        .step = p->cuda ? NULL : run->step,
-        .fault = p->cuda ? run->device_fault : &run->fault->fault,
+        .step = p->far ? NULL : run->step,
+        .fault = p->far ? run->device_fault : &run->fault->fault,
+        .node_key = l->node_key,
         .stream = run->stream,
         .device_step = run->step,
     };
@@ -394,10 +399,10 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
         int64_t start = run->observer == NULL ? 0 : now();
         if (next == i + 1) {
             const ons_launch arguments = arguments_of(p, l, run);
-            l->run(&arguments);
+            l->kernel->run(&arguments);
         } else {
             for (uint32_t k = i; k < next; ++k) p->together[k - i] = arguments_of(p, &p->launches[k], run);
-            l->run_several(p->together, next - i);
+            l->kernel->run_several(p->together, next - i);
         }
         if (run->observer != NULL) observe(p, i, next - i, run, start);
         if (fault != NULL && fault->fault.problem != NULL) {
@@ -411,44 +416,12 @@ void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
     ons_program_run_positions(p, ons_sequence_begin(&p->sequence, part), p->sequence.end[part], run);
 }
 
-static bool can_tell(const ons_operator *op, const char *problem) {
-    for (const ons_case *each = op->cases; each->name != NULL; ++each)
-        if (each->fault != NULL && strstr(problem, each->fault) != NULL) return true;
-    return false;
+ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault) {
+    for (uint32_t i = 0; i < p->launch_count; ++i)
+        if (p->launches[i].node_key == fault->node_key) return p->launches[i].node;
+    return ONS_NONE;
 }
 
-/* The next launch from `from` on that can have said it; launch_count: there is none. */
-static uint32_t next_suspect(const ons_program *p, const char *problem, uint32_t from) {
-    for (; from < p->launch_count; ++from) {
-        const ons_node *node = ons_graph_node(p->graph, p->launches[from].node);
-        if (node->phase == ONS_FORWARD && can_tell(node->op, problem)) break;
-    }
-    return from;
-}
-
-bool ons_program_find_fault(const ons_program *p, const char *problem, ons_node_id *found) {
-    uint32_t first = next_suspect(p, problem, 0);
-    *found = ONS_NONE;
-    if (first == p->launch_count) return false;
-    if (next_suspect(p, problem, first + 1) == p->launch_count) *found = p->launches[first].node;
-    return true;
-}
-
-void ons_program_print_fault_place(const ons_program *p, const ons_program_fault *fault,
-                                   char text[static ONS_FAULT_PLACE]) {
-    if (fault->node != ONS_NONE) {
-        snprintf(text, ONS_FAULT_PLACE, "node '%s'", ons_graph_node(p->graph, fault->node)->name);
-        return;
-    }
-    const char *problem = fault->fault.problem;
-    int length = snprintf(text, ONS_FAULT_PLACE, "one of the nodes");
-    for (uint32_t i = next_suspect(p, problem, 0); i < p->launch_count; i = next_suspect(p, problem, i + 1)) {
-        const char *name = ons_graph_node(p->graph, p->launches[i].node)->name;
-        if (length + (int)strlen(name) + 12 > ONS_FAULT_PLACE) {
-            snprintf(text + length, (size_t)(ONS_FAULT_PLACE - length), ", …");
-            return;
-        }
-        length += snprintf(text + length, (size_t)(ONS_FAULT_PLACE - length), "%s '%s'",
-                           text[length - 1] == '\'' ? "," : "", name);
-    }
+const char *ons_program_fault_node(const ons_program *p, const ons_program_fault *fault) {
+    return fault->node == ONS_NONE ? "(not known)" : ons_graph_node(p->graph, fault->node)->name;
 }

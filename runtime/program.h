@@ -10,12 +10,14 @@
 #include "graph/arena_layout.h"
 #include "graph/registry.h"
 #include "graph/sequence.h"
+#include "kernels/backend.h"
 
 typedef struct ons_program ons_program;
 
 typedef struct ons_program_options {
     int threads;
-    bool cuda;                /* runs by the operators' CUDA kernels: a run puts them on a stream */
+    const ons_backend *backend; /* whose kernels run */
+    bool far; /* the host cannot access the device's memory: kernels find the step there, and tell faults there */
     bool tf32;                /* see ons_prepare */
     bool repeats;             /* more than one micro-batch a step */
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
@@ -87,28 +89,25 @@ typedef struct ons_program_fault {
 } ons_program_fault;
 
 typedef struct ons_run {
-    const ons_step *step; /* CUDA: in the device's memory */
+    const ons_step *step; /* far: in the device's memory */
     const ons_turn *turn; /* NULL: the first */
     ons_node_observer *observer;
     void *context;
     ons_program_fault *fault;
-    /* CUDA alone; `observer` sees the time in which work is put on the stream, and `fault` is not looked at. */
+    /* Far alone; `observer` sees the time in which work is put on the stream, and `fault` is not looked at. */
     uintptr_t stream;
     ons_fault *device_fault; /* in the device's memory */
 } ons_run;
 
-/* Whether a node of the forward part can have said `problem` of the data, and which (ONS_NONE: several can). A GPU
- * tells the problem alone; whatever is wrong forward nodes see first. */
-bool ons_program_find_fault(const ons_program *program, const char *problem, ons_node_id *node);
+/* The node of this program that a fault in the device's memory names; ONS_NONE: it is another program's. */
+ons_node_id ons_program_find_fault(const ons_program *program, const ons_fault *fault);
 
-/* Where a fault was found, for a message: "node 'a'", or "one of the nodes 'a', 'b'" where several can have said it. */
-enum { ONS_FAULT_PLACE = 256 };
-void ons_program_print_fault_place(const ons_program *program, const ons_program_fault *fault,
-                                   char text[static ONS_FAULT_PLACE]);
+/* The name of the node that found a fault, for a message. */
+const char *ons_program_fault_node(const ons_program *program, const ons_program_fault *fault);
 
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
-/* The same for positions [first, end) of the sequence. On CUDA several nodes can be one launch (ons_kernel's
+/* The same for positions [first, end) of the sequence. Several nodes can be one launch (ons_kernel's
  * run_several), unless ONSTAGE_CUDA_TOGETHER is off in the environment. */
 void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
@@ -118,8 +117,8 @@ bool ons_program_runs(const ons_program *program, ons_node_id node);
 /* "onednn:…", or NULL where the kernel says nothing. */
 const char *ons_program_implementation(const ons_program *program, ons_node_id node);
 
-/* Fails with all operators of the graph that have no CUDA kernel, or whose kernel refuses a node's types: how many
- * nodes of each, the first one's name, and the reason. */
-ons_status *ons_program_check_cuda(const ons_graph *graph);
+/* Fails with all operators of the graph that `backend` does not run, or whose kernels decline a node: how many nodes of
+ * each, the first one's name, and the reason. `option` is how the user chose it: "--device cuda". */
+ons_status *ons_program_check(const ons_graph *graph, const ons_backend *backend, const char *option);
 
 #endif

@@ -1,4 +1,4 @@
-/* What of a graph has no CUDA kernel, told all at once. */
+/* What of a graph a backend does not run, told all at once. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,15 +17,17 @@ typedef struct refusal {
 typedef ONS_VECTOR(refusal) refusals;
 
 /* NULL: it runs. */
-static ons_status *find_reason(const ons_graph *graph, ons_node_id id, ons_arena *arena) {
+static ons_status *find_reason(const ons_graph *graph, const ons_backend *backend, ons_node_id id, ons_arena *arena) {
     const ons_node *node = ons_graph_node(graph, id);
+    const char *why_not;
     if (ons_is_view(node->op)) return NULL;
-    ONS_CHECK(node->op->cuda.run != NULL, ONS_UNSUPPORTED, "%s", node->op->cuda.why_not);
+    ONS_CHECK(ons_backend_has(backend, node->op, &why_not), ONS_UNSUPPORTED, "%s", why_not);
     ons_operands *operands;
     ONS_NEW(operands, arena, 1);
     ONS_TRY(ons_operands_of(graph, id, arena, operands));
     ons_prepare prepare = {.operands = operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    ons_status *status = node->op->cuda.prepare(&prepare);
+    const ons_kernel *kernel;
+    ons_status *status = ons_backend_prepare(backend, &prepare, &kernel);
     if (prepare.destroy != NULL) prepare.destroy(prepare.state);
     return status;
 }
@@ -42,11 +44,11 @@ static ons_status *add(refusals *list, const ons_node *node, ons_status *reason)
     return ons_status_out_of_memory();
 }
 
-static ons_status *find_all(const ons_graph *graph, refusals *list) {
+static ons_status *find_all(const ons_graph *graph, const ons_backend *backend, refusals *list) {
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         ons_arena *arena = ons_arena_new();
         if (arena == NULL) return ons_status_out_of_memory();
-        ons_status *reason = find_reason(graph, id, arena);
+        ons_status *reason = find_reason(graph, backend, id, arena);
         ons_arena_free(arena);
         if (reason == NULL) continue;
         if (ons_status_get_code(reason) != ONS_UNSUPPORTED) return reason;
@@ -55,7 +57,7 @@ static ons_status *find_all(const ons_graph *graph, refusals *list) {
     return NULL;
 }
 
-static ons_status *tell(const refusals *list) {
+static ons_status *tell(const refusals *list, const ons_backend *backend, const char *option) {
     char *text = NULL;
     size_t size;
     FILE *out = list->count == 0 ? NULL : open_memstream(&text, &size);
@@ -67,18 +69,17 @@ static ons_status *tell(const refusals *list) {
     }
     bool written = fclose(out) == 0;
     ons_status *status = written ? ons_status_new(ONS_UNSUPPORTED,
-                                                  "--device cuda: the GPU cannot run all operators of this model; use "
-                                                  "--device cpu%s",
-                                                  text)
+                                                  "%s: %s cannot run all operators of this model; use --device cpu%s",
+                                                  option, backend->title, text)
                                  : ons_status_out_of_memory();
     free(text);
     return status;
 }
 
-ons_status *ons_program_check_cuda(const ons_graph *graph) {
+ons_status *ons_program_check(const ons_graph *graph, const ons_backend *backend, const char *option) {
     refusals list = {0};
-    ons_status *status = find_all(graph, &list);
-    if (status == NULL) status = tell(&list);
+    ons_status *status = find_all(graph, backend, &list);
+    if (status == NULL) status = tell(&list, backend, option);
     for (size_t i = 0; i < list.count; ++i) ons_status_free(list.items[i].reason);
     ons_vector_free(&list);
     return status;

@@ -10,14 +10,15 @@
 enum { ONS_TOGETHER_MOST = 512 };
 
 /* Of every position in the sequence: the first and last position of the nodes of the same operator that it stands among
- * with nothing that runs in between, within one part. `idle`: of each node, that it does not run. */
+ * with nothing that runs in between, within one part. Of each node: `idle`, that it does not run; `several`, that its
+ * kernel takes several nodes. */
 typedef struct ons_runs {
     uint32_t *first, *last;
 } ons_runs;
 
-/* `wanted` false: each node is alone. Results in `arena`. */
-ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle, bool wanted,
-                          ons_arena *arena, ons_runs *runs);
+/* Results in `arena`. */
+ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle,
+                          const bool *several, ons_arena *arena, ons_runs *runs);
 
 typedef struct ons_extent {
     const char *first, *end;

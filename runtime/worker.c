@@ -260,13 +260,12 @@ static ons_status *take_fault(ons_worker *w) {
     const ons_fault *fault = w->shared ? w->own : w->found;
     bool stays = w->o.fault != NULL || w->o.nccl != NULL; /* updates of other stages may still come to it */
     if (fault->problem == NULL) return NULL;
-    bool own = false;
     ons_node_id node = ONS_NONE;
-    for (uint32_t i = 0; i < w->o.program_count && !own; ++i) {
+    for (uint32_t i = 0; i < w->o.program_count && node == ONS_NONE; ++i) {
         w->faulty = w->programs[i].stage;
-        own = ons_program_find_fault(w->programs[i].stage->program, fault->problem, &node);
+        node = ons_program_find_fault(w->programs[i].stage->program, fault);
     }
-    if (!own && stays) return NULL; /* another stage's, which tells */
+    if (node == ONS_NONE && stays) return NULL; /* another stage's, which tells */
     w->fault = (ons_program_fault){*fault, node};
     if (stays) return NULL;
     *w->found = (ons_fault){0};

@@ -1,30 +1,21 @@
 /* Abs: |x|. */
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
+#include <math.h>
+
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_sign;
 
 ONS_UNARY_NUMBER_REFERENCE(abs, fabs(x), x < 0 ? ons_wrapping_subtract(0, x) : x, x)
-
-ONS_UNARY_NUMBER_KERNEL(abs, x < 0 ? ons_wrapping_subtract(0, x) : x, ons_absolute(x))
 
 static ons_status *abs_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_sign, ons_gradient_input(g, 0)));
     return NULL;
 }
 
-static const ons_case abs_cases[] = {
-    ONS_UNARY_CASES(-1, 1, 0),
-    ONS_EDGE_CASE("edges", 0, 5, NAN, INFINITY, -INFINITY, 0, -0.0),
-    ONS_UNARY_INTEGER_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(abs, "Abs", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(abs_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(abs_reference),
-                    ONS_CPU_KERNEL(ons_unary_number_prepare, abs_run),
-                    ONS_CUDA_KERNEL(ons_cuda_number_prepare, ons_cuda_abs), abs_cases);
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(abs_reference));

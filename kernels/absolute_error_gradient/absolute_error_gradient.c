@@ -2,24 +2,11 @@
  * PyTorch. */
 #include "kernels/common/pointwise_loss.h"
 
-/* NaN stays NaN. */
-static inline float sign_of(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x * 0.0f; }
-
 /* Difference, sign and product. */
 ONS_POINTWISE_LOSS_GRADIENT_RULES(absolute_error_gradient, 3, (((x > t) - (x < t))))
-
-ONS_POINTWISE_LOSS_GRADIENT_KERNEL(absolute_error_gradient, (sign_of(x - t)))
-
-static const ons_case absolute_error_gradient_cases[] = {
-    ONS_POINTWISE_LOSS_GRADIENT_CASES(3, -1, ONS_NO_SETTING),
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(absolute_error_gradient, "AbsoluteErrorGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
                     ONS_NO_ATTRIBUTES, ONS_INFER(ons_pointwise_loss_gradient_infer),
                     ONS_COST(absolute_error_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(absolute_error_gradient_reference),
-                    ONS_CPU_KERNEL(ons_pointwise_loss_prepare, absolute_error_gradient_run),
-                    ONS_CUDA_KERNEL(ons_pointwise_loss_prepare, ons_cuda_absolute_error_gradient),
-                    absolute_error_gradient_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(absolute_error_gradient_reference));

@@ -57,4 +57,6 @@ extern "C" void ons_cuda_several_accumulate(const ons_launch *launches, uint32_t
     accumulate<__nv_bfloat16>(launches, count, ONS_BFLOAT16);
 }
 
-extern "C" void ons_cuda_accumulate(const ons_launch *launch) { ons_cuda_several_accumulate(launch, 1); }
+extern "C" void ons_cuda_run_accumulate(const ons_launch *launch) { ons_cuda_several_accumulate(launch, 1); }
+
+ONS_KERNELS(cuda, accumulate, ONS_KERNEL_OF_SEVERAL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_several_accumulate))

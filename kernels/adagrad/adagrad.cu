@@ -22,3 +22,5 @@ struct adagrad_rule {
 } // namespace
 
 ONS_CUDA_UPDATE(adagrad, (ons::update<adagrad_rule, 1>))
+
+ONS_KERNELS(cuda, adagrad, ONS_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_run_adagrad, ons_cuda_several_adagrad))

@@ -3,16 +3,7 @@
 
 ONS_ADAM_REFERENCE(adam, false)
 
-ONS_ADAM_KERNEL(adam, false)
-
-static const ons_case adam_cases[] = {
-    ONS_ADAM_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(adam, "Adam", ONS_INTERNAL, ONS_ARITY(2, 5, 3, 3), ONS_ADAM_ATTRIBUTES(0),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(ons_adam_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_ADAM, 0, 0), ONS_UPDATES_TWO_STATES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(adam_reference), ONS_CPU_KERNEL(ons_optimizer_prepare, adam_run),
-                    ONS_CUDA_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_adam, ons_cuda_several_adam),
-                    adam_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(adam_reference));

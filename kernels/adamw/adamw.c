@@ -3,16 +3,7 @@
 
 ONS_ADAM_REFERENCE(adamw, true)
 
-ONS_ADAM_KERNEL(adamw, true)
-
-static const ons_case adamw_cases[] = {
-    ONS_ADAM_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(adamw, "AdamW", ONS_INTERNAL, ONS_ARITY(2, 5, 3, 3), ONS_ADAM_ATTRIBUTES(0.01),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(ons_adam_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_ADAMW, 0, 0), ONS_UPDATES_TWO_STATES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(adamw_reference), ONS_CPU_KERNEL(ons_optimizer_prepare, adamw_run),
-                    ONS_CUDA_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_adamw, ons_cuda_several_adamw),
-                    adamw_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(adamw_reference));

@@ -1,3 +1,5 @@
 #include "kernels/common/cuda_elementwise.cuh"
 
 ONS_CUDA_BINARY_NUMBERS(add, a + b)
+
+ONS_KERNELS(cuda, add, ONS_KERNEL(ons_cuda_number_prepare, ons_cuda_run_add))

@@ -1,9 +1,9 @@
 /* AlignAxis: how operators of before opset 7 broadcast with `axis`: the first operand, whose shape matches the second's
  * from that axis on, gets the dimensions of size 1 behind that today's broadcasting needs. One element stays as it is.
  * A view; the second operand lends its shape alone. */
-#include "kernels/common/axes.h"
+#include "kernels/align_axis/align_axis.h"
 
-enum { AXIS };
+#include "kernels/common/axes.h"
 
 static ons_status *align_axis_infer(ons_operands *o) {
     int64_t axis = ons_attribute_int(o, AXIS);
@@ -20,24 +20,8 @@ static ons_status *align_axis_infer(ons_operands *o) {
     return NULL;
 }
 
-#define AT(AXIS) .settings = {ONS_SET_INT("axis", AXIS)}
-
-static const ons_case align_axis_cases[] = {
-    {.name = "channels", .inputs = {ONS_F32(3), ONS_F32(2, 3, 4, 5)}, AT(1)},
-    {.name = "middle", .inputs = {ONS_F32(3, 4), ONS_F32(2, 3, 4, 5)}, AT(1)},
-    {.name = "end", .inputs = {ONS_F32(4, 5), ONS_F32(2, 3, 4, 5)}, AT(2)},
-    {.name = "negative", .inputs = {ONS_F32(3), ONS_F32(2, 3, 4)}, AT(-2)},
-    {.name = "one", .inputs = {ONS_F32(1), ONS_F32(2)}, AT(1)},
-    {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, AT(0)},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3), ONS_RANDOM(ONS_INT64, -9, 9, 3, 2)}, AT(0)},
-    {.name = "too_far", .inputs = {ONS_F32(3), ONS_F32(2, 3)}, AT(2), .error = "from axis 2"},
-    {.name = "too_long", .inputs = {ONS_F32(2, 3, 4), ONS_F32(2, 3)}, AT(0), .error = "rank 3"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(align_axis, "AlignAxis", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(align_axis_infer), ONS_COST(ons_cost_free),
                     ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ANY_PRECISION_OPERATOR, ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(ons_view_reference), ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"),
-                    align_axis_cases);
+                    ONS_REFERENCE(ons_view_reference));

@@ -1,21 +1,9 @@
 /* ArgMax: the index of the largest element along an axis; of several the first, or the last. */
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/extreme_index.h"
 
 ONS_EXTREME_INDEX_REFERENCE(arg_max, true)
 
-ONS_EXTREME_INDEX_KERNEL(arg_max, >)
-
-static ons_status *arg_max_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_extreme_index_prepare); }
-
-static const ons_case arg_max_cases[] = {
-    ONS_EXTREME_INDEX_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(arg_max, "ArgMax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_EXTREME_INDEX_ATTRIBUTES,
                     ONS_INFER(ons_extreme_index_infer), ONS_COST(ons_extreme_index_cost),
                     ONS_NOT_DIFFERENTIABLE("an index does not change gradually"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(arg_max_reference),
-                    ONS_CPU_KERNEL(ons_extreme_index_prepare, arg_max_run),
-                    ONS_CUDA_KERNEL(arg_max_prepare_cuda, ons_cuda_arg_max), arg_max_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(arg_max_reference));

@@ -64,7 +64,7 @@ template <class T> void run_attention(const ons_launch *l, const ons_attention *
 
 } // namespace
 
-extern "C" void ons_cuda_attention(const ons_launch *launch) {
+extern "C" void ons_cuda_run_attention(const ons_launch *launch) {
     const ons_cuda_attention_state *s = (const ons_cuda_attention_state *)launch->state;
     if (s->dnn.plan != nullptr && (!s->saves || launch->outputs[1] != nullptr))
         run_plan(launch, &s->dnn);

@@ -11,6 +11,9 @@
 #include "kernels/common/attention.h"
 #include "kernels/common/axes.h"
 
+extern const ons_operator ons_op_attention;
+extern const ons_operator ons_op_dropout_mask;
+
 /* Where an operand's batch, heads, positions and size are among the axes of a value. */
 typedef struct operand_view {
     ons_value_id value;

@@ -169,7 +169,7 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_cu
 
 } // namespace
 
-extern "C" void ons_cuda_attention_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_attention_gradient(const ons_launch *launch) {
     const ons_cuda_attention_state *s = (const ons_cuda_attention_state *)launch->state;
     if (!run_gradient_plan(launch, &s->dnn)) ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, s);
 }

@@ -1,17 +1,23 @@
 /* BatchNormalization. In its inference form a channel is scaled and shifted by running statistics; in its training form
  * (5 outputs below opset 14, attribute training_mode since) by those of the batch, as ONNX's specification says. While
  * a model is trained the training form gives way to BatchNormalizationTraining. */
+#include "kernels/batch_normalization/batch_normalization.h"
+
 #include <math.h>
 
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
 #include "kernels/common/batch_training.h"
-#include "kernels/common/cuda_batch.h"
 #include "kernels/common/rules.h"
 
-enum { EPSILON, MOMENTUM, TRAINING_MODE };
-
-static bool is_training(const ons_operands *o) { return ons_attribute_int(o, TRAINING_MODE) != 0; }
+extern const ons_operator ons_op_batch_normalization;
+extern const ons_operator ons_op_add;
+extern const ons_operator ons_op_batch_normalization_gradient;
+extern const ons_operator ons_op_batch_normalization_training;
+extern const ons_operator ons_op_div;
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_neg;
+extern const ons_operator ons_op_sqrt;
 
 static ons_cost batch_normalization_cost(const ons_operands *o) {
     return (ons_cost){(is_training(o) ? 6 : 2) * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
@@ -40,42 +46,6 @@ static void batch_normalization_reference(const ons_operands *o, const ons_step 
         int64_t c = i / size.positions % size.channels;
         y[i] = (x[i] - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c];
     }
-}
-
-static ons_status *batch_normalization_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    if (ons_has_output(o, 3) || ons_has_output(o, 4) ||
-        (!is_training(o) && (ons_has_output(o, 1) || ons_has_output(o, 2))))
-        return ons_node_error(o, "statistics of the batch beyond the running ones are not computed");
-    ONS_TRY(ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM), false));
-    ((ons_batch_training *)p->state)->training = is_training(o);
-    return NULL;
-}
-
-static void normalize(const ons_launch *launch) {
-    const ons_batch_training *state = launch->state;
-    const ons_batch_plan *plan = &state->plan;
-    const float *scale = launch->inputs[1], *bias = launch->inputs[2], *mean = launch->inputs[3],
-                *variance = launch->inputs[4];
-    ons_batch_scratch s = ons_batch_scratch_of(plan, launch->scratch);
-    for (int64_t c = 0; c < plan->size.channels; ++c) {
-        s.shift[c] = mean[c];
-        s.scale[c] = (float)(scale[c] / sqrt(variance[c] + state->epsilon));
-        s.rest[c] = bias[c];
-    }
-    ons_batch_repeat(plan, s.shift);
-    ons_batch_repeat(plan, s.scale);
-    ons_batch_repeat(plan, s.rest);
-    ons_batch_normalize(plan, &s, launch->inputs[0], launch->outputs[0]);
-}
-
-static void batch_normalization_run(const ons_launch *launch) {
-    const ons_batch_training *state = launch->state;
-    if (state->training)
-        ons_batch_training_run(launch,
-                               &(ons_batch_results){.mean = launch->outputs[1], .variance = launch->outputs[2]});
-    else
-        normalize(launch);
 }
 
 /* Mean and variance are running statistics as a rule, but may be computed by the graph (a layer without running
@@ -153,46 +123,6 @@ static ons_status *batch_normalization_mode(ons_mode_change *m) {
     return NULL;
 }
 
-static ons_status *batch_normalization_prepare_cuda(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ons_cuda_batch *s;
-    if (ons_has_output(o, 3) || ons_has_output(o, 4) ||
-        (!is_training(o) && (ons_has_output(o, 1) || ons_has_output(o, 2))))
-        return ons_node_error(o, "statistics of the batch beyond the running ones are not computed");
-    ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM), false,
-                                            &s));
-    s->training = is_training(o);
-    return NULL;
-}
-
-#define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
-static const ons_case batch_normalization_cases[] = {
-    {.name = "plane", .inputs = {ONS_F32(2, 5, 3, 4), VECTORS(5)}, .tolerance = 1e-5, .flops = 240},
-    {.name = "epsilon",
-     .inputs = {ONS_F32(2, 5, 7), VECTORS(5)},
-     .settings = {ONS_SET_FLOAT("epsilon", 0.01)},
-     .tolerance = 1e-5,
-     .flops = 140},
-    {.name = "matrix", .inputs = {ONS_F32(9, 6), VECTORS(6)}, .tolerance = 1e-5, .flops = 108},
-    {.name = "volume", .inputs = {ONS_F32(2, 3, 2, 3, 4), VECTORS(3)}, .tolerance = 1e-5, .flops = 288},
-    {.name = "training",
-     .inputs = {ONS_F32(3, 5, 3, 4), VECTORS(5)},
-     .settings = {ONS_SET_INT("training_mode", 1)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 1080,
-     .no_gradient = true},
-    {.name = "threads", .inputs = {ONS_F32(4, 33, 17, 19), VECTORS(33)}, .tolerance = 1e-5, .flops = 85272},
-    {.name = "empty", .inputs = {ONS_F32(0, 5, 3, 4), VECTORS(5)}, .flops = 0},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 64, 56, 56), VECTORS(64)},
-     .tolerance = 1e-5,
-     .flops = 6422528,
-     .benchmark = true},
-    {.name = "channels_differ", .inputs = {ONS_F32(2, 5, 3, 4), VECTORS(4)}, .error = "channel"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(5, 5, 1, 5),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
                                    ONS_INT_ATTRIBUTE("training_mode", 0)),
@@ -204,7 +134,4 @@ ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, ONS_N
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(batch_normalization_choose),
                     ONS_FORMS_FOR_INFERENCE(batch_normalization_upgrade, ONS_NO_PATTERNS, batch_normalization_mode,
                                             ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1)),
-                    ONS_REFERENCE(batch_normalization_reference),
-                    ONS_CPU_KERNEL(batch_normalization_prepare, batch_normalization_run),
-                    ONS_CUDA_KERNEL(batch_normalization_prepare_cuda, ons_cuda_batch_normalization),
-                    batch_normalization_cases);
+                    ONS_REFERENCE(batch_normalization_reference));

@@ -17,6 +17,6 @@ template <class T, class P> struct batch_normalization {
 
 } // namespace
 
-extern "C" void ons_cuda_batch_normalization(const ons_launch *launch) {
+extern "C" void ons_cuda_run_batch_normalization(const ons_launch *launch) {
     ons::dispatch_batch<batch_normalization>(launch, (const ons_cuda_batch *)launch->state);
 }

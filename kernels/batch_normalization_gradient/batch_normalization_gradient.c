@@ -4,13 +4,13 @@
  * the running mean and variance that the forward pass took for constants. Per channel, with x̂ = (x − mean) × inverse:
  *   dbias = Σ dy,   dscale = Σ dy x̂,   dx = scale × inverse × (dy − dbias / n − x̂ dscale / n)
  * where the last two terms are there only if the statistics depend on x. */
+#include "kernels/batch_normalization_gradient/batch_normalization_gradient.h"
+
 #include <math.h>
 
-#include "kernels/common/batch_statistics.h"
-#include "kernels/common/cuda_batch.h"
-
-enum { CONSTANT_STATISTICS, EPSILON };
-enum { DX, DSCALE, DBIAS };
+#include "graph/operator.h"
+#include "kernels/common/channels.h"
+#include "kernels/common/kernel.h"
 
 static ons_status *batch_normalization_gradient_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[1].shape;
@@ -61,118 +61,10 @@ static void batch_normalization_gradient_reference(const ons_operands *o, const 
     }
 }
 
-typedef struct state {
-    ons_batch_plan plan;
-    bool constant;
-    double epsilon;
-} state;
-
-static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    if (o->inputs[1].dtype != ONS_FLOAT32 || o->inputs[2].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->inputs[1].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
-    s->constant = ons_attribute_int(o, CONSTANT_STATISTICS) != 0;
-    s->epsilon = ons_attribute_float(o, EPSILON);
-    return ons_batch_plan_make(p, &o->inputs[1], &s->plan);
-}
-
-static void batch_normalization_gradient_run(const ons_launch *launch) {
-    const state *st = launch->state;
-    const ons_batch_plan *plan = &st->plan;
-    const float *dy = launch->inputs[0], *x = launch->inputs[1], *scale = launch->inputs[2], *mean = launch->inputs[3],
-                *second = launch->inputs[4];
-    float *dx = launch->outputs[DX], *dscale = launch->outputs[DSCALE], *dbias = launch->outputs[DBIAS];
-    ons_batch_scratch s = ons_batch_scratch_of(plan, launch->scratch);
-    double n = (double)plan->size.batch * (double)plan->size.positions;
-    bool sums = !st->constant || dscale != NULL || dbias != NULL;
-    for (int64_t c = 0; c < plan->size.channels; ++c) s.shift[c] = mean[c];
-    ons_batch_repeat(plan, s.shift);
-    if (sums) ons_batch_sum_products(plan, &s, dy, x);
-    for (int64_t c = 0; c < plan->size.channels; ++c) {
-        double inverse = st->constant ? 1 / sqrt(second[c] + st->epsilon) : second[c];
-        double slope = scale[c] * inverse;
-        s.scale[c] = (float)slope;
-        if (!sums) continue;
-        s.factor[c] = (float)(-slope * inverse * inverse * s.sums[1][c] / n);
-        s.rest[c] = (float)(-slope * s.sums[0][c] / n);
-        if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse);
-        if (dbias != NULL) dbias[c] = (float)s.sums[0][c];
-    }
-    if (dx == NULL) return;
-    ons_batch_repeat(plan, s.scale);
-    ons_batch_repeat(plan, s.factor);
-    ons_batch_repeat(plan, s.rest);
-    ons_batch_differentiate(plan, &s, dy, st->constant ? NULL : x, dx);
-}
-
-static ons_status *batch_normalization_gradient_prepare_cuda(ons_prepare *p) {
-    ons_cuda_batch *s;
-    ONS_TRY(ons_cuda_batch_prepare(p, &p->operands->inputs[1], &s));
-    s->constant = ons_attribute_int(p->operands, CONSTANT_STATISTICS) != 0;
-    s->epsilon = ons_attribute_float(p->operands, EPSILON);
-    return ons_cuda_batch_plan_gradient(p, s);
-}
-
-#define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
-static const ons_case batch_normalization_gradient_cases[] = {
-    {.name = "plane",
-     .inputs = {ONS_F32(3, 5, 3, 4), ONS_F32(3, 5, 3, 4), VECTORS(5)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 1440,
-     .no_gradient = true},
-    {.name = "half",
-     .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 3, 5, 3, 4), ONS_RANDOM(ONS_FLOAT16, -1, 1, 3, 5, 3, 4), VECTORS(5)},
-     .outputs = 3,
-     .tolerance = 2e-3,
-     .flops = 1440,
-     .no_gradient = true},
-    {.name = "constant",
-     .inputs = {ONS_F32(3, 5, 7), ONS_F32(3, 5, 7), VECTORS(5)},
-     .settings = {ONS_SET_INT("constant_statistics", 1), ONS_SET_FLOAT("epsilon", 0.01)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 840,
-     .no_gradient = true},
-    {.name = "constant_input_only",
-     .inputs = {ONS_F32(3, 5, 7), ONS_F32(3, 5, 7), VECTORS(5)},
-     .settings = {ONS_SET_INT("constant_statistics", 1)},
-     .tolerance = 1e-5,
-     .flops = 840,
-     .no_gradient = true},
-    {.name = "matrix",
-     .inputs = {ONS_F32(9, 6), ONS_F32(9, 6), VECTORS(6)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 432,
-     .no_gradient = true},
-    {.name = "threads",
-     .inputs = {ONS_F32(4, 33, 17, 19), ONS_F32(4, 33, 17, 19), VECTORS(33)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 341088,
-     .no_gradient = true},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 64, 56, 56), ONS_F32(16, 64, 56, 56), VECTORS(64)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 25690112,
-     .no_gradient = true,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 3),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("constant_statistics", 0), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5)),
                     ONS_INFER(batch_normalization_gradient_infer), ONS_COST(batch_normalization_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("second derivatives are not supported"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, DX, 0}, {ONS_ALIAS_MAY, DX, 1}),
                     ONS_CHOOSES_LAYOUT(batch_normalization_gradient_choose), ONS_ONE_FORM,
-                    ONS_REFERENCE(batch_normalization_gradient_reference),
-                    ONS_CPU_KERNEL(batch_normalization_gradient_prepare, batch_normalization_gradient_run),
-                    ONS_CUDA_KERNEL(batch_normalization_gradient_prepare_cuda, ons_cuda_batch_normalization_gradient),
-                    batch_normalization_gradient_cases);
+                    ONS_REFERENCE(batch_normalization_gradient_reference));

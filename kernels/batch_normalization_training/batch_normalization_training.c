@@ -3,11 +3,11 @@
  *
  * The running variance follows PyTorch, where the models come from: it is renewed with the unbiased variance of the
  * batch, n / (n − 1). ONNX's operator takes n instead; attribute unbiased = 0 does so, too. */
-#include "kernels/common/batch_training.h"
-#include "kernels/common/cuda_batch.h"
+#include "kernels/batch_normalization_training/batch_normalization_training.h"
 
-enum { EPSILON, MOMENTUM, UNBIASED };
-enum { Y, MEAN, VARIANCE, SAVED_MEAN, SAVED_INVERSE };
+#include "kernels/common/batch_training.h"
+
+extern const ons_operator ons_op_batch_normalization_gradient;
 
 static ons_cost batch_normalization_training_cost(const ons_operands *o) {
     return (ons_cost){6 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
@@ -28,19 +28,6 @@ static void batch_normalization_training_reference(const ons_operands *o, const 
                                  made[SAVED_MEAN], made[SAVED_INVERSE]);
 }
 
-static ons_status *batch_normalization_training_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    return ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
-                                      ons_attribute_int(o, UNBIASED) != 0);
-}
-
-static void batch_normalization_training_run(const ons_launch *launch) {
-    ons_batch_training_run(launch, &(ons_batch_results){.mean = launch->outputs[MEAN],
-                                                        .variance = launch->outputs[VARIANCE],
-                                                        .saved_mean = launch->outputs[SAVED_MEAN],
-                                                        .saved_inverse = launch->outputs[SAVED_INVERSE]});
-}
-
 static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
     for (uint32_t i = MEAN; i < ons_graph_node(g->builder->graph, g->node)->output_count; ++i)
         if (g->cotangents[i] != ONS_NONE)
@@ -52,51 +39,6 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
                    ONS_DEFAULTS, 3, g->wanted, g->gradients);
     return NULL;
 }
-
-static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ons_cuda_batch *s;
-    ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
-                                            ons_attribute_int(o, UNBIASED) != 0, &s));
-    return ons_cuda_batch_plan_training(p, s);
-}
-
-#define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
-static const ons_case batch_normalization_training_cases[] = {
-    {.name = "plane", .inputs = {ONS_F32(3, 5, 3, 4), VECTORS(5)}, .outputs = 5, .tolerance = 1e-5, .flops = 1080},
-    {.name = "onnx",
-     .inputs = {ONS_F32(3, 5, 7), VECTORS(5)},
-     .settings = {ONS_SET_INT("unbiased", 0), ONS_SET_FLOAT("epsilon", 0.01), ONS_SET_FLOAT("momentum", 0.6)},
-     .outputs = 5,
-     .tolerance = 1e-5,
-     .flops = 630},
-    {.name = "half",
-     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 3, 5, 3, 4), VECTORS(5)},
-     .outputs = 5,
-     .tolerance = 8e-3,
-     .flops = 1080,
-     .no_gradient = true},
-    {.name = "matrix", .inputs = {ONS_F32(9, 6), VECTORS(6)}, .outputs = 5, .tolerance = 1e-5, .flops = 324},
-    {.name = "far_mean",
-     .inputs = {ONS_F32_IN(99, 101, 8, 3, 5, 5), VECTORS(3)},
-     .outputs = 5,
-     .tolerance = 3e-5,
-     .flops = 3600,
-     .no_gradient = true},
-    {.name = "threads",
-     .inputs = {ONS_F32(4, 33, 17, 19), VECTORS(33)},
-     .outputs = 5,
-     .tolerance = 1e-5,
-     .flops = 255816,
-     .no_gradient = true},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 64, 56, 56), VECTORS(64)},
-     .outputs = 5,
-     .tolerance = 1e-5,
-     .flops = 19267584,
-     .benchmark = true},
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(batch_normalization_training, "BatchNormalizationTraining", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 5),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
@@ -110,7 +52,4 @@ ONS_DEFINE_OPERATOR(batch_normalization_training, "BatchNormalizationTraining", 
                                         ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
                     ONS_ALIASES({ONS_ALIAS_STATE, MEAN, 3}, {ONS_ALIAS_STATE, VARIANCE, 4}),
                     ONS_CHOOSES_LAYOUT(batch_normalization_training_choose), ONS_ONE_FORM,
-                    ONS_REFERENCE(batch_normalization_training_reference),
-                    ONS_CPU_KERNEL(batch_normalization_training_prepare, batch_normalization_training_run),
-                    ONS_CUDA_KERNEL(batch_normalization_training_prepare_cuda, ons_cuda_batch_normalization_training),
-                    batch_normalization_training_cases);
+                    ONS_REFERENCE(batch_normalization_training_reference));

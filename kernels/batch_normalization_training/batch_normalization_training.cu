@@ -31,7 +31,7 @@ template <class T, class P> struct training {
 
 } // namespace
 
-extern "C" void ons_cuda_batch_normalization_training(const ons_launch *launch) {
+extern "C" void ons_cuda_run_batch_normalization_training(const ons_launch *launch) {
     const ons_cuda_batch *s = (const ons_cuda_batch *)launch->state;
     if (s->plan != nullptr) return run_planned(launch, s);
     ons::dispatch_batch<training>(launch, s);

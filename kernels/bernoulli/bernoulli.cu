@@ -21,7 +21,7 @@ template <class Unit> void run_bernoulli(const ons_launch *l, const ons_bernoull
 
 } // namespace
 
-extern "C" void ons_cuda_bernoulli(const ons_launch *launch) {
+extern "C" void ons_cuda_run_bernoulli(const ons_launch *launch) {
     const ons_bernoulli *s = (const ons_bernoulli *)launch->state;
     ONS_CUDA_UNIT_DISPATCH(s->size, run_bernoulli, launch, s);
 }

@@ -14,7 +14,7 @@ template <class Unit> void run_bit_shift(const ons_launch *l) {
 } // namespace
 
 /* Bits are bits: by the size of the integers alone. */
-extern "C" void ons_cuda_bit_shift(const ons_launch *launch) {
+extern "C" void ons_cuda_run_bit_shift(const ons_launch *launch) {
     ONS_CUDA_UNIT_DISPATCH(ons_dtype_size(((const ons_cuda_elementwise *)launch->state)->output_dtype), run_bit_shift,
                            launch);
 }

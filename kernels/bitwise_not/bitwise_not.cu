@@ -21,9 +21,11 @@ template <class Unit> void run_bitwise_not(const ons_launch *l) {
 } // namespace
 
 /* Bits are bits: by the size of the integers alone. */
-extern "C" void ons_cuda_bitwise_not(const ons_launch *launch) {
+extern "C" void ons_cuda_run_bitwise_not(const ons_launch *launch) {
     ONS_CUDA_UNIT_DISPATCH(ons_dtype_size(((const ons_cuda_elementwise *)launch->state)->output_dtype), run_bitwise_not,
                            launch);
 }
 
 #endif
+
+ONS_KERNELS(cuda, bitwise_not, ONS_KERNEL(ons_cuda_move_prepare, ons_cuda_run_bitwise_not))

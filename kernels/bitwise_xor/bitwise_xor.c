@@ -1,23 +1,11 @@
 /* BitwiseXor: the bits that differ. */
 #include "kernels/common/binary.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 
 ONS_BITWISE_REFERENCE(bitwise_xor, a ^ b)
-
-ONS_BITWISE_KERNEL(bitwise_xor, a ^ b)
-
-#define BITS(...) ONS_RANDOM(ONS_INT32, -99, 99, ##__VA_ARGS__)
-static const ons_case bitwise_xor_cases[] = {
-    ONS_BROADCAST_CASES(BITS, BITS, 0),
-    ONS_BITWISE_CASES,
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(bitwise_xor, "BitwiseXor", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_integers), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the operands are integers"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(bitwise_xor_reference), ONS_CPU_KERNEL(bitwise_xor_prepare, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_move_prepare, ons_cuda_bitwise_xor), bitwise_xor_cases);
+                    ONS_REFERENCE(bitwise_xor_reference));

@@ -7,6 +7,8 @@ ONS_CUDA_TYPED(cast)
 
 #ifdef ONS_CUDA_OWN_KERNELS
 /* Both operators: the other has but one more input. */
-extern "C" void ons_cuda_cast(const ons_launch *launch) { ons::cast(launch); }
-extern "C" void ons_cuda_cast_like(const ons_launch *launch) { ons::cast(launch); }
+extern "C" void ons_cuda_run_cast(const ons_launch *launch) { ons::cast(launch); }
+extern "C" void ons_cuda_run_cast_like(const ons_launch *launch) { ons::cast(launch); }
 #endif
+
+ONS_KERNELS(cuda, cast, ONS_KERNEL(ons_cuda_cast_prepare, ons_cuda_run_cast))

@@ -1,33 +1,11 @@
 /* Gradient of Celu: from cotangent a and output b, which holds the exponential. */
 #include "kernels/common/binary.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_REFERENCE(celu_gradient, b > 0 ? a : a * (b / ons_attribute_float(o, 0) + 1))
-
-ONS_BINARY_FLOAT_KERNEL(celu_gradient, b > 0 ? a : a * (b / parameters[0] + 1))
-
-static ons_status *celu_gradient_prepare_attributes(ons_prepare *p) {
-    ONS_TRY(celu_gradient_prepare(p));
-    return ons_broadcast_take_attributes(p);
-}
-
-static const ons_case celu_gradient_cases[] = {
-    ONS_PAIR_CASES(-0.9, 2, 2e-6),
-    {.name = "alpha",
-     .inputs = {ONS_F32(7, 9), ONS_F32_IN(-0.29, 1, 7, 9)},
-     .settings = {ONS_SET_FLOAT("alpha", 0.3)},
-     .tolerance = 2e-6,
-     .flops = 63},
-
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(celu_gradient, "CeluGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_broadcast_floats),
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(celu_gradient_reference),
-                    ONS_CPU_KERNEL(celu_gradient_prepare_attributes, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_celu_gradient), celu_gradient_cases);
+                    ONS_REFERENCE(celu_gradient_reference));

@@ -2,7 +2,10 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/index.h"
 
+extern const ons_operator ons_op_pad;
+
 enum { X, SHAPE };
+
 enum { AXES };
 
 /* Elements to put before each axis; negative ones are cut off. */
@@ -70,23 +73,6 @@ static void center_crop_pad_reference(const ons_operands *o, const ons_step *ste
     }
 }
 
-static const ons_case center_crop_pad_cases[] = {
-    {.name = "crop", .inputs = {ONS_F32(9, 8), ONS_I64(4, 5)}},
-    {.name = "pad", .inputs = {ONS_F32(4, 5), ONS_I64(9, 8)}},
-    {.name = "both", .inputs = {ONS_F32(5, 4, 3), ONS_I64(2, 7, 3)}},
-    {.name = "axes", .inputs = {ONS_F32(5, 4, 3), ONS_I64(2, 6)}, .settings = {ONS_SET_INTS("axes", -1, 0)}},
-    {.name = "to_nothing", .inputs = {ONS_F32(5), ONS_I64(0)}},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT32, -9, 9, 5), ONS_I64(8)}},
-    {.name = "misfit", .inputs = {ONS_F32(5, 4), ONS_I64(3)}, .error = "sizes for"},
-    {.name = "negative", .inputs = {ONS_F32(5), ONS_I64(-3)}, .error = "a size of"},
-    {.name = "twice",
-     .inputs = {ONS_F32(5, 4), ONS_I64(3, 3)},
-     .settings = {ONS_SET_INTS("axes", 1, -1)},
-     .error = "listed twice"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(center_crop_pad, "CenterCropPad", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                      ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axes", ONS_ATTRIBUTE_INTS)), center_crop_pad_infer,
-                     ons_cost_copy, ONS_INPUT_BIT(X), center_crop_pad_expand, center_crop_pad_reference,
-                     center_crop_pad_cases);
+                     ons_cost_copy, ONS_INPUT_BIT(X), center_crop_pad_expand, center_crop_pad_reference);

@@ -36,7 +36,7 @@ template <class T> void run_clip(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_clip(const ons_launch *launch) {
+extern "C" void ons_cuda_run_clip(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_clip, launch);
 }
 

@@ -15,7 +15,7 @@ __global__ void clip_norm(const __grid_constant__ ons::square_sums sums, double 
 
 } // namespace
 
-extern "C" void ons_cuda_clip_factor(const ons_launch *launch) {
+extern "C" void ons_cuda_run_clip_factor(const ons_launch *launch) {
     const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)launch->state;
     for (uint32_t begin = 0; begin < s->input_count; begin += ons::SQUARE_SUMS)
         ons::launch(launch, clip_norm, 1, ons::SQUARE_SUM_THREADS, ons::square_sums_from(launch, 0, begin, s->input_count),

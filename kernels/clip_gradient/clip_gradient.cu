@@ -34,7 +34,7 @@ template <class T> void run_clip_gradient(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_clip_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_clip_gradient(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_clip_gradient, launch);
 }
 

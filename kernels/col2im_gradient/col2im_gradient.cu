@@ -32,6 +32,6 @@ template <class T> void run_col2im_gradient(const ons_launch *l, const ons_unfol
 
 } // namespace
 
-extern "C" void ons_cuda_col2im_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_col2im_gradient(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_unfold, run_col2im_gradient, launch);
 }

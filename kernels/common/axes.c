@@ -1,5 +1,7 @@
 #include "kernels/common/axes.h"
 
+extern const ons_operator ons_op_reshape;
+
 ons_status *ons_node_axes(const ons_operands *o, const int64_t *axes, uint32_t count, uint32_t rank,
                           bool chosen[static ONS_RANK_MAX]) {
     for (uint32_t i = 0; i < ONS_RANK_MAX; ++i) chosen[i] = false;

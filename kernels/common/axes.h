@@ -16,7 +16,6 @@ void ons_view_reference(const ons_operands *o, const ons_step *step, const void 
 ons_status *ons_view_gradient(ons_gradient *g);
 ons_value_id ons_build_reshape(ons_builder *builder, ons_value_id value, const ons_shape *shape);
 #define ONS_VIEW_ALIASES ONS_ALIASES({ONS_ALIAS_VIEW, 0, 0})
-#define ONS_VIEW_KERNEL  ONS_NO_CPU_KERNEL("a view: nothing runs")
 
 /* ---- steps from older opsets: an attribute of that name that became an input */
 ons_status *ons_upgrade_axes_to_input_1(ons_upgrade *u);

@@ -12,27 +12,6 @@ void ons_axis_map_keep(ons_axis_map *map, int64_t length) {
     *map = (ons_axis_map){.identity = true, .inputs = length, .outputs = length};
 }
 
-ons_status *ons_axis_map_transpose(ons_arena *arena, const ons_axis_map *map, ons_axis_map *transposed) {
-    if (map->identity) {
-        *transposed = *map;
-        return NULL;
-    }
-    int64_t taps = map->first[map->outputs];
-    int64_t *next;
-    ONS_TRY(ons_axis_map_make(arena, map->outputs, map->inputs, taps, transposed));
-    ONS_NEW(next, arena, (size_t)map->inputs + 1);
-    for (int64_t t = 0; t < taps; ++t) ++transposed->first[map->index[t] + 1];
-    for (int64_t i = 0; i < map->inputs; ++i) transposed->first[i + 1] += transposed->first[i];
-    memcpy(next, transposed->first, (size_t)map->inputs * sizeof *next);
-    for (int64_t i = 0; i < map->outputs; ++i)
-        for (int64_t t = map->first[i]; t < map->first[i + 1]; ++t) {
-            int64_t at = next[map->index[t]]++;
-            transposed->index[at] = i;
-            transposed->weight[at] = map->weight[t];
-        }
-    return NULL;
-}
-
 static ons_shape shape_of(uint32_t rank, const ons_axis_map *maps, bool inputs) {
     ons_shape shape = {.rank = rank};
     for (uint32_t i = 0; i < rank; ++i) shape.dims[i] = inputs ? maps[i].inputs : maps[i].outputs;

@@ -29,4 +29,10 @@ void ons_batch_training_reference(const ons_operands *o, double epsilon, double 
                                   const void *const *inputs, double *y, double *mean, double *variance,
                                   double *saved_mean, double *saved_inverse);
 
+/* n / (n − 1), as PyTorch corrects the variance that it keeps; a single value has nothing to correct. */
+static inline double ons_batch_training_correction_of(const ons_channels *c, bool unbiased) {
+    double n = (double)c->batch * (double)c->positions;
+    return unbiased && n > 1 ? n / (n - 1) : 1;
+}
+
 #endif

@@ -1,12 +1,5 @@
 #include "kernels/common/binary.h"
 
-ons_status *ons_binary_prepare(ons_prepare *p, const ons_span_choice *choices) {
-    ons_broadcast *state;
-    for (; choices->dtype != ONS_NO_DTYPE; ++choices)
-        if (choices->dtype == p->operands->inputs[0].dtype) return ons_broadcast_prepare(p, choices->function, &state);
-    return ons_refuse_dtype(p->operands, p->operands->inputs[0].dtype);
-}
-
 ons_status *ons_infer_broadcast_numbers(ons_operands *o) {
     ONS_TRY(ons_need_number(o, 0));
     return ons_infer_broadcast(o);

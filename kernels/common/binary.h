@@ -107,79 +107,79 @@ ons_status *ons_infer_broadcast_compare_numbers(ons_operands *o);
     ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
                        {ONS_INT32, SYMBOL##_int32})
 
-/* Arithmetic, result of the operands' type. REFERENCE_FLOAT sees double, REFERENCE_INTEGER int64_t (it is also the
- * kernel for int64 and int32), KERNEL float. */
-#define ONS_BINARY_NUMBER_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER) \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT) \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, \
-                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER))) \
+/* Arithmetic, result of the operands' type: SYMBOL_reference, to go with ONS_BINARY_KERNELS. REFERENCE_FLOAT sees
+ * double, REFERENCE_INTEGER int64_t (it is also the kernel for int64 and int32). */
+#define ONS_BINARY_NUMBER_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER)                                        \
+    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT)                                    \
+    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t,                                                 \
+                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))                                        \
     ONS_BINARY_REFERENCES(SYMBOL)
 
 /* The same where uint64 needs a reference of its own: REFERENCE_UNSIGNED sees uint64_t. */
-#define ONS_BINARY_ORDERED_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER, REFERENCE_UNSIGNED) \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT) \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, \
-                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER))) \
-    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, REFERENCE_UNSIGNED) \
+#define ONS_BINARY_ORDERED_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER, REFERENCE_UNSIGNED)                   \
+    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT)                                    \
+    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t,                                                 \
+                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))                                        \
+    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, REFERENCE_UNSIGNED)                          \
     ONS_ORDERED_REFERENCES(SYMBOL)
 
 /* Of floats alone: REFERENCE sees double, KERNEL float. */
-#define ONS_BINARY_FLOAT_REFERENCE(SYMBOL, REFERENCE) \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        (void)step; \
-        SYMBOL##_float_reference(o, inputs, outputs); \
+#define ONS_BINARY_FLOAT_REFERENCE(SYMBOL, REFERENCE)                                                                  \
+    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                          \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        SYMBOL##_float_reference(o, inputs, outputs);                                                                  \
     }
 
-#define ONS_BINARY_FLOAT_KERNEL(SYMBOL, KERNEL) \
-    ONS_BINARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL) \
+#define ONS_BINARY_FLOAT_KERNEL(SYMBOL, KERNEL)                                                                        \
+    ONS_BINARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL)                                                     \
     ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32})
 
 /* Comparisons, result bool: one EXPRESSION for all types. */
-#define ONS_COMPARISON_REFERENCE(SYMBOL, EXPRESSION) \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, int64_t, EXPRESSION) \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION) \
-    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, int64_t, EXPRESSION) \
+#define ONS_COMPARISON_REFERENCE(SYMBOL, EXPRESSION)                                                                   \
+    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, int64_t, EXPRESSION)                                        \
+    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION)                                     \
+    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, int64_t, EXPRESSION)                                   \
     ONS_ORDERED_REFERENCES(SYMBOL)
 
-#define ONS_COMPARISON_KERNEL(SYMBOL, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_float32, float, float, uint8_t, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_int64, int64_t, int64_t, uint8_t, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_int32, int32_t, int32_t, uint8_t, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_uint8, uint8_t, uint8_t, uint8_t, EXPRESSION) \
-    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64}, \
+#define ONS_COMPARISON_KERNEL(SYMBOL, EXPRESSION)                                                                      \
+    ONS_BINARY_SPAN(SYMBOL##_float32, float, float, uint8_t, EXPRESSION)                                               \
+    ONS_BINARY_SPAN(SYMBOL##_int64, int64_t, int64_t, uint8_t, EXPRESSION)                                             \
+    ONS_BINARY_SPAN(SYMBOL##_int32, int32_t, int32_t, uint8_t, EXPRESSION)                                             \
+    ONS_BINARY_SPAN(SYMBOL##_uint8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                             \
+    ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
                        {ONS_INT32, SYMBOL##_int32}, {ONS_BOOL, SYMBOL##_uint8}, {ONS_UINT8, SYMBOL##_uint8})
 
 /* Of integers, bit by bit: EXPRESSION is the same for all of them. */
-#define ONS_BITWISE_REFERENCE(SYMBOL, EXPRESSION) \
+#define ONS_BITWISE_REFERENCE(SYMBOL, EXPRESSION)                                                                      \
     ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (EXPRESSION))) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        (void)step; \
-        SYMBOL##_integer_reference(o, inputs, outputs); \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        SYMBOL##_integer_reference(o, inputs, outputs);                                                                \
     }
 
-#define ONS_BITWISE_KERNEL(SYMBOL, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_8, uint8_t, uint8_t, uint8_t, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_16, uint16_t, uint16_t, uint16_t, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_32, uint32_t, uint32_t, uint32_t, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_64, uint64_t, uint64_t, uint64_t, EXPRESSION) \
-    ONS_BINARY_PREPARE(SYMBOL, {ONS_INT64, SYMBOL##_64}, {ONS_UINT64, SYMBOL##_64}, {ONS_INT32, SYMBOL##_32}, \
-                       {ONS_UINT32, SYMBOL##_32}, {ONS_INT16, SYMBOL##_16}, {ONS_UINT16, SYMBOL##_16}, \
+#define ONS_BITWISE_KERNEL(SYMBOL, EXPRESSION)                                                                         \
+    ONS_BINARY_SPAN(SYMBOL##_8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                                 \
+    ONS_BINARY_SPAN(SYMBOL##_16, uint16_t, uint16_t, uint16_t, EXPRESSION)                                             \
+    ONS_BINARY_SPAN(SYMBOL##_32, uint32_t, uint32_t, uint32_t, EXPRESSION)                                             \
+    ONS_BINARY_SPAN(SYMBOL##_64, uint64_t, uint64_t, uint64_t, EXPRESSION)                                             \
+    ONS_BINARY_PREPARE(SYMBOL, {ONS_INT64, SYMBOL##_64}, {ONS_UINT64, SYMBOL##_64}, {ONS_INT32, SYMBOL##_32},          \
+                       {ONS_UINT32, SYMBOL##_32}, {ONS_INT16, SYMBOL##_16}, {ONS_UINT16, SYMBOL##_16},                 \
                        {ONS_INT8, SYMBOL##_8}, {ONS_UINT8, SYMBOL##_8})
 
 /* Of bool alone. */
-#define ONS_LOGIC_REFERENCE(SYMBOL, EXPRESSION) \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        (void)step; \
-        SYMBOL##_integer_reference(o, inputs, outputs); \
+#define ONS_LOGIC_REFERENCE(SYMBOL, EXPRESSION)                                                                        \
+    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION)                                     \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        SYMBOL##_integer_reference(o, inputs, outputs);                                                                \
     }
 
-#define ONS_LOGIC_KERNEL(SYMBOL, EXPRESSION) \
-    ONS_BINARY_SPAN(SYMBOL##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION) \
+#define ONS_LOGIC_KERNEL(SYMBOL, EXPRESSION)                                                                           \
+    ONS_BINARY_SPAN(SYMBOL##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION)                                              \
     ONS_BINARY_PREPARE(SYMBOL, {ONS_BOOL, SYMBOL##_bool})
 
 #endif

@@ -61,4 +61,15 @@ ons_status *ons_upgrade_broadcast(ons_upgrade *u);
 #define ONS_BROADCAST_FORMS ONS_FORMS(ons_upgrade_broadcast, ONS_NO_PATTERNS, NULL)
 ons_status *ons_upgrade_align_second(ons_upgrade *u, int64_t axis);
 
+/* Strides of `part` along the axes of `whole`; 0 where it has one element. */
+static inline void ons_broadcast_strides(const ons_shape *whole, const ons_shape *part, int64_t strides[ONS_RANK_MAX]) {
+    int64_t stride = 1;
+    for (uint32_t i = 0; i < whole->rank; ++i) {
+        uint32_t axis = whole->rank - 1 - i;
+        int64_t size = i < part->rank ? part->dims[part->rank - 1 - i] : 1;
+        strides[axis] = size == 1 ? 0 : stride;
+        stride *= size;
+    }
+}
+
 #endif

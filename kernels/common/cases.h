@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "graph/operator.h"
+#include "kernels/case.h"
 
 /* clang-format off */
 

@@ -1,13 +1,12 @@
 #include "kernels/common/cast.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "graph/evaluate.h"
 #include "graph/passes/bind.h"
 #include "graph/small_types.h"
 #include "kernels/common/integers.h"
-#include "kernels/common/unary.h"
+
+extern const ons_operator ons_op_cast;
 
 ons_status *ons_cast_infer(ons_operands *o, ons_dtype to) {
     if (ons_dtype_size(to) == 0 || ons_dtype_size(o->inputs[0].dtype) == 0)
@@ -15,31 +14,6 @@ ons_status *ons_cast_infer(ons_operands *o, ons_dtype to) {
                               o->name, o->op->name, ons_dtype_name(o->inputs[0].dtype), (int)to);
     o->outputs[0] = ons_type_make(to, o->inputs[0].shape);
     return NULL;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ words */
-
-/* How a small float takes what it cannot hold. */
-typedef struct rounding {
-    bool saturate;
-    ons_power_rounding power;
-} rounding;
-
-static const ons_attribute *find_attribute(const ons_operands *o, const char *name) {
-    for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i)
-        if (strcmp(o->op->attributes[i].name, name) == 0) return &o->attributes[i];
-    return NULL;
-}
-
-static rounding rounding_of(const ons_operands *o) {
-    const ons_attribute *saturate = find_attribute(o, "saturate"), *mode = find_attribute(o, "round_mode");
-    const char *name = mode == NULL || mode->kind != ONS_ATTRIBUTE_STRING ? "up" : mode->s;
-    return (rounding){
-        .saturate = saturate == NULL || saturate->kind != ONS_ATTRIBUTE_INT || saturate->i != 0,
-        .power = strcmp(name, "down") == 0      ? ONS_POWER_DOWN
-                 : strcmp(name, "nearest") == 0 ? ONS_POWER_NEAREST
-                                                : ONS_POWER_UP,
-    };
 }
 
 /* The ends of the integer types, as words; uint64 is treated apart. */
@@ -61,7 +35,7 @@ static int64_t integer_of(double value, ons_dtype to) {
     return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
 }
 
-static double float_of(double value, ons_dtype to, rounding how) {
+static double float_of(double value, ons_dtype to, ons_cast_rounding how) {
     if (ons_is_small_float(to)) return ons_small_float_round(to, value, how.saturate, how.power);
     switch (to) {
     case ONS_FLOAT16: return (double)ons_half_to_float(ons_float_to_half((float)value));
@@ -70,7 +44,8 @@ static double float_of(double value, ons_dtype to, rounding how) {
     }
 }
 
-static void convert_words(ons_dtype from, ons_dtype to, rounding how, const void *in, void *out, int64_t count) {
+void ons_cast_convert_words(ons_dtype from, ons_dtype to, ons_cast_rounding how, const void *in, void *out,
+                            int64_t count) {
     const double *floats = in;
     const int64_t *integers = in;
     if (ons_dtype_is_float(from) && ons_dtype_is_float(to))
@@ -89,95 +64,9 @@ static void convert_words(ons_dtype from, ons_dtype to, rounding how, const void
 
 void ons_cast_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs) {
     (void)step;
-    convert_words(o->inputs[0].dtype, o->outputs[0].dtype, rounding_of(o), inputs[0], outputs[0],
-                  ons_elements(&o->outputs[0]));
+    ons_cast_convert_words(o->inputs[0].dtype, o->outputs[0].dtype, ons_cast_rounding_of(o), inputs[0], outputs[0],
+                           ons_elements(&o->outputs[0]));
 }
-
-/* ----------------------------------------------------------------------------------------------------------- kernel */
-
-typedef struct cast_state {
-    int64_t elements;
-    ons_dtype from, to;
-    rounding how;
-    ons_unary_span *function; /* NULL: by way of words */
-} cast_state;
-
-ONS_UNARY_SPAN(copy_8, uint8_t, uint8_t, uint8_t, x)
-ONS_UNARY_SPAN(copy_16, uint16_t, uint16_t, uint16_t, x)
-ONS_UNARY_SPAN(copy_32, uint32_t, uint32_t, uint32_t, x)
-ONS_UNARY_SPAN(copy_64, uint64_t, uint64_t, uint64_t, x)
-ONS_UNARY_SPAN(bool_to_float, uint8_t, int32_t, float, x)
-ONS_UNARY_SPAN(int32_to_float, int32_t, int32_t, float, x)
-ONS_UNARY_SPAN(int64_to_float, int64_t, int64_t, float, x)
-ONS_UNARY_SPAN(float_to_bool, float, float, uint8_t, x != 0)
-ONS_UNARY_SPAN(int32_to_bool, int32_t, int32_t, uint8_t, x != 0)
-ONS_UNARY_SPAN(int64_to_bool, int64_t, int64_t, uint8_t, x != 0)
-ONS_UNARY_SPAN(bool_to_int32, uint8_t, uint8_t, int32_t, x)
-ONS_UNARY_SPAN(bool_to_int64, uint8_t, uint8_t, int64_t, x)
-ONS_UNARY_SPAN(int32_to_int64, int32_t, int32_t, int64_t, x)
-ONS_UNARY_SPAN(int64_to_int32, int64_t, uint64_t, int32_t, (uint32_t)x)
-ONS_UNARY_SPAN(float_to_int64, float, float, int64_t,
-               x >= 0x1p63f ? INT64_MAX : (x <= -0x1p63f ? INT64_MIN : (x == x ? (int64_t)x : 0)))
-ONS_UNARY_SPAN(float_to_int32, float, float, int32_t,
-               x >= 0x1p31f ? INT32_MAX : (x <= -0x1p31f ? INT32_MIN : (x == x ? (int32_t)x : 0)))
-
-/* The pairs that a training step meets; all others go by way of words, a block at a time. */
-static const struct {
-    ons_dtype from, to;
-    ons_unary_span *function;
-} direct[] = {
-    {ONS_BOOL, ONS_FLOAT32, bool_to_float},   {ONS_INT32, ONS_FLOAT32, int32_to_float},
-    {ONS_INT64, ONS_FLOAT32, int64_to_float}, {ONS_FLOAT32, ONS_BOOL, float_to_bool},
-    {ONS_INT32, ONS_BOOL, int32_to_bool},     {ONS_INT64, ONS_BOOL, int64_to_bool},
-    {ONS_BOOL, ONS_INT32, bool_to_int32},     {ONS_BOOL, ONS_INT64, bool_to_int64},
-    {ONS_INT32, ONS_INT64, int32_to_int64},   {ONS_INT64, ONS_INT32, int64_to_int32},
-    {ONS_FLOAT32, ONS_INT64, float_to_int64}, {ONS_FLOAT32, ONS_INT32, float_to_int32},
-};
-
-static ons_unary_span *find_direct(ons_dtype from, ons_dtype to) {
-    if (from == to) {
-        size_t size = ons_dtype_size(from);
-        return size == 1 ? copy_8 : size == 2 ? copy_16 : size == 4 ? copy_32 : copy_64;
-    }
-    for (size_t i = 0; i < sizeof direct / sizeof direct[0]; ++i)
-        if (direct[i].from == from && direct[i].to == to) return direct[i].function;
-    return NULL;
-}
-
-ons_status *ons_cast_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(cast_state), &memory));
-    ons_dtype from = p->operands->inputs[0].dtype, to = p->operands->outputs[0].dtype;
-    *(cast_state *)memory =
-        (cast_state){ons_elements(&p->operands->outputs[0]), from, to, rounding_of(p->operands), find_direct(from, to)};
-    p->implementation = find_direct(from, to) != NULL ? "elementwise" : "elementwise: by way of 8-byte words";
-    return NULL;
-}
-
-static void run_through_words(const cast_state *state, const char *in, char *out) {
-    enum { BLOCK = 512 };
-    size_t in_size = ons_dtype_size(state->from), out_size = ons_dtype_size(state->to);
-#pragma omp parallel for schedule(static) if (state->elements > ONS_PARALLEL_GRAIN)
-    for (int64_t begin = 0; begin < state->elements; begin += BLOCK) {
-        uint64_t wide[BLOCK], converted[BLOCK];
-        int64_t count = state->elements - begin < BLOCK ? state->elements - begin : BLOCK;
-        ons_widen(state->from, in + (size_t)begin * in_size, count, wide);
-        convert_words(state->from, state->to, state->how, wide, converted, count);
-        ons_narrow(state->to, converted, count, out + (size_t)begin * out_size);
-    }
-}
-
-void ons_cast_run(const ons_launch *launch) {
-    static const float no_parameters[ONS_UNARY_PARAMETERS];
-    const cast_state *state = launch->state;
-    if (state->function == NULL)
-        run_through_words(state, launch->inputs[0], launch->outputs[0]);
-    else
-        ons_unary_share(launch->inputs[0], launch->outputs[0], state->elements, ons_dtype_size(state->from),
-                        ons_dtype_size(state->to), state->function, no_parameters);
-}
-
-/* --------------------------------------------------------------------------------------------------- mode, gradient */
 
 ons_status *ons_cast_mode(ons_mode_change *m) {
     if (m->operands->inputs[0].dtype != m->operands->outputs[0].dtype) return NULL;

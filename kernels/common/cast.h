@@ -7,6 +7,9 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CAST_H
 #define ONSTAGE_KERNELS_COMMON_CAST_H
 
+#include <string.h>
+
+#include "graph/small_types.h"
 #include "kernels/common/kernel.h"
 
 /* For inference: output 0 like input 0, with another dtype, which must be one that has bytes. */
@@ -21,5 +24,32 @@ ons_mode_function ons_cast_mode;
 
 /* A gradient rule: back to the input's type. */
 ons_gradient_function ons_cast_gradient;
+
+/* How a small float takes what it cannot hold. */
+typedef struct ons_cast_rounding {
+    bool saturate;
+    ons_power_rounding power;
+} ons_cast_rounding;
+
+static inline const ons_attribute *ons_cast_find_attribute(const ons_operands *o, const char *name) {
+    for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i)
+        if (strcmp(o->op->attributes[i].name, name) == 0) return &o->attributes[i];
+    return NULL;
+}
+
+static inline ons_cast_rounding ons_cast_rounding_of(const ons_operands *o) {
+    const ons_attribute *saturate = ons_cast_find_attribute(o, "saturate"),
+                        *mode = ons_cast_find_attribute(o, "round_mode");
+    const char *name = mode == NULL || mode->kind != ONS_ATTRIBUTE_STRING ? "up" : mode->s;
+    return (ons_cast_rounding){
+        .saturate = saturate == NULL || saturate->kind != ONS_ATTRIBUTE_INT || saturate->i != 0,
+        .power = strcmp(name, "down") == 0      ? ONS_POWER_DOWN
+                 : strcmp(name, "nearest") == 0 ? ONS_POWER_NEAREST
+                                                : ONS_POWER_UP,
+    };
+}
+
+void ons_cast_convert_words(ons_dtype from, ons_dtype to, ons_cast_rounding how, const void *in, void *out,
+                            int64_t count);
 
 #endif

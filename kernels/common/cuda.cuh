@@ -97,11 +97,20 @@ template <int THREADS, class T, class F> __device__ inline T block_reduce(T x, T
 
 /* ------------------------------------------------------------------------------------------------------------- faults */
 
+/* Where the kernels of a node tell a fault, and which node it is. */
+struct fault_place {
+    ons_fault *fault;
+    uint64_t node_key;
+};
+inline fault_place fault_of(const ons_launch *l) { return {l->fault, l->node_key}; }
+
 /* By one thread: notes a fault unless there is one. */
-__device__ inline void note_fault(ons_fault *fault, const char *problem, int64_t index, int64_t value) {
+__device__ inline void note_fault(const fault_place &place, const char *problem, int64_t index, int64_t value) {
+    ons_fault *fault = place.fault;
     if (fault == nullptr || fault->problem != nullptr) return;
     fault->index = index;
     fault->value = value;
+    fault->node_key = place.node_key;
     fault->problem = problem; /* text of the host's, which alone reads it */
 }
 

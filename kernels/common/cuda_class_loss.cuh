@@ -43,7 +43,7 @@ template <class T> struct class_slopes {
 };
 
 /* The first target that is no class is noted. */
-[[maybe_unused]] static __global__ void check_classes(ons_class_loss loss, const void *targets, ons_fault *fault) {
+[[maybe_unused]] static __global__ void check_classes(ons_class_loss loss, const void *targets, fault_place fault) {
     int64_t count = loss.view.outer * loss.view.inner;
     int64_t worst = first_wrong(count, [&](int64_t i) {
         return target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0;
@@ -52,7 +52,7 @@ template <class T> struct class_slopes {
 }
 
 inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {
-    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), LOOKUP_THREADS, loss, targets, l->fault);
+    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), LOOKUP_THREADS, loss, targets, fault_of(l));
 }
 
 /* One block: Σ terms ÷ counted targets of the step. */

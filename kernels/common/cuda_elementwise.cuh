@@ -268,6 +268,6 @@ template <class F> void ternary_floats(const ons_launch *l) {
 #undef ONS_CUDA_FORMULA
 #define ONS_CUDA_FORMULA(SYMBOL, ARGUMENTS, RUN, EXPRESSION)                                                           \
     ONS_CUDA_FORMULA_ALONE(SYMBOL, ARGUMENTS, EXPRESSION)                                                              \
-    extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { ons::RUN<SYMBOL##_formula>(launch); }
+    extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { ons::RUN<SYMBOL##_formula>(launch); }
 
 #endif

@@ -59,7 +59,7 @@ template <class F> void pointwise_gradient(const ons_launch *l) {
         __device__ static float loss(float x, float t, float parameter) { return (EXPRESSION); }                       \
     };                                                                                                                 \
     }                                                                                                                  \
-    extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { ons::RUN<SYMBOL##_pointwise>(launch); }
+    extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { ons::RUN<SYMBOL##_pointwise>(launch); }
 #define ONS_CUDA_POINTWISE_LOSS(SYMBOL, EXPRESSION)          ONS_CUDA_POINTWISE(SYMBOL, pointwise_loss, EXPRESSION)
 #define ONS_CUDA_POINTWISE_LOSS_GRADIENT(SYMBOL, EXPRESSION) ONS_CUDA_POINTWISE(SYMBOL, pointwise_gradient, EXPRESSION)
 

@@ -225,7 +225,7 @@ struct fill_gates {
     __device__ void operator()(int64_t i) const { gates[i] = bias == nullptr ? 0 : bias[i % rows]; }
 };
 
-[[maybe_unused]] static __global__ void check_sequence_lengths(int64_t batch, int64_t steps, const int32_t *lengths, ons_fault *fault) {
+[[maybe_unused]] static __global__ void check_sequence_lengths(int64_t batch, int64_t steps, const int32_t *lengths, fault_place fault) {
     int64_t worst = batch;
     for (int64_t i = threadIdx.x; i < batch && worst == batch; i += LOOKUP_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
@@ -285,7 +285,7 @@ inline void run_recurrent(const ons_launch *l) {
     const float *biases = r.reset_after ? recurrent_input<float>(l, ONS_RECURRENT_B) : nullptr;
     const float *peepholes = lstm ? recurrent_input<float>(l, ONS_RECURRENT_P) : nullptr;
     int64_t ends = r.directions * r.batch * r.hidden;
-    if (lengths != nullptr) launch(l, check_sequence_lengths, 1, LOOKUP_THREADS, r.batch, r.steps, lengths, l->fault);
+    if (lengths != nullptr) launch(l, check_sequence_lengths, 1, LOOKUP_THREADS, r.batch, r.steps, lengths, fault_of(l));
     project_inputs(l, record);
     copy_ends begin = ends_of(r, record.hidden, true);
     begin.operand = recurrent_input<float>(l, ONS_RECURRENT_H0);

@@ -125,6 +125,6 @@ template <class F> void reduce_floats(const ons_launch *l) {
 /* The same, and ons_cuda_SYMBOL with it. */
 #define ONS_CUDA_REDUCTION(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                       \
     ONS_CUDA_REDUCER(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                             \
-    extern "C" void ons_cuda_##SYMBOL(const ons_launch *launch) { ons::reduce_floats<SYMBOL##_reducer>(launch); }
+    extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { ons::reduce_floats<SYMBOL##_reducer>(launch); }
 
 #endif

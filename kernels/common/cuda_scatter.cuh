@@ -47,7 +47,7 @@ struct line_targets {
 inline void check_lines(const ons_launch *l, const line_targets &t) {
     if (t.updates() > 0)
         launch(l, check_indices, blocks_to_check(t.updates()), LOOKUP_THREADS, t.map.index_dtype == ONS_INT32, t.indices, t.updates(), t.map.length,
-               ONS_INDEX_PROBLEM, l->fault);
+               ONS_INDEX_PROBLEM, fault_of(l));
 }
 
 /* Slices that index tuples name. */
@@ -83,7 +83,7 @@ struct tuple_targets {
     __host__ __device__ int64_t updates() const { return lookup.batches * lookup.tuples * lookup.slice; }
 };
 
-[[maybe_unused]] static __global__ void check_tuples(tuple_targets t, ons_fault *fault) {
+[[maybe_unused]] static __global__ void check_tuples(tuple_targets t, fault_place fault) {
     int64_t count = t.lookup.batches * t.lookup.tuples, none = count * t.lookup.depth, worst = none;
     for (int64_t i = threadIdx.x; i < count && worst == none; i += LOOKUP_THREADS) (void)t.slice_of(i, &worst);
     worst = block_reduce<LOOKUP_THREADS>(worst, none, smaller());

@@ -25,6 +25,8 @@ static inline ons_value_id ons_expand_input(const ons_mode_change *m, uint32_t i
     return ons_has_input(m->operands, index) ? m->inputs[index] : (ons_value_id)ONS_NONE;
 }
 
+extern const ons_operator ons_op_add;
+
 /* a + b, where either may be left out. */
 static inline ons_value_id ons_expand_sum(ons_mode_change *m, ons_value_id a, ons_value_id b) {
     return a == ONS_NONE ? b : b == ONS_NONE ? a : ons_expand2(m, &ons_op_add, a, b);

@@ -1,40 +1,20 @@
 #include "kernels/common/extreme_index.h"
 
-enum { AXIS, KEEPDIMS, SELECT_LAST };
-
-static ons_extreme_index make_state(const ons_operands *o) {
-    const ons_shape *shape = &o->inputs[0].shape;
-    uint32_t axis = 0;
-    if (!ons_axis_resolve(ons_attribute_int(o, AXIS), shape->rank, &axis))
-        return (ons_extreme_index){1, 1, 1, false}; /* a scalar */
-    return (ons_extreme_index){ons_shape_span(shape, 0, axis), shape->dims[axis],
-                               ons_shape_span(shape, axis + 1, shape->rank), ons_attribute_int(o, SELECT_LAST) != 0};
-}
-
 ons_status *ons_extreme_index_infer(ons_operands *o) {
     const ons_shape *input = &o->inputs[0].shape;
     uint32_t axis;
-    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), input->rank, &axis));
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, ONS_EXTREME_INDEX_AXIS), input->rank, &axis));
     if (input->dims[axis] == 0) return ons_node_error(o, "axis %u has no elements to choose from", axis);
     ons_shape shape = {0};
     for (uint32_t i = 0; i < input->rank; ++i)
-        if (i != axis || ons_attribute_int(o, KEEPDIMS) != 0) shape.dims[shape.rank++] = i == axis ? 1 : input->dims[i];
+        if (i != axis || ons_attribute_int(o, ONS_EXTREME_INDEX_KEEPDIMS) != 0)
+            shape.dims[shape.rank++] = i == axis ? 1 : input->dims[i];
     o->outputs[0] = ons_type_make(ONS_INT64, shape);
     return NULL;
 }
 
 ons_cost ons_extreme_index_cost(const ons_operands *o) {
     return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
-ons_status *ons_extreme_index_prepare(ons_prepare *p) {
-    if (p->operands->inputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(p->operands->inputs[0].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_extreme_index), &memory));
-    *(ons_extreme_index *)memory = make_state(p->operands);
-    return NULL;
 }
 
 /* 1 where word `a` wins over word `b`, 0 where they are equal. */
@@ -55,7 +35,7 @@ static int compare(ons_dtype dtype, bool largest, const void *words, int64_t a, 
 }
 
 void ons_extreme_index_reference(const ons_operands *o, bool largest, const void *in, int64_t *out) {
-    ons_extreme_index s = make_state(o);
+    ons_extreme_index s = ons_extreme_index_make_state(o);
     for (int64_t i = 0; i < s.outer * s.inner; ++i) {
         int64_t begin = i / s.inner * s.length * s.inner + i % s.inner, best = 0;
         for (int64_t k = 1; k < s.length; ++k) {

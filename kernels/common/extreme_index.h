@@ -22,32 +22,32 @@ void ons_extreme_index_reference(const ons_operands *o, bool largest, const void
 
 /* SYMBOL_reference and SYMBOL_run from the comparison `>` or `<` that a better element stands in to the best so far.
  * Rows of one element each (inner = 1) and columns alike: candidates are compared in the order of the axis. */
-#define ONS_EXTREME_INDEX_REFERENCE(SYMBOL, LARGEST) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        ons_extreme_index_reference(o, LARGEST, inputs[0], outputs[0]); \
+#define ONS_EXTREME_INDEX_REFERENCE(SYMBOL, LARGEST)                                                                   \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        ons_extreme_index_reference(o, LARGEST, inputs[0], outputs[0]);                                                \
     }
 
-#define ONS_EXTREME_INDEX_KERNEL(SYMBOL, COMPARISON) \
-    static void SYMBOL##_run(const ons_launch *launch) { \
-        const ons_extreme_index *s = launch->state; \
-        const float *in = launch->inputs[0]; \
-        int64_t *out = launch->outputs[0], results = s->outer * s->inner; \
+#define ONS_EXTREME_INDEX_KERNEL(SYMBOL, COMPARISON)                                                                   \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        const ons_extreme_index *s = launch->state;                                                                    \
+        const float *in = launch->inputs[0];                                                                           \
+        int64_t *out = launch->outputs[0], results = s->outer * s->inner;                                              \
         _Pragma("omp parallel for schedule(static) if (results * s->length > ONS_PARALLEL_GRAIN)") for (int64_t i = 0; \
-                                                                                                        i < results; \
-                                                                                                        ++i) { \
-            const float *x = in + i / s->inner * s->length * s->inner + i % s->inner; \
-            float best = x[0]; \
-            int64_t index = 0; \
-            for (int64_t k = 1; k < s->length; ++k) { \
-                float next = x[k * s->inner]; \
-                bool better = next COMPARISON best || (next != next && best == best) || \
-                              (s->last && (next == best || (next != next && best != best))); \
-                best = better ? next : best; \
-                index = better ? k : index; \
-            } \
-            out[i] = index; \
-        } \
+                                                                                                        i < results;   \
+                                                                                                        ++i) {         \
+            const float *x = in + i / s->inner * s->length * s->inner + i % s->inner;                                  \
+            float best = x[0];                                                                                         \
+            int64_t index = 0;                                                                                         \
+            for (int64_t k = 1; k < s->length; ++k) {                                                                  \
+                float next = x[k * s->inner];                                                                          \
+                bool better = next COMPARISON best || (next != next && best == best) ||                                \
+                              (s->last && (next == best || (next != next && best != best)));                           \
+                best = better ? next : best;                                                                           \
+                index = better ? k : index;                                                                            \
+            }                                                                                                          \
+            out[i] = index;                                                                                            \
+        }                                                                                                              \
     }
 
 /* clang-format off */
@@ -73,5 +73,17 @@ void ons_extreme_index_reference(const ons_operands *o, bool largest, const void
     {.name = "large", .inputs = {ONS_F32(4096, 1000)}, .settings = {ONS_SET_INT("axis", 1)}, .flops = 4096000,         \
      .benchmark = true}
 /* clang-format on */
+
+enum { ONS_EXTREME_INDEX_AXIS, ONS_EXTREME_INDEX_KEEPDIMS, ONS_EXTREME_INDEX_SELECT_LAST };
+
+static inline ons_extreme_index ons_extreme_index_make_state(const ons_operands *o) {
+    const ons_shape *shape = &o->inputs[0].shape;
+    uint32_t axis = 0;
+    if (!ons_axis_resolve(ons_attribute_int(o, ONS_EXTREME_INDEX_AXIS), shape->rank, &axis))
+        return (ons_extreme_index){1, 1, 1, false}; /* a scalar */
+    return (ons_extreme_index){ons_shape_span(shape, 0, axis), shape->dims[axis],
+                               ons_shape_span(shape, axis + 1, shape->rank),
+                               ons_attribute_int(o, ONS_EXTREME_INDEX_SELECT_LAST) != 0};
+}
 
 #endif

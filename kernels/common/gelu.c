@@ -21,9 +21,3 @@ ons_status *ons_gelu_infer(ons_operands *o) {
             return ons_node_error(o, "the operands differ in shape");
     return ons_infer_like_first(o);
 }
-
-ons_status *ons_gelu_prepare(ons_prepare *p) {
-    ONS_TRY(ons_unary_prepare(p));
-    ((ons_unary_state *)p->state)->parameters[0] = ons_gelu_by_tanh(p->operands) ? 1 : 0;
-    return NULL;
-}

@@ -7,19 +7,7 @@
 
 #include "graph/operator.h"
 #include "graph/registry.h"
-
-/* Declares every operator, so that a gradient rule may build any other: ons_op_matmul, … */
-#define ONS_OPERATOR(SYMBOL) extern const ons_operator ons_op_##SYMBOL;
-#include "kernels/operators.inc"
-#undef ONS_OPERATOR
-
-/* CUDA kernels, ons_cuda_matmul and so on, each in its operator's .cu file, and those for several nodes at once,
- * ons_cuda_several_adamw. Weak: NULL where there is none in the build. */
-#define ONS_OPERATOR(SYMBOL)                                                                                           \
-    extern ons_run_function ons_cuda_##SYMBOL __attribute__((weak));                                                   \
-    extern ons_run_several_function ons_cuda_several_##SYMBOL __attribute__((weak));
-#include "kernels/operators.inc"
-#undef ONS_OPERATOR
+#include "kernels/backend.h"
 
 /* Elements below which a loop is not worth a second thread (a parallel region costs about 2 µs, a core makes
  * about 4 elements a nanosecond). */
@@ -73,7 +61,8 @@ ons_status *ons_prepare_nothing(ons_prepare *p);
 
 /* For references: what the data cannot be. The first one that is told stays. */
 static inline void ons_reference_fault(const ons_step *step, const char *problem, int64_t index, int64_t value) {
-    if (step->fault != NULL && step->fault->problem == NULL) *step->fault = (ons_fault){problem, index, value};
+    if (step->fault != NULL && step->fault->problem == NULL)
+        *step->fault = (ons_fault){.problem = problem, .index = index, .value = value};
 }
 
 /* Rows and row length of `type` as a matrix with the given axis and all after it (or the last alone) as columns. */

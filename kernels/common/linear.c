@@ -1,5 +1,7 @@
 #include "kernels/common/linear.h"
 
+extern const ons_operator ons_op_matmul_transposed;
+
 ons_product_form ons_linear_form(const ons_operands *o) {
     return (ons_product_form){.transpose_b = ons_attribute_int(o, 0) != 0, .alpha = 1};
 }

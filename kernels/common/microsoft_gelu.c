@@ -4,6 +4,8 @@
 
 #include "kernels/common/gelu.h"
 
+extern const ons_operator ons_op_gelu;
+
 double ons_gelu_exact(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
 
 ons_status *ons_microsoft_gelu_infer(ons_operands *o) {

@@ -84,13 +84,13 @@ void ons_adam_reference(const ons_operands *o, const ons_step *step, const void 
 void ons_adam_run(const ons_launch *launch, bool decoupled);
 ons_cost ons_adam_cost(const ons_operands *o);
 
-#define ONS_ADAM_REFERENCE(SYMBOL, DECOUPLED) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        ons_adam_reference(o, step, inputs, outputs, DECOUPLED); \
+#define ONS_ADAM_REFERENCE(SYMBOL, DECOUPLED)                                                                          \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        ons_adam_reference(o, step, inputs, outputs, DECOUPLED);                                                       \
     }
 
-#define ONS_ADAM_KERNEL(SYMBOL, DECOUPLED) \
+#define ONS_ADAM_KERNEL(SYMBOL, DECOUPLED)                                                                             \
     static void SYMBOL##_run(const ons_launch *launch) { ons_adam_run(launch, DECOUPLED); }
 
 /* clang-format off */

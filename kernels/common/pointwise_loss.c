@@ -26,19 +26,6 @@ double ons_pointwise_loss_parameter(const ons_operands *o) {
     return o->op->attributes[0].name == NULL ? 0 : ons_attribute_float(o, 0);
 }
 
-ons_status *ons_pointwise_loss_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_pointwise_loss), &memory));
-    ons_pointwise_loss *loss = memory;
-    loss->elements = ons_elements(&o->inputs[0]);
-    loss->parts = ons_parts(loss->elements, 1);
-    loss->parameter = (float)ons_pointwise_loss_parameter(o);
-    p->scratch_bytes = ONS_PARTS_MAX * (int64_t)sizeof(double);
-    return NULL;
-}
-
 ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operator *op) {
     ons_build_node_like(g->builder, op, ONS_IN(ons_gradient_input(g, 0), ons_gradient_input(g, 1), g->cotangents[0]),
                         g->operands->attributes, 1, NULL, &g->gradients[0]);

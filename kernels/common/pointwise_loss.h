@@ -35,84 +35,85 @@ ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operato
         return (ons_cost){(OPERATIONS) * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};                   \
     }
 
-/* SYMBOL_cost, SYMBOL_gradient, SYMBOL_reference and SYMBOL_run from the floating-point operations an element takes and
- * the expressions REFERENCE (of `double x, t, parameter`) and KERNEL (of floats of the same names), the loss of one
- * element. The gradient is an operator of its own, SYMBOL_gradient. */
-#define ONS_POINTWISE_LOSS_RULES(SYMBOL, OPERATIONS, REFERENCE) \
-    ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS) \
-    static ons_status *SYMBOL##_gradient(ons_gradient *g) { \
-        return ons_pointwise_loss_build_gradient(g, &ons_op_##SYMBOL##_gradient); \
-    } \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        const double *prediction = inputs[0], *target = inputs[1]; \
-        double sum = 0, parameter = ons_pointwise_loss_parameter(o); \
-        (void)parameter; \
-        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) { \
-            double x = prediction[i], t = target[i]; \
-            sum += (REFERENCE); \
-        } \
-        *(double *)outputs[0] = sum / step->counted_targets; \
+/* SYMBOL_cost, SYMBOL_gradient and SYMBOL_reference from the floating-point operations an element takes and the loss of
+ * one element, an expression of `double x, t, parameter`. The gradient is an operator of its own, SYMBOL_gradient.
+ * ONS_POINTWISE_LOSS_KERNEL makes SYMBOL_run from the same expression of floats. */
+#define ONS_POINTWISE_LOSS_RULES(SYMBOL, OPERATIONS, REFERENCE)                                                        \
+    extern const ons_operator ons_op_##SYMBOL##_gradient;                                                              \
+    ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
+    static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \
+        return ons_pointwise_loss_build_gradient(g, &ons_op_##SYMBOL##_gradient);                                      \
+    }                                                                                                                  \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        const double *prediction = inputs[0], *target = inputs[1];                                                     \
+        double sum = 0, parameter = ons_pointwise_loss_parameter(o);                                                   \
+        (void)parameter;                                                                                               \
+        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
+            double x = prediction[i], t = target[i];                                                                   \
+            sum += (REFERENCE);                                                                                        \
+        }                                                                                                              \
+        *(double *)outputs[0] = sum / step->counted_targets;                                                           \
     }
 
-#define ONS_POINTWISE_LOSS_KERNEL(SYMBOL, KERNEL) \
-    static double SYMBOL##_part(const float *prediction, const float *target, float parameter, int64_t n) { \
-        enum { BLOCK = 512 }; \
-        float losses[BLOCK]; \
-        double sum = 0; \
-        (void)parameter; \
-        for (int64_t begin = 0; begin < n; begin += BLOCK) { \
-            int count = n - begin < BLOCK ? (int)(n - begin) : BLOCK; \
-            _Pragma("omp simd") for (int i = 0; i < count; ++i) { \
-                float x = prediction[begin + i], t = target[begin + i]; \
-                losses[i] = (KERNEL); \
-            } \
-            _Pragma("omp simd reduction(+ : sum)") for (int i = 0; i < count; ++i) sum += (double)losses[i]; \
-        } \
-        return sum; \
-    } \
-    static void SYMBOL##_run(const ons_launch *launch) { \
-        const ons_pointwise_loss *loss = launch->state; \
-        const float *prediction = launch->inputs[0], *target = launch->inputs[1]; \
-        double *sums = launch->scratch; \
-        int parts = loss->parts; \
-        _Pragma("omp parallel for schedule(static) if (parts > 1)") for (int part = 0; part < parts; ++part) { \
-            int64_t begin = ons_part_begin(loss->elements, parts, part); \
-            int64_t end = ons_part_begin(loss->elements, parts, part + 1); \
-            sums[part] = SYMBOL##_part(prediction + begin, target + begin, loss->parameter, end - begin); \
-        } \
-        *(float *)launch->outputs[0] = (float)(ons_sum_parts(sums, parts) / launch->step->counted_targets); \
+#define ONS_POINTWISE_LOSS_KERNEL(SYMBOL, KERNEL)                                                                      \
+    static double SYMBOL##_part(const float *prediction, const float *target, float parameter, int64_t n) {            \
+        enum { BLOCK = 512 };                                                                                          \
+        float losses[BLOCK];                                                                                           \
+        double sum = 0;                                                                                                \
+        (void)parameter;                                                                                               \
+        for (int64_t begin = 0; begin < n; begin += BLOCK) {                                                           \
+            int count = n - begin < BLOCK ? (int)(n - begin) : BLOCK;                                                  \
+            _Pragma("omp simd") for (int i = 0; i < count; ++i) {                                                      \
+                float x = prediction[begin + i], t = target[begin + i];                                                \
+                losses[i] = (KERNEL);                                                                                  \
+            }                                                                                                          \
+            _Pragma("omp simd reduction(+ : sum)") for (int i = 0; i < count; ++i) sum += (double)losses[i];           \
+        }                                                                                                              \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        const ons_pointwise_loss *loss = launch->state;                                                                \
+        const float *prediction = launch->inputs[0], *target = launch->inputs[1];                                      \
+        double *sums = launch->scratch;                                                                                \
+        int parts = loss->parts;                                                                                       \
+        _Pragma("omp parallel for schedule(static) if (parts > 1)") for (int part = 0; part < parts; ++part) {         \
+            int64_t begin = ons_part_begin(loss->elements, parts, part);                                               \
+            int64_t end = ons_part_begin(loss->elements, parts, part + 1);                                             \
+            sums[part] = SYMBOL##_part(prediction + begin, target + begin, loss->parameter, end - begin);              \
+        }                                                                                                              \
+        *(float *)launch->outputs[0] = (float)(ons_sum_parts(sums, parts) / launch->step->counted_targets);            \
     }
 
 /* The same for a gradient, but for a rule: the expressions give the slope at x. */
-#define ONS_POINTWISE_LOSS_GRADIENT_RULES(SYMBOL, OPERATIONS, REFERENCE) \
-    ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        const double *prediction = inputs[0], *target = inputs[1]; \
-        double *dx = outputs[0], scale = *(const double *)inputs[2] / step->counted_targets; \
-        double parameter = ons_pointwise_loss_parameter(o); \
-        (void)parameter; \
-        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) { \
-            double x = prediction[i], t = target[i]; \
-            dx[i] = (REFERENCE)*scale; \
-        } \
+#define ONS_POINTWISE_LOSS_GRADIENT_RULES(SYMBOL, OPERATIONS, REFERENCE)                                               \
+    ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        const double *prediction = inputs[0], *target = inputs[1];                                                     \
+        double *dx = outputs[0], scale = *(const double *)inputs[2] / step->counted_targets;                           \
+        double parameter = ons_pointwise_loss_parameter(o);                                                            \
+        (void)parameter;                                                                                               \
+        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
+            double x = prediction[i], t = target[i];                                                                   \
+            dx[i] = (REFERENCE)*scale;                                                                                 \
+        }                                                                                                              \
     }
 
-#define ONS_POINTWISE_LOSS_GRADIENT_KERNEL(SYMBOL, KERNEL) \
-    static void SYMBOL##_run(const ons_launch *launch) { \
-        const ons_pointwise_loss *loss = launch->state; \
-        const float *prediction = launch->inputs[0], *target = launch->inputs[1]; \
-        float *dx = launch->outputs[0]; \
-        float scale = (float)(*(const float *)launch->inputs[2] / launch->step->counted_targets); \
-        float parameter = loss->parameter; \
-        int64_t n = loss->elements; \
-        (void)parameter; \
-        _Pragma("omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)") for (int64_t i = 0; i < n; \
-                                                                                           ++i) { \
-            float x = prediction[i], t = target[i]; \
-            dx[i] = (KERNEL)*scale; \
-        } \
+#define ONS_POINTWISE_LOSS_GRADIENT_KERNEL(SYMBOL, KERNEL)                                                             \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        const ons_pointwise_loss *loss = launch->state;                                                                \
+        const float *prediction = launch->inputs[0], *target = launch->inputs[1];                                      \
+        float *dx = launch->outputs[0];                                                                                \
+        float scale = (float)(*(const float *)launch->inputs[2] / launch->step->counted_targets);                      \
+        float parameter = loss->parameter;                                                                             \
+        int64_t n = loss->elements;                                                                                    \
+        (void)parameter;                                                                                               \
+        _Pragma("omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)") for (int64_t i = 0; i < n;       \
+                                                                                           ++i) {                      \
+            float x = prediction[i], t = target[i];                                                                    \
+            dx[i] = (KERNEL)*scale;                                                                                    \
+        }                                                                                                              \
     }
 
 /* ---- cases: targets lie in [LOW, 1]; SETTING is one attribute, or ONS_NO_SETTING */

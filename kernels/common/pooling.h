@@ -100,4 +100,10 @@ void ons_pooling_collect_row(const ons_pooling_plan *plan, int64_t plane, int64_
  * input. */
 int64_t ons_pooling_divisor_at(const ons_window *w, bool include_pad, int64_t output);
 
+static inline ons_pooling_span ons_pooling_span_of(const ons_window *w, int dim, int64_t output) {
+    int64_t start = output * w->stride[dim] - w->begin[dim], d = w->dilation[dim], room = w->input[dim] - start;
+    int64_t first = start >= 0 ? 0 : (-start + d - 1) / d, end = room <= 0 ? 0 : (room + d - 1) / d;
+    return (ons_pooling_span){(int32_t)start, (int32_t)first, (int32_t)(end > w->kernel[dim] ? w->kernel[dim] : end)};
+}
+
 #endif

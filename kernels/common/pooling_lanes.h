@@ -1,10 +1,10 @@
-/* Sixteen channels at a time for the pooling kernels, the last ones of a row in a partly filled set. */
+/* A register's width of channels at a time for the pooling kernels, the last ones of a row in a partly filled set. */
 #ifndef ONSTAGE_KERNELS_COMMON_POOLING_LANES_H
 #define ONSTAGE_KERNELS_COMMON_POOLING_LANES_H
 
 #include "kernels/common/lanes.h"
 
-typedef int32_t ons_int_lanes __attribute__((vector_size(ONS_LANES * sizeof(int32_t))));
+typedef ons_lane_bits ons_int_lanes;
 typedef uint8_t ons_byte_lanes __attribute__((vector_size(ONS_LANES)));
 
 /* `count` from 1 to ONS_LANES; the others are 0. With a constant count of ONS_LANES the choice disappears. */
@@ -64,7 +64,7 @@ static inline void ons_put_ints(int32_t *to, ons_int_lanes x, int count) {
 
 /* Lanes of `yes` where the mask is all ones, of `no` where it is 0. */
 static inline ons_lanes ons_choose_lanes(ons_int_lanes mask, ons_lanes yes, ons_lanes no) {
-    return (ons_lanes)((mask & (ons_int_lanes)yes) | (~mask & (ons_int_lanes)no));
+    return ons_lanes_select(mask, yes, no);
 }
 static inline ons_int_lanes ons_choose_ints(ons_int_lanes mask, ons_int_lanes yes, ons_int_lanes no) {
     return (mask & yes) | (~mask & no);

@@ -4,6 +4,15 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/reduction.h"
 
+extern const ons_operator ons_op_gelu;
+extern const ons_operator ons_op_gelu_gradient;
+extern const ons_operator ons_op_gemm;
+extern const ons_operator ons_op_linear;
+extern const ons_operator ons_op_linear_gelu;
+extern const ons_operator ons_op_linear_gelu_gradient;
+extern const ons_operator ons_op_linear_weight_gradient;
+extern const ons_operator ons_op_matmul_transposed;
+
 /* Rows of what goes into Gelu are as long as a multiple of this, or cuBLASLt does not take it. */
 enum { ROW_MULTIPLE = 8 };
 

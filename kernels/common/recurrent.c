@@ -7,6 +7,8 @@
 #include "graph/upgrade.h"
 #include "kernels/common/checks.h"
 
+extern const ons_operator ons_op_recurrent_gradient;
+
 /* --------------------------------------------------------------------------------------------------------- attributes
  */
 

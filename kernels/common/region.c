@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "kernels/common/checks.h"
-
 enum { SIDE_MAX = 1 << 20 };
 
 static ons_status *read_attributes(const ons_operands *o, ons_regions *r) {
@@ -48,23 +46,4 @@ ons_status *ons_regions_of(const ons_operands *o, const ons_type *x, uint32_t fi
 
 ons_type ons_regions_result(const ons_regions *r, ons_dtype dtype) {
     return ons_type_make(dtype, (ons_shape){4, {r->count, r->channels, r->out_height, r->out_width}});
-}
-
-int64_t ons_region_collect(const ons_regions *r, const ons_region *region, int64_t bin, int64_t first,
-                           ons_float_sample samples[ONS_AT_LEAST(ONS_REGION_SAMPLES)]) {
-    int64_t left = region->rows * region->columns - first;
-    int64_t count = left < ONS_REGION_SAMPLES ? left : ONS_REGION_SAMPLES;
-    for (int64_t i = 0; i < count; ++i) {
-        ons_sample sample = ons_region_sample(r, region, bin / r->out_width, bin % r->out_width,
-                                              (first + i) / region->columns, (first + i) % region->columns);
-        for (int k = 0; k < 4; ++k) {
-            samples[i].element[k] = sample.element[k];
-            samples[i].weight[k] = (float)sample.weight[k];
-        }
-    }
-    return count;
-}
-
-ons_region ons_region_from_floats(const ons_regions *r, const float corners[ONS_AT_LEAST(4)]) {
-    return ons_region_make(r, (const double[]){corners[0], corners[1], corners[2], corners[3]});
 }

@@ -1,3 +1,4 @@
+/* ---- attributes and inputs */
 #include "kernels/common/resample.h"
 
 #include <math.h>
@@ -5,9 +6,8 @@
 
 #include "graph/evaluate.h"
 #include "graph/small_types.h"
-#include "kernels/common/cuda_separable.h"
 
-/* ---- attributes and inputs */
+extern const ons_operator ons_op_resize_gradient;
 
 /* The position of an attribute's text among `names`, which ends with NULL. */
 static ons_status *find_name(const ons_operands *o, uint32_t attribute, const char *const *names, int *found) {
@@ -277,30 +277,6 @@ ons_cost ons_resampling_cost(const ons_operands *o, const ons_resampling *r) {
     return (ons_cost){2 * taps * (double)ons_shape_elements(&r->output), ons_operand_bytes(o)};
 }
 
-/* ---- kernel */
-
-ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed) {
-    ons_axis_map maps[ONS_RANK_MAX], ordered[ONS_RANK_MAX];
-    uint32_t rank = r->input.rank;
-    void *plan;
-    ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_resampling_maps(r, p->arena, maps));
-    ons_layout layout = p->operands->inputs[0].layout;
-    for (uint32_t i = 0; i < rank; ++i) {
-        const ons_axis_map *map = &maps[ons_channels_axis(layout, rank, i)];
-        if (transposed)
-            ONS_TRY(ons_axis_map_transpose(p->arena, map, &ordered[i]));
-        else
-            ordered[i] = *map;
-    }
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_separable), &plan));
-    return ons_separable_plan(p, rank, ordered, transposed ? 0 : r->fill, plan);
-}
-
-void ons_resampling_run(const ons_launch *launch) {
-    ons_separable_run(launch->state, launch->inputs[0], launch->outputs[0], launch->scratch);
-}
-
 /* ---- Resize and Upsample */
 
 ons_status *ons_resize_infer(ons_operands *o) {
@@ -377,28 +353,6 @@ void ons_resize_reference(const ons_operands *o, const ons_step *step, const voi
         resize_integers(o, &r, maps, inputs[0], outputs[0]);
     ons_status_free(status);
     ons_arena_free(arena);
-}
-
-ons_status *ons_cuda_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed) {
-    ons_axis_map maps[ONS_RANK_MAX];
-    ONS_TRY(ons_resampling_maps(r, p->arena, maps));
-    for (uint32_t i = 0; transposed && i < r->input.rank; ++i) {
-        ons_axis_map map = maps[i];
-        ONS_TRY(ons_axis_map_transpose(p->arena, &map, &maps[i]));
-    }
-    return ons_cuda_separable_prepare(p, r->input.rank, maps, transposed ? 0 : r->fill);
-}
-
-ons_status *ons_cuda_resize_prepare(ons_prepare *p) {
-    ons_resampling r;
-    ONS_TRY(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
-    return ons_cuda_resampling_prepare(p, &r, false);
-}
-
-ons_status *ons_resize_prepare(ons_prepare *p) {
-    ons_resampling r;
-    ONS_TRY(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
-    return ons_resampling_prepare(p, &r, false);
 }
 
 /* The same attributes, and the shape of what was resized. */

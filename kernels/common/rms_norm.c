@@ -1,18 +1,17 @@
 #include "kernels/common/rms_norm.h"
 
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/cuda_rows.h"
-
 #include <math.h>
 
-static ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
+extern const ons_operator ons_op_rms_normalization_gradient;
+
+ons_status *ons_rms_norm_find_norm(const ons_operands *o, ons_layer_norm *norm) {
     static const ons_type none = {0};
     return ons_layer_norm_of(o, &o->inputs[0], ons_attribute_int(o, ONS_RMS_AXIS), &o->inputs[1], &none, norm);
 }
 
 ons_status *ons_rms_norm_infer(ons_operands *o) {
     ons_layer_norm norm;
-    ONS_TRY(find_norm(o, &norm));
+    ONS_TRY(ons_rms_norm_find_norm(o, &norm));
     ons_type rows = ons_type_make(ONS_FLOAT32, o->inputs[0].shape);
     for (uint32_t i = norm.axis; i < rows.shape.rank; ++i) rows.shape.dims[i] = 1;
     o->outputs[0] = o->inputs[0];
@@ -29,7 +28,7 @@ void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const v
                             void *const *outputs) {
     (void)step;
     ons_layer_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_status_free(ons_rms_norm_find_norm(o, &norm));
     const double *scale = inputs[1];
     double *inverses = o->output_count > 1 ? outputs[1] : NULL;
     for (int64_t row = 0; row < norm.rows; ++row) {
@@ -40,38 +39,6 @@ void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const v
         for (int64_t i = 0; i < norm.columns; ++i) y[i] = x[i] * inverse * scale[i];
         if (inverses != NULL) inverses[row] = inverse;
     }
-}
-
-typedef struct rms_norm_state {
-    ons_layer_norm norm;
-    float epsilon;
-} rms_norm_state;
-
-ons_status *ons_rms_norm_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(rms_norm_state), &memory));
-    rms_norm_state *state = memory;
-    state->epsilon = (float)ons_attribute_float(o, ONS_RMS_EPSILON);
-    return find_norm(o, &state->norm);
-}
-
-ons_status *ons_rms_norm_cuda_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ons_cuda_norm *state;
-    ONS_NEW(state, p->arena, 1);
-    ONS_TRY(ons_cuda_norm_types(o, 0, 1, state));
-    state->epsilon = (float)ons_attribute_float(o, ONS_RMS_EPSILON);
-    p->state = state;
-    p->implementation = "cuda:rows";
-    return find_norm(o, &state->norm);
-}
-
-void ons_rms_norm_run(const ons_launch *launch) {
-    const rms_norm_state *state = launch->state;
-    ons_normalize_rows(&state->norm, state->epsilon, false, launch->inputs[0], launch->inputs[1], NULL,
-                       launch->outputs[0], NULL, launch->outputs[1]);
 }
 
 ons_status *ons_rms_norm_gradient(ons_gradient *g) {

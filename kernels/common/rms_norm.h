@@ -19,4 +19,6 @@ ons_status *ons_rms_norm_cuda_prepare(ons_prepare *p);
 /* By an RMSNormalizationGradient node. The rule reads inputs 0 and 1 and output 1. */
 ons_status *ons_rms_norm_gradient(ons_gradient *g);
 
+ons_status *ons_rms_norm_find_norm(const ons_operands *o, ons_layer_norm *norm);
+
 #endif

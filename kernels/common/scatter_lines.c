@@ -1,23 +1,16 @@
 #include "kernels/common/scatter_lines.h"
 
-static const char *reduction_of(const ons_operands *o) {
-    return o->op->attributes[ONS_SCATTER_REDUCTION].name == NULL ? "none"
-                                                                 : ons_attribute_string(o, ONS_SCATTER_REDUCTION);
-}
-
-static ons_status *find_map(const ons_operands *o, ons_line_map *map) {
-    return ons_line_map_of(o, &o->inputs[ONS_SCATTER_DATA].shape, ONS_SCATTER_INDICES,
-                           ons_attribute_int(o, ONS_SCATTER_AXIS), map);
-}
+extern const ons_operator ons_op_gather_elements;
+extern const ons_operator ons_op_scatter_elements_gradient;
 
 ons_status *ons_scatter_lines_infer(ons_operands *o) {
     ons_line_map map;
-    ONS_TRY(find_map(o, &map));
+    ONS_TRY(ons_scatter_lines_find_map(o, &map));
     if (!ons_shape_equal(&map.indices, &o->inputs[ONS_SCATTER_UPDATES].shape) ||
         o->inputs[ONS_SCATTER_UPDATES].dtype != o->inputs[ONS_SCATTER_DATA].dtype)
         return ons_node_error(o, "data, indices and updates do not fit together");
-    if (ons_scatter_mode_of(reduction_of(o)) == ONS_SCATTER_MODES)
-        return ons_node_error(o, "unknown reduction '%s'", reduction_of(o));
+    if (ons_scatter_mode_of(ons_scatter_lines_reduction_of(o)) == ONS_SCATTER_MODES)
+        return ons_node_error(o, "unknown reduction '%s'", ons_scatter_lines_reduction_of(o));
     o->outputs[0] = o->inputs[ONS_SCATTER_DATA];
     return NULL;
 }
@@ -25,8 +18,8 @@ ons_status *ons_scatter_lines_infer(ons_operands *o) {
 void ons_scatter_lines_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
     ons_line_map map = {0};
-    ons_status_free(find_map(o, &map)); /* has passed inference */
-    ons_scatter_mode mode = ons_scatter_mode_of(reduction_of(o));
+    ons_status_free(ons_scatter_lines_find_map(o, &map)); /* has passed inference */
+    ons_scatter_mode mode = ons_scatter_mode_of(ons_scatter_lines_reduction_of(o));
     memcpy(outputs[0], inputs[ONS_SCATTER_DATA], (size_t)ons_elements(&o->inputs[ONS_SCATTER_DATA]) * 8);
     for (int64_t i = 0, n = ons_elements(&o->inputs[ONS_SCATTER_INDICES]); i < n; ++i) {
         int64_t to = ons_line_reference(&map, step, i, ((const int64_t *)inputs[ONS_SCATTER_INDICES])[i]);
@@ -34,63 +27,11 @@ void ons_scatter_lines_reference(const ons_operands *o, const ons_step *step, co
     }
 }
 
-ons_status *ons_scatter_lines_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_lines), &memory));
-    ons_scatter_lines *s = memory;
-    s->mode = ons_scatter_mode_of(reduction_of(p->operands));
-    s->size = ons_dtype_size(p->operands->outputs[0].dtype);
-    s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
-    ONS_TRY(ons_scatter_check(p->operands, s->mode));
-    return find_map(p->operands, &s->map);
-}
-
-#define PUT(TYPE)                                                                                                      \
-    for (int64_t i = 0; i < b->count; ++i)                                                                             \
-        if (b->targets[i] >= 0) ((TYPE *)out)[b->targets[i]] = ((const TYPE *)updates)[b->first + i]
-
-static void put_block(size_t size, const ons_line_block *b, const void *updates, void *out) {
-    switch (size) {
-    case 1: PUT(uint8_t); break;
-    case 2: PUT(uint16_t); break;
-    case 4: PUT(uint32_t); break;
-    default: PUT(uint64_t); break;
-    }
-}
-
-static void join_block(const ons_scatter_lines *s, const ons_line_block *b, const float *updates, float *out) {
-    for (int64_t i = 0; i < b->count; ++i)
-        if (b->targets[i] >= 0 && s->mode == ONS_SCATTER_ADD)
-            out[b->targets[i]] += updates[b->first + i];
-        else if (b->targets[i] >= 0)
-            ons_scatter_join(s->mode, sizeof *out, (char *)(out + b->targets[i]),
-                             (const char *)(updates + b->first + i), 1);
-}
-
-void ons_scatter_lines_run(const ons_launch *launch) {
-    const ons_scatter_lines *s = launch->state;
-    const void *updates = launch->inputs[ONS_SCATTER_UPDATES];
-    void *out = launch->outputs[0];
-    if (out != launch->inputs[ONS_SCATTER_DATA]) ons_copy_bytes(out, launch->inputs[ONS_SCATTER_DATA], s->bytes);
-#pragma omp parallel for schedule(static) if (ons_lines_parallel(&s->map))
-    for (int64_t task = 0; task < s->map.tasks; ++task) {
-        ons_line_block block;
-        ons_line_begin(&s->map, task, &block);
-        for (int64_t step = 0; step < s->map.steps; ++step) {
-            ons_line_step(&s->map, launch->inputs[ONS_SCATTER_INDICES], step, &block, launch);
-            if (s->mode == ONS_SCATTER_NONE)
-                put_block(s->size, &block, updates, out);
-            else
-                join_block(s, &block, updates, out);
-        }
-    }
-}
-
 /* Without a reduction an element that was replaced has no gradient; where two updates meet, which ONNX leaves open,
  * both get that of the element, as in PyTorch. */
 ons_status *ons_scatter_lines_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
-    const char *reduction = reduction_of(o);
+    const char *reduction = ons_scatter_lines_reduction_of(o);
     ons_scatter_mode mode = ons_scatter_mode_of(reduction);
     ons_setting axis = ONS_AT_INT(ONS_SCATTER_AXIS, ons_attribute_int(o, ONS_SCATTER_AXIS));
     ons_setting name = ONS_AT_STRING(ONS_SCATTER_REDUCTION, reduction);

@@ -22,4 +22,14 @@ ons_status *ons_scatter_lines_prepare(ons_prepare *p); /* the state is an ons_sc
 void ons_scatter_lines_run(const ons_launch *launch);
 ons_status *ons_scatter_lines_gradient(ons_gradient *g);
 
+static inline const char *ons_scatter_lines_reduction_of(const ons_operands *o) {
+    return o->op->attributes[ONS_SCATTER_REDUCTION].name == NULL ? "none"
+                                                                 : ons_attribute_string(o, ONS_SCATTER_REDUCTION);
+}
+
+static inline ons_status *ons_scatter_lines_find_map(const ons_operands *o, ons_line_map *map) {
+    return ons_line_map_of(o, &o->inputs[ONS_SCATTER_DATA].shape, ONS_SCATTER_INDICES,
+                           ons_attribute_int(o, ONS_SCATTER_AXIS), map);
+}
+
 #endif

@@ -14,7 +14,7 @@ ons_status *ons_infer_sequence(ons_operands *o);
 ons_status *ons_sequence_position(const ons_mode_change *m, uint32_t input, uint32_t count, uint32_t otherwise,
                                   uint32_t *position);
 
-#define ONS_DEFINE_SEQUENCE_OPERATOR(SYMBOL, NAME, FIRST, ARITY, ATTRIBUTES, RESOLVE, CASES)                           \
+#define ONS_DEFINE_SEQUENCE_OPERATOR(SYMBOL, NAME, FIRST, ARITY, ATTRIBUTES, RESOLVE)                                  \
     const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
                                           ONS_ONNX(FIRST, ONS_NEWEST),                                                 \
                                           ARITY,                                                                       \
@@ -27,9 +27,6 @@ ons_status *ons_sequence_position(const ons_mode_change *m, uint32_t input, uint
                                           ONS_NO_ALIASES,                                                              \
                                           ONS_PLAIN_LAYOUT,                                                            \
                                           ONS_FORMS(NULL, ONS_NO_PATTERNS, RESOLVE),                                   \
-                                          NULL,                                                                        \
-                                          ONS_NO_CPU_KERNEL("sequences are resolved when shapes are bound"),           \
-                                          ONS_NO_CUDA_KERNEL("sequences are resolved when shapes are bound"),          \
-                                          CASES}
+                                          NULL}
 
 #endif

@@ -31,15 +31,6 @@ ons_status *ons_softmax_infer(ons_operands *o) {
     return NULL;
 }
 
-ons_status *ons_softmax_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ONS_TRY(ons_require_float32(o));
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_axis_view), &state));
-    *(ons_axis_view *)state = ons_softmax_view(o);
-    return NULL;
-}
-
 ons_status *ons_softmax_build_gradient(ons_gradient *g, const ons_operator *op) {
     ons_build_node_like(g->builder, op, ONS_IN(ons_gradient_output(g, 0), g->cotangents[0]), g->operands->attributes, 1,
                         NULL, &g->gradients[0]);

@@ -7,15 +7,17 @@
 #ifndef ONSTAGE_KERNELS_COMMON_STAND_IN_H
 #define ONSTAGE_KERNELS_COMMON_STAND_IN_H
 
-#include "graph/operator.h"
+#include "kernels/backend.h"
 
-/* Prepares the operator's own CPU kernel or, where that refuses these dtypes, a stand-in. `run` is what to launch.
- * Fails with the own kernel's reason where no stand-in serves either. */
-ons_status *ons_prepare_for_cpu(ons_prepare *p, ons_run_function **run);
+/* The two that stand behind every list of the CPU's kernels. Each declines where no operand is of its types. */
+ons_prepare_function ons_widened_prepare, ons_stand_in_reference_prepare;
+ons_run_function ons_widened_run;
+#define ONS_WIDENED_KERNEL            ONS_KERNEL(ons_widened_prepare, ons_widened_run)
+#define ONS_STAND_IN_REFERENCE_KERNEL ONS_KERNEL(ons_stand_in_reference_prepare, ons_reference_run)
 
-/* The reference as a kernel: for operators of which nobody needs a faster one. */
-ons_status *ons_reference_prepare(ons_prepare *p);
-void ons_reference_run(const ons_launch *launch);
-#define ONS_CPU_REFERENCE_KERNEL ONS_CPU_KERNEL(ons_reference_prepare, ons_reference_run)
+/* The reference as a kernel of any types: for operators of which nobody needs a faster one. */
+ons_prepare_function ons_reference_prepare;
+ons_run_function ons_reference_run;
+#define ONS_REFERENCE_KERNEL ONS_KERNEL(ons_reference_prepare, ons_reference_run)
 
 #endif

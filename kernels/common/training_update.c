@@ -1,5 +1,9 @@
 #include "kernels/common/training_update.h"
 
+extern const ons_operator ons_op_add;
+extern const ons_operator ons_op_greater;
+extern const ons_operator ons_op_where;
+
 enum { RATE, COUNT, FIRST };
 
 /* How many tensors there are; groups are X, G and the states. */

@@ -72,51 +72,51 @@ ons_status *ons_gradient_stops(ons_gradient *g);
         }                                                                                                              \
     }
 
-/* Makes SYMBOL_reference and SYMBOL_run from the expressions REFERENCE (of `double x`, const ons_operands *o) and
- * KERNEL (of `float x`, const float *parameters). */
-#define ONS_UNARY_FLOAT_REFERENCE(SYMBOL, REFERENCE) \
-    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        (void)step; \
-        SYMBOL##_float_reference(o, inputs, outputs); \
+/* SYMBOL_reference from an expression of `double x` and const ons_operands *o. */
+#define ONS_UNARY_FLOAT_REFERENCE(SYMBOL, REFERENCE)                                                                   \
+    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        SYMBOL##_float_reference(o, inputs, outputs);                                                                  \
     }
 
-#define ONS_UNARY_FLOAT_KERNEL(SYMBOL, KERNEL) \
-    ONS_UNARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL) \
-    static void SYMBOL##_run(const ons_launch *launch) { \
-        ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32); \
+/* SYMBOL_run from an expression of `float x` and const float *parameters. */
+#define ONS_UNARY_FLOAT_KERNEL(SYMBOL, KERNEL)                                                                         \
+    ONS_UNARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL)                                                      \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                         \
     }
 
 /* The same with integers: INTEGER (of `int64_t x`) is their reference and their kernel, UNSIGNED (of `uint64_t x`) the
- * reference of uint64, whose words it would take for negative numbers. */
-#define ONS_UNARY_NUMBER_REFERENCE(SYMBOL, REFERENCE, INTEGER, UNSIGNED) \
-    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE) \
-    ONS_UNARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER))) \
-    ONS_UNARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, UNSIGNED) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, \
-                                   void *const *outputs) { \
-        (void)step; \
-        if (ons_dtype_is_float(o->inputs[0].dtype)) \
-            SYMBOL##_float_reference(o, inputs, outputs); \
-        else if (o->inputs[0].dtype == ONS_UINT64) \
-            SYMBOL##_unsigned_reference(o, inputs, outputs); \
-        else \
-            SYMBOL##_integer_reference(o, inputs, outputs); \
+ * reference of uint64, whose words it would take for negative numbers. SYMBOL_run is made by the second macro. */
+#define ONS_UNARY_NUMBER_REFERENCE(SYMBOL, REFERENCE, INTEGER, UNSIGNED)                                               \
+    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
+    ONS_UNARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))     \
+    ONS_UNARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, UNSIGNED)                                     \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (void)step;                                                                                                    \
+        if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
+            SYMBOL##_float_reference(o, inputs, outputs);                                                              \
+        else if (o->inputs[0].dtype == ONS_UINT64)                                                                     \
+            SYMBOL##_unsigned_reference(o, inputs, outputs);                                                           \
+        else                                                                                                           \
+            SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
     }
 
-#define ONS_UNARY_NUMBER_KERNEL(SYMBOL, INTEGER, KERNEL) \
-    ONS_UNARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL) \
-    ONS_UNARY_SPAN(SYMBOL##_int64, int64_t, int64_t, int64_t, INTEGER) \
-    ONS_UNARY_SPAN(SYMBOL##_int32, int32_t, int64_t, int32_t, INTEGER) \
-    static void SYMBOL##_run(const ons_launch *launch) { \
-        const ons_unary_state *state = launch->state; \
-        if (state->dtype == ONS_INT64) \
-            ons_unary_run(launch, sizeof(int64_t), sizeof(int64_t), SYMBOL##_int64); \
-        else if (state->dtype == ONS_INT32) \
-            ons_unary_run(launch, sizeof(int32_t), sizeof(int32_t), SYMBOL##_int32); \
-        else \
-            ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32); \
+#define ONS_UNARY_NUMBER_KERNEL(SYMBOL, INTEGER, KERNEL)                                                               \
+    ONS_UNARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL)                                                      \
+    ONS_UNARY_SPAN(SYMBOL##_int64, int64_t, int64_t, int64_t, INTEGER)                                                 \
+    ONS_UNARY_SPAN(SYMBOL##_int32, int32_t, int64_t, int32_t, INTEGER)                                                 \
+    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
+        const ons_unary_state *state = launch->state;                                                                  \
+        if (state->dtype == ONS_INT64)                                                                                 \
+            ons_unary_run(launch, sizeof(int64_t), sizeof(int64_t), SYMBOL##_int64);                                   \
+        else if (state->dtype == ONS_INT32)                                                                            \
+            ons_unary_run(launch, sizeof(int32_t), sizeof(int32_t), SYMBOL##_int32);                                   \
+        else                                                                                                           \
+            ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                     \
     }
 
 #endif

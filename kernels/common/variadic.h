@@ -69,17 +69,17 @@ enum { ONS_VARIADIC_BLOCK = 256 };
                        {ONS_INT32, SYMBOL##_int32})
 
 /* Floats and integers: JOIN and FINISH see double, float or int64_t; an integer's result is wrapped to its dtype. */
-#define ONS_VARIADIC_NUMBER_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN, FINISH) \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, FINISH) \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN, \
-                           ons_wrap_to(o->outputs[0].dtype, (FINISH))) \
+#define ONS_VARIADIC_NUMBER_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN, FINISH)                                              \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, FINISH)                                             \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN,                                          \
+                           ons_wrap_to(o->outputs[0].dtype, (FINISH)))                                                 \
     ONS_BINARY_REFERENCES(SYMBOL)
 
 /* One of the operands; INTEGER_JOIN sees uint64_t too. */
-#define ONS_CHOICE_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN) \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, a) \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN, a) \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, INTEGER_JOIN, a) \
+#define ONS_CHOICE_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN)                                                               \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, a)                                                  \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN, a)                                       \
+    ONS_VARIADIC_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, INTEGER_JOIN, a)                                     \
     ONS_ORDERED_REFERENCES(SYMBOL)
 
 #define ONS_CHOICE_KERNELS(SYMBOL, JOIN, INTEGER_JOIN) ONS_VARIADIC_KERNELS(SYMBOL, JOIN, INTEGER_JOIN, a)

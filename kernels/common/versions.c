@@ -4,30 +4,16 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdio.h>
 
+#include "kernels/variant.h"
+
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* The widest that the compiler was allowed. */
-#if defined(__AVX512F__)
-#define INSTRUCTIONS "AVX-512"
-#elif defined(__AVX2__)
-#define INSTRUCTIONS "AVX2"
-#elif defined(__AVX__)
-#define INSTRUCTIONS "AVX"
-#elif defined(__x86_64__)
-#define INSTRUCTIONS "SSE2"
-#elif defined(__ARM_FEATURE_SVE)
-#define INSTRUCTIONS "SVE"
-#elif defined(__ARM_NEON)
-#define INSTRUCTIONS "NEON"
-#else
-#define INSTRUCTIONS "scalar"
-#endif
-
 void ons_kernel_versions(ons_kernel_version v[static ONS_KERNEL_VERSIONS]) {
+    const char *variant = ons_cpu_variant(); /* first: it may cap oneDNN */
     const dnnl_version_t *dnnl = dnnl_version();
     v[0].name = "oneDNN";
     snprintf(v[0].text, sizeof v[0].text, "%d.%d.%d", dnnl->major, dnnl->minor, dnnl->patch);
@@ -35,6 +21,6 @@ void ons_kernel_versions(ons_kernel_version v[static ONS_KERNEL_VERSIONS]) {
     snprintf(v[1].text, sizeof v[1].text, "%s", dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()));
     v[2].name = "compiler";
     snprintf(v[2].text, sizeof v[2].text, "%s", COMPILER);
-    v[3].name = "instructions";
-    snprintf(v[3].text, sizeof v[3].text, "%s", INSTRUCTIONS);
+    v[3].name = "onstage's variant";
+    snprintf(v[3].text, sizeof v[3].text, "%s", variant);
 }

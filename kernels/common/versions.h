@@ -1,5 +1,6 @@
 /* What decides, beside shapes and threads, which kernels a CPU gets, how long they take and how much scratch they want:
- * the libraries' versions and the instructions that they and our own code use. */
+ * the libraries' versions, and the instructions that they and our own code were chosen to use on this machine
+ * (kernels/variant.h). */
 #ifndef ONSTAGE_KERNELS_COMMON_VERSIONS_H
 #define ONSTAGE_KERNELS_COMMON_VERSIONS_H
 

@@ -1,11 +1,14 @@
 /* Compress: the slices along an axis (without one, the elements) for which the condition holds. How many there are
  * decides the shape, so the condition must be known when shapes are bound; the node then becomes a Gather. */
+#include "kernels/compress/compress.h"
+
 #include "graph/passes/bind.h"
 #include "kernels/common/axes.h"
-#include "kernels/common/stand_in.h"
+
+extern const ons_operator ons_op_gather;
+extern const ons_operator ons_op_gather_gradient;
 
 enum { DATA, CONDITION };
-enum { AXIS };
 
 /* outer × length × inner */
 typedef struct view {
@@ -103,29 +106,8 @@ static ons_status *compress_gradient(ons_gradient *g) {
     return NULL;
 }
 
-#define KNOWN(COUNT, ...)                                                                                              \
-    { .dtype = ONS_BOOL, .shape = ONS_DIMS(COUNT), .value_count = (COUNT), .values = {__VA_ARGS__}, .constant = true }
-#define ALONG(AXIS) .settings = {ONS_SET_INT("axis", AXIS)}
-
-static const ons_case compress_cases[] = {
-    {.name = "rows", .inputs = {ONS_F32(3, 2), KNOWN(3, 0, 1, 1)}, ALONG(0)},
-    {.name = "columns", .inputs = {ONS_F32(3, 2), KNOWN(2, 0, 1)}, ALONG(-1)},
-    {.name = "shorter", .inputs = {ONS_F32(2, 5, 3), KNOWN(4, 1, 0, 0, 1)}, ALONG(1)},
-    {.name = "elements", .inputs = {ONS_F32(3, 2), KNOWN(5, 0, 1, 0, 0, 1)}},
-    {.name = "none", .inputs = {ONS_F32(3, 2), KNOWN(2, 0, 0)}, ALONG(0), .no_gradient = true},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3, 2), KNOWN(3, 0, 1, 1)}, ALONG(0)},
-    {.name = "from_data",
-     .inputs = {ONS_F32(3, 2), ONS_RANDOM(ONS_BOOL, 0, 1, 3)},
-     ALONG(0),
-     .error = "depends on data"},
-    {.name = "outside", .inputs = {ONS_F32(3, 2), KNOWN(4, 0, 1, 1, 1)}, ALONG(0), .error = "element 3 of 3"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(compress, "Compress", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(compress_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(compress_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_mode), ONS_REFERENCE(compress_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_NO_CUDA_KERNEL("it becomes a Gather when shapes are bound"),
-                    compress_cases);
+                    ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_mode), ONS_REFERENCE(compress_reference));

@@ -1,8 +1,11 @@
 /* Concat: inputs one after the other along an axis. */
+#include "kernels/concat/concat.h"
+
 #include "graph/upgrade.h"
 #include "kernels/common/pieces.h"
 
-enum { AXIS };
+extern const ons_operator ons_op_slice;
+extern const ons_operator ons_op_split;
 
 static ons_status *concat_infer(ons_operands *o) {
     uint32_t axis;
@@ -23,12 +26,6 @@ static ons_status *concat_infer(ons_operands *o) {
     return NULL;
 }
 
-static uint32_t concat_axis(const ons_operands *o) {
-    uint32_t axis = 0;
-    ons_axis_resolve(ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, &axis);
-    return axis;
-}
-
 static void concat_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     uint32_t axis = concat_axis(o);
@@ -37,17 +34,6 @@ static void concat_reference(const ons_operands *o, const ons_step *step, const 
         ons_piece_reference(&o->outputs[0].shape, &o->inputs[i].shape, axis, start, true, inputs[i], outputs[0]);
         start += o->inputs[i].shape.dims[axis];
     }
-}
-
-static ons_status *concat_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    return ons_pieces_prepare(p, &o->outputs[0], o->inputs, o->input_count, concat_axis(o), true);
-}
-
-static void concat_run(const ons_launch *launch) {
-    const ons_pieces *state = launch->state;
-    for (uint32_t i = 0; i < state->count; ++i)
-        ons_strided_copy(&state->copies[i], launch->inputs[i], launch->outputs[0]);
 }
 
 /* More pieces than a list of sizes may have: each by a Slice of its own. */
@@ -75,33 +61,14 @@ static ons_status *concat_gradient(ons_gradient *g) {
     return NULL;
 }
 
-#define ALONG(AXIS) .settings = {ONS_SET_INT("axis", AXIS)}
-
 /* Before opset 4 the axis could be left out. */
 static ons_status *concat_upgrade(ons_upgrade *u) {
     if (u->opset >= 4 || ons_upgrade_find(u, "axis") != NULL) return NULL;
     return ons_upgrade_set(u, "axis", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = 1});
 }
 
-static const ons_case concat_cases[] = {
-    {.name = "rows", .inputs = {ONS_F32(2, 5), ONS_F32(3, 5)}, ALONG(0)},
-    {.name = "columns", .inputs = {ONS_F32(4, 5), ONS_F32(4, 1), ONS_F32(4, 2)}, ALONG(-1)},
-    {.name = "middle", .inputs = {ONS_F32(2, 3, 4), ONS_F32(2, 1, 4)}, ALONG(1)},
-    {.name = "single", .inputs = {ONS_F32(2, 3)}, ALONG(1)},
-    {.name = "empty", .inputs = {ONS_F32(2, 0), ONS_F32(2, 3)}, ALONG(1)},
-    {.name = "threads", .inputs = {ONS_F32(64, 300), ONS_F32(64, 77)}, ALONG(1)},
-    {.name = "integers", .inputs = {ONS_I64(1, 2), ONS_I64(-1)}, ALONG(0)},
-    {.name = "booleans", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 3, 3), ONS_RANDOM(ONS_BOOL, 0, 1, 3, 2)}, ALONG(1)},
-    {.name = "misfit", .inputs = {ONS_F32(2, 3), ONS_F32(3, 3)}, ALONG(1), .error = "cannot follow"},
-    {.name = "types", .inputs = {ONS_F32(2), ONS_I64(3)}, ALONG(0), .error = "cannot follow"},
-    {.name = "large", .inputs = {ONS_F32(64, 64, 56, 56), ONS_F32(64, 32, 56, 56)}, ALONG(1), .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(concat_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(concat_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_CONCAT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(concat_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(concat_reference),
-                    ONS_CPU_KERNEL(concat_prepare, concat_run), ONS_CUDA_KERNEL(concat_prepare, ons_cuda_concat),
-                    concat_cases);
+                    ONS_FORMS(concat_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(concat_reference));

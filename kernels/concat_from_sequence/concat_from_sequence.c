@@ -1,6 +1,8 @@
 /* ConcatFromSequence: the elements of a sequence joined along an axis, which may be a new one. */
 #include "kernels/common/sequences.h"
 
+extern const ons_operator ons_op_concat;
+
 enum { AXIS, NEW_AXIS };
 
 static ons_status *concat_from_sequence_resolve(ons_mode_change *m) {
@@ -17,12 +19,7 @@ static ons_status *concat_from_sequence_resolve(ons_mode_change *m) {
     return ons_mode_stack(m, items, count, axis, &m->outputs[0]);
 }
 
-static const ons_case concat_from_sequence_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3)}, .settings = {ONS_SET_INT("axis", 0)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(concat_from_sequence, "ConcatFromSequence", 11, ONS_ARITY(1, 1, 1, 1),
                              ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT),
                                             ONS_INT_ATTRIBUTE("new_axis", 0)),
-                             concat_from_sequence_resolve, concat_from_sequence_cases);
+                             concat_from_sequence_resolve);

@@ -37,13 +37,6 @@ static void constant_reference(const ons_operands *o, const ons_step *step, cons
         memcpy(outputs[0], a[VALUE_INTS].ints, a[VALUE_INTS].count * sizeof(int64_t));
 }
 
-static const ons_case constant_cases[] = {
-    {.name = "float", .settings = {ONS_SET_FLOAT("value_float", 2.5)}, .flops = 0},
-    {.name = "int", .settings = {ONS_SET_INT("value_int", -7)}, .flops = 0},
-    {.name = "ints", .settings = {ONS_SET_INTS("value_ints", 3, -1, 4)}, .flops = 0},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(constant, "Constant", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(0, 0, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("value", ONS_ATTRIBUTE_TENSOR),
                                    ONS_OPTIONAL_ATTRIBUTE("value_float", ONS_ATTRIBUTE_FLOAT),
@@ -55,6 +48,4 @@ ONS_DEFINE_OPERATOR(constant, "Constant", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(0, 
                                    ONS_OPTIONAL_ATTRIBUTE("sparse_value", ONS_ATTRIBUTE_TENSOR)),
                     ONS_INFER(constant_infer), ONS_COST(ons_cost_free), ONS_NOT_DIFFERENTIABLE("it has no inputs"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_CONSTANT, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(constant_reference),
-                    ONS_NO_CPU_KERNEL("it is a constant of the graph before anything runs"),
-                    ONS_NO_CUDA_KERNEL("it is a constant of the graph before anything runs"), constant_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(constant_reference));

@@ -1,6 +1,8 @@
 /* ConstantOfShape: a tensor of the given shape, filled with one value. The file's attribute `value` becomes input 1. */
+#include "graph/operator.h"
 #include "graph/upgrade.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/index.h"
+#include "kernels/common/kernel.h"
 
 enum { SHAPE, VALUE };
 
@@ -42,20 +44,8 @@ static ons_status *constant_of_shape_upgrade(ons_upgrade *u) {
     return NULL;
 }
 
-static const ons_case constant_of_shape_cases[] = {
-    {.name = "zeros", .inputs = {ONS_I64(2, 3)}},
-    {.name = "ones", .inputs = {ONS_I64(2, 3), ONS_F32_SCALAR(1)}},
-    {.name = "integers", .inputs = {ONS_I64(4), ONS_I64(-7)}},
-    {.name = "rank0", .inputs = {{.dtype = ONS_INT64, .shape = {1, {0}}, .constant = true}, ONS_F32_SCALAR(2)}},
-    {.name = "empty", .inputs = {ONS_I64(0, 3)}},
-    {.name = "negative", .inputs = {ONS_I64(-1)}, .error = "node"},
-    {.name = "from_data", .inputs = {ONS_RANDOM(ONS_INT64, 1, 3, 2)}, .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(constant_of_shape, "ConstantOfShape", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1),
                     ONS_NO_ATTRIBUTES, ONS_INFER(constant_of_shape_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("the result is a constant"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(constant_of_shape_upgrade, ONS_NO_PATTERNS, NULL),
-                    ONS_REFERENCE(constant_of_shape_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), constant_of_shape_cases);
+                    ONS_REFERENCE(constant_of_shape_reference));

@@ -1,7 +1,6 @@
 /* ConvInteger: convolution of bytes less their zero points, summed in int32. Its weight may have a zero point for each
  * output. */
 #include "kernels/common/convolution.h"
-#include "kernels/common/stand_in.h"
 
 enum { X, W, X_ZERO, W_ZERO };
 
@@ -67,27 +66,8 @@ static void conv_integer_reference(const ons_operands *o, const ons_step *step, 
     }
 }
 
-#define BYTES(...) ONS_RANDOM(ONS_UINT8, 0, 255, __VA_ARGS__)
-static const ons_case conv_integer_cases[] = {
-    {.name = "plain", .inputs = {BYTES(1, 2, 4, 5), BYTES(3, 2, 2, 2)}, .flops = 576},
-    {.name = "zero_points",
-     .inputs = {BYTES(2, 2, 4, 5), BYTES(3, 2, 3, 3), BYTES(1), BYTES(3)},
-     .settings = {ONS_SET_INTS("pads", 1, 1, 1, 1), ONS_SET_INTS("strides", 2, 2)},
-     .flops = 1296},
-    {.name = "signed",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 1, 4, 6), ONS_RANDOM(ONS_INT8, -128, 127, 4, 2, 3), ONS_LEFT_OUT,
-                ONS_RANDOM(ONS_INT8, -9, 9, 1)},
-     .settings = {ONS_SET_INT("group", 2)},
-     .flops = 192},
-    {.name = "empty", .inputs = {BYTES(0, 2, 4, 5), BYTES(3, 2, 2, 2)}, .flops = 0},
-    {.name = "floats", .inputs = {ONS_F32(1, 2, 4, 5), ONS_F32(3, 2, 2, 2)}, .error = "uint8"},
-    {.name = "too_many_zero_points", .inputs = {BYTES(1, 2, 4, 5), BYTES(3, 2, 2, 2), BYTES(2)}, .error = "zero point"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(conv_integer, "ConvInteger", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_WINDOW_ATTRIBUTES, ONS_INT_ATTRIBUTE("group", 1)), ONS_INFER(conv_integer_infer),
                     ONS_COST(conv_integer_cost), ONS_NOT_DIFFERENTIABLE("it maps integers to integers"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(conv_integer_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), conv_integer_cases);
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(conv_integer_reference));

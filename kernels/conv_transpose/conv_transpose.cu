@@ -14,7 +14,7 @@ template <class T> void run_conv_transpose(const ons_launch *l, const ons_cuda_c
 
 } // namespace
 
-extern "C" void ons_cuda_conv_transpose(const ons_launch *launch) {
+extern "C" void ons_cuda_run_conv_transpose(const ons_launch *launch) {
     const ons_cuda_convolution *s = (const ons_cuda_convolution *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_conv_transpose, launch, s);
 }

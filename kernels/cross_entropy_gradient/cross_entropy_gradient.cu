@@ -22,7 +22,9 @@ template <class T> void run_cross_entropy_gradient(const ons_launch *launch, con
 
 } // namespace
 
-extern "C" void ons_cuda_cross_entropy_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_cross_entropy_gradient(const ons_launch *launch) {
     const ons_cuda_class_loss *state = (const ons_cuda_class_loss *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(state->dtype, run_cross_entropy_gradient, launch, state->loss);
 }
+
+ONS_KERNELS(cuda, cross_entropy_gradient, ONS_KERNEL(ons_cuda_cross_entropy_prepare, ons_cuda_run_cross_entropy_gradient))

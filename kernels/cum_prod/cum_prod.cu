@@ -6,4 +6,4 @@ template <class T> void run_cum_prod(const ons_launch *l, const ons_running *s) 
 
 } // namespace
 
-extern "C" void ons_cuda_cum_prod(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_running, run_cum_prod, launch); }
+extern "C" void ons_cuda_run_cum_prod(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_running, run_cum_prod, launch); }

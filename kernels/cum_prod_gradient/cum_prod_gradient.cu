@@ -31,6 +31,6 @@ template <class T> void run_cum_prod_gradient(const ons_launch *l, const ons_run
 
 } // namespace
 
-extern "C" void ons_cuda_cum_prod_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_cum_prod_gradient(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_running, run_cum_prod_gradient, launch);
 }

@@ -75,7 +75,7 @@ struct place_gradients {
 
 } // namespace
 
-extern "C" void ons_cuda_deform_conv_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_deform_conv_gradient(const ons_launch *launch) {
     const ons_cuda_deformable *s = (const ons_cuda_deformable *)launch->state;
     const ons_deformable &d = s->d;
     const float *const *in = (const float *const *)launch->inputs;

@@ -1,18 +1,20 @@
 /* DequantizeLinear: (x - zero point) × scale. Behind a QuantizeLinear the two become FakeQuantize when the graph is
  * bound, whatever else reads the integers. */
-#include "kernels/dequantize_linear/dequantize_linear.h"
+#include "kernels/dequantize_linear/dequantize_linear_node.h"
+
 #include "graph/small_types.h"
 #include "kernels/common/expand.h"
 #include "kernels/common/quantization.h"
 
-enum { X, SCALE, ZERO };
-enum { AXIS, BLOCK, OUTPUT_DTYPE };
-enum { QUANTIZE_AXIS, QUANTIZE_BLOCK };
+extern const ons_operator ons_op_dequantize_linear;
+extern const ons_operator ons_op_dynamic_quantize_linear;
+extern const ons_operator ons_op_fake_quantize;
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_quantize_linear;
+extern const ons_operator ons_op_reduce_sum;
+extern const ons_operator ons_op_reshape;
 
-static ons_status *find_scales(const ons_operands *o, ons_scales *s) {
-    return ons_scales_resolve(o, &o->inputs[X], SCALE, ZERO, ons_attribute_int(o, AXIS), ons_attribute_int(o, BLOCK),
-                              s);
-}
+enum { QUANTIZE_AXIS, QUANTIZE_BLOCK };
 
 static ons_status *dequantize_linear_infer(ons_operands *o) {
     ons_scales s;
@@ -51,56 +53,6 @@ static void dequantize_linear_reference(const ons_operands *o, const ons_step *s
     }
 }
 
-static ons_status *make_state(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
-    if (o->inputs[SCALE].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[SCALE].dtype);
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_dequantize_linear), &memory));
-    ons_dequantize_linear *state = memory;
-    state->dtype = o->inputs[X].dtype;
-    state->has_zero = ons_has_input(o, ZERO);
-    return find_scales(o, &state->scales);
-}
-
-static ons_status *dequantize_linear_prepare(ons_prepare *p) {
-    ons_dtype dtype = p->operands->inputs[X].dtype;
-    if (dtype != ONS_INT8 && dtype != ONS_UINT8 && dtype != ONS_INT32) return ons_refuse_dtype(p->operands, dtype);
-    return make_state(p);
-}
-
-static ons_status *dequantize_linear_prepare_cuda(ons_prepare *p) {
-    ons_dtype dtype = p->operands->inputs[X].dtype;
-    bool words = dtype == ONS_INT16 || dtype == ONS_UINT16;
-    return words ? make_state(p) : dequantize_linear_prepare(p);
-}
-
-#define DEQUANTIZE(NAME, TYPE)                                                                                         \
-    static void NAME(const ons_launch *launch) {                                                                       \
-        const ons_dequantize_linear *state = launch->state;                                                            \
-        const ons_scales *s = &state->scales;                                                                          \
-        const TYPE *x = launch->inputs[X], *zeros = state->has_zero ? launch->inputs[ZERO] : NULL;                     \
-        const float *scales = launch->inputs[SCALE];                                                                   \
-        float *y = launch->outputs[0];                                                                                 \
-        _Pragma("omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)") for (int64_t i = 0;         \
-                                                                                                i < s->elements;       \
-                                                                                                ++i) {                 \
-            int64_t k = ons_scale_of(s, i);                                                                            \
-            y[i] = (float)((int64_t)x[i] - (zeros == NULL ? 0 : (int64_t)zeros[k])) * scales[k];                       \
-        }                                                                                                              \
-    }
-DEQUANTIZE(run_int8, int8_t)
-DEQUANTIZE(run_uint8, uint8_t)
-DEQUANTIZE(run_int32, int32_t)
-
-static void dequantize_linear_run(const ons_launch *launch) {
-    switch (((const ons_dequantize_linear *)launch->state)->dtype) {
-    case ONS_INT8: run_int8(launch); return;
-    case ONS_UINT8: run_uint8(launch); return;
-    default: run_int32(launch); return;
-    }
-}
-
 /* The integers times the cotangent, summed over what shares the scale: the driver sums an axis of size 1 away. */
 static ons_status *dequantize_linear_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
@@ -136,9 +88,6 @@ static ons_status *dequantize_linear_gradient(ons_gradient *g) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------- behind QuantizeLinear
- */
-
 static ons_status *dequantize_linear_mode(ons_mode_change *m) {
     const ons_operands *o = m->operands;
     const ons_graph *graph = m->builder->graph;
@@ -166,71 +115,12 @@ static ons_status *dequantize_linear_mode(ons_mode_change *m) {
     return ons_expand_finish(m, y);
 }
 
-static const ons_case dequantize_linear_cases[] = {
-    {.name = "tensor",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 5, 7),
-                ONS_F32_IN(0.1, 1),
-                {.dtype = ONS_UINT8, .value_count = 1, .values = {128}}},
-     .tolerance = 1e-6,
-     .flops = 35},
-    {.name = "no_zero_point",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 37), ONS_F32_IN(0.1, 1, 1)},
-     .tolerance = 1e-6,
-     .flops = 37},
-    {.name = "one_as_vector",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 9), ONS_F32_IN(0.1, 1, 1), ONS_RANDOM(ONS_INT8, -9, 9)},
-     .tolerance = 1e-6,
-     .flops = 9},
-    {.name = "axis",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 2, 3, 5), ONS_F32_IN(0.1, 1, 3), ONS_RANDOM(ONS_INT8, -9, 9, 3)},
-     .tolerance = 1e-6,
-     .flops = 30},
-    {.name = "bias",
-     .inputs = {ONS_RANDOM(ONS_INT32, -900, 900, 7), ONS_F32_IN(0.1, 1, 7)},
-     .settings = {ONS_SET_INT("axis", 0)},
-     .tolerance = 1e-6,
-     .flops = 7},
-    {.name = "words",
-     .inputs = {ONS_RANDOM(ONS_UINT16, 0, 65535, 3, 7),
-                ONS_F32_IN(0.1, 1),
-                {.dtype = ONS_UINT16, .value_count = 1, .values = {32767}}},
-     .tolerance = 1e-6,
-     .flops = 21},
-    {.name = "blocks",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 2, 5, 3), ONS_F32_IN(0.1, 1, 2, 3, 3)},
-     .settings = {ONS_SET_INT("axis", 1), ONS_SET_INT("block_size", 2)},
-     .tolerance = 1e-6,
-     .flops = 30,
-     .no_gradient = true},
-    {.name = "half",
-     .inputs = {ONS_RANDOM(ONS_INT8, -99, 99, 5), ONS_RANDOM(ONS_FLOAT16, 0.1, 1)},
-     .tolerance = 1e-3,
-     .flops = 5},
-    {.name = "threads",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 16, 33, 35), ONS_F32_IN(0.1, 1, 33)},
-     .tolerance = 1e-6,
-     .flops = 18480},
-    {.name = "empty", .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 0, 3), ONS_F32()}, .flops = 0},
-    {.name = "misfit", .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 2, 3), ONS_F32(2)}, .error = "do not fit"},
-    {.name = "zero_dtype",
-     .inputs = {ONS_RANDOM(ONS_INT8, 0, 1, 2, 3), ONS_F32(), ONS_RANDOM(ONS_UINT8, 0, 1)},
-     .error = "zero point"},
-    {.name = "floats", .inputs = {ONS_F32(2, 3), ONS_F32()}, .error = "dequantised"},
-    {.name = "large",
-     .inputs = {ONS_RANDOM(ONS_INT8, -128, 127, 1024, 4096), ONS_F32()},
-     .tolerance = 1e-6,
-     .flops = 4194304,
-     .benchmark = true},
-    {.name = NULL},
-};
-
-ONS_DEFINE_OPERATOR(
-    dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
-    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
-                   ONS_INT_ATTRIBUTE("output_dtype", 0)),
-    ONS_INFER(dequantize_linear_infer), ONS_COST(ons_cost_elementwise),
-    ONS_GRADIENT_ON_REQUEST(dequantize_linear_gradient, ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE), ONS_INPUT_BIT(SCALE)),
-    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(ZERO), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-    ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode), ONS_REFERENCE(dequantize_linear_reference),
-    ONS_CPU_KERNEL(dequantize_linear_prepare, dequantize_linear_run),
-    ONS_CUDA_KERNEL(dequantize_linear_prepare_cuda, ons_cuda_dequantize_linear), dequantize_linear_cases);
+ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("block_size", 0),
+                                   ONS_INT_ATTRIBUTE("output_dtype", 0)),
+                    ONS_INFER(dequantize_linear_infer), ONS_COST(ons_cost_elementwise),
+                    ONS_GRADIENT_ON_REQUEST(dequantize_linear_gradient, ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE),
+                                            ONS_INPUT_BIT(SCALE)),
+                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(ZERO), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode),
+                    ONS_REFERENCE(dequantize_linear_reference));

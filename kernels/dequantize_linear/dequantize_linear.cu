@@ -24,7 +24,7 @@ template <class Integer> void run_dequantize(const ons_launch *l, const ons_dequ
 
 } // namespace
 
-extern "C" void ons_cuda_dequantize_linear(const ons_launch *launch) {
+extern "C" void ons_cuda_run_dequantize_linear(const ons_launch *launch) {
     const ons_dequantize_linear *s = (const ons_dequantize_linear *)launch->state;
     switch (s->dtype) {
     case ONS_INT8: run_dequantize<int8_t>(launch, s); break;

@@ -1,7 +1,5 @@
 /* Gradient of Det: from the cotangent and the matrices, cotangent × cofactors. Output 1 is room for the elimination. */
-#include "kernels/common/cuda_determinant.h"
 #include "kernels/common/determinant.h"
-#include "kernels/common/stand_in.h"
 
 static ons_status *det_gradient_infer(ons_operands *o) {
     ons_operands matrices = *o;
@@ -33,22 +31,7 @@ static ons_cost det_gradient_cost(const ons_operands *o) {
     return (ons_cost){2 * (double)ons_elements(&o->inputs[1]) * size, ons_operand_bytes(o)};
 }
 
-static ons_status *det_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_determinant_prepare(p, &p->operands->inputs[1], 3);
-}
-
-static const ons_case det_gradient_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(), ONS_F32(3, 3)}, .tolerance = 1e-6, .flops = 54},
-    {.name = "batch", .inputs = {ONS_F32(2, 3), ONS_F32(2, 3, 4, 4)}, .tolerance = 1e-6, .flops = 768},
-    {.name = "number", .inputs = {ONS_F32(5), ONS_F32(5, 1, 1)}, .tolerance = 1e-6, .flops = 10},
-    {.name = "misfit", .inputs = {ONS_F32(3), ONS_F32(2, 3, 3)}, .error = "cotangent"},
-    {.name = "large", .inputs = {ONS_F32(64), ONS_F32(64, 32, 32)}, .tolerance = 1e-3, .flops = -1, .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(det_gradient, "DetGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 2), ONS_NO_ATTRIBUTES,
                     ONS_INFER(det_gradient_infer), ONS_COST(det_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(det_gradient_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_CUDA_KERNEL(det_gradient_prepare_cuda, ons_cuda_det_gradient),
-                    det_gradient_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(det_gradient_reference));

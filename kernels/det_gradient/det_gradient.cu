@@ -22,7 +22,7 @@ struct cofactors {
 
 } // namespace
 
-extern "C" void ons_cuda_det_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_det_gradient(const ons_launch *launch) {
     const ons_cuda_determinant *s = (const ons_cuda_determinant *)launch->state;
     ons::each(launch, s->count,
               cofactors{s->size, (const float *)launch->inputs[0], (const float *)launch->inputs[1], (double *)launch->scratch,

@@ -6,7 +6,11 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/fourier.h"
 
+extern const ons_operator ons_op_fourier_transform;
+extern const ons_operator ons_op_mul;
+
 enum { X, LENGTH, AXIS };
+
 enum { INVERSE, ONESIDED };
 
 typedef struct transform {
@@ -120,35 +124,6 @@ static ons_status *dft_upgrade(ons_upgrade *u) {
     return ons_upgrade_attribute_to_input(u, "axis", AXIS, ONS_INT64);
 }
 
-static const ons_case dft_cases[] = {
-    {.name = "default_axis", .inputs = {ONS_F32(3, 10, 1)}, .flops = -1},
-    {.name = "complex", .inputs = {ONS_F32(3, 8, 2, 2), ONS_LEFT_OUT, ONS_I64_SCALAR(1)}, .flops = -1},
-    {.name = "inverse",
-     .inputs = {ONS_F32(3, 7, 2), ONS_LEFT_OUT, ONS_I64_SCALAR(1)},
-     .settings = {ONS_SET_INT("inverse", 1)},
-     .flops = -1},
-    {.name = "onesided",
-     .inputs = {ONS_F32(3, 10, 1), ONS_I64_SCALAR(12), ONS_I64_SCALAR(-2)},
-     .settings = {ONS_SET_INT("onesided", 1)},
-     .flops = -1},
-    {.name = "back_to_real",
-     .inputs = {ONS_F32(3, 5, 2), ONS_I64_SCALAR(8)},
-     .settings = {ONS_SET_INT("onesided", 1), ONS_SET_INT("inverse", 1)},
-     .flops = -1},
-    {.name = "back_to_odd",
-     .inputs = {ONS_F32(3, 5, 2), ONS_I64_SCALAR(9)},
-     .settings = {ONS_SET_INT("onesided", 1), ONS_SET_INT("inverse", 1)},
-     .flops = -1},
-    {.name = "complex_onesided",
-     .inputs = {ONS_F32(3, 8, 2)},
-     .settings = {ONS_SET_INT("onesided", 1)},
-     .error = "one-sided"},
-    {.name = "last_axis", .inputs = {ONS_F32(3, 8, 2), ONS_LEFT_OUT, ONS_I64_SCALAR(-1)}, .error = "last axis"},
-    {.name = "no_parts", .inputs = {ONS_F32(3, 8)}, .error = "last axis"},
-    {.name = "length", .inputs = {ONS_F32(3, 8, 1), ONS_I64_SCALAR(0)}, .error = "length"},
-    {.name = NULL},
-};
-
 const ons_operator ons_op_dft = {"DFT",
                                  ONS_ONNX(17, ONS_NEWEST),
                                  ONS_ARITY(1, 3, 1, 1),
@@ -161,7 +136,4 @@ const ons_operator ons_op_dft = {"DFT",
                                  ONS_NO_ALIASES,
                                  ONS_PLAIN_LAYOUT,
                                  ONS_FORMS(dft_upgrade, ONS_NO_PATTERNS, dft_expand),
-                                 dft_reference,
-                                 ONS_NO_CPU_KERNEL("binding replaces it by FourierTransform"),
-                                 ONS_NO_CUDA_KERNEL("binding replaces it"),
-                                 dft_cases};
+                                 dft_reference};

@@ -5,11 +5,14 @@
 #include "graph/evaluate.h"
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
-#include "kernels/common/cases.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/dropout.h"
 
+extern const ons_operator ons_op_cast;
+extern const ons_operator ons_op_dropout_training;
+
 enum { DATA, RATIO, TRAINING_MODE };
+
 enum { SEED, FLOAT_MASK }; /* before opset 10 the mask was of the data's type */
 
 static ons_status *dropout_infer(ons_operands *o) {
@@ -37,8 +40,6 @@ static ons_status *dropout_gradient(ons_gradient *g) {
     g->gradients[0] = g->cotangents[0];
     return NULL;
 }
-
-/* -------------------------------------------------------------------------------------------- versions and training */
 
 /* Before opset 12 the ratio was an attribute, and nothing in the node said whether it was training; before opset 7
  * `is_test` did, and its absence meant training. */
@@ -117,24 +118,6 @@ static ons_status *dropout_mode(ons_mode_change *m) {
     return NULL;
 }
 
-static const ons_case dropout_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(5, 7)}, .flops = 0},
-    {.name = "ratio_and_mode",
-     .inputs = {ONS_F32(5, 7),
-                ONS_F32_SCALAR(0.3),
-                {.dtype = ONS_BOOL, .value_count = 1, .values = {0}, .constant = true}},
-     .flops = 0},
-    {.name = "float_mask",
-     .inputs = {ONS_F32(5, 7)},
-     .settings = {ONS_SET_INT("onstage_float_mask", 1)},
-     .outputs = 2,
-     .flops = 0,
-     .no_gradient = true},
-    {.name = "rank0", .inputs = {ONS_F32()}, .flops = 0},
-    {.name = "empty", .inputs = {ONS_F32(0, 4)}, .flops = 0},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(
     dropout, "Dropout", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 2),
     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("onstage_float_mask", 0)),
@@ -142,6 +125,4 @@ ONS_DEFINE_OPERATOR(
     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES,
     ONS_FOLLOWS_LAYOUT,
     ONS_FORMS_FOR_INFERENCE(dropout_upgrade, ONS_NO_PATTERNS, dropout_mode, ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
-    ONS_REFERENCE(dropout_reference),
-    ONS_NO_CPU_KERNEL("binding a graph replaces it by its input or by DropoutTraining"),
-    ONS_NO_CUDA_KERNEL("binding a graph replaces it by its input or by DropoutTraining"), dropout_cases);
+    ONS_REFERENCE(dropout_reference));

@@ -20,7 +20,7 @@ template <class T> void run_dropout_gradient(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_dropout_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_dropout_gradient(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_elementwise *)launch->state)->dtype, run_dropout_gradient, launch);
 }
 

@@ -43,7 +43,7 @@ template <class T> void run_dropout(const ons_launch *l, const ons_dropout_state
 } // namespace
 
 /* Operands are aligned to 64 bytes. */
-extern "C" void ons_cuda_dropout_training(const ons_launch *launch) {
+extern "C" void ons_cuda_run_dropout_training(const ons_launch *launch) {
     const ons_dropout_state *s = (const ons_dropout_state *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_dropout, launch, s);
 }

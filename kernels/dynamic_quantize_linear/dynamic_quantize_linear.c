@@ -1,8 +1,6 @@
 /* DynamicQuantizeLinear: to uint8, with scale and zero point from the least and the largest element. With the
  * DequantizeLinear behind it, it becomes FakeQuantize, through which a gradient flows. */
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/quantization.h"
-#include "kernels/common/stand_in.h"
 #include "kernels/common/unary.h"
 
 static ons_status *dynamic_quantize_linear_infer(ons_operands *o) {
@@ -34,27 +32,7 @@ static void dynamic_quantize_linear_reference(const ons_operands *o, const ons_s
     if (ons_has_output(o, 2) && outputs[2] != NULL) *(int64_t *)outputs[2] = isnan(zero) ? 0 : (int64_t)zero;
 }
 
-/* Scratch: scale and zero point. */
-static ons_status *dynamic_quantize_linear_prepare_cuda(ons_prepare *p) {
-    ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_cuda_flat_prepare(p));
-    p->scratch_bytes = 64;
-    return NULL;
-}
-
-static const ons_case dynamic_quantize_linear_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32_IN(-3, 5, 5, 7)}, .outputs = 3, .flops = 35, .no_gradient = true},
-    {.name = "positive", .inputs = {ONS_F32_IN(2, 5, 37)}, .outputs = 3, .flops = 37, .no_gradient = true},
-    {.name = "zeros", .inputs = {ONS_F32_IN(0, 0, 4)}, .outputs = 3, .flops = 4, .no_gradient = true},
-    {.name = "empty", .inputs = {ONS_F32(0, 4)}, .outputs = 3, .flops = 0, .no_gradient = true},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 4)}, .error = "float"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(dynamic_quantize_linear, "DynamicQuantizeLinear", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1, 3),
                     ONS_NO_ATTRIBUTES, ONS_INFER(dynamic_quantize_linear_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(dynamic_quantize_linear_reference),
-                    ONS_CPU_REFERENCE_KERNEL,
-                    ONS_CUDA_KERNEL(dynamic_quantize_linear_prepare_cuda, ons_cuda_dynamic_quantize_linear),
-                    dynamic_quantize_linear_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(dynamic_quantize_linear_reference));

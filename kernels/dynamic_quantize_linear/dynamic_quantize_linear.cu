@@ -43,7 +43,7 @@ struct by_range {
 
 } // namespace
 
-extern "C" void ons_cuda_dynamic_quantize_linear(const ons_launch *launch) {
+extern "C" void ons_cuda_run_dynamic_quantize_linear(const ons_launch *launch) {
     int64_t count = ((const ons_cuda_elementwise *)launch->state)->elements;
     const float *x = (const float *)launch->inputs[0];
     float *found = (float *)launch->scratch;

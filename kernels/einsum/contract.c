@@ -4,6 +4,12 @@
 
 #include "kernels/common/axes.h"
 
+extern const ons_operator ons_op_matmul;
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_reduce_sum;
+extern const ons_operator ons_op_slice;
+extern const ons_operator ons_op_transpose;
+
 typedef struct contraction {
     ons_builder *builder;
     const int64_t *sizes;

@@ -1,6 +1,5 @@
 /* Einsum: the sum over all indices that the result lacks, of the product of the operands' elements. When shapes are
  * bound it becomes transposes, sums and matrix products (see contract.h), which have their gradients. */
-
 #include "kernels/common/expand.h"
 #include "kernels/common/index.h"
 #include "kernels/common/integers.h"
@@ -34,9 +33,6 @@ static ons_cost einsum_cost(const ons_operands *o) {
     for (uint32_t label = 0; label < ONS_EINSUM_LABELS; ++label) all *= e.sizes[label] < 0 ? 1 : (double)e.sizes[label];
     return (ons_cost){all * (e.count - 1 + (all > result ? 1 : 0)), ons_operand_bytes(o)};
 }
-
-/* ----------------------------------------------------------------------------------------------------------- reference
- */
 
 /* The next combination of the indices in `labels`; false after the last. */
 static bool step_on(const ons_einsum *e, ons_labels labels, int64_t *index) {
@@ -95,9 +91,6 @@ static void einsum_reference(const ons_operands *o, const ons_step *step, const 
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------- nodes
- */
-
 static ons_status *einsum_expand(ons_mode_change *m) {
     ons_einsum e;
     ons_factor factors[ONS_EINSUM_OPERANDS];
@@ -106,71 +99,6 @@ static ons_status *einsum_expand(ons_mode_change *m) {
     return ons_expand_finish(m, ons_einsum_contract(m->builder, e.sizes, factors, e.count, &e.result));
 }
 
-#define EQUATION_IS(TEXT) .settings = {ONS_SET_STRING("equation", TEXT)}, .tolerance = 1e-5
-
-static const ons_case einsum_cases[] = {
-    {.name = "product", .inputs = {ONS_F32(3, 4), ONS_F32(4, 5)}, EQUATION_IS("ij,jk->ik"), .flops = 120},
-    {.name = "product_exchanged", .inputs = {ONS_F32(3, 4), ONS_F32(4, 5)}, EQUATION_IS("ij,jk->ki"), .flops = 120},
-    {.name = "product_transposed", .inputs = {ONS_F32(4, 3), ONS_F32(5, 4)}, EQUATION_IS("ji, kj -> ik"), .flops = 120},
-    {.name = "implicit", .inputs = {ONS_F32(3, 4), ONS_F32(4, 5)}, EQUATION_IS("zj,jB"), .flops = 120},
-    {.name = "transpose", .inputs = {ONS_F32(3, 4, 2)}, EQUATION_IS("ijk->kij"), .flops = 0},
-    {.name = "sum", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ij->"), .flops = 12},
-    {.name = "sum_rows", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ij->i"), .flops = 12},
-    {.name = "diagonal", .inputs = {ONS_F32(4, 4)}, EQUATION_IS("ii->i"), .flops = 0},
-    {.name = "trace", .inputs = {ONS_F32(2, 4, 4)}, EQUATION_IS("bii->b"), .flops = 8},
-    {.name = "batch_diagonal", .inputs = {ONS_F32(4, 2, 4)}, EQUATION_IS("i...i->...i"), .flops = 0},
-    {.name = "three_alike", .inputs = {ONS_F32(3, 3, 3, 2)}, EQUATION_IS("iiij->ji"), .flops = 0},
-    {.name = "outer", .inputs = {ONS_F32(3), ONS_F32(4)}, EQUATION_IS("i,j->ij"), .flops = 12},
-    {.name = "inner", .inputs = {ONS_F32(5), ONS_F32(5)}, EQUATION_IS("i,i"), .flops = 10},
-    {.name = "elements", .inputs = {ONS_F32(3, 4), ONS_F32(4, 3)}, EQUATION_IS("ij,ji->ij"), .flops = 12},
-    {.name = "elements_summed", .inputs = {ONS_F32(3, 4), ONS_F32(3, 4)}, EQUATION_IS("ij,ij->i"), .flops = 24},
-    {.name = "scalar", .inputs = {ONS_F32(), ONS_F32(3)}, EQUATION_IS(",i->i"), .flops = 3},
-    {.name = "batched", .inputs = {ONS_F32(2, 3, 4), ONS_F32(2, 4, 5)}, EQUATION_IS("bij,bjk->bik"), .flops = 240},
-    {.name = "scores",
-     .inputs = {ONS_F32(2, 5, 3, 4), ONS_F32(2, 6, 3, 4)},
-     EQUATION_IS("bqhd,bkhd->bhqk"),
-     .flops = 1440},
-    {.name = "values",
-     .inputs = {ONS_F32(2, 3, 5, 6), ONS_F32(2, 6, 3, 4)},
-     EQUATION_IS("bhqk,bkhd->bqhd"),
-     .flops = 1440},
-    {.name = "projection", .inputs = {ONS_F32(2, 3, 4), ONS_F32(4, 2, 5)}, EQUATION_IS("btd,dhk->bthk"), .flops = 480},
-    {.name = "two_inner", .inputs = {ONS_F32(2, 3, 4), ONS_F32(4, 5, 3)}, EQUATION_IS("aij,jbi->ba"), .flops = 240},
-    {.name = "ellipsis",
-     .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(3, 5, 2)},
-     EQUATION_IS("...ij,...jk->...ik"),
-     .flops = 480},
-    {.name = "ellipsis_repeats",
-     .inputs = {ONS_F32(2, 1, 4, 5), ONS_F32(3, 5, 2)},
-     EQUATION_IS("...ij,...jk"),
-     .flops = 480},
-    {.name = "ellipsis_summed", .inputs = {ONS_F32(2, 3, 4)}, EQUATION_IS("...i->i"), .flops = 24},
-    {.name = "letter_repeats", .inputs = {ONS_F32(3, 1), ONS_F32(3, 4)}, EQUATION_IS("ij,ij->ij"), .flops = 12},
-    {.name = "three",
-     .inputs = {ONS_F32(3, 4), ONS_F32(4, 5), ONS_F32(5, 2)},
-     EQUATION_IS("ij,jk,kl->il"),
-     .flops = 360},
-    {.name = "three_in_turn",
-     .inputs = {ONS_F32(3), ONS_F32(3, 4, 5), ONS_F32(5)},
-     EQUATION_IS("i,ijk,k->j"),
-     .flops = 180},
-    {.name = "alone_and_summed", .inputs = {ONS_F32(3, 4), ONS_F32(2)}, EQUATION_IS("ij,k->i"), .flops = 48},
-    {.name = "empty", .inputs = {ONS_F32(3, 0), ONS_F32(0, 2)}, EQUATION_IS("ij,jk->ik"), .flops = 0},
-    {.name = "integers",
-     .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3, 4), ONS_RANDOM(ONS_INT64, -9, 9, 4, 2)},
-     EQUATION_IS("ij,jk->ik"),
-     .flops = 48},
-    {.name = "terms", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ij,jk->ik"), .error = "2 terms"},
-    {.name = "letters", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ijk->i"), .error = "does not fit"},
-    {.name = "sizes", .inputs = {ONS_F32(3, 4), ONS_F32(3, 4)}, EQUATION_IS("ij,jk->ik"), .error = "elements"},
-    {.name = "twice", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ij->ii"), .error = "twice"},
-    {.name = "from_nowhere", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ij->ik"), .error = "no operand"},
-    {.name = "digits", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("i2->i"), .error = "'2'"},
-    {.name = "dots", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("..ij->i"), .error = "dots"},
-    {.name = "arrow", .inputs = {ONS_F32(3, 4)}, EQUATION_IS("ij-i"), .error = "'->'"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(einsum, "Einsum", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
                      ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("equation", ONS_ATTRIBUTE_STRING)), einsum_infer,
-                     einsum_cost, ONS_ALL_INPUTS, einsum_expand, einsum_reference, einsum_cases);
+                     einsum_cost, ONS_ALL_INPUTS, einsum_expand, einsum_reference);

@@ -1,25 +1,10 @@
 /* Equal: a = b. */
 #include "kernels/common/binary.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 
 ONS_COMPARISON_REFERENCE(equal, a == b)
-
-ONS_COMPARISON_KERNEL(equal, a == b)
-
-static const ons_case equal_cases[] = {
-    ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0),
-    ONS_COMPARISON_EDGE_CASE,
-    ONS_UINT64_CASE,
-    ONS_BROADCAST_INTEGER_CASES(-9),
-    {.name = "bool", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 6, 7), ONS_RANDOM(ONS_BOOL, 0, 1, 7)}, .flops = 42},
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(equal, "Equal", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_compare), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE | ONS_TRAIT_FULL_PRECISION, 0),
-                    ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(equal_reference),
-                    ONS_CPU_KERNEL(equal_prepare, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_any_prepare, ons_cuda_equal), equal_cases);
+                    ONS_NO_ALIASES, ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS, ONS_REFERENCE(equal_reference));

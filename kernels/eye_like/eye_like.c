@@ -24,20 +24,9 @@ static void eye_like_reference(const ons_operands *o, const ons_step *step, cons
     }
 }
 
-static const ons_case eye_like_cases[] = {
-    {.name = "square", .inputs = {ONS_F32(4, 4)}},
-    {.name = "above", .inputs = {ONS_F32(3, 5)}, .settings = {ONS_SET_INT("k", 2)}},
-    {.name = "integers",
-     .inputs = {ONS_F32(3, 2)},
-     .settings = {ONS_SET_INT("k", -1), ONS_SET_INT("dtype", ONS_INT64)}},
-    {.name = "vector", .inputs = {ONS_F32(3)}, .error = "needs a matrix"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(eye_like, "EyeLike", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("dtype", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("k", 0)),
                     ONS_INFER(eye_like_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("a shape does not depend on values"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_CONSTANT, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(eye_like_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), eye_like_cases);
+                    ONS_REFERENCE(eye_like_reference));

@@ -1,9 +1,9 @@
 /* FakeQuantize: what is left of a float that goes through an integer and back. See kernels/common/fake_quantize.h. */
-#include "kernels/common/fake_quantize.h"
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/fake_quantize/fake_quantize.h"
+#include "kernels/fake_quantize/fake_quantize_node.h"
 
-enum { X, FROM_SCALE, TO_SCALE, FROM_ZERO, TO_ZERO };
+#include "kernels/common/fake_quantize.h"
+
+extern const ons_operator ons_op_fake_quantize_gradient;
 
 static ons_status *fake_quantize_infer(ons_operands *o) {
     ons_fake fake;
@@ -36,42 +36,6 @@ static void fake_quantize_reference(const ons_operands *o, const ons_step *step,
     }
 }
 
-static ons_status *fake_quantize_prepare(ons_prepare *p) {
-    ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_fake_quantize), &memory));
-    ons_fake_quantize *state = memory;
-    state->has_from = ons_has_input(p->operands, FROM_ZERO);
-    state->has_to = ons_has_input(p->operands, TO_ZERO);
-    return ons_fake_resolve(p->operands, X, &state->fake);
-}
-
-/* Elements [begin, end), which share their scales. */
-static void run_span(const float *x, float *y, int64_t begin, int64_t end, const ons_fake *fake, float from, float to,
-                     float from_zero, float to_zero) {
-#pragma omp simd
-    for (int64_t i = begin; i < end; ++i)
-        y[i] = (ons_quantize(x[i], from, from_zero, fake->low, fake->high) - to_zero) * to;
-}
-
-static void fake_quantize_run(const ons_launch *launch) {
-    enum { SPAN = 4096 };
-    const ons_fake_quantize *state = launch->state;
-    const ons_fake *fake = &state->fake;
-    const ons_scales *s = &fake->scales;
-    const float *x = launch->inputs[X], *from = launch->inputs[FROM_SCALE], *to = launch->inputs[TO_SCALE];
-    const void *from_zeros = state->has_from ? launch->inputs[FROM_ZERO] : NULL;
-    const void *to_zeros = state->has_to ? launch->inputs[TO_ZERO] : NULL;
-    float *y = launch->outputs[0];
-    int64_t span = s->count == 1 ? SPAN : s->blocked ? 1 : s->inner;
-#pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
-    for (int64_t begin = 0; begin < s->elements; begin += span) {
-        int64_t k = ons_scale_of(s, begin), end = begin + span < s->elements ? begin + span : s->elements;
-        run_span(x, y, begin, end, fake, from[k], to[k], ons_fake_zero(fake, from_zeros, k),
-                 ons_fake_zero(fake, to_zeros, k));
-    }
-}
-
 static ons_status *fake_quantize_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     bool free = ons_attribute_int(o, ONS_FAKE_FIXED) == 0;
@@ -88,55 +52,6 @@ static ons_status *fake_quantize_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static ons_status *fake_quantize_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, fake_quantize_prepare);
-}
-
-static const ons_case fake_quantize_cases[] = {
-    {.name = "tensor",
-     .inputs = {ONS_F32_IN(-3, 3, 5, 7),
-                {.dtype = ONS_FLOAT32, .value_count = 1, .values = {0.02}},
-                {.dtype = ONS_FLOAT32, .value_count = 1, .values = {0.02}},
-                {.dtype = ONS_UINT8, .value_count = 1, .values = {128}},
-                {.dtype = ONS_UINT8, .value_count = 1, .values = {128}}},
-     .tolerance = 1e-6,
-     .flops = 210,
-     .no_gradient = true},
-    {.name = "no_zero_points",
-     .inputs = {ONS_F32_IN(-3, 3, 5000),
-                {.dtype = ONS_FLOAT32, .value_count = 1, .values = {0.02}},
-                {.dtype = ONS_FLOAT32, .value_count = 1, .values = {0.03}}},
-     .tolerance = 1e-6,
-     .flops = 30000,
-     .no_gradient = true},
-    {.name = "axis",
-     .inputs = {ONS_F32_IN(-3, 3, 2, 3, 5), ONS_F32_IN(0.01, 0.1, 3), ONS_F32_IN(0.01, 0.1, 3),
-                ONS_RANDOM(ONS_INT8, -9, 9, 3), ONS_RANDOM(ONS_INT8, -9, 9, 3)},
-     .settings = {ONS_SET_FLOAT("low", -128), ONS_SET_FLOAT("high", 127)},
-     .tolerance = 1e-6,
-     .flops = 180,
-     .no_gradient = true},
-    {.name = "blocks",
-     .inputs = {ONS_F32_IN(-3, 3, 2, 5, 3), ONS_F32_IN(0.01, 0.1, 2, 3, 3), ONS_F32_IN(0.01, 0.1, 2, 3, 3)},
-     .settings = {ONS_SET_INT("block_size", 2)},
-     .tolerance = 1e-6,
-     .flops = 180,
-     .no_gradient = true},
-    {.name = "empty", .inputs = {ONS_F32(0, 3), ONS_F32(), ONS_F32()}, .flops = 0, .no_gradient = true},
-    {.name = "threads",
-     .inputs = {ONS_F32_IN(-3, 3, 16, 33, 35), ONS_F32_IN(0.01, 0.1, 33), ONS_F32_IN(0.01, 0.1, 33)},
-     .tolerance = 1e-6,
-     .flops = 110880,
-     .no_gradient = true},
-    {.name = "scales", .inputs = {ONS_F32(5, 7), ONS_F32(), ONS_F32(7)}, .error = "scales"},
-    {.name = "large",
-     .inputs = {ONS_F32_IN(-3, 3, 1024, 4096), ONS_F32_IN(0.01, 0.1), ONS_F32_IN(0.01, 0.1)},
-     .tolerance = 1e-6,
-     .flops = 25165824,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(fake_quantize, "FakeQuantize", ONS_INTERNAL, ONS_ARITY(3, 5, 1, 1), ONS_FAKE_ATTRIBUTES,
                     ONS_INFER(fake_quantize_infer), ONS_COST(fake_quantize_cost),
                     ONS_GRADIENT_RULE(fake_quantize_gradient,
@@ -145,5 +60,4 @@ ONS_DEFINE_OPERATOR(fake_quantize, "FakeQuantize", ONS_INTERNAL, ONS_ARITY(3, 5,
                                   ONS_INPUT_BIT(FROM_ZERO) | ONS_INPUT_BIT(TO_ZERO),
                               0),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(fake_quantize_reference), ONS_CPU_KERNEL(fake_quantize_prepare, fake_quantize_run),
-                    ONS_CUDA_KERNEL(fake_quantize_prepare_cuda, ons_cuda_fake_quantize), fake_quantize_cases);
+                    ONS_REFERENCE(fake_quantize_reference));

@@ -28,6 +28,6 @@ template <class T> void run_fake_quantize(const ons_launch *l, const ons_fake_qu
 
 } // namespace
 
-extern "C" void ons_cuda_fake_quantize(const ons_launch *launch) {
+extern "C" void ons_cuda_run_fake_quantize(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_fake_quantize, run_fake_quantize, launch);
 }

@@ -83,6 +83,6 @@ template <class T> void run_gradient(const ons_launch *l, const ons_fake_quantiz
 
 } // namespace
 
-extern "C" void ons_cuda_fake_quantize_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_fake_quantize_gradient(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_fake_quantize_gradient, run_gradient, launch);
 }

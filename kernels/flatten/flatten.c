@@ -16,19 +16,8 @@ static ons_status *flatten_infer(ons_operands *o) {
     return NULL;
 }
 
-static const ons_case flatten_cases[] = {
-    {.name = "images", .inputs = {ONS_F32(3, 4, 2, 5)}},
-    {.name = "axis0", .inputs = {ONS_F32(3, 4)}, .settings = {ONS_SET_INT("axis", 0)}},
-    {.name = "negative", .inputs = {ONS_F32(3, 4, 5)}, .settings = {ONS_SET_INT("axis", -1)}},
-    {.name = "at_end", .inputs = {ONS_F32(3, 4)}, .settings = {ONS_SET_INT("axis", 2)}},
-    {.name = "rank0", .inputs = {ONS_F32()}, .settings = {ONS_SET_INT("axis", 0)}},
-    {.name = "outside", .inputs = {ONS_F32(3, 4)}, .settings = {ONS_SET_INT("axis", 3)}, .error = "axis 3"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(flatten, "Flatten", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1)), ONS_INFER(flatten_infer), ONS_COST(ons_cost_free),
                     ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ANY_PRECISION_OPERATOR, ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(ons_view_reference), ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"),
-                    flatten_cases);
+                    ONS_REFERENCE(ons_view_reference));

@@ -44,7 +44,7 @@ struct frequency {
 
 } // namespace
 
-extern "C" void ons_cuda_fourier_transform(const ons_launch *launch) {
+extern "C" void ons_cuda_run_fourier_transform(const ons_launch *launch) {
     const ons_fourier_sizes *s = (const ons_fourier_sizes *)launch->state;
     double *circle = (double *)launch->scratch;
     ons::each(launch, s->length, circle_part{s->length, s->backwards, circle});

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/operands.h"
+#include "kernels/backend.h"
 
 const ons_formula *ons_formula_of(const ons_operator *op) {
     for (uint32_t i = 0; i < ons_formula_count; ++i)
@@ -51,10 +52,12 @@ bool ons_fused_takes(const ons_operands *o) {
         !can_write(o) || !can_read(o, formula))
         return false;
     /* Types that the operator's own kernel computes in. */
-    ons_arena *arena = ons_arena_new();
+    const ons_backend *backend = ons_backend_find("cuda");
+    ons_arena *arena = backend == NULL ? NULL : ons_arena_new();
     if (arena == NULL) return false;
     ons_prepare p = {.operands = o, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    ons_status *status = o->op->cuda.prepare(&p);
+    const ons_kernel *kernel;
+    ons_status *status = ons_backend_prepare(backend, &p, &kernel);
     bool takes = status == NULL && p.destroy == NULL;
     if (status == NULL && p.destroy != NULL) p.destroy(p.state);
     ons_status_free(status);

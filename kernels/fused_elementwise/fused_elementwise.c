@@ -2,11 +2,10 @@
  * are to each other stays in registers. */
 #include <stdlib.h>
 
-#include "graph/operands.h"
-#include "kernels/common/cases.h"
 #include "kernels/fused_elementwise/fused.h"
-#include "kernels/fused_elementwise/fused_run.h"
 #include "kernels/fused_elementwise/fusion.h"
+
+extern const ons_operator ons_op_fused_elementwise;
 
 static ons_status *fused_infer(ons_operands *o) {
     ons_arena *arena = ons_arena_new();
@@ -21,6 +20,7 @@ static ons_status *fused_infer(ons_operands *o) {
 
 /* Calls with the steps; nothing where they cannot be read, which shape inference has told. */
 typedef void step_function(const ons_fused *f, void *argument);
+
 static void with_steps(const ons_operands *o, step_function *function, void *argument) {
     ons_arena *arena = ons_arena_new();
     ons_fused *f = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *f);
@@ -88,63 +88,6 @@ const ons_elementwise_fusion *ons_elementwise_fusion_rules(void) {
     return &rules;
 }
 
-static const ons_case fused_elementwise_cases[] = {
-    {.name = "chain",
-     .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)},
-     .settings = {ONS_SET_STRING("steps", "Mul(0,1);Relu(2);Sigmoid(3)"), ONS_SET_INTS("outputs", 4)},
-     .tolerance = 1e-6,
-     .flops = 105},
-    {.name = "broadcast",
-     .inputs = {ONS_F32(3, 4, 8), ONS_F32(8), ONS_F32(4, 1), ONS_F32()},
-     .settings = {ONS_SET_STRING("steps", "Add(0,1);Mul(4,2);Sub(5,3);Greater(6,0)"), ONS_SET_INTS("outputs", 6, 5, 7)},
-     .outputs = 3,
-     .tolerance = 1e-6,
-     .no_gradient = true,
-     .flops = 384},
-    {.name = "attributes",
-     .inputs = {ONS_F32(6)},
-     .settings = {ONS_SET_STRING("steps", "LeakyRelu[0f=0x1p-2](0);Gelu[0s=tanh](1);Mean(2,0,1)"),
-                  ONS_SET_INTS("outputs", 3)},
-     .tolerance = 2e-6,
-     .flops = -1},
-    {.name = "types",
-     .inputs = {ONS_F32(3, 8), ONS_RANDOM(ONS_BOOL, 0, 1, 3, 8), ONS_RANDOM(ONS_INT64, -3, 3, 3, 8)},
-     .settings = {ONS_SET_STRING(
-                      "steps",
-                      "Cast[0i=1](2);DropoutGradient[0f=0x1p-2](0,1);Where(1,4,3);Cast[0i=16](5);Cast[0i=1](6);"
-                      "IsNaN(7);Not(8);Cast[0i=9](2)"),
-                  ONS_SET_INTS("outputs", 5, 7, 9, 10)},
-     .outputs = 4,
-     .tolerance = 1e-2,
-     .no_gradient = true,
-     .flops = -1},
-    {.name = "left out",
-     .inputs = {ONS_F32(5, 7), ONS_F32_SCALAR(0.5), ONS_F32_SCALAR(2)},
-     .settings = {ONS_SET_STRING("steps", "Clip(0,-,1);Clip(3,1);Pow(4,2);ClipGradient(0,5,-,2)"),
-                  ONS_SET_INTS("outputs", 5, 6)},
-     .outputs = 2,
-     .tolerance = 1e-6,
-     .no_gradient = true,
-     .flops = -1},
-    {.name = "empty",
-     .inputs = {ONS_F32(0, 3)},
-     .settings = {ONS_SET_STRING("steps", "Relu(0);Exp(1)"), ONS_SET_INTS("outputs", 2)},
-     .flops = 0},
-    {.name = "malformed",
-     .inputs = {ONS_F32(2)},
-     .settings = {ONS_SET_STRING("steps", "Relu(0);Exp(2)"), ONS_SET_INTS("outputs", 1)},
-     .error = "malformed"},
-    {.name = "no formula",
-     .inputs = {ONS_F32(2)},
-     .settings = {ONS_SET_STRING("steps", "Softmax(0)"), ONS_SET_INTS("outputs", 1)},
-     .error = "formula"},
-    {.name = "no step",
-     .inputs = {ONS_F32(2)},
-     .settings = {ONS_SET_STRING("steps", "Relu(0)"), ONS_SET_INTS("outputs", 0)},
-     .error = "step"},
-    {.name = NULL},
-};
-
 #define FROM_ANY(OUTPUT)                                                                                               \
     {ONS_ALIAS_MAY, OUTPUT, 0}, {ONS_ALIAS_MAY, OUTPUT, 1}, {ONS_ALIAS_MAY, OUTPUT, 2}, {ONS_ALIAS_MAY, OUTPUT, 3},    \
         {ONS_ALIAS_MAY, OUTPUT, 4}, {ONS_ALIAS_MAY, OUTPUT, 5}, {ONS_ALIAS_MAY, OUTPUT, 6},                            \
@@ -160,6 +103,4 @@ ONS_DEFINE_OPERATOR(
     ONS_INFER(fused_infer), ONS_COST(fused_cost), ONS_NOT_DIFFERENTIABLE("it is made after differentiation"),
     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
     ONS_ALIASES(FROM_ANY(0), FROM_ANY(1), FROM_ANY(2), FROM_ANY(3), FROM_ANY(4), FROM_ANY(5), FROM_ANY(6), FROM_ANY(7)),
-    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fused_reference),
-    ONS_NO_CPU_KERNEL("it is made for devices whose kernels are compiled at run time"),
-    ONS_CUDA_KERNEL(ons_fused_prepare, ons_cuda_fused_elementwise), fused_elementwise_cases);
+    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fused_reference));

@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_RUN_H
 #define ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_RUN_H
 
-#include "graph/operator.h"
+#include "kernels/backend.h"
 
 ons_status *ons_fused_prepare(ons_prepare *p);
 

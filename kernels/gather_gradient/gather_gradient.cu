@@ -37,7 +37,7 @@ __global__ void gather_gradient_rows(ons_gather s, bool narrow, const float *cot
 
 } // namespace
 
-extern "C" void ons_cuda_gather_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_gather_gradient(const ons_launch *launch) {
     const ons_gather *s = (const ons_gather *)launch->state;
     size_t bytes = (size_t)(s->outer * s->length * s->inner) * sizeof(float);
     if (bytes > 0) (void)cudaMemsetAsync(launch->outputs[0], 0, bytes, (cudaStream_t)launch->stream);

@@ -16,7 +16,7 @@ template <class T> void run_spread(const ons_launch *l, const ons_cuda_gemm_node
 
 } // namespace
 
-extern "C" void ons_cuda_gemm(const ons_launch *launch) {
+extern "C" void ons_cuda_run_gemm(const ons_launch *launch) {
     const ons_cuda_gemm_node *s = (const ons_cuda_gemm_node *)launch->state;
     if (s->added) ONS_CUDA_FLOAT_DISPATCH(s->product.gemm.dtype, run_spread, launch, s);
     ons::run_product(&s->product, launch, s->bias ? launch->inputs[2] : nullptr);

@@ -23,4 +23,4 @@ template <class T> void run_global_lp_pool_gradient(const ons_launch *l, const o
 
 } // namespace
 
-extern "C" void ons_cuda_global_lp_pool_gradient(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_global_lp_pool, run_global_lp_pool_gradient, launch); }
+extern "C" void ons_cuda_run_global_lp_pool_gradient(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_global_lp_pool, run_global_lp_pool_gradient, launch); }

@@ -2,7 +2,8 @@
 #include <math.h>
 
 #include "kernels/common/channels.h"
-#include "kernels/common/cuda_elementwise.h"
+
+extern const ons_operator ons_op_global_max_pool_gradient;
 
 static ons_status *global_max_pool_infer(ons_operands *o) {
     ons_shape shape = o->inputs[0].shape;
@@ -33,35 +34,6 @@ static void global_max_pool_reference(const ons_operands *o, const ons_step *ste
     }
 }
 
-static ons_status *global_max_pool_prepare(ons_prepare *p) {
-    const ons_type *x = &p->operands->inputs[0];
-    if (x->dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(x->dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
-    *(ons_channels *)memory = ons_channels_of(x);
-    return NULL;
-}
-
-static void global_max_pool_run(const ons_launch *launch) {
-    const ons_channels *c = launch->state;
-    const float *x = launch->inputs[0];
-    float *y = launch->outputs[0];
-#pragma omp parallel for schedule(static) if (c->batch * c->channels * c->positions > ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < c->batch * c->channels; ++i) {
-        const float *from = x + i * c->positions;
-        float best = -INFINITY;
-        int32_t not_numbers = 0;
-#pragma omp simd reduction(max : best) reduction(+ : not_numbers)
-        for (int64_t k = 0; k < c->positions; ++k) {
-            best = from[k] > best ? from[k] : best;
-            not_numbers += from[k] != from[k];
-        }
-        y[i] = not_numbers > 0 ? NAN : best;
-    }
-}
-
 static ons_status *global_max_pool_gradient(ons_gradient *g) {
     g->gradients[0] =
         ons_build(g->builder, &ons_op_global_max_pool_gradient,
@@ -69,24 +41,8 @@ static ons_status *global_max_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static ons_status *global_max_pool_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, global_max_pool_prepare);
-}
-
-static const ons_case global_max_pool_cases[] = {
-    {.name = "plane", .inputs = {ONS_F32(2, 5, 7, 3)}, .flops = 210},
-    {.name = "one_dim", .inputs = {ONS_F32(2, 5, 9)}, .flops = 90},
-    {.name = "no_positions", .inputs = {ONS_F32(4, 3)}, .flops = 12},
-    {.name = "threads", .inputs = {ONS_F32(3, 37, 21, 19)}, .flops = 44289, .no_gradient = true},
-    {.name = "empty", .inputs = {ONS_F32(0, 3, 4, 4)}, .flops = 0},
-    {.name = "large", .inputs = {ONS_F32(16, 512, 14, 14)}, .flops = 1605632, .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(global_max_pool_infer), ONS_COST(global_max_pool_cost),
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference),
-                    ONS_CPU_KERNEL(global_max_pool_prepare, global_max_pool_run),
-                    ONS_CUDA_KERNEL(global_max_pool_prepare_cuda, ons_cuda_global_max_pool), global_max_pool_cases);
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference));

@@ -27,4 +27,4 @@ template <class T> void run_global_max_pool_gradient(const ons_launch *l, const 
 
 } // namespace
 
-extern "C" void ons_cuda_global_max_pool_gradient(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_max_pool_gradient, launch); }
+extern "C" void ons_cuda_run_global_max_pool_gradient(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_max_pool_gradient, launch); }

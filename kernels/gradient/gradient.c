@@ -17,36 +17,11 @@ static ons_status *gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-#define XS(...)                                                                                                        \
-    {                                                                                                                  \
-        "xs", {                                                                                                        \
-            .kind = ONS_ATTRIBUTE_STRINGS, .count = sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),            \
-            .strings = (const char *const[]) {                                                                         \
-                __VA_ARGS__                                                                                            \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-
-static const ons_case gradient_cases[] = {
-    {.name = "two",
-     .inputs = {ONS_F32(2, 3), ONS_F32()},
-     .settings = {XS("a", "b"), ONS_SET_STRING("y", "c")},
-     .outputs = 2,
-     .flops = 0},
-    {.name = "names", .inputs = {ONS_F32(2)}, .settings = {XS("a", "b"), ONS_SET_STRING("y", "c")}, .error = "names 2"},
-    {.name = "integers",
-     .inputs = {ONS_RANDOM(ONS_INT64, 0, 9, 2)},
-     .settings = {XS("a"), ONS_SET_STRING("y", "c")},
-     .error = "float"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(gradient, "Gradient", ONS_PREVIEW_TRAINING, ONS_ARITY(1, ONS_VARIADIC, 1, ONS_VARIADIC),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("xs", ONS_ATTRIBUTE_STRINGS),
                                    ONS_OPTIONAL_ATTRIBUTE("zs", ONS_ATTRIBUTE_STRINGS),
                                    ONS_REQUIRED_ATTRIBUTE("y", ONS_ATTRIBUTE_STRING)),
                     ONS_INFER(gradient_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("binding replaces it by the nodes of a backward pass"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_GRADIENT, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, NULL,
-                    ONS_NO_CPU_KERNEL("binding replaces it by the nodes of a backward pass"),
-                    ONS_NO_CUDA_KERNEL("binding replaces it"), gradient_cases);
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_GRADIENT, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    NULL);

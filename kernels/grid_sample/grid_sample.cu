@@ -44,7 +44,7 @@ template <class Unit> void run_nearest(const ons_launch *l, const ons_grid &g) {
 
 } // namespace
 
-extern "C" void ons_cuda_grid_sample(const ons_launch *launch) {
+extern "C" void ons_cuda_run_grid_sample(const ons_launch *launch) {
     const ons_cuda_grid *s = (const ons_cuda_grid *)launch->state;
     const ons_grid &g = s->grid;
     if (g.mode == ONS_GRID_NEAREST) {

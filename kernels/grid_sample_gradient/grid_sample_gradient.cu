@@ -43,7 +43,7 @@ struct place_gradient {
 
 } // namespace
 
-extern "C" void ons_cuda_grid_sample_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_grid_sample_gradient(const ons_launch *launch) {
     const ons_grid &g = ((const ons_grid_state *)launch->state)->grid;
     const float *const *in = (const float *const *)launch->inputs;
     float *const *out = (float *const *)launch->outputs;

@@ -8,6 +8,8 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/kernel.h"
 
+extern const ons_operator ons_op_group_normalization;
+
 /* A number for each channel of x, broadcast from axis 1 on. */
 static bool is_by_channel(const ons_shape *x, const ons_type *type) {
     const ons_shape *shape = &type->shape;

@@ -1,14 +1,8 @@
 /* Gradients of GroupNormalization and InstanceNormalization: from cotangent, x, scale, and the saved mean and inverse
  * deviation of every group. */
-#include "kernels/common/cuda_batch.h"
+#include "kernels/group_normalization_gradient/group_normalization_gradient.h"
+
 #include "kernels/common/group_norm.h"
-
-enum { GROUPS, SCALE_PER_GROUP };
-
-static ons_status *find_norm(const ons_operands *o, ons_group_norm *norm) {
-    return ons_group_norm_of(o, &o->inputs[1], &o->inputs[2], ons_attribute_int(o, GROUPS),
-                             ons_attribute_int(o, SCALE_PER_GROUP) != 0, norm);
-}
 
 static ons_status *group_normalization_gradient_infer(ons_operands *o) {
     ons_group_norm norm;
@@ -65,73 +59,10 @@ static void group_normalization_gradient_reference(const ons_operands *o, const 
     }
 }
 
-static ons_status *group_normalization_gradient_prepare(ons_prepare *p) {
-    ons_group_norm norm;
-    ONS_TRY(find_norm(p->operands, &norm));
-    return ons_group_norm_prepare_gradient(p, &norm);
-}
-
-static ons_status *group_normalization_gradient_prepare_cuda(ons_prepare *p) {
-    ons_group_norm norm;
-    ONS_TRY(find_norm(p->operands, &norm));
-    return ons_cuda_group_prepare(p, &p->operands->inputs[1], &norm, 0);
-}
-
-#define INPUTS(SCALES, N, GROUP_COUNT, ...)                                                                            \
-    ONS_F32(__VA_ARGS__), ONS_F32(__VA_ARGS__), ONS_F32(SCALES), ONS_F32(N, GROUP_COUNT),                              \
-        ONS_F32_IN(0.5, 2, N, GROUP_COUNT)
-static const ons_case group_normalization_gradient_cases[] = {
-    {.name = "groups",
-     .inputs = {INPUTS(6, 2, 3, 2, 6, 3, 4)},
-     .settings = {ONS_SET_INT("num_groups", 3)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 1296},
-    {.name = "input_alone",
-     .inputs = {INPUTS(6, 2, 3, 2, 6, 5)},
-     .settings = {ONS_SET_INT("num_groups", 3)},
-     .tolerance = 1e-5,
-     .flops = 540},
-    {.name = "scale_per_group",
-     .inputs = {INPUTS(2, 3, 2, 3, 8, 5)},
-     .settings = {ONS_SET_INT("num_groups", 2), ONS_SET_INT("scale_per_group", 1)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 1080},
-    {.name = "threads",
-     .inputs = {INPUTS(32, 5, 4, 5, 32, 17, 13)},
-     .settings = {ONS_SET_INT("num_groups", 4)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 318240},
-    {.name = "one_sample",
-     .inputs = {INPUTS(32, 1, 4, 1, 32, 37, 23)},
-     .settings = {ONS_SET_INT("num_groups", 4)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 245088},
-    {.name = "empty",
-     .inputs = {INPUTS(6, 0, 3, 0, 6, 5)},
-     .settings = {ONS_SET_INT("num_groups", 3)},
-     .outputs = 3,
-     .flops = 0},
-    {.name = "large",
-     .inputs = {INPUTS(128, 8, 32, 8, 128, 32, 32)},
-     .settings = {ONS_SET_INT("num_groups", 32)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 9437184,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(group_normalization_gradient, "GroupNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 3),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("num_groups", ONS_ATTRIBUTE_INT),
                                    ONS_INT_ATTRIBUTE("scale_per_group", 0)),
                     ONS_INFER(group_normalization_gradient_infer), ONS_COST(group_normalization_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_gradient_choose), ONS_ONE_FORM,
-                    ONS_REFERENCE(group_normalization_gradient_reference),
-                    ONS_CPU_KERNEL(group_normalization_gradient_prepare, ons_group_norm_run_gradient),
-                    ONS_CUDA_KERNEL(group_normalization_gradient_prepare_cuda, ons_cuda_group_normalization_gradient),
-                    group_normalization_gradient_cases);
+                    ONS_REFERENCE(group_normalization_gradient_reference));

@@ -61,7 +61,7 @@ template <class T> void run_group_gradient(const ons_launch *l, const ons_cuda_g
 
 } // namespace
 
-extern "C" void ons_cuda_group_normalization_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_group_normalization_gradient(const ons_launch *launch) {
     const ons_cuda_group *s = (const ons_cuda_group *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_group_gradient, launch, s);
 }

@@ -1,5 +1,4 @@
 /* HannWindow: a window of one cosine, from 0 to 1. */
-#include "kernels/common/cuda_constant.h"
 #include "kernels/common/signal_window.h"
 
 static void hann_window_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -9,14 +8,7 @@ static void hann_window_reference(const ons_operands *o, const ons_step *step, c
     ons_signal_window_reference(o, outputs, 0.5, 0.5, 0);
 }
 
-static const ons_case hann_window_cases[] = {
-    ONS_SIGNAL_WINDOW_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(hann_window, "HannWindow", ONS_ONNX(17, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_SIGNAL_WINDOW_ATTRIBUTES, ONS_INFER(ons_signal_window_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("it depends on an integer alone"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(hann_window_reference),
-                    ONS_CPU_REFERENCE_KERNEL, ONS_CUDA_KERNEL(ons_cuda_known_prepare, ons_cuda_hann_window),
-                    hann_window_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(hann_window_reference));

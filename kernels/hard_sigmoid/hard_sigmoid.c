@@ -1,24 +1,20 @@
 /* HardSigmoid: alpha·x + beta, kept between 0 and 1. */
+#include <math.h>
+
 #include "graph/passes/fuse.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-/* NaN stays. */
-static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+extern const ons_operator ons_op_hard_sigmoid;
+extern const ons_operator ons_op_hard_sigmoid_gradient;
 
 ONS_UNARY_FLOAT_REFERENCE(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))))
-
-ONS_UNARY_FLOAT_KERNEL(hard_sigmoid, clipped(parameters[0] * x + parameters[1]))
 
 static ons_status *hard_sigmoid_gradient(ons_gradient *g) {
     g->gradients[0] =
         ons_make_like(g, &ons_op_hard_sigmoid_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
     return NULL;
 }
-
-/* --------------------------------------------------------------------------------------------------------- patterns */
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -33,25 +29,10 @@ static const ons_pattern hard_sigmoid_patterns[] = {
     {.form = NULL},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ cases */
-
-static const ons_case hard_sigmoid_cases[] = {
-    ONS_UNARY_CASES(-4, 4, 2e-6),
-    {.name = "sixths",
-     .inputs = {ONS_F32_IN(-4, 4, 7, 9)},
-     .settings = {ONS_SET_FLOAT("alpha", 1.0 / 6)},
-     .tolerance = 2e-6,
-     .flops = 63},
-
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
                     ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(hard_sigmoid_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_sigmoid_patterns, NULL),
-                    ONS_REFERENCE(hard_sigmoid_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, hard_sigmoid_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_hard_sigmoid), hard_sigmoid_cases);
+                    ONS_REFERENCE(hard_sigmoid_reference));

@@ -1,22 +1,19 @@
 /* HardSwish: x times x/6 + 1/2 kept between 0 and 1. */
+#include <math.h>
+
 #include "graph/passes/fuse.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+extern const ons_operator ons_op_hard_swish;
+extern const ons_operator ons_op_hard_swish_gradient;
 
 ONS_UNARY_FLOAT_REFERENCE(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)))
-
-ONS_UNARY_FLOAT_KERNEL(hard_swish, x *clipped(x *(1.0f / 6) + 0.5f))
 
 static ons_status *hard_swish_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_hard_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
     return NULL;
 }
-
-/* --------------------------------------------------------------------------------------------------------- patterns */
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -43,18 +40,9 @@ static const ons_pattern hard_swish_patterns[] = {
     {.form = NULL},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ cases */
-
-static const ons_case hard_swish_cases[] = {
-    ONS_UNARY_CASES(-5, 5, 2e-6),
-    ONS_EDGE_CASE("edges", 2e-6, 6, NAN, INFINITY, 0, -3, 3, -1e30),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(hard_swish, "HardSwish", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_swish_patterns, NULL), ONS_REFERENCE(hard_swish_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, hard_swish_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_hard_swish), hard_swish_cases);
+                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_swish_patterns, NULL),
+                    ONS_REFERENCE(hard_swish_reference));

@@ -7,19 +7,10 @@ static ons_status *if_infer(ons_operands *o) {
                           "the condition depends on data; export the model with fixed shapes, so that it is constant");
 }
 
-static const ons_case if_cases[] = {
-    {.name = "by_data",
-     .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1)},
-     .settings = {{"then_branch", {.kind = ONS_ATTRIBUTE_GRAPH}}, {"else_branch", {.kind = ONS_ATTRIBUTE_GRAPH}}},
-     .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(if, "If", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, ONS_VARIADIC),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("then_branch", ONS_ATTRIBUTE_GRAPH),
                                    ONS_REQUIRED_ATTRIBUTE("else_branch", ONS_ATTRIBUTE_GRAPH)),
                     ONS_INFER(if_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("a branch takes its place when shapes are bound"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_CONTROL_FLOW, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    NULL, ONS_NO_CPU_KERNEL("resolved when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("resolved when shapes are bound"), if_cases);
+                    NULL);

@@ -1,10 +1,7 @@
 /* IsNaN: whether an element is not a number. */
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/unary.h"
 
 ONS_UNARY_REFERENCE(is_nan_words, double, int64_t, x != x)
-ONS_UNARY_SPAN(is_nan_float32, float, float, uint8_t, x != x)
 
 static void is_nan_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
@@ -12,18 +9,8 @@ static void is_nan_reference(const ons_operands *o, const ons_step *step, const 
     is_nan_words(o, inputs, outputs);
 }
 
-static void is_nan_run(const ons_launch *launch) { ons_unary_run(launch, sizeof(float), 1, is_nan_float32); }
-
-static const ons_case is_nan_cases[] = {
-    ONS_UNARY_CASES(-1, 1, 0),
-    ONS_EDGE_CASE("edges", 0, 4, NAN, INFINITY, -INFINITY, 0),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(is_nan, "IsNaN", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_float_test), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("the result is bool"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(is_nan_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, is_nan_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_is_nan), is_nan_cases);
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(is_nan_reference));

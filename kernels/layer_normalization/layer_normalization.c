@@ -1,20 +1,17 @@
 /* LayerNormalization: (x - mean) / √(variance + epsilon) × scale + bias over the axis and all after it; mean and
  * inverse standard deviation of every row are saved. */
+#include "kernels/layer_normalization/layer_normalization.h"
+
 #include <math.h>
 
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/cuda_rows.h"
-#include "kernels/common/norm_rows.h"
 #include "kernels/common/rules.h"
 #include "kernels/layer_normalization/patterns.h"
 
-enum { AXIS, EPSILON };
-
-static ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
-    static const ons_type none = {0};
-    return ons_layer_norm_of(o, &o->inputs[0], ons_attribute_int(o, AXIS), &o->inputs[1],
-                             ons_has_input(o, 2) ? &o->inputs[2] : &none, norm);
-}
+extern const ons_operator ons_op_add;
+extern const ons_operator ons_op_expand;
+extern const ons_operator ons_op_layer_normalization_gradient;
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_sub;
 
 static ons_status *layer_normalization_infer(ons_operands *o) {
     ons_layer_norm norm;
@@ -49,43 +46,6 @@ static void layer_normalization_reference(const ons_operands *o, const ons_step 
         if (means != NULL) means[row] = mean;
         if (deviations != NULL) deviations[row] = inverse;
     }
-}
-
-typedef struct layer_normalization_state {
-    ons_layer_norm norm;
-    float epsilon;
-    bool has_bias;
-} layer_normalization_state;
-
-static ons_status *layer_normalization_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(layer_normalization_state), &memory));
-    layer_normalization_state *state = memory;
-    state->epsilon = (float)ons_attribute_float(o, EPSILON);
-    state->has_bias = ons_has_input(o, 2);
-    return find_norm(o, &state->norm);
-}
-
-static void layer_normalization_run(const ons_launch *launch) {
-    const layer_normalization_state *state = launch->state;
-    const float *x = launch->inputs[0], *scale = launch->inputs[1];
-    const float *bias = state->has_bias ? launch->inputs[2] : NULL;
-    float *y = launch->outputs[0], *means = launch->outputs[1], *deviations = launch->outputs[2];
-    ons_normalize_rows(&state->norm, state->epsilon, true, x, scale, bias, y, means, deviations);
-}
-
-static ons_status *layer_normalization_cuda_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ons_cuda_norm *state;
-    ONS_NEW(state, p->arena, 1);
-    ONS_TRY(ons_cuda_norm_types(o, 0, 1, state));
-    state->epsilon = (float)ons_attribute_float(o, EPSILON);
-    state->has_bias = ons_has_input(o, 2);
-    p->state = state;
-    p->implementation = "cuda:rows";
-    return find_norm(o, &state->norm);
 }
 
 /* What comes to x through the mean and through r, the inverse deviation: with n numbers in a row,
@@ -137,90 +97,6 @@ static ons_status *layer_normalization_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case layer_normalization_cases[] = {
-    {.name = "rows", .inputs = {ONS_F32(5, 7), ONS_F32(7), ONS_F32(7)}, .outputs = 3, .tolerance = 1e-5, .flops = 280},
-    {.name = "result_alone", .inputs = {ONS_F32(5, 7), ONS_F32(7), ONS_F32(7)}, .tolerance = 1e-5, .flops = 280},
-    {.name = "no_bias", .inputs = {ONS_F32(3, 33), ONS_F32(33)}, .outputs = 3, .tolerance = 1e-5, .flops = 792},
-    {.name = "two_axes",
-     .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(4, 5), ONS_F32(4, 5)},
-     .settings = {ONS_SET_INT("axis", 2)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 960},
-    {.name = "axis_from_end",
-     .inputs = {ONS_F32(2, 3, 70), ONS_F32(3, 70), ONS_F32(3, 70)},
-     .settings = {ONS_SET_INT("axis", -2), ONS_SET_FLOAT("epsilon", 1e-3)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 3360},
-    {.name = "all",
-     .inputs = {ONS_F32(6, 25), ONS_F32(6, 25)},
-     .settings = {ONS_SET_INT("axis", 0)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 1200},
-    {.name = "ones_in_front",
-     .inputs = {ONS_F32(2, 3, 17), ONS_F32(1, 1, 17), ONS_F32(17)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 816},
-    {.name = "offset",
-     .inputs = {ONS_F32_IN(99, 101, 4, 65), ONS_F32(65), ONS_F32(65)},
-     .outputs = 3,
-     .tolerance = 1e-4,
-     .flops = 2080,
-     .no_gradient = true},
-    {.name = "half",
-     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 5, 72), ONS_F32(72), ONS_F32(72)},
-     .outputs = 3,
-     .tolerance = 8e-3,
-     .flops = 2880,
-     .no_gradient = true},
-    {.name = "half_throughout",
-     .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 5, 72), ONS_RANDOM(ONS_FLOAT16, -1, 1, 72),
-                ONS_RANDOM(ONS_FLOAT16, -1, 1, 72)},
-     .outputs = 3,
-     .tolerance = 1e-3,
-     .flops = 2880,
-     .no_gradient = true},
-    {.name = "bias_of_another_type",
-     .inputs = {ONS_RANDOM(ONS_FLOAT16, -1, 1, 2, 7), ONS_RANDOM(ONS_FLOAT16, -1, 1, 7), ONS_F32(7)},
-     .error = "bias"},
-    {.name = "a_warp",
-     .inputs = {ONS_F32(9, 1024), ONS_F32(1024), ONS_F32(1024)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 73728,
-     .no_gradient = true},
-    {.name = "a_block",
-     .inputs = {ONS_F32(3, 1032), ONS_F32(1032), ONS_F32(1032)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 24768,
-     .no_gradient = true},
-    {.name = "longer_than_a_block_keeps",
-     .inputs = {ONS_F32(2, 8200), ONS_F32(8200), ONS_F32(8200)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 131200,
-     .no_gradient = true},
-    {.name = "empty", .inputs = {ONS_F32(0, 7), ONS_F32(7), ONS_F32(7)}, .outputs = 3, .flops = 0},
-    {.name = "scale_too_short", .inputs = {ONS_F32(2, 7), ONS_F32(6)}, .error = "scale"},
-    {.name = "threads",
-     .inputs = {ONS_F32(301, 100), ONS_F32(100), ONS_F32(100)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 240800,
-     .no_gradient = true},
-    {.name = "gpt",
-     .inputs = {ONS_F32(16, 128, 256), ONS_F32(256), ONS_F32(256)},
-     .outputs = 3,
-     .tolerance = 1e-5,
-     .flops = 4194304,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 /* From opset 17 in the standard; ONNX Runtime's optimiser writes it into files of any opset. */
 ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 3),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
@@ -230,7 +106,4 @@ ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, ONS_N
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
                     ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0, ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ons_layer_norm_patterns, NULL), ONS_REFERENCE(layer_normalization_reference),
-                    ONS_CPU_KERNEL(layer_normalization_prepare, layer_normalization_run),
-                    ONS_CUDA_KERNEL(layer_normalization_cuda_prepare, ons_cuda_layer_normalization),
-                    layer_normalization_cases);
+                    ONS_FORMS(NULL, ons_layer_norm_patterns, NULL), ONS_REFERENCE(layer_normalization_reference));

@@ -9,6 +9,6 @@ template <class T> void run_layer_normalization(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_layer_normalization(const ons_launch *launch) {
+extern "C" void ons_cuda_run_layer_normalization(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_norm *)launch->state)->dtype, run_layer_normalization, launch);
 }

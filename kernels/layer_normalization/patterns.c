@@ -5,6 +5,8 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/layer_norm.h"
 
+extern const ons_operator ons_op_layer_normalization;
+
 static ons_value_id replace_by_layer_norm(ons_match *match) {
     static const char *const means[] = {"m", "v", "w"};
     ons_type x = ons_match_type(match, "x");

@@ -2,33 +2,13 @@
  * inputs with more than two dims. `transpose`: the weight lies as (outputs, inputs). */
 #include "kernels/common/linear.h"
 #include "graph/passes/fuse.h"
-#include "kernels/common/cuda_product.h"
+
+extern const ons_operator ons_op_linear;
 
 static void linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     (void)step;
     ons_linear_reference(o, inputs, outputs[0]);
-}
-
-static ons_status *linear_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    if (o->outputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->outputs[0].dtype));
-    ons_product_form form = ons_linear_form(o);
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, state);
-}
-
-static ons_status *linear_cuda_prepare(ons_prepare *p) {
-    ons_product_form form = ons_linear_form(p->operands);
-    return ons_cuda_product_prepare(p, &form, true);
-}
-
-static void linear_run(const ons_launch *launch) {
-    ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, launch->outputs[0],
-                    launch);
 }
 
 static ons_status *linear_gradient(ons_gradient *g) { return ons_linear_gradient(g, g->cotangents[0]); }
@@ -42,13 +22,16 @@ static ons_value_id fuse(ons_match *match, bool transposed) {
                      ONS_IN(ons_match_value(match, "x"), ons_match_value(match, "w"), ons_match_value(match, "b")),
                      ONS_WITH(ONS_AT_INT(0, transposed)));
 }
+
 static ons_value_id fuse_plain(ons_match *match) { return fuse(match, false); }
+
 /* A matrix has one transposition, whatever the Transpose's attribute says. */
 static ons_value_id fuse_transpose(ons_match *match) {
     const ons_attribute *order = &ons_match_node(match, "t")->attributes[0];
     if (order->kind != ONS_ATTRIBUTE_ABSENT && !(order->count == 2 && order->ints[0] == 1)) return ONS_NONE;
     return fuse(match, true);
 }
+
 static ons_value_id fuse_transposed(ons_match *match) {
     const ons_operands *product = ons_match_node(match, "p");
     if (ons_attribute_int(product, 0) != 0 || ons_attribute_int(product, 1) == 0 ||
@@ -56,28 +39,6 @@ static ons_value_id fuse_transposed(ons_match *match) {
         return ONS_NONE;
     return fuse(match, true);
 }
-
-static const ons_case linear_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(5, 7), ONS_F32(7, 3), ONS_F32(3)}, .tolerance = 1e-5, .flops = 225},
-    {.name = "tokens", .inputs = {ONS_F32(2, 3, 5), ONS_F32(5, 4), ONS_F32(4)}, .tolerance = 1e-5, .flops = 264},
-    {.name = "transposed",
-     .inputs = {ONS_F32(2, 3, 5), ONS_F32(4, 5), ONS_F32(4)},
-     .settings = {ONS_SET_INT("transpose", 1)},
-     .tolerance = 1e-5,
-     .flops = 264},
-    {.name = "empty", .inputs = {ONS_F32(2, 0), ONS_F32(0, 4), ONS_F32(4)}, .flops = 8},
-    {.name = "gpt_mlp",
-     .inputs = {ONS_F32(16, 128, 128), ONS_F32(128, 512), ONS_F32(512)},
-     .tolerance = 1e-5,
-     .flops = 269484032,
-     .benchmark = true},
-    {.name = "gpt_mlp_back",
-     .inputs = {ONS_F32(16, 128, 512), ONS_F32(512, 128), ONS_F32(128)},
-     .tolerance = 1e-5,
-     .flops = 268697600,
-     .benchmark = true},
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(
     linear, "Linear", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1), ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("transpose", 0)),
@@ -87,5 +48,4 @@ ONS_DEFINE_OPERATOR(
               ONS_PATTERNS({"Add(MatMul(x, t=Transpose(w)), b)", fuse_transpose}, {"Add(MatMul(x, w), b)", fuse_plain},
                            {"Add(p=MatMulTransposed(x, w), b)", fuse_transposed}),
               NULL),
-    ONS_REFERENCE(linear_reference), ONS_CPU_KERNEL(linear_prepare, linear_run),
-    ONS_CUDA_KERNEL(linear_cuda_prepare, ons_cuda_linear), linear_cases);
+    ONS_REFERENCE(linear_reference));

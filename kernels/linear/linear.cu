@@ -1,5 +1,5 @@
 #include "kernels/common/cuda_product.cuh"
 
-extern "C" void ons_cuda_linear(const ons_launch *launch) {
+extern "C" void ons_cuda_run_linear(const ons_launch *launch) {
     ons::run_product((const ons_cuda_product *)launch->state, launch, launch->inputs[2]);
 }

@@ -8,7 +8,7 @@ template <class T> void run_gelu(const ons_launch *l, const ons_cuda_linear_gelu
 
 } // namespace
 
-extern "C" void ons_cuda_linear_gelu(const ons_launch *launch) {
+extern "C" void ons_cuda_run_linear_gelu(const ons_launch *launch) {
     const ons_cuda_linear_gelu_node *s = (const ons_cuda_linear_gelu_node *)launch->state;
     void *y = launch->outputs[0], *kept = launch->outputs[1], *scratch = (char *)launch->scratch + s->kept_at;
     if (ons::in_epilogue(&s->product)) {

@@ -1,8 +1,9 @@
 /* LogSoftmax: x - max - log Σ e^(x - max) along an axis. */
 #include <math.h>
 
-#include "kernels/common/cuda_rows.h"
 #include "kernels/common/softmax.h"
+
+extern const ons_operator ons_op_log_softmax_gradient;
 
 static void log_softmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
@@ -20,10 +21,6 @@ static void log_softmax_reference(const ons_operands *o, const ons_step *step, c
     }
 }
 
-static void log_softmax_run(const ons_launch *launch) {
-    ons_each_row(launch->state, launch->inputs[0], launch->outputs[0], ons_row_log_softmax, ons_columns_log_softmax);
-}
-
 static ons_cost log_softmax_cost(const ons_operands *o) {
     return (ons_cost){5 * (double)ons_elements(&o->outputs[0]), ons_operand_bytes(o)};
 }
@@ -32,39 +29,8 @@ static ons_status *log_softmax_gradient(ons_gradient *g) {
     return ons_softmax_build_gradient(g, &ons_op_log_softmax_gradient);
 }
 
-static const ons_case log_softmax_cases[] = {
-    {.name = "rows", .inputs = {ONS_F32(5, 7)}, .tolerance = 2e-6, .flops = 175},
-    {.name = "long_rows", .inputs = {ONS_F32_IN(-20, 20, 3, 333)}, .tolerance = 1e-5, .flops = 4995},
-    {.name = "axis_1",
-     .inputs = {ONS_F32(2, 5, 3, 29)},
-     .settings = {ONS_SET_INT("axis", 1)},
-     .tolerance = 2e-6,
-     .flops = 4350},
-    {.name = "axis_from_end",
-     .inputs = {ONS_F32(2, 3, 4)},
-     .settings = {ONS_SET_INT("axis", -3)},
-     .tolerance = 2e-6,
-     .flops = 120},
-    {.name = "flatten",
-     .inputs = {ONS_F32(2, 3, 4)},
-     .settings = {ONS_SET_INT("axis", 1), ONS_SET_INT("onstage_flatten", 1)},
-     .tolerance = 2e-6,
-     .flops = 120},
-    {.name = "rank0", .inputs = {ONS_F32()}, .tolerance = 2e-6, .flops = 5},
-    {.name = "empty", .inputs = {ONS_F32(0, 4)}, .flops = 0},
-    {.name = "all_negative", .inputs = {ONS_F32_IN(-200, -100, 3, 20)}, .tolerance = 1e-5, .flops = 300},
-    {.name = "vocabulary",
-     .inputs = {ONS_F32_IN(-4, 4, 128, 10000)},
-     .tolerance = 1e-5,
-     .flops = 6400000,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(log_softmax, "LogSoftmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
                     ONS_INFER(ons_softmax_infer), ONS_COST(log_softmax_cost),
                     ONS_GRADIENT_RULE(log_softmax_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(ons_softmax_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(log_softmax_reference),
-                    ONS_CPU_KERNEL(ons_softmax_prepare, log_softmax_run),
-                    ONS_CUDA_KERNEL(ons_cuda_softmax_prepare, ons_cuda_log_softmax), log_softmax_cases);
+                    ONS_FORMS(ons_softmax_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(log_softmax_reference));

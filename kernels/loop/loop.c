@@ -5,18 +5,8 @@ static ons_status *loop_infer(ons_operands *o) {
     return ons_node_error(o, "how often the loop runs depends on data; export the model with a fixed number of steps");
 }
 
-static const ons_case loop_cases[] = {
-    {.name = "by_data",
-     .inputs = {ONS_RANDOM(ONS_INT64, 0, 9)},
-     .settings = {{"body", {.kind = ONS_ATTRIBUTE_GRAPH}}},
-     .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(loop, "Loop", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(0, ONS_VARIADIC, 1, ONS_VARIADIC),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("body", ONS_ATTRIBUTE_GRAPH)), ONS_INFER(loop_infer),
                     ONS_COST(ons_cost_free), ONS_NOT_DIFFERENTIABLE("its steps take its place when shapes are bound"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_LOOP, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, NULL), NULL,
-                    ONS_NO_CPU_KERNEL("its steps take its place when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("its steps take its place when shapes are bound"), loop_cases);
+                    ONS_FORMS(NULL, ONS_NO_PATTERNS, NULL), NULL);

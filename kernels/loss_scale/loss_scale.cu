@@ -32,7 +32,7 @@ __global__ void scale_loss(const __grid_constant__ ons::square_sums sums, ons_lo
 
 } // namespace
 
-extern "C" void ons_cuda_loss_scale(const ons_launch *launch) {
+extern "C" void ons_cuda_run_loss_scale(const ons_launch *launch) {
     const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)launch->state;
     float *const *outputs = (float *const *)launch->outputs;
     results to = {outputs[0], outputs[1], outputs[2], outputs[3], outputs[4]};

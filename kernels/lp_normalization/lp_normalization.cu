@@ -27,6 +27,6 @@ template <class T> void run_lp_normalization(const ons_launch *l, const ons_lp_n
 
 } // namespace
 
-extern "C" void ons_cuda_lp_normalization(const ons_launch *launch) {
+extern "C" void ons_cuda_run_lp_normalization(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_lp_normalization, run_lp_normalization, launch);
 }

@@ -33,6 +33,6 @@ template <class T> void run_lp_normalization_gradient(const ons_launch *l, const
 
 } // namespace
 
-extern "C" void ons_cuda_lp_normalization_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_lp_normalization_gradient(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_lp_normalization, run_lp_normalization_gradient, launch);
 }

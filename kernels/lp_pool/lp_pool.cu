@@ -32,7 +32,7 @@ template <class T> void run_lp_pool(const ons_launch *l, const ons_cuda_pooling 
 
 } // namespace
 
-extern "C" void ons_cuda_lp_pool(const ons_launch *launch) {
+extern "C" void ons_cuda_run_lp_pool(const ons_launch *launch) {
     const ons_cuda_pooling *s = (const ons_cuda_pooling *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_lp_pool, launch, s);
 }

@@ -36,7 +36,7 @@ template <class T> void run_lp_pool_gradient(const ons_launch *l, const ons_cuda
 
 } // namespace
 
-extern "C" void ons_cuda_lp_pool_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_lp_pool_gradient(const ons_launch *launch) {
     const ons_cuda_pooling *s = (const ons_cuda_pooling *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_lp_pool_gradient, launch, s);
 }

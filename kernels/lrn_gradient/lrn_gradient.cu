@@ -28,6 +28,6 @@ template <class T> void run_lrn_gradient(const ons_launch *l, const ons_local_re
 
 } // namespace
 
-extern "C" void ons_cuda_lrn_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_lrn_gradient(const ons_launch *launch) {
     ONS_CUDA_TYPED_DISPATCH(ons_local_response, run_lrn_gradient, launch);
 }

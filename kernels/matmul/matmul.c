@@ -1,8 +1,9 @@
 /* MatMul: numpy's matrix product, batched and broadcast. */
-#include "kernels/common/cuda_product.h"
+#include "kernels/matmul/matmul.h"
+
 #include "kernels/common/product.h"
 
-static const ons_product_form plain = {.alpha = 1};
+extern const ons_operator ons_op_matmul_transposed;
 
 static ons_status *matmul_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
@@ -31,22 +32,6 @@ static void matmul_reference(const ons_operands *o, const ons_step *step, const 
         ons_product_reference(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);
     else
         ons_product_reference_integer(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);
-}
-
-static ons_status *matmul_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    if (o->outputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->outputs[0].dtype));
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &plain, false, false, state);
-}
-
-static ons_status *matmul_cuda_prepare(ons_prepare *p) { return ons_cuda_product_prepare(p, &plain, false); }
-
-static void matmul_run(const ons_launch *launch) {
-    ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
 }
 
 /* The value with another shape of the same size. */
@@ -89,43 +74,7 @@ static ons_status *matmul_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case matmul_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(5, 7), ONS_F32(7, 3)}, .tolerance = 1e-5, .flops = 210},
-    {.name = "shared_right", .inputs = {ONS_F32(2, 3, 5), ONS_F32(5, 4)}, .tolerance = 1e-5, .flops = 240},
-    {.name = "batched", .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(2, 3, 5, 6)}, .tolerance = 1e-5, .flops = 1440},
-    {.name = "broadcast_left", .inputs = {ONS_F32(4, 5), ONS_F32(3, 5, 2)}, .tolerance = 1e-5, .flops = 240},
-    {.name = "broadcast_both", .inputs = {ONS_F32(2, 1, 4, 5), ONS_F32(3, 5, 2)}, .tolerance = 1e-5, .flops = 480},
-    {.name = "dot", .inputs = {ONS_F32(9), ONS_F32(9)}, .tolerance = 1e-5, .flops = 18},
-    {.name = "row", .inputs = {ONS_F32(4), ONS_F32(4, 6)}, .tolerance = 1e-5, .flops = 48},
-    {.name = "row_batched", .inputs = {ONS_F32(4), ONS_F32(2, 4, 6)}, .tolerance = 1e-5, .flops = 96},
-    {.name = "column", .inputs = {ONS_F32(3, 6, 4), ONS_F32(4)}, .tolerance = 1e-5, .flops = 144},
-    {.name = "empty_inner", .inputs = {ONS_F32(3, 0), ONS_F32(0, 2)}, .flops = 0},
-    {.name = "empty_rows", .inputs = {ONS_F32(0, 3), ONS_F32(3, 2)}, .flops = 0},
-    {.name = "one", .inputs = {ONS_F32(1, 1), ONS_F32(1, 1)}, .tolerance = 1e-5, .flops = 2},
-    {.name = "wide",
-     .inputs = {ONS_F32(129, 333), ONS_F32(333, 517)},
-     .tolerance = 2e-5,
-     .flops = 44417538,
-     .no_gradient = true},
-    {.name = "gpt_mlp",
-     .inputs = {ONS_F32(16, 128, 128), ONS_F32(128, 512)},
-     .tolerance = 1e-5,
-     .flops = 268435456,
-     .benchmark = true},
-    {.name = "gpt_values",
-     .inputs = {ONS_F32(16, 4, 128, 128), ONS_F32(16, 4, 128, 32)},
-     .tolerance = 1e-5,
-     .flops = 67108864,
-     .benchmark = true},
-    {.name = "inner_differs", .inputs = {ONS_F32(5, 7), ONS_F32(6, 3)}, .error = "inner dimensions"},
-    {.name = "scalar", .inputs = {ONS_F32(), ONS_F32(6, 3)}, .error = "scalar"},
-    {.name = "batch_differs", .inputs = {ONS_F32(2, 5, 7), ONS_F32(3, 7, 3)}, .error = "broadcast"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(matmul, "MatMul", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(matmul_infer), ONS_COST(matmul_cost), ONS_GRADIENT_RULE(matmul_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(matmul_reference),
-                    ONS_CPU_KERNEL(matmul_prepare, matmul_run), ONS_CUDA_KERNEL(matmul_cuda_prepare, ons_cuda_matmul),
-                    matmul_cases);
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(matmul_reference));

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "kernels/common/product.h"
-#include "kernels/common/stand_in.h"
 
 enum { A, B, A_ZERO, B_ZERO };
 
@@ -69,23 +68,8 @@ static void matmul_integer_reference(const ons_operands *o, const ons_step *step
     free(b);
 }
 
-#define BYTES(...)  ONS_RANDOM(ONS_UINT8, 0, 255, __VA_ARGS__)
-#define SIGNED(...) ONS_RANDOM(ONS_INT8, -128, 127, __VA_ARGS__)
-
-static const ons_case matmul_integer_cases[] = {
-    {.name = "plain", .inputs = {BYTES(4, 3), SIGNED(3, 2)}, .flops = 48},
-    {.name = "zero_points", .inputs = {BYTES(4, 3), BYTES(3, 2), BYTES(1), BYTES()}, .flops = 48},
-    {.name = "rows_and_columns", .inputs = {BYTES(4, 3), SIGNED(3, 2), BYTES(4), SIGNED(2)}, .flops = 48},
-    {.name = "batches", .inputs = {BYTES(2, 4, 3), SIGNED(2, 3, 2), BYTES(2, 4, 1), SIGNED(2, 1, 2)}, .flops = 96},
-    {.name = "vectors", .inputs = {BYTES(3), SIGNED(3)}, .flops = 6},
-    {.name = "zero_misfit", .inputs = {BYTES(4, 3), BYTES(3, 2), BYTES(3)}, .error = "zero point"},
-    {.name = "wide", .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 4, 3), BYTES(3, 2)}, .error = "int8"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(matmul_integer, "MatMulInteger", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 4, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(matmul_integer_infer), ONS_COST(matmul_integer_cost),
                     ONS_NOT_DIFFERENTIABLE("integers do not change gradually"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(matmul_integer_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), matmul_integer_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(matmul_integer_reference));

@@ -4,18 +4,12 @@
  *   y = alpha × op(a) op(b), where op exchanges the last two dims if transpose_a, transpose_b
  *   fold: all dims but the last of each operand are rows of one matrix; the gradient of a weight that many rows share
  */
+#include "kernels/matmul_transposed/matmul_transposed.h"
+
 #include "graph/passes/fuse.h"
-#include "kernels/common/cuda_product.h"
 #include "kernels/common/product.h"
 
-enum { TRANSPOSE_A, TRANSPOSE_B, FOLD, ALPHA };
-
-static ons_product_form form_of(const ons_operands *o) {
-    return (ons_product_form){.transpose_a = ons_attribute_int(o, TRANSPOSE_A) != 0,
-                              .transpose_b = ons_attribute_int(o, TRANSPOSE_B) != 0,
-                              .fold = ons_attribute_int(o, FOLD) != 0,
-                              .alpha = ons_attribute_float(o, ALPHA)};
-}
+extern const ons_operator ons_op_matmul_transposed;
 
 static ons_status *matmul_transposed_infer(ons_operands *o) {
     ons_product_form form = form_of(o);
@@ -41,26 +35,6 @@ static void matmul_transposed_reference(const ons_operands *o, const ons_step *s
     (void)step;
     ons_product_form form = form_of(o);
     ons_product_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
-}
-
-static ons_status *matmul_transposed_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    if (o->outputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->outputs[0].dtype));
-    ons_product_form form = form_of(o);
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, state);
-}
-
-static ons_status *matmul_transposed_cuda_prepare(ons_prepare *p) {
-    ons_product_form form = form_of(p->operands);
-    return ons_cuda_product_prepare(p, &form, false);
-}
-
-static void matmul_transposed_run(const ons_launch *launch) {
-    ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
 }
 
 /* With A = op(a), B = op(b): dA = alpha dy Bᵀ, dB = alpha Aᵀ dy, each built transposed where the operand was. */
@@ -108,71 +82,10 @@ static ons_value_id fuse(ons_match *match, bool left) {
     return ons_build(ons_match_builder(match), &ons_op_matmul_transposed, ONS_IN(a, b),
                      ONS_WITH(ONS_AT_INT(left ? TRANSPOSE_A : TRANSPOSE_B, 1)));
 }
-static ons_value_id fuse_left(ons_match *match) { return fuse(match, true); }
-static ons_value_id fuse_right(ons_match *match) { return fuse(match, false); }
 
-static const ons_case matmul_transposed_cases[] = {
-    {.name = "right",
-     .inputs = {ONS_F32(5, 7), ONS_F32(3, 7)},
-     .settings = {ONS_SET_INT("transpose_b", 1)},
-     .tolerance = 1e-5,
-     .flops = 210},
-    {.name = "left",
-     .inputs = {ONS_F32(7, 5), ONS_F32(7, 3)},
-     .settings = {ONS_SET_INT("transpose_a", 1)},
-     .tolerance = 1e-5,
-     .flops = 210},
-    {.name = "both",
-     .inputs = {ONS_F32(7, 5), ONS_F32(3, 7)},
-     .settings = {ONS_SET_INT("transpose_a", 1), ONS_SET_INT("transpose_b", 1), ONS_SET_FLOAT("alpha", 0.5)},
-     .tolerance = 1e-5,
-     .flops = 210},
-    {.name = "shared_right",
-     .inputs = {ONS_F32(2, 3, 5), ONS_F32(4, 5)},
-     .settings = {ONS_SET_INT("transpose_b", 1)},
-     .tolerance = 1e-5,
-     .flops = 240},
-    {.name = "shared_right_left",
-     .inputs = {ONS_F32(2, 5, 3), ONS_F32(5, 4)},
-     .settings = {ONS_SET_INT("transpose_a", 1)},
-     .tolerance = 1e-5,
-     .flops = 240},
-    {.name = "attention",
-     .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(2, 3, 6, 5)},
-     .settings = {ONS_SET_INT("transpose_b", 1), ONS_SET_FLOAT("alpha", 0.25)},
-     .tolerance = 1e-5,
-     .flops = 1440},
-    {.name = "attention_left",
-     .inputs = {ONS_F32(2, 3, 5, 4), ONS_F32(2, 3, 5, 6)},
-     .settings = {ONS_SET_INT("transpose_a", 1)},
-     .tolerance = 1e-5,
-     .flops = 1440},
-    {.name = "broadcast",
-     .inputs = {ONS_F32(2, 1, 4, 5), ONS_F32(3, 2, 5)},
-     .settings = {ONS_SET_INT("transpose_b", 1)},
-     .tolerance = 1e-5,
-     .flops = 480},
-    {.name = "fold",
-     .inputs = {ONS_F32(2, 3, 5), ONS_F32(2, 3, 4)},
-     .settings = {ONS_SET_INT("transpose_a", 1), ONS_SET_INT("fold", 1)},
-     .tolerance = 1e-5,
-     .flops = 240,
-     .no_gradient = true},
-    {.name = "gpt_keys",
-     .inputs = {ONS_F32(16, 4, 128, 32), ONS_F32(16, 4, 128, 32)},
-     .settings = {ONS_SET_INT("transpose_b", 1)},
-     .tolerance = 1e-5,
-     .flops = 67108864,
-     .benchmark = true},
-    {.name = "gpt_weight",
-     .inputs = {ONS_F32(16, 128, 128), ONS_F32(16, 128, 512)},
-     .settings = {ONS_SET_INT("transpose_a", 1), ONS_SET_INT("fold", 1)},
-     .tolerance = 2e-5,
-     .flops = 268435456,
-     .no_gradient = true,
-     .benchmark = true},
-    {.name = NULL},
-};
+static ons_value_id fuse_left(ons_match *match) { return fuse(match, true); }
+
+static ons_value_id fuse_right(ons_match *match) { return fuse(match, false); }
 
 ONS_DEFINE_OPERATOR(
     matmul_transposed, "MatMulTransposed", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
@@ -183,5 +96,4 @@ ONS_DEFINE_OPERATOR(
     ONS_DENSE_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
     ONS_FORMS(NULL, ONS_PATTERNS({"MatMul(a, t=Transpose(b))", fuse_right}, {"MatMul(t=Transpose(a), b)", fuse_left}),
               NULL),
-    ONS_REFERENCE(matmul_transposed_reference), ONS_CPU_KERNEL(matmul_transposed_prepare, matmul_transposed_run),
-    ONS_CUDA_KERNEL(matmul_transposed_cuda_prepare, ons_cuda_matmul_transposed), matmul_transposed_cases);
+    ONS_REFERENCE(matmul_transposed_reference));

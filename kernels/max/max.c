@@ -1,15 +1,7 @@
 /* Max: the largest of all operands; NaN where one of them is NaN. */
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/variadic.h"
 
 ONS_CHOICE_REFERENCE(max, a > b || a != a ? a : b, a > b ? a : b)
-
-ONS_CHOICE_KERNELS(max, a > b || a != a ? a : b, a > b ? a : b)
-
-static const ons_case max_cases[] = {
-    ONS_CHOICE_CASES,
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(max, "Max", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_variadic),
@@ -17,5 +9,4 @@ ONS_DEFINE_OPERATOR(max, "Max", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIAD
                     ONS_SAVES(ONS_ALL_INPUTS, ONS_INPUT_BIT(0)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(max_reference), ONS_CPU_KERNEL(max_prepare, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_variadic_prepare, ons_cuda_max), max_cases);
+                    ONS_REFERENCE(max_reference));

@@ -43,7 +43,7 @@ template <class T> void run_max_pool_gradient(const ons_launch *l, const ons_cud
 
 } // namespace
 
-extern "C" void ons_cuda_max_pool_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_max_pool_gradient(const ons_launch *launch) {
     const ons_cuda_pooling *s = (const ons_cuda_pooling *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_max_pool_gradient, launch, s);
 }

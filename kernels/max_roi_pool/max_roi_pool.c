@@ -1,12 +1,14 @@
 /* MaxRoiPool: the maxima of a grid of bins over each region of interest; 0 where a bin is empty. Output 1 is there for
  * the gradient: where in its plane each maximum was found, -1 where nothing was. */
-#include <string.h>
+#include "kernels/max_roi_pool/max_roi_pool.h"
 
 #include "kernels/common/roi_window.h"
 
+extern const ons_operator ons_op_max_roi_pool_gradient;
+
 enum { POOLED_SHAPE, SPATIAL_SCALE };
 
-static ons_status *find_sizes(const ons_operands *o, ons_roi_sizes *s) {
+ons_status *ons_max_roi_pool_find_sizes(const ons_operands *o, ons_roi_sizes *s) {
     const ons_shape *x = &o->inputs[0].shape, *regions = &o->inputs[1].shape;
     const ons_attribute *pooled = &o->attributes[POOLED_SHAPE];
     if (x->rank != 4 || regions->rank != 2 || regions->dims[1] != 5)
@@ -24,7 +26,7 @@ static ons_status *find_sizes(const ons_operands *o, ons_roi_sizes *s) {
 
 static ons_status *max_roi_pool_infer(ons_operands *o) {
     ons_roi_sizes s;
-    ONS_TRY(find_sizes(o, &s));
+    ONS_TRY(ons_max_roi_pool_find_sizes(o, &s));
     ons_shape shape = {.rank = 4, .dims = {s.regions, s.channels, s.rows, s.columns}};
     ONS_TRY_AT(ons_shape_check(&shape), "node '%s'", o->name);
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, shape);
@@ -35,7 +37,7 @@ static ons_status *max_roi_pool_infer(ons_operands *o) {
 static void max_roi_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_roi_sizes s = {0};
-    ons_status_free(find_sizes(o, &s));
+    ons_status_free(ons_max_roi_pool_find_sizes(o, &s));
     const double *x = inputs[0], *regions = inputs[1];
     double *y = outputs[0];
     int64_t *positions = o->output_count > 1 ? outputs[1] : NULL;
@@ -57,53 +59,6 @@ static void max_roi_pool_reference(const ons_operands *o, const ons_step *step, 
     }
 }
 
-static ons_status *max_roi_pool_prepare(ons_prepare *p) {
-    ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_roi_sizes), &memory));
-    return find_sizes(p->operands, memory);
-}
-
-/* All bins of one region in one plane; `to` is the number of the first. */
-static void pool_region(const ons_roi_sizes *s, const float *region, const float *plane, int64_t to, float *y,
-                        int32_t *positions) {
-    for (int64_t row = 0; row < s->rows; ++row) {
-        int64_t top, bottom, left, right;
-        ons_roi_span(region[2], region[4], s->scale, row, s->rows, s->height, &top, &bottom);
-        for (int64_t column = 0; column < s->columns; ++column, ++to) {
-            int64_t best = -1;
-            ons_roi_span(region[1], region[3], s->scale, column, s->columns, s->width, &left, &right);
-            for (int64_t at = top * s->width; at < bottom * s->width; at += s->width)
-                for (int64_t k = left; k < right; ++k)
-                    if (best < 0 || plane[at + k] > plane[best]) best = at + k;
-            y[to] = best < 0 ? 0 : plane[best];
-            if (positions != NULL) positions[to] = (int32_t)best;
-        }
-    }
-}
-
-static void max_roi_pool_run(const ons_launch *launch) {
-    const ons_roi_sizes *s = launch->state;
-    const float *x = launch->inputs[0], *regions = launch->inputs[1];
-    float *y = launch->outputs[0];
-    int32_t *positions = launch->outputs[1];
-    int64_t bins = s->rows * s->columns;
-#pragma omp parallel for schedule(static) if (s->regions * s->channels * bins > 1024)
-    for (int64_t i = 0; i < s->regions * s->channels; ++i) {
-        const float *region = regions + i / s->channels * 5;
-        if (region[0] >= 0 && region[0] < (float)s->batch) {
-            int64_t plane = (int64_t)region[0] * s->channels + i % s->channels;
-            pool_region(s, region, x + plane * s->height * s->width, i * bins, y, positions);
-            continue;
-        }
-        memset(y + i * bins, 0, (size_t)bins * sizeof *y);
-        for (int64_t k = i * bins; positions != NULL && k < (i + 1) * bins; ++k) positions[k] = -1;
-    }
-    for (int64_t i = 0; i < s->regions && launch->fault != NULL && launch->fault->problem == NULL; ++i)
-        if (!(regions[i * 5] >= 0 && regions[i * 5] < (float)s->batch))
-            *launch->fault = (ons_fault){ONS_ROI_PROBLEM, i, i};
-}
-
 static ons_status *max_roi_pool_gradient(ons_gradient *g) {
     const ons_shape *x = &g->operands->inputs[0].shape;
     g->gradients[0] = ons_build(g->builder, &ons_op_max_roi_pool_gradient,
@@ -112,73 +67,10 @@ static ons_status *max_roi_pool_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case max_roi_pool_cases[] = {
-    {.name = "two_regions",
-     .inputs =
-         {ONS_F32(2, 3, 6, 7),
-          {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(2, 5), .value_count = 10, .values = {0, 1, 1, 4, 5, 1, 0, 2, 6, 3}}},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 3)},
-     .outputs = 2,
-     .flops = 36},
-    {.name = "scaled",
-     .inputs = {ONS_F32(1, 2, 6, 7),
-                {.dtype = ONS_FLOAT32,
-                 .shape = ONS_DIMS(2, 5),
-                 .value_count = 10,
-                 .values = {0, 2, 2, 9, 9, 0, 5, 1, 6, 30}}},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 2), ONS_SET_FLOAT("spatial_scale", 0.5)},
-     .outputs = 2,
-     .flops = 16},
-    {.name = "outside",
-     .inputs = {ONS_F32(1, 2, 4, 4),
-                {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(1, 5), .value_count = 5, .values = {0, 9, -7, 12, -5}}},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
-     .outputs = 2,
-     .flops = 8},
-    {.name = "empty",
-     .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(0, 5)},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
-     .outputs = 2,
-     .flops = 0},
-    {.name = "vgg",
-     .inputs = {ONS_F32(2, 512, 38, 50),
-                {.dtype = ONS_FLOAT32,
-                 .shape = ONS_DIMS(64, 5),
-                 .value_count = 10,
-                 .values = {0, 20, 20, 500, 400, 1, 64, 10, 300, 333}}},
-     .settings = {ONS_SET_INTS("pooled_shape", 7, 7), ONS_SET_FLOAT("spatial_scale", 0.0625)},
-     .outputs = 2,
-     .flops = 1605632,
-     .benchmark = true},
-    {.name = "no_shape",
-     .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(1, 5)},
-     .settings = {ONS_SET_INTS("pooled_shape", 2)},
-     .error = "pooled_shape"},
-    {.name = "regions_of_four",
-     .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(1, 4)},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
-     .error = "regions"},
-    {.name = "outside_in_data",
-     .inputs = {ONS_F32(1, 1, 4, 4),
-                {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(1, 5), .value_count = 5, .values = {3, 0, 0, 2, 2}}},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
-     .flops = -1,
-     .fault = "sample"},
-    {.name = "outside_in_data_double",
-     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 1, 1, 4, 4),
-                {.dtype = ONS_FLOAT64, .shape = ONS_DIMS(1, 5), .value_count = 5, .values = {3, 0, 0, 2, 2}}},
-     .settings = {ONS_SET_INTS("pooled_shape", 2, 2)},
-     .flops = -1,
-     .fault = "sample"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("pooled_shape", ONS_ATTRIBUTE_INTS),
                                    ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
                     ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference),
-                    ONS_CPU_KERNEL(max_roi_pool_prepare, max_roi_pool_run),
-                    ONS_CUDA_KERNEL(max_roi_pool_prepare, ons_cuda_max_roi_pool), max_roi_pool_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference));

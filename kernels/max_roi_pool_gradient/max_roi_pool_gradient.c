@@ -1,13 +1,14 @@
 /* The gradient of MaxRoiPool's input: each bin's goes to the position where its maximum was found. Inputs: the output's
  * gradient, the regions, the saved positions. Threads share out the planes, each running through all regions. */
+#include "kernels/max_roi_pool_gradient/max_roi_pool_gradient_node.h"
+
 #include <string.h>
 
 #include "kernels/common/window.h"
-#include "kernels/max_roi_pool_gradient/max_roi_pool_gradient.h"
 
 enum { INPUT_SHAPE };
 
-static ons_status *find_sizes(const ons_operands *o, ons_max_roi_pool_gradient *s) {
+ons_status *ons_max_roi_pool_gradient_find_sizes(const ons_operands *o, ons_max_roi_pool_gradient *s) {
     ons_shape x;
     const ons_shape *dy = &o->inputs[0].shape, *regions = &o->inputs[1].shape;
     ONS_TRY(ons_window_shape_attribute(o, INPUT_SHAPE, &x));
@@ -23,7 +24,7 @@ static ons_status *find_sizes(const ons_operands *o, ons_max_roi_pool_gradient *
 static ons_status *max_roi_pool_gradient_infer(ons_operands *o) {
     ons_max_roi_pool_gradient s;
     ons_shape x;
-    ONS_TRY(find_sizes(o, &s));
+    ONS_TRY(ons_max_roi_pool_gradient_find_sizes(o, &s));
     ONS_TRY(ons_window_shape_attribute(o, INPUT_SHAPE, &x));
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, x);
     return NULL;
@@ -37,7 +38,7 @@ static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_ste
                                             void *const *outputs) {
     (void)step;
     ons_max_roi_pool_gradient s = {0};
-    ons_status_free(find_sizes(o, &s));
+    ons_status_free(ons_max_roi_pool_gradient_find_sizes(o, &s));
     const double *dy = inputs[0], *regions = inputs[1];
     const int64_t *positions = inputs[2];
     double *dx = outputs[0];
@@ -49,60 +50,8 @@ static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_ste
     }
 }
 
-static ons_status *max_roi_pool_gradient_prepare(ons_prepare *p) {
-    ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_max_roi_pool_gradient), &memory));
-    return find_sizes(p->operands, memory);
-}
-
-static void max_roi_pool_gradient_run(const ons_launch *launch) {
-    const ons_max_roi_pool_gradient *s = launch->state;
-    const float *dy = launch->inputs[0], *regions = launch->inputs[1];
-    const int32_t *positions = launch->inputs[2];
-    float *dx = launch->outputs[0];
-#pragma omp parallel for schedule(static) if (s->batch * s->channels * s->positions > ONS_PARALLEL_GRAIN)
-    for (int64_t plane = 0; plane < s->batch * s->channels; ++plane) {
-        float *to = dx + plane * s->positions;
-        memset(to, 0, (size_t)s->positions * sizeof *to);
-        for (int64_t region = 0; region < s->regions; ++region) {
-            float sample = regions[region * 5];
-            if (!(sample >= 0 && sample < (float)s->batch) || (int64_t)sample != plane / s->channels) continue;
-            int64_t first = (region * s->channels + plane % s->channels) * s->bins;
-            for (int64_t i = first; i < first + s->bins; ++i)
-                if (positions[i] >= 0 && positions[i] < s->positions) to[positions[i]] += dy[i];
-        }
-    }
-}
-
-static const ons_case max_roi_pool_gradient_cases[] = {
-    {.name = "two_regions",
-     .inputs =
-         {ONS_F32(2, 3, 2, 3),
-          {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(2, 5), .value_count = 10, .values = {0, 1, 1, 4, 5, 1, 0, 2, 6, 3}},
-          ONS_RANDOM(ONS_INT32, -1, 41, 2, 3, 2, 3)},
-     .settings = {ONS_SET_INTS("input_shape", 2, 3, 6, 7)},
-     .tolerance = 1e-6,
-     .flops = 36},
-    {.name = "vgg",
-     .inputs = {ONS_F32(64, 512, 7, 7),
-                {.dtype = ONS_FLOAT32,
-                 .shape = ONS_DIMS(64, 5),
-                 .value_count = 10,
-                 .values = {0, 20, 20, 500, 400, 1, 64, 10, 300, 333}},
-                ONS_RANDOM(ONS_INT32, 0, 1899, 64, 512, 7, 7)},
-     .settings = {ONS_SET_INTS("input_shape", 2, 512, 38, 50)},
-     .tolerance = 1e-6,
-     .flops = 1605632,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(max_roi_pool_gradient, "MaxRoiPoolGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("input_shape", ONS_ATTRIBUTE_INTS)),
                     ONS_INFER(max_roi_pool_gradient_infer), ONS_COST(max_roi_pool_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_gradient_reference),
-                    ONS_CPU_KERNEL(max_roi_pool_gradient_prepare, max_roi_pool_gradient_run),
-                    ONS_CUDA_KERNEL(max_roi_pool_gradient_prepare, ons_cuda_max_roi_pool_gradient),
-                    max_roi_pool_gradient_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_gradient_reference));

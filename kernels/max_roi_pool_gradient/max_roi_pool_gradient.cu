@@ -26,7 +26,7 @@ struct collect_plane {
 
 } // namespace
 
-extern "C" void ons_cuda_max_roi_pool_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_max_roi_pool_gradient(const ons_launch *launch) {
     const ons_max_roi_pool_gradient *s = (const ons_max_roi_pool_gradient *)launch->state;
     ons::each(launch, s->batch * s->channels,
               collect_plane{*s, (const float *)launch->inputs[0], (const float *)launch->inputs[1],

@@ -2,8 +2,6 @@
 #include <math.h>
 
 #include "kernels/common/checks.h"
-#include "kernels/common/cuda_constant.h"
-#include "kernels/common/stand_in.h"
 
 enum { BINS, LENGTH, RATE, LOWER, UPPER };
 
@@ -65,26 +63,9 @@ static void mel_weight_matrix_reference(const ons_operands *o, const ons_step *s
     }
 }
 
-static const ons_case mel_weight_matrix_cases[] = {
-    {.name = "spectrum",
-     .inputs = {ONS_I64_SCALAR(8), ONS_I64_SCALAR(16), ONS_I64_SCALAR(8192), ONS_F32_SCALAR(0), ONS_F32_SCALAR(4096)},
-     .tolerance = 1e-6,
-     .flops = 72},
-    {.name = "wide",
-     .inputs = {ONS_I64_SCALAR(20), ONS_I64_SCALAR(400), ONS_I64_SCALAR(16000), ONS_F32_SCALAR(60),
-                ONS_F32_SCALAR(7600)},
-     .settings = {ONS_SET_INT("output_datatype", ONS_FLOAT64)},
-     .flops = 4020},
-    {.name = "length",
-     .inputs = {ONS_I64_SCALAR(8), ONS_I64_SCALAR(0), ONS_I64_SCALAR(8192), ONS_F32_SCALAR(0), ONS_F32_SCALAR(4096)},
-     .error = "length"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(mel_weight_matrix, "MelWeightMatrix", ONS_ONNX(17, ONS_NEWEST), ONS_ARITY(5, 5, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("output_datatype", ONS_FLOAT32)),
                     ONS_INFER(mel_weight_matrix_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("its edges are rounded to bins of the spectrum"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(mel_weight_matrix_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_CUDA_KERNEL(ons_cuda_known_prepare, ons_cuda_mel_weight_matrix), mel_weight_matrix_cases);
+                    ONS_REFERENCE(mel_weight_matrix_reference));

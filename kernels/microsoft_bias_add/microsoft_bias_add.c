@@ -35,14 +35,6 @@ static void microsoft_bias_add_reference(const ons_operands *o, const ons_step *
     }
 }
 
-static const ons_case microsoft_bias_add_cases[] = {
-    {.name = "tensor", .inputs = {ONS_F32(2, 3, 5), ONS_F32(5), ONS_F32(2, 3, 5)}, .flops = 30},
-    {.name = "empty", .inputs = {ONS_F32(0, 3, 4), ONS_F32(4), ONS_F32(0, 3, 4)}, .flops = 0},
-    {.name = "misfit", .inputs = {ONS_F32(3, 5), ONS_F32(3), ONS_F32(3, 5)}, .error = "broadcast"},
-    {.name = "larger_skip", .inputs = {ONS_F32(3, 5), ONS_F32(5), ONS_F32(2, 3, 5)}, .error = "fit"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(microsoft_bias_add, "BiasAdd", ONS_MICROSOFT, ONS_ARITY(3, 3, 1, 1), ONS_NO_ATTRIBUTES,
                      microsoft_bias_add_infer, ons_cost_elementwise, ONS_ALL_INPUTS, microsoft_bias_add_expand,
-                     microsoft_bias_add_reference, microsoft_bias_add_cases);
+                     microsoft_bias_add_reference);

@@ -9,7 +9,11 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/lookup.h"
 
+extern const ons_operator ons_op_microsoft_rotary_embedding;
+extern const ons_operator ons_op_onnx_attention;
+
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, PLACES, SCORE_BIAS, SINKS };
+
 enum { ROTATES, KEY_HEADS, WINDOW, HEADS, INTERLEAVED, SCALE, SMOOTH, SOFTCAP };
 
 typedef struct sizes {
@@ -101,9 +105,6 @@ static ons_cost microsoft_group_query_attention_cost(const ons_operands *o) {
     return (ons_cost){pairs * (4 * (double)s.size + 5), ons_operand_bytes(o)};
 }
 
-/* ----------------------------------------------------------------------------------------------------------- expansion
- */
-
 static ons_status *rotate(ons_mode_change *m, const sizes *s, int64_t heads, ons_value_id *x) {
     int64_t one = 1;
     if (!s->rotates) return NULL;
@@ -132,9 +133,6 @@ static ons_status *microsoft_group_query_attention_expand(ons_mode_change *m) {
     for (uint32_t i = 1; i < 3 && i < m->operands->output_count; ++i) m->outputs[i] = made[i];
     return ons_expand_finish(m, made[0]);
 }
-
-/* ----------------------------------------------------------------------------------------------------------- reference
- */
 
 /* Queries, keys (both rotated) or values as [batch, positions, heads, size]; NULL where memory is short. */
 static double *part_of(const ons_operands *o, const sizes *s, const ons_step *step, const void *const *inputs,
@@ -210,58 +208,6 @@ static void microsoft_group_query_attention_reference(const ons_operands *o, con
     free(weights);
 }
 
-#define ENDS                                                                                                           \
-    {                                                                                                                  \
-        .dtype = ONS_INT32, .shape = ONS_DIMS(2), .value_count = 1, .values = { 3 }                                    \
-    }
-#define LENGTH                                                                                                         \
-    { .dtype = ONS_INT32, .value_count = 1, .values = {4}, .constant = true }
-#define NO_PAST ONS_LEFT_OUT, ONS_LEFT_OUT, ENDS, LENGTH
-#define APART   ONS_F32(2, 4, 16), ONS_F32(2, 4, 8), ONS_F32(2, 4, 8)
-#define TABLES  ONS_F32(6, 2), ONS_F32(6, 2)
-#define HEADS_OF(...)                                                                                                  \
-    .settings = {ONS_SET_INT("num_heads", 4), ONS_SET_INT("kv_num_heads", 2), __VA_ARGS__}, .flops = 2688
-
-static const ons_case microsoft_group_query_attention_cases[] = {
-    {.name = "apart", .inputs = {APART, NO_PAST}, .outputs = 3, HEADS_OF(ONS_SET_FLOAT("scale", 0))},
-    {.name = "packed",
-     .inputs = {ONS_F32(2, 4, 32), ONS_LEFT_OUT, ONS_LEFT_OUT, NO_PAST},
-     .outputs = 3,
-     HEADS_OF(ONS_SET_FLOAT("scale", 0.3))},
-    {.name = "rotary", .inputs = {APART, NO_PAST, TABLES}, .outputs = 3, HEADS_OF(ONS_SET_INT("do_rotary", 1))},
-    {.name = "rotary_packed",
-     .inputs = {ONS_F32(2, 4, 32), ONS_LEFT_OUT, ONS_LEFT_OUT, NO_PAST, TABLES},
-     HEADS_OF(ONS_SET_INT("do_rotary", 1), ONS_SET_INT("rotary_interleaved", 1))},
-    {.name = "rotary_part",
-     .inputs = {APART, NO_PAST, ONS_F32(6, 1), ONS_F32(6, 1)},
-     HEADS_OF(ONS_SET_INT("do_rotary", 1))},
-    {.name = "positions",
-     .inputs = {APART, NO_PAST, TABLES, ONS_RANDOM(ONS_INT64, 0, 5, 2, 4)},
-     HEADS_OF(ONS_SET_INT("do_rotary", 1))},
-    {.name = "window", .inputs = {APART, NO_PAST}, HEADS_OF(ONS_SET_INT("local_window_size", 2))},
-    {.name = "softcap", .inputs = {APART, NO_PAST}, HEADS_OF(ONS_SET_FLOAT("softcap", 1.5))},
-    {.name = "bias",
-     .inputs = {APART, NO_PAST, ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_F32(1, 4, 4, 4)},
-     HEADS_OF(ONS_SET_FLOAT("scale", 0))},
-    {.name = "empty_past",
-     .inputs = {APART, ONS_F32(2, 2, 0, 4), ONS_F32(2, 2, 0, 4), ENDS, LENGTH},
-     HEADS_OF(ONS_SET_FLOAT("scale", 0))},
-    {.name = "outside",
-     .inputs = {APART, NO_PAST, TABLES, ONS_RANDOM(ONS_INT64, 9, 9, 2, 4)},
-     HEADS_OF(ONS_SET_INT("do_rotary", 1)),
-     .fault = "index"},
-    {.name = "past",
-     .inputs = {APART, ONS_F32(2, 2, 3, 4), ONS_F32(2, 2, 3, 4), ENDS, LENGTH},
-     HEADS_OF(ONS_SET_FLOAT("scale", 0)),
-     .error = "past"},
-    {.name = "heads",
-     .inputs = {ONS_F32(2, 4, 15), ONS_F32(2, 4, 8), ONS_F32(2, 4, 8), NO_PAST},
-     HEADS_OF(ONS_SET_FLOAT("scale", 0)),
-     .error = "fit"},
-    {.name = "no_tables", .inputs = {APART, NO_PAST}, HEADS_OF(ONS_SET_INT("do_rotary", 1)), .error = "tables"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(microsoft_group_query_attention, "GroupQueryAttention", ONS_MICROSOFT, ONS_ARITY(1, 12, 1, 3),
                      ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("do_rotary", 0),
                                     ONS_REQUIRED_ATTRIBUTE("kv_num_heads", ONS_ATTRIBUTE_INT),
@@ -272,5 +218,4 @@ ONS_DEFINE_EXPANSION(microsoft_group_query_attention, "GroupQueryAttention", ONS
                      microsoft_group_query_attention_infer, microsoft_group_query_attention_cost,
                      ONS_INPUT_BIT(QUERY) | ONS_INPUT_BIT(KEY) | ONS_INPUT_BIT(VALUE) | ONS_INPUT_BIT(COSINES) |
                          ONS_INPUT_BIT(SINES) | ONS_INPUT_BIT(SCORE_BIAS),
-                     microsoft_group_query_attention_expand, microsoft_group_query_attention_reference,
-                     microsoft_group_query_attention_cases);
+                     microsoft_group_query_attention_expand, microsoft_group_query_attention_reference);

@@ -8,6 +8,7 @@
 #include "kernels/common/expanded_norm.h"
 
 enum { QUERY, KEY, VALUE, BIAS, MASK, SCORE_BIAS, PAST_KEY };
+
 enum { HEADS, FILTER, SCALE, CAUSAL };
 
 typedef enum form { APART, HEADS_FIRST, KEYS_AND_VALUES_PACKED, ALL_PACKED } form;
@@ -176,46 +177,10 @@ static void microsoft_multi_head_attention_reference(const ons_operands *o, cons
     for (int i = 0; i < 3; ++i) free(parts[i]);
 }
 
-static const ons_case microsoft_multi_head_attention_cases[] = {
-    {.name = "apart",
-     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 8), ONS_F32(2, 7, 12), ONS_F32(28), ONS_RANDOM(ONS_INT32, 1, 6, 2)},
-     .settings = {ONS_SET_INT("num_heads", 2)},
-     .flops = 120},
-    {.name = "fused",
-     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 8), ONS_F32(2, 7, 8)},
-     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_FLOAT("scale", 0.4)},
-     .outputs = 3,
-     .flops = 80},
-    {.name = "heads_first",
-     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 2, 7, 4), ONS_F32(2, 2, 7, 4), ONS_LEFT_OUT,
-                ONS_RANDOM(ONS_INT32, 0, 1, 2, 7)},
-     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_FLOAT("mask_filter_value", -2)},
-     .flops = 80},
-    {.name = "keys_and_values_packed",
-     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 2, 2, 4), ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_LEFT_OUT,
-                ONS_F32(2, 1, 5, 7)},
-     .settings = {ONS_SET_INT("num_heads", 2)},
-     .flops = 80},
-    {.name = "all_packed",
-     .inputs = {ONS_F32(2, 5, 2, 3, 4)},
-     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_INT("unidirectional", 1)},
-     .flops = 80},
-    {.name = "misfit",
-     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 6), ONS_F32(2, 7, 8)},
-     .settings = {ONS_SET_INT("num_heads", 2)},
-     .error = "do not fit"},
-    {.name = "no_heads",
-     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 8), ONS_F32(2, 7, 8)},
-     .settings = {ONS_SET_INT("num_heads", 0)},
-     .error = "num_heads"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(microsoft_multi_head_attention, "MultiHeadAttention", ONS_MICROSOFT, ONS_ARITY(1, 10, 1, 4),
                      ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("num_heads", ONS_ATTRIBUTE_INT),
                                     ONS_FLOAT_ATTRIBUTE("mask_filter_value", -10000),
                                     ONS_OPTIONAL_ATTRIBUTE("scale", ONS_ATTRIBUTE_FLOAT),
                                     ONS_INT_ATTRIBUTE("unidirectional", 0)),
                      microsoft_multi_head_attention_infer, ons_cost_elementwise, ONS_ALL_INPUTS,
-                     microsoft_multi_head_attention_expand, microsoft_multi_head_attention_reference,
-                     microsoft_multi_head_attention_cases);
+                     microsoft_multi_head_attention_expand, microsoft_multi_head_attention_reference);

@@ -1,15 +1,7 @@
 /* Min: the smallest of all operands; NaN where one of them is NaN. */
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/variadic.h"
 
 ONS_CHOICE_REFERENCE(min, a < b || a != a ? a : b, a < b ? a : b)
-
-ONS_CHOICE_KERNELS(min, a < b || a != a ? a : b, a < b ? a : b)
-
-static const ons_case min_cases[] = {
-    ONS_CHOICE_CASES,
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(min, "Min", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_variadic),
@@ -17,5 +9,4 @@ ONS_DEFINE_OPERATOR(min, "Min", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIAD
                     ONS_SAVES(ONS_ALL_INPUTS, ONS_INPUT_BIT(0)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(min_reference), ONS_CPU_KERNEL(min_prepare, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_variadic_prepare, ons_cuda_min), min_cases);
+                    ONS_REFERENCE(min_reference));

@@ -1,28 +1,19 @@
 /* Mish: x·tanh(ln(1 + eˣ)). */
+#include <math.h>
+
 #include "graph/passes/fuse.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
 
-/* tanh(softplus(x)) = n / (n + 2) with n = eˣ(eˣ + 2); from 20 on it is 1. */
-static inline float mish_of(float x) {
-    float e = ons_exp(x > 20 ? 20 : x);
-    float n = e * (e + 2);
-    return x * (n / (n + 2));
-}
+extern const ons_operator ons_op_mish;
+extern const ons_operator ons_op_mish_gradient;
 
 ONS_UNARY_FLOAT_REFERENCE(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
-
-ONS_UNARY_FLOAT_KERNEL(mish, mish_of(x))
 
 static ons_status *mish_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_mish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
     return NULL;
 }
-
-/* --------------------------------------------------------------------------------------------------------- patterns */
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -36,18 +27,8 @@ static const ons_pattern mish_patterns[] = {
     {.form = NULL},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ cases */
-
-static const ons_case mish_cases[] = {
-    ONS_UNARY_CASES(-6, 6, 2e-6),
-    ONS_EDGE_CASE("edges", 2e-6, 5, NAN, INFINITY, 100, -100, -1e30),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(mish, "Mish", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare, mish_run), ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_mish),
-                    mish_cases);
+                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference));

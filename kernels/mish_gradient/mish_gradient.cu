@@ -10,3 +10,5 @@ __device__ inline float mish_slope(float x) {
 } // namespace
 
 ONS_CUDA_BINARY(mish_gradient, a *mish_slope(b))
+
+ONS_KERNELS(cuda, mish_gradient, ONS_KERNEL(ons_cuda_float_prepare, ons_cuda_run_mish_gradient))

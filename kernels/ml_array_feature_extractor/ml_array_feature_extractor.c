@@ -2,6 +2,8 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/lookup.h"
 
+extern const ons_operator ons_op_gather;
+
 enum { X, COLUMNS };
 
 static ons_status *ml_array_feature_extractor_infer(ons_operands *o) {
@@ -36,21 +38,6 @@ static void ml_array_feature_extractor_reference(const ons_operands *o, const on
     }
 }
 
-static const ons_case ml_array_feature_extractor_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(5, 7), ONS_RANDOM(ONS_INT64, 0, 6, 1, 3)}, .flops = 0},
-    {.name = "classes", .inputs = {ONS_RANDOM(ONS_INT32, 0, 99, 10), ONS_RANDOM(ONS_INT64, 0, 9, 4, 1)}, .flops = 0},
-    {.name = "outside",
-     .inputs = {ONS_F32(5, 7),
-                {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {7}, .constant = true}},
-     .error = "7"},
-    {.name = "number", .inputs = {ONS_F32(), ONS_RANDOM(ONS_INT64, 0, 6, 1)}, .error = "columns"},
-    {.name = "outside_in_data",
-     .inputs = {ONS_F32(5, 7), {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {7}}},
-     .fault = "index"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(ml_array_feature_extractor, "ArrayFeatureExtractor", ONS_IN_DOMAIN("ai.onnx.ml", 1, 5),
                      ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES, ml_array_feature_extractor_infer, ons_cost_copy,
-                     ONS_INPUT_BIT(X), ml_array_feature_extractor_expand, ml_array_feature_extractor_reference,
-                     ml_array_feature_extractor_cases);
+                     ONS_INPUT_BIT(X), ml_array_feature_extractor_expand, ml_array_feature_extractor_reference);

@@ -1,13 +1,11 @@
 /* Multinomial: numbers of classes, drawn with the probabilities of which the input has the logarithms, up to a constant
  * a row. */
+#include "kernels/multinomial/multinomial_node.h"
+
 #include <math.h>
 
 #include "kernels/common/checks.h"
 #include "kernels/common/random.h"
-#include "kernels/common/stand_in.h"
-#include "kernels/multinomial/multinomial.h"
-
-enum { DTYPE, SEED, SAMPLES };
 
 static ons_status *multinomial_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));
@@ -54,33 +52,6 @@ static void multinomial_reference(const ons_operands *o, const ons_step *step, c
     }
 }
 
-static ons_status *multinomial_prepare_cuda(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    void *memory;
-    ONS_TRY(ons_require_float32(o));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_multinomial), &memory));
-    *(ons_multinomial *)memory = (ons_multinomial){o->inputs[0].shape.dims[0],  o->inputs[0].shape.dims[1],
-                                                   o->outputs[0].shape.dims[1], p->node_key,
-                                                   o->attributes[SEED],         o->outputs[0].dtype == ONS_INT64};
-    return NULL;
-}
-
-static const ons_case multinomial_cases[] = {
-    {.name = "one", .inputs = {ONS_F32_IN(-2, 2, 5, 7)}, .flops = 70},
-    {.name = "many",
-     .inputs = {ONS_F32_IN(-2, 2, 2, 3)},
-     .settings = {ONS_SET_INT("sample_size", 50), ONS_SET_INT("dtype", ONS_INT64), ONS_SET_FLOAT("seed", 2)},
-     .flops = 306},
-    {.name = "sure",
-     .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(1, 3), .value_count = 3, .values = {-INFINITY, 0, -INFINITY}}},
-     .flops = 6},
-    {.name = "empty", .inputs = {ONS_F32(0, 3)}, .flops = 0},
-    {.name = "no_classes", .inputs = {ONS_F32(2, 0)}, .error = "0 classes"},
-    {.name = "rank", .inputs = {ONS_F32(2)}, .error = "classes"},
-    {.name = "dtype", .inputs = {ONS_F32(2, 3)}, .settings = {ONS_SET_INT("dtype", 1)}, .error = "int32"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(multinomial, "Multinomial", ONS_ONNX(7, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("dtype", ONS_INT32),
                                    ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT),
@@ -88,5 +59,4 @@ ONS_DEFINE_OPERATOR(multinomial, "Multinomial", ONS_ONNX(7, ONS_NEWEST), ONS_ARI
                     ONS_INFER(multinomial_infer), ONS_COST(multinomial_cost),
                     ONS_NOT_DIFFERENTIABLE("the result is a class number, which does not change gradually"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(multinomial_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_CUDA_KERNEL(multinomial_prepare_cuda, ons_cuda_multinomial), multinomial_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(multinomial_reference));

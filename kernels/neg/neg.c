@@ -1,28 +1,18 @@
 /* Neg: -x. */
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
 
-ONS_UNARY_NUMBER_REFERENCE(neg, -x, ons_wrapping_subtract(0, x), 0 - x)
+extern const ons_operator ons_op_neg;
 
-ONS_UNARY_NUMBER_KERNEL(neg, ons_wrapping_subtract(0, x), -x)
+ONS_UNARY_NUMBER_REFERENCE(neg, -x, ons_wrapping_subtract(0, x), 0 - x)
 
 static ons_status *neg_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make1(g, &ons_op_neg, g->cotangents[0]);
     return NULL;
 }
 
-static const ons_case neg_cases[] = {
-    ONS_UNARY_CASES(-1, 1, 0),
-    ONS_UNARY_INTEGER_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(neg, "Neg", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(neg_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(neg_reference),
-                    ONS_CPU_KERNEL(ons_unary_number_prepare, neg_run),
-                    ONS_CUDA_KERNEL(ons_cuda_number_prepare, ons_cuda_neg), neg_cases);
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(neg_reference));

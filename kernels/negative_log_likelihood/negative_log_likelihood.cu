@@ -16,7 +16,7 @@ struct target_term {
 
 } // namespace
 
-extern "C" void ons_cuda_negative_log_likelihood(const ons_launch *launch) {
+extern "C" void ons_cuda_run_negative_log_likelihood(const ons_launch *launch) {
     const ons_class_loss *loss = (const ons_class_loss *)launch->state;
     int64_t rows = loss->view.outer * loss->view.inner;
     double *terms = (double *)launch->scratch;
@@ -25,3 +25,5 @@ extern "C" void ons_cuda_negative_log_likelihood(const ons_launch *launch) {
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
                 (float *)launch->outputs[0]);
 }
+
+ONS_KERNELS(cuda, negative_log_likelihood, ONS_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_run_negative_log_likelihood))

@@ -14,9 +14,11 @@ struct label_loss {
 
 } // namespace
 
-extern "C" void ons_cuda_negative_log_likelihood_loss(const ons_launch *launch) {
+extern "C" void ons_cuda_run_negative_log_likelihood_loss(const ons_launch *launch) {
     label_loss f = {ons::target_losses_of(launch), (const float *)launch->inputs[0]};
     ons::check_labels(launch);
     ons::each(launch, f.losses.classes.view.outer * f.losses.classes.view.inner, f);
     ons::finish_losses(launch, f.losses);
 }
+
+ONS_KERNELS(cuda, negative_log_likelihood_loss, ONS_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_run_negative_log_likelihood_loss))

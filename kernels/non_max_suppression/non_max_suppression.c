@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "graph/evaluate.h"
-#include "kernels/common/index.h"
 #include "kernels/common/kernel.h"
 
 enum { BOXES, SCORES, LIMIT, OVERLAP, THRESHOLD };
+
 enum { CENTER_POINT_BOX };
 
 static bool has_scalar(const ons_operands *o, uint32_t input) {
@@ -128,40 +128,8 @@ static void non_max_suppression_reference(const ons_operands *o, const ons_step 
     choose_all(o, inputs, outputs[0]);
 }
 
-#define KNOWN_FLOATS(SHAPE, ...)                                                                                       \
-    {                                                                                                                  \
-        .dtype = ONS_FLOAT32, .shape = SHAPE, .value_count = sizeof((double[]){__VA_ARGS__}) / sizeof(double),         \
-        .values = {__VA_ARGS__}, .constant = true                                                                      \
-    }
-#define SHAPE_OF_BOXES                                                                                                 \
-    {                                                                                                                  \
-        3, { 1, 4, 4 }                                                                                                 \
-    }
-#define SHAPE_OF_SCORES                                                                                                \
-    {                                                                                                                  \
-        3, { 1, 1, 4 }                                                                                                 \
-    }
-#define FOUR_BOXES  KNOWN_FLOATS(SHAPE_OF_BOXES, 0, 0, 1, 1, 0, 0.1, 1, 1.1, 0, 10, 1, 11, 0, 10.1, 1, 11.1)
-#define FOUR_SCORES KNOWN_FLOATS(SHAPE_OF_SCORES, 0.9, 0.75, 0.6, 0.95)
-
-static const ons_case non_max_suppression_cases[] = {
-    {.name = "some",
-     .inputs = {FOUR_BOXES, FOUR_SCORES, ONS_I64_SCALAR(3), ONS_F32_SCALAR(0.5), ONS_F32_SCALAR(0)},
-     .flops = 0},
-    {.name = "limited", .inputs = {FOUR_BOXES, FOUR_SCORES, ONS_I64_SCALAR(1), ONS_F32_SCALAR(0.5)}, .flops = 0},
-    {.name = "by_center",
-     .inputs = {FOUR_BOXES, FOUR_SCORES, ONS_I64_SCALAR(9), ONS_F32_SCALAR(0.5)},
-     .settings = {ONS_SET_INT("center_point_box", 1)},
-     .flops = 0},
-    {.name = "none", .inputs = {FOUR_BOXES, FOUR_SCORES}, .flops = 0},
-    {.name = "from_data", .inputs = {ONS_F32(1, 4, 4), ONS_F32(1, 1, 4)}, .error = "depends on data"},
-    {.name = "misfit", .inputs = {FOUR_BOXES, ONS_F32(1, 1, 3)}, .error = "do not fit"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(non_max_suppression, "NonMaxSuppression", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 5, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("center_point_box", 0)), ONS_INFER(non_max_suppression_infer),
                     ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("an index does not change gradually"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(non_max_suppression_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), non_max_suppression_cases);
+                    ONS_REFERENCE(non_max_suppression_reference));

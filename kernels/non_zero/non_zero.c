@@ -37,20 +37,7 @@ static void non_zero_reference(const ons_operands *o, const ons_step *step, cons
     }
 }
 
-#define KNOWN(...)                                                                                                     \
-    { .dtype = ONS_INT64, .shape = ONS_DIMS(2, 3), .value_count = 6, .values = {__VA_ARGS__}, .constant = true }
-
-static const ons_case non_zero_cases[] = {
-    {.name = "some", .inputs = {KNOWN(0, 3, 0, -1, 0, 2)}},
-    {.name = "none", .inputs = {KNOWN(0, 0, 0, 0, 0, 0)}},
-    {.name = "float", .inputs = {ONS_F32_SCALAR(0.5)}},
-    {.name = "from_data", .inputs = {ONS_F32(3)}, .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(non_zero, "NonZero", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(non_zero_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("an index does not change gradually"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(non_zero_reference),
-                    ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), non_zero_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(non_zero_reference));

@@ -11,7 +11,9 @@ struct not_formula : ons::with_parameters {
 ONS_CUDA_MIXED(not)
 
 #ifdef ONS_CUDA_OWN_KERNELS
-extern "C" void ons_cuda_not(const ons_launch *launch) {
+extern "C" void ons_cuda_run_not(const ons_launch *launch) {
     ons::run_1<uint8_t, uint8_t>(launch, ons::formula<not_formula>(launch));
 }
 #endif
+
+ONS_KERNELS(cuda, not, ONS_KERNEL(ons_cuda_bool_prepare, ons_cuda_run_not))

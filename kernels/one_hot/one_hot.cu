@@ -33,7 +33,7 @@ template <class Unit> void run_one_hot(const ons_launch *l, const ons_one_hot *s
 
 } // namespace
 
-extern "C" void ons_cuda_one_hot(const ons_launch *launch) {
+extern "C" void ons_cuda_run_one_hot(const ons_launch *launch) {
     const ons_one_hot *s = (const ons_one_hot *)launch->state;
     ONS_CUDA_UNIT_DISPATCH(s->size, run_one_hot, launch, s);
 }

@@ -5,6 +5,18 @@
 #include "kernels/common/attention.h"
 #include "kernels/onnx_attention/sizes.h"
 
+extern const ons_operator ons_op_add;
+extern const ons_operator ons_op_attention;
+extern const ons_operator ons_op_expand;
+extern const ons_operator ons_op_greater_or_equal;
+extern const ons_operator ons_op_less;
+extern const ons_operator ons_op_less_or_equal;
+extern const ons_operator ons_op_matmul;
+extern const ons_operator ons_op_reduce_max;
+extern const ons_operator ons_op_softmax;
+extern const ons_operator ons_op_tanh;
+extern const ons_operator ons_op_where;
+
 typedef struct expansion {
     ons_mode_change *m;
     ons_onnx_attention a;

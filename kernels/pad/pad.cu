@@ -47,7 +47,7 @@ template <class Unit> void run_pad(const ons_launch *l, const ons_pad *s) {
 
 } // namespace
 
-extern "C" void ons_cuda_pad(const ons_launch *launch) {
+extern "C" void ons_cuda_run_pad(const ons_launch *launch) {
     const ons_pad *s = (const ons_pad *)launch->state;
     ONS_CUDA_UNIT_DISPATCH(s->size, run_pad, launch, s);
 }

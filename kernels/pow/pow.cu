@@ -31,7 +31,7 @@ void raise_float32(const ons_launch *l) {
 } // namespace
 
 /* pow.c has refused all other pairs of types. */
-extern "C" void ons_cuda_pow(const ons_launch *launch) {
+extern "C" void ons_cuda_run_pow(const ons_launch *launch) {
     switch (((const ons_cuda_elementwise *)launch->state)->dtype) {
     case ONS_FLOAT16: raise<__half, __half>(launch); break;
     case ONS_BFLOAT16: raise<__nv_bfloat16, __nv_bfloat16>(launch); break;

@@ -1,12 +1,11 @@
 /* PRelu: x, or slope·x where x is negative; the slope broadcasts to x and is learned. */
 #include "kernels/common/binary.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 
-ONS_BINARY_ORDERED_REFERENCE(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a))
+extern const ons_operator ons_op_prelu_gradient;
+extern const ons_operator ons_op_prelu_slope_gradient;
 
-ONS_BINARY_KERNELS(prelu, a < 0 ? ons_wrapping_multiply(b, a) : a, a < 0 ? b * a : a)
+ONS_BINARY_ORDERED_REFERENCE(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a))
 
 static ons_status *prelu_infer(ons_operands *o) {
     ONS_TRY(ons_infer_broadcast_numbers(o));
@@ -24,30 +23,10 @@ static ons_status *prelu_gradient(ons_gradient *g) {
 
 static ons_status *prelu_upgrade(ons_upgrade *u) { return u->opset < 7 ? ons_upgrade_align_second(u, 1) : NULL; }
 
-static const ons_case prelu_cases[] = {
-    {.name = "same", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 35},
-    {.name = "channels", .inputs = {ONS_F32(2, 3, 5, 7), ONS_F32(3, 1, 1)}, .tolerance = 1e-6, .flops = 210},
-    {.name = "one", .inputs = {ONS_F32(2, 3, 5, 7), ONS_F32(1)}, .tolerance = 1e-6, .flops = 210},
-    {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, .tolerance = 1e-6, .flops = 1},
-    {.name = "int64", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 9), ONS_I64_SCALAR(2)}, .flops = 9, .no_gradient = true},
-    ONS_UINT64_CASE,
-    {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(4)}, .flops = 0},
-    {.name = "large",
-     .inputs = {ONS_F32(64, 64, 56, 56), ONS_F32(64, 1, 1)},
-     .tolerance = 1e-6,
-     .flops = 12845056,
-     .benchmark = true},
-    {.name = "large_slope", .inputs = {ONS_F32(3), ONS_F32(2, 3)}, .error = "slope"},
-    {.name = "misfit", .inputs = {ONS_F32(3), ONS_F32(4)}, .error = "broadcast"},
-    {.name = NULL},
-};
-
 /* Not marked elementwise: a slope is a weight even where it is a single number (ons_classify_scalars). */
 ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(prelu_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(prelu_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ANY_PRECISION_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
-                    ONS_FORMS(prelu_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(prelu_reference),
-                    ONS_CPU_KERNEL(prelu_prepare, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_prelu), prelu_cases);
+                    ONS_FORMS(prelu_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(prelu_reference));

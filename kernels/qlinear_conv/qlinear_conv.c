@@ -3,7 +3,6 @@
 
 #include "kernels/common/convolution.h"
 #include "kernels/common/qlinear.h"
-#include "kernels/common/stand_in.h"
 
 enum { BIAS = ONS_Q_Y_ZERO + 1 };
 
@@ -57,35 +56,8 @@ static void qlinear_conv_reference(const ons_operands *o, const ons_step *step, 
     free(sums);
 }
 
-#define SCALE(VALUE)                                                                                                   \
-    {                                                                                                                  \
-        .dtype = ONS_FLOAT32, .value_count = 1, .values = { VALUE }                                                    \
-    }
-
-static const ons_case qlinear_conv_cases[] = {
-    {.name = "channels",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 2, 3, 5, 5), SCALE(0.01), ONS_RANDOM(ONS_UINT8, 100, 130),
-                ONS_RANDOM(ONS_INT8, -128, 127, 4, 3, 3, 3), ONS_F32_IN(0.01, 0.02, 4), ONS_RANDOM(ONS_INT8, -9, 9, 4),
-                SCALE(0.1), ONS_RANDOM(ONS_UINT8, 100, 130), ONS_RANDOM(ONS_INT32, -900, 900, 4)},
-     .settings = {ONS_SET_INTS("pads", 1, 1, 1, 1)},
-     .flops = -1},
-    {.name = "grouped",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 1, 4, 6), SCALE(0.01), ONS_RANDOM(ONS_UINT8, 100, 130),
-                ONS_RANDOM(ONS_UINT8, 0, 255, 4, 2, 3), SCALE(0.01), ONS_RANDOM(ONS_UINT8, 100, 130), SCALE(0.1),
-                ONS_RANDOM(ONS_INT8, -9, 9)},
-     .settings = {ONS_SET_INT("group", 2), ONS_SET_INTS("strides", 2)},
-     .flops = -1},
-    {.name = "bias",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 1, 2, 6), SCALE(0.01), ONS_RANDOM(ONS_UINT8, 100, 130),
-                ONS_RANDOM(ONS_UINT8, 0, 255, 4, 2, 3), SCALE(0.01), ONS_RANDOM(ONS_UINT8, 100, 130), SCALE(0.1),
-                ONS_RANDOM(ONS_INT8, -9, 9), ONS_F32(4)},
-     .error = "bias"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(qlinear_conv, "QLinearConv", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(8, 9, 1, 1),
                     ONS_ATTRIBUTES(ONS_WINDOW_ATTRIBUTES, ONS_INT_ATTRIBUTE("group", 1)), ONS_INFER(qlinear_conv_infer),
                     ONS_COST(qlinear_conv_cost), ONS_NOT_TRAINABLE_QUANTIZED, ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(qlinear_conv_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), qlinear_conv_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(qlinear_conv_reference));

@@ -3,11 +3,11 @@
 
 #include "kernels/common/product.h"
 #include "kernels/common/qlinear.h"
-#include "kernels/common/stand_in.h"
 
 static const ons_product_form plain = {.alpha = 1};
 
 static int64_t rows_of(const ons_shape *a) { return a->rank < 2 ? 1 : a->dims[a->rank - 2]; }
+
 static int64_t columns_of(const ons_shape *b) { return b->rank < 2 ? 1 : b->dims[b->rank - 1]; }
 
 static ons_status *qlinear_matmul_infer(ons_operands *o) {
@@ -46,35 +46,7 @@ static void qlinear_matmul_reference(const ons_operands *o, const ons_step *step
     free(sums);
 }
 
-#define SCALE(VALUE)                                                                                                   \
-    {                                                                                                                  \
-        .dtype = ONS_FLOAT32, .value_count = 1, .values = { VALUE }                                                    \
-    }
-
-static const ons_case qlinear_matmul_cases[] = {
-    {.name = "matrix",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 5, 7), SCALE(0.01), ONS_RANDOM(ONS_UINT8, 100, 130),
-                ONS_RANDOM(ONS_INT8, -128, 127, 7, 3), SCALE(0.02), ONS_RANDOM(ONS_INT8, -9, 9), SCALE(0.05),
-                ONS_RANDOM(ONS_UINT8, 100, 130)},
-     .flops = 210},
-    {.name = "rows_and_columns",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 2, 5, 7), ONS_F32_IN(0.01, 0.02, 5), ONS_RANDOM(ONS_UINT8, 100, 130, 5),
-                ONS_RANDOM(ONS_INT8, -128, 127, 2, 7, 3), ONS_F32_IN(0.01, 0.02, 3), ONS_RANDOM(ONS_INT8, -9, 9, 3),
-                SCALE(0.05), ONS_RANDOM(ONS_INT8, -9, 9)},
-     .flops = 420},
-    {.name = "dtype",
-     .inputs = {ONS_F32(5, 7), SCALE(0.01), ONS_F32(), ONS_F32(7, 3), SCALE(0.02), ONS_F32(), SCALE(0.05), ONS_F32()},
-     .error = "int8"},
-    {.name = "scales",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 5, 7), ONS_F32(4), ONS_RANDOM(ONS_UINT8, 0, 9, 4),
-                ONS_RANDOM(ONS_UINT8, 0, 255, 7, 3), SCALE(0.02), ONS_RANDOM(ONS_UINT8, 0, 9), SCALE(0.05),
-                ONS_RANDOM(ONS_UINT8, 0, 9)},
-     .error = "scales"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(qlinear_matmul, "QLinearMatMul", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(8, 8, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(qlinear_matmul_infer), ONS_COST(qlinear_matmul_cost), ONS_NOT_TRAINABLE_QUANTIZED,
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_QUANTIZED | ONS_TRAIT_DENSE, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(qlinear_matmul_reference), ONS_CPU_REFERENCE_KERNEL,
-                    ONS_NO_CUDA_KERNEL("it computes in integers, for inference alone"), qlinear_matmul_cases);
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(qlinear_matmul_reference));

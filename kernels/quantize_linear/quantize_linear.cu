@@ -25,7 +25,7 @@ template <class Byte> void run_quantize(const ons_launch *l, const ons_quantize_
 
 } // namespace
 
-extern "C" void ons_cuda_quantize_linear(const ons_launch *launch) {
+extern "C" void ons_cuda_run_quantize_linear(const ons_launch *launch) {
     const ons_quantize_linear *s = (const ons_quantize_linear *)launch->state;
     if (s->is_signed)
         run_quantize<int8_t>(launch, s);

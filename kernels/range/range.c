@@ -53,21 +53,7 @@ static void range_reference(const ons_operands *o, const ons_step *step, const v
     }
 }
 
-static const ons_case range_cases[] = {
-    {.name = "up", .inputs = {ONS_I64_SCALAR(2), ONS_I64_SCALAR(11), ONS_I64_SCALAR(3)}},
-    {.name = "down", .inputs = {ONS_I64_SCALAR(5), ONS_I64_SCALAR(-1), ONS_I64_SCALAR(-2)}},
-    {.name = "nothing", .inputs = {ONS_I64_SCALAR(5), ONS_I64_SCALAR(5), ONS_I64_SCALAR(1)}},
-    {.name = "floats", .inputs = {ONS_F32_SCALAR(0.5), ONS_F32_SCALAR(3), ONS_F32_SCALAR(0.75)}},
-    {.name = "zero_step", .inputs = {ONS_I64_SCALAR(5), ONS_I64_SCALAR(5), ONS_I64_SCALAR(0)}, .error = "delta of 0"},
-    {.name = "from_data",
-     .inputs = {ONS_I64_SCALAR(5), ONS_RANDOM(ONS_INT64, 6, 9), ONS_I64_SCALAR(1)},
-     .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(range, "Range", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(range_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("its inputs decide a shape"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(range_reference),
-                    ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), range_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(range_reference));

@@ -214,7 +214,7 @@ void copy_end(const ons_launch *l, const float *operand, float *out, float *plac
 
 } // namespace
 
-extern "C" void ons_cuda_recurrent_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_recurrent_gradient(const ons_launch *launch) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)launch->state;
     ons::recurrent_record record = ons::record_of(s->r, (float *)launch->inputs[ONS_RG_RECORD]);
     float *dh = ons::recurrent_scratch(launch, s->dh_at), *dc = ons::recurrent_scratch(launch, s->dc_at);

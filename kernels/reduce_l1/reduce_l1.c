@@ -1,14 +1,14 @@
 /* ReduceL1: Σ |x|. */
 #include <math.h>
 
-#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_sign;
+
 ONS_REDUCTION_REFERENCE(reduce_l1, 0, a + fabs(x), a, 0, ons_wrapping_add(a, x < 0 ? ons_wrapping_subtract(0, x) : x),
                         a)
-
-ONS_DEFINE_REDUCER(reduce_l1, 8, 0, ons_lanes_add_magnitude, ONS_SUM_OF, ONS_SUM_OF, a)
 
 static ons_status *reduce_l1_gradient(ons_gradient *g) {
     ons_value_id sign = ons_make1(g, &ons_op_sign, ons_gradient_input(g, 0));
@@ -16,14 +16,8 @@ static ons_status *reduce_l1_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case reduce_l1_cases[] = {
-    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reduce_l1, "ReduceL1", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1), ONS_REDUCTION_ATTRIBUTES,
                     ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(reduce_l1_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
-                    ONS_REFERENCE(reduce_l1_reference), ONS_CPU_KERNEL(reduce_l1_prepare, ons_reduction_run),
-                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_l1), reduce_l1_cases);
+                    ONS_REFERENCE(reduce_l1_reference));

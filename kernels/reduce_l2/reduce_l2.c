@@ -1,16 +1,16 @@
 /* ReduceL2: the square root of Σ x². */
 #include <math.h>
 
-#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
+
+extern const ons_operator ons_op_div;
+extern const ons_operator ons_op_max;
+extern const ons_operator ons_op_mul;
 
 ONS_REDUCTION_REFERENCE(reduce_l2, 0, a + x * x, sqrt(a), 0, ons_wrapping_add(a, ons_wrapping_multiply(x, x)),
                         (int64_t)sqrt((double)a))
 
-ONS_DEFINE_REDUCER(reduce_l2, 8, 0, ONS_ADD_SQUARE, ONS_SUM_OF, ONS_SUM_OF, sqrt(a))
-
-/* dx = x dy / |x|; where all of x is 0 the gradient is 0, as in PyTorch. */
 static ons_status *reduce_l2_gradient(ons_gradient *g) {
     double least = g->operands->outputs[0].dtype == ONS_FLOAT16 ? 6e-8 : 1e-30;
     ons_value_id norm = ons_make2(g, &ons_op_max, ons_gradient_output(g, 0), ons_make_scalar(g, least));
@@ -19,15 +19,8 @@ static ons_status *reduce_l2_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case reduce_l2_cases[] = {
-    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reduce_l2, "ReduceL2", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1), ONS_REDUCTION_ATTRIBUTES,
                     ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(reduce_l2_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_l2_reference),
-                    ONS_CPU_KERNEL(reduce_l2_prepare, ons_reduction_run),
-                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_l2), reduce_l2_cases);
+                    ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_l2_reference));

@@ -27,6 +27,6 @@ template <class T> void run_reduce_log_sum_exp(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_reduce_log_sum_exp(const ons_launch *launch) {
+extern "C" void ons_cuda_run_reduce_log_sum_exp(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_reduction *)launch->state)->dtype, run_reduce_log_sum_exp, launch);
 }

@@ -1,14 +1,11 @@
 /* ReduceMean: Σ x / n. */
-#include <math.h>
-
-#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
+extern const ons_operator ons_op_mul;
+
 ONS_REDUCTION_REFERENCE(reduce_mean, 0, a + x, a / count, 0, ons_wrapping_add(a, x),
                         count == 0 ? 0 : a / (int64_t)count)
-
-ONS_DEFINE_REDUCER(reduce_mean, 8, 0, ONS_SUM_OF, ONS_SUM_OF, ONS_SUM_OF, a / count)
 
 static ons_status *reduce_mean_gradient(ons_gradient *g) {
     ons_value_id share = ons_make_scalar(g, 1 / (double)ons_reduction_count(g->operands));
@@ -16,15 +13,7 @@ static ons_status *reduce_mean_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case reduce_mean_cases[] = {
-    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),
-    ONS_REDUCTION_LARGE_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reduce_mean, "ReduceMean", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1), ONS_REDUCTION_ATTRIBUTES,
                     ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(reduce_mean_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_mean_reference),
-                    ONS_CPU_KERNEL(reduce_mean_prepare, ons_reduction_run),
-                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_mean), reduce_mean_cases);
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_mean_reference));

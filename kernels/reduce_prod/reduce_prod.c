@@ -1,13 +1,10 @@
 /* ReduceProd: the product of all elements. */
-#include <math.h>
-
-#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
-ONS_REDUCTION_REFERENCE(reduce_prod, 1, a *x, a, 1, ons_wrapping_multiply(a, x), a)
+extern const ons_operator ons_op_reduce_prod_gradient;
 
-ONS_DEFINE_REDUCER(reduce_prod, 1, 1, ONS_PRODUCT_OF, ONS_PRODUCT_OF, ONS_PRODUCT_OF, a)
+ONS_REDUCTION_REFERENCE(reduce_prod, 1, a *x, a, 1, ons_wrapping_multiply(a, x), a)
 
 static ons_status *reduce_prod_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_reduce_prod_gradient,
@@ -15,14 +12,8 @@ static ons_status *reduce_prod_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case reduce_prod_cases[] = {
-    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, true),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reduce_prod, "ReduceProd", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1), ONS_REDUCTION_ATTRIBUTES,
                     ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(reduce_prod_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
-                    ONS_REFERENCE(reduce_prod_reference), ONS_CPU_KERNEL(reduce_prod_prepare, ons_reduction_run),
-                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_prod), reduce_prod_cases);
+                    ONS_REFERENCE(reduce_prod_reference));

@@ -39,6 +39,6 @@ template <class T> void run_reduce_prod_gradient(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_reduce_prod_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_reduce_prod_gradient(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_reduction *)launch->state)->dtype, run_reduce_prod_gradient, launch);
 }

@@ -1,27 +1,15 @@
 /* ReduceSum: Σ x. */
-#include <math.h>
-
-#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 
 ONS_REDUCTION_REFERENCE(reduce_sum, 0, a + x, a, 0, ons_wrapping_add(a, x), a)
-
-ONS_DEFINE_REDUCER(reduce_sum, 8, 0, ONS_SUM_OF, ONS_SUM_OF, ONS_SUM_OF, a)
 
 static ons_status *reduce_sum_gradient(ons_gradient *g) {
     g->gradients[0] = ons_reduction_spread(g, g->cotangents[0]);
     return NULL;
 }
 
-static const ons_case reduce_sum_cases[] = {
-    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),
-    ONS_REDUCTION_LARGE_CASES,
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reduce_sum, "ReduceSum", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1), ONS_REDUCTION_ATTRIBUTES,
                     ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(reduce_sum_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_REDUCE_SUM, 0, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
-                    ONS_REFERENCE(reduce_sum_reference), ONS_CPU_KERNEL(reduce_sum_prepare, ons_reduction_run),
-                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_sum), reduce_sum_cases);
+                    ONS_REFERENCE(reduce_sum_reference));

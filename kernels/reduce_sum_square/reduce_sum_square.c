@@ -1,13 +1,10 @@
 /* ReduceSumSquare: Σ x². */
-#include <math.h>
-
-#include "kernels/common/cuda_reduction.h"
 #include "kernels/common/reduction.h"
 #include "kernels/common/rules.h"
 
-ONS_REDUCTION_REFERENCE(reduce_sum_square, 0, a + x * x, a, 0, ons_wrapping_add(a, ons_wrapping_multiply(x, x)), a)
+extern const ons_operator ons_op_mul;
 
-ONS_DEFINE_REDUCER(reduce_sum_square, 8, 0, ONS_ADD_SQUARE, ONS_SUM_OF, ONS_SUM_OF, a)
+ONS_REDUCTION_REFERENCE(reduce_sum_square, 0, a + x * x, a, 0, ons_wrapping_add(a, ons_wrapping_multiply(x, x)), a)
 
 static ons_status *reduce_sum_square_gradient(ons_gradient *g) {
     ons_value_id twice = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make_scalar(g, 2));
@@ -15,15 +12,8 @@ static ons_status *reduce_sum_square_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case reduce_sum_square_cases[] = {
-    ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reduce_sum_square, "ReduceSumSquare", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 1),
                     ONS_REDUCTION_ATTRIBUTES, ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(reduce_sum_square_gradient, ONS_INPUT_BIT(0)), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS,
-                    ONS_REFERENCE(reduce_sum_square_reference),
-                    ONS_CPU_KERNEL(reduce_sum_square_prepare, ons_reduction_run),
-                    ONS_CUDA_KERNEL(ons_cuda_reduction_prepare, ons_cuda_reduce_sum_square), reduce_sum_square_cases);
+                    ONS_REFERENCE(reduce_sum_square_reference));

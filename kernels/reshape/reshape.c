@@ -48,23 +48,8 @@ static ons_status *reshape_upgrade(ons_upgrade *u) {
     return u->opset < 5 ? ons_upgrade_attribute_to_input(u, "shape", 1, ONS_INT64) : NULL;
 }
 
-static const ons_case reshape_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(4, 6), ONS_I64(3, 8)}},
-    {.name = "rest", .inputs = {ONS_F32(4, 6), ONS_I64(2, -1, 3)}},
-    {.name = "keep", .inputs = {ONS_F32(4, 6, 5), ONS_I64(0, 0, -1, 1)}},
-    {.name = "to_rank0", .inputs = {ONS_F32(1, 1), {.dtype = ONS_INT64, .shape = {1, {0}}, .constant = true}}},
-    {.name = "empty", .inputs = {ONS_F32(0, 3), ONS_I64(0, 5)}, .settings = {ONS_SET_INT("allowzero", 1)}},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 6), ONS_I64(2, 3)}},
-    {.name = "uneven", .inputs = {ONS_F32(4, 6), ONS_I64(5, -1)}, .error = "do not divide"},
-    {.name = "too_many", .inputs = {ONS_F32(4, 6), ONS_I64(5, 5)}, .error = "cannot become"},
-    {.name = "two_rests", .inputs = {ONS_F32(4, 6), ONS_I64(-1, -1)}, .error = "cannot stand"},
-    {.name = "from_data", .inputs = {ONS_F32(4, 6), ONS_RANDOM(ONS_INT64, 1, 9, 2)}, .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(reshape, "Reshape", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("allowzero", 0)), ONS_INFER(reshape_infer),
                     ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_RESHAPE, ONS_TRAIT_ANY_PRECISION, 0), ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(reshape_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_view_reference),
-                    ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"), reshape_cases);
+                    ONS_FORMS(reshape_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_view_reference));

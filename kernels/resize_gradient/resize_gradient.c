@@ -29,69 +29,8 @@ static void resize_gradient_reference(const ons_operands *o, const ons_step *ste
     ons_arena_free(arena);
 }
 
-static ons_status *resize_gradient_prepare(ons_prepare *p) {
-    ons_resampling r;
-    ONS_TRY(ons_resampling_of_gradient(p->operands, &r));
-    return ons_resampling_prepare(p, &r, true);
-}
-
-#define OF_SHAPE(...) ONS_SET_INTS("onstage_shape", __VA_ARGS__)
-static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
-    ons_resampling r;
-    ONS_TRY(ons_resampling_of_gradient(p->operands, &r));
-    return ons_cuda_resampling_prepare(p, &r, true);
-}
-
-#define LINEAR ONS_SET_STRING("mode", "linear")
-#define CUBIC  ONS_SET_STRING("mode", "cubic")
-
-static const ons_case resize_gradient_cases[] = {
-    {.name = "nearest",
-     .inputs = {ONS_F32(2, 3, 40, 42), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {OF_SHAPE(2, 3, 20, 21)},
-     .tolerance = 1e-6},
-    {.name = "linear",
-     .inputs = {ONS_F32(2, 3, 40, 70), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {LINEAR, OF_SHAPE(2, 3, 20, 35)},
-     .tolerance = 1e-6,
-     .flops = 134400},
-    {.name = "sizes",
-     .inputs = {ONS_F32(1, 17, 9, 11), ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_I64(1, 17, 9, 11)},
-     .settings = {LINEAR, OF_SHAPE(1, 17, 5, 23)},
-     .tolerance = 1e-6,
-     .flops = 13464},
-    {.name = "cubic",
-     .inputs = {ONS_F32(1, 2, 15, 15), ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_I64(1, 2, 15, 15)},
-     .settings = {CUBIC, OF_SHAPE(1, 2, 5, 23)},
-     .tolerance = 2e-6,
-     .flops = 7200},
-    {.name = "three_dims",
-     .inputs = {ONS_F32(1, 2, 6, 7, 8), ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_I64(1, 2, 6, 7, 8)},
-     .settings = {LINEAR, OF_SHAPE(1, 2, 3, 4, 5)},
-     .tolerance = 1e-6,
-     .flops = 8064},
-    {.name = "misfit",
-     .inputs = {ONS_F32(2, 3, 40, 42), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {OF_SHAPE(2, 3, 20, 20)},
-     .error = "shape of the result"},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 64, 112, 112), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {LINEAR, OF_SHAPE(16, 64, 56, 56)},
-     .tolerance = 1e-6,
-     .flops = 102760448,
-     .benchmark = true},
-    {.name = "large_nearest",
-     .inputs = {ONS_F32(16, 64, 112, 112), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {OF_SHAPE(16, 64, 56, 56)},
-     .tolerance = 1e-6,
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(resize_gradient, "ResizeGradient", ONS_INTERNAL, ONS_ARITY(1, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_RESAMPLE_ATTRIBUTES), ONS_INFER(resize_gradient_infer),
                     ONS_COST(resize_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM,
-                    ONS_REFERENCE(resize_gradient_reference),
-                    ONS_CPU_KERNEL(resize_gradient_prepare, ons_resampling_run),
-                    ONS_CUDA_KERNEL(resize_gradient_prepare_cuda, ons_cuda_resize_gradient), resize_gradient_cases);
+                    ONS_REFERENCE(resize_gradient_reference));

@@ -7,7 +7,7 @@ extern "C" {
 namespace {
 
 /* The first length that is no number of steps is noted; such a sample stays as it is. */
-__global__ void check_lengths(int64_t samples, int64_t steps, const int64_t *lengths, ons_fault *fault) {
+__global__ void check_lengths(int64_t samples, int64_t steps, const int64_t *lengths, ons::fault_place fault) {
     int64_t worst = samples;
     for (int64_t i = threadIdx.x; i < samples && worst == samples; i += ons::LOOKUP_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
@@ -38,10 +38,10 @@ template <class Unit> void run_reverse_sequence(const ons_launch *l, const ons_r
 
 } // namespace
 
-extern "C" void ons_cuda_reverse_sequence(const ons_launch *launch) {
+extern "C" void ons_cuda_run_reverse_sequence(const ons_launch *launch) {
     const ons_reverse_sequence *s = (const ons_reverse_sequence *)launch->state;
     ons::launch(launch, check_lengths, 1, ons::LOOKUP_THREADS, s->batch_first ? s->rows : s->columns,
-                s->batch_first ? s->columns : s->rows, (const int64_t *)launch->inputs[1], launch->fault);
+                s->batch_first ? s->columns : s->rows, (const int64_t *)launch->inputs[1], ons::fault_of(launch));
     if (s->slice % 4 == 0)
         run_reverse_sequence<uint32_t>(launch, s);
     else

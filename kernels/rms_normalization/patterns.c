@@ -5,6 +5,8 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/layer_norm.h"
 
+extern const ons_operator ons_op_rms_normalization;
+
 static ons_value_id replace_by_rms_norm(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), mean = ons_match_type(match, "mean"), y = ons_match_type(match, "result");
     ons_value_id scale = ons_match_value(match, "scale");

@@ -3,44 +3,6 @@
 #include "kernels/common/rms_norm.h"
 #include "kernels/rms_normalization/patterns.h"
 
-static const ons_case rms_normalization_cases[] = {
-    {.name = "rows", .inputs = {ONS_F32(5, 7), ONS_F32(7)}, .outputs = 2, .tolerance = 1e-5, .flops = 140},
-    {.name = "result_alone", .inputs = {ONS_F32(3, 33), ONS_F32(33)}, .tolerance = 1e-5, .flops = 396},
-    {.name = "two_axes",
-     .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(4, 5)},
-     .settings = {ONS_SET_INT("axis", 2)},
-     .outputs = 2,
-     .tolerance = 1e-5,
-     .flops = 480},
-    {.name = "axis_from_end",
-     .inputs = {ONS_F32(2, 3, 70), ONS_F32(3, 70)},
-     .settings = {ONS_SET_INT("axis", -2), ONS_SET_FLOAT("epsilon", 1e-3)},
-     .outputs = 2,
-     .tolerance = 1e-5,
-     .flops = 1680},
-    {.name = "all",
-     .inputs = {ONS_F32(6, 25), ONS_F32(6, 25)},
-     .settings = {ONS_SET_INT("axis", 0)},
-     .tolerance = 1e-5,
-     .flops = 600},
-    {.name = "empty", .inputs = {ONS_F32(0, 7), ONS_F32(7)}, .outputs = 2, .flops = 0},
-    {.name = "threads",
-     .inputs = {ONS_F32(301, 100), ONS_F32(100)},
-     .outputs = 2,
-     .tolerance = 1e-5,
-     .flops = 120400,
-     .no_gradient = true},
-    {.name = "llama",
-     .inputs = {ONS_F32(4, 128, 1024), ONS_F32(1024)},
-     .outputs = 2,
-     .tolerance = 1e-5,
-     .flops = 2097152,
-     .benchmark = true},
-    {.name = "scale_too_short", .inputs = {ONS_F32(2, 7), ONS_F32(6)}, .error = "scale"},
-    {.name = "scalar", .inputs = {ONS_F32(), ONS_F32(1)}, .error = "axis -1"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(rms_normalization, "RMSNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
                                    ONS_INT_ATTRIBUTE("stash_type", 1)),
@@ -49,5 +11,4 @@ ONS_DEFINE_OPERATOR(rms_normalization, "RMSNormalization", ONS_ONNX(1, ONS_NEWES
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)),
                     ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0, ONS_INPUT_BIT(1)),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rms_norm_patterns, NULL),
-                    ONS_REFERENCE(ons_rms_norm_reference), ONS_CPU_KERNEL(ons_rms_norm_prepare, ons_rms_norm_run),
-                    ONS_CUDA_KERNEL(ons_rms_norm_cuda_prepare, ons_cuda_rms_normalization), rms_normalization_cases);
+                    ONS_REFERENCE(ons_rms_norm_reference));

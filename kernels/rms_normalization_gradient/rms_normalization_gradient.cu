@@ -8,6 +8,6 @@ template <class T> void run_rms_normalization_gradient(const ons_launch *l) {
 
 } // namespace
 
-extern "C" void ons_cuda_rms_normalization_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_rms_normalization_gradient(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_norm *)launch->state)->dtype, run_rms_normalization_gradient, launch);
 }

@@ -32,3 +32,5 @@ void update_rmsprop(const ons_launch *launches, uint32_t count) {
 } // namespace
 
 ONS_CUDA_UPDATE(rmsprop, update_rmsprop)
+
+ONS_KERNELS(cuda, rmsprop, ONS_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_run_rmsprop, ons_cuda_several_rmsprop))

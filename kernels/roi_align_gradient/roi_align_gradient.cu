@@ -50,7 +50,7 @@ struct spread_plane {
 
 } // namespace
 
-extern "C" void ons_cuda_roi_align_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_roi_align_gradient(const ons_launch *launch) {
     const ons_regions *r = (const ons_regions *)launch->state;
     const float *x = r->maximum ? (const float *)launch->inputs[3] : nullptr;
     ons::each(launch, r->batch * r->channels,

@@ -3,7 +3,11 @@
 #include "kernels/common/lookup.h"
 #include "kernels/rotation/patterns.h"
 
+extern const ons_operator ons_op_gather;
+extern const ons_operator ons_op_rotation;
+
 enum { X, COSINES, SINES, PLACES };
+
 enum { INTERLEAVED, HEADS, SIZE };
 
 typedef struct rotary {
@@ -93,43 +97,9 @@ static void rotary_embedding_reference(const ons_operands *o, const ons_step *st
     }
 }
 
-static const ons_case rotary_embedding_cases[] = {
-    {.name = "heads_first",
-     .inputs = {ONS_F32(2, 2, 3, 8), ONS_F32(10, 4), ONS_F32(10, 4), ONS_RANDOM(ONS_INT64, 0, 9, 2, 3)},
-     .flops = 96},
-    {.name = "positions_first",
-     .inputs = {ONS_F32(2, 3, 16), ONS_F32(10, 4), ONS_F32(10, 4), ONS_RANDOM(ONS_INT64, 0, 9, 2, 3)},
-     .settings = {ONS_SET_INT("num_heads", 2)},
-     .flops = 96},
-    {.name = "no_places",
-     .inputs = {ONS_F32(2, 2, 3, 8), ONS_F32(2, 3, 4), ONS_F32(2, 3, 4)},
-     .settings = {ONS_SET_INT("interleaved", 1)},
-     .flops = 96},
-    {.name = "part",
-     .inputs = {ONS_F32(2, 3, 16), ONS_F32(2, 3, 2), ONS_F32(2, 3, 2)},
-     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_INT("rotary_embedding_dim", 4)},
-     .flops = 96},
-    {.name = "no_heads", .inputs = {ONS_F32(2, 3, 16), ONS_F32(2, 3, 4), ONS_F32(2, 3, 4)}, .error = "heads"},
-    {.name = "tables", .inputs = {ONS_F32(2, 2, 3, 8), ONS_F32(10, 4), ONS_F32(10, 4)}, .error = "tables"},
-    {.name = "outside",
-     .inputs = {ONS_F32(1, 2, 1, 8),
-                ONS_F32(3, 4),
-                ONS_F32(3, 4),
-                {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 1), .value_count = 1, .values = {3}, .constant = true}},
-     .error = "index 3"},
-    {.name = "outside_in_data",
-     .inputs = {ONS_F32(1, 2, 1, 8),
-                ONS_F32(3, 4),
-                ONS_F32(3, 4),
-                {.dtype = ONS_INT64, .shape = ONS_DIMS(1, 1), .value_count = 1, .values = {3}}},
-     .flops = -1,
-     .fault = "index"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(rotary_embedding, "RotaryEmbedding", ONS_ONNX(23, ONS_NEWEST), ONS_ARITY(3, 4, 1, 1),
                      ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("interleaved", 0), ONS_INT_ATTRIBUTE("num_heads", 0),
                                     ONS_INT_ATTRIBUTE("rotary_embedding_dim", 0)),
                      rotary_embedding_infer, ons_cost_elementwise,
                      ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), rotary_embedding_expand,
-                     rotary_embedding_reference, rotary_embedding_cases);
+                     rotary_embedding_reference);

@@ -13,6 +13,8 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/axes.h"
 
+extern const ons_operator ons_op_rotation;
+
 /* Elements [begin, end) of the source's last axis, every step-th. */
 typedef struct part {
     ons_value_id source;

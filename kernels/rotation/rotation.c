@@ -5,15 +5,18 @@
  * The pairs are the two halves of the first `size` elements (0: of all), or (interleaved) neighbours; what follows them
  * stays as it is. Cosines and sines broadcast to x; they have a number for each element or for each pair. `inverse` is
  * the gradient: turned back. */
-#include "kernels/rotation/rotation.h"
+#include "kernels/rotation/rotation_node.h"
+
 #include "kernels/common/axes.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/rotation/patterns.h"
 
-enum { X, COSINES, SINES };
+extern const ons_operator ons_op_rotation;
+extern const ons_operator ons_op_mul;
+extern const ons_operator ons_op_reduce_sum;
+extern const ons_operator ons_op_slice;
 
-static ons_status *resolve(const ons_operands *o, ons_rotation *r) {
+ons_status *ons_rotation_resolve(const ons_operands *o, ons_rotation *r) {
     const ons_shape *x = &o->inputs[X].shape, *table = &o->inputs[COSINES].shape;
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
     if (!ons_dtype_is_float(o->inputs[X].dtype) || o->inputs[X].dtype != o->inputs[COSINES].dtype ||
@@ -44,7 +47,7 @@ static ons_status *resolve(const ons_operands *o, ons_rotation *r) {
 
 static ons_status *rotation_infer(ons_operands *o) {
     ons_rotation r;
-    ONS_TRY(resolve(o, &r));
+    ONS_TRY(ons_rotation_resolve(o, &r));
     o->outputs[0] = o->inputs[X];
     return NULL;
 }
@@ -52,24 +55,14 @@ static ons_status *rotation_infer(ons_operands *o) {
 /* Two multiplications and an addition an element that is turned. */
 static ons_cost rotation_cost(const ons_operands *o) {
     ons_rotation r;
-    ons_status_free(resolve(o, &r)); /* has passed inference */
+    ons_status_free(ons_rotation_resolve(o, &r)); /* has passed inference */
     return (ons_cost){3 * (double)r.rows * (double)r.size, ons_operand_bytes(o)};
-}
-
-/* Where the numbers of row `row` begin in the tables. */
-static int64_t table_offset(const ons_rotation *r, int64_t row) {
-    int64_t offset = 0;
-    for (uint32_t i = r->rank; i-- > 0;) {
-        offset += row % r->dims[i] * r->strides[i];
-        row /= r->dims[i];
-    }
-    return offset;
 }
 
 static void rotation_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
     ons_rotation r;
-    ons_status_free(resolve(o, &r)); /* has passed inference */
+    ons_status_free(ons_rotation_resolve(o, &r)); /* has passed inference */
     for (int64_t row = 0; row < r.rows; ++row) {
         const double *x = (const double *)inputs[X] + row * r.length;
         double *y = (double *)outputs[0] + row * r.length;
@@ -86,63 +79,6 @@ static void rotation_reference(const ons_operands *o, const ons_step *step, cons
             y[a] = first * cosines[at] + other * sines[next];
             y[b] = other * cosines[next] - first * sines[at];
         }
-    }
-}
-
-static ons_status *rotation_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_rotation), &memory));
-    return resolve(p->operands, memory);
-}
-
-/* Both halves of a row, `half` pairs; y may be x. The second elements' numbers are `second` further on. */
-static void turn_halves(int64_t half, int64_t second, const float *x, const float *cosines, const float *sines,
-                        float *y) {
-#pragma omp simd
-    for (int64_t i = 0; i < half; ++i) {
-        float a = x[i], b = x[i + half];
-        y[i] = a * cosines[i] - b * sines[i];
-        y[i + half] = b * cosines[i + second] + a * sines[i + second];
-    }
-}
-
-static void turn_halves_back(int64_t half, int64_t second, const float *x, const float *cosines, const float *sines,
-                             float *y) {
-#pragma omp simd
-    for (int64_t i = 0; i < half; ++i) {
-        float a = x[i], b = x[i + half];
-        y[i] = a * cosines[i] + b * sines[i + second];
-        y[i + half] = b * cosines[i + second] - a * sines[i];
-    }
-}
-
-/* Neighbours; the numbers of pair i lie at i · (1 + second). */
-static void turn_neighbours(const ons_rotation *r, const float *x, const float *cosines, const float *sines, float *y) {
-    int64_t step = 1 + r->second;
-    for (int64_t i = 0; i < r->size / 2; ++i) {
-        const float *c = cosines + i * step, *s = sines + i * step;
-        float a = x[2 * i], b = x[2 * i + 1];
-        float back = s[r->second], forth = s[0];
-        y[2 * i] = r->inverse ? a * c[0] + b * back : a * c[0] - b * forth;
-        y[2 * i + 1] = r->inverse ? b * c[r->second] - a * forth : b * c[r->second] + a * back;
-    }
-}
-
-static void rotation_run(const ons_launch *launch) {
-    const ons_rotation *r = launch->state;
-    const float *from = launch->inputs[X], *cosines = launch->inputs[COSINES], *sines = launch->inputs[SINES];
-    float *to = launch->outputs[0];
-#pragma omp parallel for schedule(static) if (r->rows * r->length > ONS_PARALLEL_GRAIN)
-    for (int64_t row = 0; row < r->rows; ++row) {
-        int64_t table = table_offset(r, row);
-        const float *x = from + row * r->length;
-        float *y = to + row * r->length;
-        if (r->interleaved)
-            turn_neighbours(r, x, cosines + table, sines + table, y);
-        else
-            (r->inverse ? turn_halves_back : turn_halves)(r->size / 2, r->second, x, cosines + table, sines + table, y);
-        if (x != y) memcpy(y + r->size, x + r->size, (size_t)(r->length - r->size) * sizeof *y);
     }
 }
 
@@ -176,7 +112,7 @@ static ons_value_id filled_table(ons_gradient *g, const ons_rotation *r, double 
 static ons_status *rotation_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_rotation r;
-    ONS_TRY(resolve(o, &r));
+    ONS_TRY(ons_rotation_resolve(o, &r));
     ons_setting size = ONS_AT_INT(ONS_ROTATION_SIZE, r.size),
                 pairs = ONS_AT_INT(ONS_ROTATION_INTERLEAVED, r.interleaved);
     ons_value_id dy = g->cotangents[0], x = ons_gradient_input(g, X);
@@ -194,67 +130,11 @@ static ons_status *rotation_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static ons_status *rotation_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, rotation_prepare); }
-
-#define TURNED(SIZE, INTERLEAVED) .settings = {ONS_SET_INT("size", SIZE), ONS_SET_INT("interleaved", INTERLEAVED)}
-#define KNOWN(...)                                                                                                     \
-    { .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .low = -1, .high = 1, .constant = true }
-
-static const ons_case rotation_cases[] = {
-    {.name = "halves", .inputs = {ONS_F32(2, 3, 5, 8), ONS_F32(5, 8), ONS_F32(5, 8)}, .tolerance = 1e-6, .flops = 720},
-    {.name = "halves_shared",
-     .inputs = {ONS_F32(2, 3, 5, 8), ONS_F32(2, 1, 5, 4), ONS_F32(2, 1, 5, 4)},
-     .tolerance = 1e-6,
-     .flops = 720},
-    {.name = "positions_first",
-     .inputs = {ONS_F32(2, 5, 3, 6), ONS_F32(5, 1, 6), ONS_F32(5, 1, 6)},
-     .tolerance = 1e-6,
-     .flops = 540},
-    {.name = "part",
-     .inputs = {ONS_F32(2, 5, 9), ONS_F32(5, 4), ONS_F32(5, 4)},
-     TURNED(4, 0),
-     .tolerance = 1e-6,
-     .flops = 120},
-    {.name = "neighbours",
-     .inputs = {ONS_F32(2, 3, 5, 8), ONS_F32(5, 8), ONS_F32(5, 8)},
-     TURNED(0, 1),
-     .tolerance = 1e-6,
-     .flops = 720},
-    {.name = "neighbours_shared",
-     .inputs = {ONS_F32(2, 3, 5, 8), ONS_F32(1, 3, 1, 3), ONS_F32(1, 3, 1, 3)},
-     TURNED(6, 1),
-     .tolerance = 1e-6,
-     .flops = 540},
-    {.name = "back",
-     .inputs = {ONS_F32(2, 5, 8), KNOWN(5, 8), KNOWN(5, 8)},
-     .settings = {ONS_SET_INT("inverse", 1)},
-     .tolerance = 1e-6,
-     .flops = 240},
-    {.name = "neighbours_back",
-     .inputs = {ONS_F32(2, 5, 8), KNOWN(5, 8), KNOWN(5, 8)},
-     .settings = {ONS_SET_INT("inverse", 1), ONS_SET_INT("interleaved", 1)},
-     .tolerance = 1e-6,
-     .flops = 240},
-    {.name = "threads",
-     .inputs = {ONS_F32(4, 3, 40, 66), ONS_F32(40, 66), ONS_F32(40, 66)},
-     .tolerance = 1e-6,
-     .flops = 95040},
-    {.name = "empty", .inputs = {ONS_F32(0, 5, 8), ONS_F32(5, 8), ONS_F32(5, 8)}, .flops = 0},
-    {.name = "odd", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7), ONS_F32(5, 7)}, .error = "do not fit"},
-    {.name = "misfit", .inputs = {ONS_F32(2, 5, 8), ONS_F32(4, 8), ONS_F32(4, 8)}, .error = "do not fit"},
-    {.name = "llama",
-     .inputs = {ONS_F32(4, 8, 512, 64), ONS_F32(512, 64), ONS_F32(512, 64)},
-     .tolerance = 1e-6,
-     .flops = 3145728,
-     .benchmark = true},
-    {.name = NULL},
-};
-
-ONS_DEFINE_OPERATOR(
-    rotation, "Rotation", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
-    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("size", 0), ONS_INT_ATTRIBUTE("interleaved", 0), ONS_INT_ATTRIBUTE("inverse", 0)),
-    ONS_INFER(rotation_infer), ONS_COST(rotation_cost), ONS_GRADIENT_RULE(rotation_gradient, ONS_ALL_INPUTS),
-    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), 0), ONS_ANY_PRECISION_OPERATOR,
-    ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ons_rotation_patterns, NULL),
-    ONS_REFERENCE(rotation_reference), ONS_CPU_KERNEL(rotation_prepare, rotation_run),
-    ONS_CUDA_KERNEL(rotation_prepare_cuda, ons_cuda_rotation), rotation_cases);
+ONS_DEFINE_OPERATOR(rotation, "Rotation", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("size", 0), ONS_INT_ATTRIBUTE("interleaved", 0),
+                                   ONS_INT_ATTRIBUTE("inverse", 0)),
+                    ONS_INFER(rotation_infer), ONS_COST(rotation_cost),
+                    ONS_GRADIENT_RULE(rotation_gradient, ONS_ALL_INPUTS),
+                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(COSINES) | ONS_INPUT_BIT(SINES), 0),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, X}), ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(NULL, ons_rotation_patterns, NULL), ONS_REFERENCE(rotation_reference));

@@ -42,4 +42,4 @@ template <class T> void run_rotation(const ons_launch *l, const ons_rotation *r)
 
 } // namespace
 
-extern "C" void ons_cuda_rotation(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_rotation, run_rotation, launch); }
+extern "C" void ons_cuda_run_rotation(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_rotation, run_rotation, launch); }

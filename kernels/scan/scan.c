@@ -17,14 +17,6 @@ static ons_status *scan_upgrade(ons_upgrade *u) {
     return ons_upgrade_set(u, "onstage_batched", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = 1});
 }
 
-static const ons_case scan_cases[] = {
-    {.name = "alone",
-     .inputs = {ONS_F32(3, 2)},
-     .settings = {{"body", {.kind = ONS_ATTRIBUTE_GRAPH}}, ONS_SET_INT("num_scan_inputs", 1)},
-     .error = "unrolled"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(scan, "Scan", ONS_ONNX(8, ONS_NEWEST), ONS_ARITY(0, ONS_VARIADIC, 1, ONS_VARIADIC),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("body", ONS_ATTRIBUTE_GRAPH),
                                    ONS_REQUIRED_ATTRIBUTE("num_scan_inputs", ONS_ATTRIBUTE_INT),
@@ -36,6 +28,4 @@ ONS_DEFINE_OPERATOR(scan, "Scan", ONS_ONNX(8, ONS_NEWEST), ONS_ARITY(0, ONS_VARI
                     ONS_INFER(scan_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("its steps take its place when shapes are bound"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_SCAN, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(scan_upgrade, ONS_NO_PATTERNS, NULL), NULL,
-                    ONS_NO_CPU_KERNEL("its steps take its place when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("its steps take its place when shapes are bound"), scan_cases);
+                    ONS_FORMS(scan_upgrade, ONS_NO_PATTERNS, NULL), NULL);

@@ -1,3 +1,5 @@
 #include "kernels/common/cuda_scatter_lines.cuh"
 
-extern "C" void ons_cuda_scatter(const ons_launch *launch) { ons::scatter_lines(launch); }
+extern "C" void ons_cuda_run_scatter(const ons_launch *launch) { ons::scatter_lines(launch); }
+
+ONS_KERNELS(cuda, scatter, ONS_KERNEL(ons_scatter_lines_prepare, ons_cuda_run_scatter))

@@ -12,10 +12,5 @@ static ons_status *sequence_at_resolve(ons_mode_change *m) {
     return NULL;
 }
 
-static const ons_case sequence_at_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3), ONS_I64_SCALAR(0)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(sequence_at, "SequenceAt", 11, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                             sequence_at_resolve, sequence_at_cases);
+                             sequence_at_resolve);

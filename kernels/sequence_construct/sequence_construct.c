@@ -5,10 +5,5 @@ static ons_status *sequence_construct_resolve(ons_mode_change *m) {
     return ons_mode_set_list(m, m->inputs, m->operands->input_count);
 }
 
-static const ons_case sequence_construct_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(sequence_construct, "SequenceConstruct", 11, ONS_ARITY(1, ONS_VARIADIC, 1, 1),
-                             ONS_NO_ATTRIBUTES, sequence_construct_resolve, sequence_construct_cases);
+                             ONS_NO_ATTRIBUTES, sequence_construct_resolve);

@@ -3,11 +3,5 @@
 
 static ons_status *sequence_empty_resolve(ons_mode_change *m) { return ons_mode_set_list(m, NULL, 0); }
 
-static const ons_case sequence_empty_cases[] = {
-    {.name = "alone", .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(sequence_empty, "SequenceEmpty", 11, ONS_ARITY(0, 0, 1, 1),
-                             ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("dtype", 1)), sequence_empty_resolve,
-                             sequence_empty_cases);
+                             ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("dtype", 1)), sequence_empty_resolve);

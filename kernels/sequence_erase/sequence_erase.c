@@ -14,10 +14,5 @@ static ons_status *sequence_erase_resolve(ons_mode_change *m) {
     return ons_mode_set_list(m, shorter, count - 1);
 }
 
-static const ons_case sequence_erase_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(sequence_erase, "SequenceErase", 11, ONS_ARITY(1, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                             sequence_erase_resolve, sequence_erase_cases);
+                             sequence_erase_resolve);

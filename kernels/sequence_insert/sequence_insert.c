@@ -12,10 +12,5 @@ static ons_status *sequence_insert_resolve(ons_mode_change *m) {
     return ons_mode_set_list(m, longer, count + 1);
 }
 
-static const ons_case sequence_insert_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3), ONS_F32(3)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(sequence_insert, "SequenceInsert", 11, ONS_ARITY(2, 3, 1, 1), ONS_NO_ATTRIBUTES,
-                             sequence_insert_resolve, sequence_insert_cases);
+                             sequence_insert_resolve);

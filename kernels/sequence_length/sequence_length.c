@@ -10,10 +10,5 @@ static ons_status *sequence_length_resolve(ons_mode_change *m) {
     return NULL;
 }
 
-static const ons_case sequence_length_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(sequence_length, "SequenceLength", 11, ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                             sequence_length_resolve, sequence_length_cases);
+                             sequence_length_resolve);

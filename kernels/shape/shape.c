@@ -28,19 +28,9 @@ static void shape_reference(const ons_operands *o, const ons_step *step, const v
     for (int64_t i = start; i < end; ++i) ((int64_t *)outputs[0])[i - start] = o->inputs[0].shape.dims[i];
 }
 
-static const ons_case shape_cases[] = {
-    {.name = "all", .inputs = {ONS_F32(2, 3, 5)}},
-    {.name = "rank0", .inputs = {ONS_F32()}},
-    {.name = "from", .inputs = {ONS_F32(2, 3, 5)}, .settings = {ONS_SET_INT("start", -2)}},
-    {.name = "range", .inputs = {ONS_F32(2, 3, 5)}, .settings = {ONS_SET_INT("start", 1), ONS_SET_INT("end", -1)}},
-    {.name = "crossed", .inputs = {ONS_F32(2, 3, 5)}, .settings = {ONS_SET_INT("start", 2), ONS_SET_INT("end", 1)}},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(shape, "Shape", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("start", 0), ONS_OPTIONAL_ATTRIBUTE("end", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(shape_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("a shape does not depend on values"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_CONSTANT, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(shape_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), shape_cases);
+                    ONS_REFERENCE(shape_reference));

@@ -1,8 +1,8 @@
 /* Shrink: x brought towards 0 by bias where it is farther than lambd from it, 0 elsewhere. */
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
+
+extern const ons_operator ons_op_shrink_gradient;
 
 /* Integers by way of double, as the attributes are floats. */
 static double shrunk(const ons_operands *o, double x) {
@@ -11,6 +11,7 @@ static double shrunk(const ons_operands *o, double x) {
 }
 
 ONS_UNARY_REFERENCE(shrink_float_reference, double, double, shrunk(o, x))
+
 ONS_UNARY_REFERENCE(shrink_integer_reference, int64_t, int64_t,
                     ons_wrap_to(o->outputs[0].dtype, (int64_t)shrunk(o, (double)x)))
 
@@ -23,43 +24,14 @@ static void shrink_reference(const ons_operands *o, const ons_step *step, const 
         shrink_integer_reference(o, inputs, outputs);
 }
 
-ONS_UNARY_SPAN(shrink_float32, float, float, float,
-               x<-parameters[0] ? x + parameters[1] : x> parameters[0] ? x - parameters[1] : 0)
-
-static void shrink_run(const ons_launch *launch) {
-    ons_unary_run(launch, sizeof(float), sizeof(float), shrink_float32);
-}
-
 static ons_status *shrink_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_shrink_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
     return NULL;
 }
-
-static const ons_case shrink_cases[] = {
-    ONS_UNARY_CASES(-3, 3, 1e-6),
-    {.name = "soft",
-     .inputs = {ONS_F32_IN(-3, 3, 7, 9)},
-     .settings = {ONS_SET_FLOAT("lambd", 1.5), ONS_SET_FLOAT("bias", 1.5)},
-     .tolerance = 2e-6,
-     .flops = 63},
-    {.name = "int8",
-     .inputs = {ONS_RANDOM(ONS_INT8, -9, 9, 37)},
-     .settings = {ONS_SET_FLOAT("lambd", 3), ONS_SET_FLOAT("bias", 1)},
-     .flops = 37,
-     .no_gradient = true},
-    {.name = "uint8",
-     .inputs = {ONS_RANDOM(ONS_UINT8, 0, 9, 37)},
-     .settings = {ONS_SET_FLOAT("lambd", 3)},
-     .flops = 37,
-     .no_gradient = true},
-    {.name = NULL},
-};
 
 ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),
                     ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(shrink_reference),
-                    ONS_CPU_KERNEL(ons_unary_prepare_attributes, shrink_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_shrink), shrink_cases);
+                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(shrink_reference));

@@ -1,3 +1,6 @@
+#include "kernels/common/rms_norm.h"
 #include "kernels/common/cuda_norm.cuh"
 
-extern "C" void ons_cuda_simplified_layer_normalization(const ons_launch *launch) { ons::run_rms_norm(launch); }
+extern "C" void ons_cuda_run_simplified_layer_normalization(const ons_launch *launch) { ons::run_rms_norm(launch); }
+
+ONS_KERNELS(cuda, simplified_layer_normalization, ONS_KERNEL(ons_rms_norm_cuda_prepare, ons_cuda_run_simplified_layer_normalization))

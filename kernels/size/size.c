@@ -11,16 +11,8 @@ static void size_reference(const ons_operands *o, const ons_step *step, const vo
     *(int64_t *)outputs[0] = ons_elements(&o->inputs[0]);
 }
 
-static const ons_case size_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32(2, 3)}},
-    {.name = "rank0", .inputs = {ONS_F32()}},
-    {.name = "empty", .inputs = {ONS_F32(0, 3)}},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(size, "Size", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(size_infer), ONS_COST(ons_cost_free),
                     ONS_NOT_DIFFERENTIABLE("a size does not depend on values"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_CONSTANT, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(size_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), size_cases);
+                    ONS_REFERENCE(size_reference));

@@ -22,7 +22,9 @@ template <class T> void run_softmax(const ons_launch *l, const ons_axis_view &vi
 
 } // namespace
 
-extern "C" void ons_cuda_softmax(const ons_launch *launch) {
+extern "C" void ons_cuda_run_softmax(const ons_launch *launch) {
     const ons_cuda_rows *rows = (const ons_cuda_rows *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(rows->dtype, run_softmax, launch, rows->view);
 }
+
+ONS_KERNELS(cuda, softmax, ONS_KERNEL(ons_cuda_softmax_prepare, ons_cuda_run_softmax))

@@ -21,7 +21,7 @@ __global__ void label_losses(ons::target_losses losses, const T *scores, T *log_
 
 } // namespace
 
-extern "C" void ons_cuda_softmax_cross_entropy_loss(const ons_launch *launch) {
+extern "C" void ons_cuda_run_softmax_cross_entropy_loss(const ons_launch *launch) {
     ons::target_losses losses = ons::target_losses_of(launch);
     const ons_axis_view &view = losses.classes.view;
     ons::check_labels(launch);
@@ -29,3 +29,5 @@ extern "C" void ons_cuda_softmax_cross_entropy_loss(const ons_launch *launch) {
                          (const float *)launch->inputs[0], (float *)launch->outputs[1], (float *)launch->outputs[2]);
     ons::finish_losses(launch, losses);
 }
+
+ONS_KERNELS(cuda, softmax_cross_entropy_loss, ONS_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_run_softmax_cross_entropy_loss))

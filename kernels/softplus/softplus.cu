@@ -1,3 +1,5 @@
 #include "kernels/common/cuda_elementwise.cuh"
 
 ONS_CUDA_UNARY(softplus, fmaxf(x, 0) + log1pf(expf(-fabsf(x))))
+
+ONS_KERNELS(cuda, softplus, ONS_KERNEL(ons_cuda_float_prepare, ons_cuda_run_softplus))

@@ -1,9 +1,9 @@
 /* SpaceToDepth: blocks of pixels become channels. Before opset 28 the only mode was "DCR". */
+#include "kernels/space_to_depth/space_to_depth.h"
+
 #include "kernels/common/depth_space.h"
 
-enum { BLOCKSIZE, MODE };
-
-static bool is_crd(const ons_operands *o) { return strcmp(ons_attribute_string(o, MODE), "CRD") == 0; }
+extern const ons_operator ons_op_depth_to_space;
 
 static ons_status *space_to_depth_infer(ons_operands *o) {
     int64_t block = ons_attribute_int(o, BLOCKSIZE);
@@ -23,13 +23,6 @@ static void space_to_depth_reference(const ons_operands *o, const ons_step *step
                               outputs[0]);
 }
 
-static ons_status *space_to_depth_prepare(ons_prepare *p) {
-    const ons_operands *o = p->operands;
-    ons_strided copy = ons_depth_space_copy(o->inputs[0].dtype, &o->outputs[0].shape, ons_attribute_int(o, BLOCKSIZE),
-                                            is_crd(o), false);
-    return ons_strided_prepare(p, &copy);
-}
-
 static ons_status *space_to_depth_gradient(ons_gradient *g) {
     g->gradients[0] = ons_build(g->builder, &ons_op_depth_to_space, ONS_IN(g->cotangents[0]),
                                 ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, BLOCKSIZE)),
@@ -37,20 +30,10 @@ static ons_status *space_to_depth_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static const ons_case space_to_depth_cases[] = {
-    {.name = "blocks", .inputs = {ONS_F32(2, 3, 4, 6)}, .settings = {ONS_SET_INT("blocksize", 2)}},
-    {.name = "crd",
-     .inputs = {ONS_F32(1, 2, 6, 3)},
-     .settings = {ONS_SET_INT("blocksize", 3), ONS_SET_STRING("mode", "CRD")}},
-    {.name = "odd", .inputs = {ONS_F32(2, 6, 3, 4)}, .settings = {ONS_SET_INT("blocksize", 2)}, .error = "divides"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("blocksize", ONS_ATTRIBUTE_INT),
                                    ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(space_to_depth_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(space_to_depth_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(space_to_depth_reference), ONS_CPU_KERNEL(space_to_depth_prepare, ons_strided_run),
-                    ONS_CUDA_KERNEL(space_to_depth_prepare, ons_cuda_space_to_depth), space_to_depth_cases);
+                    ONS_REFERENCE(space_to_depth_reference));

@@ -1,12 +1,15 @@
 /* Split: pieces of the input along an axis, of the sizes in input 1, or all equal (the last one smaller where
  * num_outputs says how many). */
+#include "kernels/split/split.h"
+
 #include "graph/evaluate.h"
 #include "graph/upgrade.h"
 #include "kernels/common/pieces.h"
 #include "kernels/common/scatter.h"
 
+extern const ons_operator ons_op_concat;
+
 enum { AXIS, NUM_OUTPUTS };
-enum { PIECES_MAX = 1024 };
 
 static ons_status *equal_sizes(const ons_operands *o, int64_t length, int64_t *size, uint32_t *count) {
     int64_t wanted = ons_has_attribute(o, NUM_OUTPUTS) ? ons_attribute_int(o, NUM_OUTPUTS) : o->output_count;
@@ -63,8 +66,7 @@ static ons_status *split_infer(ons_operands *o) {
     return NULL;
 }
 
-/* The types of all pieces, also of those that nobody reads. */
-static uint32_t find_pieces(const ons_operands *o, ons_type pieces[static PIECES_MAX], uint32_t *axis) {
+uint32_t ons_split_find_pieces(const ons_operands *o, ons_type pieces[static PIECES_MAX], uint32_t *axis) {
     int64_t sizes[PIECES_MAX];
     uint32_t count = 0;
     *axis = 0;
@@ -80,7 +82,7 @@ static uint32_t find_pieces(const ons_operands *o, ons_type pieces[static PIECES
 static void split_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
     ons_type pieces[PIECES_MAX];
-    uint32_t axis, count = find_pieces(o, pieces, &axis);
+    uint32_t axis, count = ons_split_find_pieces(o, pieces, &axis);
     int64_t start = 0;
     for (uint32_t i = 0; i < count && i < o->output_count; ++i) {
         ons_piece_reference(&o->inputs[0].shape, &pieces[i].shape, axis, start, false, inputs[0], outputs[i]);
@@ -88,24 +90,11 @@ static void split_reference(const ons_operands *o, const ons_step *step, const v
     }
 }
 
-static ons_status *split_prepare(ons_prepare *p) {
-    ons_type pieces[PIECES_MAX];
-    uint32_t axis, count = find_pieces(p->operands, pieces, &axis);
-    count = count < p->operands->output_count ? count : p->operands->output_count;
-    return ons_pieces_prepare(p, &p->operands->inputs[0], pieces, count, axis, false);
-}
-
-static void split_run(const ons_launch *launch) {
-    const ons_pieces *state = launch->state;
-    for (uint32_t i = 0; i < state->count; ++i)
-        if (launch->outputs[i] != NULL) ons_strided_copy(&state->copies[i], launch->inputs[0], launch->outputs[i]);
-}
-
 /* What nobody reads has no cotangent: zeros stand in for it. */
 static ons_status *split_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_type pieces[PIECES_MAX];
-    uint32_t axis, count = find_pieces(o, pieces, &axis);
+    uint32_t axis, count = ons_split_find_pieces(o, pieces, &axis);
     ons_value_id parts[PIECES_MAX];
     for (uint32_t i = 0; i < count; ++i) {
         bool flows = i < o->output_count && g->cotangents[i] != ONS_NONE;
@@ -117,45 +106,10 @@ static ons_status *split_gradient(ons_gradient *g) {
 
 static ons_status *split_upgrade(ons_upgrade *u) { return ons_upgrade_attribute_to_input(u, "split", 1, ONS_INT64); }
 
-static const ons_case split_cases[] = {
-    {.name = "equal", .inputs = {ONS_F32(4, 6)}, .settings = {ONS_SET_INT("axis", 1)}, .outputs = 3},
-    {.name = "sizes", .inputs = {ONS_F32(7, 3), ONS_I64(2, 5)}, .outputs = 2},
-    {.name = "negative",
-     .inputs = {ONS_F32(2, 3, 9), ONS_I64(3, 3, 3)},
-     .settings = {ONS_SET_INT("axis", -1)},
-     .outputs = 3},
-    {.name = "uneven", .inputs = {ONS_F32(7, 2)}, .settings = {ONS_SET_INT("num_outputs", 3)}, .outputs = 3},
-    {.name = "empty_piece", .inputs = {ONS_F32(3, 2), ONS_I64(3, 0)}, .outputs = 2},
-    {.name = "one", .inputs = {ONS_F32(3, 2)}},
-    {.name = "threads",
-     .inputs = {ONS_F32(70, 600), ONS_I64(200, 200, 200)},
-     .settings = {ONS_SET_INT("axis", 1)},
-     .outputs = 3},
-    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -5, 5, 6)}, .outputs = 2},
-    {.name = "uneven_nothing", .inputs = {ONS_F32(5, 2)}, .settings = {ONS_SET_INT("num_outputs", 4)}, .outputs = 4},
-    {.name = "many",
-     .inputs = {ONS_F32(2, 70)},
-     .settings = {ONS_SET_INT("axis", 1)},
-     .outputs = 70,
-     .no_gradient = true},
-    {.name = "too_many",
-     .inputs = {ONS_F32(7, 2)},
-     .settings = {ONS_SET_INT("num_outputs", 4294967297)},
-     .error = "into"},
-    {.name = "rest", .inputs = {ONS_F32(7, 2)}, .outputs = 2, .error = "equal pieces"},
-    {.name = "too_much", .inputs = {ONS_F32(7, 2), ONS_I64(5, 5)}, .outputs = 2, .error = "together"},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 256, 2304), ONS_I64(768, 768, 768)},
-     .settings = {ONS_SET_INT("axis", 2)},
-     .outputs = 3,
-     .benchmark = true},
-    {.name = NULL},
-};
-
-ONS_DEFINE_OPERATOR(
-    split, "Split", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
-    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
-    ONS_INFER(split_infer), ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)),
-    ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_SPLIT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-    ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(split_reference),
-    ONS_CPU_KERNEL(split_prepare, split_run), ONS_CUDA_KERNEL(split_prepare, ons_cuda_split), split_cases);
+ONS_DEFINE_OPERATOR(split, "Split", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, ONS_VARIADIC),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0),
+                                   ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
+                    ONS_INFER(split_infer), ONS_COST(ons_cost_copy),
+                    ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
+                    ONS_ROLES(ONS_ROLE_SPLIT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(split_reference));

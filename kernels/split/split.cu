@@ -3,7 +3,7 @@ extern "C" {
 #include "kernels/common/pieces.h"
 }
 
-extern "C" void ons_cuda_split(const ons_launch *launch) {
+extern "C" void ons_cuda_run_split(const ons_launch *launch) {
     const ons_pieces *pieces = (const ons_pieces *)launch->state;
     for (uint32_t i = 0; i < pieces->count; ++i)
         if (launch->outputs[i] != nullptr)

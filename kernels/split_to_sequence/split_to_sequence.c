@@ -1,7 +1,10 @@
 /* SplitToSequence: a tensor cut along an axis, into pieces of given sizes, of one size, or of 1. */
 #include "kernels/common/sequences.h"
 
+extern const ons_operator ons_op_split;
+
 enum { AXIS, KEEPDIMS };
+
 enum { MOST = 4096 };
 
 /* A scalar is the size of all pieces but a shorter last one. */
@@ -43,11 +46,6 @@ static ons_status *split_to_sequence_resolve(ons_mode_change *m) {
     return ons_mode_set_list(m, pieces, count);
 }
 
-static const ons_case split_to_sequence_cases[] = {
-    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_SEQUENCE_OPERATOR(split_to_sequence, "SplitToSequence", 11, ONS_ARITY(1, 2, 1, 1),
                              ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_INT_ATTRIBUTE("keepdims", 1)),
-                             split_to_sequence_resolve, split_to_sequence_cases);
+                             split_to_sequence_resolve);

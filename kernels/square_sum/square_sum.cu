@@ -65,4 +65,4 @@ extern "C" void ons_cuda_several_square_sum(const ons_launch *launches, uint32_t
     square_sums<__nv_bfloat16>(launches, count, ONS_BFLOAT16);
 }
 
-extern "C" void ons_cuda_square_sum(const ons_launch *launch) { ons_cuda_several_square_sum(launch, 1); }
+extern "C" void ons_cuda_run_square_sum(const ons_launch *launch) { ons_cuda_several_square_sum(launch, 1); }

@@ -4,18 +4,8 @@
 /* Difference and two products. */
 ONS_POINTWISE_LOSS_GRADIENT_RULES(squared_error_gradient, 3, (2 * (x - t)))
 
-ONS_POINTWISE_LOSS_GRADIENT_KERNEL(squared_error_gradient, (2 * (x - t)))
-
-static const ons_case squared_error_gradient_cases[] = {
-    ONS_POINTWISE_LOSS_GRADIENT_CASES(3, -1, ONS_NO_SETTING),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(squared_error_gradient, "SquaredErrorGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
                     ONS_NO_ATTRIBUTES, ONS_INFER(ons_pointwise_loss_gradient_infer),
                     ONS_COST(squared_error_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(squared_error_gradient_reference),
-                    ONS_CPU_KERNEL(ons_pointwise_loss_prepare, squared_error_gradient_run),
-                    ONS_CUDA_KERNEL(ons_pointwise_loss_prepare, ons_cuda_squared_error_gradient),
-                    squared_error_gradient_cases);
+                    ONS_ONE_FORM, ONS_REFERENCE(squared_error_gradient_reference));

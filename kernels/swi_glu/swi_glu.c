@@ -1,21 +1,15 @@
 /* SwiGLU: the Swish of a gate, times b of the same shape. */
+#include <math.h>
+
 #include "graph/passes/fuse.h"
 #include "kernels/common/binary.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/rules.h"
-#include "kernels/common/vector_math.h"
+
+extern const ons_operator ons_op_swi_glu;
+extern const ons_operator ons_op_swi_glu_gradient;
 
 enum { ALPHA };
 
 ONS_BINARY_FLOAT_REFERENCE(swi_glu, a / (1 + exp(-ons_attribute_float(o, ALPHA) * a)) * b)
-
-ONS_BINARY_FLOAT_KERNEL(swi_glu, a *ons_sigmoid(parameters[0] * a) * b)
-
-static ons_status *swi_glu_prepare_attributes(ons_prepare *p) {
-    ONS_TRY(swi_glu_prepare(p));
-    return ons_broadcast_take_attributes(p);
-}
 
 static ons_status *swi_glu_infer(ons_operands *o) {
     ONS_TRY(ons_infer_broadcast_floats(o));
@@ -30,8 +24,6 @@ static ons_status *swi_glu_gradient(ons_gradient *g) {
                         g->operands->attributes, 2, g->wanted, g->gradients);
     return NULL;
 }
-
-/* --------------------------------------------------------------------------------------------------------- patterns */
 
 static ons_value_id replace(ons_match *match) {
     ons_type a = ons_match_type(match, "a"), b = ons_match_type(match, "b");
@@ -49,32 +41,9 @@ static const ons_pattern swi_glu_patterns[] = {
     {.form = NULL},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ cases */
-
-static const ons_case swi_glu_cases[] = {
-    {.name = "matrix", .inputs = {ONS_F32_IN(-6, 6, 5, 7), ONS_F32(5, 7)}, .tolerance = 2e-6, .flops = 35},
-    {.name = "alpha",
-     .inputs = {ONS_F32_IN(-6, 6, 5, 7), ONS_F32(5, 7)},
-     .settings = {ONS_SET_FLOAT("alpha", 1.702)},
-     .tolerance = 2e-6,
-     .flops = 35},
-    {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, .tolerance = 2e-6, .flops = 1},
-    {.name = "threads", .inputs = {ONS_F32(3, 16, 33, 35), ONS_F32(3, 16, 33, 35)}, .tolerance = 2e-6, .flops = 55440},
-    {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(0, 4)}, .flops = 0},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 128, 2048), ONS_F32(16, 128, 2048)},
-     .tolerance = 2e-6,
-     .flops = 4194304,
-     .benchmark = true},
-    {.name = "shapes", .inputs = {ONS_F32(2, 3), ONS_F32(3)}, .error = "shape"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(swi_glu, "SwiGLU", ONS_ONNX(28, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(swi_glu_infer),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swi_glu_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT,
-                    ONS_FORMS(NULL, swi_glu_patterns, NULL), ONS_REFERENCE(swi_glu_reference),
-                    ONS_CPU_KERNEL(swi_glu_prepare_attributes, ons_broadcast_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_swi_glu), swi_glu_cases);
+                    ONS_FORMS(NULL, swi_glu_patterns, NULL), ONS_REFERENCE(swi_glu_reference));

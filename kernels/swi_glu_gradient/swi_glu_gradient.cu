@@ -22,7 +22,9 @@ template <class T> void run_swi_glu_gradient(const ons_launch *l, const ons_cuda
 
 } // namespace
 
-extern "C" void ons_cuda_swi_glu_gradient(const ons_launch *launch) {
+extern "C" void ons_cuda_run_swi_glu_gradient(const ons_launch *launch) {
     const ons_cuda_elementwise *s = (const ons_cuda_elementwise *)launch->state;
     ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_swi_glu_gradient, launch, s);
 }
+
+ONS_KERNELS(cuda, swi_glu_gradient, ONS_KERNEL(ons_cuda_flat_prepare, ons_cuda_run_swi_glu_gradient))

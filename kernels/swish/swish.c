@@ -1,21 +1,19 @@
 /* Swish: x times the sigmoid of alpha·x; with alpha 1 the SiLU. */
+#include <math.h>
+
 #include "graph/passes/fuse.h"
-#include "kernels/common/cases.h"
-#include "kernels/common/cuda_elementwise.h"
 #include "kernels/common/rules.h"
 #include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+
+extern const ons_operator ons_op_swish;
+extern const ons_operator ons_op_swish_gradient;
 
 ONS_UNARY_FLOAT_REFERENCE(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)))
-
-ONS_UNARY_FLOAT_KERNEL(swish, x *ons_sigmoid(parameters[0] * x))
 
 static ons_status *swish_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
     return NULL;
 }
-
-/* --------------------------------------------------------------------------------------------------------- patterns */
 
 static ons_value_id build(ons_match *match, double alpha) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -35,23 +33,9 @@ static const ons_pattern swish_patterns[] = {
     {.form = NULL},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ cases */
-
-static const ons_case swish_cases[] = {
-    ONS_UNARY_CASES(-6, 6, 2e-6),
-    {.name = "alpha",
-     .inputs = {ONS_F32_IN(-3, 3, 7, 9)},
-     .settings = {ONS_SET_FLOAT("alpha", 1.702)},
-     .tolerance = 2e-6,
-     .flops = 63},
-    ONS_EDGE_CASE("edges", 2e-6, 5, NAN, INFINITY, 0, 200, -80),
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
                     ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, swish_patterns, NULL),
-                    ONS_REFERENCE(swish_reference), ONS_CPU_KERNEL(ons_unary_prepare_attributes, swish_run),
-                    ONS_CUDA_KERNEL(ons_cuda_float_prepare, ons_cuda_swish), swish_cases);
+                    ONS_REFERENCE(swish_reference));

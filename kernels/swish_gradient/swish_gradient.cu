@@ -10,3 +10,5 @@ __device__ inline float swish_slope(float x, float alpha) {
 } // namespace
 
 ONS_CUDA_BINARY(swish_gradient, a *swish_slope(b, parameters[0]))
+
+ONS_KERNELS(cuda, swish_gradient, ONS_KERNEL(ons_cuda_float_prepare, ons_cuda_run_swish_gradient))

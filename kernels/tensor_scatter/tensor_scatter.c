@@ -5,7 +5,13 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/index.h"
 
+extern const ons_operator ons_op_add;
+extern const ons_operator ons_op_expand;
+extern const ons_operator ons_op_mod;
+extern const ons_operator ons_op_scatter_elements;
+
 enum { CACHE, UPDATES, POSITIONS };
+
 enum { AXIS, MODE };
 
 static ons_status *resolve(const ons_operands *o, uint32_t *axis, bool *circular) {
@@ -80,33 +86,7 @@ static ons_status *tensor_scatter_expand(ons_mode_change *m) {
                                           ONS_WITH(ONS_AT_INT(0, axis))));
 }
 
-#define AT(...)                                                                                                        \
-    {                                                                                                                  \
-        .dtype = ONS_INT64, .shape = ONS_DIMS(2), .value_count = 2, .values = { __VA_ARGS__ }                          \
-    }
-
-static const ons_case tensor_scatter_cases[] = {
-    {.name = "linear", .inputs = {ONS_F32(2, 3, 5, 4), ONS_F32(2, 3, 2, 4), AT(1, 3)}},
-    {.name = "circular",
-     .inputs = {ONS_F32(2, 3, 5, 4), ONS_F32(2, 3, 2, 4), AT(4, 0)},
-     .settings = {ONS_SET_STRING("mode", "circular")}},
-    {.name = "rank_3", .inputs = {ONS_F32(2, 5, 4), ONS_F32(2, 2, 4)}, .settings = {ONS_SET_INT("axis", 1)}},
-    {.name = "samples", .inputs = {ONS_F32(2, 5), ONS_F32(1, 5)}, .error = "samples"},
-    {.name = "misfit", .inputs = {ONS_F32(2, 5, 4), ONS_F32(2, 6, 4)}, .error = "do not fit"},
-    {.name = "mode",
-     .inputs = {ONS_F32(2, 5, 4), ONS_F32(2, 2, 4)},
-     .settings = {ONS_SET_STRING("mode", "square")},
-     .error = "mode"},
-    {.name = "outside_in_data",
-     .inputs = {ONS_F32(1, 4, 2),
-                ONS_F32(1, 2, 2),
-                {.dtype = ONS_INT64, .shape = ONS_DIMS(1), .value_count = 1, .values = {9}}},
-     .flops = -1,
-     .fault = "cache"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_EXPANSION(tensor_scatter, "TensorScatter", ONS_ONNX(24, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1),
                      ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -2), ONS_STRING_ATTRIBUTE("mode", "linear")),
                      tensor_scatter_infer, ons_cost_copy, ONS_INPUT_BIT(CACHE) | ONS_INPUT_BIT(UPDATES),
-                     tensor_scatter_expand, tensor_scatter_reference, tensor_scatter_cases);
+                     tensor_scatter_expand, tensor_scatter_reference);

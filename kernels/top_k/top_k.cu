@@ -65,4 +65,4 @@ template <class T> void run_top_k(const ons_launch *l, const ons_top_k *s) {
 
 } // namespace
 
-extern "C" void ons_cuda_top_k(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_top_k, run_top_k, launch); }
+extern "C" void ons_cuda_run_top_k(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_top_k, run_top_k, launch); }

@@ -24,7 +24,7 @@ template <class Unit> void run_trilu(const ons_launch *l, const ons_trilu *s) {
 
 } // namespace
 
-extern "C" void ons_cuda_trilu(const ons_launch *launch) {
+extern "C" void ons_cuda_run_trilu(const ons_launch *launch) {
     const ons_trilu *s = (const ons_trilu *)launch->state;
     ONS_CUDA_UNIT_DISPATCH(s->size, run_trilu, launch, s);
 }

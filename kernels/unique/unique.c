@@ -1,7 +1,6 @@
 /* Unique: the different elements, or the different slices along an axis, sorted or in the order of their first places;
  * with those places, which of them each element is, and how often each comes. How many there are decides the shape, so
  * the contents must be known when shapes are bound. NaNs are equal to each other and come last. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "graph/evaluate.h"
@@ -9,6 +8,7 @@
 #include "kernels/common/kernel.h"
 
 enum { AXIS, SORTED };
+
 enum { VALUES, FIRSTS, INVERSE, COUNTS };
 
 /* outer × length × inner words; a slice is one position along the length. */
@@ -140,32 +140,9 @@ static void unique_reference(const ons_operands *o, const ons_step *step, const 
     free(s.order);
 }
 
-#define KNOWN(DTYPE, COUNT, DIMS, ...)                                                                                 \
-    { .dtype = (DTYPE), .shape = DIMS, .value_count = (COUNT), .values = {__VA_ARGS__}, .constant = true }
-#define SIX(...) KNOWN(ONS_FLOAT32, 6, ONS_DIMS(6), __VA_ARGS__)
-
-static const ons_case unique_cases[] = {
-    {.name = "sorted", .inputs = {SIX(2, 1, 1, 3, 4, 3)}, .outputs = 4},
-    {.name = "in_order", .inputs = {SIX(2, 1, 1, 3, 4, 3)}, .settings = {ONS_SET_INT("sorted", 0)}, .outputs = 4},
-    {.name = "not_numbers", .inputs = {SIX(2, NAN, 1, NAN, 0.0, -0.0)}, .outputs = 4},
-    {.name = "rows",
-     .inputs = {KNOWN(ONS_INT64, 9, ONS_DIMS(3, 3), 1, 0, 0, 1, 0, 0, 2, 3, 4)},
-     .settings = {ONS_SET_INT("axis", 0)},
-     .outputs = 4},
-    {.name = "columns",
-     .inputs = {KNOWN(ONS_INT32, 6, ONS_DIMS(2, 3), 5, 1, 5, 2, 1, 2)},
-     .settings = {ONS_SET_INT("axis", -1), ONS_SET_INT("sorted", 0)},
-     .outputs = 4},
-    {.name = "values_alone", .inputs = {KNOWN(ONS_INT64, 4, ONS_DIMS(2, 2), 3, 3, 1, 3)}},
-    {.name = "empty", .inputs = {KNOWN(ONS_INT64, 0, ONS_DIMS(0), 0)}, .outputs = 4},
-    {.name = "from_data", .inputs = {ONS_F32(3)}, .error = "depends on data"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(unique, "Unique", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(1, 1, 1, 4),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("sorted", 1)),
                     ONS_INFER(unique_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("how many elements differ, and with it the shape, jumps with the data"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(unique_reference), ONS_NO_CPU_KERNEL("computed when shapes are bound"),
-                    ONS_NO_CUDA_KERNEL("computed when shapes are bound"), unique_cases);
+                    ONS_REFERENCE(unique_reference));

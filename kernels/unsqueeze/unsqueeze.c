@@ -16,19 +16,8 @@ static ons_status *unsqueeze_infer(ons_operands *o) {
     return NULL;
 }
 
-static const ons_case unsqueeze_cases[] = {
-    {.name = "front", .inputs = {ONS_F32(3, 4), ONS_I64(0)}},
-    {.name = "several", .inputs = {ONS_F32(3, 4), ONS_I64(0, -1, 2)}},
-    {.name = "rank0", .inputs = {ONS_F32(), ONS_I64(0)}},
-    {.name = "integer", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9), ONS_I64(0)}},
-    {.name = "twice", .inputs = {ONS_F32(3), ONS_I64(0, 0)}, .error = "twice"},
-    {.name = "outside", .inputs = {ONS_F32(3), ONS_I64(2)}, .error = "axis 2"},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(unsqueeze, "Unsqueeze", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(unsqueeze_infer), ONS_COST(ons_cost_free),
                     ONS_GRADIENT_RULE(ons_view_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
                     ONS_ANY_PRECISION_OPERATOR, ONS_VIEW_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(ons_upgrade_axes_to_input_1, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_view_reference),
-                    ONS_VIEW_KERNEL, ONS_NO_CUDA_KERNEL("a view: nothing runs"), unsqueeze_cases);
+                    ONS_FORMS(ons_upgrade_axes_to_input_1, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_view_reference));

@@ -44,33 +44,8 @@ static ons_status *upsample_upgrade(ons_upgrade *u) {
     return set_text(u, "nearest_mode", "onstage_simple");
 }
 
-#define AS_IT_WAS                                                                                                      \
-    ONS_SET_STRING("coordinate_transformation_mode", "asymmetric"), ONS_SET_STRING("nearest_mode", "onstage_simple")
-
-static const ons_case upsample_cases[] = {
-    {.name = "nearest",
-     .inputs = {ONS_F32(1, 2, 3, 4), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 3)},
-     .settings = {AS_IT_WAS}},
-    {.name = "linear",
-     .inputs = {ONS_F32(1, 2, 3, 4), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {AS_IT_WAS, ONS_SET_STRING("mode", "linear")},
-     .tolerance = 1e-6,
-     .flops = 768},
-    {.name = "misfit",
-     .inputs = {ONS_F32(1, 2, 3, 4), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 2)},
-     .settings = {AS_IT_WAS},
-     .error = "one for each axis"},
-    {.name = "large",
-     .inputs = {ONS_F32(16, 64, 56, 56), ONS_LEFT_OUT, ONS_KNOWN_FLOATS(1, 1, 2, 2)},
-     .settings = {AS_IT_WAS},
-     .benchmark = true},
-    {.name = NULL},
-};
-
 ONS_DEFINE_OPERATOR(upsample, "Upsample", ONS_ONNX(1, 9), ONS_ARITY(1, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_RESAMPLE_ATTRIBUTES), ONS_INFER(ons_resize_infer), ONS_COST(ons_resize_cost),
                     ONS_GRADIENT_RULE(ons_resize_gradient, ONS_INPUT_BIT(ONS_RESAMPLE_X)), ONS_SAVES_NOTHING,
                     ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_choose_first),
-                    ONS_FORMS(upsample_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_resize_reference),
-                    ONS_CPU_KERNEL(ons_resize_prepare, ons_resampling_run),
-                    ONS_CUDA_KERNEL(ons_cuda_resize_prepare, ons_cuda_upsample), upsample_cases);
+                    ONS_FORMS(upsample_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(ons_resize_reference));

@@ -1,3 +1,6 @@
+#include "kernels/common/resample.h"
 #include "kernels/common/cuda_separable.cuh"
 
-extern "C" void ons_cuda_upsample(const ons_launch *launch) { ons::map_axes(launch); }
+extern "C" void ons_cuda_run_upsample(const ons_launch *launch) { ons::map_axes(launch); }
+
+ONS_KERNELS(cuda, upsample, ONS_KERNEL(ons_cuda_resize_prepare, ons_cuda_run_upsample))

@@ -21,7 +21,7 @@ template <class Unit> void choose(const ons_launch *l) {
 } // namespace
 
 /* Elements are moved, not looked at: by their size. */
-extern "C" void ons_cuda_where(const ons_launch *launch) {
+extern "C" void ons_cuda_run_where(const ons_launch *launch) {
     switch (ons_dtype_size(((const ons_cuda_elementwise *)launch->state)->output_dtype)) {
     case 1: choose<uint8_t>(launch); break;
     case 2: choose<uint16_t>(launch); break;
@@ -31,3 +31,5 @@ extern "C" void ons_cuda_where(const ons_launch *launch) {
 }
 
 #endif
+
+ONS_KERNELS(cuda, where, ONS_KERNEL(ons_cuda_move_prepare, ons_cuda_run_where))

@@ -11,6 +11,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/kernel.h"
 #include "kernels/registry.h"
+#include "tests/kernels/operators.h"
 
 enum { OPERANDS = 4 };
 

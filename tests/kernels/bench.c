@@ -49,11 +49,11 @@ typedef struct buffers {
     void *output_pointers[64];
 } buffers;
 
-static ons_status *set_up(const ons_fixture *fixture, const ons_backend *backend, int64_t scratch_bytes, buffers *b) {
+static ons_status *set_up(const ons_fixture *fixture, const ons_target *target, int64_t scratch_bytes, buffers *b) {
     const ons_operands *o = &fixture->operands;
     for (uint32_t i = 0; i < o->input_count; ++i) {
         if (!ons_has_input(o, i)) continue;
-        ONS_TRY(ons_buffer_init(&b->inputs[i], backend, ons_bytes_of(fixture->registry, &o->inputs[i])));
+        ONS_TRY(ons_buffer_init(&b->inputs[i], target, ons_bytes_of(fixture->registry, &o->inputs[i])));
         char *bytes;
         ONS_NEW(bytes, fixture->arena, b->inputs[i].bytes + 64);
         ons_narrow(o->inputs[i].dtype, fixture->input_words[i], ons_shape_elements(&o->inputs[i].shape), bytes);
@@ -62,14 +62,14 @@ static ons_status *set_up(const ons_fixture *fixture, const ons_backend *backend
     }
     for (uint32_t i = 0; i < o->output_count; ++i) {
         if (!ons_has_output(o, i)) continue;
-        ONS_TRY(ons_buffer_init(&b->outputs[i], backend, ons_bytes_of(fixture->registry, &o->outputs[i])));
+        ONS_TRY(ons_buffer_init(&b->outputs[i], target, ons_bytes_of(fixture->registry, &o->outputs[i])));
         ons_buffer_fill(&b->outputs[i], 0);
         b->output_pointers[i] = b->outputs[i].data;
     }
     for (const ons_alias *alias = o->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
         if (alias->kind == ONS_ALIAS_STATE && ons_has_input(o, alias->input) && ons_has_output(o, alias->output))
             b->output_pointers[alias->output] = b->inputs[alias->input].data;
-    return ons_buffer_init(&b->scratch, backend, (size_t)scratch_bytes);
+    return ons_buffer_init(&b->scratch, target, (size_t)scratch_bytes);
 }
 
 static void print_result(const ons_fixture *fixture, const ons_prepare *p, double seconds) {
@@ -80,23 +80,23 @@ static void print_result(const ons_fixture *fixture, const ons_prepare *p, doubl
            p->implementation == NULL ? "" : p->implementation);
 }
 
-static ons_status *run_case(ons_fixture *fixture, const ons_backend *backend, int threads) {
+static ons_status *run_case(ons_fixture *fixture, const ons_target *target, int threads) {
     buffers memory = {0};
-    ons_run_function *run = NULL;
+    const ons_kernel *kernel = NULL;
     ons_prepare p = {
         .operands = &fixture->operands, .threads = threads, .scratch_limit = INT64_MAX, .arena = fixture->arena};
     omp_set_num_threads(threads);
     ons_fault fault = {0};
-    ons_status *status = backend->prepare(&p, &run);
-    if (status == NULL) status = set_up(fixture, backend, p.scratch_bytes, &memory);
+    ons_status *status = ons_backend_prepare(target->backend(), &p, &kernel);
+    if (status == NULL) status = set_up(fixture, target, p.scratch_bytes, &memory);
     if (status == NULL)
         print_result(fixture, &p,
-                     median_time(run, &(ons_launch){.inputs = memory.input_pointers,
-                                                    .outputs = memory.output_pointers,
-                                                    .scratch = memory.scratch.data,
-                                                    .state = p.state,
-                                                    .step = &fixture->step,
-                                                    .fault = &fault}));
+                     median_time(kernel->run, &(ons_launch){.inputs = memory.input_pointers,
+                                                            .outputs = memory.output_pointers,
+                                                            .scratch = memory.scratch.data,
+                                                            .state = p.state,
+                                                            .step = &fixture->step,
+                                                            .fault = &fault}));
     for (uint32_t i = 0; i < 64; ++i) {
         ons_buffer_free(&memory.inputs[i]);
         ons_buffer_free(&memory.outputs[i]);
@@ -108,13 +108,13 @@ static ons_status *run_case(ons_fixture *fixture, const ons_backend *backend, in
 
 static bool run_operator(const ons_registry *registry, const ons_operator *op, const options *chosen) {
     bool fine = true;
-    for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+    for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
         if ((!example->benchmark && !chosen->all) || example->error != NULL || example->fault != NULL ||
-            op->cpu.run == NULL || ons_is_view(op))
+            !ons_target_runs(&ons_target_cpu, op) || ons_is_view(op))
             continue;
         ons_fixture fixture;
         ons_status *status = ons_fixture_init(&fixture, registry, op, example, ons_test_seed());
-        if (status == NULL) status = run_case(&fixture, &ons_backend_cpu, chosen->threads);
+        if (status == NULL) status = run_case(&fixture, &ons_target_cpu, chosen->threads);
         ons_fixture_free(&fixture);
         if (status != NULL) fprintf(stderr, "%s/%s: %s\n", op->name, example->name, ons_status_get_message(status));
         fine &= status == NULL;

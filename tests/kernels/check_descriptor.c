@@ -30,19 +30,6 @@ static ons_status *check_attributes(const ons_operator *op) {
     return NULL;
 }
 
-static ons_status *check_kernel_field(const ons_kernel *kernel, const char *where) {
-    if (kernel->run == NULL) REQUIRE(is_text(kernel->why_not), "no %s kernel and no reason for it", where);
-    REQUIRE((kernel->run == NULL) == (kernel->prepare == NULL), "the %s kernel is half there", where);
-    return NULL;
-}
-
-/* A kernel that this build leaves out has its prepare function and the reason. */
-static ons_status *check_cuda_field(const ons_kernel *kernel) {
-    if (kernel->run == NULL) REQUIRE(is_text(kernel->why_not), "no CUDA kernel and no reason for it");
-    REQUIRE(kernel->run == NULL || kernel->prepare != NULL, "the CUDA kernel is half there");
-    return NULL;
-}
-
 static ons_status *check_aliases(const ons_operator *op) {
     REQUIRE(op->aliases != NULL, "no alias list; write ONS_NO_ALIASES");
     for (const ons_alias *alias = op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
@@ -72,21 +59,21 @@ static ons_status *check_forms(const ons_operator *op) {
     return NULL;
 }
 
-static ons_status *check_cases(const ons_operator *op) {
-    REQUIRE(op->cases != NULL && op->cases[0].name != NULL, "the operator has no cases");
+static ons_status *check_cases(const ons_case *cases) {
+    REQUIRE(cases != NULL && cases[0].name != NULL, "the operator has no cases");
     uint32_t tests = 0;
-    for (const ons_case *a = op->cases; a->name != NULL; ++a) {
+    for (const ons_case *a = cases; a->name != NULL; ++a) {
         tests += !a->benchmark;
         REQUIRE(is_text(a->name), "a case has no name");
         REQUIRE(a->tolerance >= 0 && a->tolerance < 0.1, "case '%s': a tolerance of %g", a->name, a->tolerance);
-        for (const ons_case *b = op->cases; b < a; ++b)
+        for (const ons_case *b = cases; b < a; ++b)
             REQUIRE(strcmp(a->name, b->name) != 0, "two cases are named '%s'", a->name);
     }
     REQUIRE(tests > 0, "every case is a benchmark: nothing tests the operator");
     return NULL;
 }
 
-ons_status *ons_check_descriptor(const ons_operator *op) {
+ons_status *ons_check_descriptor(const ons_operator *op, const ons_case *cases) {
     REQUIRE(is_text(op->name), "the operator has no name");
     REQUIRE(op->opset.domain != NULL, "no domain; write ONS_ONNX or ONS_INTERNAL");
     REQUIRE(op->opset.first >= 1 && op->opset.first <= op->opset.last, "opset range %u to %u", op->opset.first,
@@ -102,11 +89,18 @@ ons_status *ons_check_descriptor(const ons_operator *op) {
     REQUIRE(op->reference != NULL || (op->roles.traits & gone) != 0, "no reference");
     ONS_TRY(check_attributes(op));
     ONS_TRY(check_gradient_field(op));
-    ONS_TRY(check_kernel_field(&op->cpu, "CPU"));
-    ONS_TRY(check_cuda_field(&op->cuda));
     ONS_TRY(check_aliases(op));
     ONS_TRY(check_forms(op));
-    return check_cases(op);
+    return check_cases(cases);
+}
+
+ons_status *ons_check_kernel_list(const ons_backend *backend, const ons_operator *op) {
+    const ons_kernel_list *list = backend->find(backend, op);
+    REQUIRE(list->count > 0 || is_text(list->why_not), "no %s kernel and no reason for it", backend->name);
+    for (uint32_t i = 0; i < list->count; ++i)
+        REQUIRE(list->kernels[i].prepare != NULL && list->kernels[i].run != NULL, "%s kernel %u is half there",
+                backend->name, i);
+    return NULL;
 }
 
 static ons_status *check_pair(const ons_operator *a, const ons_operator *b) {

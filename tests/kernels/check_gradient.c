@@ -221,14 +221,14 @@ static ons_status *run_kernel(trial *t, ons_node_id id, void **bytes) {
         inputs[i] = node->inputs[i] == ONS_NONE ? NULL : bytes[node->inputs[i]];
     for (uint32_t i = 0; i < node->output_count; ++i)
         outputs[i] = node->outputs[i] == ONS_NONE ? NULL : bytes[node->outputs[i]];
-    if (id == f->node && node->op->cpu.run == NULL && !ons_is_view(node->op)) {
+    if (id == f->node && !ons_target_runs(&ons_target_cpu, node->op) && !ons_is_view(node->op)) {
         for (uint32_t i = 0; i < node->output_count; ++i)
             if (outputs[i] != NULL)
                 ons_narrow(o.outputs[i].dtype, t->words[node->outputs[i]], ons_shape_elements(&o.outputs[i].shape),
                            outputs[i]);
         return NULL;
     }
-    return ons_run_once(f->registry, &ons_backend_cpu, &o, &f->step, 2, inputs, outputs);
+    return ons_run_once(f->registry, &ons_target_cpu, &o, &f->step, 2, inputs, outputs);
 }
 
 static ons_status *check_kernels(trial *t) {
@@ -359,10 +359,11 @@ static ons_status *reads_of_case(const ons_registry *registry, const ons_operato
     return status;
 }
 
-ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op, uint64_t seed) {
+ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op, const ons_case *cases,
+                            uint64_t seed) {
     ons_saved reads = {0, 0};
     if (op->gradient.build == NULL) return NULL;
-    for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+    for (const ons_case *example = cases; example->name != NULL; ++example) {
         uint32_t mask, scalars;
         if (example->error != NULL || example->fault != NULL || example->benchmark) continue;
         ONS_TRY_AT(float_outputs(registry, op, example, seed, &mask, &scalars), "case '%s'", example->name);
@@ -377,7 +378,7 @@ ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op
     }
     /* Of an operator with any number of inputs, the cases show but the first few. */
     uint32_t shown = 0;
-    for (const ons_case *example = op->cases; example->name != NULL; ++example)
+    for (const ons_case *example = cases; example->name != NULL; ++example)
         for (uint32_t i = 0; i < ONS_CASE_OPERANDS; ++i)
             shown |= example->inputs[i].dtype != ONS_NO_DTYPE ? bit_of(i) : 0;
     bool variadic = op->arity.inputs_max == (uint32_t)ONS_VARIADIC;

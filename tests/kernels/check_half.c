@@ -102,21 +102,21 @@ static bool overflows(const ons_fixture *f) {
     return any;
 }
 
-static ons_status *check(ons_fixture *fixture, const ons_backend *backend, ons_half *outcome) {
+static ons_status *check(ons_fixture *fixture, const ons_target *target, ons_half *outcome) {
     ONS_TRY(ons_fixture_reference(fixture));
     if (overflows(fixture)) {
         *outcome = ONS_HALF_OVERFLOWS;
         return NULL;
     }
     *outcome = ONS_HALF_CHECKED;
-    return ons_check_fixture(fixture, backend, 1);
+    return ons_check_fixture(fixture, target, 1);
 }
 
 ons_status *ons_check_half(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                           const ons_backend *backend, ons_dtype dtype, uint64_t seed, ons_half *outcome) {
+                           const ons_target *target, ons_dtype dtype, uint64_t seed, ons_half *outcome) {
     *outcome = ONS_HALF_NOT_MEANT;
     if (ons_roles_precision(&op->roles) == ONS_PRECISION_FULL || !is_meant(op, example) || example->error != NULL ||
-        ons_is_view(op) || backend->kernel(op)->run == NULL || op->reference == NULL)
+        ons_is_view(op) || !ons_target_runs(target, op) || op->reference == NULL)
         return NULL;
     ons_fixture fixture;
     ons_case typed;
@@ -127,11 +127,11 @@ ons_status *ons_check_half(const ons_registry *registry, const ons_operator *op,
         if (is_reason) ons_status_free(status);
         return is_reason ? NULL : ons_status_at(status, "%s in %s", example->name, ons_dtype_name(dtype));
     }
-    ons_backend strict = *backend;
+    ons_target strict = *target;
     strict.may_refuse = false; /* a graph of this precision has the node so */
     status = check(&fixture, &strict, outcome);
     ons_fixture_free(&fixture);
     return status == NULL
                ? NULL
-               : ons_status_at(status, "%s in %s, %s kernel", example->name, ons_dtype_name(dtype), backend->name);
+               : ons_status_at(status, "%s in %s, %s kernel", example->name, ons_dtype_name(dtype), target->name);
 }

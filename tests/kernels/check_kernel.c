@@ -10,7 +10,7 @@
 /* One kernel on one case: the operands in the layouts that the kernel sees, and plain bytes converted to them. */
 typedef struct trial {
     const ons_fixture *fixture;
-    const ons_backend *backend;
+    const ons_target *target;
     int threads;
     ons_arena *arena;
     ons_operands operands;
@@ -72,7 +72,7 @@ static ons_status *reorder(const trial *t, const ons_type *from, const ons_type 
     ons_type output = *to;
     ons_tensor unknown = {*from, NULL};
     ons_operands operands = {op, "reorder", attributes, from, &unknown, &output, 1, 1};
-    return ons_run_once(t->fixture->registry, t->backend, &operands, &t->fixture->step, t->threads, &data, &result);
+    return ons_run_once(t->fixture->registry, t->target, &operands, &t->fixture->step, t->threads, &data, &result);
 }
 
 static ons_status *new_bytes(const trial *t, const ons_type *type, void **bytes) {
@@ -108,15 +108,15 @@ static ons_status *set_up(trial *t) {
         ONS_TRY(new_bytes(t, &o->inputs[i], &t->input_bytes[i]));
         ons_narrow(plain.dtype, t->fixture->input_words[i], ons_shape_elements(&plain.shape), bytes);
         ONS_TRY_AT(reorder(t, &plain, &o->inputs[i], bytes, t->input_bytes[i]), "input %u", i);
-        ONS_TRY(ons_buffer_init(&t->inputs[i], t->backend, ons_bytes_of(registry, &o->inputs[i])));
+        ONS_TRY(ons_buffer_init(&t->inputs[i], t->target, ons_bytes_of(registry, &o->inputs[i])));
         t->input_pointers[i] = t->inputs[i].data;
     }
     for (uint32_t i = 0; i < o->output_count; ++i) {
         if (!ons_has_output(o, i)) continue;
         ONS_TRY(new_bytes(t, &o->outputs[i], &t->output_bytes[i]));
-        ONS_TRY(ons_buffer_init(&t->outputs[i], t->backend, ons_bytes_of(registry, &o->outputs[i])));
+        ONS_TRY(ons_buffer_init(&t->outputs[i], t->target, ons_bytes_of(registry, &o->outputs[i])));
     }
-    return ons_buffer_init(&t->scratch, t->backend, (size_t)t->prepare.scratch_bytes);
+    return ons_buffer_init(&t->scratch, t->target, (size_t)t->prepare.scratch_bytes);
 }
 
 /* Runs with outputs of their own but for those that take an input's place: output `placed` input `place` (both
@@ -137,13 +137,13 @@ static ons_status *run(trial *t, unsigned char poison, uint32_t placed, uint32_t
     ons_buffer_fill(&t->scratch, poison);
     ons_fault fault = {0};
     omp_set_num_threads(t->threads);
-    t->backend->launch(t->run, &(ons_launch){.inputs = t->input_pointers,
-                                             .outputs = t->output_pointers,
-                                             .scratch = t->scratch.data,
-                                             .state = t->prepare.state,
-                                             .step = &t->fixture->step,
-                                             .fault = &fault});
-    ONS_TRY(t->backend->finish());
+    t->target->launch(t->run, &(ons_launch){.inputs = t->input_pointers,
+                                            .outputs = t->output_pointers,
+                                            .scratch = t->scratch.data,
+                                            .state = t->prepare.state,
+                                            .step = &t->fixture->step,
+                                            .fault = &fault});
+    ONS_TRY(t->target->finish());
     ONS_TRY(ons_fixture_check_fault(t->fixture, "the kernel", &fault));
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i)) ONS_TRY(ons_buffer_check(&t->inputs[i], "input", i));
@@ -172,7 +172,7 @@ static ons_status *check_against_reference(trial *t) {
     const ons_operands *o = &t->operands;
     for (uint32_t i = 0; i < o->output_count; ++i) {
         if (!ons_has_output(o, i)) continue;
-        t->backend->copy_out(t->output_bytes[i], t->output_pointers[i], t->outputs[i].bytes);
+        t->target->copy_out(t->output_bytes[i], t->output_pointers[i], t->outputs[i].bytes);
         ons_type plain = o->outputs[i];
         plain.layout = ONS_LAYOUT_ONNX;
         void *bytes = NULL;
@@ -190,7 +190,7 @@ static ons_status *check_same_bits(trial *t, const char *what) {
         if (!ons_has_output(o, i)) continue;
         void *again = NULL;
         ONS_TRY(new_bytes(t, &o->outputs[i], &again));
-        t->backend->copy_out(again, t->output_pointers[i], t->outputs[i].bytes);
+        t->target->copy_out(again, t->output_pointers[i], t->outputs[i].bytes);
         ONS_CHECK(memcmp(again, t->output_bytes[i], t->outputs[i].bytes) == 0, ONS_DEFECT,
                   "output %u has other bits %s", i, what);
     }
@@ -224,7 +224,7 @@ static ons_status *check_runs(trial *t) {
     return check_in_place(t);
 }
 
-/* Whether the backend need not have a kernel for these dtypes. */
+/* Whether the target need not have a kernel for these dtypes. */
 static bool is_refusal(const trial *t) {
     const ons_operands *o = &t->operands;
     bool has_float32 = false;
@@ -233,7 +233,7 @@ static bool is_refusal(const trial *t) {
     ons_dtype result = o->output_count > 0 ? o->outputs[0].dtype : ONS_NO_DTYPE;
     bool usual = result == ONS_FLOAT32 || result == ONS_BOOL || result == ONS_INT32 || result == ONS_INT64;
     bool foreign = o->output_count > 0 && o->outputs[0].layout > 1; /* formats of oneDNN's, for the CPU's kernels */
-    return t->backend->may_refuse && (!has_float32 || !usual || foreign);
+    return t->target->may_refuse && (!has_float32 || !usual || foreign);
 }
 
 static ons_status *check_trial(trial *t) {
@@ -245,7 +245,9 @@ static ons_status *check_trial(trial *t) {
                                .arena = t->arena,
                                .node_key = t->fixture->step.node_key};
     omp_set_num_threads(t->threads);
-    ons_status *status = t->backend->prepare(&t->prepare, &t->run);
+    const ons_kernel *kernel = NULL;
+    ons_status *status = ons_backend_prepare(t->target->backend(), &t->prepare, &kernel);
+    t->run = kernel == NULL ? NULL : kernel->run;
     if (status != NULL && is_refusal(t)) {
         ons_status_free(status);
         status = NULL;
@@ -338,11 +340,11 @@ static ons_status *choose_layouts(ons_fixture *f, bool for_cuda, ons_layout offe
     return NULL;
 }
 
-ons_status *ons_check_fixture(ons_fixture *fixture, const ons_backend *backend, int threads) {
-    trial plain = {.fixture = fixture, .backend = backend, .threads = threads, .operands = fixture->operands};
+ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, int threads) {
+    trial plain = {.fixture = fixture, .target = target, .threads = threads, .operands = fixture->operands};
     ONS_TRY(check_trial(&plain));
-    bool for_cuda = backend->kernel(fixture->op) == &fixture->op->cuda, differs = false;
-    trial chosen = {.fixture = fixture, .backend = backend, .threads = threads};
+    bool for_cuda = strcmp(target->backend()->name, "cuda") == 0, differs = false;
+    trial chosen = {.fixture = fixture, .target = target, .threads = threads};
     /* Asked with its inputs in ONNX's order, then as behind a convolution: in the first layout of kernels/. */
     for (ons_layout offered = 0; offered <= 1; ++offered) {
         ONS_TRY(choose_layouts(fixture, for_cuda, offered, &chosen.operands, &differs));
@@ -353,13 +355,12 @@ ons_status *ons_check_fixture(ons_fixture *fixture, const ons_backend *backend, 
 }
 
 ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                             const ons_backend *backend, int threads, uint64_t seed) {
-    if (example->error != NULL || ons_is_view(op) || backend->kernel(op)->run == NULL || op->reference == NULL)
-        return NULL;
+                             const ons_target *target, int threads, uint64_t seed) {
+    if (example->error != NULL || ons_is_view(op) || !ons_target_runs(target, op) || op->reference == NULL) return NULL;
     ons_fixture fixture;
     ons_status *status = ons_fixture_init(&fixture, registry, op, example, seed);
     if (status == NULL) status = ons_fixture_reference(&fixture);
-    if (status == NULL) status = ons_check_fixture(&fixture, backend, threads);
+    if (status == NULL) status = ons_check_fixture(&fixture, target, threads);
     ons_fixture_free(&fixture);
-    return status == NULL ? NULL : ons_status_at(status, "%s kernel, %d threads", backend->name, threads);
+    return status == NULL ? NULL : ons_status_at(status, "%s kernel, %d threads", target->name, threads);
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "kernels/registry.h"
-#include "tests/kernels/backend_cuda.h"
 #include "tests/kernels/fixture.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/target_cuda.h"
 
 /* ONSTAGE_TEST_OPERATOR: names or patterns, separated by commas. */
 static bool is_named(const char *name) {
@@ -33,7 +33,7 @@ static bool is_in_share(size_t index) {
 
 /* All in one process: a context of its own for every operator would take longer than its kernels. */
 Test(cuda, kernels) {
-    const char *why_not = ons_backend_cuda_why_not();
+    const char *why_not = ons_target_cuda_why_not();
     if (why_not != NULL) {
         fprintf(stderr, "%s\n", why_not); /* Criterion itself says nothing of what it skips */
         cr_skip_test("%s", why_not);
@@ -42,11 +42,11 @@ Test(cuda, kernels) {
     size_t kernels = 0, cases = 0, failed = 0;
     for (size_t i = 0; i < registry->count; ++i) {
         const ons_operator *op = registry->operators[i];
-        if (op->cuda.run == NULL || !is_in_share(i) || !is_named(op->name)) continue;
+        if (!ons_target_runs(&ons_target_cuda, op) || !is_in_share(i) || !is_named(op->name)) continue;
         ++kernels;
-        for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+        for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
             if (example->benchmark) continue;
-            ons_status *status = ons_check_kernel(registry, op, example, &ons_backend_cuda, 1, ons_test_seed());
+            ons_status *status = ons_check_kernel(registry, op, example, &ons_target_cuda, 1, ons_test_seed());
             ++cases;
             failed += status != NULL;
             cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
@@ -62,10 +62,10 @@ Test(cuda, kernels) {
 static size_t check_halves(const ons_operator *op, size_t count[ONS_HALF_CHECKED + 1]) {
     static const ons_dtype dtypes[] = {ONS_BFLOAT16, ONS_FLOAT16};
     size_t failed = 0;
-    for (const ons_case *example = op->cases; example->name != NULL; ++example)
+    for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example)
         for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0] && !example->benchmark; ++i) {
             ons_half outcome;
-            ons_status *status = ons_check_half(ons_kernels_registry(), op, example, &ons_backend_cuda, dtypes[i],
+            ons_status *status = ons_check_half(ons_kernels_registry(), op, example, &ons_target_cuda, dtypes[i],
                                                 ons_test_seed(), &outcome);
             ++count[outcome];
             failed += status != NULL;
@@ -78,7 +78,7 @@ static size_t check_halves(const ons_operator *op, size_t count[ONS_HALF_CHECKED
 
 /* The float32 cases as training in bf16 and fp16 has them. */
 Test(cuda, halves) {
-    const char *why_not = ons_backend_cuda_why_not();
+    const char *why_not = ons_target_cuda_why_not();
     if (why_not != NULL) {
         fprintf(stderr, "%s\n", why_not);
         cr_skip_test("%s", why_not);
@@ -86,7 +86,8 @@ Test(cuda, halves) {
     const ons_registry *registry = ons_kernels_registry();
     size_t count[ONS_HALF_CHECKED + 1] = {0}, failed = 0;
     for (size_t i = 0; i < registry->count; ++i)
-        if (registry->operators[i]->cuda.run != NULL && is_in_share(i) && is_named(registry->operators[i]->name))
+        if (ons_target_runs(&ons_target_cuda, registry->operators[i]) && is_in_share(i) &&
+            is_named(registry->operators[i]->name))
             failed += check_halves(registry->operators[i], count);
     fprintf(stderr, "CUDA in half types: %zu cases, %zu failed; left out: %zu refused, %zu too large for the type\n",
             count[ONS_HALF_CHECKED], failed, count[ONS_HALF_REFUSED], count[ONS_HALF_OVERFLOWS]);
@@ -107,7 +108,8 @@ static void tell_implementation(const ons_operator *op, const ons_case *example,
     ons_status *status = ons_fixture_init(&fixture, ons_kernels_registry(), op, &typed, 1);
     ons_prepare p = {
         .operands = &fixture.operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena, .tf32 = tf32};
-    if (status == NULL) status = op->cuda.prepare(&p);
+    const ons_kernel *kernel;
+    if (status == NULL) status = ons_backend_prepare(ons_target_cuda.backend(), &p, &kernel);
     cr_expect(status == NULL, "%s: %s", op->name, ons_status_get_message(status));
     fprintf(stderr, "%s, %s: %s\n", op->name, tf32 ? "tf32" : ons_dtype_name(dtype),
             status == NULL ? p.implementation : ons_status_get_message(status));
@@ -122,7 +124,7 @@ static void tell_implementation(const ons_operator *op, const ons_case *example,
 Test(cuda, epilogues) {
     static const char *const names[] = {"LinearGelu", "LinearGeluGradient", "LinearWeightGradient"};
     static const ons_dtype dtypes[] = {ONS_FLOAT32, ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16};
-    const char *why_not = ons_backend_cuda_why_not();
+    const char *why_not = ons_target_cuda_why_not();
     if (why_not != NULL) {
         fprintf(stderr, "%s\n", why_not);
         cr_skip_test("%s", why_not);
@@ -130,7 +132,7 @@ Test(cuda, epilogues) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         const ons_operator *op = ons_registry_find_name(ons_kernels_registry(), "onstage", names[i]);
         cr_assert_not_null(op);
-        const ons_case *example = op->cases;
+        const ons_case *example = ons_cases_of(op);
         while (example->name != NULL && !example->benchmark) ++example;
         cr_assert_not_null(example->name);
         for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; ++k)
@@ -139,17 +141,18 @@ Test(cuda, epilogues) {
 }
 
 /* What has no kernel is left out with a reason of its own, and told: whoever reads the result sees what was not tried.
- * In a build without CUDA kernels are missing that are there otherwise; those are not meant. */
+ */
 Test(cuda, refusals) {
     const ons_registry *registry = ons_kernels_registry();
+    const ons_backend *backend = ons_target_cuda.backend();
     size_t refused = 0;
+    if (backend == NULL) cr_skip_test("not run: this build has no CUDA");
     for (size_t i = 0; i < registry->count; ++i) {
         const ons_operator *op = registry->operators[i];
-        if (op->cuda.run != NULL || (op->cuda.why_not != NULL && strstr(op->cuda.why_not, "--config=cuda") != NULL))
-            continue;
-        cr_expect(op->cuda.why_not != NULL && strlen(op->cuda.why_not) > 10, "%s has neither a kernel nor a reason",
-                  op->name);
-        fprintf(stderr, "no kernel: %s: %s\n", op->name, op->cuda.why_not == NULL ? "" : op->cuda.why_not);
+        const char *why_not;
+        if (ons_backend_has(backend, op, &why_not)) continue;
+        cr_expect(why_not != NULL && strlen(why_not) > 10, "%s has neither a kernel nor a reason", op->name);
+        fprintf(stderr, "no kernel: %s: %s\n", op->name, why_not == NULL ? "" : why_not);
         ++refused;
     }
     cr_expect(refused < registry->count / 2, "%zu of %zu operators are refused", refused, registry->count);

@@ -5,6 +5,7 @@
 
 #include "graph/operator.h"
 #include "graph/registry.h"
+#include "kernels/case.h"
 
 typedef struct ons_fixture {
     const ons_registry *registry;

@@ -5,14 +5,17 @@
 #ifndef ONSTAGE_TESTS_KERNELS_HARNESS_H
 #define ONSTAGE_TESTS_KERNELS_HARNESS_H
 
-#include "tests/kernels/backend.h"
 #include "tests/kernels/fixture.h"
+#include "tests/kernels/target.h"
 
 /* From the environment variable ONSTAGE_TEST_SEED, else fixed. */
 uint64_t ons_test_seed(void);
 
-/* The descriptor in itself: everything present or its absence explained, sane ranges, cases that fit. */
-ons_status *ons_check_descriptor(const ons_operator *op);
+/* The descriptor in itself: everything present or its absence explained, sane ranges; cases that fit. */
+ons_status *ons_check_descriptor(const ons_operator *op, const ons_case *cases);
+
+/* What a backend has for it: kernels that are whole, or the reason why there is none. */
+ons_status *ons_check_kernel_list(const ons_backend *backend, const ons_operator *op);
 
 /* Names and opset ranges of different operators. */
 ons_status *ons_check_registry(const ons_registry *registry);
@@ -25,10 +28,10 @@ ons_status *ons_check_shapes(const ons_registry *registry, const ons_operator *o
  * input's place. Passes where there is nothing to run: a view, or no kernel. A kernel may refuse a case only where no
  * operand whose contents come with the data is float32. */
 ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                             const ons_backend *backend, int threads, uint64_t seed);
+                             const ons_target *target, int threads, uint64_t seed);
 
 /* The same on a case that is alive and has its reference's results. */
-ons_status *ons_check_fixture(ons_fixture *fixture, const ons_backend *backend, int threads);
+ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, int threads);
 
 typedef enum ons_half {
     ONS_HALF_NOT_MEANT, /* no float32 operand that would change its type, an operator of full precision, no kernel */
@@ -41,7 +44,7 @@ typedef enum ons_half {
  * are of `dtype`, ONS_BFLOAT16 or ONS_FLOAT16, but for those that stay float32, and the reference computes from what is
  * left of them. Tolerances are the type's, and no kernel may refuse what the operator's shapes accept. */
 ons_status *ons_check_half(const ons_registry *registry, const ons_operator *op, const ons_case *example,
-                           const ons_backend *backend, ons_dtype dtype, uint64_t seed, ons_half *outcome);
+                           const ons_target *target, ons_dtype dtype, uint64_t seed, ons_half *outcome);
 
 /* The gradient rule, evaluated in double, against finite differences of the reference; the kernels of its nodes in
  * float32 against that. */
@@ -53,7 +56,7 @@ ons_status *ons_check_expansion(const ons_registry *registry, const ons_operator
                                 uint64_t seed);
 
 /* Which operands the gradient rule reads in any case, against what the descriptor says that it saves. */
-ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op, uint64_t seed);
+ons_status *ons_check_saved(const ons_registry *registry, const ons_operator *op, const ons_case *cases, uint64_t seed);
 
 /* Fails unless every element of `got` agrees with the reference's words within `tolerance` of max(1, |reference|);
  * 0: the same value. A NaN agrees with a NaN only. */

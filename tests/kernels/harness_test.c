@@ -6,62 +6,101 @@
 #include "kernels/common/kernel.h"
 #include "kernels/registry.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/operators.h"
 
-static ons_status *check(const ons_operator *op) {
-    const ons_registry *registry = ons_kernels_registry();
-    ONS_TRY(ons_check_descriptor(op));
-    ONS_TRY(ons_check_shapes(registry, op, op->cases, 1));
-    ONS_TRY(ons_check_kernel(registry, op, op->cases, &ons_backend_cpu, 1, 1));
-    ONS_TRY(ons_check_gradient(registry, op, op->cases, 1));
-    return ons_check_saved(registry, op, 1);
-}
+/* An operator of one float input that the tests break, with its cases and kernels. */
+typedef struct subject {
+    ons_operator op;
+    const ons_case *cases;
+    ons_kernel_list list;
+} subject;
 
-/* An operator of one float input that the tests break. */
-static ons_operator sound_operator(void) {
+static subject sound_operator(void) {
     static const ons_case cases[] = {
         {.name = "matrix", .inputs = {ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 35},
         {.name = NULL},
     };
-    ons_operator op = ons_op_relu;
-    op.cases = cases;
-    return op;
+    const ons_backend *cpu = ons_backend_find("cpu");
+    return (subject){ons_op_relu, cases, *cpu->find(cpu, &ons_op_relu)};
 }
 
-static void expect_found(const ons_operator *op, const char *words) {
-    ons_status *status = check(op);
+/* A backend that has the subject's kernels, and the CPU's for every other operator. */
+static const subject *tried;
+
+static const ons_kernel_list *find_tried(const ons_backend *backend, const ons_operator *op) {
+    (void)backend;
+    const ons_backend *cpu = ons_backend_find("cpu");
+    return op == &tried->op ? &tried->list : cpu->find(cpu, op);
+}
+
+static const ons_backend *trying_backend(void) {
+    static ons_backend backend;
+    backend = *ons_backend_find("cpu");
+    backend.find = find_tried;
+    return &backend;
+}
+
+static ons_target target_of(const subject *s) {
+    tried = s;
+    ons_target target = ons_target_cpu;
+    target.backend = trying_backend;
+    return target;
+}
+
+static ons_status *check(const subject *s) {
+    const ons_registry *registry = ons_kernels_registry();
+    const ons_target target = target_of(s);
+    ONS_TRY(ons_check_descriptor(&s->op, s->cases));
+    ONS_TRY(ons_check_kernel_list(target.backend(), &s->op));
+    ONS_TRY(ons_check_shapes(registry, &s->op, s->cases, 1));
+    ONS_TRY(ons_check_kernel(registry, &s->op, s->cases, &target, 1, 1));
+    ONS_TRY(ons_check_gradient(registry, &s->op, s->cases, 1));
+    return ons_check_saved(registry, &s->op, s->cases, 1);
+}
+
+/* One kernel in place of the operator's own; it lasts until the next one is set. */
+static void set_kernel(subject *s, ons_prepare_function *prepare, ons_run_function *run) {
+    static ons_kernel kernel;
+    kernel = (ons_kernel)ONS_KERNEL(prepare, run);
+    s->list = (ons_kernel_list){&kernel, 1, NULL};
+}
+
+static void expect_found(const subject *s, const char *words) {
+    ons_status *status = check(s);
     cr_expect(status != NULL && strstr(ons_status_get_message(status), words) != NULL, "expected '%s', got '%s'", words,
               ons_status_get_message(status));
     ons_status_free(status);
 }
 
 Test(harness, passes_a_sound_operator) {
-    ons_operator op = sound_operator();
-    ons_status *status = check(&op);
+    subject s = sound_operator();
+    ons_status *status = check(&s);
     cr_expect(status == NULL, "%s", ons_status_get_message(status));
     ons_status_free(status);
 }
 
 /* ---- half types */
 
-static ons_half check_half_on(const ons_backend *backend, const ons_operator *op, ons_dtype dtype, const char *words) {
+static ons_half check_half_on(const ons_target *target, const subject *s, ons_dtype dtype, const char *words) {
     ons_half outcome;
-    ons_status *status = ons_check_half(ons_kernels_registry(), op, op->cases, backend, dtype, 1, &outcome);
+    ons_status *status = ons_check_half(ons_kernels_registry(), &s->op, s->cases, target, dtype, 1, &outcome);
     bool found = words != NULL && status != NULL && strstr(ons_status_get_message(status), words) != NULL;
     cr_expect(words == NULL ? status == NULL : found, "expected '%s', got '%s'", words, ons_status_get_message(status));
     ons_status_free(status);
     return outcome;
 }
 
-static ons_half check_half(const ons_operator *op, ons_dtype dtype, const char *words) {
-    return check_half_on(&ons_backend_cpu, op, dtype, words);
+static ons_half check_half(const subject *s, ons_dtype dtype, const char *words) {
+    const ons_target target = target_of(s);
+    return check_half_on(&target, s, dtype, words);
 }
 
 Test(harness, runs_cases_in_half_types) {
-    ons_operator op = sound_operator();
-    cr_expect_eq(check_half(&op, ONS_BFLOAT16, NULL), ONS_HALF_CHECKED);
-    cr_expect_eq(check_half(&op, ONS_FLOAT16, NULL), ONS_HALF_CHECKED);
-    op.roles.traits |= ONS_TRAIT_FULL_PRECISION;
-    cr_expect_eq(check_half(&op, ONS_BFLOAT16, NULL), ONS_HALF_NOT_MEANT);
+    subject s = sound_operator();
+    cr_expect_eq(check_half(&s, ONS_BFLOAT16, NULL), ONS_HALF_CHECKED);
+    cr_expect_eq(check_half(&s, ONS_FLOAT16, NULL), ONS_HALF_CHECKED);
+    s.op.roles.traits |= ONS_TRAIT_FULL_PRECISION;
+    cr_expect_eq(check_half(&s, ONS_BFLOAT16, NULL), ONS_HALF_NOT_MEANT);
 }
 
 Test(harness, leaves_out_what_a_half_type_cannot_hold) {
@@ -71,10 +110,10 @@ Test(harness, leaves_out_what_a_half_type_cannot_hold) {
          .tolerance = 1e-6},
         {.name = NULL},
     };
-    ons_operator op = sound_operator();
-    op.cases = cases;
-    cr_expect_eq(check_half(&op, ONS_FLOAT16, NULL), ONS_HALF_OVERFLOWS);
-    cr_expect_eq(check_half(&op, ONS_BFLOAT16, NULL), ONS_HALF_CHECKED);
+    subject s = sound_operator();
+    s.cases = cases;
+    cr_expect_eq(check_half(&s, ONS_FLOAT16, NULL), ONS_HALF_OVERFLOWS);
+    cr_expect_eq(check_half(&s, ONS_BFLOAT16, NULL), ONS_HALF_CHECKED);
 }
 
 static void run_coarse(const ons_launch *launch) { /* off by three roundoffs of bfloat16 */
@@ -94,22 +133,28 @@ static ons_status *prepare_nothing(ons_prepare *p) {
     return NULL;
 }
 
-static ons_status *refuse_type(ons_prepare *p, ons_run_function **run) {
-    (void)run;
-    return ons_node_error(p->operands, "not in this type");
+static ons_status *refuse_type(ons_prepare *p) { return ons_node_error(p->operands, "not in this type"); }
+
+static const ons_backend *backend_without_fallbacks(void) {
+    static ons_backend backend;
+    backend = *trying_backend();
+    backend.fallbacks = NULL;
+    return &backend;
 }
 
 Test(harness, finds_kernels_that_are_wrong_in_half_types) {
-    ons_operator op = sound_operator();
-    op.cpu.prepare = prepare_nothing;
-    op.cpu.run = run_coarse;
-    check_half(&op, ONS_BFLOAT16, "matrix in bfloat16, cpu kernel: output 0");
-    op.cpu.run = run_nan;
-    check_half(&op, ONS_BFLOAT16, "is nan");
-    ons_backend refusing = ons_backend_cpu;
+    subject s = sound_operator();
+    set_kernel(&s, prepare_nothing, run_coarse);
+    check_half(&s, ONS_BFLOAT16, "matrix in bfloat16, cpu kernel: output 0");
+    set_kernel(&s, prepare_nothing, run_nan);
+    check_half(&s, ONS_BFLOAT16, "is nan");
+    /* A backend without fallbacks that need not take every type takes these: a graph of this precision has the node so.
+     */
+    set_kernel(&s, refuse_type, run_coarse);
+    ons_target refusing = target_of(&s);
+    refusing.backend = backend_without_fallbacks;
     refusing.may_refuse = true;
-    refusing.prepare = refuse_type;
-    check_half_on(&refusing, &op, ONS_BFLOAT16, "not in this type");
+    check_half_on(&refusing, &s, ONS_BFLOAT16, "not in this type");
 }
 
 /* ---- kernels */
@@ -165,9 +210,9 @@ static void run_with_fault(const ons_launch *launch) {
 }
 
 static void expect_kernel_found(ons_run_function *run, const char *words) {
-    ons_operator op = sound_operator();
-    op.cpu = (ons_kernel)ONS_CPU_KERNEL(ons_prepare_nothing, run);
-    expect_found(&op, words);
+    subject s = sound_operator();
+    set_kernel(&s, ons_prepare_nothing, run);
+    expect_found(&s, words);
 }
 
 Test(harness, finds_broken_kernels) {
@@ -194,11 +239,11 @@ static void run_beyond_scratch(const ons_launch *launch) {
 }
 
 Test(harness, finds_broken_preparation) {
-    ons_operator op = sound_operator();
-    op.cpu = (ons_kernel)ONS_CPU_KERNEL(prepare_refusal, run_right);
-    expect_found(&op, "not today");
-    op.cpu = (ons_kernel)ONS_CPU_KERNEL(prepare_scratch, run_beyond_scratch);
-    expect_found(&op, "of scratch 0");
+    subject s = sound_operator();
+    set_kernel(&s, prepare_refusal, run_right);
+    expect_found(&s, "not today");
+    set_kernel(&s, prepare_scratch, run_beyond_scratch);
+    expect_found(&s, "of scratch 0");
 }
 
 /* ---- gradients */
@@ -221,21 +266,21 @@ static ons_status *gradient_without_cotangent(ons_gradient *g) {
 }
 
 Test(harness, finds_broken_gradients) {
-    ons_operator op = sound_operator();
-    op.gradient.build = gradient_of_nothing;
-    expect_found(&op, "makes no gradient");
-    op.gradient.build = gradient_unchanged;
-    expect_found(&op, "finite differences");
-    op.gradient.build = gradient_without_cotangent;
-    expect_found(&op, "finite differences");
+    subject s = sound_operator();
+    s.op.gradient.build = gradient_of_nothing;
+    expect_found(&s, "makes no gradient");
+    s.op.gradient.build = gradient_unchanged;
+    expect_found(&s, "finite differences");
+    s.op.gradient.build = gradient_without_cotangent;
+    expect_found(&s, "finite differences");
 }
 
 Test(harness, finds_wrong_saves) {
-    ons_operator op = sound_operator();
-    op.saved = (ons_saved)ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0));
-    expect_found(&op, "inputs by the mask 0x0");
-    op.saved = (ons_saved)ONS_SAVES_NOTHING;
-    expect_found(&op, "outputs by the mask 0x1");
+    subject s = sound_operator();
+    s.op.saved = (ons_saved)ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0));
+    expect_found(&s, "inputs by the mask 0x0");
+    s.op.saved = (ons_saved)ONS_SAVES_NOTHING;
+    expect_found(&s, "outputs by the mask 0x1");
 }
 
 /* ---- descriptors */
@@ -245,28 +290,28 @@ static ons_cost wrong_cost(const ons_operands *o) { return (ons_cost){36, 0}; }
 Test(harness, finds_broken_descriptors) {
     static const ons_case none[] = {{.name = NULL}};
     static const ons_case benchmarks[] = {{.name = "large", .inputs = {ONS_F32(9)}, .benchmark = true}, {.name = NULL}};
-    ons_operator op = sound_operator();
-    op.cost = wrong_cost;
-    expect_found(&op, "36 flops");
-    op = sound_operator();
-    op.cases = none;
-    expect_found(&op, "no cases");
-    op.cases = benchmarks;
-    expect_found(&op, "every case is a benchmark");
-    op = sound_operator();
-    op.cuda.why_not = "";
-    expect_found(&op, "no CUDA kernel and no reason");
-    op = sound_operator();
-    op.opset.last = 99;
-    expect_found(&op, "opset range");
-    op = sound_operator();
-    op.gradient = (ons_gradient_rule)ONS_NOT_DIFFERENTIABLE("");
-    expect_found(&op, "no reason");
+    subject s = sound_operator();
+    s.op.cost = wrong_cost;
+    expect_found(&s, "36 flops");
+    s = sound_operator();
+    s.cases = none;
+    expect_found(&s, "no cases");
+    s.cases = benchmarks;
+    expect_found(&s, "every case is a benchmark");
+    s = sound_operator();
+    s.list = (ons_kernel_list){NULL, 0, ""};
+    expect_found(&s, "no cpu kernel and no reason");
+    s = sound_operator();
+    s.op.opset.last = 99;
+    expect_found(&s, "opset range");
+    s = sound_operator();
+    s.op.gradient = (ons_gradient_rule)ONS_NOT_DIFFERENTIABLE("");
+    expect_found(&s, "no reason");
 }
 
 Test(harness, finds_two_of_one_name) {
-    ons_operator op = sound_operator();
-    const ons_operator *both[] = {&op, &ons_op_relu};
+    subject s = sound_operator();
+    const ons_operator *both[] = {&s.op, &ons_op_relu};
     ons_registry registry = *ons_kernels_registry();
     registry.operators = both;
     registry.count = 2;

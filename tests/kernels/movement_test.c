@@ -6,6 +6,7 @@
 #include "graph/upgrade.h"
 #include "kernels/common/kernel.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/operators.h"
 
 /* A node of an old file on its way to today's form. */
 typedef struct scene {
@@ -96,9 +97,10 @@ static ons_fault run_lookup(const ons_operator *op, const ons_attribute *attribu
     cr_assert(arena != NULL);
     expect_success(op->infer(&o));
     ons_prepare p = {.operands = &o, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    expect_success(op->cpu.prepare(&p));
+    const ons_kernel *kernel;
+    expect_success(ons_backend_prepare(ons_backend_find("cpu"), &p, &kernel));
     ons_fault fault = {0};
-    op->cpu.run(&(ons_launch){.inputs = (const void *const[]){data, indices},
+    kernel->run(&(ons_launch){.inputs = (const void *const[]){data, indices},
                               .outputs = (void *const[]){out},
                               .state = p.state,
                               .fault = &fault});

@@ -182,10 +182,11 @@ static void damage(mutant *m) {
 void mutant_init(mutant *m, const ons_operator *op, uint64_t seed, uint64_t number) {
     *m = (mutant){.op = op, .seed = seed * 1000003 + number, .opset = op->opset.last, .output_count = 1};
     if (op->opset.domain[0] != '\0') m->opset = ONS_NEWEST;
+    const ons_case *list = ons_cases_of(op);
     uint32_t cases = 0;
-    while (op->cases != NULL && op->cases[cases].name != NULL) ++cases;
+    while (list[cases].name != NULL) ++cases;
     if (cases > 0) {
-        const ons_case *example = &op->cases[mutant_draw(m, cases)];
+        const ons_case *example = &list[mutant_draw(m, cases)];
         if (!example->benchmark) take_case(m, example);
     }
     for (uint64_t i = 1 + mutant_draw(m, 3); i > 0; --i) damage(m);

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_TESTS_KERNELS_MUTANT_H
 #define ONSTAGE_TESTS_KERNELS_MUTANT_H
 
-#include "graph/operator.h"
+#include "kernels/case.h"
 #include "tests/onnx_import/model_writer.h"
 
 enum { MUTANT_INPUTS = ONS_CASE_OPERANDS + 2, MUTANT_DIMS = 10, MUTANT_ATTRIBUTES = 16, MUTANT_VALUES = 12 };
@@ -35,7 +35,7 @@ typedef struct mutant {
     uint64_t seed, drawn; /* of its random numbers, and how many were drawn */
 } mutant;
 
-/* The case as it is, then damaged as (operator, seed, number) say. NULL in `op->cases`: an empty node. */
+/* The case as it is, then damaged as (operator, seed, number) say. An operator without cases: an empty node. */
 void mutant_init(mutant *m, const ons_operator *op, uint64_t seed, uint64_t number);
 
 /* A uniform integer below `count`. */

@@ -36,6 +36,7 @@ for file in "$@"; do
         ;;
     esac
     found="$found$symbol "
+    echo "extern const ons_operator ons_op_$symbol;"
     echo "static const char text_of_$symbol[] ="
     quote "$file"
     echo ';'

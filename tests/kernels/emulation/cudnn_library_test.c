@@ -45,7 +45,8 @@ static ons_status *prepare(const ons_operator *op, const ons_case *example, char
     ons_arena *arena = ons_arena_new();
     ons_status *status = ons_fixture_init(&fixture, ons_kernels_registry(), op, example, 1);
     ons_prepare p = {.operands = &fixture.operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    if (status == NULL) status = op->cuda.prepare(&p);
+    const ons_kernel *kernel;
+    if (status == NULL) status = ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel);
     snprintf(name, 64, "%s", status == NULL && p.implementation != NULL ? p.implementation : "none");
     *scratch = p.scratch_bytes;
     if (p.destroy != NULL) p.destroy(p.state);
@@ -65,10 +66,11 @@ static void expect_plans(const char *operator_name, bool except, const char *con
     const ons_registry *registry = ons_kernels_registry();
     const ons_operator *op = NULL;
     for (size_t i = 0; i < registry->count; ++i)
-        if (strcmp(registry->operators[i]->name, operator_name) == 0 && registry->operators[i]->cuda.prepare != NULL)
+        if (strcmp(registry->operators[i]->name, operator_name) == 0 &&
+            ons_backend_find("cuda")->find(ons_backend_find("cuda"), registry->operators[i])->count > 0)
             op = registry->operators[i];
     cr_assert_not_null(op, "%s", operator_name);
-    for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+    for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
         char name[64];
         int64_t scratch = 0;
         if (example->error != NULL) continue;
@@ -217,7 +219,8 @@ static ons_type picture(int64_t first, int64_t second, int64_t size) {
 static void expect_plan(picture_operands *r, int64_t scratch_most) {
     ons_arena *arena = ons_arena_new();
     ons_prepare p = {.operands = &r->o, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    ons_status *status = r->o.op->cuda.prepare(&p);
+    const ons_kernel *kernel;
+    ons_status *status = ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel);
     const char *name = status == NULL ? p.implementation : ons_status_get_message(status);
     ons_type *x = &r->inputs[0];
     fprintf(stderr, "%s of %lld x %lld: %s, %lld bytes of scratch\n", r->o.name, (long long)x->shape.dims[1],

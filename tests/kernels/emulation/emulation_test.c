@@ -8,12 +8,7 @@
 #include "tests/kernels/emulation/selection.h"
 #include "tests/kernels/harness.h"
 
-static const ons_kernel *cuda_kernel(const ons_operator *op) { return &op->cuda; }
-
-static ons_status *prepare(ons_prepare *p, ons_run_function **run) {
-    *run = p->operands->op->cuda.run;
-    return p->operands->op->cuda.prepare(p);
-}
+static const ons_backend *backend(void) { return ons_backend_find("cuda"); }
 
 static void *allocate(size_t bytes) { return aligned_alloc(256, (bytes + 255) / 256 * 256); } /* as cudaMalloc */
 
@@ -28,11 +23,10 @@ static void launch(ons_run_function *run, ons_launch *l) {
 
 static ons_status *finish(void) { return NULL; }
 
-static const ons_backend emulated = {
+static const ons_target emulated = {
     .name = "emulated CUDA",
     .may_refuse = true,
-    .kernel = cuda_kernel,
-    .prepare = prepare,
+    .backend = backend,
     .allocate = allocate,
     .release = free,
     .copy_in = copy,
@@ -50,7 +44,8 @@ static bool is_listed(const ons_operator *op) {
 
 static bool is_selected(const ons_operator *op) {
     const char *only = getenv("ONSTAGE_TEST_OPERATOR");
-    return op->cuda.run != NULL && is_listed(op) && (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
+    return ons_target_runs(&emulated, op) && is_listed(op) &&
+           (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
 }
 
 ParameterizedTestParameters(emulation, kernel) {
@@ -65,7 +60,7 @@ ParameterizedTestParameters(emulation, kernel) {
 ParameterizedTest(int *number, emulation, kernel) {
     const ons_registry *registry = ons_kernels_registry();
     const ons_operator *op = registry->operators[*number];
-    for (const ons_case *example = op->cases; example->name != NULL; ++example) {
+    for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
         if (example->benchmark) continue;
         ons_status *status = ons_check_kernel(registry, op, example, &emulated, 1, ons_test_seed());
         cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
@@ -91,7 +86,7 @@ ParameterizedTest(int *number, emulation, half) {
     const ons_operator *op = registry->operators[*number];
     static const ons_dtype dtypes[] = {ONS_BFLOAT16, ONS_FLOAT16};
     size_t count[ONS_HALF_CHECKED + 1] = {0};
-    for (const ons_case *example = op->cases; example->name != NULL; ++example)
+    for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example)
         for (size_t i = 0; i < 2 && !example->benchmark; ++i) {
             ons_half outcome;
             ons_status *status = ons_check_half(registry, op, example, &emulated, dtypes[i], ons_test_seed(), &outcome);
@@ -108,7 +103,7 @@ ParameterizedTest(int *number, emulation, half) {
 Test(emulation, has_kernels) {
     const ons_registry *registry = ons_kernels_registry();
     size_t count = 0;
-    for (size_t i = 0; i < registry->count; ++i) count += registry->operators[i]->cuda.run != NULL;
+    for (size_t i = 0; i < registry->count; ++i) count += ons_target_runs(&emulated, registry->operators[i]);
     cr_expect(count > 0, "no CUDA kernel is in this test");
     cr_log_info("%zu CUDA kernels\n", count);
 }

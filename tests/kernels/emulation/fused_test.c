@@ -130,7 +130,8 @@ static bool last_runs(const ons_graph *graph) {
     ons_operands operands;
     check(ons_operands_of(graph, (ons_node_id)(graph->nodes.count - 1), arena, &operands), 0);
     ons_prepare p = {.operands = &operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    ons_status *status = operands.op->cuda.prepare(&p);
+    const ons_kernel *kernel;
+    ons_status *status = ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel);
     if (status == NULL && p.destroy != NULL) p.destroy(p.state);
     bool runs = status == NULL;
     ons_status_free(status);
@@ -247,7 +248,8 @@ static void run_node(const ons_graph *graph, ons_node_id id, void **memory, uint
     void *outputs[ONS_FUSED_OUTPUTS];
     check(ons_operands_of(graph, id, arena, &operands), seed);
     ons_prepare p = {.operands = &operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    check(node->op->cuda.prepare(&p), seed);
+    const ons_kernel *kernel = NULL;
+    check(ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel), seed);
     for (uint32_t i = 0; i < node->input_count; ++i)
         inputs[i] = node->inputs[i] == ONS_NONE ? NULL : memory[node->inputs[i]];
     place_outputs(graph, id, memory, outputs);
@@ -259,7 +261,7 @@ static void run_node(const ons_graph *graph, ons_node_id id, void **memory, uint
                          .state = p.state,
                          .step = &step,
                          .device_step = &step};
-    node->op->cuda.run(&launch);
+    kernel->run(&launch);
     for (uint32_t i = 0; i < node->output_count; ++i)
         if (outputs[i] != NULL) memory[node->outputs[i]] = outputs[i];
     if (p.destroy != NULL) p.destroy(p.state);

@@ -14,6 +14,7 @@ enum { OPERANDS_MOST = 8, NODES_MOST = 160 };
 typedef struct node {
     ons_fixture fixture;
     ons_prepare prepare;
+    const ons_kernel *kernel;
     void *inputs[OPERANDS_MOST], *scratch;
     void *outputs[2][OPERANDS_MOST];
     size_t bytes[OPERANDS_MOST]; /* of the outputs */
@@ -28,7 +29,7 @@ static void make(node *n, const ons_operator *op, const ons_case *example, uint6
     const ons_operands *o = &n->fixture.operands;
     n->prepare.operands = o;
     n->prepare.arena = n->fixture.arena;
-    cr_assert_null(op->cuda.prepare(&n->prepare));
+    cr_assert_null(ons_backend_prepare(ons_backend_find("cuda"), &n->prepare, &n->kernel));
     n->scratch = allocate((size_t)n->prepare.scratch_bytes);
     for (uint32_t i = 0; i < o->input_count; ++i) {
         if (!ons_has_input(o, i)) continue;
@@ -64,7 +65,7 @@ static void expect_same(const ons_operator *op) {
     const uint64_t seed = ons_test_seed();
     uint32_t count = 0;
     for (uint32_t round = 0; count < NODES_MOST - 16 && round < 40; ++round)
-        for (const ons_case *example = op->cases; example->name != NULL && count < NODES_MOST; ++example) {
+        for (const ons_case *example = ons_cases_of(op); example->name != NULL && count < NODES_MOST; ++example) {
             bool small = strcmp(example->name, "threads") != 0 || round % 8 == 0;
             if (!is_usable(example) || !small) continue;
             make(&nodes[count], op, example, seed + count, count % 5 == 4);
@@ -73,10 +74,10 @@ static void expect_same(const ons_operator *op) {
     cr_assert_gt(count, 64);
     for (uint32_t i = 0; i < count; ++i) {
         const ons_launch one = launch_of(&nodes[i], 0, &step);
-        op->cuda.run(&one);
+        nodes[i].kernel->run(&one);
         launches[i] = launch_of(&nodes[i], 1, &step);
     }
-    op->cuda.run_several(launches, count);
+    nodes[0].kernel->run_several(launches, count);
     for (uint32_t i = 0; i < count; ++i) {
         const ons_operands *o = &nodes[i].fixture.operands;
         for (uint32_t k = 0; k < o->output_count; ++k)
@@ -89,11 +90,12 @@ static void expect_same(const ons_operator *op) {
 
 Test(several, same_bits_as_one_by_one, .timeout = 300) {
     const ons_registry *registry = ons_kernels_registry();
+    const ons_backend *cuda = ons_backend_find("cuda");
     size_t tested = 0;
     for (size_t i = 0; i < registry->count; ++i) {
         const ons_operator *op = registry->operators[i];
-        if (op->cuda.run_several == NULL) continue;
-        cr_assert_not_null(op->cuda.run, "%s", op->name);
+        const ons_kernel_list *list = cuda->find(cuda, op);
+        if (list->count == 0 || list->kernels[0].run_several == NULL) continue;
         expect_same(op);
         ++tested;
     }
@@ -116,11 +118,11 @@ Test(several, few_launches) {
     static ons_launch all[COUNT];
     const ons_step step = {.step = 1, .learning_rate = 0.01F};
     for (int i = 0; i < COUNT; ++i) {
-        make(&nodes[i], op, &op->cases[0], (uint64_t)i + 1, false);
+        make(&nodes[i], op, &ons_cases_of(op)[0], (uint64_t)i + 1, false);
         all[i] = launch_of(&nodes[i], 0, &step);
     }
     ons_emulation_put = count_launch;
-    op->cuda.run_several(all, COUNT);
+    nodes[0].kernel->run_several(all, COUNT);
     ons_emulation_put = NULL;
     cr_expect_leq(launches_put, 3, "%d parameters took %d launches", COUNT, launches_put);
     for (int i = 0; i < COUNT; ++i) ons_fixture_free(&nodes[i].fixture);

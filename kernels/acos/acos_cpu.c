@@ -1,0 +1,7 @@
+/* Acos on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(acos, ons_acos(x))
+
+ONS_KERNELS(cpu, acos, ONS_KERNEL(ons_unary_prepare, acos_run))

@@ -1,0 +1,7 @@
+/* Acosh on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(acosh, ons_acosh(x))
+
+ONS_KERNELS(cpu, acosh, ONS_KERNEL(ons_unary_prepare, acosh_run))

@@ -1,0 +1,6 @@
+/* Adam on the CPU. */
+#include "kernels/common/optimizer.h"
+
+ONS_ADAM_KERNEL(adam, false)
+
+ONS_KERNELS(cpu, adam, ONS_KERNEL(ons_optimizer_prepare, adam_run))

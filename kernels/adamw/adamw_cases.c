@@ -1,0 +1,8 @@
+/* AdamW: cases for tests and benchmarks. */
+#include "kernels/case.h"
+#include "kernels/common/optimizer.h"
+
+const ons_case ons_cases_adamw[] = {
+    ONS_ADAM_CASES,
+    {.name = NULL},
+};

@@ -1,0 +1,6 @@
+/* And on the CPU. */
+#include "kernels/common/binary.h"
+
+ONS_LOGIC_KERNEL(and, (a & b) != 0)
+
+ONS_KERNELS(cpu, and, ONS_KERNEL(and_prepare, ons_broadcast_run))

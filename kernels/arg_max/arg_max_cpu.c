@@ -1,0 +1,6 @@
+/* ArgMax on the CPU. */
+#include "kernels/common/extreme_index.h"
+
+ONS_EXTREME_INDEX_KERNEL(arg_max, >)
+
+ONS_KERNELS(cpu, arg_max, ONS_KERNEL(ons_extreme_index_prepare, arg_max_run))

@@ -1,0 +1,8 @@
+/* Asin: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_asin[] = {
+    ONS_UNARY_CASES(-0.9, 0.9, 2e-6),
+    ONS_EDGE_CASE("edges", 2e-6, 7, NAN, 1, -1, 0, 0.5, -2, 0.99999),
+    {.name = NULL},
+};

@@ -1,0 +1,7 @@
+/* Asin on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(asin, ons_asin(x))
+
+ONS_KERNELS(cpu, asin, ONS_KERNEL(ons_unary_prepare, asin_run))

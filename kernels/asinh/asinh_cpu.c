@@ -1,0 +1,7 @@
+/* Asinh on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(asinh, ons_asinh(x))
+
+ONS_KERNELS(cpu, asinh, ONS_KERNEL(ons_unary_prepare, asinh_run))

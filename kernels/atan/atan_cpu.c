@@ -1,0 +1,7 @@
+/* Atan on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(atan, ons_atan(x))
+
+ONS_KERNELS(cpu, atan, ONS_KERNEL(ons_unary_prepare, atan_run))

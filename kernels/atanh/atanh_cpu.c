@@ -1,0 +1,7 @@
+/* Atanh on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(atanh, ons_atanh(x))
+
+ONS_KERNELS(cpu, atanh, ONS_KERNEL(ons_unary_prepare, atanh_run))

@@ -1,0 +1,133 @@
+/* Attention on the CPU. */
+#include "kernels/attention/attention.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/common/attention.h"
+#include "kernels/common/lanes.h"
+
+/* Scratch of a thread: transposed keys (size × keys), then scores (block × keys), rows of `stride` floats. */
+typedef struct attention_state {
+    ons_attention attention;
+    int threads;
+    int64_t stride, scratch; /* floats */
+} attention_state;
+
+static ons_status *attention_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_require_float32(o));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(attention_state), &memory));
+    attention_state *state = memory;
+    ONS_TRY(find_attention(o, &state->attention));
+    const ons_attention *a = &state->attention;
+    state->threads = p->threads;
+    state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->scratch = ((a->keys_transposed ? 0 : a->size) + ONS_ATTENTION_BLOCK) * state->stride;
+    p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
+    return NULL;
+}
+
+/* scores → e^(scale · score + mask - max) in place, 0 from `seen` to `count`. Rows have room for whole lanes. */
+static void softmax_row(float scale, float *scores, const float *mask, int64_t seen, int64_t count, float *max,
+                        float *sum) {
+    ons_lanes largest = ons_lanes_all(-INFINITY), total = {0};
+    int64_t j = 0;
+    for (; j + ONS_LANES <= seen; j += ONS_LANES) {
+        ons_lanes s = ons_lanes_load(scores + j) * scale;
+        if (mask != NULL) s += ons_lanes_load(mask + j);
+        ons_lanes_store(scores + j, s);
+        largest = ons_lanes_max(largest, s);
+    }
+    if (j < seen) {
+        ons_lanes s = ons_lanes_load_some(scores + j, seen - j, -INFINITY) * scale;
+        if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
+        ons_lanes_store(scores + j, s);
+        largest = ons_lanes_max(largest, s);
+    }
+    *max = ons_lanes_max_of(largest);
+    for (j = 0; j < seen; j += ONS_LANES) {
+        ons_lanes e = ons_lanes_exp(ons_lanes_load(scores + j) - *max);
+        ons_lanes_store(scores + j, e);
+        total += e;
+    }
+    for (; j < count; j += ONS_LANES) ons_lanes_store(scores + j, (ons_lanes){0});
+    *sum = ons_lanes_sum_of(total);
+}
+
+static void scale_row(float *y, float factor, int64_t n) {
+#pragma omp simd
+    for (int64_t d = 0; d < n; ++d) y[d] *= factor;
+}
+
+/* The operands of one head; `mask`, `kept` and `saved` may be NULL. */
+typedef struct head_operands {
+    ons_small_matrix query, keys, values, y;
+    const float *mask;
+    const uint8_t *kept;
+    float *saved;
+} head_operands;
+
+/* Queries [begin, end). */
+static void attend_block(const ons_attention *a, const head_operands *h, int64_t begin, int64_t end,
+                         ons_small_matrix scores) {
+    int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end);
+    float factors[ONS_ATTENTION_BLOCK];
+    ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
+    ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = a->size}, query, h->keys, scores);
+    for (int64_t r = 0; r < rows; ++r) {
+        float max, sum;
+        softmax_row(a->scale, scores.data + r * scores.stride,
+                    h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
+                    ons_attention_keys_seen(a, begin + r + 1), seen, &max, &sum);
+        bool blind = a->guard && max == -INFINITY;
+        factors[r] = 1 / sum;
+        if (blind) memset(scores.data + r * scores.stride, 0, (size_t)seen * sizeof(float));
+        if (blind) factors[r] = 0;
+        if (h->saved != NULL) h->saved[begin + r] = blind ? INFINITY : max + logf(sum);
+        if (h->kept != NULL)
+            ons_attention_drop(scores.data + r * scores.stride, h->kept + (begin + r) * a->keys, a->kept_scale, seen);
+    }
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = a->size, .k = seen}, scores, h->values, y);
+    for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, factors[r], a->size);
+}
+
+static void attend_head(const ons_launch *launch, const attention_state *state, int64_t batch, int64_t head,
+                        float *scratch) {
+    const ons_attention *a = &state->attention;
+    head_operands h = {
+        .query = ons_attention_matrix(launch->inputs[0], &a->query, batch, head),
+        .keys = ons_attention_matrix(launch->inputs[1], &a->key, batch, head),
+        .values = ons_attention_matrix(launch->inputs[2], &a->value, batch, head),
+        .y = ons_attention_matrix(launch->outputs[0], &a->result, batch, head),
+        .mask = a->has_mask ? (const float *)launch->inputs[3] + ons_attention_offset(&a->mask, batch, head) : NULL,
+        .kept = a->has_kept ? launch->inputs[4] : NULL,
+        .saved = launch->outputs[1],
+    };
+    if (h.kept != NULL) h.kept += (batch * a->heads + head) * a->queries * a->keys;
+    if (h.saved != NULL) h.saved += (batch * a->heads + head) * a->queries;
+    if (!a->keys_transposed) {
+        ons_small_matrix transposed = {scratch, state->stride};
+        ons_small_transpose(a->keys, a->size, h.keys, transposed);
+        scratch += a->size * state->stride;
+        h.keys = transposed;
+    }
+    for (int64_t begin = 0; begin < a->queries; begin += ONS_ATTENTION_BLOCK) {
+        int64_t end = begin + ONS_ATTENTION_BLOCK < a->queries ? begin + ONS_ATTENTION_BLOCK : a->queries;
+        attend_block(a, &h, begin, end, (ons_small_matrix){scratch, state->stride});
+    }
+}
+
+static void attention_run(const ons_launch *launch) {
+    const attention_state *state = launch->state;
+    int64_t heads = state->attention.heads, count = state->attention.batch * heads;
+#pragma omp parallel for schedule(static) num_threads(state->threads) if (count > 1)
+    for (int64_t i = 0; i < count; ++i)
+        attend_head(launch, state, i / heads, i % heads,
+                    (float *)launch->scratch + omp_get_thread_num() * state->scratch);
+}
+
+ONS_KERNELS(cpu, attention, ONS_KERNEL(attention_prepare, attention_run))

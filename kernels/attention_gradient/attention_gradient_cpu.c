@@ -1,0 +1,199 @@
+/* AttentionGradient on the CPU. */
+#include "kernels/attention_gradient/attention_gradient.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/common/attention.h"
+#include "kernels/common/lanes.h"
+
+/* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
+ * transposed, K and dK (keys × size) take the place of Kᵀ. */
+typedef struct gradient_state {
+    ons_attention attention;
+    int threads;
+    int64_t stride, scratch; /* floats */
+    bool has_result;
+} gradient_state;
+
+static ons_status *attention_gradient_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_require_float32(o));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
+    gradient_state *state = memory;
+    ONS_TRY(find_attention(o, &state->attention));
+    state->has_result = ons_has_input(o, RESULT);
+    const ons_attention *a = &state->attention;
+    state->threads = p->threads;
+    state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->scratch = (a->size + 2 * ONS_ATTENTION_BLOCK) * state->stride;
+    state->scratch += a->keys_transposed ? 2 * a->keys * a->size : a->size * state->stride;
+    state->scratch = (state->scratch + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
+    return NULL;
+}
+
+/* One head. The gradients' data is NULL where they are not wanted. */
+typedef struct head_work {
+    const ons_attention *attention;
+    ons_small_matrix dy, query, keys, keys_transposed, values_transposed;
+    ons_small_matrix dq, dk, dv;
+    ons_small_matrix p, ds; /* of a block of queries */
+    const float *mask, *saved;
+    ons_small_matrix result; /* data NULL: not given */
+    const uint8_t *kept;     /* queries × keys; NULL: nothing is dropped */
+    float *dm;               /* queries × keys, added to */
+} head_work;
+
+/* Σ dy y of a query. */
+static float dot_of(const head_work *w, int64_t query) {
+    const float *dy = w->dy.data + query * w->dy.stride, *y = w->result.data + query * w->result.stride;
+    float sum = 0;
+    for (int64_t d = 0; d < w->attention->size; ++d) sum += dy[d] * y[d];
+    return sum;
+}
+
+/* scores → P in place, and dP → dS, with Σ p dp where it is given; 0 from `seen` to `count`. Rows have room for whole
+ * lanes. */
+static void gradient_row(float scale, float *scores, float *dp, const float *mask, float saved, const float *given,
+                         int64_t seen, int64_t count) {
+    ons_lanes dots = {0};
+    int64_t j = 0;
+    for (; j + ONS_LANES <= seen; j += ONS_LANES) {
+        ons_lanes s = ons_lanes_load(scores + j) * scale - saved;
+        if (mask != NULL) s += ons_lanes_load(mask + j);
+        ons_lanes e = ons_lanes_exp(s);
+        ons_lanes_store(scores + j, e);
+        dots += e * ons_lanes_load(dp + j);
+    }
+    if (j < seen) {
+        ons_lanes s = ons_lanes_load_some(scores + j, seen - j, -INFINITY) * scale - saved;
+        if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
+        ons_lanes e = ons_lanes_exp(s);
+        ons_lanes_store(scores + j, e);
+        dots += e * ons_lanes_load_some(dp + j, seen - j, 0);
+        ons_lanes_store(dp + j, ons_lanes_load_some(dp + j, seen - j, 0));
+    }
+    float dot = given != NULL ? *given : ons_lanes_sum_of(dots);
+    for (j = 0; j < seen; j += ONS_LANES)
+        ons_lanes_store(dp + j, ons_lanes_load(scores + j) * (ons_lanes_load(dp + j) - dot) * scale);
+    for (; j < count; j += ONS_LANES) {
+        ons_lanes_store(scores + j, (ons_lanes){0});
+        ons_lanes_store(dp + j, (ons_lanes){0});
+    }
+}
+
+static void add_to_mask(float *dm, const float *ds, float factor, int64_t seen) {
+#pragma omp simd
+    for (int64_t j = 0; j < seen; ++j) dm[j] += ds[j] * factor;
+}
+
+static ons_small_matrix rows_from(ons_small_matrix matrix, int64_t row) {
+    return (ons_small_matrix){matrix.data + row * matrix.stride, matrix.stride};
+}
+
+static void work_block(const head_work *w, int64_t begin, int64_t end) {
+    const ons_attention *a = w->attention;
+    int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end), size = a->size;
+    ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, query, w->keys_transposed, w->p);
+    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, dy, w->values_transposed, w->ds);
+    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
+        ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
+    for (int64_t r = 0; r < rows; ++r) {
+        float dot = w->result.data == NULL ? 0 : dot_of(w, begin + r);
+        gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
+                     w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position, w->saved[begin + r],
+                     w->result.data == NULL ? NULL : &dot, ons_attention_keys_seen(a, begin + r + 1), seen);
+    }
+    for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
+        add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
+    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
+        ons_attention_drop(w->p.data + r * w->p.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
+    ons_small_product onto_keys = {.m = seen, .n = size, .k = rows, .transpose_a = true, .add = true};
+    if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
+    if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
+    if (w->dq.data != NULL)
+        ons_small_multiply(&(ons_small_product){.m = rows, .n = size, .k = seen}, w->ds, w->keys,
+                           rows_from(w->dq, begin));
+}
+
+static ons_small_matrix output_of(const ons_launch *launch, int index, const ons_attention_steps *steps, int64_t batch,
+                                  int64_t head) {
+    if (launch->outputs[index] == NULL) return (ons_small_matrix){NULL, 0};
+    return ons_attention_matrix(launch->outputs[index], steps, batch, head);
+}
+
+static void clear(ons_small_matrix matrix, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; matrix.data != NULL && i < rows; ++i)
+        memset(matrix.data + i * matrix.stride, 0, (size_t)columns * sizeof(float));
+}
+
+/* Cleared before the first sample that adds to it. */
+static float *mask_gradient_of(const ons_launch *launch, const ons_attention *a, int64_t batch, int64_t head) {
+    float *dm = a->has_mask ? launch->outputs[3] : NULL;
+    if (dm == NULL) return NULL;
+    dm += ((mask_batch(a) == 1 ? 0 : batch) * a->heads + head) * a->queries * a->keys;
+    if (batch == 0 || mask_batch(a) > 1) memset(dm, 0, (size_t)(a->queries * a->keys) * sizeof *dm);
+    return dm;
+}
+
+static void work_head(const ons_launch *launch, const gradient_state *state, int64_t batch, int64_t head,
+                      float *scratch) {
+    const ons_attention *a = &state->attention;
+    int64_t stride = state->stride, panel = a->size * stride, block = ONS_ATTENTION_BLOCK * stride;
+    ons_small_matrix dk = output_of(launch, 1, &a->key, batch, head);
+    head_work w = {
+        .attention = a,
+        .dy = ons_attention_matrix(launch->inputs[0], &a->result, batch, head),
+        .result = state->has_result ? ons_attention_matrix(launch->inputs[RESULT], &a->result, batch, head)
+                                    : (ons_small_matrix){NULL, 0},
+        .query = ons_attention_matrix(launch->inputs[1], &a->query, batch, head),
+        .keys = ons_attention_matrix(launch->inputs[2], &a->key, batch, head),
+        .values_transposed = {scratch, stride},
+        .dq = output_of(launch, 0, &a->query, batch, head),
+        .dk = dk,
+        .dv = output_of(launch, 2, &a->value, batch, head),
+        .p = {scratch + panel, stride},
+        .ds = {scratch + panel + block, stride},
+        .mask = a->has_mask ? (const float *)launch->inputs[5] + ons_attention_offset(&a->mask, batch, head) : NULL,
+        .saved = (const float *)launch->inputs[4] + (batch * a->heads + head) * a->queries,
+        .kept =
+            a->has_kept ? (const uint8_t *)launch->inputs[6] + (batch * a->heads + head) * a->queries * a->keys : NULL,
+        .dm = mask_gradient_of(launch, a, batch, head),
+    };
+    float *rest = scratch + panel + 2 * block;
+    ons_small_transpose(a->keys, a->size, ons_attention_matrix(launch->inputs[3], &a->value, batch, head),
+                        w.values_transposed);
+    if (a->keys_transposed) {
+        w.keys_transposed = w.keys;
+        w.keys = (ons_small_matrix){rest, a->size};
+        ons_small_transpose(a->size, a->keys, w.keys_transposed, w.keys);
+        if (dk.data != NULL) w.dk = (ons_small_matrix){rest + a->keys * a->size, a->size};
+    } else {
+        w.keys_transposed = (ons_small_matrix){rest, stride};
+        ons_small_transpose(a->keys, a->size, w.keys, w.keys_transposed);
+    }
+    clear(w.dk, a->keys, a->size);
+    clear(w.dv, a->keys, a->size);
+    for (int64_t begin = 0; begin < a->queries; begin += ONS_ATTENTION_BLOCK)
+        work_block(&w, begin, begin + ONS_ATTENTION_BLOCK < a->queries ? begin + ONS_ATTENTION_BLOCK : a->queries);
+    if (a->keys_transposed && dk.data != NULL) ons_small_transpose(a->keys, a->size, w.dk, dk);
+}
+
+/* Samples that add to one gradient of the mask come one after the other. */
+static void attention_gradient_run(const ons_launch *launch) {
+    const gradient_state *state = launch->state;
+    const ons_attention *a = &state->attention;
+    bool joined = a->has_mask && launch->outputs[3] != NULL && mask_batch(a) == 1;
+    int64_t samples = joined ? a->batch : 1, count = a->batch / (samples > 0 ? samples : 1) * a->heads;
+#pragma omp parallel for schedule(static) num_threads(state->threads) if (count > 1)
+    for (int64_t i = 0; i < count; ++i)
+        for (int64_t sample = 0; sample < samples; ++sample)
+            work_head(launch, state, joined ? sample : i / a->heads, i % a->heads,
+                      (float *)launch->scratch + omp_get_thread_num() * state->scratch);
+}
+
+ONS_KERNELS(cpu, attention_gradient, ONS_KERNEL(attention_gradient_prepare, attention_gradient_run))

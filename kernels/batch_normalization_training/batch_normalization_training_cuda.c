@@ -1,0 +1,17 @@
+/* BatchNormalizationTraining on CUDA: what the host works out. */
+#include "kernels/batch_normalization_training/batch_normalization_training.h"
+
+#include "kernels/common/cuda_batch.h"
+
+extern ons_run_function ons_cuda_run_batch_normalization_training;
+
+static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ons_cuda_batch *s;
+    ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
+                                            ons_attribute_int(o, UNBIASED) != 0, &s));
+    return ons_cuda_batch_plan_training(p, s);
+}
+
+ONS_KERNELS(cuda, batch_normalization_training,
+            ONS_KERNEL(batch_normalization_training_prepare_cuda, ons_cuda_run_batch_normalization_training))

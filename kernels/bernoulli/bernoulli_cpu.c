@@ -1,0 +1,37 @@
+/* Bernoulli on the CPU. */
+#include "kernels/bernoulli/bernoulli_node.h"
+
+#include "kernels/common/checks.h"
+#include "kernels/common/random.h"
+
+ons_status *ons_bernoulli_make_state(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_bernoulli), &memory));
+    *(ons_bernoulli *)memory = (ons_bernoulli){
+        .elements = ons_elements(&o->outputs[0]), .node_key = p->node_key, .seed = o->attributes[ONS_RANDOM_SEED]};
+    p->implementation = "philox";
+    return NULL;
+}
+
+static ons_status *bernoulli_prepare(ons_prepare *p) {
+    ons_dtype dtype = p->operands->outputs[0].dtype;
+    return dtype == ONS_FLOAT32 ? ons_bernoulli_make_state(p) : ons_refuse_dtype(p->operands, dtype);
+}
+
+static void bernoulli_run(const ons_launch *launch) {
+    const ons_bernoulli *s = launch->state;
+    const float *x = launch->inputs[0];
+    float *y = launch->outputs[0];
+    ons_random_key key = ons_random_key_of(launch->step, s->node_key, &s->seed);
+#pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN / 4)
+    for (int64_t begin = 0; begin < s->elements; begin += ONS_RANDOM_BLOCK) {
+        uint32_t words[ONS_RANDOM_BLOCK];
+        int64_t count = s->elements - begin < ONS_RANDOM_BLOCK ? s->elements - begin : ONS_RANDOM_BLOCK;
+        ons_random_words(&key, begin, words);
+        for (int64_t i = 0; i < count; ++i) y[begin + i] = ons_random_unit(words[i]) < x[begin + i] ? 1.0f : 0.0f;
+    }
+}
+
+ONS_KERNELS(cpu, bernoulli, ONS_KERNEL(bernoulli_prepare, bernoulli_run))

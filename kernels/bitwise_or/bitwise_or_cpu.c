@@ -1,0 +1,6 @@
+/* BitwiseOr on the CPU. */
+#include "kernels/common/binary.h"
+
+ONS_BITWISE_KERNEL(bitwise_or, a | b)
+
+ONS_KERNELS(cpu, bitwise_or, ONS_KERNEL(bitwise_or_prepare, ons_broadcast_run))

@@ -1,0 +1,7 @@
+/* Ceil: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_ceil[] = {
+    ONS_UNARY_CASES(-5, 5, 0),
+    {.name = NULL},
+};

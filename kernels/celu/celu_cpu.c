@@ -1,0 +1,7 @@
+/* Celu on the CPU. */
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FLOAT_KERNEL(celu, x > 0 ? x : parameters[0] * ons_exp_minus_one(x > 0 ? 0 : x / parameters[0]))
+
+ONS_KERNELS(cpu, celu, ONS_KERNEL(ons_unary_prepare_attributes, celu_run))

@@ -1,0 +1,8 @@
+/* Clip on CUDA: what the host works out. */
+#include "kernels/common/cuda_elementwise.h"
+
+extern ons_run_function ons_cuda_run_clip;
+
+static ons_status *clip_cuda_prepare(ons_prepare *p) { return ons_cuda_leading_prepare(p, 1); }
+
+ONS_KERNELS(cuda, clip, ONS_KERNEL(clip_cuda_prepare, ons_cuda_run_clip))

@@ -1,0 +1,7 @@
+/* Compress: what its files share. */
+#ifndef ONSTAGE_KERNELS_COMPRESS_COMPRESS_H
+#define ONSTAGE_KERNELS_COMPRESS_COMPRESS_H
+
+enum { AXIS };
+
+#endif

@@ -1,0 +1,4 @@
+/* Compress on the CPU. */
+#include "kernels/common/stand_in.h"
+
+ONS_KERNELS(cpu, compress, ONS_REFERENCE_KERNEL)

@@ -1,0 +1,39 @@
+/* Conv on the CPU. */
+#include "kernels/conv/conv.h"
+
+#include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
+
+/* With no channels going in there is nothing for oneDNN to do, and the result is the bias. */
+typedef struct conv_state {
+    ons_dnnl primitive; /* first: it is what destroy gets */
+    int64_t elements, positions, channels;
+} conv_state;
+
+static ons_status *conv_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ons_convolution c;
+    ONS_TRY(resolve(o, &c));
+    c.y.layout = o->outputs[0].layout;
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(conv_state), &memory));
+    conv_state *state = memory;
+    state->elements = ons_elements(&c.y);
+    state->positions = ons_window_outputs(&c.window);
+    state->channels = c.y.shape.dims[1];
+    return ons_convolution_prepare(p, &c, &state->primitive);
+}
+
+static void conv_run(const ons_launch *launch) {
+    const conv_state *state = launch->state;
+    const float *bias = launch->inputs[2];
+    float *y = launch->outputs[0];
+    if (state->primitive.primitive != NULL)
+        ons_dnnl_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], y, bias},
+                     launch->scratch, launch->fault);
+    else
+        for (int64_t i = 0; i < state->elements; ++i)
+            y[i] = bias != NULL ? bias[i / state->positions % state->channels] : 0;
+}
+
+ONS_KERNELS(cpu, conv, ONS_KERNEL(conv_prepare, conv_run))

@@ -1,0 +1,16 @@
+/* Conv on CUDA: what the host works out. */
+#include "kernels/conv/conv.h"
+
+#include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
+
+extern ons_run_function ons_cuda_run_conv;
+
+static ons_status *conv_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(resolve(p->operands, &c));
+    c.y.layout = p->operands->outputs[0].layout;
+    return ons_cuda_convolution_prepare(p, &c);
+}
+
+ONS_KERNELS(cuda, conv, ONS_KERNEL(conv_prepare_cuda, ons_cuda_run_conv))

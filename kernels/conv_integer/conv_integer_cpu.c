@@ -1,0 +1,4 @@
+/* ConvInteger on the CPU. */
+#include "kernels/common/stand_in.h"
+
+ONS_KERNELS(cpu, conv_integer, ONS_REFERENCE_KERNEL)

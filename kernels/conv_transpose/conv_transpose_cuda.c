@@ -1,0 +1,16 @@
+/* ConvTranspose on CUDA: what the host works out. */
+#include "kernels/conv_transpose/conv_transpose.h"
+
+#include "kernels/common/convolution.h"
+#include "kernels/common/cuda_convolution.h"
+
+extern ons_run_function ons_cuda_run_conv_transpose;
+
+static ons_status *conv_transpose_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(ons_conv_transpose_resolve(p->operands, &c));
+    c.x.layout = p->operands->outputs[0].layout;
+    return ons_cuda_convolution_prepare(p, &c);
+}
+
+ONS_KERNELS(cuda, conv_transpose, ONS_KERNEL(conv_transpose_prepare_cuda, ons_cuda_run_conv_transpose))

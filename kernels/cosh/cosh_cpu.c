@@ -1,0 +1,7 @@
+/* Cosh on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(cosh, ons_cosh(x))
+
+ONS_KERNELS(cpu, cosh, ONS_KERNEL(ons_unary_prepare, cosh_run))

@@ -1,0 +1,46 @@
+/* DeformConv: cases for tests and benchmarks. */
+#include <oneapi/dnnl/dnnl.h>
+
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_deform_conv[] = {
+    {.name = "offset",
+     .inputs = {ONS_F32(2, 3, 5, 6), ONS_F32(4, 3, 3, 2), ONS_F32_IN(-1.5, 1.5, 2, 12, 3, 5)},
+     .tolerance = 1e-5,
+     .flops = 4320},
+    {.name = "mask",
+     .inputs = {ONS_F32(2, 4, 5, 5), ONS_F32(4, 2, 3, 3), ONS_F32_IN(-1, 1, 2, 36, 3, 3), ONS_F32(4),
+                ONS_F32_IN(0, 1, 2, 18, 3, 3)},
+     .settings = {ONS_SET_INT("group", 2), ONS_SET_INT("offset_group", 2), ONS_SET_INTS("pads", 1, 1, 1, 1),
+                  ONS_SET_INTS("strides", 2, 2)},
+     .tolerance = 1e-5,
+     .flops = 2592},
+    {.name = "mask_without_bias",
+     .inputs = {ONS_F32(1, 2, 7, 7), ONS_F32(3, 2, 2, 2), ONS_F32_IN(-1, 1, 1, 8, 5, 5), ONS_LEFT_OUT,
+                ONS_F32_IN(0, 1, 1, 4, 5, 5)},
+     .settings = {ONS_SET_INTS("dilations", 2, 2), ONS_SET_INTS("kernel_shape", 2, 2)},
+     .tolerance = 1e-5,
+     .flops = 1200},
+    {.name = "far_away",
+     .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(3, 2, 2, 2), ONS_F32_IN(90, 99, 1, 8, 3, 3), ONS_F32(3)},
+     .flops = 432},
+    {.name = "empty", .inputs = {ONS_F32(0, 2, 4, 4), ONS_F32(3, 2, 2, 2), ONS_F32(0, 8, 3, 3)}, .flops = 0},
+    {.name = "resnet",
+     .inputs = {ONS_F32(4, 128, 28, 28), ONS_F32(128, 128, 3, 3), ONS_F32(4, 18, 28, 28), ONS_F32(128),
+                ONS_F32_IN(0, 1, 4, 9, 28, 28)},
+     .settings = {ONS_SET_INTS("pads", 1, 1, 1, 1)},
+     .tolerance = 1e-4,
+     .flops = 924844032,
+     .benchmark = true},
+    {.name = "offset_differs",
+     .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(3, 2, 2, 2), ONS_F32(1, 4, 3, 3)},
+     .error = "offset"},
+    {.name = "mask_differs",
+     .inputs = {ONS_F32(1, 2, 4, 4), ONS_F32(3, 2, 2, 2), ONS_F32(1, 8, 3, 3), ONS_LEFT_OUT, ONS_F32(1, 8, 3, 3)},
+     .error = "mask"},
+    {.name = "three_dims",
+     .inputs = {ONS_F32(1, 2, 4, 4, 4), ONS_F32(3, 2, 2, 2, 2), ONS_F32(1, 24, 3, 3, 3)},
+     .error = "spatial"},
+    {.name = NULL},
+};

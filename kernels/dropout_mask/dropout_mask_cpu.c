@@ -1,0 +1,28 @@
+/* DropoutMask on the CPU. */
+#include "kernels/dropout_mask/dropout_mask.h"
+
+#include "kernels/common/dropout.h"
+
+ons_status *ons_dropout_mask_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_dropout_state), &memory));
+    *(ons_dropout_state *)memory = (ons_dropout_state){.elements = ons_elements(&o->outputs[0]),
+                                                       .node_key = p->node_key,
+                                                       .seed = o->attributes[SEED],
+                                                       .ratio = ons_attribute_float(o, RATIO)};
+    return NULL;
+}
+
+static void dropout_mask_run(const ons_launch *launch) {
+    const ons_dropout_state *s = launch->state;
+    uint8_t *mask = launch->outputs[0];
+    ons_dropout_key key = ons_dropout_key_of(launch->step, s->node_key, &s->seed, s->ratio);
+    int64_t elements = s->elements;
+#pragma omp parallel for schedule(static) if (elements > ONS_PARALLEL_GRAIN / 4)
+    for (int64_t begin = 0; begin < elements; begin += ONS_DROPOUT_BLOCK)
+        ons_dropout_mask(&key, begin, elements - begin < ONS_DROPOUT_BLOCK ? elements - begin : ONS_DROPOUT_BLOCK,
+                         mask + begin);
+}
+
+ONS_KERNELS(cpu, dropout_mask, ONS_KERNEL(ons_dropout_mask_prepare, dropout_mask_run))

@@ -1,0 +1,15 @@
+/* DynamicQuantizeLinear on CUDA: what the host works out. */
+#include "kernels/common/cuda_elementwise.h"
+
+extern ons_run_function ons_cuda_run_dynamic_quantize_linear;
+
+/* Scratch: scale and zero point. */
+static ons_status *dynamic_quantize_linear_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_require_float32(p->operands));
+    ONS_TRY(ons_cuda_flat_prepare(p));
+    p->scratch_bytes = 64;
+    return NULL;
+}
+
+ONS_KERNELS(cuda, dynamic_quantize_linear,
+            ONS_KERNEL(dynamic_quantize_linear_prepare_cuda, ons_cuda_run_dynamic_quantize_linear))

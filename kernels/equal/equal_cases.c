@@ -1,0 +1,11 @@
+/* Equal: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_equal[] = {
+    ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 0),
+    ONS_COMPARISON_EDGE_CASE,
+    ONS_UINT64_CASE,
+    ONS_BROADCAST_INTEGER_CASES(-9),
+    {.name = "bool", .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 6, 7), ONS_RANDOM(ONS_BOOL, 0, 1, 7)}, .flops = 42},
+    {.name = NULL},
+};

@@ -1,0 +1,7 @@
+/* Exp on the CPU. */
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FLOAT_KERNEL(exp, ons_exp(x))
+
+ONS_KERNELS(cpu, exp, ONS_KERNEL(ons_unary_prepare, exp_run))

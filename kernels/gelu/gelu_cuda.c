@@ -1,0 +1,13 @@
+/* Gelu on CUDA: what the host works out. */
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/gelu.h"
+
+extern ons_run_function ons_cuda_run_gelu;
+
+static ons_status *gelu_cuda_prepare(ons_prepare *p) {
+    ONS_TRY(ons_cuda_float_prepare(p));
+    ((ons_cuda_elementwise *)p->state)->parameters[0] = ons_gelu_by_tanh(p->operands) ? 1 : 0;
+    return NULL;
+}
+
+ONS_KERNELS(cuda, gelu, ONS_KERNEL(gelu_cuda_prepare, ons_cuda_run_gelu))

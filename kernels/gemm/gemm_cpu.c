@@ -1,0 +1,57 @@
+/* Gemm on the CPU. */
+#include "kernels/gemm/gemm.h"
+
+#include "kernels/common/product.h"
+
+typedef struct gemm_state {
+    ons_product product; /* first: it is what destroy gets */
+    bool added;          /* C goes into the result first, and the product is added to it */
+    bool bias;           /* C is a row vector and part of the product */
+    steps steps;
+    float beta;
+} gemm_state;
+
+static ons_status *gemm_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    if (o->outputs[0].dtype != ONS_FLOAT32)
+        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
+                              ons_dtype_name(o->outputs[0].dtype));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(gemm_state), &memory));
+    gemm_state *state = memory;
+    ons_product_form form = form_of(o);
+    state->beta = (float)ons_attribute_float(o, BETA);
+    if (ons_has_input(o, 2) && state->beta != 0) {
+        const ons_shape *c = &o->inputs[2].shape;
+        state->steps = steps_of(c);
+        state->bias = c->rank > 0 && c->dims[c->rank - 1] == o->outputs[0].shape.dims[1] && state->steps.row == 0 &&
+                      state->beta == 1 && form.alpha == 1;
+        state->added = !state->bias;
+    }
+    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, state->bias, state->added,
+                               &state->product);
+}
+
+static void spread(const gemm_state *state, const float *c, float *y) {
+    int64_t rows = state->product.sizes.m, columns = state->product.sizes.n;
+    steps s = state->steps;
+    float beta = state->beta;
+#pragma omp parallel for schedule(static) if (rows * columns > ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *restrict from = c + i * s.row;
+        float *restrict to = y + i * columns;
+        if (s.column == 1)
+            for (int64_t j = 0; j < columns; ++j) to[j] = beta * from[j];
+        else
+            for (int64_t j = 0; j < columns; ++j) to[j] = beta * from[0];
+    }
+}
+
+static void gemm_run(const ons_launch *launch) {
+    const gemm_state *state = launch->state;
+    if (state->added) spread(state, launch->inputs[2], launch->outputs[0]);
+    ons_product_run(&state->product, launch->inputs[0], launch->inputs[1], state->bias ? launch->inputs[2] : NULL,
+                    state->added ? 1 : 0, launch->outputs[0], launch);
+}
+
+ONS_KERNELS(cpu, gemm, ONS_KERNEL(gemm_prepare, gemm_run))

@@ -1,0 +1,13 @@
+/* GlobalMaxPool: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_global_max_pool[] = {
+    {.name = "plane", .inputs = {ONS_F32(2, 5, 7, 3)}, .flops = 210},
+    {.name = "one_dim", .inputs = {ONS_F32(2, 5, 9)}, .flops = 90},
+    {.name = "no_positions", .inputs = {ONS_F32(4, 3)}, .flops = 12},
+    {.name = "threads", .inputs = {ONS_F32(3, 37, 21, 19)}, .flops = 44289, .no_gradient = true},
+    {.name = "empty", .inputs = {ONS_F32(0, 3, 4, 4)}, .flops = 0},
+    {.name = "large", .inputs = {ONS_F32(16, 512, 14, 14)}, .flops = 1605632, .benchmark = true},
+    {.name = NULL},
+};

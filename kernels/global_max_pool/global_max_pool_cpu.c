@@ -1,0 +1,37 @@
+/* GlobalMaxPool on the CPU. */
+#include "kernels/global_max_pool/global_max_pool.h"
+
+#include <math.h>
+
+#include "kernels/common/channels.h"
+
+ons_status *ons_global_max_pool_prepare(ons_prepare *p) {
+    const ons_type *x = &p->operands->inputs[0];
+    if (x->dtype != ONS_FLOAT32)
+        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
+                              ons_dtype_name(x->dtype));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
+    *(ons_channels *)memory = ons_channels_of(x);
+    return NULL;
+}
+
+static void global_max_pool_run(const ons_launch *launch) {
+    const ons_channels *c = launch->state;
+    const float *x = launch->inputs[0];
+    float *y = launch->outputs[0];
+#pragma omp parallel for schedule(static) if (c->batch * c->channels * c->positions > ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < c->batch * c->channels; ++i) {
+        const float *from = x + i * c->positions;
+        float best = -INFINITY;
+        int32_t not_numbers = 0;
+#pragma omp simd reduction(max : best) reduction(+ : not_numbers)
+        for (int64_t k = 0; k < c->positions; ++k) {
+            best = from[k] > best ? from[k] : best;
+            not_numbers += from[k] != from[k];
+        }
+        y[i] = not_numbers > 0 ? NAN : best;
+    }
+}
+
+ONS_KERNELS(cpu, global_max_pool, ONS_KERNEL(ons_global_max_pool_prepare, global_max_pool_run))

@@ -1,0 +1,6 @@
+/* GreaterOrEqual on the CPU. */
+#include "kernels/common/binary.h"
+
+ONS_COMPARISON_KERNEL(greater_or_equal, a >= b)
+
+ONS_KERNELS(cpu, greater_or_equal, ONS_KERNEL(greater_or_equal_prepare, ons_broadcast_run))

@@ -1,0 +1,9 @@
+/* GRU on CUDA: what the host works out. */
+#include "kernels/common/cuda_recurrent.h"
+#include "kernels/common/recurrent.h"
+
+extern ons_run_function ons_cuda_run_gru;
+
+static ons_status *gru_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_GRU); }
+
+ONS_KERNELS(cuda, gru, ONS_KERNEL(gru_prepare_cuda, ons_cuda_run_gru))

@@ -1,0 +1,12 @@
+/* InstanceNormalization on the CPU. */
+#include "kernels/instance_normalization/instance_normalization.h"
+
+#include "kernels/common/group_norm.h"
+
+static ons_status *instance_normalization_prepare(ons_prepare *p) {
+    ons_group_norm norm;
+    ONS_TRY(find_norm(p->operands, &norm));
+    return ons_group_norm_prepare(p, &norm, ons_attribute_float(p->operands, EPSILON));
+}
+
+ONS_KERNELS(cpu, instance_normalization, ONS_KERNEL(instance_normalization_prepare, ons_group_norm_run))

@@ -1,0 +1,18 @@
+/* IsInf on CUDA: what the host works out. */
+#include "kernels/is_inf/is_inf.h"
+
+#include <math.h>
+
+#include "kernels/common/cuda_elementwise.h"
+
+extern ons_run_function ons_cuda_run_is_inf;
+
+static ons_status *is_inf_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_float_prepare(p));
+    ons_cuda_elementwise *state = p->state;
+    state->parameters[0] = ons_attribute_int(p->operands, DETECT_NEGATIVE) != 0 ? -INFINITY : NAN;
+    state->parameters[1] = ons_attribute_int(p->operands, DETECT_POSITIVE) != 0 ? INFINITY : NAN;
+    return NULL;
+}
+
+ONS_KERNELS(cuda, is_inf, ONS_KERNEL(is_inf_prepare_cuda, ons_cuda_run_is_inf))

@@ -1,0 +1,8 @@
+/* IsNaN: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_is_nan[] = {
+    ONS_UNARY_CASES(-1, 1, 0),
+    ONS_EDGE_CASE("edges", 0, 4, NAN, INFINITY, -INFINITY, 0),
+    {.name = NULL},
+};

@@ -1,0 +1,6 @@
+/* Less on the CPU. */
+#include "kernels/common/binary.h"
+
+ONS_COMPARISON_KERNEL(less, a < b)
+
+ONS_KERNELS(cpu, less, ONS_KERNEL(less_prepare, ons_broadcast_run))

@@ -1,0 +1,6 @@
+/* LessOrEqual on the CPU. */
+#include "kernels/common/binary.h"
+
+ONS_COMPARISON_KERNEL(less_or_equal, a <= b)
+
+ONS_KERNELS(cpu, less_or_equal, ONS_KERNEL(less_or_equal_prepare, ons_broadcast_run))

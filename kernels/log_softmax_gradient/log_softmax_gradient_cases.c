@@ -1,0 +1,26 @@
+/* LogSoftmaxGradient: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_log_softmax_gradient[] = {
+    {.name = "rows", .inputs = {ONS_F32_IN(-4, 0, 5, 7), ONS_F32(5, 7)}, .tolerance = 1e-5, .flops = 140},
+    {.name = "long_rows", .inputs = {ONS_F32_IN(-9, -5, 3, 333), ONS_F32(3, 333)}, .tolerance = 1e-5, .flops = 3996},
+    {.name = "axis_1",
+     .inputs = {ONS_F32_IN(-4, 0, 2, 5, 3, 29), ONS_F32(2, 5, 3, 29)},
+     .settings = {ONS_SET_INT("axis", 1)},
+     .tolerance = 1e-5,
+     .flops = 3480},
+    {.name = "flatten",
+     .inputs = {ONS_F32_IN(-4, 0, 2, 3, 4), ONS_F32(2, 3, 4)},
+     .settings = {ONS_SET_INT("axis", 1), ONS_SET_INT("onstage_flatten", 1)},
+     .tolerance = 1e-5,
+     .flops = 96},
+    {.name = "rank0", .inputs = {ONS_F32_IN(-1, 0), ONS_F32()}, .tolerance = 1e-5, .flops = 4},
+    {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(0, 4)}, .flops = 0},
+    {.name = "vocabulary",
+     .inputs = {ONS_F32_IN(-12, -8, 128, 10000), ONS_F32(128, 10000)},
+     .tolerance = 1e-5,
+     .flops = 5120000,
+     .benchmark = true},
+    {.name = NULL},
+};

@@ -1,0 +1,41 @@
+/* LRN on the CPU. */
+#include "kernels/lrn/lrn.h"
+
+#include "kernels/common/local_response.h"
+
+ons_status *ons_lrn_prepare(ons_prepare *p) {
+    ONS_TRY(ons_require_float32(p->operands));
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_local_response), &memory));
+    return ons_local_response_of(p->operands, &p->operands->inputs[0], memory);
+}
+
+static inline __attribute__((always_inline)) void normalize(const ons_local_response *l, const float *x, float *y,
+                                                            int count) {
+    for (int64_t c = 0; c < l->size.channels; ++c) {
+        const float *from = x + c * l->size.positions;
+        ons_lanes power = ons_local_power(ons_local_sum(l, x, c, count), l->beta);
+        if (count == ONS_LANES)
+            ons_lanes_store(y + c * l->size.positions, ons_lanes_load(from) * power);
+        else
+            ons_lanes_store_some(y + c * l->size.positions, ons_lanes_load_some(from, count, 0) * power, count);
+    }
+}
+
+static void lrn_run(const ons_launch *launch) {
+    const ons_local_response *l = launch->state;
+    const float *x = launch->inputs[0];
+    float *y = launch->outputs[0];
+    int64_t positions = l->size.positions, blocks = (positions + ONS_LANES - 1) / ONS_LANES;
+    int64_t sample = l->size.channels * positions;
+#pragma omp parallel for schedule(static) if (l->size.batch * sample > ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < l->size.batch * blocks; ++i) {
+        int64_t first = i % blocks * ONS_LANES, at = i / blocks * sample + first;
+        if (positions - first >= ONS_LANES)
+            normalize(l, x + at, y + at, ONS_LANES);
+        else
+            normalize(l, x + at, y + at, (int)(positions - first));
+    }
+}
+
+ONS_KERNELS(cpu, lrn, ONS_KERNEL(ons_lrn_prepare, lrn_run))

@@ -1,0 +1,9 @@
+/* MatMul: what its files share. */
+#ifndef ONSTAGE_KERNELS_MATMUL_MATMUL_H
+#define ONSTAGE_KERNELS_MATMUL_MATMUL_H
+
+#include "kernels/common/product.h"
+
+static const ons_product_form plain = {.alpha = 1};
+
+#endif

@@ -1,0 +1,37 @@
+/* MatMul: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_matmul[] = {
+    {.name = "matrix", .inputs = {ONS_F32(5, 7), ONS_F32(7, 3)}, .tolerance = 1e-5, .flops = 210},
+    {.name = "shared_right", .inputs = {ONS_F32(2, 3, 5), ONS_F32(5, 4)}, .tolerance = 1e-5, .flops = 240},
+    {.name = "batched", .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(2, 3, 5, 6)}, .tolerance = 1e-5, .flops = 1440},
+    {.name = "broadcast_left", .inputs = {ONS_F32(4, 5), ONS_F32(3, 5, 2)}, .tolerance = 1e-5, .flops = 240},
+    {.name = "broadcast_both", .inputs = {ONS_F32(2, 1, 4, 5), ONS_F32(3, 5, 2)}, .tolerance = 1e-5, .flops = 480},
+    {.name = "dot", .inputs = {ONS_F32(9), ONS_F32(9)}, .tolerance = 1e-5, .flops = 18},
+    {.name = "row", .inputs = {ONS_F32(4), ONS_F32(4, 6)}, .tolerance = 1e-5, .flops = 48},
+    {.name = "row_batched", .inputs = {ONS_F32(4), ONS_F32(2, 4, 6)}, .tolerance = 1e-5, .flops = 96},
+    {.name = "column", .inputs = {ONS_F32(3, 6, 4), ONS_F32(4)}, .tolerance = 1e-5, .flops = 144},
+    {.name = "empty_inner", .inputs = {ONS_F32(3, 0), ONS_F32(0, 2)}, .flops = 0},
+    {.name = "empty_rows", .inputs = {ONS_F32(0, 3), ONS_F32(3, 2)}, .flops = 0},
+    {.name = "one", .inputs = {ONS_F32(1, 1), ONS_F32(1, 1)}, .tolerance = 1e-5, .flops = 2},
+    {.name = "wide",
+     .inputs = {ONS_F32(129, 333), ONS_F32(333, 517)},
+     .tolerance = 2e-5,
+     .flops = 44417538,
+     .no_gradient = true},
+    {.name = "gpt_mlp",
+     .inputs = {ONS_F32(16, 128, 128), ONS_F32(128, 512)},
+     .tolerance = 1e-5,
+     .flops = 268435456,
+     .benchmark = true},
+    {.name = "gpt_values",
+     .inputs = {ONS_F32(16, 4, 128, 128), ONS_F32(16, 4, 128, 32)},
+     .tolerance = 1e-5,
+     .flops = 67108864,
+     .benchmark = true},
+    {.name = "inner_differs", .inputs = {ONS_F32(5, 7), ONS_F32(6, 3)}, .error = "inner dimensions"},
+    {.name = "scalar", .inputs = {ONS_F32(), ONS_F32(6, 3)}, .error = "scalar"},
+    {.name = "batch_differs", .inputs = {ONS_F32(2, 5, 7), ONS_F32(3, 7, 3)}, .error = "broadcast"},
+    {.name = NULL},
+};

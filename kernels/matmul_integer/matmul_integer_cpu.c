@@ -1,0 +1,4 @@
+/* MatMulInteger on the CPU. */
+#include "kernels/common/stand_in.h"
+
+ONS_KERNELS(cpu, matmul_integer, ONS_REFERENCE_KERNEL)

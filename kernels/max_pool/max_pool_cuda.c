@@ -1,0 +1,19 @@
+/* MaxPool on CUDA: what the host works out. */
+#include "kernels/max_pool/max_pool.h"
+
+#include "kernels/common/cuda_pooling.h"
+#include "kernels/common/pooling.h"
+
+extern ons_run_function ons_cuda_run_max_pool;
+
+static ons_status *max_pool_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
+    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
+    s->column_major = ons_attribute_int(p->operands, ONS_POOLING_STORAGE_ORDER) != 0;
+    if (ons_has_output(p->operands, INDICES) || ons_has_output(p->operands, POSITIONS)) return NULL;
+    return ons_cuda_pooling_plan(p, &pooling, ONS_DNN_POOL, ONS_DNN_POOL_MAXIMUM, s);
+}
+
+ONS_KERNELS(cuda, max_pool, ONS_KERNEL(max_pool_prepare_cuda, ons_cuda_run_max_pool))

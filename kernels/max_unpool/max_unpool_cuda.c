@@ -1,0 +1,15 @@
+/* MaxUnpool on CUDA: what the host works out. */
+#include "kernels/max_unpool/max_unpool_node.h"
+
+#include "kernels/common/cuda_elementwise.h"
+
+extern ons_run_function ons_cuda_run_max_unpool;
+
+/* Scratch: which value each element of the result takes, as its number from 1. */
+static ons_status *max_unpool_prepare_cuda(ons_prepare *p) {
+    ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_max_unpool_prepare));
+    p->scratch_bytes = (((const ons_max_unpool *)p->state)->elements * (int64_t)sizeof(uint64_t) + 63) / 64 * 64;
+    return NULL;
+}
+
+ONS_KERNELS(cuda, max_unpool, ONS_KERNEL(max_unpool_prepare_cuda, ons_cuda_run_max_unpool))

@@ -1,0 +1,38 @@
+/* EmbedLayerNormalization: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_microsoft_embed_layer_normalization[] = {
+    {.name = "words_and_positions",
+     .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 2, 3), ONS_LEFT_OUT, ONS_F32(10, 8), ONS_F32(5, 8), ONS_LEFT_OUT,
+                ONS_F32(8), ONS_F32(8)},
+     .settings = {ONS_SET_FLOAT("epsilon", 1e-3)},
+     .outputs = 2,
+     .flops = 48},
+    {.name = "all",
+     .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 2, 3), ONS_RANDOM(ONS_INT32, 0, 1, 2, 3), ONS_F32(10, 8), ONS_F32(5, 8),
+                ONS_F32(2, 8), ONS_F32(8), ONS_F32(8), ONS_RANDOM(ONS_INT32, 0, 1, 2, 3),
+                ONS_RANDOM(ONS_INT32, 0, 4, 2, 3)},
+     .settings = {ONS_SET_FLOAT("epsilon", 1e-3)},
+     .outputs = 3,
+     .flops = 48},
+    {.name = "segments_alone",
+     .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 2, 3), ONS_RANDOM(ONS_INT32, 0, 1, 2, 3), ONS_F32(10, 8), ONS_F32(5, 8),
+                ONS_LEFT_OUT, ONS_F32(8), ONS_F32(8)},
+     .error = "together"},
+    {.name = "few_positions",
+     .inputs = {ONS_RANDOM(ONS_INT32, 0, 9, 2, 7), ONS_LEFT_OUT, ONS_F32(10, 8), ONS_F32(5, 8), ONS_LEFT_OUT,
+                ONS_F32(8), ONS_F32(8)},
+     .error = "fewer"},
+    {.name = "outside_in_data",
+     .inputs = {{.dtype = ONS_INT32, .shape = ONS_DIMS(1, 2), .value_count = 2, .values = {3, 10}},
+                ONS_LEFT_OUT,
+                ONS_F32(10, 8),
+                ONS_F32(5, 8),
+                ONS_LEFT_OUT,
+                ONS_F32(8),
+                ONS_F32(8)},
+     .flops = -1,
+     .fault = "index"},
+    {.name = NULL},
+};

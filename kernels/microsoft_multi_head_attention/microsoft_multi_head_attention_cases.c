@@ -1,0 +1,38 @@
+/* MultiHeadAttention: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_microsoft_multi_head_attention[] = {
+    {.name = "apart",
+     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 8), ONS_F32(2, 7, 12), ONS_F32(28), ONS_RANDOM(ONS_INT32, 1, 6, 2)},
+     .settings = {ONS_SET_INT("num_heads", 2)},
+     .flops = 120},
+    {.name = "fused",
+     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 8), ONS_F32(2, 7, 8)},
+     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_FLOAT("scale", 0.4)},
+     .outputs = 3,
+     .flops = 80},
+    {.name = "heads_first",
+     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 2, 7, 4), ONS_F32(2, 2, 7, 4), ONS_LEFT_OUT,
+                ONS_RANDOM(ONS_INT32, 0, 1, 2, 7)},
+     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_FLOAT("mask_filter_value", -2)},
+     .flops = 80},
+    {.name = "keys_and_values_packed",
+     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 2, 2, 4), ONS_LEFT_OUT, ONS_LEFT_OUT, ONS_LEFT_OUT,
+                ONS_F32(2, 1, 5, 7)},
+     .settings = {ONS_SET_INT("num_heads", 2)},
+     .flops = 80},
+    {.name = "all_packed",
+     .inputs = {ONS_F32(2, 5, 2, 3, 4)},
+     .settings = {ONS_SET_INT("num_heads", 2), ONS_SET_INT("unidirectional", 1)},
+     .flops = 80},
+    {.name = "misfit",
+     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 6), ONS_F32(2, 7, 8)},
+     .settings = {ONS_SET_INT("num_heads", 2)},
+     .error = "do not fit"},
+    {.name = "no_heads",
+     .inputs = {ONS_F32(2, 5, 8), ONS_F32(2, 7, 8), ONS_F32(2, 7, 8)},
+     .settings = {ONS_SET_INT("num_heads", 0)},
+     .error = "num_heads"},
+    {.name = NULL},
+};

@@ -1,0 +1,12 @@
+/* QuickGelu: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_microsoft_quick_gelu[] = {
+    {.name = "matrix", .inputs = {ONS_F32_IN(-3, 3, 5, 7)}, .flops = 35},
+    {.name = "alpha", .inputs = {ONS_F32(7)}, .settings = {ONS_SET_FLOAT("alpha", 1)}, .flops = 7},
+    {.name = "rank0", .inputs = {ONS_F32()}, .flops = 1},
+    {.name = "empty", .inputs = {ONS_F32(0, 3)}, .flops = 0},
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, 0, 3, 4)}, .error = "float"},
+    {.name = NULL},
+};

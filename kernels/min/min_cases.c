@@ -1,0 +1,8 @@
+/* Min: cases for tests and benchmarks. */
+#include "kernels/case.h"
+#include "kernels/common/variadic.h"
+
+const ons_case ons_cases_min[] = {
+    ONS_CHOICE_CASES,
+    {.name = NULL},
+};

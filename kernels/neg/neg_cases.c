@@ -1,0 +1,8 @@
+/* Neg: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_neg[] = {
+    ONS_UNARY_CASES(-1, 1, 0),
+    ONS_UNARY_INTEGER_CASES,
+    {.name = NULL},
+};

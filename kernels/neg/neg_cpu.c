@@ -1,0 +1,6 @@
+/* Neg on the CPU. */
+#include "kernels/common/unary.h"
+
+ONS_UNARY_NUMBER_KERNEL(neg, ons_wrapping_subtract(0, x), -x)
+
+ONS_KERNELS(cpu, neg, ONS_KERNEL(ons_unary_number_prepare, neg_run))

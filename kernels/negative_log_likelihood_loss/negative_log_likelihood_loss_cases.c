@@ -1,0 +1,57 @@
+/* NegativeLogLikelihoodLoss: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+#define LOGS(...) ONS_F32_IN(-4, 0, __VA_ARGS__)
+
+#define LABELS(LAST, ...) ONS_RANDOM(ONS_INT64, 0, LAST, __VA_ARGS__)
+
+const ons_case ons_cases_negative_log_likelihood_loss[] = {
+    {.name = "mean", .inputs = {LOGS(5, 7), LABELS(6, 5)}, .tolerance = 1e-6, .flops = 5},
+    {.name = "sum",
+     .inputs = {LOGS(5, 7), ONS_RANDOM(ONS_INT32, 0, 6, 5), ONS_F32_IN(0.2, 2, 7)},
+     .settings = {ONS_SET_STRING("reduction", "sum")},
+     .tolerance = 1e-6,
+     .flops = 5},
+    {.name = "none",
+     .inputs = {LOGS(5, 7), LABELS(6, 5), ONS_F32_IN(0.2, 2, 7)},
+     .settings = {ONS_SET_STRING("reduction", "none"), ONS_SET_INT("ignore_index", 2)},
+     .tolerance = 1e-6,
+     .flops = 5},
+    {.name = "weights", .inputs = {LOGS(6, 7), LABELS(6, 6), ONS_F32_IN(0.2, 2, 7)}, .tolerance = 1e-6, .flops = 6},
+    {.name = "ignored",
+     .inputs = {LOGS(6, 7), {.dtype = ONS_INT64, .shape = ONS_DIMS(6), .value_count = 3, .values = {-100, 4, 6}}},
+     .settings = {ONS_SET_INT("ignore_index", -100)},
+     .tolerance = 1e-6,
+     .flops = 6},
+    {.name = "pixels",
+     .inputs = {LOGS(2, 5, 3, 29), LABELS(4, 2, 3, 29), ONS_F32_IN(0.2, 2, 5)},
+     .settings = {ONS_SET_INT("ignore_index", 3)},
+     .tolerance = 1e-6,
+     .flops = 174},
+    {.name = "pixels_none",
+     .inputs = {LOGS(2, 5, 3, 29), LABELS(4, 2, 3, 29)},
+     .settings = {ONS_SET_STRING("reduction", "none")},
+     .tolerance = 1e-6,
+     .flops = 174},
+    {.name = "vector", .inputs = {LOGS(7), LABELS(6)}, .error = "axis"},
+    {.name = "reduction",
+     .inputs = {LOGS(5, 7), LABELS(6, 5)},
+     .settings = {ONS_SET_STRING("reduction", "max")},
+     .error = "reduction"},
+    {.name = "large",
+     .inputs = {ONS_F32_IN(-12, 0, 4096, 1000), LABELS(999, 4096)},
+     .tolerance = 1e-6,
+     .flops = 4096,
+     .benchmark = true},
+    {.name = "outside_in_data",
+     .inputs = {ONS_F32(3, 4), {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
+    {.name = "outside_in_data_double",
+     .inputs = {ONS_RANDOM(ONS_FLOAT64, -1, 1, 3, 4),
+                {.dtype = ONS_INT64, .shape = ONS_DIMS(3), .value_count = 3, .values = {0, 4, 1}}},
+     .flops = -1,
+     .fault = "class"},
+    {.name = NULL},
+};

@@ -1,0 +1,24 @@
+/* Pad on CUDA: what the host works out. */
+#include "kernels/pad/pad_node.h"
+
+#include "graph/evaluate.h"
+#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/padding.h"
+
+extern ons_run_function ons_cuda_run_pad;
+
+static ons_status *pad_prepare_cuda(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    void *memory;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_pad), &memory));
+    ons_pad *s = memory;
+    uint64_t word = own_value(o);
+    ons_narrow(o->outputs[0].dtype, &word, 1, &s->value);
+    s->elements = ons_elements(&o->outputs[0]);
+    s->has_value = ons_has_input(o, ONS_PADDING_VALUE);
+    s->size = ons_dtype_size(o->outputs[0].dtype);
+    return ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &s->padding);
+}
+
+ONS_KERNELS(cuda, pad, ONS_KERNEL(pad_prepare_cuda, ons_cuda_run_pad))

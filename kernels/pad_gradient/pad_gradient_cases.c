@@ -1,0 +1,48 @@
+/* PadGradient: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+#define MODE_AND_SHAPE(MODE, ...) .settings = {ONS_SET_STRING("mode", MODE), ONS_SET_INTS("onstage_shape", __VA_ARGS__)}
+
+const ons_case ons_cases_pad_gradient[] = {
+    {.name = "reflect",
+     .inputs = {ONS_F32(2, 8, 9), ONS_I64(0, 1, 2, 0, 2, 1)},
+     MODE_AND_SHAPE("reflect", 2, 5, 6),
+     .tolerance = 1e-6,
+     .flops = 144},
+    {.name = "edge",
+     .inputs = {ONS_F32(2, 8, 9), ONS_I64(0, 1, 2, 0, 2, 1)},
+     MODE_AND_SHAPE("edge", 2, 5, 6),
+     .tolerance = 1e-6,
+     .flops = 144},
+    {.name = "wrap",
+     .inputs = {ONS_F32(9, 4), ONS_I64(5, 0, 1, -2)},
+     MODE_AND_SHAPE("wrap", 3, 6),
+     .tolerance = 1e-6,
+     .flops = 36},
+    {.name = "axes",
+     .inputs = {ONS_F32(4, 70, 31), ONS_I64(3, 3), ONS_LEFT_OUT, ONS_I64(1)},
+     MODE_AND_SHAPE("reflect", 4, 64, 31),
+     .tolerance = 1e-6,
+     .flops = 8680},
+    {.name = "threads",
+     .inputs = {ONS_F32(2, 3, 66, 66), ONS_I64(0, 0, 3, 3, 0, 0, 3, 3)},
+     MODE_AND_SHAPE("reflect", 2, 3, 60, 60),
+     .tolerance = 1e-6,
+     .flops = 26136},
+    {.name = "nothing_shown",
+     .inputs = {ONS_F32(3, 0), ONS_I64(0, -2, 0, -2)},
+     MODE_AND_SHAPE("edge", 3, 4),
+     .flops = 0},
+    {.name = "misfit",
+     .inputs = {ONS_F32(2, 8), ONS_I64(0, 1, 0, 2)},
+     MODE_AND_SHAPE("edge", 2, 4),
+     .error = "shape of the padded"},
+    {.name = "large",
+     .inputs = {ONS_F32(32, 64, 58, 58), ONS_I64(0, 0, 1, 1, 0, 0, 1, 1)},
+     MODE_AND_SHAPE("reflect", 32, 64, 56, 56),
+     .tolerance = 1e-6,
+     .flops = 6889472,
+     .benchmark = true},
+    {.name = NULL},
+};

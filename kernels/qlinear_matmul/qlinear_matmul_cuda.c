@@ -1,0 +1,4 @@
+/* QLinearMatMul on CUDA. */
+#include "kernels/backend.h"
+
+ONS_NO_KERNEL(cuda, qlinear_matmul, "it computes in integers, for inference alone")

@@ -1,0 +1,7 @@
+/* Reciprocal: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_reciprocal[] = {
+    ONS_UNARY_CASES(0.2, 2, 1e-6),
+    {.name = NULL},
+};

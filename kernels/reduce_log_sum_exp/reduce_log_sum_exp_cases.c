@@ -1,0 +1,46 @@
+/* ReduceLogSumExp: cases for tests and benchmarks. */
+#include <math.h>
+
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_reduce_log_sum_exp[] = {
+    {.name = "last", .inputs = {ONS_F32(5, 37), ONS_I64(-1)}, .tolerance = 2e-6, .flops = 185},
+    {.name = "first", .inputs = {ONS_F32(37, 5), ONS_I64(0)}, .tolerance = 2e-6, .flops = 185},
+    {.name = "neighbours", .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(1, 2)}, .tolerance = 2e-6, .flops = 120},
+    {.name = "alternating", .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(0, 2)}, .tolerance = 2e-6, .flops = 120},
+    {.name = "alternating_dropped",
+     .inputs = {ONS_F32(3, 4, 5, 2), ONS_I64(-1, 1)},
+     .settings = {ONS_SET_INT("keepdims", 0)},
+     .tolerance = 2e-6,
+     .flops = 120},
+    {.name = "nothing",
+     .inputs = {ONS_F32(4, 3)},
+     .settings = {ONS_SET_INT("noop_with_empty_axes", 1)},
+     .tolerance = 2e-6,
+     .flops = 12},
+    {.name = "infinities",
+     .inputs = {{.dtype = ONS_FLOAT32,
+                 .shape = ONS_DIMS(3, 2),
+                 .value_count = 6,
+                 .values = {-INFINITY, -INFINITY, 1, -INFINITY, INFINITY, 2}},
+                ONS_I64(1)},
+     .tolerance = 2e-6,
+     .flops = 6,
+     .no_gradient = true},
+    {.name = "all",
+     .inputs = {ONS_F32(4, 9)},
+     .settings = {ONS_SET_INT("keepdims", 0)},
+     .tolerance = 2e-6,
+     .flops = 36},
+    {.name = "large_values", .inputs = {ONS_F32_IN(-900, 900, 4, 9), ONS_I64(1)}, .tolerance = 2e-6, .flops = 36},
+    {.name = "empty", .inputs = {ONS_F32(3, 0), ONS_I64(1)}, .no_gradient = true},
+    {.name = "threads",
+     .inputs = {ONS_F32(60, 999), ONS_I64(1)},
+     .tolerance = 2e-6,
+     .flops = 59940,
+     .no_gradient = true},
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, 0, 1, 3), ONS_I64(0)}, .error = "floating-point"},
+    {.name = "large", .inputs = {ONS_F32(8192, 768), ONS_I64(-1)}, .flops = 6291456, .benchmark = true},
+    {.name = NULL},
+};

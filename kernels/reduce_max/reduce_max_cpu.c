@@ -1,0 +1,8 @@
+/* ReduceMax on the CPU. */
+#include <math.h>
+
+#include "kernels/common/reduction.h"
+
+ONS_DEFINE_REDUCER(reduce_max, 64, -INFINITY, ONS_LARGER_LANES, ONS_LARGER_LANES, ONS_LARGER_OF, a)
+
+ONS_KERNELS(cpu, reduce_max, ONS_KERNEL(reduce_max_prepare, ons_reduction_run))

@@ -1,0 +1,8 @@
+/* ReduceMin on the CPU. */
+#include <math.h>
+
+#include "kernels/common/reduction.h"
+
+ONS_DEFINE_REDUCER(reduce_min, 64, INFINITY, ONS_SMALLER_LANES, ONS_SMALLER_LANES, ONS_SMALLER_OF, a)
+
+ONS_KERNELS(cpu, reduce_min, ONS_KERNEL(reduce_min_prepare, ons_reduction_run))

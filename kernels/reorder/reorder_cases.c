@@ -1,0 +1,57 @@
+/* Reorder: cases for tests and benchmarks. */
+#include <dnnl.h>
+
+#include "graph/operator.h"
+#include "graph/type.h"
+#include "kernels/case.h"
+#include "kernels/common/layouts.h"
+
+const ons_case ons_cases_reorder[] = {
+    {.name = "channels_last",
+     .inputs = {ONS_F32(2, 5, 3, 4)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "channels_last_1d",
+     .inputs = {ONS_F32(2, 5, 3)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "channels_last_3d",
+     .inputs = {ONS_F32(2, 5, 3, 2, 2)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "truth",
+     .inputs = {ONS_RANDOM(ONS_BOOL, 0, 1, 2, 5, 3, 4)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "integers",
+     .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 2, 5, 3, 4)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "halves",
+     .inputs = {ONS_RANDOM(ONS_BFLOAT16, -1, 1, 2, 35, 5, 9)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "one_channel",
+     .inputs = {ONS_F32(2, 1, 3, 4)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "same", .inputs = {ONS_F32(7)}, .settings = {ONS_SET_INT("layout", ONS_LAYOUT_ONNX)}, .no_gradient = true},
+    {.name = "empty",
+     .inputs = {ONS_F32(0, 3, 2)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true},
+    {.name = "padded_weight",
+     .inputs = {ONS_F32(6, 3, 5, 5)},
+     .settings = {ONS_SET_INT("layout", dnnl_Acdb16a)},
+     .no_gradient = true},
+    {.name = "grouped_weight",
+     .inputs = {ONS_F32(12, 1, 3, 3)},
+     .settings = {ONS_SET_INT("layout", dnnl_Abcde16a | 12 << ONS_LAYOUT_TAG_BITS)},
+     .no_gradient = true},
+    {.name = "large",
+     .inputs = {ONS_F32(16, 64, 56, 56)},
+     .settings = {ONS_SET_INT("layout", ONS_LAYOUT_CHANNELS_LAST)},
+     .no_gradient = true,
+     .benchmark = true},
+    {.name = NULL},
+};

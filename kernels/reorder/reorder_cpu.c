@@ -1,0 +1,102 @@
+/* Reorder on the CPU. */
+#include "kernels/reorder/reorder.h"
+
+#include <string.h>
+
+#include "kernels/common/channels.h"
+#include "kernels/common/dnnl.h"
+#include "kernels/common/strided.h"
+
+/* Distances of neighbours along each axis. */
+static void set_distances(const ons_type *type, int64_t *distances) {
+    int64_t distance = 1;
+    for (uint32_t place = type->shape.rank; place-- > 0;) {
+        uint32_t axis = ons_channels_axis(type->layout, type->shape.rank, place);
+        distances[axis] = distance;
+        distance *= type->shape.dims[axis];
+    }
+}
+
+ons_strided ons_reorder_make_copy(const ons_type *from, const ons_type *to) {
+    ons_strided copy = ons_strided_dense(from->dtype, &from->shape);
+    set_distances(from, copy.from);
+    set_distances(to, copy.to);
+    return copy;
+}
+
+typedef struct reorder_state {
+    ons_dnnl primitive; /* first: it is what destroy gets */
+    size_t bytes;       /* to be copied, where there is no primitive */
+    ons_strided copy;   /* of rank > 0: what is done instead */
+} reorder_state;
+
+/* What is moved are bytes: truth values, which gradients choose by, go as the integers that they are kept in. */
+static ons_type as_moved(const ons_type *type) {
+    ons_type moved = *type;
+    if (moved.dtype == ONS_BOOL) moved.dtype = ONS_UINT8;
+    return moved;
+}
+
+static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *wanted, ons_dnnl *d) {
+    static const int arguments[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
+    const ons_operands *o = p->operands;
+    ons_type moved_from = as_moved(given), moved_to = as_moved(wanted);
+    const ons_type *from = &moved_from, *to = &moved_to;
+    int64_t groups = ons_layout_groups(ons_layout_is_weight(from->layout) ? from->layout : to->layout);
+    dnnl_memory_desc_t source, target;
+    if (!ons_dnnl_describe(from, groups, &source) || !ons_dnnl_describe(to, groups, &target))
+        return ons_node_error(o, "cannot change the layout of %s from %s to %s", ons_dtype_name(given->dtype),
+                              ons_layout_name(from->layout), ons_layout_name(to->layout));
+    dnnl_engine_t engine = NULL;
+    ONS_TRY(ons_dnnl_engine(&engine));
+    dnnl_primitive_attr_t attributes;
+    ONS_TRY(ons_dnnl_attributes(o, &attributes));
+    dnnl_primitive_desc_t description;
+    dnnl_status_t status =
+        dnnl_reorder_primitive_desc_create(&description, &source, engine, &target, engine, attributes);
+    dnnl_primitive_attr_destroy(attributes);
+    ONS_TRY(ons_dnnl_check(o, status, "a change of layout"));
+    ons_status *failure = ons_dnnl_make(p, description, arguments, 2, d);
+    dnnl_primitive_desc_destroy(description);
+    return failure;
+}
+
+static ons_status *reorder_prepare(ons_prepare *p) {
+    const ons_type *from = &p->operands->inputs[0], *to = &p->operands->outputs[0];
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(reorder_state), &memory));
+    reorder_state *state = memory;
+    if (ons_elements(from) == 0 || ons_layout_same_bytes(&from->shape, from->layout, to->layout)) {
+        state->bytes = (size_t)ons_layout_bytes(from);
+        p->implementation = "memcpy";
+        return NULL;
+    }
+    dnnl_memory_desc_t unused;
+    ons_type moved = as_moved(from);
+    moved.layout = ONS_LAYOUT_ONNX;
+    bool weight = ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout);
+    if (!weight && !ons_dnnl_describe(&moved, 0, &unused)) { /* types that oneDNN is not asked to move */
+        state->copy = ons_reorder_make_copy(from, to);
+        ons_strided_plan(&state->copy);
+        p->implementation = "tiles";
+        return NULL;
+    }
+    int before = ons_dnnl_enter(p->threads);
+    ons_status *status = make(p, from, to, &state->primitive);
+    ons_dnnl_leave(before);
+    if (status == NULL) p->destroy = ons_dnnl_destroy;
+    return status;
+}
+
+static void reorder_run(const ons_launch *launch) {
+    const reorder_state *state = launch->state;
+    if (state->primitive.primitive != NULL)
+        ons_dnnl_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->outputs[0]}, launch->scratch,
+                     launch->fault);
+    else if (state->copy.rank > 0)
+        ons_strided_copy(&state->copy, launch->inputs[0], launch->outputs[0]);
+    else
+        memcpy(launch->outputs[0], launch->inputs[0], state->bytes);
+}
+
+ONS_KERNELS(cpu, reorder, ONS_KERNEL(reorder_prepare, reorder_run))

@@ -1,0 +1,7 @@
+/* RmsProp: what its files share. */
+#ifndef ONSTAGE_KERNELS_RMSPROP_RMSPROP_H
+#define ONSTAGE_KERNELS_RMSPROP_RMSPROP_H
+
+enum { ALPHA, EPSILON, WEIGHT_DECAY, MOMENTUM };
+
+#endif

@@ -1,0 +1,9 @@
+/* RNN on CUDA: what the host works out. */
+#include "kernels/common/cuda_recurrent.h"
+#include "kernels/common/recurrent.h"
+
+extern ons_run_function ons_cuda_run_rnn;
+
+static ons_status *rnn_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_RNN); }
+
+ONS_KERNELS(cuda, rnn, ONS_KERNEL(rnn_prepare_cuda, ons_cuda_run_rnn))

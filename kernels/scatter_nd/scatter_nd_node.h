@@ -1,0 +1,17 @@
+/* How the C files of this folder see a node. */
+#ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_NODE_H
+#define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_NODE_H
+
+#include "kernels/scatter_nd/scatter_nd.h"
+
+enum { DATA, INDICES, UPDATES };
+
+enum { REDUCTION };
+
+static inline ons_status *find_lookup(const ons_operands *o, ons_nd_lookup *lookup, uint32_t *tail) {
+    return ons_nd_lookup_of(o, &o->inputs[DATA].shape, 0, lookup, tail);
+}
+
+ons_status *ons_scatter_nd_prepare(ons_prepare *p);
+
+#endif

@@ -1,0 +1,13 @@
+/* Selu: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_selu[] = {
+    ONS_UNARY_CASES(-3, 3, 2e-6),
+    {.name = "other",
+     .inputs = {ONS_F32_IN(-3, 3, 7, 9)},
+     .settings = {ONS_SET_FLOAT("alpha", 0.7), ONS_SET_FLOAT("gamma", 2.0)},
+     .tolerance = 2e-6,
+     .flops = 63},
+
+    {.name = NULL},
+};

@@ -1,0 +1,8 @@
+/* SequenceLength: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_sequence_length[] = {
+    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
+    {.name = NULL},
+};

@@ -1,0 +1,7 @@
+/* Sigmoid on the CPU. */
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FLOAT_KERNEL(sigmoid, ons_sigmoid(x))
+
+ONS_KERNELS(cpu, sigmoid, ONS_KERNEL(ons_unary_prepare, sigmoid_run))

@@ -1,0 +1,14 @@
+/* Sin on the CPU. */
+#include <math.h>
+
+#include "kernels/common/sine.h"
+#include "kernels/common/unary.h"
+
+static void sin_float32(const void *in, void *out, int64_t count, const float *parameters) {
+    (void)parameters;
+    ons_sine_span(in, out, count, 0);
+}
+
+static void sin_run(const ons_launch *launch) { ons_unary_run(launch, sizeof(float), sizeof(float), sin_float32); }
+
+ONS_KERNELS(cpu, sin, ONS_KERNEL(ons_unary_prepare, sin_run))

@@ -1,0 +1,7 @@
+/* Sinh on the CPU. */
+#include "kernels/common/trigonometry.h"
+#include "kernels/common/unary.h"
+
+ONS_UNARY_FLOAT_KERNEL(sinh, ons_sinh(x))
+
+ONS_KERNELS(cpu, sinh, ONS_KERNEL(ons_unary_prepare, sinh_run))

@@ -1,0 +1,7 @@
+/* Softsign on the CPU. */
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FLOAT_KERNEL(softsign, x / (1 + ons_absolute(x)))
+
+ONS_KERNELS(cpu, softsign, ONS_KERNEL(ons_unary_prepare, softsign_run))

@@ -1,0 +1,38 @@
+/* Split: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_split[] = {
+    {.name = "equal", .inputs = {ONS_F32(4, 6)}, .settings = {ONS_SET_INT("axis", 1)}, .outputs = 3},
+    {.name = "sizes", .inputs = {ONS_F32(7, 3), ONS_I64(2, 5)}, .outputs = 2},
+    {.name = "negative",
+     .inputs = {ONS_F32(2, 3, 9), ONS_I64(3, 3, 3)},
+     .settings = {ONS_SET_INT("axis", -1)},
+     .outputs = 3},
+    {.name = "uneven", .inputs = {ONS_F32(7, 2)}, .settings = {ONS_SET_INT("num_outputs", 3)}, .outputs = 3},
+    {.name = "empty_piece", .inputs = {ONS_F32(3, 2), ONS_I64(3, 0)}, .outputs = 2},
+    {.name = "one", .inputs = {ONS_F32(3, 2)}},
+    {.name = "threads",
+     .inputs = {ONS_F32(70, 600), ONS_I64(200, 200, 200)},
+     .settings = {ONS_SET_INT("axis", 1)},
+     .outputs = 3},
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -5, 5, 6)}, .outputs = 2},
+    {.name = "uneven_nothing", .inputs = {ONS_F32(5, 2)}, .settings = {ONS_SET_INT("num_outputs", 4)}, .outputs = 4},
+    {.name = "many",
+     .inputs = {ONS_F32(2, 70)},
+     .settings = {ONS_SET_INT("axis", 1)},
+     .outputs = 70,
+     .no_gradient = true},
+    {.name = "too_many",
+     .inputs = {ONS_F32(7, 2)},
+     .settings = {ONS_SET_INT("num_outputs", 4294967297)},
+     .error = "into"},
+    {.name = "rest", .inputs = {ONS_F32(7, 2)}, .outputs = 2, .error = "equal pieces"},
+    {.name = "too_much", .inputs = {ONS_F32(7, 2), ONS_I64(5, 5)}, .outputs = 2, .error = "together"},
+    {.name = "large",
+     .inputs = {ONS_F32(16, 256, 2304), ONS_I64(768, 768, 768)},
+     .settings = {ONS_SET_INT("axis", 2)},
+     .outputs = 3,
+     .benchmark = true},
+    {.name = NULL},
+};

@@ -1,0 +1,8 @@
+/* SplitToSequence: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_split_to_sequence[] = {
+    {.name = "alone", .inputs = {ONS_F32(3)}, .error = "sequences"},
+    {.name = NULL},
+};

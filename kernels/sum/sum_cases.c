@@ -1,0 +1,31 @@
+/* Sum: cases for tests and benchmarks. */
+#include "graph/operator.h"
+#include "kernels/case.h"
+
+const ons_case ons_cases_sum[] = {
+    {.name = "one", .inputs = {ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 0},
+    {.name = "two", .inputs = {ONS_F32(5, 7), ONS_F32(7)}, .tolerance = 1e-6, .flops = 35},
+    {.name = "rank0", .inputs = {ONS_F32(), ONS_F32()}, .tolerance = 1e-6, .flops = 1},
+    {.name = "three", .inputs = {ONS_F32(3, 1), ONS_F32(2, 3, 300), ONS_F32()}, .tolerance = 1e-6, .flops = 3600},
+    {.name = "threads",
+     .inputs = {ONS_F32(3, 16, 33, 35), ONS_F32(3, 16, 33, 35), ONS_F32(35), ONS_F32(16, 1, 1)},
+     .tolerance = 1e-6,
+     .flops = 166320},
+    {.name = "empty", .inputs = {ONS_F32(0, 4), ONS_F32(4)}, .flops = 0},
+    {.name = "int64",
+     .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 3, 5), ONS_RANDOM(ONS_INT64, -9, 9, 5), ONS_RANDOM(ONS_INT64, -9, 9)},
+     .flops = 30,
+     .no_gradient = true},
+    {.name = "int32",
+     .inputs = {ONS_RANDOM(ONS_INT32, -9, 9, 37), ONS_RANDOM(ONS_INT32, -9, 9, 1)},
+     .flops = 37,
+     .no_gradient = true},
+    {.name = "large",
+     .inputs = {ONS_F32(64, 64, 56, 56), ONS_F32(64, 64, 56, 56)},
+     .tolerance = 1e-6,
+     .flops = 12845056,
+     .benchmark = true},
+    {.name = "misfit", .inputs = {ONS_F32(3), ONS_F32(3), ONS_F32(4)}, .error = "broadcast"},
+    {.name = "types", .inputs = {ONS_F32(3), ONS_I64(1)}, .error = "element types"},
+    {.name = NULL},
+};

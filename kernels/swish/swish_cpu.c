@@ -1,0 +1,7 @@
+/* Swish on the CPU. */
+#include "kernels/common/unary.h"
+#include "kernels/common/vector_math.h"
+
+ONS_UNARY_FLOAT_KERNEL(swish, x *ons_sigmoid(parameters[0] * x))
+
+ONS_KERNELS(cpu, swish, ONS_KERNEL(ons_unary_prepare_attributes, swish_run))

@@ -1,0 +1,16 @@
+#include "kernels/backends.h"
+
+#define BACKEND(SYMBOL) ons_cuda_##SYMBOL
+#include "kernels/table.inc"
+
+/* NVIDIA's libraries want their workspaces to begin at a multiple of 256 bytes. */
+static const ons_backend backend = {
+    .name = "cuda",
+    .title = "the GPU",
+    .variant = "cuda",
+    .find = ons_backend_in_table,
+    .scratch_alignment = 256,
+    .table = table,
+};
+
+const ons_backend *ons_choose_cuda_backend(void) { return &backend; }

@@ -1,0 +1,13 @@
+/* ThresholdedRelu: cases for tests and benchmarks. */
+#include "kernels/common/cases.h"
+
+const ons_case ons_cases_thresholded_relu[] = {
+    ONS_UNARY_CASES(-3, 3, 0),
+    {.name = "alpha",
+     .inputs = {ONS_F32_IN(-3, 3, 7, 9)},
+     .settings = {ONS_SET_FLOAT("alpha", -0.25)},
+     .tolerance = 2e-6,
+     .flops = 63},
+
+    {.name = NULL},
+};

@@ -1,0 +1,16 @@
+/* How the C files of this folder see a node. */
+#ifndef ONSTAGE_KERNELS_TOP_K_TOP_K_NODE_H
+#define ONSTAGE_KERNELS_TOP_K_TOP_K_NODE_H
+
+#include "graph/operator.h"
+#include "kernels/top_k/top_k.h"
+
+enum { DATA, COUNT };
+
+enum { AXIS, LARGEST, SORTED };
+
+ons_status *ons_top_k_make_state(const ons_operands *o, ons_top_k *s);
+
+ons_status *ons_top_k_prepare(ons_prepare *p);
+
+#endif

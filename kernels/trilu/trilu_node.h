@@ -1,0 +1,12 @@
+/* How the C files of this folder see a node. */
+#ifndef ONSTAGE_KERNELS_TRILU_TRILU_NODE_H
+#define ONSTAGE_KERNELS_TRILU_TRILU_NODE_H
+
+#include "graph/operator.h"
+#include "kernels/trilu/trilu.h"
+
+enum { UPPER };
+
+ons_status *ons_trilu_prepare(ons_prepare *p);
+
+#endif
