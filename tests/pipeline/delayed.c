@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "graph/sharing.h"
 
 typedef struct weight {
     char *place;
@@ -100,10 +101,19 @@ ons_status *delayed_find_stages(const ons_cut *cut, const ons_cut *whole, ons_ar
     return NULL;
 }
 
+/* A value that is made of weights once a step (in another layout, rounded): every stage that reads it makes its own. */
+typedef struct made {
+    ons_value_id value;
+    size_t bytes;
+    char *copies; /* of all stages, one behind the other */
+} made;
+
 typedef struct job {
     delayed *d;
     const delayed_turn *turn;
     size_t newest; /* before this micro-batch's update */
+    ONS_VECTOR(made) made;
+    ons_status *status;
     ons_program_fault fault;
 } job;
 
@@ -114,27 +124,94 @@ static size_t updates_seen(const job *j, uint32_t stage) {
     return micro_batch < holds ? made_before : made_before + micro_batch + 1 - holds;
 }
 
+static const ons_program *program_of(const job *j) { return j->turn->whole->program; }
+
+/* The value whose bytes are read. */
+static ons_value_id behind_views(const ons_graph *graph, ons_value_id value) {
+    for (;;) {
+        ons_node_id maker = ons_graph_value(graph, value)->producer;
+        if (maker == ONS_NONE || !ons_is_view(ons_graph_node(graph, maker)->op)) return value;
+        value = ons_graph_node(graph, maker)->inputs[0];
+    }
+}
+
+static ons_status *note_made(job *j, const ons_node *node) {
+    const ons_liveness *liveness = ons_program_liveness(program_of(j));
+    for (uint32_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] == ONS_NONE) continue;
+        made m = {.value = node->outputs[i]};
+        m.bytes = (size_t)liveness->buffers[liveness->buffer_of_value[m.value]].bytes;
+        m.copies = malloc(m.bytes * j->d->stages + 1);
+        if (m.copies == NULL || !ons_vector_reserve(&j->made, 1)) {
+            free(m.copies);
+            return ons_status_out_of_memory();
+        }
+        j->made.items[j->made.count++] = m;
+    }
+    return NULL;
+}
+
+/* Runs the node at a position as a stage does: with its weights, and with what it has made of them. */
+static void run_as(job *j, uint32_t position, const ons_node *node, uint32_t stage, const ons_run *how) {
+    const ons_graph *graph = ons_program_graph(program_of(j));
+    put(j->d, updates_seen(j, stage));
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        ons_value_id read = node->inputs[i] == ONS_NONE ? ONS_NONE : behind_views(graph, node->inputs[i]);
+        for (size_t k = 0; k < j->made.count; ++k) {
+            const made *m = &j->made.items[k];
+            if (m->value == read)
+                memcpy(ons_program_address(program_of(j), read, NULL), m->copies + stage * m->bytes, m->bytes);
+        }
+    }
+    ons_program_run_positions(j->turn->whole->program, position, position + 1, how);
+}
+
+static ons_status *run_in_all(job *j, uint32_t position, const ons_node *node, const ons_run *how) {
+    size_t first = j->made.count;
+    ONS_TRY(note_made(j, node));
+    for (uint32_t stage = 0; stage < j->d->stages; ++stage) {
+        run_as(j, position, node, stage, how);
+        for (size_t k = first; k < j->made.count; ++k) {
+            const made *m = &j->made.items[k];
+            memcpy(m->copies + stage * m->bytes, ons_program_address(program_of(j), m->value, NULL), m->bytes);
+        }
+    }
+    return NULL;
+}
+
+static ons_status *run_both_ways(job *j, const ons_run *how) {
+    const ons_graph *graph = ons_program_graph(program_of(j));
+    const ons_sequence *sequence = ons_program_sequence(program_of(j));
+    for (uint32_t i = 0; i < sequence->end[ONS_PART_BACKWARD]; ++i) {
+        const ons_node *node = ons_graph_node(graph, sequence->nodes[i]);
+        if (node->per_step && node->phase == ONS_FORWARD && !ons_is_view(node->op))
+            ONS_TRY(run_in_all(j, i, node, how));
+        else
+            run_as(j, i, node, j->turn->stage_of_node[sequence->nodes[i]], how);
+    }
+    return NULL;
+}
+
 static void run(void *argument, uintptr_t native) {
     (void)native;
     job *j = argument;
-    ons_program *program = j->turn->whole->program;
-    const ons_sequence *sequence = ons_program_sequence(program);
+    const ons_sequence *sequence = ons_program_sequence(program_of(j));
     ons_step step = j->turn->step;
-    const ons_run run = {.step = &step, .fault = &j->fault};
-    uint32_t end = sequence->end[ONS_PART_BACKWARD];
-    for (uint32_t i = 0; i < end; ++i) {
-        put(j->d, updates_seen(j, j->turn->stage_of_node[sequence->nodes[i]]));
-        ons_program_run_positions(program, i, i + 1, &run);
-    }
+    const ons_run how = {.step = &step, .fault = &j->fault};
+    j->status = run_both_ways(j, &how);
     put(j->d, j->newest);
     step.step = j->turn->update;
-    ons_program_run_positions(program, end, sequence->end[ONS_PART_END], &run);
+    ons_program_run_positions(j->turn->whole->program, sequence->end[ONS_PART_BACKWARD], sequence->end[ONS_PART_END],
+                              &how);
 }
 
 ons_status *delayed_run(delayed *d, const delayed_turn *turn) {
     job j = {.d = d, .turn = turn, .newest = d->snapshots.count - 1, .fault = {.node = ONS_NONE}};
     ons_machine_launch(d->machine, run, &j);
     ons_machine_wait(d->machine);
+    for (size_t i = 0; i < j.made.count; ++i) free(j.made.items[i].copies);
+    ons_vector_free(&j.made);
+    ONS_TRY(j.status);
     ONS_CHECK(j.fault.fault.problem == NULL, ONS_INVALID_DATA, "%s", j.fault.fault.problem);
     return keep(d);
 }

@@ -1,7 +1,8 @@
 /* Sequential training with delayed gradients: what an asynchronous pipeline must come to, bit by bit. One program of
  * the whole graph runs one micro-batch after the other, node by node, and every node finds the weights that its stage
- * would have. It knows of no messages, slots or places that are used in turn: it keeps all weights that there ever
- * were, by the number of updates in them.
+ * would have; what is made of weights before the micro-batches (another layout, a rounded copy) every stage makes of
+ * its own. It knows of no messages, slots or places that are used in turn: it keeps all weights that there ever were,
+ * by the number of updates in them.
  *
  * Stage x of l (from 0) holds l - x micro-batches (PipeDream, Section 3.3), so the forward part of micro-batch i comes
  * behind the update with micro-batch i - (l - x). Its backward part works with the same weights; its update changes the

@@ -83,6 +83,20 @@ Test(delayed, resnet, .timeout = 300) { try_model("resnet18", 41, 3); }
 
 Test(delayed, frozen_weights) { try_model("mlp_frozen", 51, 12); }
 
+/* What is made of a weight before the micro-batches (here it is rounded) is made in every stage that reads it, of the
+ * weights that this stage has. */
+Test(delayed, rounded_weights_of_several_stages) {
+    static const char *const rounded[] = {"precision", "bf16", NULL};
+    for (uint32_t stages = 2; stages <= 4; ++stages)
+        compare((pipeline_setting){.model = "mlp",
+                                   .options = rounded,
+                                   .micro_batches = 5,
+                                   .steps = 2,
+                                   .stages = stages,
+                                   .scattered = true,
+                                   .seed = stages});
+}
+
 /* 192 samples in batches of 33: the last step of an epoch has two micro-batches of 11 and one of 5. */
 Test(delayed, uneven_last_micro_batch) {
     for (uint32_t stages = 2; stages <= 4; ++stages)

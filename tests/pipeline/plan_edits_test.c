@@ -21,17 +21,81 @@ static ons_config *configure(void) {
     return c;
 }
 
-/* Two stages under a cap that makes the first one swap and compute again. */
-static void write_plan(const char *path) {
+static ons_config *configure_stages(void) {
     ons_config *c = configure();
-    ons_planning *planning;
     must(ons_config_set(c, "stages", "2"));
     must(ons_config_set(c, "batch", "16"));
     must(ons_config_set(c, "micro-batches", "4"));
-    must(ons_config_set(c, "memory", "900000"));
+    return c;
+}
+
+static void set_memory(ons_config *c, int64_t bytes) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)bytes);
+    must(ons_config_set(c, "memory", text));
+}
+
+static void plan_into(const ons_config *c, const char *path) {
+    ons_planning *planning;
     must(ons_planning_new(model_path, c, &planning));
     must(ons_planning_write(planning, path));
     ons_planning_free(planning);
+}
+
+/* The number that stands before or behind these words of a refusal. */
+static int64_t number_told(const char *message, const char *words, bool before) {
+    const char *at = strstr(message, words);
+    cr_assert_not_null(at, "'%s' lacks '%s'", message, words);
+    if (before)
+        while (at > message && at[-1] >= '0' && at[-1] <= '9') --at;
+    else
+        at += strlen(words);
+    int64_t number = strtoll(at, NULL, 10);
+    cr_assert_gt(number, 0, "'%s' has no number at '%s'", message, words);
+    return number;
+}
+
+/* The least memory that a plan takes here. */
+static int64_t least_planned(ons_config *c) {
+    ons_planning *planning = NULL;
+    set_memory(c, 1000);
+    ons_status *status = ons_planning_new(model_path, c, &planning);
+    cr_assert_not_null(status);
+    int64_t least = number_told(ons_status_get_message(status), "found that does is --memory ", false);
+    ons_status_free(status);
+    return least;
+}
+
+static ons_json *parse_file(const char *path) {
+    ons_json *plan;
+    contents text = read_file(path);
+    must(ons_json_parse(text.bytes, text.size, &plan));
+    free(text.bytes);
+    return plan;
+}
+
+/* What the largest stage takes where nothing is capped. */
+static int64_t whole_planned(const char *path) {
+    double whole = 0;
+    ons_config *c = configure_stages();
+    plan_into(c, path);
+    ons_config_free(c);
+    ons_json *plan = parse_file(path), *stage;
+    cJSON_ArrayForEach(stage, cJSON_GetObjectItem(cJSON_GetObjectItem(plan, "layout"), "stages")) {
+        double bytes = cJSON_GetObjectItem(stage, "arena_bytes")->valuedouble;
+        whole = bytes > whole ? bytes : whole;
+    }
+    cJSON_Delete(plan);
+    return (int64_t)whole;
+}
+
+/* Two stages under a cap that makes the first one swap and compute again: a fifth of the way from the least that is
+ * possible here to what they would take. */
+static void write_plan(const char *path) {
+    ons_config *c = configure_stages();
+    int64_t least = least_planned(c), whole = whole_planned(path);
+    set_memory(c, least + (whole - least) / 5);
+    plan_into(c, path);
     ons_config_free(c);
 }
 
@@ -77,12 +141,9 @@ static void expect_refused(const char *text, const char *words) {
 
 static ons_json *read_plan(void) {
     char path[PATH_BYTES];
-    ons_json *plan;
     scratch_path(path, "made.json");
     write_plan(path);
-    contents text = read_file(path);
-    must(ons_json_parse(text.bytes, text.size, &plan));
-    free(text.bytes);
+    ons_json *plan = parse_file(path);
     unlink(path);
     return plan;
 }
@@ -246,18 +307,28 @@ Test(plan_edits, options_beside_a_plan_agree_or_are_refused) {
     unlink(path);
 }
 
+static int64_t least_trained(const ons_config *c) {
+    ons_status *status = try_training(c);
+    cr_assert_not_null(status);
+    int64_t least = number_told(ons_status_get_message(status), " are needed in the smallest plan", true);
+    ons_status_free(status);
+    return least;
+}
+
 /* A strategy of the user's choice needs more than the usual one does. */
 Test(plan_edits, a_refusal_names_what_the_usual_strategies_need) {
-    ons_config *c = configure();
-    must(ons_config_set(c, "stages", "2"));
-    must(ons_config_set(c, "batch", "16"));
-    must(ons_config_set(c, "micro-batches", "4"));
+    char words[128];
+    ons_config *c = configure_stages();
+    set_memory(c, 1000);
+    int64_t usual = least_trained(c);
     must(ons_config_set(c, "memory-strategy", "none"));
-    must(ons_config_set(c, "memory", "1000"));
-    expect_words(try_training(c), "in the smallest plan that was found with --memory-strategy none, and 8", model_path,
-                 "train");
-    must(ons_config_set(c, "memory", "900000"));
-    expect_words(try_training(c), "in the smallest plan that was found with --memory-strategy none; leave that out",
-                 model_path, "train");
+    snprintf(words, sizeof words, "in the smallest plan that was found with --memory-strategy none, and %lld without;",
+             (long long)usual);
+    expect_words(try_training(c), words, model_path, "train");
+    set_memory(c, usual);
+    snprintf(words, sizeof words,
+             "in the smallest plan that was found with --memory-strategy none; leave that out, and %lld are enough",
+             (long long)usual);
+    expect_words(try_training(c), words, model_path, "train");
     ons_config_free(c);
 }
