@@ -17,6 +17,7 @@ if [[ ! -s $included ]]; then
     echo "cuda_compile.sh: nvcc did not say which headers it read" >&2
     exit 1
 fi
+# shellcheck disable=SC1003  # a backslash
 names=$(tr -s ' \\' '\n' <"$included" | sed 's,^\./,,')
 {
     grep -vxFf <(printf '%s\n' "$names") "$headers" || true
