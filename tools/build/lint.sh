@@ -76,7 +76,7 @@ count() {
     fi
 }
 
-tools/build/packages.sh lint
+tools/build/packages.sh build test lint
 case "${1:-all}" in
 all)
     count check_format "layout (clang-format; tools/build/lint.sh fix mends it)"

@@ -38,9 +38,7 @@ _LINKOPTS = [
 ]
 
 def _copts(more):
-    # Warnings are errors for us, not for those who build onstage with another compiler inside their own workspace.
-    strict = ["-Werror"] if native.repository_name() == "@" else []
-    return _LANGUAGE + _WARNINGS + strict + more
+    return _LANGUAGE + _WARNINGS + more
 
 def ons_library(name, srcs = [], hdrs = [], deps = [], copts = [], linkopts = [], **kwargs):
     """A C library: cc_library with the project's flags.

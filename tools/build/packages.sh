@@ -47,22 +47,15 @@ mapfile -t missing < <(missing_packages)
     for name in "${missing[@]}"; do printf '  %-22s %s\n' "$name" "${reason[$name]}"; done
 } >&2
 
-as_root=()
 if ! command -v apt-get >/dev/null; then
     echo "This is not Debian or Ubuntu: install what these packages hold, headers and libraries under /usr." >&2
     echo "(ONSTAGE_SKIP_PACKAGES=1 skips this check.)" >&2
     exit 1
-elif ((EUID != 0)); then
-    if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
-        as_root=(sudo)
-    else
-        echo "Neither root nor sudo here. As root, run:" >&2
-        echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
-        exit 1
-    fi
+elif ((EUID != 0)) && ! { command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; }; then
+    echo "Neither root nor sudo here. As root, run:" >&2
+    echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 1
 fi
 
-echo "Installing them with apt-get." >&2
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
-"${apt[@]}" update >&2
-"${apt[@]}" install -y --no-install-recommends "${missing[@]}" >&2
+echo "Installing them, and what they need, with apt:" >&2
+"${BASH_SOURCE[0]%/*}/apt_install.sh" "${missing[@]}"
