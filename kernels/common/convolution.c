@@ -52,16 +52,6 @@ static bool describe(const ons_convolution *c, bool any_weight, ons_dnnl_convolu
     return true;
 }
 
-static const char *implementation(const_dnnl_primitive_desc_t description) {
-    const char *name = NULL;
-    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
-    return name != NULL ? name : "";
-}
-
-static bool is_batched_gemm(const_dnnl_primitive_desc_t description) {
-    return strncmp(implementation(description), "brgconv:", 8) == 0;
-}
-
 /* oneDNN prefers its batch-reduce kernel for channels last; measured, the direct one is ahead by a fifth to a half
  * where few channels go in, and where few positions share a large weight. */
 static bool prefers_direct(const ons_convolution *c) {
@@ -81,10 +71,10 @@ static ons_status *find(const ons_operands *o, const ons_convolution *c, bool an
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_dnnl_attributes(o, &attributes));
     dnnl_status_t status = ons_dnnl_describe_convolution(&d, 0, attributes, engine, found);
-    if (status == dnnl_success && is_batched_gemm(*found) && prefers_direct(c)) {
+    if (status == dnnl_success && ons_dnnl_is_batched_gemm(*found) && prefers_direct(c)) {
         dnnl_primitive_desc_t second;
         if (ons_dnnl_describe_convolution(&d, 1, attributes, engine, &second) == dnnl_success) {
-            bool direct = strcmp(implementation(second), "jit:avx512_core") == 0;
+            bool direct = strcmp(ons_dnnl_implementation(second), "jit:avx512_core") == 0;
             dnnl_primitive_desc_destroy(direct ? *found : second);
             *found = direct ? second : *found;
         }
@@ -97,7 +87,7 @@ static ons_status *find(const ons_operands *o, const ons_convolution *c, bool an
  * prepare */
 
 static bool is_slow(const_dnnl_primitive_desc_t description) {
-    return strstr(implementation(description), "ref") != NULL;
+    return strstr(ons_dnnl_implementation(description), "ref") != NULL;
 }
 
 /* The weight's best layout for the activations' layouts: *fast false where only a slow way takes them, or where the

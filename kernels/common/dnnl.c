@@ -136,9 +136,7 @@ static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t descri
         return ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
                               (long long)p->scratch_bytes, (long long)p->scratch_limit);
 
-    const char *name = NULL;
-    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
-    p->implementation = ons_arena_format(p->arena, "onednn:%s", name != NULL ? name : "?");
+    p->implementation = ons_arena_format(p->arena, "onednn:%s", ons_dnnl_implementation(description));
     return p->implementation != NULL ? NULL : ons_status_out_of_memory();
 }
 

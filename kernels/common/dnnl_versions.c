@@ -263,6 +263,21 @@ dnnl_status_t ons_dnnl_make_memory(const_dnnl_primitive_desc_t description, int 
     return type != NULL ? dnnl_memory_create(made, type, engine, DNNL_MEMORY_NONE) : dnnl_invalid_arguments;
 }
 
+const char *ons_dnnl_implementation(const_dnnl_primitive_desc_t description) {
+    const char *name = NULL;
+    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
+    return name != NULL ? name : "?";
+}
+
+/* "brgconv:…" in oneDNN 2; "brg_conv_fwd:…", "brg_conv_bwd:…" and, with strides, "brgconv_strided:…" in oneDNN 3. */
+bool ons_dnnl_is_batched_gemm(const_dnnl_primitive_desc_t description) {
+    static const char *const prefixes[] = {"brgconv:", "brg_conv_fwd:", "brg_conv_bwd:", "brgconv_strided:"};
+    const char *name = ons_dnnl_implementation(description);
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; ++i)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    return false;
+}
+
 int64_t ons_dnnl_scratch_bytes(const_dnnl_primitive_desc_t description) {
     native scratch = dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
     return scratch != NULL ? (int64_t)dnnl_memory_desc_get_size(scratch) : 0;

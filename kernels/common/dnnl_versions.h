@@ -61,6 +61,12 @@ dnnl_status_t ons_dnnl_be_deterministic(dnnl_primitive_attr_t attr);
 dnnl_status_t ons_dnnl_make_memory(const_dnnl_primitive_desc_t description, int argument, dnnl_engine_t engine,
                                    dnnl_memory_t *made);
 
+/* oneDNN's name of the primitive's implementation: static text, "?" where it has none. */
+const char *ons_dnnl_implementation(const_dnnl_primitive_desc_t description);
+
+/* Whether a convolution is oneDNN's batch-reduce kernel, but not the one for filters of one element. */
+bool ons_dnnl_is_batched_gemm(const_dnnl_primitive_desc_t description);
+
 /* The primitive's scratch. */
 int64_t ons_dnnl_scratch_bytes(const_dnnl_primitive_desc_t description);
 
