@@ -35,48 +35,21 @@ double ons_convolution_flops(const ons_convolution *c) {
 /* -------------------------------------------------------------------------------------------------- oneDNN's
  * description */
 
-typedef struct descriptions {
-    dnnl_memory_desc_t x, w, y, bias;
-} descriptions;
-
-/* `any_weight`: oneDNN may choose the weight's format. */
-static bool describe(const ons_convolution *c, bool any_weight, descriptions *d) {
-    bool good = ons_dnnl_describe(&c->x, 0, &d->x) && ons_dnnl_describe(&c->y, 0, &d->y) &&
-                ons_dnnl_describe(&c->w, c->groups > 1 ? c->groups : 0, &d->w);
-    if (any_weight)
-        good = good && dnnl_memory_desc_init_by_tag(&d->w, d->w.ndims, d->w.dims, d->w.data_type,
-                                                    dnnl_format_tag_any) == dnnl_success;
-    dnnl_dims_t outputs = {c->y.shape.dims[1]};
-    return good && dnnl_memory_desc_init_by_tag(&d->bias, 1, outputs, dnnl_f32, dnnl_a) == dnnl_success;
-}
-
-static dnnl_status_t init(const ons_convolution *c, const descriptions *d, dnnl_convolution_desc_t *convolution) {
-    ons_dnnl_window w;
-    ons_dnnl_describe_window(&c->window, &w);
-    const dnnl_memory_desc_t *bias = c->bias ? &d->bias : NULL;
-    switch (c->kind) {
-    case ONS_CONVOLUTION_FORWARD:
-        return dnnl_dilated_convolution_forward_desc_init(convolution, dnnl_forward_training, dnnl_convolution_direct,
-                                                          &d->x, &d->w, bias, &d->y, w.stride, w.dilation, w.begin,
-                                                          w.last);
-    case ONS_CONVOLUTION_INPUT_GRADIENT:
-        return dnnl_dilated_convolution_backward_data_desc_init(convolution, dnnl_convolution_direct, &d->x, &d->w,
-                                                                &d->y, w.stride, w.dilation, w.begin, w.last);
-    case ONS_CONVOLUTION_WEIGHT_GRADIENT:
-        return dnnl_dilated_convolution_backward_weights_desc_init(convolution, dnnl_convolution_direct, &d->x, &d->w,
-                                                                   bias, &d->y, w.stride, w.dilation, w.begin, w.last);
+/* `any_weight`: oneDNN may choose the weight's format. False for types that oneDNN does not know. */
+static bool describe(const ons_convolution *c, bool any_weight, ons_dnnl_convolution *d) {
+    static const dnnl_prop_kind_t kinds[] = {dnnl_forward_training, dnnl_backward_data, dnnl_backward_weights};
+    *d = (ons_dnnl_convolution){.kind = kinds[c->kind], .has_bias = c->bias};
+    ons_dnnl_describe_window(&c->window, &d->window);
+    if (!ons_dnnl_describe(&c->x, 0, &d->x) || !ons_dnnl_describe(&c->y, 0, &d->y) ||
+        !ons_dnnl_describe(&c->w, c->groups > 1 ? c->groups : 0, &d->w))
+        return false;
+    if (any_weight) {
+        d->w.format = ONS_DNNL_TAGGED;
+        d->w.tag = dnnl_format_tag_any;
     }
-    return dnnl_invalid_arguments;
-}
-
-static const char *implementation(const_dnnl_primitive_desc_t description) {
-    const char *name = NULL;
-    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
-    return name != NULL ? name : "";
-}
-
-static bool is_batched_gemm(const_dnnl_primitive_desc_t description) {
-    return strncmp(implementation(description), "brgconv:", 8) == 0;
+    d->bias =
+        (ons_dnnl_memory){.rank = 1, .dims = {c->y.shape.dims[1]}, .type = dnnl_f32, .format = ONS_DNNL_ROW_MAJOR};
+    return true;
 }
 
 /* oneDNN prefers its batch-reduce kernel for channels last; measured, the direct one is ahead by a fifth to a half
@@ -91,35 +64,30 @@ static bool prefers_direct(const ons_convolution *c) {
 static ons_status *find(const ons_operands *o, const ons_convolution *c, bool any_weight,
                         dnnl_primitive_desc_t *found) {
     *found = NULL;
-    descriptions d;
-    dnnl_convolution_desc_t convolution;
+    ons_dnnl_convolution d;
     if (!describe(c, any_weight, &d)) return NULL;
-    ONS_TRY(ons_dnnl_check(o, init(c, &d, &convolution), "a convolution"));
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_dnnl_engine(&engine));
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_dnnl_attributes(o, &attributes));
-    dnnl_primitive_desc_iterator_t candidates;
-    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&candidates, &convolution, attributes, engine, NULL);
-    dnnl_primitive_attr_destroy(attributes);
-    if (status == dnnl_unimplemented) return NULL;
-    ONS_TRY(ons_dnnl_check(o, status, "a convolution"));
-    *found = dnnl_primitive_desc_iterator_fetch(candidates);
-    if (is_batched_gemm(*found) && prefers_direct(c) && dnnl_primitive_desc_iterator_next(candidates) == dnnl_success) {
-        dnnl_primitive_desc_t second = dnnl_primitive_desc_iterator_fetch(candidates);
-        bool direct = strcmp(implementation(second), "jit:avx512_core") == 0;
-        dnnl_primitive_desc_destroy(direct ? *found : second);
-        *found = direct ? second : *found;
+    dnnl_status_t status = ons_dnnl_describe_convolution(&d, 0, attributes, engine, found);
+    if (status == dnnl_success && ons_dnnl_is_batched_gemm(*found) && prefers_direct(c)) {
+        dnnl_primitive_desc_t second;
+        if (ons_dnnl_describe_convolution(&d, 1, attributes, engine, &second) == dnnl_success) {
+            bool direct = strcmp(ons_dnnl_implementation(second), "jit:avx512_core") == 0;
+            dnnl_primitive_desc_destroy(direct ? *found : second);
+            *found = direct ? second : *found;
+        }
     }
-    dnnl_primitive_desc_iterator_destroy(candidates);
-    return NULL;
+    dnnl_primitive_attr_destroy(attributes);
+    return status == dnnl_unimplemented ? NULL : ons_dnnl_check(o, status, "a convolution");
 }
 
 /* ------------------------------------------------------------------------------------------------------ layout,
  * prepare */
 
 static bool is_slow(const_dnnl_primitive_desc_t description) {
-    return strstr(implementation(description), "ref") != NULL;
+    return strstr(ons_dnnl_implementation(description), "ref") != NULL;
 }
 
 /* The weight's best layout for the activations' layouts: *fast false where only a slow way takes them, or where the
@@ -129,10 +97,9 @@ static ons_status *weight_layout(const ons_operands *o, const ons_convolution *c
     ONS_TRY(find(o, c, true, &description));
     *fast = false;
     if (description == NULL) return NULL;
-    const dnnl_memory_desc_t *weight = dnnl_primitive_desc_query_md(
-        description, c->kind == ONS_CONVOLUTION_WEIGHT_GRADIENT ? dnnl_query_diff_weights_md : dnnl_query_weights_md,
-        0);
-    bool tagged = !is_slow(description) && ons_dnnl_layout(weight, c->groups > 1 ? c->groups : 0, layout);
+    dnnl_query_t weight =
+        c->kind == ONS_CONVOLUTION_WEIGHT_GRADIENT ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
+    bool tagged = !is_slow(description) && ons_dnnl_layout(description, weight, c->groups > 1 ? c->groups : 0, layout);
     dnnl_primitive_desc_destroy(description);
     if (!tagged) return NULL;
     ons_convolution again = *c;

@@ -30,6 +30,7 @@ ons_status *ons_dnnl_check(const ons_operands *o, dnnl_status_t status, const ch
 ons_status *ons_dnnl_attributes(const ons_operands *o, dnnl_primitive_attr_t *attributes) {
     ONS_TRY(ons_dnnl_check(o, dnnl_primitive_attr_create(attributes), "attributes"));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success) status = ons_dnnl_be_deterministic(*attributes);
     if (status != dnnl_success) dnnl_primitive_attr_destroy(*attributes);
     return ons_dnnl_check(o, status, "attributes");
 }
@@ -49,46 +50,32 @@ static dnnl_format_tag_t channels_last_tag(uint32_t rank) {
     return rank < sizeof tags / sizeof tags[0] ? tags[rank] : dnnl_format_tag_undef;
 }
 
-bool ons_dnnl_describe(const ons_type *type, int64_t groups, dnnl_memory_desc_t *description) {
+bool ons_dnnl_describe(const ons_type *type, int64_t groups, ons_dnnl_memory *description) {
     bool weight = ons_layout_is_weight(type->layout);
     if (weight) groups = ons_layout_groups(type->layout);
-    dnnl_dims_t dims;
-    int rank = 0;
+    ons_dnnl_memory m = {.type = data_type(type->dtype)};
     if (groups > 0) {
         if (type->shape.rank == 0 || type->shape.dims[0] % groups != 0) return false;
-        dims[rank++] = groups;
-        dims[rank++] = type->shape.dims[0] / groups;
+        m.dims[m.rank++] = groups;
+        m.dims[m.rank++] = type->shape.dims[0] / groups;
     }
-    for (uint32_t i = groups > 0 ? 1 : 0; i < type->shape.rank; ++i) dims[rank++] = type->shape.dims[i];
-    dnnl_data_type_t data = data_type(type->dtype);
-    if (rank == 0 || data == dnnl_data_type_undef) return false;
-    if (type->layout == ONS_LAYOUT_ONNX)
-        return dnnl_memory_desc_init_by_strides(description, rank, dims, data, NULL) == dnnl_success;
-    dnnl_format_tag_t tag =
-        weight ? (dnnl_format_tag_t)ons_layout_tag(type->layout) : channels_last_tag(type->shape.rank);
-    return tag != dnnl_format_tag_undef &&
-           dnnl_memory_desc_init_by_tag(description, rank, dims, data, tag) == dnnl_success;
+    for (uint32_t i = groups > 0 ? 1 : 0; i < type->shape.rank; ++i) m.dims[m.rank++] = type->shape.dims[i];
+    if (m.rank == 0 || m.type == dnnl_data_type_undef) return false;
+    if (type->layout != ONS_LAYOUT_ONNX) {
+        m.format = ONS_DNNL_TAGGED;
+        m.tag = weight ? (dnnl_format_tag_t)ons_layout_tag(type->layout) : channels_last_tag(type->shape.rank);
+        if (m.tag == dnnl_format_tag_undef) return false;
+    }
+    *description = m;
+    return ons_dnnl_memory_is_valid(description);
 }
 
-/* Equal in every stride, those of dims of size 1 included, which oneDNN's own comparison leaves out but its kernels
- * look at. */
-static bool same_format(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b) {
-    return dnnl_memory_desc_equal(a, b) && memcmp(a->format_desc.blocking.strides, b->format_desc.blocking.strides,
-                                                  (size_t)a->ndims * sizeof(dnnl_dim_t)) == 0;
-}
-
-bool ons_dnnl_layout(const dnnl_memory_desc_t *description, int64_t groups, ons_layout *layout) {
-    if (groups > ONS_LAYOUT_GROUPS_MAX || description->format_kind != dnnl_blocked) return false;
-    for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag) {
-        dnnl_memory_desc_t candidate;
-        if (dnnl_memory_desc_init_by_tag(&candidate, description->ndims, description->dims, description->data_type,
-                                         (dnnl_format_tag_t)tag) != dnnl_success ||
-            !same_format(&candidate, description))
-            continue;
-        *layout = ons_layout_from_tag((uint32_t)tag, groups);
-        return true;
-    }
-    return false;
+bool ons_dnnl_layout(const_dnnl_primitive_desc_t description, dnnl_query_t weight, int64_t groups, ons_layout *layout) {
+    if (groups > ONS_LAYOUT_GROUPS_MAX) return false;
+    dnnl_format_tag_t tag = ons_dnnl_chosen_tag(description, weight);
+    if (tag == dnnl_format_tag_undef) return false;
+    *layout = ons_layout_from_tag((uint32_t)tag, groups);
+    return true;
 }
 
 void ons_dnnl_describe_window(const ons_window *window, ons_dnnl_window *result) {
@@ -121,11 +108,10 @@ void ons_dnnl_destroy(void *state) {
 
 static ons_status *add_argument(ons_dnnl *d, const ons_operands *o, dnnl_engine_t engine,
                                 const_dnnl_primitive_desc_t description, int argument) {
-    const dnnl_memory_desc_t *type = dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, argument);
-    if (type == NULL || d->argument_count == ONS_DNNL_ARGUMENTS)
-        return ons_node_error(o, "oneDNN's primitive does not take argument %d", argument);
+    if (d->argument_count == ONS_DNNL_ARGUMENTS) return ons_node_error(o, "too many arguments for oneDNN's primitive");
     dnnl_exec_arg_t *slot = &d->arguments[d->argument_count];
-    ONS_TRY(ons_dnnl_check(o, dnnl_memory_create(&slot->memory, type, engine, DNNL_MEMORY_NONE), "a memory object"));
+    ONS_TRY(
+        ons_dnnl_check(o, ons_dnnl_make_memory(description, argument, engine, &slot->memory), "an argument's memory"));
     slot->arg = argument;
     ++d->argument_count;
     return NULL;
@@ -140,8 +126,7 @@ static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t descri
     ONS_TRY(ons_dnnl_check(o, dnnl_stream_create(&d->stream, engine, dnnl_stream_default_flags), "a stream"));
     for (int i = 0; i < count; ++i) ONS_TRY(add_argument(d, o, engine, description, arguments[i]));
 
-    const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
-    int64_t bytes = scratch != NULL ? (int64_t)dnnl_memory_desc_get_size(scratch) : 0;
+    int64_t bytes = ons_dnnl_scratch_bytes(description);
     if (bytes > 0) {
         ONS_TRY(add_argument(d, o, engine, description, DNNL_ARG_SCRATCHPAD));
         d->has_scratch = true;
@@ -151,9 +136,7 @@ static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t descri
         return ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
                               (long long)p->scratch_bytes, (long long)p->scratch_limit);
 
-    const char *name = NULL;
-    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
-    p->implementation = ons_arena_format(p->arena, "onednn:%s", name != NULL ? name : "?");
+    p->implementation = ons_arena_format(p->arena, "onednn:%s", ons_dnnl_implementation(description));
     return p->implementation != NULL ? NULL : ons_status_out_of_memory();
 }
 

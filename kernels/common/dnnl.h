@@ -7,9 +7,8 @@
 #ifndef ONSTAGE_KERNELS_COMMON_DNNL_H
 #define ONSTAGE_KERNELS_COMMON_DNNL_H
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include "graph/operator.h"
+#include "kernels/common/dnnl_versions.h"
 #include "kernels/common/layouts.h"
 #include "kernels/common/window.h"
 
@@ -36,15 +35,12 @@ ons_status *ons_dnnl_check(const ons_operands *o, dnnl_status_t status, const ch
 /* oneDNN's description of a type in its layout. `groups` > 0 splits a weight's first dim (a weight in a format of
  * oneDNN's knows its groups already). False where there is none: rank 0, a dtype unknown to oneDNN, a format of another
  * rank. */
-bool ons_dnnl_describe(const ons_type *type, int64_t groups, dnnl_memory_desc_t *description);
+bool ons_dnnl_describe(const ons_type *type, int64_t groups, ons_dnnl_memory *description);
 
-/* The layout number of a weight's description; false where its format has no tag. */
-bool ons_dnnl_layout(const dnnl_memory_desc_t *description, int64_t groups, ons_layout *layout);
+/* The layout number of the format that a primitive has chosen for its weight (dnnl_query_weights_md or
+ * dnnl_query_diff_weights_md); false where no tag says it. */
+bool ons_dnnl_layout(const_dnnl_primitive_desc_t description, dnnl_query_t weight, int64_t groups, ons_layout *layout);
 
-/* A window's sizes as oneDNN takes them: real dims only, gaps between taps instead of distances. */
-typedef struct ons_dnnl_window {
-    dnnl_dims_t kernel, stride, dilation, begin, last;
-} ons_dnnl_window;
 void ons_dnnl_describe_window(const ons_window *window, ons_dnnl_window *result);
 
 /* Sets the calling thread's OpenMP thread count to the plan's, for what oneDNN decides in prepare; returns the old one.

@@ -75,37 +75,40 @@ static int64_t offset_of(const ons_shape *result, const ons_shape *operand, int6
  */
 
 /* op(X[i]) as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
-static void describe(int64_t batch, int64_t rows, int64_t columns, bool transposed, dnnl_memory_desc_t *description) {
+static ons_dnnl_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
     int64_t row = transposed ? 1 : columns, column = transposed ? rows : 1;
-    if (batch == 1)
-        dnnl_memory_desc_init_by_strides(description, 2, (dnnl_dims_t){rows, columns}, dnnl_f32,
-                                         (dnnl_dims_t){row, column});
-    else
-        dnnl_memory_desc_init_by_strides(description, 3, (dnnl_dims_t){batch, rows, columns}, dnnl_f32,
-                                         (dnnl_dims_t){rows * columns, row, column});
+    ons_dnnl_memory m = {.type = dnnl_f32, .format = ONS_DNNL_STRIDED};
+    if (batch > 1) {
+        m.dims[m.rank] = batch;
+        m.strides[m.rank++] = rows * columns;
+    }
+    m.dims[m.rank] = rows;
+    m.strides[m.rank++] = row;
+    m.dims[m.rank] = columns;
+    m.strides[m.rank++] = column;
+    return m;
+}
+
+/* One row for every matrix of the batch. */
+static ons_dnnl_memory describe_bias(int64_t batch, int64_t columns) {
+    ons_dnnl_memory m = {.rank = batch > 1 ? 3 : 2, .dims = {1, 1, 1}, .type = dnnl_f32, .format = ONS_DNNL_ROW_MAJOR};
+    m.dims[m.rank - 1] = columns;
+    return m;
 }
 
 static ons_status *describe_primitive(ons_prepare *p, const ons_product *product, bool bias,
                                       dnnl_primitive_desc_t *description) {
     const ons_operands *o = p->operands;
     const ons_product_sizes *s = &product->sizes;
-    dnnl_memory_desc_t a, b, c, added;
-    describe(s->batch, s->m, s->k, product->form.transpose_a, &a);
-    describe(s->batch, s->k, s->n, product->form.transpose_b, &b);
-    describe(s->batch, s->m, s->n, false, &c);
-    if (s->batch == 1)
-        dnnl_memory_desc_init_by_tag(&added, 2, (dnnl_dims_t){1, s->n}, dnnl_f32, dnnl_ab);
-    else
-        dnnl_memory_desc_init_by_tag(&added, 3, (dnnl_dims_t){1, 1, s->n}, dnnl_f32, dnnl_abc);
-    dnnl_matmul_desc_t matmul;
-    ONS_TRY(ons_dnnl_check(o, dnnl_matmul_desc_init(&matmul, &a, &b, bias ? &added : NULL, &c), "a matrix product"));
+    ons_dnnl_memory a = describe(s->batch, s->m, s->k, product->form.transpose_a),
+                    b = describe(s->batch, s->k, s->n, product->form.transpose_b),
+                    c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_dnnl_engine(&engine));
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_dnnl_attributes(o, &attributes));
-    float alpha = (float)product->form.alpha;
-    dnnl_status_t status = alpha == 1 ? dnnl_success : dnnl_primitive_attr_set_output_scales(attributes, 1, 0, &alpha);
-    if (status == dnnl_success) status = dnnl_primitive_desc_create(description, &matmul, attributes, engine, NULL);
+    dnnl_status_t status = ons_dnnl_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)product->form.alpha,
+                                                    attributes, engine, description);
     dnnl_primitive_attr_destroy(attributes);
     return ons_dnnl_check(o, status, "a matrix product");
 }

@@ -43,7 +43,7 @@ static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *w
     ons_type moved_from = as_moved(given), moved_to = as_moved(wanted);
     const ons_type *from = &moved_from, *to = &moved_to;
     int64_t groups = ons_layout_groups(ons_layout_is_weight(from->layout) ? from->layout : to->layout);
-    dnnl_memory_desc_t source, target;
+    ons_dnnl_memory source, target;
     if (!ons_dnnl_describe(from, groups, &source) || !ons_dnnl_describe(to, groups, &target))
         return ons_node_error(o, "cannot change the layout of %s from %s to %s", ons_dtype_name(given->dtype),
                               ons_layout_name(from->layout), ons_layout_name(to->layout));
@@ -52,8 +52,7 @@ static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *w
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_dnnl_attributes(o, &attributes));
     dnnl_primitive_desc_t description;
-    dnnl_status_t status =
-        dnnl_reorder_primitive_desc_create(&description, &source, engine, &target, engine, attributes);
+    dnnl_status_t status = ons_dnnl_describe_reorder(&source, &target, attributes, engine, &description);
     dnnl_primitive_attr_destroy(attributes);
     ONS_TRY(ons_dnnl_check(o, status, "a change of layout"));
     ons_status *failure = ons_dnnl_make(p, description, arguments, 2, d);
@@ -71,7 +70,7 @@ static ons_status *reorder_prepare(ons_prepare *p) {
         p->implementation = "memcpy";
         return NULL;
     }
-    dnnl_memory_desc_t unused;
+    ons_dnnl_memory unused;
     ons_type moved = as_moved(from);
     moved.layout = ONS_LAYOUT_ONNX;
     bool weight = ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout);

@@ -24,7 +24,7 @@ typedef struct count {
 
 static const char *const verdict_names[] = {"pass", "pass", "fail", "outside"};
 
-static const char PACKAGED_TITLE[] = "the set that Debian packages as libonnx-testdata 1.12";
+static const char PACKAGED_TITLE[] = "the set that Debian 12 packages as libonnx-testdata 1.12";
 
 static const char *value_of(const char *argument, const char *option) {
     size_t length = strlen(option);
