@@ -13,7 +13,7 @@ typedef struct ons_device_speed {
     double array_bytes;                       /* of each array that this was measured with */
 } ons_device_speed;
 
-/* Takes one to two seconds, and of the device's memory three arrays of the size that ons_array_beyond_caches (runtime/
+/* Takes about a second, and of the device's memory three arrays of the size that ons_array_beyond_caches (runtime/
  * cache_size.h) chooses, of the host's one, meanwhile. Everything runs several times in a row; of products the best
  * run counts, of bandwidths the quarter that is fastest, for latencies the median. */
 ons_status *ons_device_speed_measure(ons_device *device, int threads, ons_device_speed *speed);

@@ -13,7 +13,7 @@
 static const int64_t edges[] = {128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192};
 enum { EDGES = sizeof edges / sizeof edges[0], RUNS_MOST = 200 };
 static const double seconds_of_edge = 0.02, least_run = 0.3e-3, longest_run = 0.03, least_half = 2e-3,
-                    longest_half = 0.25;
+                    longest_half = 0.12;
 
 typedef struct measuring {
     const ons_product_space *space;
@@ -103,18 +103,19 @@ static int last_edge(const measuring *m, ons_dtype dtype) {
     return last;
 }
 
-/* `likely`: a guess, by which sizes are passed over; 0: none. */
+/* `likely`: a guess, by which sizes are passed over; 0: none. *flops grows, where something better is found. */
 static ons_status *measure_type(measuring *m, ons_dtype dtype, double likely, double *flops) {
     bool half = dtype != ONS_FLOAT32;
     double now = 1;
-    *flops = 0;
+    bool any = false;
     for (int i = 0, last = last_edge(m, dtype); i <= last && now > 0; ++i) {
         double size = (double)edges[i], seconds = likely > 0 ? 2 * size * size * size / likely : least_half;
         if (i < last && seconds < (half ? least_half : least_run)) continue;
-        if (*flops > 0 && seconds > (half ? longest_half : longest_run)) break;
+        if (any && seconds > (half ? longest_half : longest_run)) break;
         ONS_TRY(measure_edge(m, dtype, edges[i], &now));
         *flops = now > *flops ? now : *flops;
-        likely = *flops > 0 ? *flops : likely;
+        likely = *flops > likely ? *flops : likely;
+        any = true;
     }
     ONS_CHECK(*flops > 0, ONS_OUT_OF_MEMORY, "there is no room to measure products of %s matrices in",
               ons_dtype_name(dtype));
@@ -123,7 +124,10 @@ static ons_status *measure_type(measuring *m, ons_dtype dtype, double likely, do
 
 ons_status *ons_product_speed_measure(const ons_product_space *space, double flops[ONS_MEASURED_TYPES]) {
     measuring m = {.space = space};
-    ONS_TRY(measure_type(&m, ONS_FLOAT32, 0, &flops[ONS_MEASURED_FP32]));
-    ONS_TRY(measure_type(&m, ONS_FLOAT16, flops[ONS_MEASURED_FP32], &flops[ONS_MEASURED_FP16]));
-    return measure_type(&m, ONS_BFLOAT16, flops[ONS_MEASURED_FP32], &flops[ONS_MEASURED_BF16]);
+    double *single = &flops[ONS_MEASURED_FP32];
+    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) flops[i] = 0;
+    ONS_TRY(measure_type(&m, ONS_FLOAT32, 0, single));
+    ONS_TRY(measure_type(&m, ONS_FLOAT16, *single, &flops[ONS_MEASURED_FP16]));
+    ONS_TRY(measure_type(&m, ONS_BFLOAT16, *single, &flops[ONS_MEASURED_BF16]));
+    return measure_type(&m, ONS_FLOAT32, *single, single); /* again: another program may have been busy before */
 }
