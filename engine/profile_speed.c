@@ -7,11 +7,14 @@ typedef struct number {
     double *value;
 } number;
 
-enum { CPU_NUMBERS = 6, GPU_NUMBERS = 6 + 3 };
+enum { CPU_NUMBERS = 6 + 3, GPU_NUMBERS = 6 + 3 };
 
 static void list_cpu(ons_device_speed *s, number list[CPU_NUMBERS]) {
     const number all[CPU_NUMBERS] = {
-        {"speed flops", &s->flops},
+        {"speed fp32", &s->product_flops[ONS_MEASURED_FP32]},
+        {"speed fp16", &s->product_flops[ONS_MEASURED_FP16]},
+        {"speed bf16", &s->product_flops[ONS_MEASURED_BF16]},
+        {"speed array_bytes", &s->array_bytes},
         {"speed memory_bandwidth", &s->memory_bandwidth},
         {"speed link_bandwidth", &s->link_bandwidth},
         {"speed link_latency", &s->link_latency},
@@ -24,11 +27,11 @@ static void list_cpu(ons_device_speed *s, number list[CPU_NUMBERS]) {
 /* memory_bandwidth is twice the link's, and needs no place of its own. */
 static void list_gpu(ons_gpu_speed *s, number list[GPU_NUMBERS]) {
     const number all[GPU_NUMBERS] = {
-        {"speed link_bandwidth", &s->link_bandwidth},    {"speed link_latency", &s->link_latency},
-        {"speed out_bandwidth", &s->out_bandwidth},      {"speed in_bandwidth", &s->in_bandwidth},
-        {"speed both_bandwidth", &s->both_bandwidth},    {"speed host_latency", &s->host_latency},
-        {"speed fp32", &s->product_flops[ONS_GPU_FP32]}, {"speed fp16", &s->product_flops[ONS_GPU_FP16]},
-        {"speed bf16", &s->product_flops[ONS_GPU_BF16]},
+        {"speed link_bandwidth", &s->link_bandwidth},         {"speed link_latency", &s->link_latency},
+        {"speed out_bandwidth", &s->out_bandwidth},           {"speed in_bandwidth", &s->in_bandwidth},
+        {"speed both_bandwidth", &s->both_bandwidth},         {"speed host_latency", &s->host_latency},
+        {"speed fp32", &s->product_flops[ONS_MEASURED_FP32]}, {"speed fp16", &s->product_flops[ONS_MEASURED_FP16]},
+        {"speed bf16", &s->product_flops[ONS_MEASURED_BF16]},
     };
     for (int i = 0; i < GPU_NUMBERS; ++i) list[i] = all[i];
 }
@@ -71,32 +74,41 @@ ons_status *ons_profile_speed_find(const ons_config *config, int threads, ons_co
 /* ---------------------------------------------------------------------------------------------------------- profiles
  */
 
-static ons_status *describe_cpu(const ons_device_speed *s, const char *fitted, ons_arena *arena,
-                                ons_device_profile *p) {
+static const ons_precision precisions[ONS_MEASURED_TYPES] = {ONS_PRECISION_FP32, ONS_PRECISION_FP16,
+                                                             ONS_PRECISION_BF16};
+
+static ons_status *describe_cpu(const ons_device_speed *s, const char *fitted, ons_arena *arena, ons_device_profile *p,
+                                FILE *notes) {
+    char bytes[ONS_BYTES_TEXT];
     ONS_TRY(ons_device_profile_load("cpu", arena, p));
-    p->matrix_flops = p->matrix_flops_of[ONS_PRECISION_FP32] = p->vector_flops = s->flops;
+    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
+    p->matrix_flops = p->vector_flops = s->product_flops[ONS_MEASURED_FP32];
     p->memory_bandwidth = s->memory_bandwidth;
     p->link_bandwidth = s->link_bandwidth;
     p->link_latency = s->link_latency;
     p->host_bandwidth = s->host_bandwidth;
     p->host_latency = s->host_latency;
+    ons_bytes_print(s->array_bytes, bytes);
     p->sources = ons_arena_format(arena,
                                   "memory_bytes: this machine's\n"
-                                  "matrix_flops: measured: multiply-adds in registers, all threads\n"
-                                  "vector_flops: the same\n"
-                                  "memory_bandwidth: measured: a sum of two arrays of 64 MiB into a third\n"
-                                  "link: measured: copies of 64 MiB and of 64 bytes by another thread\n"
+                                  "matrix_flops: measured: products of square matrices by the kernels of models, all "
+                                  "threads; half types are widened to float32 there\n"
+                                  "vector_flops: as fp32 products\n"
+                                  "memory_bandwidth: measured: a sum of two arrays of %s into a third\n"
+                                  "link: measured: copies of arrays of %s and of 64 bytes by another thread\n"
                                   "host: measured: the same into host memory\n%s",
-                                  fitted);
-    return p->sources != NULL ? NULL : ons_status_out_of_memory();
+                                  bytes, bytes, fitted);
+    if (p->sources == NULL) return ons_status_out_of_memory();
+    fprintf(notes, "matrix products: fp32 %.1f, fp16 %.1f, bf16 %.1f GFLOP/s; memory and copies by arrays of %s\n",
+            s->product_flops[ONS_MEASURED_FP32] * 1e-9, s->product_flops[ONS_MEASURED_FP16] * 1e-9,
+            s->product_flops[ONS_MEASURED_BF16] * 1e-9, bytes);
+    return NULL;
 }
 
 static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machine, const char *fitted,
                                 ons_arena *arena, ons_device_profile *p, FILE *notes) {
-    static const ons_precision precisions[ONS_GPU_PRODUCTS] = {ONS_PRECISION_FP32, ONS_PRECISION_FP16,
-                                                               ONS_PRECISION_BF16};
     char reserve[ONS_BYTES_TEXT];
-    ONS_CHECK(s->product_flops[ONS_GPU_FP32] > 0, ONS_UNSUPPORTED,
+    ONS_CHECK(s->product_flops[ONS_MEASURED_FP32] > 0, ONS_UNSUPPORTED,
               "products of fp32 matrices cannot be measured: libcublasLt.so.13 is not found; put its folder on "
               "LD_LIBRARY_PATH");
     ONS_TRY(ons_device_profile_load("h200-141gb", arena, p)); /* efficiency, until it is fitted */
@@ -104,8 +116,8 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machi
         .matrix = p->matrix, .vector = p->vector, .memory = p->memory, .launch_seconds = p->launch_seconds};
     ONS_TRY(ons_machine_reserve(machine, &p->reserve_bytes));
     p->memory_bytes = ons_machine_device(machine)->total_bytes;
-    for (int i = 0; i < ONS_GPU_PRODUCTS; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
-    p->matrix_flops = p->vector_flops = s->product_flops[ONS_GPU_FP32];
+    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
+    p->matrix_flops = p->vector_flops = s->product_flops[ONS_MEASURED_FP32];
     p->memory_bandwidth = s->memory_bandwidth;
     p->link_bandwidth = s->link_bandwidth;
     p->link_latency = s->link_latency;
@@ -127,8 +139,8 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machi
         notes,
         "matrix products: fp32 %.1f, fp16 %.1f, bf16 %.1f TFLOP/s; copies to the host %.1f GB/s, from it %.1f, both at "
         "once %.1f each; context and libraries take %s\n",
-        s->product_flops[ONS_GPU_FP32] * 1e-12, s->product_flops[ONS_GPU_FP16] * 1e-12,
-        s->product_flops[ONS_GPU_BF16] * 1e-12, s->out_bandwidth * 1e-9, s->in_bandwidth * 1e-9,
+        s->product_flops[ONS_MEASURED_FP32] * 1e-12, s->product_flops[ONS_MEASURED_FP16] * 1e-12,
+        s->product_flops[ONS_MEASURED_BF16] * 1e-12, s->out_bandwidth * 1e-9, s->in_bandwidth * 1e-9,
         s->both_bandwidth * 1e-9, ons_bytes_print((double)p->reserve_bytes, reserve));
     return NULL;
 }
@@ -137,7 +149,7 @@ ons_status *ons_profile_speed_describe(const ons_profile_speed *speed, const ons
                                        ons_arena *arena, ons_device_profile *profile, FILE *notes) {
     ons_device_profile described;
     ONS_TRY(speed->gpu ? describe_gpu(&speed->of_gpu, machine, fitted, arena, &described, notes)
-                       : describe_cpu(&speed->of_cpu, fitted, arena, &described));
+                       : describe_cpu(&speed->of_cpu, fitted, arena, &described, notes));
     described.name = profile->name;
     described.title = profile->title;
     *profile = described;

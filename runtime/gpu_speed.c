@@ -207,12 +207,12 @@ static double product_flops(measuring *m, ons_dtype dtype) {
 }
 
 ons_status *ons_gpu_speed_measure(ons_device *device, ons_gpu_speed *speed) {
-    static const ons_dtype dtypes[ONS_GPU_PRODUCTS] = {ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16};
+    static const ons_dtype dtypes[ONS_MEASURED_TYPES] = {ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16};
     measuring m = {.device = device};
     ons_status *status = set_up(&m);
     if (status == NULL) {
         measure_copies(&m, speed);
-        for (int i = 0; i < ONS_GPU_PRODUCTS; ++i) speed->product_flops[i] = product_flops(&m, dtypes[i]);
+        for (int i = 0; i < ONS_MEASURED_TYPES; ++i) speed->product_flops[i] = product_flops(&m, dtypes[i]);
         status = device->failure(device);
         if (status == NULL) status = ons_device_clock_failure(m.clock);
     }

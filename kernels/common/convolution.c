@@ -28,8 +28,27 @@ ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, co
     return NULL;
 }
 
+/* Multiply-adds of one input channel for one output channel: taps in the padding multiply nothing, and kernels leave
+ * them out. */
+static double multiply_adds(const ons_window *w) {
+    double product = 1;
+    for (int d = 0; d < ONS_WINDOW_DIMS; ++d) {
+        int64_t count = 0, stride = w->stride[d];
+        for (int64_t tap = 0; tap < w->kernel[d]; ++tap) { /* of the outputs where it lies in the input */
+            int64_t at = tap * w->dilation[d] - w->begin[d], behind = w->input[d] - at;
+            int64_t first = at < 0 ? (-at + stride - 1) / stride : 0;
+            int64_t end = behind > 0 ? (behind + stride - 1) / stride : 0;
+            end = end < w->output[d] ? end : w->output[d];
+            count += end > first ? end - first : 0;
+        }
+        product *= (double)count;
+    }
+    return product;
+}
+
 double ons_convolution_flops(const ons_convolution *c) {
-    return 2.0 * (double)ons_elements(&c->y) * (double)c->w.shape.dims[1] * (double)ons_window_taps(&c->window);
+    return 2.0 * (double)c->y.shape.dims[0] * (double)c->y.shape.dims[1] * (double)c->w.shape.dims[1] *
+           multiply_adds(&c->window);
 }
 
 /* -------------------------------------------------------------------------------------------------- oneDNN's

@@ -25,7 +25,7 @@ typedef struct ons_convolution {
 /* Checks x and w against each other and the attributes, and sets `y`. */
 ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, ons_convolution *c);
 
-/* 2 × outputs × what goes into each. */
+/* 2 × outputs × what goes into each of them: taps in the padding do not count. */
 double ons_convolution_flops(const ons_convolution *c);
 
 /* The layouts in which it runs best: those of c->x, c->w and c->y are set. Activations lie with channels last, the

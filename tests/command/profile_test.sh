@@ -25,6 +25,14 @@ if succeeds "${profile[@]}" --no-cache -o p.json; then
     if $complete; then pass "$name"; else fail "$name" "a phase or a time is missing"; fi
 fi
 
+begin "peaks of every type, and how they were measured"
+if succeeds "${profile[@]}" --no-cache -o p.json &&
+    printed '^matrix products: fp32 [0-9.]+, fp16 [0-9.]+, bf16 [0-9.]+ GFLOP/s; memory and copies by arrays of [1-9]'; then
+    complete=true
+    for precision in fp32 fp16 bf16; do grep -qE "\"$precision\":[[:space:]]*[1-9]" p.json || complete=false; done
+    if $complete; then pass "$name"; else fail "$name" "a type's peak is missing"; fi
+fi
+
 begin "a second run finds all times in the cache, --no-cache measures again"
 if succeeds "${profile[@]}" && printed 'all measured before' && succeeds "${profile[@]}" --no-cache &&
     printed 'each the median of 3 steps'; then
