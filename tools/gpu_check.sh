@@ -58,9 +58,8 @@ needed_libc() {
 pack() {
     local result=$1 folder bytes program targets=()
     local programs=(tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test tests/nccl/gpu_nccl_test bench/step_time)
-    # Not for this machine's processor alone.
     for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
-    ./bazelw build --config=cuda --config=portable "${targets[@]}"
+    ./bazelw build --config=cuda "${targets[@]}"
     folder=$(mktemp -d)
     mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/tests" "$folder/onstage_gpu/models"
     for program in "${programs[@]}"; do
