@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/variant.h"
+
 typedef enum option_kind {
     KIND_TEXT,
     KIND_PAIRS,
@@ -42,6 +44,7 @@ _Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->give
 const ons_option *ons_options(void) { return options; }
 
 ons_status *ons_config_new(ons_config **result) {
+    ONS_TRY(ons_cpu_variant_check());
     ons_arena *arena = ons_arena_new();
     ons_config *config = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *config);
     if (config == NULL) {

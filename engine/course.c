@@ -33,7 +33,8 @@ static ons_status *build_graph(const ons_course_options *o, const ons_course *co
         .for_gpu = ons_config_uses_cuda(o->config),
     };
     ONS_TRY(ons_stage_graph_build(&options, stage));
-    return ons_config_uses_cuda(o->config) ? ons_program_check(stage->graph, ons_backend_find("cuda"), "--device cuda") : NULL;
+    return ons_config_uses_cuda(o->config) ? ons_program_check(stage->graph, ons_backend_find("cuda"), "--device cuda")
+                                           : NULL;
 }
 
 ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {

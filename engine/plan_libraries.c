@@ -36,3 +36,12 @@ void ons_plan_libraries_compare(const ons_plan_subject *s, FILE *out) {
     }
     if (differs) fputs("note: other kernels may take other times and other scratch memory than the plan says\n", out);
 }
+
+const char *ons_libraries_text(ons_arena *arena) {
+    ons_kernel_version here[ONS_KERNEL_VERSIONS];
+    ons_kernel_versions(here);
+    const char *text = "";
+    for (int i = 0; text != NULL && i < ONS_KERNEL_VERSIONS; ++i)
+        text = ons_arena_format(arena, "%s%s%s %s", text, i == 0 ? "" : ", ", here[i].name, here[i].text);
+    return text;
+}

@@ -13,4 +13,7 @@ ons_status *ons_plan_libraries_fill(ons_arena *arena, ons_plan_subject *subject)
  * failure: the plan's times and its kernels' scratch memory are then those of another machine or build. */
 void ons_plan_libraries_compare(const ons_plan_subject *subject, FILE *out);
 
+/* The same in one line, for checkpoints and --version: "oneDNN 2.6.3, …"; in `arena`, NULL where memory is short. */
+const char *ons_libraries_text(ons_arena *arena);
+
 #endif

@@ -9,6 +9,7 @@
 #include "engine/profile_program.h"
 #include "engine/profile_speed.h"
 #include "engine/results.h"
+#include "kernels/backend.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
 #include "planner/pipeline.h"
@@ -172,7 +173,10 @@ static ons_status *name_device(making *m) {
     const char *title = d->title;
     if (m->slots > 1 && title != NULL)
         title = ons_arena_format(m->o->arena, "%s, %u micro-batches at once", title, m->slots);
-    m->device = title == NULL ? NULL : ons_arena_format(m->o->arena, "%s, onstage %s", title, ons_version());
+    m->device = title == NULL
+                    ? NULL
+                    : ons_arena_format(m->o->arena, "%s, %s kernels, onstage %s", title,
+                                       ons_backend_find(ons_machine_device(m->machine)->name)->variant, ons_version());
     return d->title != NULL && m->device != NULL ? NULL : ons_status_out_of_memory();
 }
 

@@ -12,7 +12,8 @@ ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_
                                            .repeats = form.repeats,
                                            .for_gpu = ons_config_uses_cuda(o->config)};
     ONS_TRY(ons_stage_graph_build(&graph, &course->full));
-    if (ons_config_uses_cuda(o->config)) ONS_TRY(ons_program_check(course->full.graph, ons_backend_find("cuda"), "--device cuda"));
+    if (ons_config_uses_cuda(o->config))
+        ONS_TRY(ons_program_check(course->full.graph, ons_backend_find("cuda"), "--device cuda"));
     return ons_course_cut_whole(o->model, form, course);
 }
 

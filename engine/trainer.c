@@ -153,6 +153,7 @@ static ons_status *write_notes(ons_trainer *t) {
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
                 dropped, (long long)t->batching.rows);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
+    if (t->other_bits != NULL) fprintf(out, "%s\n", t->other_bits);
     if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);
     return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
 }

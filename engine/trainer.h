@@ -44,7 +44,10 @@ struct ons_trainer {
     int64_t steps_here;    /* made by this process */
     int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
     char *notes;
+    const char *libraries;   /* ons_libraries_text */
     const char *passed_over; /* which checkpoint could not be resumed, and why; NULL: none */
+    const char
+        *other_bits; /* that the resumed checkpoint's numbers were computed by other kernels; NULL: they were not */
 };
 
 /* trainer_build.c: from model and configuration to a crew that is ready to start */

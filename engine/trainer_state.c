@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "engine/trainer.h"
+
+#include "engine/plan_libraries.h"
 #include "onnx_import/export.h"
 
 enum { CHECKPOINTS_KEPT = 2 };
@@ -100,6 +102,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
         .threads = (uint32_t)t->threads,
         .optimizer = t->config->optimizer,
         .options_digest = digest,
+        .versions = t->libraries,
     };
     ons_safetensors_content content = {.tensors = list->items, .count = list->count};
     if (t->log != NULL) /* a log that is behind its checkpoint would have a gap after a resume */
@@ -108,8 +111,14 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
                      : ons_checkpoint_write(t->config->checkpoint, &info, &content, CHECKPOINTS_KEPT);
 }
 
+static ons_status *name_libraries(ons_trainer *t) {
+    if (t->libraries == NULL) t->libraries = ons_libraries_text(t->arena);
+    return t->libraries == NULL ? ons_status_out_of_memory() : NULL;
+}
+
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
+    ONS_TRY(name_libraries(t));
     ONS_TRY(ons_crew_settle_versions(t->crew));
     kept_values values = {0};
     ons_host_copy *copies = NULL;
@@ -205,6 +214,17 @@ static ons_status *note_passed_over(ons_trainer *t, const ons_checkpoint *c) {
     return t->passed_over == NULL ? ons_status_out_of_memory() : NULL;
 }
 
+/* The same run on other kernels is a run with other roundings: said once. */
+static ons_status *note_other_bits(ons_trainer *t, const ons_checkpoint *c) {
+    ONS_TRY(name_libraries(t));
+    if (c->info.versions == NULL || strcmp(c->info.versions, t->libraries) == 0) return NULL;
+    t->other_bits = ons_arena_format(t->arena,
+                                     "--resume: the checkpoint was computed by other kernels; from here on the numbers "
+                                     "have this machine's roundings (there: %s; here: %s)",
+                                     c->info.versions, t->libraries);
+    return t->other_bits == NULL ? ons_status_out_of_memory() : NULL;
+}
+
 static ons_status *resume(ons_trainer *t, bool *resumed) {
     if (!t->config->resume) {
         ONS_CHECK(
@@ -216,6 +236,7 @@ static ons_status *resume(ons_trainer *t, bool *resumed) {
     ons_checkpoint checkpoint = {0};
     ons_status *status = ons_checkpoint_open_newest(t->config->checkpoint, &checkpoint, resumed);
     if (status == NULL && *resumed) status = note_passed_over(t, &checkpoint);
+    if (status == NULL && *resumed) status = note_other_bits(t, &checkpoint);
     if (status == NULL && *resumed) status = restore(t, &checkpoint);
     ons_checkpoint_close(&checkpoint);
     return status;

@@ -18,6 +18,11 @@ extern "C" {
 /* "0.2.0": differs from ONSTAGE_VERSION where a program runs with another library than it was compiled for. */
 const char *ons_version(void);
 
+/* What computes on this machine: "oneDNN 2.6.3, oneDNN's instructions …, compiler …, onstage's variant v3". Of the
+ * variants baseline, v3 (AVX2) and v4 (AVX-512) the program takes the best that the processor has; ONSTAGE_CPU in the
+ * environment takes less. Lasts as long as the program. */
+const char *ons_kernels_version(void);
+
 /* ---------------------------------------------------------------------------------------------------------- failures
  */
 

@@ -16,6 +16,9 @@ bool ons_backend_has(const ons_backend *backend, const ons_operator *op, const c
     return list->count > 0;
 }
 
+/* Scratch memory is booked in whole cache lines. */
+enum { SCRATCH_UNIT = 64 };
+
 /* What a kernel that declined has left in `p` is undone. */
 static void forget(ons_prepare *p) {
     if (p->destroy != NULL) p->destroy(p->state);
@@ -34,6 +37,7 @@ static const ons_kernel *take_first(const ons_kernel_list *list, ons_prepare *p,
         if (failure == NULL) {
             ons_status_free(*status);
             *status = NULL;
+            p->scratch_bytes = (p->scratch_bytes + SCRATCH_UNIT - 1) / SCRATCH_UNIT * SCRATCH_UNIT;
             return &list->kernels[i];
         }
         if (*status == NULL || ons_status_get_code(failure) == ONS_OUT_OF_MEMORY) {

@@ -27,7 +27,7 @@ typedef struct ons_prepare {
     /* results */
     void *state;                  /* given to every run */
     void (*destroy)(void *state); /* NULL: nothing but arena memory */
-    int64_t scratch_bytes;        /* aligned to 64 */
+    int64_t scratch_bytes;        /* ons_backend_prepare makes it a multiple of 64 */
     const char *implementation;   /* for inspection: "onednn:brgconv:avx512_core" */
 } ons_prepare;
 typedef ons_status *ons_prepare_function(ons_prepare *p);

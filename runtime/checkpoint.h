@@ -27,8 +27,8 @@ typedef struct ons_checkpoint_info {
     uint32_t threads;
     const char *optimizer;      /* "adamw" */
     const char *options_digest; /* of all that must not change between runs */
-    const char *versions;       /* of the libraries that compute */
-    const ons_json *more;       /* the caller's own object, or NULL */
+    const char *versions; /* of the libraries that compute, and the variant of our own kernels: whose bits they are */
+    const ons_json *more; /* the caller's own object, or NULL */
 } ons_checkpoint_info;
 
 /* Makes the folder if it is missing, writes, and then removes older checkpoints beyond the newest `keep` (≥ 1), as well

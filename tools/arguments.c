@@ -95,8 +95,8 @@ static struct argp_option *make_table(const ons_subcommand *subcommand) {
 
 int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv, ons_config *config,
                         const char **model) {
-    static char version[64];
-    snprintf(version, sizeof version, "onstage %s", ons_version());
+    static char version[640];
+    snprintf(version, sizeof version, "onstage %s\n%s", ons_version(), ons_kernels_version());
     argp_program_version = version;
     argp_err_exit_status = ONS_INVALID_ARGUMENT;
     char *text =

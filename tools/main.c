@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
         if (strcmp(commands[i].name, name) == 0) return close_output(commands[i].run(argc - 1, argv + 1));
     bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        printf("onstage %s\n", ons_version());
+        printf("onstage %s\n%s\n", ons_version(), ons_kernels_version());
         return close_output(0);
     }
     if (asked) {

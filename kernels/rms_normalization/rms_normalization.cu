@@ -1,4 +1,6 @@
+extern "C" {
 #include "kernels/common/rms_norm.h"
+}
 #include "kernels/common/cuda_norm.cuh"
 
 extern "C" void ons_cuda_run_rms_normalization(const ons_launch *launch) { ons::run_rms_norm(launch); }

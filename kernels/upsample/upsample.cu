@@ -1,4 +1,6 @@
+extern "C" {
 #include "kernels/common/resample.h"
+}
 #include "kernels/common/cuda_separable.cuh"
 
 extern "C" void ons_cuda_run_upsample(const ons_launch *launch) { ons::map_axes(launch); }

@@ -40,10 +40,20 @@ for arguments in --version -V "train --version"; do
     begin "the version, that of the header: $arguments"
     # shellcheck disable=SC2086
     succeeds $arguments || continue
-    if [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ && $(<"$work/stdout") == "onstage $version" ]]; then pass "$name"; else
+    if [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ && $(head -1 "$work/stdout") == "onstage $version" ]]; then pass "$name"; else
         fail "$name" "$(<"$work/stdout") instead of onstage $version"
     fi
 done
+begin "the version names the kernels that this machine got, and ONSTAGE_CPU takes less"
+export ONSTAGE_CPU=baseline
+if succeeds --version; then
+    if grep -q "onstage's variant baseline$" "$work/stdout"; then pass "$name"; else fail "$name" "$(<"$work/stdout")"; fi
+fi
+export ONSTAGE_CPU=v5
+begin "ONSTAGE_CPU of no such variant"
+run check "$examples/mnist/mnist_cnn.onnx"
+if ((status == 1)) && grep -q "ONSTAGE_CPU: 'v5' is none of baseline" "$work/stderr"; then pass "$name"; else fail "$name" "$(<"$work/stderr")"; fi
+unset ONSTAGE_CPU
 begin "docs/command.md has the help of train, and of the program"
 if succeeds train --help; then
     sed -n '/^    Usage: onstage train /,/^The same names/p' "$root/docs/command.md" | sed '$d; s/^    //' | sed '$d' >"$work/written"

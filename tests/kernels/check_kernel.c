@@ -346,7 +346,7 @@ ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, in
     bool for_cuda = strcmp(target->backend()->name, "cuda") == 0, differs = false;
     trial chosen = {.fixture = fixture, .target = target, .threads = threads};
     /* Asked with its inputs in ONNX's order, then as behind a convolution: in the first layout of kernels/. */
-    for (ons_layout offered = 0; offered <= 1; ++offered) {
+    for (ons_layout offered = 0; offered <= 1 && !target->plain; ++offered) {
         ONS_TRY(choose_layouts(fixture, for_cuda, offered, &chosen.operands, &differs));
         if (differs)
             ONS_TRY_AT(check_trial(&chosen), "in the layouts that it chooses where it is offered layout %u", offered);

@@ -11,6 +11,7 @@ typedef struct ons_target {
     /* A case in which no operand that comes with the data is float32, or whose result is of a type other than float32,
      * bool and the integers of 32 and 64 bits; and nothing is laid out otherwise than in ONNX's order. */
     bool may_refuse;
+    bool plain; /* takes operands in ONNX's order alone */
     const ons_backend *(*backend)(void);
     void *(*allocate)(size_t bytes); /* aligned to 64; NULL when memory is short */
     void (*release)(void *memory);

@@ -48,6 +48,7 @@ static ons_status *finish(void) { return NULL; }
 const ons_target ons_target_sparse = {
     .name = "sparse",
     .may_refuse = true,
+    .plain = true,
     .backend = backend,
     .allocate = allocate,
     .release = free,
