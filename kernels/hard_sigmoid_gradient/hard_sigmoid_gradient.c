@@ -4,7 +4,7 @@
 #include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(hard_sigmoid_gradient, b > 0 && b < 1 ? a * ons_attribute_float(o, 0) : 0,
-                           (b > 0) & (b < 1) ? a * parameters[0] : 0)
+                           ((b > 0) & (b < 1)) ? a * parameters[0] : 0)
 
 static ons_status *hard_sigmoid_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(hard_sigmoid_gradient_prepare(p));

@@ -4,7 +4,7 @@
 #include "kernels/common/cuda_elementwise.h"
 
 ONS_BINARY_FLOAT_FUNCTIONS(shrink_gradient, b<-ons_attribute_float(o, 0) || b> ons_attribute_float(o, 0) ? a : 0,
-                           (b < -parameters[0]) | (b > parameters[0]) ? a : 0)
+                           ((b < -parameters[0]) | (b > parameters[0])) ? a : 0)
 
 static ons_status *shrink_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(shrink_gradient_prepare(p));
