@@ -9,9 +9,11 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_FORMULA_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_FORMULA_CUH
 
-#ifdef __CUDACC_RTC__
+#ifndef ONS_KERNELS
+#define ONS_KERNELS(...) /* lists of kernels are the host's */
+#endif
 
-#define ONS_KERNELS(...) /* the host's */
+#ifdef __CUDACC_RTC__
 
 typedef signed char int8_t;
 typedef unsigned char uint8_t;

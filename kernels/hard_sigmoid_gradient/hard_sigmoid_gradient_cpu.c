@@ -1,7 +1,7 @@
 /* HardSigmoidGradient on the CPU. */
 #include "kernels/common/binary.h"
 
-ONS_BINARY_FLOAT_KERNEL(hard_sigmoid_gradient, (b > 0) & (b < 1) ? a * parameters[0] : 0)
+ONS_BINARY_FLOAT_KERNEL(hard_sigmoid_gradient, ((b > 0) & (b < 1)) ? a *parameters[0] : 0)
 
 static ons_status *hard_sigmoid_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(hard_sigmoid_gradient_prepare(p));

@@ -1,7 +1,7 @@
 /* ShrinkGradient on the CPU. */
 #include "kernels/common/binary.h"
 
-ONS_BINARY_FLOAT_KERNEL(shrink_gradient, (b < -parameters[0]) | (b > parameters[0]) ? a : 0)
+ONS_BINARY_FLOAT_KERNEL(shrink_gradient, ((b < -parameters[0]) | (b > parameters[0])) ? a : 0)
 
 static ons_status *shrink_gradient_prepare_attributes(ons_prepare *p) {
     ONS_TRY(shrink_gradient_prepare(p));

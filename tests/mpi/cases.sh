@@ -9,12 +9,32 @@ work=$(mktemp -d /tmp/onstage.XXXXXX)
 export TMPDIR=$work
 trap 'chmod -R u+rwx "$work" 2>/dev/null; rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-# Some containers forbid reading another process's memory: Open MPI would say so in each run.
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
+# Open MPI 5 does not start without a home.
+export HOME=${HOME:-$work}
+# Some containers forbid reading another process's memory: Open MPI would say so in each run (4, and 5).
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma
 # What Open MPI keeps until the end is not our leak.
 export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 mpirun=(timeout -k 5 100 mpirun --oversubscribe --bind-to none --mca btl "self,vader")
+# 4 or 5.
+mpi_version=$(mpirun --version | sed -nE '1s/.* ([0-9]+)\..*/\1/p')
 passed=0 failed=0
+
+# What mpirun's own ":" does, of which Open MPI 5.0.7 dies: the first COUNT ranks run the first command, …
+#   "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 COMMAND... + 1 COMMAND...
+# shellcheck disable=SC2016  # expanded by the inner shell
+by_rank=(bash -c '
+    rank=$OMPI_COMM_WORLD_RANK
+    while (($#)); do
+        count=$1 command=()
+        while shift && (($#)) && [[ $1 != + ]]; do command+=("$1"); done
+        ((rank >= count)) || exec "${command[@]}"
+        ((rank -= count))
+        shift
+    done' by_rank)
+
+# RANK: mpirun has said that it was killed. Its lines are broken where they are full.
+said_killed() { tr '\r\n' '  ' <"$work/stderr" | grep -qE "rank $1 .* on node $host exited on +signal 9"; }
 
 pass() {
     passed=$((passed + 1))

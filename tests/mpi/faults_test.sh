@@ -91,7 +91,8 @@ for rank in 0 2; do
     begin
     kill -KILL "${ranks[rank]}"
     end
-    ended_well "rank $rank is killed" 137 8 "rank $rank .* on node $host exited on signal 9" 0
+    ended_well "rank $rank is killed" 137 8 "signal 9" 0
+    said_killed "$rank" && pass "rank $rank is killed: mpirun says so" || fail "rank $rank is killed" "mpirun does not say so"
     resumes "rank $rank is killed"
 done
 
@@ -123,7 +124,7 @@ rm -rf "$work/c"
 whole=(train "$golden/model.onnx" "${options[@]}" --stages 3 --transport mpi --steps 20 --checkpoint "$work/c"
     --checkpoint-every 5 --out "$work/trained.onnx")
 start=$EPOCHREALTIME
-"${mpirun[@]}" -n 2 "$onstage" "${whole[@]}" : -n 1 "$onstage" "${whole[@]}" --checkpoint "$work/none" \
+"${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$onstage" "${whole[@]}" + 1 "$onstage" "${whole[@]}" --checkpoint "$work/none" \
     >"$work/stdout" 2>"$work/stderr" </dev/null &
 job=$!
 end
@@ -132,14 +133,14 @@ ended_well "rank 2 cannot write its shard" 5 15 "^onstage: .*none/step-00000005\
 
 # Processes that were started with options that do not fit together.
 start=$EPOCHREALTIME
-"${mpirun[@]}" -n 2 "$onstage" "${whole[@]}" : -n 1 "$onstage" "${whole[@]}" --micro-batches 2 \
+"${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$onstage" "${whole[@]}" + 1 "$onstage" "${whole[@]}" --micro-batches 2 \
     >"$work/stdout" 2>"$work/stderr" </dev/null &
 job=$!
 end
 ended_well "rank 2 takes other micro-batches" 9 15 "^onstage: .*stage 2: "
 
 start=$EPOCHREALTIME
-"${mpirun[@]}" -n 2 "$onstage" "${whole[@]}" : -n 1 "$onstage" "${whole[@]}" --lr 0.1 \
+"${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$onstage" "${whole[@]}" + 1 "$onstage" "${whole[@]}" --lr 0.1 \
     >"$work/stdout" 2>"$work/stderr" </dev/null &
 job=$!
 end
@@ -177,17 +178,21 @@ end
 ended_well "SIGUSR1 to mpirun" 8 10 "^onstage: stopped after "
 stopped "SIGUSR1 to mpirun"
 
-# mpirun sends SIGTERM and, a second later, SIGKILL: enough for this model.
+# Open MPI 4 sends SIGTERM and, a second later, SIGKILL: enough for this model. Open MPI 5 leaves a fifth of a second, which
+# no option changes: what counts then is the checkpoint before.
 begin
 kill -INT "$launcher"
 end
 ((status != 0)) && [[ -z $left ]] && pass "Ctrl-C at mpirun ($seconds seconds)" ||
     fail "Ctrl-C at mpirun" "exit code $status, left: $left"
-stopped "Ctrl-C at mpirun"
-
-begin --mca odls_base_sigkill_timeout 5
-kill -INT "$launcher"
-end
-stopped "Ctrl-C at mpirun, with five seconds"
+if ((mpi_version == 4)); then
+    stopped "Ctrl-C at mpirun"
+    begin --mca odls_base_sigkill_timeout 5
+    kill -INT "$launcher"
+    end
+    stopped "Ctrl-C at mpirun, with five seconds"
+else
+    resumes "Ctrl-C at mpirun"
+fi
 
 report_and_exit

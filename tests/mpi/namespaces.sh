@@ -156,7 +156,7 @@ ends_by() {
 
 last=$((hosts - 1))
 kill_last() { kill -KILL "$(sed -n "s/^rank $last process //p" "$work/stdout")"; }
-ends_by 10 kill_last && grep -q "rank $last .* on node .* exited on signal 9" "$work/stderr"
+ends_by 10 kill_last && tr '\n' ' ' <"$work/stderr" | grep -qE "rank $last .* on node .* exited on +signal 9"
 status=$?
 report "a rank that is killed takes the others along (${seconds:-?} seconds)"
 

@@ -87,7 +87,7 @@ with_odd_one() {
     local words=("$onstage" train "${options[@]}" --stages 3 --out "$work/trained.onnx")
     rm -rf "$FAKE_NCCL_FOLDER" "$work/trained.onnx"
     mkdir "$FAKE_NCCL_FOLDER"
-    run "${mpirun[@]}" -n 1 "${words[@]}" : -n 1 env "$1" "${words[@]}" : -n 1 "${words[@]}"
+    run "${mpirun[@]}" -n 3 "${by_rank[@]}" 1 "${words[@]}" + 1 env "$1" "${words[@]}" + 1 "${words[@]}"
 }
 
 with_odd_one FAR_NCCL=/nothing/libnccl.so.2

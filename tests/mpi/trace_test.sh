@@ -57,15 +57,15 @@ check "one clock" 0.002 "${mpirun[@]}" -n "$stages" "${command[@]}" --trace "$wo
 
 if unshare --time --monotonic 1000 true 2>"$work/stderr"; then
     for seconds in 1000 100000; do
-        check "a clock that shows $seconds seconds more" 5000 "${mpirun[@]}" -n 2 "${command[@]}" \
-            --trace "$work/trace.json" : -n 1 unshare --time --monotonic "$seconds" "${command[@]}" \
+        check "a clock that shows $seconds seconds more" 5000 "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "${command[@]}" \
+            --trace "$work/trace.json" + 1 unshare --time --monotonic "$seconds" "${command[@]}" \
             --trace "$work/trace.json"
     done
 else
     echo "another clock is not tried: $(<"$work/stderr")"
 fi
 
-run "${mpirun[@]}" -n 2 "${command[@]}" : -n 1 "${command[@]}" --trace "$work/trace.json"
+run "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "${command[@]}" + 1 "${command[@]}" --trace "$work/trace.json"
 if ((status == 1)) && grep -q '^onstage: .*rank 0 was started without --trace, rank 2 with it$' "$work/stderr"; then
     pass "only one process is to record ($seconds seconds)"
 else

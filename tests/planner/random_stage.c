@@ -48,7 +48,7 @@ ons_status *random_stage_make(uint64_t seed, uint32_t candidates, ons_arena *are
         options = (random_work_options){.seed = seed, .nodes = options.nodes, .heavy_tailed = seed % 2 == 0};
     ONS_TRY(random_work_make(&options, arena, &s->work));
     ons_stage_problem *p = &s->problem;
-    *p = (ons_stage_problem){.work = &s->work, .load = {1 + random_below(&random, 4), 1, true}};
+    *p = (ons_stage_problem){.work = &s->work, .load = {1 + random_below(&random, 4), 1, true, false}};
     int64_t bytes;
     p->end = s->work.node_count;
     count_candidates(p, &bytes);
@@ -70,7 +70,7 @@ ons_status *random_stage_make(uint64_t seed, uint32_t candidates, ons_arena *are
 ons_status *random_stage_make_large(uint64_t seed, uint32_t nodes, double share, ons_arena *arena, random_stage *s) {
     random_work_options options = random_work_graph(seed, nodes);
     ONS_TRY(random_work_make(&options, arena, &s->work));
-    s->problem = (ons_stage_problem){.work = &s->work, .end = nodes, .load = {4, 1, true}};
+    s->problem = (ons_stage_problem){.work = &s->work, .end = nodes, .load = {4, 1, true, false}};
     int64_t bytes;
     count_candidates(&s->problem, &bytes);
     s->problem.host_bandwidth = 0.5 * (double)bytes / ons_work_seconds(&s->work, 0, nodes);
