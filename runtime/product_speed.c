@@ -11,9 +11,9 @@
  * size grows for as long as a run is short. Those of half types get longer, as the larger the matrices the less counts
  * what they take to convert. */
 static const int64_t edges[] = {128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192};
-enum { EDGES = sizeof edges / sizeof edges[0], RUNS_MOST = 200 };
-static const double seconds_of_edge = 0.02, least_run = 0.3e-3, longest_run = 0.03, least_half = 2e-3,
-                    longest_half = 0.12;
+enum { EDGES = sizeof edges / sizeof edges[0], RUNS_LEAST = 2, RUNS_ENOUGH = 8, RUNS_MOST = 200 };
+static const double seconds_of_edge = 0.02, most_of_edge = 0.1, least_run = 0.3e-3, longest_run = 0.03,
+                    least_half = 2e-3, longest_half = 0.12;
 
 typedef struct measuring {
     const ons_product_space *space;
@@ -39,10 +39,15 @@ static double seconds_of_run(measuring *m) {
     return m->seconds;
 }
 
+static bool is_enough(int runs, double seconds) {
+    if (runs < RUNS_LEAST || runs >= RUNS_MOST) return runs >= RUNS_MOST;
+    return seconds >= (runs < RUNS_ENOUGH ? most_of_edge : seconds_of_edge);
+}
+
 /* The best of several. In the first one the library may write its code yet. */
 static double best_seconds(measuring *m) {
     double best = seconds_of_run(m), sum = 0;
-    for (int i = 1; i < RUNS_MOST && (i < 2 || sum < seconds_of_edge); ++i) {
+    for (int runs = 1; !is_enough(runs, sum); ++runs) {
         double now = seconds_of_run(m);
         best = now < best ? now : best;
         sum += now;
