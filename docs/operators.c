@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/backend.h"
 #include "kernels/registry.h"
 
 static const char HEADING[] =
@@ -30,7 +31,9 @@ static void print_row(const ons_operator *op) {
         printf("| %s%s%s | %u to %u |", domain, domain[0] == '\0' ? "" : ".", op->name, op->opset.first,
                op->opset.last);
     print_reason(expands ? "by its parts" : "yes", expands || op->gradient.build != NULL, op->gradient.why_not);
-    print_reason(expands ? "by its parts" : "yes", expands || op->cpu.run != NULL, op->cpu.why_not);
+    const char *why_not = NULL;
+    bool runs = ons_backend_has(ons_backend_find("cpu"), op, &why_not);
+    print_reason(expands ? "by its parts" : "yes", expands || runs, why_not);
     putchar('\n');
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/hasten.h"
 #include "graph/passes/layout.h"
@@ -256,6 +257,16 @@ static ons_status *settle(assembly *a) {
     return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CUDA, follow, count);
 }
 
+/* FNV-1a over the graph as it is printed, with all attributes. */
+static ons_status *digest(assembly *a) {
+    char *text;
+    ONS_TRY(ons_graph_print(a->r->graph, &text));
+    a->r->digest = 14695981039346656037u;
+    for (const char *c = text; *c != '\0'; ++c) a->r->digest = (a->r->digest ^ (unsigned char)*c) * 1099511628211u;
+    free(text);
+    return NULL;
+}
+
 static ons_status *assemble(assembly *a) {
     const ons_stage_graph_options *o = a->o;
     ONS_TRY(bind(a));
@@ -266,6 +277,7 @@ static ons_status *assemble(assembly *a) {
     if (o->training || o->config->loss != NULL) ONS_TRY(attach_loss(a));
     ONS_TRY(lower(a));
     if (o->training) ONS_TRY(differentiate(a));
+    if (o->training) ONS_TRY(digest(a));
     ONS_TRY(choose_outputs(a));
     ONS_TRY(settle(a));
 #ifndef NDEBUG

@@ -23,6 +23,7 @@ typedef struct ons_stage_graph {
                                  memory than was planned, and are not computed */
     ons_value_id *kept;       /* what the host reads */
     size_t kept_count;
+    uint64_t digest; /* training: of the graph before layouts are chosen, the same whatever kernels a machine has */
 } ons_stage_graph;
 
 typedef struct ons_stage_graph_options {

@@ -61,19 +61,20 @@ def steps_for(seconds, step):
     return max(3, min(5000, int(seconds / step)))
 
 
-def variants_of(workload, channels_last):
+def variants_of(workload, channels_last, compiled):
     """The ways to run it in PyTorch that are tried, so that the fastest is compared."""
     attentions = [[], ["sdpa"]] if workload.is_gpt else [[]]
     if channels_last and len(workload.shape) == 3:
         attentions.append(["channels_last"])
-    return [a + o for a in attentions for o in ([], ["foreach"], ["fused"])]
+    eager = [a + o for a in attentions for o in ([], ["foreach"], ["fused"])]
+    return eager + [a + o + ["compile"] for a in attentions for o in ([], ["fused"]) if compiled]
 
 
 def fastest(name, workload, threads, options):
     """The variant with the least median step time, and all the times."""
     sides = {
         " ".join(variant): Side([sys.executable, HERE / "worker.py", name, threads, *variant])
-        for variant in variants_of(workload, options.channels_last)
+        for variant in variants_of(workload, options.channels_last, options.compile)
     }
     times = {}
     for _ in range(2):  # twice, and the better one: a moment's disturbance must not decide
@@ -202,6 +203,8 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a round of either side")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--channels-last", action="store_true", help="also try this memory format in PyTorch")
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
+                        help="also try torch.compile, which needs a C++ compiler and up to a minute a variant")
     parser.add_argument("--step-time", type=pathlib.Path, default=STEP_TIME, help="the program built by //bench:step_time")
     parser.add_argument("--write", action="store_true", help="keep the table and the numbers in bench/results")
     return parser.parse_args()

@@ -1,7 +1,7 @@
 """Trains one workload in PyTorch and times its steps; started by compare.py, which it obeys as step_time.c does.
 
     worker.py WORKLOAD THREADS VARIANT...
-VARIANT is any of: foreach, fused (the optimiser's implementation), sdpa (attention), channels_last.
+VARIANT is any of: foreach, fused (the optimiser's implementation), sdpa (attention), channels_last, compile (torch.compile).
 """
 
 import json
@@ -30,7 +30,8 @@ class Trainer:
         if "channels_last" in variants:
             module = module.to(memory_format=torch.channels_last)
             x = x.contiguous(memory_format=torch.channels_last)
-        self.module, self.x = module, x
+        self.x = x
+        self.run = torch.compile(module) if "compile" in variants else module
         for name, p in module.named_parameters():
             p.requires_grad_(not workload.frozen(name))
         kind, options = workload.optimizer
@@ -43,7 +44,7 @@ class Trainer:
         rows = slice(self.batch * self.workload.batch, (self.batch + 1) * self.workload.batch)
         self.batch = (self.batch + 1) % workloads.BATCHES
         self.optimizer.zero_grad(set_to_none=True)
-        loss = workloads.loss_of(self.workload, self.module(self.x[rows]), self.target[rows])
+        loss = workloads.loss_of(self.workload, self.run(self.x[rows]), self.target[rows])
         loss.backward()
         self.optimizer.step()
         return loss.item()

@@ -9,10 +9,6 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_FORMULA_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_FORMULA_CUH
 
-#ifndef ONS_KERNELS
-#define ONS_KERNELS(...) /* lists of kernels are the host's */
-#endif
-
 #ifdef __CUDACC_RTC__
 
 typedef signed char int8_t;

@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/variant.h"
 
@@ -18,7 +19,8 @@ void ons_kernel_versions(ons_kernel_version v[static ONS_KERNEL_VERSIONS]) {
     v[0].name = "oneDNN";
     snprintf(v[0].text, sizeof v[0].text, "%d.%d.%d", dnnl->major, dnnl->minor, dnnl->patch);
     v[1].name = "oneDNN's instructions";
-    snprintf(v[1].text, sizeof v[1].text, "%s", dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()));
+    const char *isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+    snprintf(v[1].text, sizeof v[1].text, "%s", strncmp(isa, "cpu_isa_", 8) == 0 ? isa + 8 : isa);
     v[2].name = "compiler";
     snprintf(v[2].text, sizeof v[2].text, "%s", COMPILER);
     v[3].name = "onstage's variant";

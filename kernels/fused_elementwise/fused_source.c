@@ -29,6 +29,7 @@ static bool is_first(const ons_fused *f, uint32_t index) {
 
 static void include_formulas(FILE *out, const ons_fused *f) {
     fputs("#include \"kernels/fused_elementwise/fused.cuh\"\n", out);
+    fputs("#define ONS_KERNELS(...)\n", out); /* formulas' files end with lists of the host's */
     for (uint32_t i = 0; i < f->step_count; ++i)
         if (is_first(f, i)) fprintf(out, "#include \"%s\"\n", f->steps[i].formula->file);
 }

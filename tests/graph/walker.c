@@ -6,7 +6,7 @@
 
 #include "graph/operands.h"
 #include "graph/sharing.h"
-#include "kernels/common/stand_in.h"
+#include "kernels/backend.h"
 #include "tests/graph/fixture.h"
 
 typedef struct prepared {
@@ -78,7 +78,9 @@ static void prepare_node(walker *w, ons_node_id id) {
         .arena = w->arena,
         .node_key = ons_graph_node_key(w->graph, id),
     };
-    must(ons_prepare_for_cpu(&prepare, &n->run));
+    const ons_kernel *kernel = NULL;
+    must(ons_backend_prepare(ons_backend_find("cpu"), &prepare, &kernel));
+    n->run = kernel->run;
     n->state = prepare.state;
     n->destroy = prepare.destroy;
     n->scratch = allocate((size_t)prepare.scratch_bytes);
