@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/cuda_memory.h"
+#include "device/device_kind.h"
 
 /* Code is made for these and newer ones. */
 enum { MAJOR_NEEDED = 8 };
@@ -124,7 +125,7 @@ static bool may_have_several(void) {
     return count != 1;
 }
 
-void ons_cuda_load_early(void) {
+static void load_early(void) {
     if (may_have_several()) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }
 
@@ -159,9 +160,9 @@ static void note_memory(int index) {
     (void)cudaGetLastError();
 }
 
-ons_status *ons_cuda_check(void) {
-    int count, major = 0;
-    ONS_TRY(count_devices(&count));
+static ons_status *check(void) {
+    int gpus, major = 0;
+    ONS_TRY(count_devices(&gpus));
     ONS_TRY(
         cuda_status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "asking for the GPU's kind"));
     ONS_CHECK(major >= MAJOR_NEEDED, ONS_UNSUPPORTED,
@@ -171,10 +172,10 @@ ons_status *ons_cuda_check(void) {
     return NULL;
 }
 
-int ons_cuda_count(void) {
-    int count = 0;
-    ons_status_free(count_devices(&count));
-    return count;
+static int count(void) {
+    int found = 0;
+    ons_status_free(count_devices(&found));
+    return found;
 }
 
 int ons_cuda_current(void) {
@@ -182,11 +183,11 @@ int ons_cuda_current(void) {
     return cudaGetDevice(&index) == cudaSuccess ? index : 0;
 }
 
-ons_status *ons_cuda_read_identity(int index, char identity[static ONS_CUDA_IDENTITY_BYTES]) {
-    return cuda_status(cudaDeviceGetPCIBusId(identity, ONS_CUDA_IDENTITY_BYTES, index), "asking for the GPU's place");
+static ons_status *read_identity(int index, char identity[static ONS_DEVICE_IDENTITY_BYTES]) {
+    return cuda_status(cudaDeviceGetPCIBusId(identity, ONS_DEVICE_IDENTITY_BYTES, index), "asking for the GPU's place");
 }
 
-ons_status *ons_cuda_memory_now(int index, ons_cuda_memory *memory) {
+static ons_status *memory_now(int index, ons_cuda_memory *memory) {
     size_t free_bytes = 0, total_bytes = 0;
     ONS_TRY(cuda_status(cudaSetDevice(index), "choosing the GPU"));
     ONS_TRY(cuda_status(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the GPU's memory"));
@@ -205,7 +206,7 @@ static ons_status *enter(ons_device *device) {
 static ons_status *measure_memory(ons_device *device, int64_t *free_bytes) {
     ons_cuda_memory memory;
     int index = ((cuda_device *)device)->index;
-    ONS_TRY(ons_cuda_memory_now(index, &memory));
+    ONS_TRY(memory_now(index, &memory));
     *free_bytes = memory.free_bytes;
     device->reserve_bytes = ons_cuda_reserve(index, &memory);
     return NULL;
@@ -415,10 +416,11 @@ static ons_status *describe(cuda_device *cuda) {
     return measure_memory(&cuda->device, &free_bytes);
 }
 
-ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) {
-    ONS_TRY(ons_cuda_check());
-    int count = ons_cuda_count();
-    ONS_CHECK(index >= 0 && index < count, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, count);
+static ons_status *device_new(int index, int64_t limit_bytes, bool pin, ons_device **result) {
+    (void)pin;
+    ONS_TRY(check());
+    int gpus = count();
+    ONS_CHECK(index >= 0 && index < gpus, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, gpus);
     note_memory(index);
     cuda_device *cuda = calloc(1, sizeof *cuda);
     if (cuda == NULL) return ons_status_out_of_memory();
@@ -458,3 +460,12 @@ ons_status *ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **res
     *result = &cuda->device;
     return NULL;
 }
+
+const ons_device_kind ons_cuda_kind = {
+    .name = "cuda",
+    .check = check,
+    .count = count,
+    .read_identity = read_identity,
+    .load_early = load_early,
+    .device_new = device_new,
+};

@@ -7,8 +7,7 @@
  *
  * NVRTC may know the GPU that is there (its own code), only older ones (PTX of the nearest, which the driver compiles)
  * or only newer ones (an error): device/cuda_architecture.h.
- *
- * A build without CUDA has these functions too: they say so. */
+ */
 #ifndef ONSTAGE_DEVICE_CUDA_COMPILER_H
 #define ONSTAGE_DEVICE_CUDA_COMPILER_H
 

@@ -8,7 +8,12 @@
 #ifndef ONSTAGE_DEVICE_CUDA_MEMORY_H
 #define ONSTAGE_DEVICE_CUDA_MEMORY_H
 
-#include "device/cuda.h"
+#include <stdint.h>
+
+/* The GPU's memory as the driver sees it, context and other processes included. */
+typedef struct ons_cuda_memory {
+    int64_t free_bytes, total_bytes;
+} ons_cuda_memory;
 
 /* Notes what is free on GPU `index`, once. `place`: its PCI bus id. */
 void ons_cuda_memory_note(int index, const char *place);

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda.h"
-#include "device/device.h"
+#include "device/device_kind.h"
 
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
     static const struct {
@@ -205,8 +204,10 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
               "--device: '%s' is neither cpu nor cuda", config->device);
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
-    if (ons_config_uses_cuda(config) && several && strcmp(config->transport, "local") != 0) ons_cuda_load_early();
-    ONS_TRY(ons_device_check(config->device));
+    const ons_device_kind *kind;
+    ONS_TRY(ons_device_kind_find(config->device, &kind));
+    if (kind->load_early != NULL && several && strcmp(config->transport, "local") != 0) kind->load_early();
+    ONS_TRY(kind->check());
     ons_precision precision;
     ONS_TRY(ons_config_precision(config, &precision));
     ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||

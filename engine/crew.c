@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda.h"
+#include "device/device_kind.h"
 #include "engine/crew_verify.h"
 
 typedef struct step_record {
@@ -57,11 +57,11 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
 }
 
 static ons_status *build_rank(ons_crew *c, ons_rank *r) {
+    const ons_device_kind *kind;
     ons_device *device;
-    if (c->o.nccl)
-        ONS_TRY(ons_cuda_device_new(c->o.gpu + (int)(r->stage - c->o.first), c->o.cap, &device));
-    else
-        ONS_TRY(ons_device_new(c->o.config->device, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
+    int index = c->o.nccl ? c->o.gpu + (int)(r->stage - c->o.first) : 0;
+    ONS_TRY(ons_device_kind_find(c->o.config->device, &kind));
+    ONS_TRY(kind->device_new(index, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
     ONS_TRY(ons_machine_new(device, c->o.model->registry, c->o.threads, &r->machine));
     ons_machine_set_tf32(r->machine, ons_config_takes_tf32(c->o.config));
     ONS_TRY(build_share(c, r, c->o.training, true, &r->training));

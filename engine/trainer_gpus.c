@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/cuda.h"
+#include "device/device_kind.h"
 #include "engine/trainer.h"
 
 /* What each process tells the others. */
 typedef struct place {
-    char host[64], gpu[ONS_CUDA_IDENTITY_BYTES];
+    char host[64], gpu[ONS_DEVICE_IDENTITY_BYTES];
     int32_t index, count; /* the process's number of its GPU, and how many it sees */
 } place;
 
@@ -26,21 +26,21 @@ static ons_status *check_places(const place *places, uint32_t count) {
     return NULL;
 }
 
-static ons_status *find_place(ons_trainer *t, place *own) {
-    *own = (place){.count = ons_cuda_count()};
-    ONS_TRY(ons_cuda_check());
+static ons_status *find_place(ons_trainer *t, const ons_device_kind *kind, place *own) {
+    *own = (place){.count = kind->count()};
+    ONS_TRY(kind->check());
     own->index = (int32_t)(ons_mpi_local_rank() % (uint32_t)own->count);
     gethostname(own->host, sizeof own->host - 1);
     t->gpu = own->index;
-    return ons_cuda_read_identity(own->index, own->gpu);
+    return kind->read_identity(own->index, own->gpu);
 }
 
 /* Processes: each takes the GPU of its number on the host. */
-static ons_status *choose_among_processes(ons_trainer *t) {
+static ons_status *choose_among_processes(ons_trainer *t, const ons_device_kind *kind) {
     ons_transport *world = t->transports[0];
     place own, *places = calloc(world->ranks, sizeof *places);
     if (places == NULL) return ons_status_out_of_memory();
-    ons_status *status = find_place(t, &own);
+    ons_status *status = find_place(t, kind, &own);
     if (status == NULL && !world->gather(world, &own, places, sizeof own)) status = world->failure(world);
     if (status == NULL) status = check_places(places, world->ranks);
     free(places);
@@ -51,12 +51,14 @@ static ons_status *choose_among_processes(ons_trainer *t) {
 ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     const ons_config *c = t->config;
     bool wanted = strcmp(c->transport, "nccl") == 0;
+    const ons_device_kind *kind;
     if (!ons_config_uses_cuda(c) || c->stages == 1) return NULL;
+    ONS_TRY(ons_device_kind_find(c->device, &kind));
     if (t->remote) {
         ONS_TRY(ons_nccl_check());
-        return choose_among_processes(t);
+        return choose_among_processes(t, kind);
     }
-    int count = ons_cuda_count();
+    int count = kind->count();
     ONS_CHECK(!wanted || count >= c->stages, ONS_UNSUPPORTED,
               "--transport nccl: NCCL takes one stage a GPU, and there are %d for %" PRId64
               " stages; without --transport nccl the stages share one GPU and copy from each other",

@@ -5,13 +5,19 @@
 
 #include "base/philox.h"
 #include "graph/small_types.h"
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/sample_product.h"
 #include "runtime/device_clock.h"
 
 enum { RUNS = 5, LATENCY_RUNS = 51, LATENCY_BYTES = 64, STREAMS = 2, WARM_UP = 2 };
 enum { EDGE_MOST = 8192, EDGE_OF_FP32 = 4096, EDGE_STEP = 128, WORKSPACE_BYTES = 32 << 20 };
 enum { SHARE_OF_MEMORY = 64 }; /* one array is at most this part of it */
 static const int64_t ARRAY_MOST = (int64_t)256 << 20, HOST_MOST = (int64_t)64 << 20;
+
+/* What kernels read and write beside their operands. */
+typedef struct control {
+    ons_step step;
+    ons_fault fault;
+} control;
 
 typedef struct measuring {
     ons_device *device;
@@ -20,9 +26,10 @@ typedef struct measuring {
     ons_device_clock *clock;
     int64_t bytes, host_bytes; /* of each array; of each block of the host's */
     void *arrays[3], *workspace;
+    control *of_products;
     void *host[STREAMS];
-    ons_cuda_plan *plan; /* that runs */
-    int runs;            /* of it, one behind the other */
+    ons_sample_product *product; /* that runs */
+    int runs;                    /* of it, one behind the other */
 } measuring;
 
 /* -------------------------------------------------------------------------------------------------------------- life
@@ -40,6 +47,7 @@ static ons_status *set_up(measuring *m) {
     }
     for (int i = 0; i < 3; ++i) ONS_TRY(d->allocate(d, m->bytes, &m->arrays[i]));
     ONS_TRY(d->allocate(d, WORKSPACE_BYTES, &m->workspace));
+    ONS_TRY(d->allocate(d, sizeof(control), (void **)&m->of_products));
     return ons_device_clock_new(d, m->streams[0], &m->clock);
 }
 
@@ -49,6 +57,7 @@ static void tear_down(measuring *m) {
         if (m->streams[i] != NULL) d->stream_free(m->streams[i]);
     ons_device_clock_free(m->clock);
     d->release(d, m->workspace, WORKSPACE_BYTES);
+    d->release(d, m->of_products, sizeof(control));
     for (int i = 0; i < 3; ++i) d->release(d, m->arrays[i], m->bytes);
     for (int i = 0; i < STREAMS; ++i) {
         if (m->events[i] != NULL) d->event_free(m->events[i]);
@@ -139,6 +148,11 @@ static void put_number(ons_dtype dtype, float value, void *to, int64_t index) {
     }
 }
 
+static void finish(measuring *m) {
+    m->device->event_record(m->streams[0], m->events[0]);
+    m->device->event_synchronize(m->events[0]);
+}
+
 /* The first bytes of the arrays 0 and 1, by pieces of one block: numbers from -1 to 1. */
 static void fill_operands(measuring *m, ons_dtype dtype, int64_t bytes) {
     int64_t size = dtype == ONS_FLOAT32 ? 4 : 2, piece = bytes < m->host_bytes ? bytes : m->host_bytes;
@@ -148,15 +162,26 @@ static void fill_operands(measuring *m, ons_dtype dtype, int64_t bytes) {
         for (int64_t at = 0; at < bytes; at += piece)
             m->device->copy(m->streams[0], (char *)m->arrays[array] + at, m->host[0],
                             (size_t)(bytes - at < piece ? bytes - at : piece));
-    m->device->event_record(m->streams[0], m->events[0]);
-    m->device->event_synchronize(m->events[0]);
+    finish(m);
+}
+
+/* The first step of a run, and no fault. */
+static void fill_control(measuring *m) {
+    const control first = {.step = {.step = 1, .sample_share = 1}};
+    memcpy(m->host[0], &first, sizeof first);
+    m->device->copy(m->streams[0], m->of_products, m->host[0], sizeof first);
+    finish(m);
 }
 
 static void run_products(void *argument, uintptr_t native) {
     const measuring *m = argument;
-    const ons_cuda_gemm_memory memory = {
-        .a = m->arrays[0], .b = m->arrays[1], .c = m->arrays[2], .workspace = m->workspace};
-    for (int i = 0; i < m->runs; ++i) ons_cuda_plan_run(m->plan, native, &memory);
+    const ons_sample_product_memory memory = {.a = m->arrays[0],
+                                              .b = m->arrays[1],
+                                              .c = m->arrays[2],
+                                              .scratch = m->workspace,
+                                              .device_step = &m->of_products->step,
+                                              .fault = &m->of_products->fault};
+    for (int i = 0; i < m->runs; ++i) ons_sample_product_run(m->product, native, &memory);
 }
 
 static double product_seconds(measuring *m) {
@@ -183,27 +208,24 @@ static int64_t edge_of(const measuring *m, ons_dtype dtype) {
     return edge;
 }
 
-/* A product that the library does not have, or has not loaded, is no failure: 0. */
+/* A product that the backend declines, as where its library is not there, is no failure: 0. */
 static double product_flops(measuring *m, ons_dtype dtype) {
-    if (ons_cuda_plan_new == NULL) return 0;
     int64_t edge = edge_of(m, dtype);
-    const ons_cuda_gemm_call gemm = {.dtype = dtype,
-                                     .batch = 1,
-                                     .m = edge,
-                                     .n = edge,
-                                     .k = edge,
-                                     .alpha = 1,
-                                     .alignment = 256,
-                                     .workspace_bytes = WORKSPACE_BYTES};
-    ons_status *status = ons_cuda_plan_new(&gemm, &m->plan);
+    const ons_sample_product_options options = {.backend = ons_backend_find(m->device->name),
+                                                .dtype = dtype,
+                                                .edge = edge,
+                                                .threads = 1,
+                                                .scratch_limit = WORKSPACE_BYTES};
+    ons_status *status = ons_sample_product_new(&options, &m->product);
     if (status != NULL) {
         ons_status_free(status);
         return 0;
     }
     fill_operands(m, dtype, edge * edge * (dtype == ONS_FLOAT32 ? 4 : 2));
-    double seconds = product_seconds(m);
-    ons_cuda_plan_free(m->plan);
-    return 2 * (double)edge * (double)edge * (double)edge / seconds;
+    fill_control(m);
+    double flops = ons_sample_product_flops(m->product) / product_seconds(m);
+    ons_sample_product_free(m->product);
+    return flops;
 }
 
 ons_status *ons_gpu_speed_measure(ons_device *device, ons_gpu_speed *speed) {

@@ -18,16 +18,15 @@ static const double seconds_of_edge = 0.02, most_of_edge = 0.1, least_run = 0.3e
 typedef struct measuring {
     const ons_product_space *space;
     ons_sample_product *product;
-    void *a, *b, *c, *scratch;
+    ons_sample_product_memory memory;
+    ons_fault fault;
     double seconds; /* of the last run */
-    bool good;
 } measuring;
 
 static void run_product(void *argument, uintptr_t native) {
-    (void)native;
     measuring *m = argument;
     int64_t start = ons_trace_now();
-    m->good = ons_sample_product_run(m->product, m->a, m->b, m->c, m->scratch) && m->good;
+    ons_sample_product_run(m->product, native, &m->memory);
     m->seconds = (double)(ons_trace_now() - start) * 1e-9;
 }
 
@@ -83,21 +82,29 @@ static bool has_room(const measuring *m, ons_dtype dtype, int64_t edge) {
 
 /* Of products of one size; 0: there is no room for them. */
 static ons_status *measure_edge(measuring *m, ons_dtype dtype, int64_t edge, double *flops) {
-    ONS_TRY(ons_sample_product_new(dtype, edge, m->space->threads, &m->product));
+    const ons_product_space *s = m->space;
+    const ons_sample_product_options options = {.backend = ons_backend_find(s->device->name),
+                                                .dtype = dtype,
+                                                .edge = edge,
+                                                .threads = s->threads,
+                                                .scratch_limit = INT64_MAX};
+    ONS_TRY(ons_sample_product_new(&options, &m->product));
     *flops = 0;
-    m->good = true;
+    m->fault = (ons_fault){0};
     if (has_room(m, dtype, edge)) {
-        m->a = m->space->arrays[0];
-        m->b = m->space->arrays[1];
-        m->scratch = m->space->arrays[2];
-        m->c = (char *)m->a + matrix_bytes(dtype, edge);
-        fill(dtype, m->a, matrix_bytes(dtype, edge));
-        fill(dtype, m->b, matrix_bytes(dtype, edge));
+        int64_t bytes = matrix_bytes(dtype, edge);
+        m->memory = (ons_sample_product_memory){.a = s->arrays[0],
+                                                .b = s->arrays[1],
+                                                .c = (char *)s->arrays[0] + bytes,
+                                                .scratch = s->arrays[2],
+                                                .fault = &m->fault};
+        fill(dtype, s->arrays[0], bytes);
+        fill(dtype, s->arrays[1], bytes);
         *flops = ons_sample_product_flops(m->product) / best_seconds(m);
     }
     ons_sample_product_free(m->product);
-    ONS_CHECK(m->good, ONS_DEFECT, "a product of %s matrices of %lld rows failed", ons_dtype_name(dtype),
-              (long long)edge);
+    ONS_CHECK(m->fault.problem == NULL, ONS_DEFECT, "a product of %s matrices of %lld rows failed",
+              ons_dtype_name(dtype), (long long)edge);
     return NULL;
 }
 

@@ -83,7 +83,7 @@ static void destroy(void *state) { ons_dnn_plan_free(((ons_cuda_convolution *)st
 
 static ons_status *plan(ons_prepare *p, const ons_convolution *c, ons_cuda_convolution *s) {
     bool empty = s->rows == 0 || s->columns == 0 || s->depth == 0 || s->groups == 0;
-    if (ons_dnn_plan_new == NULL || empty || !ons_dnn_is_symmetric(&c->window)) return NULL;
+    if (!ons_dnn_is_there() || empty || !ons_dnn_is_symmetric(&c->window)) return NULL;
     int64_t own = p->scratch_bytes;
     ons_dnn_graph *graph;
     ONS_TRY(describe(p, c, &graph));

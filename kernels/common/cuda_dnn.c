@@ -107,7 +107,7 @@ void ons_dnn_set_window(ons_dnn_step *step, const ons_window *window) {
 
 ons_status *ons_dnn_prepare(ons_prepare *p, const ons_dnn_graph *graph, ons_dnn_plan **plan) {
     *plan = NULL;
-    if (ons_dnn_plan_new == NULL) return NULL;
+    if (!ons_dnn_is_there()) return NULL;
     ons_status *status = ons_dnn_plan_new(graph, p->scratch_limit - graph->scratch_bytes, plan);
     if (status != NULL) {
         *plan = NULL;

@@ -116,22 +116,21 @@ typedef struct ons_dnn_plan ons_dnn_plan; /* of one node: it is run by one threa
  * is at least what the plan needs. Where it does not *plan is NULL, which is no failure: the node's own kernel runs. */
 ons_status *ons_dnn_prepare(ons_prepare *p, const ons_dnn_graph *graph, ons_dnn_plan **plan);
 
-/* Weak: a build without CUDA has none of them. */
+/* Whether there is such a library at all: without one no graph is described. It may still decline every graph. */
+bool ons_dnn_is_there(void);
 
 /* Fails (ONS_UNSUPPORTED) where cuDNN is missing, too old, switched off (ONSTAGE_CUDNN=off), or has no plan within
  * `workspace_limit` bytes whose bits are the same every time. Plans are kept for the same graph and limit. */
-ons_status *ons_dnn_plan_new(const ons_dnn_graph *graph, int64_t workspace_limit, ons_dnn_plan **plan)
-    __attribute__((weak));
-void ons_dnn_plan_free(ons_dnn_plan *plan) __attribute__((weak));
-int64_t ons_dnn_plan_scratch(const ons_dnn_plan *plan) __attribute__((weak)); /* bytes; graph's scratch included */
+ons_status *ons_dnn_plan_new(const ons_dnn_graph *graph, int64_t workspace_limit, ons_dnn_plan **plan);
+void ons_dnn_plan_free(ons_dnn_plan *plan);
+int64_t ons_dnn_plan_scratch(const ons_dnn_plan *plan); /* bytes; graph's scratch included */
 /* "cuDNN: engine 12"; stays as long as the program. */
-const char *ons_dnn_plan_name(const ons_dnn_plan *plan) __attribute__((weak));
+const char *ons_dnn_plan_name(const ons_dnn_plan *plan);
 /* Puts it on the stream; `arguments` by slot. */
-void ons_dnn_plan_run(ons_dnn_plan *plan, uintptr_t stream, const void *const *arguments, void *scratch)
-    __attribute__((weak));
+void ons_dnn_plan_run(ons_dnn_plan *plan, uintptr_t stream, const void *const *arguments, void *scratch);
 
 /* For tests: plans from now on are for the GPU that cuDNN's own JSON describes, which need not be there; NULL: for the
  * one that is. What was planned before is forgotten; no plan may be alive. */
-void ons_dnn_plan_for(const char *device_json) __attribute__((weak));
+void ons_dnn_plan_for(const char *device_json);
 
 #endif

@@ -263,7 +263,7 @@ static ons_status *prepare_plan(ons_prepare *p, const ons_dnn_graph *graph, ons_
 ons_status *ons_dnn_attention_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype, bool saves,
                                       ons_dnn_attention *plan) {
     take(plan, a, dtype);
-    if (ons_dnn_plan_new == NULL || !is_asked_for(a, dtype)) return NULL;
+    if (!ons_dnn_is_there() || !is_asked_for(a, dtype)) return NULL;
     if (a->has_kept) divide(plan, kept_bytes(a));
     ons_dnn_graph *graph;
     ONS_TRY(ons_dnn_attention_describe(p, a, dtype, saves, plan->samples, plan->heads, &graph));
@@ -273,7 +273,7 @@ ons_status *ons_dnn_attention_prepare(ons_prepare *p, const ons_attention *a, on
 ons_status *ons_dnn_attention_gradient_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype,
                                                ons_dnn_attention *plan) {
     take(plan, a, dtype);
-    if (ons_dnn_plan_new == NULL || !is_asked_for(a, dtype)) return NULL;
+    if (!ons_dnn_is_there() || !is_asked_for(a, dtype)) return NULL;
     int64_t head = (a->queries + TILE - 1) / TILE * TILE * ((a->keys + TILE - 1) / TILE * TILE) * 2;
     divide(plan, head + kept_bytes(a));
     ons_dnn_graph *graph;

@@ -52,7 +52,7 @@ ons_status *ons_cuda_pooling_plan(ons_prepare *p, const ons_pooling *pooling, on
                                   ons_dnn_pooling mode, ons_cuda_pooling *state) {
     ons_dnn_graph *graph;
     bool empty = state->planes == 0 || state->width == 0;
-    if (ons_dnn_plan_new == NULL || empty || !is_plain(&pooling->window)) return NULL;
+    if (!ons_dnn_is_there() || empty || !is_plain(&pooling->window)) return NULL;
     ONS_TRY(ons_dnn_graph_new(p, &graph));
     ons_type both[] = {pooling->x, pooling->y};
     for (int i = 0; i < 2; ++i) both[i].layout = p->operands->inputs[0].layout;

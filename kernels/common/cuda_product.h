@@ -44,13 +44,12 @@ typedef struct ons_cuda_gemm_memory {
 
 typedef struct ons_cuda_plan ons_cuda_plan; /* the library's */
 
-/* Weak: a build without CUDA has none of them. ONS_UNSUPPORTED where the library has no algorithm. */
-ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **plan) __attribute__((weak));
+/* ONS_UNSUPPORTED where the library has no algorithm. */
+ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **plan);
 /* Bytes that a run needs: often fewer than it was allowed. */
-int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan) __attribute__((weak));
-void ons_cuda_plan_free(ons_cuda_plan *plan) __attribute__((weak));
-void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory)
-    __attribute__((weak));
+int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan);
+void ons_cuda_plan_free(ons_cuda_plan *plan);
+void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory);
 
 typedef struct ons_cuda_product {
     ons_cuda_plan *plan; /* NULL: nothing to multiply */

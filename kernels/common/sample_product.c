@@ -1,7 +1,6 @@
 #include "kernels/common/sample_product.h"
 
 #include "graph/operands.h"
-#include "kernels/backend.h"
 
 extern const ons_operator ons_op_matmul;
 
@@ -14,8 +13,8 @@ struct ons_sample_product {
     const ons_kernel *kernel;
 };
 
-static ons_status *prepare(ons_sample_product *p, ons_dtype dtype, int64_t edge, int threads) {
-    p->inputs[0] = p->inputs[1] = ons_type_make(dtype, ons_shape_make(2, (const int64_t[]){edge, edge}));
+static ons_status *prepare(ons_sample_product *p, const ons_sample_product_options *o) {
+    p->inputs[0] = p->inputs[1] = ons_type_make(o->dtype, ons_shape_make(2, (const int64_t[]){o->edge, o->edge}));
     p->operands = (ons_operands){.op = &ons_op_matmul,
                                  .name = "measured product",
                                  .inputs = p->inputs,
@@ -24,12 +23,12 @@ static ons_status *prepare(ons_sample_product *p, ons_dtype dtype, int64_t edge,
                                  .input_count = 2,
                                  .output_count = 1};
     ONS_TRY(ons_operands_infer(&p->operands));
-    p->prepare =
-        (ons_prepare){.operands = &p->operands, .threads = threads, .scratch_limit = INT64_MAX, .arena = p->arena};
-    return ons_backend_prepare(ons_backend_find("cpu"), &p->prepare, &p->kernel);
+    p->prepare = (ons_prepare){
+        .operands = &p->operands, .threads = o->threads, .scratch_limit = o->scratch_limit, .arena = p->arena};
+    return ons_backend_prepare(o->backend, &p->prepare, &p->kernel);
 }
 
-ons_status *ons_sample_product_new(ons_dtype dtype, int64_t edge, int threads, ons_sample_product **product) {
+ons_status *ons_sample_product_new(const ons_sample_product_options *options, ons_sample_product **product) {
     ons_arena *arena = ons_arena_new();
     ons_sample_product *p = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *p);
     if (p == NULL) {
@@ -37,7 +36,7 @@ ons_status *ons_sample_product_new(ons_dtype dtype, int64_t edge, int threads, o
         return ons_status_out_of_memory();
     }
     p->arena = arena;
-    ons_status *status = prepare(p, dtype, edge, threads);
+    ons_status *status = prepare(p, options);
     if (status != NULL)
         ons_sample_product_free(p);
     else
@@ -55,14 +54,14 @@ int64_t ons_sample_product_scratch_bytes(const ons_sample_product *p) { return p
 
 double ons_sample_product_flops(const ons_sample_product *p) { return p->operands.op->cost(&p->operands).flops; }
 
-bool ons_sample_product_run(const ons_sample_product *p, const void *a, const void *b, void *c, void *scratch) {
-    ons_fault fault = {0};
+void ons_sample_product_run(const ons_sample_product *p, uintptr_t native, const ons_sample_product_memory *memory) {
     const ons_step step = {.step = 1, .sample_share = 1};
-    p->kernel->run(&(ons_launch){.inputs = (const void *const[]){a, b},
-                                 .outputs = (void *const[]){c},
-                                 .scratch = scratch,
+    p->kernel->run(&(ons_launch){.inputs = (const void *const[]){memory->a, memory->b},
+                                 .outputs = (void *const[]){memory->c},
+                                 .scratch = memory->scratch,
                                  .state = p->prepare.state,
                                  .step = &step,
-                                 .fault = &fault});
-    return fault.problem == NULL;
+                                 .fault = memory->fault,
+                                 .stream = native,
+                                 .device_step = memory->device_step});
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cuda.h"
+#include "device/device_kind.h"
 #include "kernels/common/cuda_product.h"
 #include "tests/cuda_runtime/fake_cuda.h"
 
@@ -69,7 +70,7 @@ Test(handles, of_cublaslt_belong_to_a_gpu, .timeout = 60) {
     for (int gpu = 0; gpu < GPUS; ++gpu) {
         ons_device *device;
         ons_cuda_plan *plan;
-        ons_status *status = ons_cuda_device_new(gpu, 0, &device);
+        ons_status *status = ons_cuda_kind.device_new(gpu, 0, false, &device);
         if (status == NULL) status = ons_cuda_plan_new(&gemm, &plan);
         cr_assert_null(status, "%s", status == NULL ? "" : ons_status_get_message(status));
         for (int i = 0; i < 2; ++i) ons_cuda_plan_run(plan, 0, &(ons_cuda_gemm_memory){NULL});

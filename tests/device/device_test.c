@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/cuda.h"
+#include "device/device_kind.h"
 
 static const char *const names[] = {"cpu", "cuda"};
 static struct criterion_test_params every_device(void) {
@@ -144,5 +144,29 @@ Test(device, refuses_politely) {
                   ons_status_get_message(status));
         ons_status_free(status);
     }
-    cr_expect_eq(ons_cuda_count(), 0);
+    const ons_device_kind *kind;
+    ons_status *status = ons_device_kind_find("cuda", &kind);
+    if (status == NULL) cr_expect_eq(kind->count(), 0);
+    ons_status_free(status);
+}
+
+/* Devices are named after their kind, and made by number. */
+Test(device, kinds) {
+    for (const ons_device_kind *const *each = ons_device_kinds; *each != NULL; ++each) {
+        const ons_device_kind *kind = NULL;
+        expect_success(ons_device_kind_find((*each)->name, &kind));
+        cr_expect(kind == *each);
+        int count = kind->count();
+        ons_status *status = kind->check();
+        cr_expect((status == NULL) == (count > 0));
+        ons_status_free(status);
+        if (count == 0) continue;
+        ons_device *d = NULL;
+        status = kind->device_new(count, 0, false, &d);
+        cr_expect(status != NULL && d == NULL, "%s %d is none of %d", kind->name, count, count);
+        ons_status_free(status);
+        expect_success(kind->device_new(count - 1, 0, false, &d));
+        cr_expect_str_eq(d->name, kind->name);
+        d->free(d);
+    }
 }

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/vector.h"
-#include "device/cuda.h"
+#include "device/device_kind.h"
 #include "tests/kernels/emulation/emulation.h"
 
 static int64_t total = (int64_t)16 << 30;
@@ -489,21 +489,17 @@ static ons_status *failure(ons_device *device) {
 
 static void device_free(ons_device *device) { free(device); }
 
-ons_status *__wrap_ons_cuda_check(void);                                                     /* NOLINT */
-int __wrap_ons_cuda_count(void);                                                             /* NOLINT */
-ons_status *__wrap_ons_cuda_read_identity(int index, char *identity);                        /* NOLINT */
-ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result); /* NOLINT */
+static ons_status *check(void) { return NULL; }
 
-ons_status *__wrap_ons_cuda_check(void) { return NULL; } /* NOLINT */
+static int count(void) { return gpus; }
 
-int __wrap_ons_cuda_count(void) { return gpus; } /* NOLINT */
-
-ons_status *__wrap_ons_cuda_read_identity(int index, char *identity) { /* NOLINT */
-    snprintf(identity, ONS_CUDA_IDENTITY_BYTES, "far:%d", index);
+static ons_status *read_identity(int index, char identity[static ONS_DEVICE_IDENTITY_BYTES]) {
+    snprintf(identity, ONS_DEVICE_IDENTITY_BYTES, "far:%d", index);
     return NULL;
 }
 
-ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_device **result) { /* NOLINT */
+static ons_status *device_new(int index, int64_t limit_bytes, bool pin, ons_device **result) {
+    (void)pin;
     ONS_CHECK(index >= 0 && index < gpus, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, gpus);
     far_gpu *gpu = calloc(1, sizeof *gpu);
     if (gpu == NULL) return ons_status_out_of_memory();
@@ -542,3 +538,13 @@ ons_status *__wrap_ons_cuda_device_new(int index, int64_t limit_bytes, ons_devic
     *result = device;
     return NULL;
 }
+
+static const ons_device_kind far_kind = {
+    .name = "cuda",
+    .check = check,
+    .count = count,
+    .read_identity = read_identity,
+    .device_new = device_new,
+};
+
+const ons_device_kind *const ons_device_kinds[] = {&ons_cpu_kind, &far_kind, NULL};

@@ -1,10 +1,11 @@
 /* A GPU without a GPU: memory that the host must not touch, and work that is done when somebody waits for it.
  *
- * The linker puts these devices in the place of CUDA's (linkopts in BUILD). Their memory can be accessed while work
- * runs that was put on a stream, and at no other time: whoever else reads or writes it crashes. Kernels are the .cu
- * files on the emulated GPU. Nothing runs before a thread waits for an event; then whatever may run does, from streams
- * that are chosen at random (far_seed): what lacks an event to wait for, and host memory that is used again too early,
- * shows as other results. A wait for an event that was never recorded is a failure: on a GPU it would wait for nothing.
+ * They are of a kind of their own, in the place of CUDA's in the list (device/device_kind.h). Their memory can be
+ * accessed while work runs that was put on a stream, and at no other time: whoever else reads or writes it crashes.
+ * Kernels are the .cu files on the emulated GPU. Nothing runs before a thread waits for an event; then whatever may run
+ * does, from streams that are chosen at random (far_seed): what lacks an event to wait for, and host memory that is
+ * used again too early, shows as other results. A wait for an event that was never recorded is a failure: on a GPU it
+ * would wait for nothing.
  */
 #ifndef ONSTAGE_TESTS_FAR_FAR_DEVICE_H
 #define ONSTAGE_TESTS_FAR_FAR_DEVICE_H

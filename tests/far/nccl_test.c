@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda.h"
+#include "device/device_kind.h"
 #include "runtime/nccl_api.h"
 #include "runtime/transport_nccl.h"
 #include "tests/far/far_device.h"
@@ -102,6 +102,7 @@ static void run_messages(traffic_rank *r, ons_device *device, traffic_end ends[R
 
 static void *drive_traffic(void *argument) {
     traffic_rank *r = argument;
+    const ons_device_kind *kind;
     ons_device *device;
     ons_stream *compute;
     ons_event *event;
@@ -110,7 +111,8 @@ static void *drive_traffic(void *argument) {
     void *memory;
     size_t bytes = (size_t)MESSAGES * BYTES_MOST + 64;
     char *host = calloc(1, bytes);
-    must(ons_cuda_device_new(r->gpu, 0, &device));
+    must(ons_device_kind_find("cuda", &kind));
+    must(kind->device_new(r->gpu, 0, false, &device));
     must(device->allocate(device, (int64_t)bytes, &memory));
     must(device->stream_new(device, "compute", 1, &compute));
     must(device->event_new(device, &event));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda.h"
+#include "device/device_kind.h"
 #include "runtime/nccl_api.h"
 #include "runtime/transport_nccl.h"
 
@@ -15,8 +15,25 @@ static void must(ons_status *status) {
     cr_assert(status == NULL, "%s", status == NULL ? "" : ons_status_get_message(status));
 }
 
+/* Also of a build that knows no GPUs. */
+static int count_gpus(void) {
+    const ons_device_kind *kind;
+    ons_status *status = ons_device_kind_find("cuda", &kind);
+    int count = status == NULL ? kind->count() : 0;
+    ons_status_free(status);
+    return count;
+}
+
+static ons_device *open_gpu(int index) {
+    const ons_device_kind *kind;
+    ons_device *device;
+    must(ons_device_kind_find("cuda", &kind));
+    must(kind->device_new(index, 0, false, &device));
+    return device;
+}
+
 static bool has_gpus(int needed) {
-    int count = ons_cuda_count();
+    int count = count_gpus();
     if (count >= needed) return true;
     printf("onstage: not run: %d GPUs are needed, there are %d\n", needed, count);
     return false;
@@ -75,13 +92,12 @@ static void send_to_itself(void *argument, uintptr_t native) {
 }
 
 Test(one_gpu, sends_to_itself, .timeout = 120) {
-    ons_device *device;
     ons_stream *stream;
     void *memory, *host;
     if (!has_gpus(1)) return;
     own o = {0};
     must(ons_nccl_load(&o.api));
-    must(ons_cuda_device_new(0, 0, &device));
+    ons_device *device = open_gpu(0);
     must(device->allocate(device, 2 * BYTES, &memory));
     must(device->allocate_host(device, 2 * BYTES, &host));
     must(device->stream_new(device, "messages", 1, &stream));
@@ -164,13 +180,12 @@ static void run_round(ring_rank *r, ons_device *device, uint8_t *host, int round
 
 static void *drive_ring(void *argument) {
     ring_rank *r = argument;
-    ons_device *device;
     ons_stream *compute;
     ons_nccl *nccl;
     void *memory, *host;
     uint32_t rank = r->transport->rank, before = (rank + r->ranks - 1) % r->ranks, next = (rank + 1) % r->ranks;
     const uint32_t from[] = {rank, before, rank, next}, to[] = {next, rank, before, rank};
-    must(ons_cuda_device_new((int)rank, 0, &device));
+    ons_device *device = open_gpu((int)rank);
     must(device->allocate(device, 4 * BYTES + 64, &memory));
     must(device->allocate_host(device, 4 * BYTES, &host));
     must(device->stream_new(device, "compute", 1, &compute));
@@ -196,7 +211,7 @@ Test(several_gpus, messages_both_ways_at_once, .timeout = 300) {
     ring_rank ranks[GPUS_MOST];
     pthread_t threads[GPUS_MOST];
     if (!has_gpus(2)) return;
-    uint32_t count = ons_cuda_count() < GPUS_MOST ? (uint32_t)ons_cuda_count() : GPUS_MOST;
+    uint32_t count = count_gpus() < GPUS_MOST ? (uint32_t)count_gpus() : GPUS_MOST;
     must(ons_local_transports_new(count, transports));
     for (uint32_t i = 0; i < count; ++i) {
         ranks[i] = (ring_rank){.transport = transports[i], .ranks = count};

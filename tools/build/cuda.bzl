@@ -91,7 +91,7 @@ def cuda_library(name, srcs, hdrs = [], deps = [], flags = [], batch_size = 12, 
     """A C library of CUDA kernels, and NAME_ptxas: the reports of ptxas on them.
 
     Args:
-      name: target name. Everything in it is linked, wanted or not: who uses it may do so through weak symbols.
+      name: target name.
       srcs: .cu files. What is static in one of them must have a name of its own, since a batch is one translation unit.
       hdrs: headers for these files alone.
       deps: C libraries whose headers they include.
@@ -127,7 +127,6 @@ def cuda_library(name, srcs, hdrs = [], deps = [], flags = [], batch_size = 12, 
     native.cc_library(
         name = name,
         srcs = [":" + name + "_" + batch for batch in batches],
-        alwayslink = True,
         linkstatic = True,
         deps = deps + ["@cuda//:runtime"],
         tags = ["manual"],

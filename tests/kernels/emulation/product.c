@@ -5,9 +5,6 @@
 #include "kernels/common/cuda_product.h"
 #include "kernels/common/gelu.h"
 #include "tests/kernels/emulation/emulation.h"
-#include "tests/kernels/emulation/selection.h"
-
-const char *const ons_emulation_only[] = {NULL};
 
 struct ons_cuda_plan {
     ons_cuda_gemm_call gemm;
