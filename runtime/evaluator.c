@@ -98,8 +98,9 @@ static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **s
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t first) {
     const ons_fault *fault = &found->fault;
     const char *node = ons_program_fault_node(where->program, found);
-    return ons_status_new(ONS_INVALID_DATA, "samples from %" PRIu64 " on, node '%s': %s (element %" PRId64 " is %" PRId64 ")",
-                          first, node, fault->problem, fault->index, fault->value);
+    return ons_status_new(ONS_INVALID_DATA,
+                          "samples from %" PRIu64 " on, node '%s': %s (element %" PRId64 " is %" PRId64 ")", first,
+                          node, fault->problem, fault->index, fault->value);
 }
 
 static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {

@@ -17,9 +17,9 @@ typedef struct ons_program ons_program;
 typedef struct ons_program_options {
     int threads;
     const ons_backend *backend; /* whose kernels run */
-    bool far; /* the host cannot access the device's memory: kernels find the step there, and tell faults there */
-    bool tf32;                /* see ons_prepare */
-    bool repeats;             /* more than one micro-batch a step */
+    bool far;     /* the host cannot access the device's memory: kernels find the step there, and tell faults there */
+    bool tf32;    /* see ons_prepare */
+    bool repeats; /* more than one micro-batch a step */
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
     size_t kept_count;
     const ons_value_id *idle; /* have their place, but the nodes that make them do not run; ONS_NONE is skipped */

@@ -68,10 +68,10 @@ static ons_status *tell(const refusals *list, const ons_backend *backend, const 
                 each->nodes == 1 ? "" : "s", each->first, ons_status_get_message(each->reason));
     }
     bool written = fclose(out) == 0;
-    ons_status *status = written ? ons_status_new(ONS_UNSUPPORTED,
-                                                  "%s: %s cannot run all operators of this model; use --device cpu%s",
-                                                  option, backend->title, text)
-                                 : ons_status_out_of_memory();
+    ons_status *status =
+        written ? ons_status_new(ONS_UNSUPPORTED, "%s: %s cannot run all operators of this model; use --device cpu%s",
+                                 option, backend->title, text)
+                : ons_status_out_of_memory();
     free(text);
     return status;
 }

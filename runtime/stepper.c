@@ -295,8 +295,8 @@ static const ons_unit *last_unit(const ons_stepper *s) {
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
     const ons_fault *fault = &found->fault;
     const char *node = ons_program_fault_node(where->program, found);
-    return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")", step,
-                          node, fault->problem, fault->index, fault->value);
+    return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
+                          step, node, fault->problem, fault->index, fault->value);
 }
 
 static double loss_of_bits(const ons_unit *unit, const uint64_t *bits) {

@@ -8,8 +8,8 @@ static ons_part part_at(const ons_sequence *s, uint32_t position) {
     return part;
 }
 
-ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle,
-                          const bool *several, ons_arena *arena, ons_runs *runs) {
+ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle, const bool *several,
+                          ons_arena *arena, ons_runs *runs) {
     ONS_NEW(runs->first, arena, sequence->count + 1);
     ONS_NEW(runs->last, arena, sequence->count + 1);
     const ons_operator *op = NULL;
@@ -19,8 +19,8 @@ ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, 
         const ons_node *node = ons_graph_node(graph, sequence->nodes[position]);
         runs->first[position] = runs->last[position] = position;
         if (ons_is_view(node->op) || idle[sequence->nodes[position]]) continue;
-        bool joins = several[sequence->nodes[position]] && node->op == op &&
-                     part_at(sequence, position) == part && count < ONS_TOGETHER_MOST;
+        bool joins = several[sequence->nodes[position]] && node->op == op && part_at(sequence, position) == part &&
+                     count < ONS_TOGETHER_MOST;
         first = joins ? first : position;
         count = joins ? count + 1 : 1;
         op = node->op;

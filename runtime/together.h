@@ -17,8 +17,8 @@ typedef struct ons_runs {
 } ons_runs;
 
 /* Results in `arena`. */
-ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle,
-                          const bool *several, ons_arena *arena, ons_runs *runs);
+ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle, const bool *several,
+                          ons_arena *arena, ons_runs *runs);
 
 typedef struct ons_extent {
     const char *first, *end;

@@ -2,8 +2,6 @@
 #include "kernels/align_axis/align_axis.h"
 #include "kernels/case.h"
 
-#include "graph/operator.h"
-
 #define AT(AXIS) .settings = {ONS_SET_INT("axis", AXIS)}
 
 const ons_case ons_cases_align_axis[] = {

@@ -1,8 +1,6 @@
 /* Bernoulli: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_bernoulli[] = {

@@ -1,8 +1,6 @@
 /* Cast: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 #define ODD_NUMBERS(DTYPE)                                                                                             \

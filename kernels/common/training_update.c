@@ -1,6 +1,5 @@
 #include "kernels/common/training_update.h"
 
-extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_greater;
 extern const ons_operator ons_op_where;
 

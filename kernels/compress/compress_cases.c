@@ -2,9 +2,6 @@
 #include "kernels/case.h"
 #include "kernels/compress/compress.h"
 
-#include "graph/operator.h"
-#include "graph/type.h"
-
 #define KNOWN(COUNT, ...)                                                                                              \
     { .dtype = ONS_BOOL, .shape = ONS_DIMS(COUNT), .value_count = (COUNT), .values = {__VA_ARGS__}, .constant = true }
 

@@ -1,5 +1,4 @@
 /* ConstantOfShape: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_constant_of_shape[] = {

@@ -2,7 +2,6 @@
 #include "kernels/conv/conv.h"
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 extern const ons_operator ons_op_conv_input_gradient;
 extern const ons_operator ons_op_conv_weight_gradient;

@@ -3,7 +3,6 @@
 #define ONSTAGE_KERNELS_CONV_CONV_H
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 static inline ons_status *resolve(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_FORWARD, .bias = ons_has_input(o, 2)};

@@ -2,7 +2,6 @@
 #include "kernels/conv/conv.h"
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 /* With no channels going in there is nothing for oneDNN to do, and the result is the bias. */
 typedef struct conv_state {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 static ons_status *conv_input_gradient_infer(ons_operands *o) {
     ons_convolution c;

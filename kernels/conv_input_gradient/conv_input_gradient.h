@@ -3,7 +3,6 @@
 #define ONSTAGE_KERNELS_CONV_INPUT_GRADIENT_CONV_INPUT_GRADIENT_H
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 enum { INPUT_SHAPE = ONS_CONVOLUTION_GROUP + 1 };
 

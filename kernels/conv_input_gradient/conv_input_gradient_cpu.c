@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 typedef struct state {
     ons_dnnl primitive; /* first: it is what destroy gets */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 #include "kernels/common/rules.h"
 
 extern const ons_operator ons_op_channel_sum;

@@ -3,7 +3,6 @@
 #define ONSTAGE_KERNELS_CONV_TRANSPOSE_CONV_TRANSPOSE_H
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 ons_status *ons_conv_transpose_resolve(const ons_operands *o, ons_convolution *c);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 /* The bias is added where the primitive has left its result: oneDNN's backward convolutions have none. Nor do they take
  * results that end far behind their last window: these are made without that end, in scratch. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 ons_status *ons_conv_weight_gradient_resolve(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_WEIGHT_GRADIENT, .bias = ons_has_output(o, 1)};

@@ -3,7 +3,6 @@
 #define ONSTAGE_KERNELS_CONV_WEIGHT_GRADIENT_CONV_WEIGHT_GRADIENT_H
 
 #include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
 
 ons_status *ons_conv_weight_gradient_resolve(const ons_operands *o, ons_convolution *c);
 

@@ -1,6 +1,4 @@
 /* CrossEntropyGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_cross_entropy_gradient[] = {

@@ -1,7 +1,6 @@
 /* DeformConvGradient: cases for tests and benchmarks. */
 #include <oneapi/dnnl/dnnl.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_deform_conv_gradient[] = {

@@ -1,5 +1,4 @@
 /* Einsum: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define EQUATION_IS(TEXT) .settings = {ONS_SET_STRING("equation", TEXT)}, .tolerance = 1e-5

@@ -1,5 +1,4 @@
 /* FourierTransform: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define TRANSFORM(NAME, LENGTH_VALUE, BACK, SCALE, COUNT, PART_COUNT, TOLERANCE, ...)                                  \

@@ -1,5 +1,4 @@
 /* GlobalLpPool: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_global_lp_pool[] = {

@@ -1,5 +1,4 @@
 /* GlobalMaxPool: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_global_max_pool[] = {

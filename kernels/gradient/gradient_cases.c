@@ -1,6 +1,5 @@
 /* Gradient: cases for tests and benchmarks. */
 #include "graph/graph.h"
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define XS(...)                                                                                                        \

@@ -1,7 +1,6 @@
 /* GridSample: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define IN_MODE(MODE, PADDING, ALIGN)                                                                                  \

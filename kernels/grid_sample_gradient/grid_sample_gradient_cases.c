@@ -1,5 +1,4 @@
 /* GridSampleGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define IN_MODE(MODE, PADDING, ALIGN)                                                                                  \

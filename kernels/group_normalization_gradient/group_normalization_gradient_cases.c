@@ -1,5 +1,4 @@
 /* GroupNormalizationGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define INPUTS(SCALES, N, GROUP_COUNT, ...)                                                                            \

@@ -1,7 +1,6 @@
 /* Hardmax: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_hardmax[] = {

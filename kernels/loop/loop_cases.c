@@ -1,6 +1,5 @@
 /* Loop: cases for tests and benchmarks. */
 #include "graph/graph.h"
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_loop[] = {

@@ -2,8 +2,6 @@
 #include "kernels/case.h"
 #include "kernels/loss_scale/loss_scale_node.h"
 
-#include "graph/operator.h"
-
 #define SCALED(VALUE) ONS_F32_SCALAR(VALUE)
 
 #define COUNTED(GOOD, BAD)                                                                                             \

@@ -1,5 +1,4 @@
 /* MatMul: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_matmul[] = {

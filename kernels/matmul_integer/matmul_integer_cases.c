@@ -1,6 +1,4 @@
 /* MatMulInteger: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 #define BYTES(...) ONS_RANDOM(ONS_UINT8, 0, 255, __VA_ARGS__)

@@ -1,5 +1,4 @@
 /* MelWeightMatrix: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_mel_weight_matrix[] = {

@@ -1,5 +1,4 @@
 /* FusedGemm: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define ACTIVATION_CASE(NAME, FUNCTION, ALPHA, BETA)                                                                   \

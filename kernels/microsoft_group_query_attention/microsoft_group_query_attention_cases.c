@@ -1,5 +1,4 @@
 /* GroupQueryAttention: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define ENDS                                                                                                           \

@@ -3,7 +3,6 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/lookup.h"
 
-extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_gather;
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sub;

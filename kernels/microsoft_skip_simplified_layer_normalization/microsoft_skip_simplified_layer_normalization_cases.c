@@ -1,5 +1,4 @@
 /* SkipSimplifiedLayerNormalization: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_microsoft_skip_simplified_layer_normalization[] = {

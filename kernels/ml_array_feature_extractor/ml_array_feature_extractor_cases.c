@@ -1,5 +1,4 @@
 /* ArrayFeatureExtractor: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_ml_array_feature_extractor[] = {

@@ -1,5 +1,4 @@
 /* NegativeLogLikelihoodLoss: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define LOGS(...) ONS_F32_IN(-4, 0, __VA_ARGS__)

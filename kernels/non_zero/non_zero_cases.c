@@ -1,5 +1,4 @@
 /* NonZero: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define KNOWN(...)                                                                                                     \

@@ -1,7 +1,6 @@
 /* OneHot: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define VALUES_OF(OFF, ON)                                                                                             \

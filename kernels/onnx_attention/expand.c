@@ -5,7 +5,6 @@
 #include "kernels/common/attention.h"
 #include "kernels/onnx_attention/sizes.h"
 
-extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_attention;
 extern const ons_operator ons_op_expand;
 extern const ons_operator ons_op_greater_or_equal;

@@ -1,6 +1,4 @@
 /* Attention: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 #define LENGTHS(...)                                                                                                   \

@@ -1,5 +1,4 @@
 /* Pad: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define IN_MODE(NAME) .settings = {ONS_SET_STRING("mode", NAME)}

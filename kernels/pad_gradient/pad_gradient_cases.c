@@ -1,5 +1,4 @@
 /* PadGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define MODE_AND_SHAPE(MODE, ...) .settings = {ONS_SET_STRING("mode", MODE), ONS_SET_INTS("onstage_shape", __VA_ARGS__)}

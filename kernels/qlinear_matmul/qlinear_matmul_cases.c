@@ -1,5 +1,4 @@
 /* QLinearMatMul: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define SCALE(VALUE)                                                                                                   \

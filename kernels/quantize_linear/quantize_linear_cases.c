@@ -1,7 +1,6 @@
 /* QuantizeLinear: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_quantize_linear[] = {

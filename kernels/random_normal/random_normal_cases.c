@@ -1,6 +1,4 @@
 /* RandomNormal: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 const ons_case ons_cases_random_normal[] = {

@@ -1,8 +1,6 @@
 /* Reorder: cases for tests and benchmarks. */
 #include <dnnl.h>
 
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 #include "kernels/common/layouts.h"
 

@@ -1,7 +1,6 @@
 /* RoiAlign: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define CORNERS_OF(...)                                                                                                \

@@ -1,5 +1,4 @@
 /* RoiAlignGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define THREE_REGIONS                                                                                                  \

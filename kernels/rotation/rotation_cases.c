@@ -1,5 +1,4 @@
 /* Rotation: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define TURNED(SIZE, INTERLEAVED) .settings = {ONS_SET_INT("size", SIZE), ONS_SET_INT("interleaved", INTERLEAVED)}

@@ -1,5 +1,4 @@
 /* Scatter: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define KNOWN_ROWS                                                                                                     \

@@ -1,7 +1,6 @@
 /* ScatterElements: cases for tests and benchmarks. */
 #include <math.h>
 
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define KNOWN_ROWS                                                                                                     \

@@ -1,5 +1,4 @@
 /* ScatterElementsGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define REDUCED(NAME) .settings = {ONS_SET_STRING("reduction", NAME)}

@@ -1,5 +1,4 @@
 /* ScatterND: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define TUPLES(ROWS, ...)                                                                                              \

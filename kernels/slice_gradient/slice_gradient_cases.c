@@ -1,5 +1,4 @@
 /* SliceGradient: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define OF_SHAPE(...) .settings = {ONS_SET_INTS("shape", __VA_ARGS__)}

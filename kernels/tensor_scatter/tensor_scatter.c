@@ -5,7 +5,6 @@
 #include "kernels/common/expand.h"
 #include "kernels/common/index.h"
 
-extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_expand;
 extern const ons_operator ons_op_mod;
 extern const ons_operator ons_op_scatter_elements;

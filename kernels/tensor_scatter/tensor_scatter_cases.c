@@ -1,5 +1,4 @@
 /* TensorScatter: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define AT(...)                                                                                                        \

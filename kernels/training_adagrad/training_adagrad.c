@@ -3,7 +3,6 @@
 
 #include "kernels/common/training_update.h"
 
-extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sqrt;

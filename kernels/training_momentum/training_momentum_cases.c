@@ -1,5 +1,4 @@
 /* Momentum: cases for tests and benchmarks. */
-#include "graph/operator.h"
 #include "kernels/case.h"
 
 #define MOMENTUM_SETTINGS(MODE_TEXT)                                                                                   \

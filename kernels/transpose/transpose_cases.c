@@ -1,6 +1,4 @@
 /* Transpose: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 #define PERMUTED(...) .settings = {ONS_SET_INTS("perm", __VA_ARGS__)}

@@ -1,6 +1,4 @@
 /* Trilu: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 #define LOWER .settings = {ONS_SET_INT("upper", 0)}

@@ -1,6 +1,4 @@
 /* Where: cases for tests and benchmarks. */
-#include "graph/operator.h"
-#include "graph/type.h"
 #include "kernels/case.h"
 
 #define TRUTH(...) ONS_RANDOM(ONS_BOOL, 0, 1, ##__VA_ARGS__)

@@ -101,7 +101,8 @@ Test(layers, by_hand) {
     random_stage stage = {0};
     expect_success(uniform_work_make(8, arena, &stage.work));
     expect_success(ons_memory_workspace_new(&stage.work, &stage.workspace));
-    stage.problem = (ons_stage_problem){.work = &stage.work, .end = 8, .load = {4, 1, true, false}, .capacity_bytes = 1};
+    stage.problem =
+        (ons_stage_problem){.work = &stage.work, .end = 8, .load = {4, 1, true, false}, .capacity_bytes = 1};
     ons_stage_solution none = solve(&stage, "none"), layers;
     stage.problem.capacity_bytes = none.least_bytes - 1;
     layers = solve(&stage, "vpipe-layers");

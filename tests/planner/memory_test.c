@@ -289,7 +289,10 @@ static void open_uniform(random_stage *stage, uint32_t nodes, uint32_t in_flight
     *stage = (random_stage){0};
     expect_success(uniform_work_make(nodes, arena, &stage->work));
     stage->problem = (ons_stage_problem){
-        .work = &stage->work, .end = nodes, .load = {in_flight, 1, true, false}, .host_bandwidth = 1e6, /* 1 ms a tensor */
+        .work = &stage->work,
+        .end = nodes,
+        .load = {in_flight, 1, true, false},
+        .host_bandwidth = 1e6, /* 1 ms a tensor */
     };
     expect_success(ons_memory_workspace_new(&stage->work, &stage->workspace));
 }
