@@ -61,8 +61,10 @@ ons_status *ons_prepare_nothing(ons_prepare *p);
 
 /* For references: what the data cannot be. The first one that is told stays. */
 static inline void ons_reference_fault(const ons_step *step, const char *problem, int64_t index, int64_t value) {
-    if (step->fault != NULL && step->fault->problem == NULL)
-        *step->fault = (ons_fault){.problem = problem, .index = index, .value = value};
+    if (step->fault == NULL || step->fault->problem != NULL) return;
+    step->fault->problem = problem;
+    step->fault->index = index;
+    step->fault->value = value;
 }
 
 /* Rows and row length of `type` as a matrix with the given axis and all after it (or the last alone) as columns. */
