@@ -77,7 +77,11 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     float factors[ONS_ATTENTION_BLOCK];
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = a->size}, query, h->keys, scores);
+    const ons_small_product from_keys = {
+        .m = rows, .n = seen, .k = a->size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+    const ons_small_product from_values = {
+        .m = rows, .n = a->size, .k = seen, .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+    ons_small_multiply(&from_keys, query, h->keys, scores);
     for (int64_t r = 0; r < rows; ++r) {
         float max, sum;
         softmax_row(a->scale, scores.data + r * scores.stride,
@@ -91,7 +95,7 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
         if (h->kept != NULL)
             ons_attention_drop(scores.data + r * scores.stride, h->kept + (begin + r) * a->keys, a->kept_scale, seen);
     }
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = a->size, .k = seen}, scores, h->values, y);
+    ons_small_multiply(&from_values, scores, h->values, y);
     for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, factors[r], a->size);
 }
 
