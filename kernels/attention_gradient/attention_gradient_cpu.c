@@ -27,7 +27,7 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     state->has_result = ons_has_input(o, RESULT);
     const ons_attention *a = &state->attention;
     state->threads = p->threads;
-    state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->stride = ons_attention_stride(a->keys);
     state->scratch = (a->size + 2 * ONS_ATTENTION_BLOCK) * state->stride;
     state->scratch += a->keys_transposed ? 2 * a->keys * a->size : a->size * state->stride;
     state->scratch = (state->scratch + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
