@@ -129,5 +129,13 @@ const ons_case ons_cases_attention_gradient[] = {
      .tolerance = 1e-5,
      .flops = 1023197184,
      .benchmark = true},
+    {.name = "encoder",
+     .inputs = {ONS_F32(16, 4, 128, 32), ONS_F32(16, 4, 128, 32), ONS_F32(16, 4, 128, 32), ONS_F32(16, 4, 128, 32),
+                ONS_F32_IN(4, 5, 16, 4, 128)},
+     .settings = {ONS_SET_FLOAT("scale", 0.17677669)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = 343932928,
+     .benchmark = true},
     {.name = NULL},
 };
