@@ -24,7 +24,7 @@ static ons_status *attention_prepare(ons_prepare *p) {
     ONS_TRY(find_attention(o, &state->attention));
     const ons_attention *a = &state->attention;
     state->threads = p->threads;
-    state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->stride = ons_attention_stride(a->keys);
     state->scratch = ((a->keys_transposed ? 0 : a->size) + ONS_ATTENTION_BLOCK) * state->stride;
     p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
@@ -70,29 +70,37 @@ typedef struct head_operands {
     float *saved;
 } head_operands;
 
+static void save_rows(const float *max, const float *sum, float *saved, int64_t count) {
+#pragma omp simd
+    for (int64_t r = 0; r < count; ++r) saved[r] = max[r] + ons_log(sum[r]);
+}
+
 /* Queries [begin, end). */
 static void attend_block(const ons_attention *a, const head_operands *h, int64_t begin, int64_t end,
                          ons_small_matrix scores) {
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end);
-    float factors[ONS_ATTENTION_BLOCK];
+    float max[ONS_ATTENTION_BLOCK], sum[ONS_ATTENTION_BLOCK];
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = a->size}, query, h->keys, scores);
+    const ons_small_product from_keys = {
+        .m = rows, .n = seen, .k = a->size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+    const ons_small_product from_values = {
+        .m = rows, .n = a->size, .k = seen, .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+    ons_small_multiply(&from_keys, query, h->keys, scores);
     for (int64_t r = 0; r < rows; ++r) {
-        float max, sum;
         softmax_row(a->scale, scores.data + r * scores.stride,
                     h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
-                    ons_attention_keys_seen(a, begin + r + 1), seen, &max, &sum);
-        bool blind = a->guard && max == -INFINITY;
-        factors[r] = 1 / sum;
-        if (blind) memset(scores.data + r * scores.stride, 0, (size_t)seen * sizeof(float));
-        if (blind) factors[r] = 0;
-        if (h->saved != NULL) h->saved[begin + r] = blind ? INFINITY : max + logf(sum);
+                    ons_attention_keys_seen(a, begin + r + 1), seen, &max[r], &sum[r]);
+        if (a->guard && max[r] == -INFINITY) { /* no key is seen: zeros, and no gradient */
+            memset(scores.data + r * scores.stride, 0, (size_t)seen * sizeof(float));
+            max[r] = sum[r] = INFINITY;
+        }
         if (h->kept != NULL)
             ons_attention_drop(scores.data + r * scores.stride, h->kept + (begin + r) * a->keys, a->kept_scale, seen);
     }
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = a->size, .k = seen}, scores, h->values, y);
-    for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, factors[r], a->size);
+    ons_small_multiply(&from_values, scores, h->values, y);
+    for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, 1 / sum[r], a->size);
+    if (h->saved != NULL) save_rows(max, sum, h->saved + begin, rows);
 }
 
 static void attend_head(const ons_launch *launch, const attention_state *state, int64_t batch, int64_t head,

@@ -27,10 +27,10 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     state->has_result = ons_has_input(o, RESULT);
     const ons_attention *a = &state->attention;
     state->threads = p->threads;
-    state->stride = (a->keys + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->stride = ons_attention_stride(a->keys);
     state->scratch = (a->size + 2 * ONS_ATTENTION_BLOCK) * state->stride;
     state->scratch += a->keys_transposed ? 2 * a->keys * a->size : a->size * state->stride;
-    state->scratch = (state->scratch + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->scratch = (state->scratch + ONS_ATTENTION_LINE - 1) / ONS_ATTENTION_LINE * ONS_ATTENTION_LINE;
     p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
 }
@@ -98,8 +98,11 @@ static void work_block(const head_work *w, int64_t begin, int64_t end) {
     const ons_attention *a = w->attention;
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end), size = a->size;
     ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, query, w->keys_transposed, w->p);
-    ons_small_multiply(&(ons_small_product){.m = rows, .n = seen, .k = size}, dy, w->values_transposed, w->ds);
+    ons_small_lower left = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER;
+    const ons_small_product pairs = {
+        .m = rows, .n = seen, .k = size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+    ons_small_multiply(&pairs, query, w->keys_transposed, w->p);
+    ons_small_multiply(&pairs, dy, w->values_transposed, w->ds);
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
         ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
     for (int64_t r = 0; r < rows; ++r) {
@@ -112,12 +115,12 @@ static void work_block(const head_work *w, int64_t begin, int64_t end) {
         add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
         ons_attention_drop(w->p.data + r * w->p.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
-    ons_small_product onto_keys = {.m = seen, .n = size, .k = rows, .transpose_a = true, .add = true};
+    const ons_small_product onto_keys = {
+        .m = seen, .n = size, .k = rows, .transpose_a = true, .add = true, .lower = left, .diagonal = begin};
+    const ons_small_product onto_queries = {.m = rows, .n = size, .k = seen, .lower = left, .diagonal = begin};
     if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
     if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
-    if (w->dq.data != NULL)
-        ons_small_multiply(&(ons_small_product){.m = rows, .n = size, .k = seen}, w->ds, w->keys,
-                           rows_from(w->dq, begin));
+    if (w->dq.data != NULL) ons_small_multiply(&onto_queries, w->ds, w->keys, rows_from(w->dq, begin));
 }
 
 static ons_small_matrix output_of(const ons_launch *launch, int index, const ons_attention_steps *steps, int64_t batch,

@@ -83,6 +83,16 @@ static inline void ons_attention_drop(float *x, const uint8_t *kept, float facto
 /* Queries are worked on in blocks of so many. */
 enum { ONS_ATTENTION_BLOCK = 32 };
 
+/* Floats in a cache line, of which scratch memory has whole ones. */
+enum { ONS_ATTENTION_LINE = 16 };
+
+/* Floats from row to row of scratch matrices with so many columns: whole cache lines, an odd number of them, since rows
+ * that lie a power of two apart share few places in the cache. */
+static inline int64_t ons_attention_stride(int64_t columns) {
+    int64_t lines = (columns + ONS_ATTENTION_LINE - 1) / ONS_ATTENTION_LINE;
+    return (lines / 2 * 2 + 1) * ONS_ATTENTION_LINE;
+}
+
 /* One head's matrix of an operand in row-major order of positions (or, transposed keys, of size). */
 static inline ons_small_matrix ons_attention_matrix(const float *data, const ons_attention_steps *steps, int64_t batch,
                                                     int64_t head) {

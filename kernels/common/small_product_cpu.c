@@ -26,9 +26,10 @@ ALWAYS_INLINE void store(float *to, ons_lanes x, int64_t count) {
         ons_lanes_store_some(to, x, count);
 }
 
-/* `count`: floats in each of the lanes; all ONS_LANES unless it is the last, narrow column of tiles. */
+/* Steps `first` to `last` of k. `count`: floats in each of the lanes; all ONS_LANES unless it is the last, narrow
+ * column of tiles. */
 ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
-                                 int rows, int lanes, int64_t count, bool transpose_a) {
+                                 int64_t first, int64_t last, int rows, int lanes, int64_t count, bool transpose_a) {
     ons_lanes sums[TILE_ROWS][TILE_LANES];
     int64_t a_row = transpose_a ? 1 : a.stride, a_step = transpose_a ? a.stride : 1;
 #pragma GCC unroll 8
@@ -36,7 +37,7 @@ ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a,
 #pragma GCC unroll 2
         for (int l = 0; l < lanes; ++l)
             sums[r][l] = p->add ? load(c.data + r * c.stride + l * ONS_LANES, count) : (ons_lanes){0};
-    for (int64_t k = 0; k < p->k; ++k) {
+    for (int64_t k = first; k < last; ++k) {
         ons_lanes row[TILE_LANES];
 #pragma GCC unroll 2
         for (int l = 0; l < lanes; ++l) row[l] = load(b.data + k * b.stride + l * ONS_LANES, count);
@@ -51,33 +52,37 @@ ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a,
         for (int l = 0; l < lanes; ++l) store(c.data + r * c.stride + l * ONS_LANES, sums[r][l], count);
 }
 
+/* The tile of `rows` rows from `i`; b and c begin at its columns, which are those from `j`. */
+ALWAYS_INLINE void multiply_some(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
+                                 int64_t i, int64_t j, int rows, int lanes, int64_t count, bool transpose_a) {
+    int64_t first = 0, last = p->k, end = p->diagonal + i + rows; /* of what the tile's rows have */
+    if (p->lower == ONS_RESULT_LOWER && j >= end) return;
+    if (p->lower == ONS_LEFT_LOWER && transpose_a && i > p->diagonal) first = i - p->diagonal;
+    if (p->lower == ONS_LEFT_LOWER && !transpose_a && end < last) last = end;
+    multiply_tile(p, (ons_small_matrix){a.data + i * (transpose_a ? 1 : a.stride), a.stride}, b,
+                  (ons_small_matrix){c.data + i * c.stride, c.stride}, first, last, rows, lanes, count, transpose_a);
+}
+
 /* Tiles of one width down all rows of c. */
 ALWAYS_INLINE void multiply_rows(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
-                                 int lanes, int64_t count, bool transpose_a) {
-    int64_t i = 0, step = transpose_a ? 1 : a.stride;
-    for (; i + TILE_ROWS <= p->m; i += TILE_ROWS)
-        multiply_tile(p, (ons_small_matrix){a.data + i * step, a.stride}, b,
-                      (ons_small_matrix){c.data + i * c.stride, c.stride}, TILE_ROWS, lanes, count, transpose_a);
-    for (; i + 2 <= p->m; i += 2)
-        multiply_tile(p, (ons_small_matrix){a.data + i * step, a.stride}, b,
-                      (ons_small_matrix){c.data + i * c.stride, c.stride}, 2, lanes, count, transpose_a);
-    if (i < p->m)
-        multiply_tile(p, (ons_small_matrix){a.data + i * step, a.stride}, b,
-                      (ons_small_matrix){c.data + i * c.stride, c.stride}, 1, lanes, count, transpose_a);
+                                 int64_t j, int lanes, int64_t count, bool transpose_a) {
+    int64_t i = 0;
+    b.data += j, c.data += j;
+    /* Eight rows are two tiles of four: one of two has too few sums to keep the arithmetic units busy. */
+    for (; i + TILE_ROWS <= p->m && (TILE_ROWS != 6 || i + 8 != p->m); i += TILE_ROWS)
+        multiply_some(p, a, b, c, i, j, TILE_ROWS, lanes, count, transpose_a);
+    for (; i + 4 <= p->m; i += 4) multiply_some(p, a, b, c, i, j, 4, lanes, count, transpose_a);
+    for (; i + 2 <= p->m; i += 2) multiply_some(p, a, b, c, i, j, 2, lanes, count, transpose_a);
+    if (i < p->m) multiply_some(p, a, b, c, i, j, 1, lanes, count, transpose_a);
 }
 
 ALWAYS_INLINE void multiply(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                             bool transpose_a) {
     int64_t j = 0;
     for (; j + TILE_LANES * ONS_LANES <= p->n; j += TILE_LANES * ONS_LANES)
-        multiply_rows(p, a, (ons_small_matrix){b.data + j, b.stride}, (ons_small_matrix){c.data + j, c.stride},
-                      TILE_LANES, ONS_LANES, transpose_a);
-    for (; j + ONS_LANES <= p->n; j += ONS_LANES)
-        multiply_rows(p, a, (ons_small_matrix){b.data + j, b.stride}, (ons_small_matrix){c.data + j, c.stride}, 1,
-                      ONS_LANES, transpose_a);
-    if (j < p->n)
-        multiply_rows(p, a, (ons_small_matrix){b.data + j, b.stride}, (ons_small_matrix){c.data + j, c.stride}, 1,
-                      p->n - j, transpose_a);
+        multiply_rows(p, a, b, c, j, TILE_LANES, ONS_LANES, transpose_a);
+    for (; j + ONS_LANES <= p->n; j += ONS_LANES) multiply_rows(p, a, b, c, j, 1, ONS_LANES, transpose_a);
+    if (j < p->n) multiply_rows(p, a, b, c, j, 1, p->n - j, transpose_a);
 }
 
 void ons_small_multiply(const ons_small_product *product, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c) {
