@@ -3,31 +3,18 @@
 #include <string.h>
 
 #include "onnx_import/importer.h"
-
-/* Fields that the installed schema may not know yet. */
-enum { FUNCTION_ATTRIBUTE_DEFAULTS = 11, FUNCTION_OVERLOAD = 13, NODE_OVERLOAD = 8 };
+#include "onnx_import/newer.h"
 
 /* Functions that call functions can grow without bound, in nodes (ONS_IMPORT_NODES_MAX) and in bytes. */
 #define EXPANDED_MAX (1ull << 30)
 enum { PREFIX_MAX = 1000 }; /* characters of a call's name that its nodes carry */
 
-/* The bytes of an unknown field of wire type 2, without their length; false where it is of another type. */
-static bool unknown_bytes(const ProtobufCMessageUnknownField *field, const uint8_t **bytes, uint64_t *size) {
-    if (field == NULL || field->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return false;
-    uint64_t at = 0;
-    if (!ons_varint_read(field->data, &at, field->len, size) || *size != field->len - at) return false;
-    *bytes = field->data + at;
-    return true;
-}
-
 static ons_status *make_key(const importer *in, const char *domain, const char *name, const ProtobufCMessage *message,
                             uint32_t overload_field, char **key) {
-    const uint8_t *overload = (const uint8_t *)"";
-    uint64_t size = 0;
-    unknown_bytes(ons_unknown_field(message, overload_field, NULL), &overload, &size);
+    size_t size;
+    const char *overload = ons_newer_text(message, overload_field, &size);
     domain = strcmp(domain, "ai.onnx") == 0 ? "" : domain;
-    *key = ons_arena_format(in->top->arena, "%s\n%s\n%.*s", domain, name, (int)(size > 1000 ? 1000 : size),
-                            (const char *)overload);
+    *key = ons_arena_format(in->top->arena, "%s\n%s\n%.*s", domain, name, (int)(size > 1000 ? 1000 : size), overload);
     return *key == NULL ? ons_status_out_of_memory() : NULL;
 }
 
@@ -37,7 +24,7 @@ static ons_status *unpack_default(importer *in, const ProtobufCMessageUnknownFie
     const uint8_t *bytes;
     uint64_t size;
     *attribute = NULL;
-    if (!unknown_bytes(field, &bytes, &size)) return NULL;
+    if (!ons_unknown_bytes(field, &bytes, &size)) return NULL;
     ons_frames frames = {0};
     ons_status *status = ons_wire_scan(bytes, size, &onnx__attribute_proto__descriptor, &frames);
     ons_vector_free(&frames);
@@ -53,9 +40,15 @@ static ons_status *unpack_default(importer *in, const ProtobufCMessageUnknownFie
 }
 
 static ons_status *unpack_defaults(importer *in, const Onnx__FunctionProto *function, function_defaults *defaults) {
+    ProtobufCMessage *const *known;
+    if (ons_newer_messages(&function->base, ONS_FUNCTION_DEFAULTS, &known, &defaults->count)) {
+        ONS_NEW(defaults->items, in->top->arena, defaults->count);
+        for (size_t i = 0; i < defaults->count; ++i) defaults->items[i] = (const Onnx__AttributeProto *)known[i];
+        return NULL;
+    }
     ONS_NEW(defaults->items, in->top->arena, function->base.n_unknown_fields);
     const ProtobufCMessageUnknownField *field = NULL;
-    while ((field = ons_unknown_field(&function->base, FUNCTION_ATTRIBUTE_DEFAULTS, field)) != NULL) {
+    while ((field = ons_unknown_field(&function->base, ONS_FUNCTION_DEFAULTS, field)) != NULL) {
         ONS_TRY(unpack_default(in, field, &defaults->items[defaults->count]));
         defaults->count += defaults->items[defaults->count] != NULL;
     }
@@ -68,8 +61,8 @@ ons_status *ons_functions_index(importer *in) {
     for (size_t i = 0; i < model->n_functions; ++i) {
         const Onnx__FunctionProto *function = model->functions[i];
         char *key;
-        ONS_TRY(make_key(in, ons_text(function->domain), ons_text(function->name), &function->base, FUNCTION_OVERLOAD,
-                         &key));
+        ONS_TRY(make_key(in, ons_text(function->domain), ons_text(function->name), &function->base,
+                         ONS_FUNCTION_OVERLOAD, &key));
         ONS_CHECK(ons_map_get(&in->functions, key) == ONS_MAP_ABSENT, ONS_INVALID_MODEL,
                   "the function '%s' is defined twice", ons_text(function->name));
         ONS_TRY(ons_map_set(&in->functions, key, (uint32_t)i));
@@ -81,7 +74,8 @@ ons_status *ons_functions_index(importer *in) {
 uint32_t ons_functions_find(const importer *in, const Onnx__NodeProto *node) {
     char *key = NULL;
     if (in->functions.count == 0) return ONS_MAP_ABSENT;
-    ons_status_free(make_key(in, ons_text(node->domain), ons_text(node->op_type), &node->base, NODE_OVERLOAD, &key));
+    ons_status_free(
+        make_key(in, ons_text(node->domain), ons_text(node->op_type), &node->base, ONS_NODE_OVERLOAD, &key));
     uint32_t index = ons_map_get(&in->functions, key);
     if (index == ONS_MAP_ABSENT) return index;
     /* An operator of the standard that a file defines once more is the one that we have. */

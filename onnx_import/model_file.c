@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "onnx_import/model_parts.h"
+#include "onnx_import/newer.h"
 #include "onnx_import/splice.h"
 
 /* ----------------------------------------------------------------------------------------------------------- skeleton
@@ -223,26 +224,30 @@ void ons_model_file_info(const ons_model_file *file, ons_model_info *info) {
     }
 }
 
-const ProtobufCMessageUnknownField *ons_unknown_field(const ProtobufCMessage *message, uint32_t number,
-                                                      const ProtobufCMessageUnknownField *after) {
-    size_t first = after == NULL ? 0 : (size_t)(after - message->unknown_fields) + 1;
-    for (size_t i = first; i < message->n_unknown_fields; ++i)
-        if (message->unknown_fields[i].tag == number) return &message->unknown_fields[i];
-    return NULL;
+/* Whether a node's metadata hold the text, in a key or a value. */
+static bool is_marked(const Onnx__NodeProto *node, const char *text) {
+    ProtobufCMessage *const *known;
+    size_t count;
+    bool marked = false;
+    if (ons_newer_messages(&node->base, ONS_NODE_METADATA, &known, &count)) {
+        for (size_t i = 0; i < count && !marked; ++i) {
+            const Onnx__StringStringEntryProto *entry = (const Onnx__StringStringEntryProto *)known[i];
+            marked = strstr(ons_text(entry->key), text) != NULL || strstr(ons_text(entry->value), text) != NULL;
+        }
+        return marked;
+    }
+    const ProtobufCMessageUnknownField *field = NULL;
+    while (!marked && (field = ons_unknown_field(&node->base, ONS_NODE_METADATA, field)) != NULL)
+        marked = memmem(field->data, field->len, text, strlen(text)) != NULL;
+    return marked;
 }
 
 size_t ons_model_file_marked_nodes(const ons_model_file *file, const char *text, const char **first) {
-    enum { NODE_METADATA = 9 }; /* the installed schema may not know it yet */
     const Onnx__GraphProto *graph = file->model->graph;
     size_t count = 0;
     *first = "";
-    for (size_t i = 0; i < graph->n_node; ++i) {
-        const ProtobufCMessageUnknownField *field = NULL;
-        bool marked = false;
-        while (!marked && (field = ons_unknown_field(&graph->node[i]->base, NODE_METADATA, field)) != NULL)
-            marked = memmem(field->data, field->len, text, strlen(text)) != NULL;
-        if (marked && count++ == 0) *first = ons_text(graph->node[i]->name);
-    }
+    for (size_t i = 0; i < graph->n_node; ++i)
+        if (is_marked(graph->node[i], text) && count++ == 0) *first = ons_text(graph->node[i]->name);
     return count;
 }
 

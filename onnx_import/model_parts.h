@@ -57,11 +57,6 @@ const ons_tensor_place *ons_model_file_place(const ons_model_file *file, const O
  * *missing tells. Fails for a location that leaves the model's folder. */
 ons_status *ons_external_open(ons_model_file *file, const char *location, ons_mapping *mapping, bool *missing);
 
-/* A field that this version of the schema does not know, as it stands behind the tag; NULL where there is none. The
- * next one after `after`, or the first. */
-const ProtobufCMessageUnknownField *ons_unknown_field(const ProtobufCMessage *message, uint32_t number,
-                                                      const ProtobufCMessageUnknownField *after);
-
 /* "" for NULL. */
 static inline const char *ons_text(const char *text) { return text == NULL ? "" : text; }
 

@@ -105,6 +105,24 @@ Test(functions, default_is_overridden) {
     imported_free(&m);
 }
 
+/* A second function of the same name, which is relu alone. */
+Test(functions, overloads) {
+    bytes g = {0}, other = function("scaled"), c = call("scaled", "n", "x", "y");
+    put_text(&c, NODE_OVERLOAD, "other");
+    put_message(&g, GRAPH_NODE, c);
+    bytes b = functions_model(g);
+    put_text(&other, FUNCTION_OVERLOAD, "other");
+    put_text(&other, FUNCTION_INPUT, "a");
+    put_text(&other, FUNCTION_OUTPUT, "out");
+    put_message(&other, FUNCTION_NODE, node("Relu", "r", "a", "out"));
+    put_message(&b, MODEL_FUNCTION, other);
+    imported m = import_bytes(b, NULL, false);
+    cr_assert_str_eq(m.message, "");
+    cr_assert_eq(m.graph->nodes.count, 1);
+    find_node(&m, "n/r");
+    imported_free(&m);
+}
+
 Test(functions, input_handed_through) {
     bytes g = {0};
     put_message(&g, GRAPH_NODE, call("through", "n", "x", "y"));

@@ -44,6 +44,7 @@ enum {
     NODE_ATTRIBUTE = 5,
     NODE_DOC = 6,
     NODE_DOMAIN = 7,
+    NODE_OVERLOAD = 8,
     ATTRIBUTE_NAME = 1,
     ATTRIBUTE_F = 2,
     ATTRIBUTE_I = 3,
@@ -75,6 +76,7 @@ enum {
     FUNCTION_OPSET = 9,
     FUNCTION_DOMAIN = 10,
     FUNCTION_DEFAULT = 11,
+    FUNCTION_OVERLOAD = 13,
 };
 
 /* A TensorProto without its contents. `dims` ends with -1. */

@@ -65,6 +65,9 @@ command -v git >/dev/null || not_run "git is not installed"
 # Mounts and processes, the Bazel server among them, end with the command.
 own=(unshare --mount --pid --fork --kill-child)
 "${own[@]}" true 2>/dev/null || not_run "mounting is not allowed here"
+mkdir -p "${root%/*}"
+exec 9>"$root.lock" # one at a time; the next one waits
+flock 9
 make_root
 copy_tree
 echo "=== $suite: ${command[*]}"
