@@ -72,7 +72,7 @@ make_root
 copy_tree
 echo "=== $suite: ${command[*]}"
 # shellcheck disable=SC2016  # expanded by the inner shells
-exec "${own[@]}" bash -c '
+"${own[@]}" bash -c '
     set -e
     root=$1
     shift
@@ -82,4 +82,8 @@ exec "${own[@]}" bash -c '
     exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         bash -c "cd /onstage && exec \"\$@\"" bash "$@"
-' bash "$root" "${command[@]}"
+' bash "$root" "${command[@]}" &
+inside=$!
+# unshare itself does not listen; with it everything inside ends.
+trap 'kill -KILL "$inside"; exit 130' INT TERM
+wait "$inside"
