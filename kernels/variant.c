@@ -21,7 +21,7 @@ typedef struct variant {
 static bool always(void) { return true; }
 
 #ifdef __x86_64__
-/* What the build compiles these variants for: kernels/BUILD. */
+/* What the build compiles these variants for: kernels/variants.bzl. */
 static bool has_v3(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
            __builtin_cpu_supports("bmi2");
@@ -44,12 +44,6 @@ static const variant variants[] = {
 #endif
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
-
-const ons_backend *const ons_cpu_variants[] = {&ons_cpu_backend_baseline,
-#ifdef __x86_64__
-                                               &ons_cpu_backend_v3, &ons_cpu_backend_v4,
-#endif
-                                               NULL};
 
 /* The number of the variant that the environment asks for; VARIANTS: of none. */
 static size_t find_wish(const char *wish) {
@@ -78,6 +72,7 @@ const ons_backend *ons_choose_cpu_backend(void) {
 const char *ons_cpu_variant(void) { return ons_backend_find("cpu")->variant; }
 
 ons_status *ons_cpu_variant_check(void) {
+    (void)ons_choose_cpu_backend();
     const char *wish = getenv("ONSTAGE_CPU");
     if (wish == NULL || wish[0] == '\0' || find_wish(wish) < VARIANTS) return NULL;
     char names[64] = "";

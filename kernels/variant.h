@@ -7,13 +7,11 @@
 
 #include "kernels/backend.h"
 
-/* All variants of this build, the least first; NULL at the end. */
-extern const ons_backend *const ons_cpu_variants[];
-
 /* The chosen one's name: "v3". */
 const char *ons_cpu_variant(void);
 
-/* Fails where ONSTAGE_CPU holds something else; a variant that the machine does not have gives the best that it has. */
+/* Chooses, before anything has used oneDNN, which can be capped only then. Fails where ONSTAGE_CPU names no variant;
+ * one that the machine does not have gives the best that it has. */
 ons_status *ons_cpu_variant_check(void);
 
 #endif

@@ -127,8 +127,9 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     ONS_TRY(ons_sequence_make(p->graph, options->end, options->repeats, p->arena, &p->sequence));
     bool *several;
     ONS_NEW(several, p->arena, p->graph->nodes.count + 1);
-    for (ons_node_id id = 0; id < p->graph->nodes.count && wants_together(); ++id)
-        several[id] = p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
+    bool wanted = wants_together();
+    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id)
+        several[id] = wanted && p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
     ONS_TRY(ons_runs_find(p->graph, &p->sequence, p->idle, several, p->arena, &p->runs));
     const ons_liveness_options lifetimes = {
         .graph = p->graph,

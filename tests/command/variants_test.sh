@@ -18,6 +18,16 @@ begin "a variant is named by --version"
 if ((${#variants[@]} > 0)) && [[ ${variants[0]} == baseline ]]; then pass "$name"; else fail "$name" "${variants[*]}"; fi
 if ((${#variants[@]} == 1)); then echo "not run: this machine has the baseline alone"; report_and_exit; fi
 
+# What oneDNN says of itself while it trains, under each variant that caps it.
+for pair in "baseline SSE4.1" "v3 AVX2"; do
+    read -r variant instructions <<<"$pair"
+    [[ " ${variants[*]} " == *" $variant "* ]] || continue
+    begin "oneDNN trains with no more than $instructions under $variant"
+    export ONSTAGE_CPU=$variant
+    DNNL_VERBOSE=1 succeeds train "${model[@]}" --steps 1 --out trained.onnx || continue
+    if grep -qE "isa:.*$instructions\$" "$work/stdout"; then pass "$name"; else fail "$name" "$(grep isa: "$work/stdout")"; fi
+done
+
 least=${variants[0]} most=${variants[-1]}
 for pair in "$least $most" "$most $least"; do
     read -r from to <<<"$pair"
