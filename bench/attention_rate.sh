@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Attention's rate on one thread, forward and backward, against the matrix products of the same shapes, for every variant of the
 # CPU's kernels that this machine has (kernels/variant.h):
-#     ./bazelw build //tests/kernels:bench && bench/attention_rate.sh >bench/results/attention_rate_cpu.md
+#     ./bazelw build //tests/kernels:bench //tools:onstage && bench/attention_rate.sh >bench/results/attention_rate_cpu.md
 # ROUNDS (5) rounds: in each, both and their products one after the other.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -11,17 +11,8 @@ rounds=${ROUNDS:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-has() { # FLAG...
-    local flag
-    for flag; do grep -qw "$flag" /proc/cpuinfo || return 1; done
-}
-
-variants=(baseline)
-if has avx2 fma bmi1 bmi2; then
-    variants+=(v3)
-    if has avx512f avx512bw avx512cd avx512dq avx512vl; then variants+=(v4); fi
-fi
-
+mapfile -t variants < <(bench/variants.sh)
+((${#variants[@]})) || exit 1
 for variant in "${variants[@]}"; do
     for ((round = 0; round < rounds; ++round)); do
         for operator in Attention MatMulTransposed AttentionGradient MatMul; do

@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 onstage=${ONSTAGE:-bazel-bin/tools/onstage}
 threads=${THREADS:-1} rounds=${ROUNDS:-5} steps=${STEPS:-100}
+variants=${VARIANTS:-$(bench/variants.sh | tail -2)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -45,19 +46,22 @@ cat <<END
 Written by \`bench/predicted_step.sh\` ($(date +%F)): $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1), $threads thread(s);
 $rounds rounds of a profile of 30 steps and $steps steps of training, alternating, on the same data; load of the machine at the start: $(cut -d' ' -f1 /proc/loadavg) on $(nproc) processors.
 
-| model | batch | predicted ms | trained ms, median of steps | predicted ÷ trained, median |
-|---|---|---|---|---|
+| variant | model | batch | predicted ms | trained ms, median of steps | predicted ÷ trained, median |
+|---|---|---|---|---|---|
 END
-for line in "${models[@]}"; do
-    IFS='|' read -r name model batch options data <<<"$line"
-    : >"$work/predicted" >"$work/trained" >"$work/ratios"
-    for ((round = 0; round < rounds; ++round)); do
-        predicted=$(predict "$model" "$batch" "$options" "$data")
-        trained=$(train "$model" "$batch" "$options" "$data")
-        echo "$predicted" >>"$work/predicted"
-        echo "$trained" >>"$work/trained"
-        awk -v p="$predicted" -v t="$trained" 'BEGIN { print p / t }' >>"$work/ratios"
+for variant in $variants; do
+    export ONSTAGE_CPU=$variant
+    for line in "${models[@]}"; do
+        IFS='|' read -r name model batch options data <<<"$line"
+        : >"$work/predicted" >"$work/trained" >"$work/ratios"
+        for ((round = 0; round < rounds; ++round)); do
+            predicted=$(predict "$model" "$batch" "$options" "$data")
+            trained=$(train "$model" "$batch" "$options" "$data")
+            echo "$predicted" >>"$work/predicted"
+            echo "$trained" >>"$work/trained"
+            awk -v p="$predicted" -v t="$trained" 'BEGIN { print p / t }' >>"$work/ratios"
+        done
+        printf '| %s | %s | %s | %.3f | %.3f | %.3f |\n' "$variant" "$name" "$batch" "$(awk '{ print 1e3 * $1 }' "$work/predicted" | median)" \
+            "$(awk '{ print 1e3 * $1 }' "$work/trained" | median)" "$(median <"$work/ratios")"
     done
-    printf '| %s | %s | %.3f | %.3f | %.3f |\n' "$name" "$batch" "$(awk '{ print 1e3 * $1 }' "$work/predicted" | median)" \
-        "$(awk '{ print 1e3 * $1 }' "$work/trained" | median)" "$(median <"$work/ratios")"
 done

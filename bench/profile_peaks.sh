@@ -2,12 +2,13 @@
 # Whether `onstage profile` measures peaks that nodes keep below: of every node the median of its share of its type's peak over
 # several profiles, and of every model the node where that is highest. Ends with 1 where one is above 1.05.
 #     ./bazelw build //tools:onstage && bench/profile_peaks.sh >bench/results/profile_peaks_cpu.md
-# ROUNDS (10), REPETITIONS of a step (15), THREADS (1), PRECISIONS ("fp32 bf16"); OF: what the page says beside the processor.
-# ONEDNN_MAX_CPU_ISA=AVX2, say, shows what another processor would reach.
+# ROUNDS (10), REPETITIONS of a step (15), THREADS ("1 2"), PRECISIONS ("fp32 bf16 fp16"), VARIANTS of the CPU's kernels (the best
+# two that the machine has).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 onstage=${ONSTAGE:-bazel-bin/tools/onstage}
-threads=${THREADS:-1} rounds=${ROUNDS:-10} repetitions=${REPETITIONS:-15} precisions=${PRECISIONS:-fp32 bf16} limit=1.05
+threads=${THREADS:-1 2} rounds=${ROUNDS:-10} repetitions=${REPETITIONS:-15} precisions=${PRECISIONS:-fp32 bf16 fp16} limit=1.05
+variants=${VARIANTS:-$(bench/variants.sh | tail -2)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -55,30 +56,40 @@ highest() {
 # The least and the most fp32 peak of the profiles given, in GFLOP/s.
 spread() { grep -hoE "\"$1\":[[:space:]]*[0-9.e+]+" "${@:2}" | awk '{ print $NF / 1e9 }' | sort -g | sed -n '1p;$p' | xargs printf '%.1f to %.1f'; }
 
+# The row of one model. Fails where a node is above the limit.
+row() { # VARIANT THREADS PRECISION NAME MODEL BATCH
+    local round node operator rate share least most
+    rm -f "$work"/*
+    for ((round = 0; round < rounds; ++round)); do
+        ONSTAGE_CPU=$1 "$onstage" profile "$5" --batch "$6" --threads "$2" --precision "$3" --repetitions "$repetitions" \
+            --no-cache -o "$work/$round.json" >"$work/$round.txt"
+        shares "$work/$round.json" >"$work/$round.tsv"
+    done
+    IFS=$'\t' read -r node operator rate _ share least most < <(highest "$work"/*.tsv)
+    printf '| %s | %s | %s | %s | %s | %s | %.1f | %.3f | %.2f, %.2f | %s |\n' "$1" "$2" "$3" "$4" "$node" "$operator" \
+        "$(awk -v r="$rate" 'BEGIN { print r / 1e9 }')" "$share" "$least" "$most" "$(spread "$3" "$work"/*.json)"
+    awk -v s="$share" -v l="$limit" 'BEGIN { exit s > l }'
+}
+
 cat <<END
 # Peaks of a profile, and what nodes reach
 
-Written by \`bench/profile_peaks.sh\` ($(date +%F)): $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)${OF:+, $OF}, $threads thread(s);
+Written by \`bench/profile_peaks.sh\` ($(date +%F)): $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1);
 $rounds profiles of $repetitions steps each; load of the machine at the start: $(cut -d' ' -f1 /proc/loadavg) on $(nproc) processors.
 Each row is the node of its model with the highest median share; none may be above $limit.
 
-| model | precision | node | operator | GFLOP/s | share of the peak, median | least and most | the type's peak, least to most of all profiles |
-|---|---|---|---|---|---|---|---|
+| variant | threads | precision | model | node | operator | GFLOP/s | share of the peak, median | least and most | the type's peak, least to most of all profiles |
+|---|---|---|---|---|---|---|---|---|---|
 END
 status=0
-for precision in $precisions; do
-    for line in "${models[@]}"; do
-        read -r name model batch <<<"$line"
-        rm -f "$work"/*
-        for ((round = 0; round < rounds; ++round)); do
-            "$onstage" profile "$model" --batch "$batch" --threads "$threads" --precision "$precision" --repetitions "$repetitions" \
-                --no-cache -o "$work/$round.json" >"$work/$round.txt"
-            shares "$work/$round.json" >"$work/$round.tsv"
+for variant in $variants; do
+    for count in $threads; do
+        for precision in $precisions; do
+            for line in "${models[@]}"; do
+                read -r name model batch <<<"$line"
+                row "$variant" "$count" "$precision" "$name" "$model" "$batch" || status=1
+            done
         done
-        IFS=$'\t' read -r node operator rate _ share least most < <(highest "$work"/*.tsv)
-        printf '| %s | %s | %s | %s | %.1f | %.3f | %.2f, %.2f | %s |\n' "$name" "$precision" "$node" "$operator" \
-            "$(awk -v r="$rate" 'BEGIN { print r / 1e9 }')" "$share" "$least" "$most" "$(spread "$precision" "$work"/*.json)"
-        awk -v s="$share" -v l="$limit" 'BEGIN { exit s > l }' || status=1
     done
 done
 exit "$status"

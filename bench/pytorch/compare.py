@@ -24,6 +24,13 @@ import warnings
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 STEP_TIME = ROOT / "bazel-bin" / "bench" / "step_time"
+# What keeps a process to the instructions of a variant of kernels/variant.h: of ours, and of PyTorch with its libraries.
+CAPS = {
+    "v3": {
+        "ONSTAGE_CPU": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    },
+    "v4": {"ONSTAGE_CPU": "v4"},
+}
 PAUSE = 0.3  # seconds: threads that spin for the next piece of work have gone to sleep by then
 
 
@@ -63,7 +70,7 @@ def steps_for(seconds, step):
 
 def variants_of(workload, channels_last, compiled):
     """The ways to run it in PyTorch that are tried, so that the fastest is compared."""
-    attentions = [[], ["sdpa"]] if workload.is_gpt else [[]]
+    attentions = [[], ["sdpa"]] if workload.is_transformer else [[]]
     if channels_last and len(workload.shape) == 3:
         attentions.append(["channels_last"])
     eager = [a + o for a in attentions for o in ([], ["foreach"], ["fused"])]
@@ -72,16 +79,12 @@ def variants_of(workload, channels_last, compiled):
 
 def fastest(name, workload, threads, options):
     """The variant with the least median step time, and all the times."""
-    sides = {
-        " ".join(variant): Side([sys.executable, HERE / "worker.py", name, threads, *variant])
-        for variant in variants_of(workload, options.channels_last, options.compile)
-    }
     times = {}
-    for _ in range(2):  # twice, and the better one: a moment's disturbance must not decide
-        for variant, side in sides.items():
-            count = steps_for(options.seconds / 2, min(side.run(3)["seconds"]))
-            times[variant] = min(times.get(variant, float("inf")), statistics.median(side.run(count)["seconds"]))
-    for side in sides.values():
+    for variant in variants_of(workload, options.channels_last, options.compile):  # one at a time: each has the memory to itself
+        side = Side([sys.executable, HERE / "worker.py", name, threads, *variant])
+        count = steps_for(options.seconds / 2, min(side.run(3)["seconds"]))
+        # Twice, and the better one: a moment's disturbance must not decide.
+        times[" ".join(variant)] = min(statistics.median(side.run(count)["seconds"]) for _ in range(2))
         side.close()
     return min(times, key=times.get), times
 
@@ -202,6 +205,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a round of either side")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cpu", choices=sorted(CAPS), help="keep both sides to these instructions; default: all of the machine's")
     parser.add_argument("--channels-last", action="store_true", help="also try this memory format in PyTorch")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
                         help="also try torch.compile, which needs a C++ compiler and up to a minute a variant")
@@ -216,6 +220,7 @@ def main():
         sys.exit("build it first: ./bazelw build //bench:step_time")
     warnings.filterwarnings("ignore")
     sys.path.insert(0, str(HERE))
+    os.environ.update(CAPS.get(options.cpu, {}))
     from workloads import WORKLOADS
 
     names = options.models.split(",") if options.models else list(WORKLOADS)
@@ -233,7 +238,7 @@ def main():
             print(f"{name}: {error}", file=sys.stderr, flush=True)
     if options.write and results:
         kind = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
-        stem = ROOT / "bench" / "results" / f"{kind}-{about['date']}"
+        stem = ROOT / "bench" / "results" / "-".join(filter(None, (kind, options.cpu, about["date"])))
         stem.with_suffix(".md").write_text(report(about, results))
         stem.with_suffix(".json").write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
         print(f"wrote {stem.with_suffix('.md').relative_to(ROOT)} and .json")

@@ -30,6 +30,52 @@ class WideMlp(nn.Module):
         return self.layers(x)
 
 
+class BertLayer(nn.Module):
+    """A post-norm encoder layer, every token seeing every other."""
+
+    def __init__(self, dim, heads, sdpa):
+        super().__init__()
+        self.heads, self.sdpa = heads, sdpa
+        self.query, self.key, self.value, self.out = (nn.Linear(dim, dim) for _ in range(4))
+        self.attention_norm = nn.LayerNorm(dim, eps=1e-12)
+        self.up, self.down = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+        self.norm = nn.LayerNorm(dim, eps=1e-12)
+
+    def attend(self, x):
+        n, t, dim = x.shape
+        q, k, v = (p(x).view(n, t, self.heads, dim // self.heads).transpose(1, 2) for p in (self.query, self.key, self.value))
+        if self.sdpa:
+            y = F.scaled_dot_product_attention(q, k, v)
+        else:
+            y = torch.softmax(q @ k.transpose(-2, -1) * (dim // self.heads) ** -0.5, dim=-1) @ v
+        return self.out(y.transpose(1, 2).reshape(n, t, dim))
+
+    def forward(self, x):
+        x = self.attention_norm(x + self.attend(x))
+        return self.norm(x + self.down(F.gelu(self.up(x))))
+
+
+class Bert(nn.Module):
+    """BERT with the head that predicts words, tied to their embedding: int64 [N, T] -> logits [N, T, vocabulary]."""
+
+    def __init__(self, vocabulary=30522, positions=512, layers=12, dim=768, heads=12, sdpa=False):
+        super().__init__()
+        self.wte = nn.Embedding(vocabulary, dim)
+        self.wpe = nn.Embedding(positions, dim)
+        self.kind = nn.Parameter(torch.zeros(dim))
+        self.norm = nn.LayerNorm(dim, eps=1e-12)
+        self.layers = nn.ModuleList(BertLayer(dim, heads, sdpa) for _ in range(layers))
+        self.transform, self.transform_norm = nn.Linear(dim, dim), nn.LayerNorm(dim, eps=1e-12)
+        self.head = nn.Linear(dim, vocabulary)
+        self.head.weight = self.wte.weight
+
+    def forward(self, tokens):
+        x = self.norm(self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1])) + self.kind)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.transform_norm(F.gelu(self.transform(x))))
+
+
 ADAMW = ("adamw", dict(lr=1e-3))
 SGD = ("sgd", dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
 
@@ -37,12 +83,12 @@ SGD = ("sgd", dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
 @dataclasses.dataclass
 class Workload:
     what: str
-    make: Callable  # of a GPT: takes sdpa
-    shape: tuple  # of one sample; of a GPT: (tokens,)
+    make: Callable  # of a transformer: takes sdpa
+    shape: tuple  # of one sample; of a transformer: (tokens,)
     batch: int
     classes: int
     optimizer: tuple = ADAMW
-    is_gpt: bool = False
+    is_transformer: bool = False
     loss: str = "cross_entropy"
     dynamic: bool = False  # batch axis symbolic in the file
     flags: tuple = ()
@@ -53,7 +99,7 @@ def gpt(what, batch, tokens, vocabulary=65, dynamic=False, **sizes):
     def make(sdpa=False):
         return models.Gpt(vocabulary=vocabulary, block=tokens, tied=True, sdpa=sdpa, **sizes)
 
-    return Workload(what, make, (tokens,), batch, vocabulary, is_gpt=True, dynamic=dynamic)
+    return Workload(what, make, (tokens,), batch, vocabulary, is_transformer=True, dynamic=dynamic)
 
 
 WORKLOADS = {
@@ -72,6 +118,7 @@ WORKLOADS = {
     "gpt_char": gpt("GPT, 4 layers of 128, tied, T = 64", 32, 64, layers=4, dim=128, heads=4),
     "gpt_large": gpt("GPT, 6 layers of 384, tied, T = 128", 16, 128, layers=6, dim=384, heads=6),
     "gpt_small": gpt("GPT, 2 layers of 48, tied, T = 24", 4, 24),
+    "bert_base": Workload("BERT-base, T = 128", Bert, (128,), 8, 30522, is_transformer=True),
     "frozen": Workload(
         "ResNet-18, 32x32, layer4 and fc trained", lambda: models.ResNet18(64, 10), (3, 32, 32), 32, 10, optimizer=SGD,
         flags=("--train", "layer4.*", "--train", "fc.*"), frozen=lambda name: not name.startswith(("layer4.", "fc.")),
@@ -90,7 +137,7 @@ WORKLOADS = {
 def build(workload, sdpa=False):
     """The network with the values that both sides start from."""
     torch.manual_seed(SEED)
-    module = workload.make(sdpa=sdpa) if workload.is_gpt else workload.make()
+    module = workload.make(sdpa=sdpa) if workload.is_transformer else workload.make()
     return models.randomise(module, SEED).train()
 
 
@@ -98,7 +145,7 @@ def data(workload):
     """Inputs and targets of all batches."""
     generator = torch.Generator().manual_seed(SEED)
     count = BATCHES * workload.batch
-    if workload.is_gpt:
+    if workload.is_transformer:
         shape = (count, *workload.shape)
         x = torch.randint(workload.classes, shape, generator=generator)
         return x, torch.randint(workload.classes, shape, generator=generator)
