@@ -2,12 +2,12 @@
 # Whether `onstage profile` measures peaks that nodes keep below: of every node the median of its share of its type's peak over
 # several profiles, and of every model the node where that is highest. Ends with 1 where one is above 1.05.
 #     ./bazelw build //tools:onstage && bench/profile_peaks.sh >bench/results/profile_peaks_cpu.md
-# ROUNDS (10), REPETITIONS of a step (15), THREADS ("1 2"), PRECISIONS ("fp32 bf16 fp16"), VARIANTS of the CPU's kernels (the best
+# ROUNDS (10), REPETITIONS of a step (15), THREADS ("1 2"), PRECISIONS ("fp32 bf16"), VARIANTS of the CPU's kernels (the best
 # two that the machine has).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 onstage=${ONSTAGE:-bazel-bin/tools/onstage}
-threads=${THREADS:-1 2} rounds=${ROUNDS:-10} repetitions=${REPETITIONS:-15} precisions=${PRECISIONS:-fp32 bf16 fp16} limit=1.05
+threads=${THREADS:-1 2} rounds=${ROUNDS:-10} repetitions=${REPETITIONS:-15} precisions=${PRECISIONS:-fp32 bf16} limit=1.05
 variants=${VARIANTS:-$(bench/variants.sh | tail -2)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

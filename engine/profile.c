@@ -421,7 +421,9 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
                               ons_profile **result) {
     owned_profile *o = calloc(1, sizeof *o);
     if (o == NULL) return ons_status_out_of_memory();
-    making m = {.o = o, .model = model, .config = config, .progress = progress, .progress_context = context};
+    ons_config scaled = *config;
+    scaled.loss_scale.value = 1; /* gradients that overflow would skip the updates that are measured */
+    making m = {.o = o, .model = model, .config = &scaled, .progress = progress, .progress_context = context};
     size_t size;
     o->arena = ons_arena_new();
     m.notes = open_memstream(&o->notes, &size);

@@ -52,8 +52,8 @@ typedef struct ons_case {
 /* Known int64 vector: ONS_I64(0, -1). */
 #define ONS_I64(...)                                                                                                   \
     {                                                                                                                  \
-        .dtype = ONS_INT64, .shape = {1, {sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}},                        \
-        .value_count = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .values = {__VA_ARGS__}, .constant = true   \
+        .dtype = ONS_INT64, .shape = {1, {sizeof((double[]){__VA_ARGS__}) / sizeof(double)}},                          \
+        .value_count = sizeof((double[]){__VA_ARGS__}) / sizeof(double), .values = {__VA_ARGS__}, .constant = true     \
     }
 #define ONS_I64_SCALAR(VALUE)                                                                                          \
     { .dtype = ONS_INT64, .value_count = 1, .values = {VALUE}, .constant = true }

@@ -38,7 +38,7 @@ const ons_case ons_cases_pad[] = {
     {.name = "empty_edge", .inputs = {ONS_F32(0, 3), ONS_I64(0, 1, 0, 1)}, IN_MODE("edge")},
     {.name = "from_nothing", .inputs = {ONS_F32(0, 3), ONS_I64(1, 0, 0, 0)}, IN_MODE("reflect"), .error = "is empty"},
     {.name = "too_short", .inputs = {ONS_F32(3), ONS_I64(-2, -2)}, .error = "cannot be padded"},
-    {.name = "too_far", .inputs = {ONS_F32(3), ONS_I64(INT64_MAX, 0)}, .error = "a border of"},
+    {.name = "too_far", .inputs = {ONS_F32(3), ONS_I64((double)INT64_MAX, 0)}, .error = "a border of"},
     {.name = "misfit", .inputs = {ONS_F32(3), ONS_I64(3)}, .error = "pads for"},
     {.name = "type", .inputs = {ONS_F32(3), ONS_I64(1, 1), ONS_I64(2)}, .error = "of the input's type"},
     {.name = "unknown", .inputs = {ONS_F32(3), ONS_I64(1, 1)}, IN_MODE("mirror"), .error = "unknown mode"},

@@ -6,7 +6,7 @@
 const ons_case ons_cases_slice_gradient[] = {
     {.name = "middle", .inputs = {ONS_F32(3, 4), ONS_I64(1, 2), ONS_I64(4, 6)}, OF_SHAPE(5, 7)},
     {.name = "backwards",
-     .inputs = {ONS_F32(4, 3), ONS_I64(-1), ONS_I64(INT64_MIN + 1), ONS_I64(1), ONS_I64(-2)},
+     .inputs = {ONS_F32(4, 3), ONS_I64(-1), ONS_I64((double)INT64_MIN), ONS_I64(1), ONS_I64(-2)},
      OF_SHAPE(4, 5)},
     {.name = "everything", .inputs = {ONS_F32(4, 3), ONS_I64(0), ONS_I64(9), ONS_I64(1)}, OF_SHAPE(4, 3)},
     {.name = "nothing", .inputs = {ONS_F32(0, 3), ONS_I64(2), ONS_I64(1)}, OF_SHAPE(4, 3)},

@@ -53,6 +53,15 @@ if XDG_CACHE_HOME=/proc/nowhere succeeds "${profile[@]}" && printed 'measured ti
 begin "the model's own data"
 if succeeds profile "${mlp[@]}" --repetitions 2 --no-cache && printed '16 samples on '; then pass "$name"; fi
 
+# Gradients that overflow skip the update: it would be measured as nothing.
+begin "updates of a half-precision profile are made"
+if succeeds profile "$examples/shakespeare/char_gpt.onnx" --batch 1 --threads 1 --precision fp16 --repetitions 3 --no-cache -o p.json; then
+    told=$(awk -F'[:,]' '/"fp32":/ { peak = $2 } /"operator":/ { update = /AdamW/ } /"seconds":/ { seconds = $2 }
+        /"flops":/ && update { ++count; if ($2 / seconds > peak) ++above }
+        END { printf "%d of %d updates above the peak", above, count }' p.json)
+    if [[ $told == "0 of "[1-9]* ]]; then pass "$name"; else fail "$name" "$told"; fi
+fi
+
 begin "the fitted device is a device profile, compared on another model"
 if succeeds "${profile[@]}" -o p.json &&
     succeeds profile "${mlp[@]}" --repetitions 2 --no-cache --device-profile p.json &&
