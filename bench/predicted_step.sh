@@ -53,7 +53,7 @@ for variant in $variants; do
     export ONSTAGE_CPU=$variant
     for line in "${models[@]}"; do
         IFS='|' read -r name model batch options data <<<"$line"
-        : >"$work/predicted" >"$work/trained" >"$work/ratios"
+        rm -f "$work/predicted" "$work/trained" "$work/ratios"
         for ((round = 0; round < rounds; ++round)); do
             predicted=$(predict "$model" "$batch" "$options" "$data")
             trained=$(train "$model" "$batch" "$options" "$data")
