@@ -197,6 +197,7 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .out = t->config->out,
         .checkpoint = t->config->checkpoint,
         .stages = t->config->stages,
+        .processes = ons_trainer_processes(t),
         .speaks = ons_trainer_leads(t),
     };
     ons_trainer_fill_stages(t, status);

@@ -58,6 +58,7 @@ bool ons_trainer_repeats(const ons_trainer *trainer);
 
 /* Whether this process writes the files and tells the user: of several the one with the first stage. */
 bool ons_trainer_leads(const ons_trainer *trainer);
+int64_t ons_trainer_processes(const ons_trainer *trainer);
 
 /* trainer_world.c: which stages there are, and who talks to whom; choose_crew once the graphs are there */
 ons_status *ons_trainer_open_world(ons_trainer *trainer);

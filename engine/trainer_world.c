@@ -19,6 +19,8 @@ static ons_transport *world(const ons_trainer *t) { return t->remote ? t->transp
 
 bool ons_trainer_leads(const ons_trainer *t) { return !t->remote || world(t)->rank == 0; }
 
+int64_t ons_trainer_processes(const ons_trainer *t) { return t->remote ? world(t)->ranks : 1; }
+
 /* What `mine` is for everybody, as rank 0 has it. */
 static ons_status *tell_all(const ons_trainer *t, void *mine, size_t bytes) {
     if (!t->remote) return NULL;

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool live;         /* on a terminal, where a line replaces the one before */
+/* On a terminal that is this process's alone, where a line replaces the one before: mpirun gives each process a terminal
+ * and mixes what they and their errors say. */
+static bool live;
 static bool line_open;    /* there is one, and no line feed behind it */
 static double last_shown; /* seconds */
 
@@ -47,7 +49,7 @@ void ons_progress_begin(const ons_trainer_status *s) {
     if (s->step > 0) printf("resumed after step %" PRId64 "\n", s->step);
     fflush(stdout);
     fputs(s->notes, stderr);
-    live = isatty(STDOUT_FILENO);
+    live = isatty(STDOUT_FILENO) && s->processes == 1;
     last_shown = now();
 }
 

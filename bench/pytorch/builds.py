@@ -81,14 +81,15 @@ def times(programs, workload, folder, options):
 
 
 def instructions(program, workload, folder, options):
-    """Of one step on one thread, the first, by callgrind."""
-    counts = folder / "callgrind.out"
-    words = command_of(program, workload, folder, 1, options)
-    words = ["valgrind", "-q", "--tool=callgrind", "--toggle-collect=ons_trainer_step", f"--callgrind-out-file={counts}", *words]
-    side = Side(words)
-    side.run(1)
-    side.close()
-    return int(re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.M)[1])
+    """Of one step on one thread, by callgrind: what three steps take more than one."""
+    counts, words = folder / "callgrind.out", command_of(program, workload, folder, 1, options)
+    totals = []
+    for steps in (1, 3):
+        side = Side(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", *words])
+        side.run(steps)
+        side.close()
+        totals.append(int(re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.M)[1]))
+    return (totals[1] - totals[0]) / 2
 
 
 def spread(ratios):

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* For dnnl_set_max_cpu_isa: no cap. Only its name differs. */
+#define ONS_DNNL_ALL_INSTRUCTIONS ((dnnl_cpu_isa_t)0)
+
 /* A memory's description. */
 typedef struct ons_dnnl_memory {
     int rank;

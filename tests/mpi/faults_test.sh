@@ -54,6 +54,8 @@ ended_well() {
         fail "$1" "$(said) messages"
     elif ! tr '\r' '\n' <"$work/stderr" | grep -qE "$4"; then
         fail "$1" "no message '$4'"
+    elif grep -qF $'\e[K' "$work/stdout" "$work/stderr"; then
+        fail "$1" "lines that replace each other, among those of several processes"
     elif [[ -e $work/trained.onnx ]]; then
         fail "$1" "a model was written"
     else
