@@ -5,11 +5,12 @@
 
 Builds //bench:step_time here, and in a copy with -march=native for the kernels' variants and for everything else. For each
 model of workloads.py: the time of a step, taking turns, of both and of this build once more, against itself; and the instructions of a
-step, counted by callgrind, of variant v3 (valgrind knows no AVX-512) against -march=native without AVX-512. See bench/README.md.
+step, of one sample, counted by callgrind, of variant v3 (valgrind knows no AVX-512) against -march=native without AVX-512. See bench/README.md.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import datetime
 import os
 import pathlib
@@ -26,6 +27,7 @@ from compare import ROOT, STEP_TIME, Side, cpu_name, onstage_command, steps_for
 NATIVE = ("-march=native",)
 NATIVE_WITHOUT_AVX512 = ("-march=native", "-mno-avx512f")
 LIMIT = 1.03
+COUNTED_BATCH = 1  # valgrind computes a multiply-add of eight numbers by eight calls: hours for a whole batch of the large models
 
 
 def build_native(flags, folder):
@@ -81,15 +83,15 @@ def times(programs, workload, folder, options):
 
 
 def instructions(program, workload, folder, options):
-    """Of one step on one thread, by callgrind: what three steps take more than one."""
+    """Of one step on one thread, by callgrind: what two steps take more than one."""
     counts, words = folder / "callgrind.out", command_of(program, workload, folder, 1, options)
     totals = []
-    for steps in (1, 3):
+    for steps in (1, 2):
         side = Side(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", *words])
         side.run(steps)
         side.close()
         totals.append(int(re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.M)[1]))
-    return (totals[1] - totals[0]) / 2
+    return totals[1] - totals[0]
 
 
 def spread(ratios):
@@ -123,16 +125,18 @@ def main():
         print(
             f"# The default build against -march=native\n\nWritten by `bench/pytorch/builds.py` ({datetime.date.today()}): {cpu_name()}, "
             f"{options.threads} threads; {options.rounds} rounds.\nTimes: this build over the native one, and over itself, "
-            "median of the rounds (least, most). Instructions: of one step on one thread,\ncallgrind, v3 over -march=native "
+            "median of the rounds (least, most). Instructions: of one step of one sample on one thread,\ncallgrind, v3 over -march=native "
             f"without AVX-512. The bar: {LIMIT}, or the spread of the build against itself.\n\n"
             "| model | time | against itself | instructions |\n|---|---|---|---|", flush=True,
         )
         for name in names:
             workload, row = WORKLOADS[name], ["", "", ""]
-            with model_and_data(workload) as files:
-                if not options.no_times:
+            if not options.no_times:
+                with model_and_data(workload) as files:
                     row[:2] = map(spread, times([STEP_TIME, native, STEP_TIME], workload, files, options))
-                if not options.no_counts:
+            if not options.no_counts:
+                workload = dataclasses.replace(workload, batch=COUNTED_BATCH)
+                with model_and_data(workload) as files:
                     counts = [instructions(program, workload, files, options) for program in (STEP_TIME, plain)]
                     row[2] = f"{counts[0] / counts[1]:.4f}"
             print("|", " | ".join([workload.what, *row]), "|", flush=True)
