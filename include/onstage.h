@@ -251,8 +251,8 @@ typedef struct ons_trainer_status {
     int64_t stages;                                       /* of the whole run */
     const char *pipeline;                                 /* "1f1b", …; NULL: there is no plan */
     double predicted_step_seconds, measured_step_seconds; /* of a whole step; measured: NaN before the second one */
-    int64_t processes; /* of the whole run */
-    bool speaks;       /* false: another process of the run writes files and tells the user */
+    int64_t processes;                                    /* of the whole run */
+    bool speaks; /* false: another process of the run writes files and tells the user */
 } ons_trainer_status;
 
 /* Texts live until the next call. */

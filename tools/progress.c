@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* On a terminal that is this process's alone, where a line replaces the one before: mpirun gives each process a terminal
- * and mixes what they and their errors say. */
+/* On a terminal that is this process's alone, where a line replaces the one before: mpirun gives each process a
+ * terminal and mixes what they and their errors say. */
 static bool live;
 static bool line_open;    /* there is one, and no line feed behind it */
 static double last_shown; /* seconds */
