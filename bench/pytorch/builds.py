@@ -9,7 +9,6 @@ step, of one sample, counted by callgrind, of variant v3 (valgrind knows no AVX-
 """
 
 import argparse
-import contextlib
 import dataclasses
 import datetime
 import os
@@ -22,7 +21,7 @@ import sys
 import tempfile
 import warnings
 
-from compare import ROOT, STEP_TIME, Side, cpu_name, onstage_command, steps_for
+from compare import ROOT, STEP_TIME, Side, cpu_name, model_and_data, onstage_command, steps_for
 
 NATIVE = ("-march=native",)
 NATIVE_WITHOUT_AVX512 = ("-march=native", "-mno-avx512f")
@@ -46,20 +45,6 @@ def build_native(flags, folder):
     shutil.copy(folder / "bazel-bin" / "bench" / "step_time", program)
     subprocess.run(["./bazelw", "clean", "--expunge"], cwd=folder, check=True, stdout=sys.stderr)
     return program
-
-
-@contextlib.contextmanager
-def model_and_data(workload):
-    import numpy
-    import workloads
-
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        x, target = workloads.data(workload)
-        numpy.save(folder / "x.npy", x.numpy())
-        numpy.save(folder / "target.npy", target.numpy())
-        workloads.export(workload, folder / "model.onnx")
-        yield folder
 
 
 def command_of(program, workload, folder, threads, options):

@@ -9,6 +9,7 @@ waits for input. The ratio is the median over the rounds of the ratio of the rou
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -99,7 +100,9 @@ def onstage_command(workload, model, folder, threads, options):
     return words + list(workload.flags)
 
 
-def compare(name, workload, threads, options):
+@contextlib.contextmanager
+def model_and_data(workload):
+    """A folder with model.onnx, x.npy and target.npy, for as long as it is used."""
     import numpy
     import workloads
 
@@ -108,11 +111,15 @@ def compare(name, workload, threads, options):
         x, target = workloads.data(workload)
         numpy.save(folder / "x.npy", x.numpy())
         numpy.save(folder / "target.npy", target.numpy())
-        model = folder / "model.onnx"
-        workloads.export(workload, model)
+        workloads.export(workload, folder / "model.onnx")
+        yield folder
+
+
+def compare(name, workload, threads, options):
+    with model_and_data(workload) as folder:
         chosen, tried = fastest(name, workload, threads, options)
         theirs = Side([sys.executable, HERE / "worker.py", name, threads, *chosen.split()])
-        ours = Side(onstage_command(workload, model, folder, threads, options))
+        ours = Side(onstage_command(workload, folder / "model.onnx", folder, threads, options))
         result = race(ours, theirs, options)
         ours.close()
         theirs.close()
