@@ -13,6 +13,10 @@ ons_status *ons_plan_libraries_fill(ons_arena *arena, ons_plan_subject *subject)
  * failure: the plan's times and its kernels' scratch memory are then those of another machine or build. */
 void ons_plan_libraries_compare(const ons_plan_subject *subject, FILE *out);
 
+/* " (planned with onstage's variant v3, here v4)" for the end of a message: the first that differs, or ""; in `arena`.
+ */
+ons_status *ons_plan_libraries_differ(const ons_plan_subject *subject, ons_arena *arena, const char **text);
+
 /* The same in one line, for checkpoints and --version: "oneDNN 2.6.3, …"; in `arena`, NULL where memory is short. */
 const char *ons_libraries_text(ons_arena *arena);
 

@@ -1,7 +1,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "engine/plan_libraries.h"
 #include "engine/planning.h"
 
 typedef struct writer {
@@ -18,6 +20,15 @@ static const char *limit(int64_t bytes, char text[static ONS_BYTES_TEXT]) {
     return bytes == 0 ? "any memory" : size(bytes, text);
 }
 
+/* Times of one machine or variant, in a plan whose scratch memory is this one's. */
+static void note_other_kernels(const writer *w) {
+    const char *there = w->p->input.costs.measured.libraries, *here = ons_libraries_text(w->p->arena);
+    if (w->p->plan.reproducible || there == NULL || there[0] == '\0' || here == NULL || strcmp(there, here) == 0)
+        return;
+    fprintf(w->out, "note: these times were measured with other kernels than this machine's (there: %s; here: %s)\n\n",
+            there, here);
+}
+
 static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     char cap[ONS_BYTES_TEXT], took[32] = "";
@@ -31,6 +42,7 @@ static void describe_subject(const writer *w) {
     if (w->p->config->profile != NULL && w->p->model != NULL)
         fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
                 w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic);
+    note_other_kernels(w);
 }
 
 static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint32_t *recomputed) {

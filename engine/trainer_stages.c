@@ -1,6 +1,9 @@
 /* The stages of a planned run, as the plan predicts them and as they came. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "engine/plan_libraries.h"
 #include "engine/trainer.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
@@ -55,6 +58,44 @@ ons_status *ons_trainer_gather_stages(ons_trainer *t) {
     ons_transport *transport = ons_crew_rank(t->crew, 0)->transport;
     const ons_stage_report own = t->stages[ons_crew_rank(t->crew, 0)->stage];
     return transport->gather(transport, &own, t->stages, sizeof own) ? NULL : transport->failure(transport);
+}
+
+enum { LIBRARIES_BYTES = 1024 };
+
+typedef struct libraries_of_process {
+    char text[LIBRARIES_BYTES];
+} libraries_of_process;
+
+static bool was_before(const libraries_of_process *all, uint32_t index) {
+    bool before = false;
+    for (uint32_t i = 0; i < index; ++i) before |= strcmp(all[i].text, all[index].text) == 0;
+    return before;
+}
+
+/* Stages that compute with different kernels are a run whose bits no one machine has. */
+static ons_status *join_libraries(ons_trainer *t, const libraries_of_process *all, uint32_t count) {
+    t->libraries = all[0].text;
+    for (uint32_t i = 1; i < count; ++i) {
+        if (was_before(all, i)) continue;
+        t->libraries = ons_arena_format(t->arena, "%s; rank %u: %s", t->libraries, i, all[i].text);
+        if (t->libraries == NULL) return ons_status_out_of_memory();
+    }
+    if (t->libraries == all[0].text) return NULL;
+    t->mixed = ons_arena_format(
+        t->arena, "the processes compute with different kernels, so the bits are those of none (%s)", t->libraries);
+    return t->mixed == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+ons_status *ons_trainer_gather_libraries(ons_trainer *t) {
+    t->libraries = ons_libraries_text(t->arena);
+    if (t->libraries == NULL) return ons_status_out_of_memory();
+    if (!t->remote) return NULL;
+    uint32_t count = t->transports[0]->ranks;
+    libraries_of_process own = {""}, *all;
+    snprintf(own.text, sizeof own.text, "%s", t->libraries);
+    ONS_NEW(all, t->arena, count);
+    ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
+    return join_libraries(t, all, count);
 }
 
 ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {

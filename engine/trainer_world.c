@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "engine/arena_search.h"
+#include "engine/plan_libraries.h"
 #include "engine/problem.h"
 #include "engine/trainer.h"
 #include "planner/device_profile.h"
@@ -313,16 +314,18 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     ONS_TRY_AT(ons_plan_check_costs(&t->lowering.plan, t->lowering.arena), "--plan %s", t->config->plan);
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(find_largest(t, &bytes));
+    const char *elsewhere;
+    ONS_TRY(ons_plan_libraries_differ(&t->lowering.plan.subject, t->arena, &elsewhere));
     ONS_CHECK(cap == 0 || bytes <= cap, ONS_OUT_OF_MEMORY,
               "--memory %" PRId64 " bytes is too little for the plan: %" PRId64
-              " are needed; without --plan one is made that fits",
-              cap, bytes);
+              " are needed%s; without --plan one is made that fits",
+              cap, bytes, elsewhere);
     int64_t reserve = ons_machine_device(ons_crew_rank(t->crew, 0)->machine)->reserve_bytes;
     int64_t capacity = t->lowering.plan.capacity_bytes;
     ONS_CHECK(cap > 0 || capacity == 0 || bytes - reserve <= capacity, ONS_OUT_OF_MEMORY,
               "--plan %s: decisions.capacity_bytes: this run, with its validation and last batch, takes %" PRId64
-              " bytes, and the plan is for %" PRId64 "; --memory %" PRId64 " allows it",
-              t->config->plan, bytes - reserve, capacity, bytes);
+              " bytes, and the plan is for %" PRId64 "%s; --memory %" PRId64 " allows it",
+              t->config->plan, bytes - reserve, capacity, elsewhere, bytes);
     return NULL;
 }
 

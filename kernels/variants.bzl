@@ -37,7 +37,7 @@ def cpu_variant(name, variant, srcs, deps):
     ons_library(
         name = name + "_objects",
         srcs = srcs,
-        copts = ["-O3", "-DONS_CPU_VARIANT=" + variant] + VARIANTS[variant],
+        copts = ["-DONS_CPU_VARIANT=" + variant] + VARIANTS[variant],
         tags = ["manual"],
         deps = deps,
     )
@@ -54,5 +54,6 @@ def cpu_variant(name, variant, srcs, deps):
         name = name,
         srcs = [name + ".o"],
         linkstatic = True,
+        tags = ["manual"],  # a wildcard would build it for processors that have no such instructions
         deps = deps,
     )

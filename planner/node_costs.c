@@ -82,6 +82,8 @@ static ons_status *read_run(const ons_json *json, ons_arena *arena, ons_node_cos
     const ons_json *run;
     ONS_TRY(ons_json_get_object(json, "run", &run));
     ONS_TRY(read_text(run, "model", arena, &costs->model));
+    costs->libraries = "";
+    if (ons_json_find(run, "libraries") != NULL) ONS_TRY(read_text(run, "libraries", arena, &costs->libraries));
     ONS_TRY(read_count(run, "samples", &costs->samples));
     ONS_TRY(read_count(run, "threads", &costs->threads));
     ONS_TRY(read_count(run, "repetitions", &costs->repetitions));
@@ -128,6 +130,7 @@ ons_status *ons_node_costs_load(const char *path, ons_arena *arena, ons_node_cos
 
 static ons_status *fill_run(ons_json *run, const ons_node_costs *c) {
     ONS_TRY(ons_json_set_text(run, "model", c->model));
+    ONS_TRY(ons_json_set_text(run, "libraries", c->libraries == NULL ? "" : c->libraries));
     ONS_TRY(ons_json_set_uint64(run, "samples", (uint64_t)c->samples));
     ONS_TRY(ons_json_set_uint64(run, "threads", (uint64_t)c->threads));
     ONS_TRY(ons_json_set_uint64(run, "repetitions", (uint64_t)c->repetitions));
@@ -259,7 +262,7 @@ ons_status *ons_node_costs_samples(const ons_node_costs *c, ons_arena *arena, on
 
 ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *graph, int64_t samples, ons_arena *arena,
                                  ons_graph_cost *cost, ons_node_costs_use *use) {
-    ons_node_costs_use counted = {0};
+    ons_node_costs_use counted = {.libraries = costs->libraries};
     ONS_TRY(ons_graph_cost_analytic(graph, &costs->device, arena, cost));
     cost->feed_seconds = costs->samples > 0 ? costs->feed_seconds * (double)samples / (double)costs->samples : 0;
     cost->handover_seconds = costs->handover_seconds;

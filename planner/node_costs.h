@@ -27,8 +27,9 @@ typedef struct ons_node_cost {
 
 typedef struct ons_node_costs {
     ons_device_profile device;
-    const char *model; /* path */
-    int64_t samples;   /* of the micro-batch that was measured */
+    const char *model;     /* path */
+    const char *libraries; /* what computed: their versions and the kernels' variant; "" where the file does not say */
+    int64_t samples;       /* of the micro-batch that was measured */
     int64_t threads, repetitions;
     double step_seconds; /* median of whole micro-batches with update; 0: not measured, all nodes were known */
     /* What a step takes beside its nodes: */
@@ -56,8 +57,10 @@ ons_status *ons_node_costs_samples(const ons_node_costs *costs, ons_arena *arena
 
 /* How a graph's costs came about. */
 typedef struct ons_node_costs_use {
-    uint32_t measured; /* nodes of the same key: of the same name where there is one, otherwise the mean of all */
-    uint32_t analytic; /* by the device profile */
+    const char *libraries; /* that the costs were measured with; "" where the file does not say, NULL where nothing was
+                              measured */
+    uint32_t measured;     /* nodes of the same key: of the same name where there is one, otherwise the mean of all */
+    uint32_t analytic;     /* by the device profile */
 } ons_node_costs_use;
 
 /* Costs of every node of a graph for micro-batches of so many samples, in `arena`; `use` may be NULL. */

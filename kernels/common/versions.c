@@ -16,7 +16,9 @@
 /* What oneDNN computes with. It has names for x86 alone. */
 static const char *instructions(void) {
 #ifdef __x86_64__
-    const char *isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+    dnnl_cpu_isa_t effective = dnnl_get_effective_cpu_isa();
+    if ((int)effective == 0) return "none"; /* isa2str calls it "all" */
+    const char *isa = dnnl_cpu_isa2str(effective);
     return strncmp(isa, "cpu_isa_", 8) == 0 ? isa + 8 : isa;
 #else
     return "all that the processor has";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What one variant of the CPU's kernels wrote, another reads: plans, checkpoints, traces and cached costs, in both directions. Whoever goes on
-# with a checkpoint of another variant is told so, once.
+# with a checkpoint of another variant is told so, once. Each variant runs on an emulated processor that has no more.
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 golden=$root/tests/golden
@@ -28,8 +28,11 @@ for pair in "baseline SSE4.1" "v3 AVX2"; do
     if grep -qE "isa:.*$instructions\$" "$work/stdout"; then pass "$name"; else fail "$name" "$(grep isa: "$work/stdout")"; fi
 done
 
-least=${variants[0]} most=${variants[-1]}
-for pair in "$least $most" "$most $least"; do
+pairs=()
+for from in "${variants[@]}"; do
+    for to in "${variants[@]}"; do [[ $from == "$to" ]] || pairs+=("$from $to"); done
+done
+for pair in "${pairs[@]}"; do
     read -r from to <<<"$pair"
     kept=$work/kept # what lasts from one case to the next
     rm -rf "$kept" && mkdir "$kept"
@@ -41,6 +44,18 @@ for pair in "$least $most" "$most $least"; do
     if grep -q "planned with onstage's variant $from, here $to" "$work/stdout" "$work/stderr"; then pass "$name"; else fail "$name" "$(cat "$work/stdout" "$work/stderr")"; fi
     begin "that plan is simulated by $to"
     if succeeds simulate "$kept/plan.json" --trace trace.json && [[ -s trace.json ]]; then pass "$name"; fi
+    begin "where that plan has no room under $to, the message names both"
+    export ONSTAGE_CPU=$to
+    refuses 6 "needed \(planned with onstage's variant $from, here $to\)" train "${model[@]}" --stages 2 --micro-batches 2 \
+        --plan "$kept/plan.json" --memory 20000 --steps 1 --out trained.onnx
+    begin "a plan by $to with times that $from measured says so"
+    export ONSTAGE_CPU=$from
+    succeeds profile "${model[@]}" --repetitions 2 --no-cache -o "$kept/profile.json" || continue
+    export ONSTAGE_CPU=$to
+    if succeeds plan "${model[@]}" --stages 2 --micro-batches 2 --profile "$kept/profile.json" -o plan.json &&
+        printed "measured with other kernels than this machine's \(there: .*variant $from; here: .*variant $to\)"; then
+        pass "$name"
+    fi
     begin "a checkpoint by $from is resumed by $to, which says so once"
     export ONSTAGE_CPU=$from
     succeeds train "${model[@]}" --steps 2 --checkpoint "$kept/checkpoint" --checkpoint-every 2 --out trained.onnx || continue
@@ -53,4 +68,19 @@ for pair in "$least $most" "$most $least"; do
     if cat "$work/stdout" "$work/stderr" | grep -q "computed by other kernels"; then fail "$name" "$(cat "$work/stdout" "$work/stderr")"; else pass "$name"; fi
 done
 unset ONSTAGE_CPU
+
+# On the processor that a variant is for, an instruction that slipped through from another one ends the program.
+if type -P qemu-x86_64-static >/dev/null && [[ $(uname -m) == x86_64 ]]; then
+    for pair in "Haswell v3" "Nehalem baseline"; do
+        read -r processor variant <<<"$pair"
+        begin "a $processor takes $variant, and trains"
+        native=$onstage
+        onstage=emulated
+        emulated() { qemu-x86_64-static -cpu "$processor" "$native" "$@" 2> >(grep -v "^qemu-x86_64-static: warning:" >&2); }
+        if succeeds --version && printed "onstage's variant $variant$" && succeeds train "${model[@]}" --steps 1 --out trained.onnx; then pass "$name"; fi
+        onstage=$native
+    done
+else
+    echo "the emulated processors: not tried, qemu-x86_64-static is not here"
+fi
 report_and_exit

@@ -197,4 +197,16 @@ else
     resumes "Ctrl-C at mpirun"
 fi
 
+# Processes that took different kernels, on hosts of different kinds, are told of it, and so is whoever resumes.
+rm -rf "$work/mixed"
+mixed=("${whole[@]}" --checkpoint "$work/mixed" --checkpoint-every 1)
+"${mpirun[@]}" -n 3 "${by_rank[@]}" 2 env ONSTAGE_CPU=baseline "$onstage" "${mixed[@]}" + 1 "$onstage" "${mixed[@]}" >"$work/stdout" 2>"$work/stderr"
+if "$onstage" --version | grep -q "variant baseline"; then
+    pass "one kind of kernels on this machine: nothing to mix"
+elif [[ $(grep -c "the processes compute with different kernels" "$work/stderr") == 1 ]] && grep -q "rank 2: oneDNN" "$work"/mixed/*.json; then
+    pass "processes with different kernels say so once, and the checkpoint names all"
+else
+    fail "processes with different kernels say so once, and the checkpoint names all" "$(head -c 500 "$work/stderr")"
+fi
+
 report_and_exit

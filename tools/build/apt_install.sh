@@ -92,8 +92,8 @@ remedy() {
     elif grep -qE '404 +Not Found|Hash Sum mismatch|does not have a Release file' "$log"; then
         echo "The archive of packages is being changed, or has moved (/etc/apt/sources.list, /etc/apt/sources.list.d). Try again later."
     elif grep -qE 'Unable to locate package|has no installation candidate' "$log"; then
-        echo "The archives of this system lack a package. onstage is built on Debian 12 and 13 and on Ubuntu with its part 'universe'"
-        echo "(add-apt-repository universe)."
+        echo "The archives of this system lack a package. onstage is built on Debian 12 and 13. Ubuntu is not tried; its"
+        echo "packages are in the part 'universe' (add-apt-repository universe)."
     elif grep -qE 'unmet dependencies|held broken packages' "$log"; then
         echo "Packages of this system contradict each other. As root, run: apt-get --fix-broken install"
     fi
