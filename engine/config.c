@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "kernels/variant.h"
 
 typedef enum option_kind {
@@ -24,16 +25,33 @@ typedef struct option_place {
     size_t offset;
 } option_place;
 
-#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, HELP)                                                      \
-    {NAME, ARGUMENT, DEFAULT,                                                                                          \
-     HELP, GROUP,    KIND == KIND_PAIRS || KIND == KIND_TRAIN || KIND == KIND_FREEZE || KIND == KIND_UNTIE},
+enum { /* of subcommands that read an option, in options.inc */
+       CHECK = ONS_COMMAND_CHECK,
+       INSPECT = ONS_COMMAND_INSPECT,
+       TRAIN = ONS_COMMAND_TRAIN,
+       EVAL = ONS_COMMAND_EVAL,
+       PROFILE = ONS_COMMAND_PROFILE,
+       PLAN = ONS_COMMAND_PLAN,
+       SIMULATE = ONS_COMMAND_SIMULATE,
+       STEP = TRAIN | PROFILE | PLAN,
+       EVERY_MODEL = STEP | EVAL | CHECK | INSPECT,
+};
+
+#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, HELP)                                            \
+    {.name = NAME,                                                                                                     \
+     .argument = ARGUMENT,                                                                                             \
+     .default_value = DEFAULT,                                                                                         \
+     .help = HELP,                                                                                                     \
+     .group = GROUP,                                                                                                   \
+     .repeatable = KIND == KIND_PAIRS || KIND == KIND_TRAIN || KIND == KIND_FREEZE || KIND == KIND_UNTIE,              \
+     .commands = COMMANDS},
 static const ons_option options[] = {
 #include "engine/options.inc"
     {.name = NULL},
 };
 #undef OPTION
 
-#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, HELP) {KIND, offsetof(ons_config, FIELD)},
+#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, HELP) {KIND, offsetof(ons_config, FIELD)},
 static const option_place places[] = {
 #include "engine/options.inc"
 };
@@ -199,7 +217,9 @@ ons_status *ons_config_set(ons_config *config, const char *option, const char *v
     ONS_CHECK(option != NULL && value != NULL, ONS_INVALID_ARGUMENT, "an option needs a name and a value");
     for (size_t i = 0; options[i].name != NULL; ++i)
         if (strcmp(options[i].name, option) == 0) return set_option(config, i, value);
-    return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option --%s", option);
+    ons_nearest nearest = ons_nearest_to(option);
+    for (size_t i = 0; options[i].name != NULL; ++i) ons_nearest_try(&nearest, options[i].name);
+    return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option '%s'%s", option, ons_nearest_hint(&nearest));
 }
 
 const char *ons_config_get(const ons_config *config, const char *option) {

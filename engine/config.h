@@ -55,6 +55,7 @@ struct ons_config {
     ONS_VECTOR(ons_choice) choices;
     int64_t batch, micro_batches;
     const char *batchnorm, *dropout;
+    bool strict;
     /* loss */
     const char *loss, *loss_output, *metric;
     ons_number class_axis, ignore_index, delta;
@@ -119,6 +120,9 @@ ons_dtype ons_config_low_type(const ons_config *config);
 bool ons_config_takes_tf32(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);
+/* Fails where an option with a fixed set of words has another one. The other choices are found in their lists by the
+ * functions above. */
+ons_status *ons_config_check_words(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 
@@ -129,7 +133,7 @@ double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup
 ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph);
 
 /* Whether the globs leave the initialiser trainable. */
-bool ons_config_trains(const ons_config *config, const char *initialiser);
+bool ons_config_trains(const ons_config *config, const ons_value *initialiser);
 /* Whether a --train names it in full (a pattern does not), so that it counts as a weight though it does not look like
  * one. */
 bool ons_config_insists(const ons_config *config, const char *initialiser);

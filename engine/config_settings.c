@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "device/device_kind.h"
 
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
@@ -201,8 +202,7 @@ enum { STAGES_MOST = 65536 };
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
-    ONS_CHECK(strcmp(config->device, "cpu") == 0 || strcmp(config->device, "cuda") == 0, ONS_INVALID_ARGUMENT,
-              "--device: '%s' is neither cpu nor cuda", config->device);
+    ONS_TRY(ons_config_check_words(config));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
     ONS_TRY(ons_device_kind_find(config->device, &kind));
@@ -210,9 +210,6 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_TRY(kind->check());
     ons_precision precision;
     ONS_TRY(ons_config_precision(config, &precision));
-    ONS_CHECK(strcmp(config->transport, "auto") == 0 || strcmp(config->transport, "local") == 0 ||
-                  strcmp(config->transport, "mpi") == 0 || strcmp(config->transport, "nccl") == 0,
-              ONS_INVALID_ARGUMENT, "--transport: '%s' is not one of auto, local, mpi, nccl", config->transport);
     ONS_CHECK(strcmp(config->transport, "nccl") != 0 || ons_config_uses_cuda(config), ONS_INVALID_ARGUMENT,
               "--transport nccl: NCCL carries messages between GPUs; give --device cuda, or leave --transport out");
     ONS_CHECK(strcmp(config->transport, "mpi") != 0 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
@@ -227,10 +224,6 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "loss's scale could be found; take bf16, or --pipeline 1f1b");
     ONS_CHECK(!asynchronous || !config->log_grad_norms, ONS_UNSUPPORTED,
               "--log-grad-norms: an asynchronous pipeline has no gradient of a whole step; take --pipeline 1f1b");
-    ONS_CHECK(strcmp(config->export_form, "same") == 0 || strcmp(config->export_form, "inference") == 0,
-              ONS_INVALID_ARGUMENT, "--export: '%s' is neither same nor inference", config->export_form);
-    ONS_CHECK(config->metric == NULL || strcmp(config->metric, "accuracy") == 0, ONS_INVALID_ARGUMENT,
-              "--metric: '%s' is not known; there is accuracy", config->metric);
     ONS_CHECK(!config->resume || config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "--resume needs --checkpoint DIR");
     ONS_CHECK(config->checkpoint_every == 0 || config->checkpoint != NULL, ONS_INVALID_ARGUMENT,
               "--checkpoint-every needs --checkpoint DIR");
@@ -248,26 +241,33 @@ double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup
     return base;
 }
 
+/* By its own name, or by that of the parameter that the exporter renamed. */
+static bool names(const char *glob, const ons_value *value) {
+    return fnmatch(glob, value->name, 0) == 0 || (value->parameter != NULL && fnmatch(glob, value->parameter, 0) == 0);
+}
+
 ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph) {
     for (size_t i = 0; i < config->choices.count; ++i) {
         const ons_choice *choice = &config->choices.items[i];
+        ons_nearest nearest = ons_nearest_to(choice->glob);
         bool matches = false;
         for (ons_value_id id = 0; !matches && id < graph->values.count; ++id) {
             const ons_value *value = ons_graph_value(graph, id);
-            bool initialiser = value->producer == ONS_NONE && value->data != ONS_NO_DATA;
-            matches = initialiser && fnmatch(choice->glob, value->name, 0) == 0;
+            if (value->producer != ONS_NONE || value->data == ONS_NO_DATA) continue;
+            matches = names(choice->glob, value);
+            ons_nearest_try(&nearest, value->name);
         }
         ONS_CHECK(matches, ONS_INVALID_ARGUMENT,
-                  "--%s '%s' matches no initialiser; `onstage inspect` shows their names",
-                  choice->train ? "train" : "freeze", choice->glob);
+                  "--%s '%s' matches no initialiser%s; `onstage inspect` shows their names",
+                  choice->train ? "train" : "freeze", choice->glob, ons_nearest_hint(&nearest));
     }
     return NULL;
 }
 
-bool ons_config_trains(const ons_config *config, const char *initialiser) {
+bool ons_config_trains(const ons_config *config, const ons_value *initialiser) {
     bool trains = config->choices.count == 0 || !config->choices.items[0].train;
     for (size_t i = 0; i < config->choices.count; ++i)
-        if (fnmatch(config->choices.items[i].glob, initialiser, 0) == 0) trains = config->choices.items[i].train;
+        if (names(config->choices.items[i].glob, initialiser)) trains = config->choices.items[i].train;
     return trains;
 }
 

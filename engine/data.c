@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "onnx_import/tensor_file.h"
 
 /* Where the arrays of one set come from. */
@@ -27,8 +28,10 @@ static ons_status *check_input(const ons_model *model, const char *name, const c
             *found = input_name(model, i);
             return NULL;
         }
-    return ons_status_new(ONS_INVALID_ARGUMENT, "the model has no input named '%s'; its first one is '%s'", name,
-                          count == 0 ? "" : input_name(model, 0));
+    ons_nearest nearest = ons_nearest_to(name);
+    for (size_t i = 0; i < count; ++i) ons_nearest_try(&nearest, input_name(model, i));
+    return ons_status_new(ONS_INVALID_ARGUMENT, "the model has no input named '%s'%s; its first one is '%s'", name,
+                          ons_nearest_hint(&nearest), count == 0 ? "" : input_name(model, 0));
 }
 
 static ons_status *add_file(ons_dataset *dataset, const char *field, const char *path) {

@@ -1,10 +1,11 @@
-/* Evaluation of a model as it is in its file. */
+/* Evaluation of a model as it is in its file, or as a checkpoint has it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/course.h"
 #include "engine/results.h"
+#include "runtime/checkpoint.h"
 #include "runtime/npy.h"
 
 /* One --output: a file that grows batch by batch. */
@@ -50,6 +51,40 @@ static ons_status *start_worker(evaluation *e) {
     return ons_worker_new(&options, &e->worker);
 }
 
+/* Puts a tensor of a checkpoint in place of the file's. States of the optimiser are not the model's. */
+static ons_status *take_tensor(evaluation *e, const ons_named_tensor *tensor) {
+    const char *folder = e->config->checkpoint;
+    if (strchr(tensor->name, '#') != NULL && ons_graph_find_value(e->model->graph, tensor->name) == ONS_NONE)
+        return NULL;
+    ons_value_id id = ons_graph_find_value(e->model->graph, tensor->name);
+    ONS_CHECK(id != ONS_NONE && ons_type_equal(&ons_graph_value(e->model->graph, id)->type, &tensor->tensor.type),
+              ONS_INVALID_DATA,
+              "--checkpoint: the model has no weight '%s' as the checkpoint in %s has it; give the model that was "
+              "trained, and the same --tie and --untie",
+              tensor->name, folder);
+    ons_type type;
+    void *address = ons_machine_find(e->machine, tensor->name, &type);
+    bool needed = ons_graph_find_value(e->course.full.graph, tensor->name) != ONS_NONE;
+    ONS_CHECK(address != NULL || !needed, ONS_DEFECT, "'%s' has no place in the arena", tensor->name);
+    if (address == NULL) return NULL; /* --loss-output leaves it out */
+    return ons_machine_copy(e->machine, address, tensor->tensor.data, (size_t)ons_type_dense_bytes(&type));
+}
+
+static ons_status *take_checkpoint(evaluation *e) {
+    if (e->config->checkpoint == NULL) return NULL;
+    ons_checkpoint checkpoint = {0};
+    bool found = false;
+    ons_status *status = ons_checkpoint_open_newest(e->config->checkpoint, &checkpoint, &found);
+    if (status == NULL && !found)
+        status = ons_status_new(ONS_IO_ERROR, "--checkpoint: %s holds no checkpoint", e->config->checkpoint);
+    for (uint32_t part = 0; status == NULL && part < checkpoint.part_count; ++part) {
+        const ons_safetensors *tensors = &checkpoint.parts[part].tensors;
+        for (size_t i = 0; status == NULL && i < tensors->count; ++i) status = take_tensor(e, &tensors->tensors[i]);
+    }
+    ons_checkpoint_close(&checkpoint);
+    return status;
+}
+
 static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_config_check_supported(e->config));
     int threads;
@@ -78,6 +113,7 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_share_build(&share, &e->share));
     ONS_TRY(ons_check_memory_cap(e->machine, cap));
     ONS_TRY(ons_machine_start(e->machine));
+    ONS_TRY(take_checkpoint(e));
     return start_worker(e);
 }
 

@@ -26,31 +26,11 @@ ons_status *ons_problem_find_asked(const ons_config *c, ons_arena *arena, const 
     return *asked == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-static ons_status *unknown(const char *option, const char *value, const char *names) {
-    return ons_status_new(ONS_INVALID_ARGUMENT, "--%s: there is no '%s'; take one of%s", option, value, names);
-}
-
-/* " a b c": what is after the list's own names. */
-static const char *partition_names(ons_arena *arena) {
-    const char *text = "";
-    for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL && text != NULL; ++s)
-        text = ons_arena_format(arena, "%s %s", text, (*s)->name);
-    return text == NULL ? "" : text;
-}
-
-static const char *memory_names(ons_arena *arena) {
-    const char *text = "";
-    for (const ons_memory_strategy *const *s = ons_memory_strategies; *s != NULL && text != NULL; ++s)
-        text = ons_arena_format(arena, "%s %s", text, (*s)->name);
-    return text == NULL ? "" : text;
-}
-
 static ons_status *choose_strategies(posing *p) {
     const ons_config *c = p->config;
+    ONS_TRY(ons_config_check_words(c));
     *p->strategy = ons_partition_strategy_find(c->partition);
-    if (*p->strategy == NULL) return unknown("partition", c->partition, partition_names(p->arena));
     p->problem->memory = ons_memory_strategy_find(c->memory_strategy);
-    if (p->problem->memory == NULL) return unknown("memory-strategy", c->memory_strategy, memory_names(p->arena));
     return ons_pipeline_parse(c->pipeline, &p->problem->pipeline.kind);
 }
 

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
+#include "base/status.h"
+
 enum { KEY_FIRST = 1000, KEY_NEGATIVE = 10000, KEY_END = 20000, HELP_BYTES = 512 };
 
 typedef struct parsing {
@@ -18,6 +21,78 @@ typedef struct parsing {
 
 static const char *file_of(const ons_subcommand *s) { return s->file == NULL ? "MODEL.onnx" : s->file; }
 static const char *file_kind(const ons_subcommand *s) { return s->file_kind == NULL ? "model" : s->file_kind; }
+
+/* ------------------------------------------------------------------------------------------------------------- names
+ */
+
+static bool reads(const ons_subcommand *s, const ons_option *option) { return (option->commands & s->command) != 0; }
+
+/* Whether the word, without its dashes and what stands behind '=', is the option or the beginning of its name. */
+static bool is_named(const ons_option *option, const char *word, size_t length, bool whole) {
+    if (option->argument == NULL && length > 3 && strncmp(word, "no-", 3) == 0) word += 3, length -= 3;
+    return strncmp(option->name, word, length) == 0 && (!whole || option->name[length] == '\0');
+}
+
+static const ons_option *find_option(unsigned commands, const char *word, size_t length, bool whole) {
+    for (const ons_option *option = ons_options(); option->name != NULL; ++option)
+        if ((option->commands & commands) != 0 && is_named(option, word, length, whole)) return option;
+    return NULL;
+}
+
+/* "train, profile, plan" */
+static const char *list_readers(const ons_option *option, char text[static HELP_BYTES]) {
+    static const char *const names[] = {"check", "inspect", "train", "eval", "profile", "plan", "simulate"};
+    text[0] = '\0';
+    for (size_t i = 0, used = 0; i < sizeof names / sizeof names[0]; ++i)
+        if (option->commands >> i & 1)
+            used += (size_t)snprintf(text + used, HELP_BYTES - used, "%s%s", used > 0 ? ", " : "", names[i]);
+    return text;
+}
+
+/* An option that is none of the subcommand's; NULL where it is argp's own. */
+static ons_status *refuse(const ons_subcommand *s, const char *word, size_t length) {
+    static const char *const own[] = {"help", "usage", "version", "h", "V", "?"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; ++i)
+        if (strlen(own[i]) == length && strncmp(own[i], word, length) == 0) return NULL;
+    char readers[HELP_BYTES], name[HELP_BYTES];
+    snprintf(name, sizeof name, "%.*s", (int)(length < 200 ? length : 200), word);
+    bool out = length == 1 && *word == 'o';
+    const ons_option *other = out ? find_option(~0u, "out", 3, true) : find_option(~0u, word, length, true);
+    if (other != NULL)
+        return ons_status_new(ONS_INVALID_ARGUMENT, "`%s` does not read --%s; it is an option of %s", s->name,
+                              other->name, list_readers(other, readers));
+    ons_nearest nearest = ons_nearest_to(name);
+    for (const ons_option *option = ons_options(); option->name != NULL; ++option)
+        if (reads(s, option)) ons_nearest_try(&nearest, option->name);
+    return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option --%s%s; `%s --help` lists them", name,
+                          ons_nearest_hint(&nearest), s->name);
+}
+
+/* The option that a word names, in full or by its beginning. "-o" is --out, also with the file right behind it. */
+static const ons_option *option_of(const ons_subcommand *s, size_t dashes, const char *word, size_t length) {
+    const ons_option *option = find_option(s->command, word, length, true);
+    if (option != NULL || find_option(~0u, word, length, true) != NULL) return option; /* another command's */
+    if (dashes == 1 && *word == 'o') return find_option(s->command, "out", 3, true);
+    return find_option(s->command, word, length, false);
+}
+
+/* Before argp sees them, which would say less. */
+static ons_status *check_names(const ons_subcommand *s, int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
+        size_t dashes = strspn(argv[i], "-");
+        const char *word = argv[i] + dashes;
+        if (dashes == 0 || *word == '\0') continue; /* a file */
+        size_t length = strcspn(word, "=");
+        const ons_option *option = option_of(s, dashes, word, length);
+        if (option == NULL) ONS_TRY(refuse(s, word, length));
+        bool attached = word[length] == '=' || (length > 1 && option != NULL && !is_named(option, word, length, false));
+        if (option != NULL && option->argument != NULL && !attached) ++i; /* which may begin with a dash */
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ parsing
+ */
 
 static ons_status *set_option(parsing *p, int key, const char *argument) {
     const ons_option *options = ons_options();
@@ -46,18 +121,6 @@ static error_t parse_one(int key, char *argument, struct argp_state *state) {
     return p->failure == NULL ? 0 : EINVAL; /* which ends the parsing */
 }
 
-static bool shows_group(const ons_subcommand *subcommand, const char *group) {
-    for (size_t i = 0; subcommand->groups[i] != NULL; ++i)
-        if (strcmp(subcommand->groups[i], group) == 0) return true;
-    return false;
-}
-
-static bool shows_option(const ons_subcommand *subcommand, const ons_option *option) {
-    for (size_t i = 0; subcommand->hides[i] != NULL; ++i)
-        if (strcmp(subcommand->hides[i], option->name) == 0) return false;
-    return shows_group(subcommand, option->group);
-}
-
 static char *help_text(const ons_option *option) {
     bool mentioned = option->default_value == NULL || option->argument == NULL || strstr(option->help, "0: ") != NULL;
     char *text = malloc(HELP_BYTES);
@@ -74,12 +137,11 @@ static struct argp_option *make_table(const ons_subcommand *subcommand) {
     const char *group = "";
     for (size_t i = 0; table != NULL && i < count; ++i) {
         const ons_option *option = &options[i];
-        bool shown = shows_option(subcommand, option);
-        if (shown && strcmp(group, option->group) != 0) table[used++] = (struct argp_option){.doc = option->group};
-        group = shown ? option->group : group;
-        int flags = shown ? 0 : OPTION_HIDDEN;
+        if (!reads(subcommand, option)) continue;
+        if (strcmp(group, option->group) != 0) table[used++] = (struct argp_option){.doc = option->group};
+        group = option->group;
         table[used++] =
-            (struct argp_option){option->name, KEY_FIRST + (int)i, option->argument, flags, help_text(option), 0};
+            (struct argp_option){option->name, KEY_FIRST + (int)i, option->argument, 0, help_text(option), 0};
         if (option->argument == NULL) {
             char *negative = malloc(HELP_BYTES);
             if (negative != NULL) snprintf(negative, HELP_BYTES, "no-%s", option->name);
@@ -95,6 +157,9 @@ static struct argp_option *make_table(const ons_subcommand *subcommand) {
 
 int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv, ons_config *config,
                         const char **model) {
+    *model = NULL;
+    ons_status *problem = check_names(subcommand, argc, argv);
+    if (problem != NULL) return ons_report_failure(problem);
     static char version[640];
     snprintf(version, sizeof version, "onstage %s\n%s", ons_version(), ons_kernels_version());
     argp_program_version = version;

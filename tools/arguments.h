@@ -1,4 +1,4 @@
-/* The command line: every option of ons_options() for every subcommand, those of no use to one left out of its help. */
+/* The command line: of ons_options() each subcommand takes those that it reads, and refuses the others by name. */
 #ifndef ONSTAGE_TOOLS_ARGUMENTS_H
 #define ONSTAGE_TOOLS_ARGUMENTS_H
 
@@ -6,9 +6,8 @@
 
 typedef struct ons_subcommand {
     const char *name;             /* "onstage train" */
+    ons_command command;          /* the same for ons_option.commands */
     const char *summary;          /* stands above the options */
-    const char *const *groups;    /* of options that its help shows; NULL-terminated */
-    const char *const *hides;     /* options of those groups that it leaves out all the same; NULL-terminated */
     const char *epilogue;         /* stands below; may be NULL */
     bool model_optional;          /* *model may come back NULL */
     const char *file, *file_kind; /* the argument and what it is; NULL: MODEL.onnx, model */

@@ -4,15 +4,11 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Model", NULL};
-static const char *const hides[] = {NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage check",
-    "Lists every reason why a model cannot be trained. Exit code 0: it can be.",
-    groups,
-    hides,
-    "Dimensions that are not bound with --dim are given a size for the check.",
-    false,
+    .command = ONS_COMMAND_CHECK,
+    .summary = "Lists every reason why a model cannot be trained. Exit code 0: it can be.",
+    .epilogue = "Dimensions that are not bound with --dim are given a size for the check.",
 };
 
 enum { NODES_SHOWN = 3 };
@@ -52,6 +48,8 @@ static bool is_first(const ons_check *check, size_t index) {
 static int print_check(const char *model, const ons_check *check) {
     if (check->count == 0) {
         printf("%s: can be trained\n", model);
+        for (size_t i = 0; i < check->assumption_count; ++i)
+            printf("note: %s; %s\n", check->assumptions[i].what, check->assumptions[i].remedy);
         return 0;
     }
     size_t distinct = 0, number = 0;

@@ -7,18 +7,10 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Data", "Model", "Loss", "Run", "Results", NULL};
-/* What only training has a use for. */
-static const char *const hides[] = {
-    "shuffle", "val-input", "val-target", "val-tokens", "val-rows", "train",      "freeze",           "micro-batches",
-    "steps",   "epochs",    "seed",       "out",        "export",   "checkpoint", "checkpoint-every", "resume",
-    "stages",  "pipeline",  "partition",  "transport",  "plan",     "batchnorm",  "dropout",          NULL,
-};
 static const ons_subcommand subcommand = {
     .name = "onstage eval",
+    .command = ONS_COMMAND_EVAL,
     .summary = "Runs a model over data: loss, accuracy, outputs.",
-    .groups = groups,
-    .hides = hides,
     .epilogue =
         "Example: onstage eval trained.onnx --input x.npy --target y.npy --loss cross_entropy --metric accuracy",
     .model_optional = false,

@@ -5,15 +5,10 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Model", "Run", NULL};
-static const char *const hides[] = {"steps",           "epochs",    "seed",   "threads",  "pin",
-                                    "memory",          "device",    "stages", "pipeline", "partition",
-                                    "memory-strategy", "transport", "plan",   NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage inspect",
+    .command = ONS_COMMAND_INSPECT,
     .summary = "Shows what is in a model: inputs, outputs, initialisers (trained or not, and why), operators, sizes.",
-    .groups = groups,
-    .hides = hides,
     .epilogue = "With --precision bf16 or fp16 it also shows which operators would compute in which type.",
     .model_optional = false,
 };

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "include/onstage.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
 
 static const struct {
@@ -35,6 +37,13 @@ static void print_help(FILE *out) {
             exit_codes);
 }
 
+static void print_unknown(const char *name) {
+    ons_nearest nearest = ons_nearest_to(name);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) ons_nearest_try(&nearest, commands[i].name);
+    fprintf(stderr, "onstage: there is no command '%s'%s; `onstage --help` lists them\n", name,
+            ons_nearest_hint(&nearest));
+}
+
 /* What was printed may still be lost: to a full disk, for instance. A reader that went away (| head) has seen enough.
  */
 static int close_output(int code) {
@@ -58,6 +67,10 @@ int main(int argc, char **argv) {
         if (strcmp(commands[i].name, name) == 0) return close_output(commands[i].run(argc - 1, argv + 1));
     bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        ons_config *config; /* making one finds fault with the environment */
+        int code = ons_report_failure(ons_config_new(&config));
+        if (code != 0) return code;
+        ons_config_free(config);
         printf("onstage %s\n%s\n", ons_version(), ons_kernels_version());
         return close_output(0);
     }
@@ -68,6 +81,6 @@ int main(int argc, char **argv) {
     if (name[0] == '\0')
         print_help(stderr);
     else
-        fprintf(stderr, "onstage: there is no command '%s'; `onstage --help` lists them\n", name);
+        print_unknown(name);
     return ONS_INVALID_ARGUMENT;
 }

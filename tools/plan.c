@@ -3,16 +3,10 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run", "Planning", "Results", NULL};
-static const char *const hides[] = {
-    "normalize", "shuffle", "val-input", "val-target", "val-tokens",  "val-rows", "transport",    "plan",
-    "seed",      "pin",     "steps",     "epochs",     "export",      "output",   "checkpoint",   "checkpoint-every",
-    "resume",    "metric",  "lr",        "warmup",     "lr-schedule", "delta",    "ignore-index", NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage plan",
+    .command = ONS_COMMAND_PLAN,
     .summary = "Says before anything runs what fits where, how fast, and what would make it fit.",
-    .groups = groups,
-    .hides = hides,
     .epilogue =
         "Weights in external files may be missing. Where nothing fits, the exit code is 6 and the message says what "
         "would.\n\n"

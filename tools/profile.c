@@ -10,21 +10,11 @@
 
 enum { TOP_NODES = 20 };
 
-static const char *const groups[] = {"Data",     "Model",     "Loss",    "Optimiser", "Run",
-                                     "Planning", "Profiling", "Results", NULL};
-static const char *const hides[] = {
-    "shuffle",         "val-input",        "val-target",   "val-tokens", "val-rows",   "metric",    "lr",
-    "lr-schedule",     "warmup",           "steps",        "epochs",     "stages",     "pipeline",  "partition",
-    "memory-strategy", "transport",        "plan",         "cost-graph", "profile",    "max-batch", "report",
-    "prices",          "samples",          "reproducible", "export",     "checkpoint", "resume",    "output",
-    "loss-scale",      "checkpoint-every", NULL,
-};
 static const ons_subcommand subcommand = {
     .name = "onstage profile",
+    .command = ONS_COMMAND_PROFILE,
     .summary =
         "Measures a training step on this machine, node by node, and fits the planner's model of the machine to it.",
-    .groups = groups,
-    .hides = hides,
     .epilogue =
         "Without --input the data is made up: random floats, zeros for integers and targets. --out (or -o) writes "
         "what the planner reads.\n\nExample: onstage profile net.onnx --batch 32 -o profile.json",

@@ -48,6 +48,8 @@ void ons_progress_begin(const ons_trainer_status *s) {
            ons_print_bytes(s->transient_bytes, transient));
     if (s->step > 0) printf("resumed after step %" PRId64 "\n", s->step);
     fflush(stdout);
+    for (size_t i = 0; i < s->assumption_count; ++i)
+        fprintf(stderr, "note: %s; %s\n", s->assumptions[i].what, s->assumptions[i].remedy);
     fputs(s->notes, stderr);
     live = isatty(STDOUT_FILENO) && s->processes == 1;
     last_shown = now();

@@ -3,13 +3,10 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
-static const char *const groups[] = {"Watching", NULL};
-static const char *const hides[] = {"val-every", "log-json", "log-grad-norms", "tensorboard", NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage simulate",
+    .command = ONS_COMMAND_SIMULATE,
     .summary = "Replays a plan without running it: time of a step, bubbles, traffic and memory of every device.",
-    .groups = groups,
-    .hides = hides,
     .epilogue = "PLAN.json is what `onstage plan -o` wrote; its decisions may have been edited, see docs/plan.md.\n\n"
                 "Example: onstage simulate plan.json --trace trace.json",
     .file = "PLAN.json",

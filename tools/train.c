@@ -8,14 +8,10 @@
 #include "tools/progress.h"
 #include "tools/stage_table.h"
 
-static const char *const groups[] = {"Data", "Model", "Loss", "Optimiser", "Run", "Results", "Watching", NULL};
-/* What one stage has no use for, and what eval alone writes. */
-static const char *const hides[] = {"output", NULL};
 static const ons_subcommand subcommand = {
     .name = "onstage train",
+    .command = ONS_COMMAND_TRAIN,
     .summary = "Trains a model and writes it back.",
-    .groups = groups,
-    .hides = hides,
     .epilogue =
         "Ctrl-C (or SIGUSR1) finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit "
         "code 8.\n\n"
@@ -69,6 +65,9 @@ static ons_status *finish(ons_trainer *trainer) {
     if (status == NULL && !interrupted && s.out != NULL) {
         status = ons_trainer_save(trainer, NULL);
         if (status == NULL && s.speaks) printf("wrote %s\n", s.out);
+        if (status == NULL && s.speaks && s.training_form)
+            printf("it is in training form, as the model was (BatchNorm, Dropout); --export inference writes the form "
+                   "to run\n");
     }
     if (status == NULL && s.speaks) status = ons_stages_end(trainer, &s);
     if (status == NULL && s.speaks) ons_memory_end(&s);
