@@ -30,6 +30,16 @@ typedef enum ons_value_kind {
     ONS_BUFFER,     /* running statistics */
 } ons_value_kind;
 
+/* What the file itself says of where an initialiser comes from. */
+typedef enum ons_origin {
+    ONS_ORIGIN_UNKNOWN,   /* nothing */
+    ONS_ORIGIN_PARAMETER, /* it is a module's parameter */
+    ONS_ORIGIN_BUFFER,    /* it is a module's buffer */
+    ONS_ORIGIN_CONSTANT,  /* the exporter computed it, from no parameter */
+    ONS_ORIGIN_MOVED,     /* elements of parameters: transposed, repeated, picked, put side by side */
+    ONS_ORIGIN_COMPUTED,  /* the exporter computed it from parameters in another way */
+} ons_origin;
+
 /* Why an initialiser is, or is not, a weight; shown by `onstage inspect`. */
 typedef enum ons_role_reason {
     ONS_WEIGHT,             /* a float initialiser that a gradient may reach */
@@ -44,6 +54,9 @@ typedef enum ons_role_reason {
     ONS_MASK,               /* zeros beside large negative numbers, or a triangle of ones */
     ONS_COORDINATES,        /* evenly spaced numbers: an axis or a grid */
     ONS_FREQUENCIES,        /* a geometric series that the program made */
+    ONS_MODULE_BUFFER,      /* the file says that it is a module's buffer */
+    ONS_FOLDED,             /* the file says that it was computed from no parameter */
+    ONS_COMPUTED,           /* the file says that it was computed from parameters, which are gone */
     ONS_NOT_REACHED,        /* read only where no gradient can come: the scales of a Resize, say */
 } ons_role_reason;
 
@@ -55,6 +68,10 @@ typedef struct ons_value {
     ons_data_id data;     /* first contents of parameters, constants, states and buffers; ONS_NO_DATA: zeros, or none */
     ons_value_id pair; /* of a state's or parameter's new contents: the value that they replace; ONS_NONE elsewhere */
     ons_role_reason reason;
+    ons_origin origin;     /* of an initialiser */
+    bool repeated;         /* the file has it once for each sample of its batch, or along another axis */
+    const char *parameter; /* the one parameter whose elements it holds, under another name; NULL: none */
+    const char *sources;   /* the parameters that it was computed from, for messages; NULL: it was not */
 } ons_value;
 
 typedef enum ons_phase {

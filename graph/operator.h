@@ -157,9 +157,11 @@ typedef enum ons_role {
     ONS_ROLE_ADAMW,
     ONS_ROLE_ADAGRAD,
     ONS_ROLE_RMSPROP,
-    ONS_ROLE_SPLIT,  /* attribute 0: axis; 1: number of equal pieces */
-    ONS_ROLE_CONCAT, /* attribute 0: axis */
-    ONS_ROLE_SELECT, /* inputs: condition, taken where it is true, taken elsewhere */
+    ONS_ROLE_SPLIT,     /* attribute 0: axis; 1: number of equal pieces */
+    ONS_ROLE_CONCAT,    /* attribute 0: axis */
+    ONS_ROLE_EXPAND,    /* inputs: data, shape */
+    ONS_ROLE_TRANSPOSE, /* attribute 0: where each axis comes from; none: all of them reversed */
+    ONS_ROLE_SELECT,    /* inputs: condition, taken where it is true, taken elsewhere */
     ONS_ROLE_SQUARE_ROOT,
     ONS_ROLE_CAST,       /* attribute 0: the new element type */
     ONS_ROLE_LOSS_SCALE, /* inputs: state, all square sums; outputs: state, norm, factor: graph/passes/update.h */

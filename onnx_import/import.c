@@ -78,11 +78,16 @@ static ons_status *import_outputs(scope *s, const Onnx__GraphProto *proto) {
 static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(check_opset(s));
     ONS_TRY(ons_functions_index(s->in));
+    ONS_TRY(ons_origins_read(s->in, proto));
     ONS_TRY(ons_initialisers_import(s, proto));
+    ONS_TRY(ons_merges_find(s->in));
+    ONS_TRY(ons_derived_import(s, proto));
     ONS_TRY(import_inputs(s, proto));
     ONS_TRY(ons_needed_find(s->in, proto));
     ONS_TRY(ons_import_nodes(s, proto->node, proto->n_node));
     ONS_TRY(import_outputs(s, proto));
+    ONS_TRY(ons_untied_check(s->in));
+    ONS_TRY(ons_lost_biases_find(s->in));
     return ons_roles_assign(s->in);
 }
 
@@ -93,6 +98,9 @@ static void forget_last_import(ons_model_file *file) {
         onnx__attribute_proto__free_unpacked(file->attributes.items[i], NULL);
     file->attributes.count = 0;
     file->untied.count = 0;
+    file->derived.count = 0;
+    file->merges.count = 0;
+    file->lost_biases = 0;
 }
 
 ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const ons_import_options *options,
@@ -112,8 +120,11 @@ ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const
     ons_scope_free(&s);
     ons_map_free(&in.functions);
     ons_map_free(&in.call_prefixes);
+    ons_map_free(&in.declared);
+    ons_map_free(&in.folded);
     ons_vector_free(&in.file_nodes);
     ons_vector_free(&in.initialisers);
+    ons_vector_free(&in.parts);
     if (status != NULL) {
         ons_graph_free(in.top); /* and the texts of blockers with it */
         if (blockers != NULL) blockers->count = blocker_count;

@@ -12,6 +12,8 @@
  * - Types are known for inputs, initialisers and constants alone. Dimensions that are not numbers are ONS_DIM_UNKNOWN,
  * with their symbols in graph->symbols.
  * - A branch or body is a graph of its own, see ons_attribute.graph. Branches belong to the model file.
+ * - An initialiser that the exporter repeated for each sample of a fixed batch, or that is the transpose of another, is
+ *   made from one weight by a node in front of the file's (ons_derived).
  * - Running statistics are never tied: where exporters have merged equal ones (all zeros before training), through an
  *   Identity or directly, each use gets a buffer of its own; ons_export writes those as initialisers of their own.
  */
@@ -37,7 +39,8 @@ typedef struct ons_import_options {
     const ons_tie *ties;
     size_t tie_count;
     const char *const *untie; /* `--untie NAME`: each Identity of the initialiser becomes a weight of its own, named
-                                 after the Identity's output */
+                                 after the Identity's output, and each layer that reads it has a weight of its own; a
+                                 pattern means those alone that look merged (ons_merge) */
     size_t untie_count;
     const char *const *outputs; /* tensors, outputs of the graph or not, that are to be the outputs; nodes that they do
                                    not need are left out, whatever they are */
@@ -64,5 +67,34 @@ typedef struct ons_untied {
 } ons_untied;
 size_t ons_untied_count(const ons_model_file *file);
 ons_untied ons_untied_at(const ons_model_file *file, size_t index);
+
+/* A weight that several layers read, and that the exporter has probably merged: it holds one number all over, as fresh
+ * weights do, or all layers read it as the same operand of the same operator. */
+typedef struct ons_merge {
+    const char *name;
+    uint32_t layers;
+} ons_merge;
+/* Biases of the module that the exporter has left out because they were zeros; the first one's name. */
+size_t ons_lost_bias_count(const ons_model_file *file, const char **first);
+
+/* Whether an option has parted the weight. */
+bool ons_import_has_parted(const ons_model_file *file, const char *name);
+size_t ons_merge_count(const ons_model_file *file);
+ons_merge ons_merge_at(const ons_model_file *file, size_t index);
+
+/* An initialiser of the file that is no value of its own in the graph: its elements are those of a weight, repeated or
+ * transposed (derived.c). Texts live as long as the file. */
+typedef struct ons_derived {
+    const char *name;              /* in the file */
+    const char *source;            /* the weight in the graph; the same name where it was repeated */
+    ons_type type;                 /* in the file */
+    int64_t strides[ONS_RANK_MAX]; /* element (i, j, …) is the weight's element i · strides[0] + j · strides[1] + … */
+} ons_derived;
+size_t ons_derived_count(const ons_model_file *file);
+const ons_derived *ons_derived_at(const ons_model_file *file, size_t index);
+/* NULL: the initialiser is a value of its own. */
+const ons_derived *ons_derived_find(const ons_model_file *file, const char *name);
+/* Bytes [offset, offset + bytes) of the file's tensor, from the contents of the weight. */
+void ons_derived_fill(const ons_derived *derived, const void *source, int64_t offset, void *buffer, size_t bytes);
 
 #endif

@@ -10,6 +10,7 @@ enum {
     ONS_IMPORT_NODES_MAX = 1 << 18,   /* functions that call functions can grow without bound */
     ONS_IMPORT_CALLS_MAX = 64,        /* one inside the other */
     ONS_IMPORT_ATTRIBUTES_MAX = 1000, /* of a node */
+    ONS_ORIGIN_NAMES_MAX = 3,         /* of parameters, in a message */
 };
 
 /* A value left out, as a function's input: stands in the name map, where ONS_NONE means "no such name". */
@@ -20,6 +21,12 @@ typedef struct function_defaults {
     const Onnx__AttributeProto **items;
     size_t count;
 } function_defaults;
+
+/* A weight of a layer that shared it with others in the file. */
+typedef struct untied_part {
+    ons_value_id from, part; /* the same for the first layer */
+    uint32_t node;           /* of the file, of that layer */
+} untied_part;
 
 typedef struct importer {
     ons_model_file *file;
@@ -35,6 +42,9 @@ typedef struct importer {
     const bool *needed;                    /* of each node of the file's graph; NULL: all are */
     ONS_VECTOR(uint32_t) file_nodes;       /* of each node of `top`: its index in the file's graph; ONS_NO_FILE_NODE */
     ONS_VECTOR(ons_value_id) initialisers; /* of `top` */
+    ONS_VECTOR(untied_part) parts;
+    ons_map declared; /* name of a module's parameter or buffer → ons_origin; empty: the file tells nothing */
+    ons_map folded;   /* name of an initialiser that the exporter computed → index of its value_info */
 } importer;
 
 /* An attribute given to a function: what it is, and where its own references and captures are to be looked up. */
@@ -161,6 +171,37 @@ ons_status *ons_value_info_type(const Onnx__ValueInfoProto *info, ons_arena *are
 
 /* All initialisers of the graph, of the model or a branch. */
 ons_status *ons_initialisers_import(scope *s, const Onnx__GraphProto *proto);
+
+/* ---- origin.c */
+
+/* Reads what the file tells of where its initialisers come from: before they are imported. */
+ons_status *ons_origins_read(importer *in, const Onnx__GraphProto *graph);
+
+/* Fills in origin, parameter and sources of an initialiser of the model's graph. */
+ons_status *ons_origin_find(importer *in, const char *name, ons_value *value);
+
+/* ---- merges.c */
+
+/* Fills file->merges, from all initialisers and the file's nodes. */
+ons_status *ons_merges_find(importer *in);
+
+/* Biases of zeros that the exporter has taken away from nodes: file->lost_biases. Once all nodes are there. */
+ons_status *ons_lost_biases_find(importer *in);
+
+/* Whether the options ask for parts of the initialiser. */
+bool ons_is_untied(const importer *in, const char *initialiser);
+
+/* What operand `input` of the file's node `index` reads instead of an initialiser that is to be parted. */
+ons_status *ons_untie_operand(scope *s, const Onnx__NodeProto *node, size_t index, size_t input, ons_value_id *value);
+
+/* Fails where an option has parted nothing. Once all nodes are there. */
+ons_status *ons_untied_check(const importer *in);
+
+/* ---- derived.c */
+
+/* Puts nodes in place of initialisers that are copies of a weight; once all initialisers are there, before all nodes.
+ */
+ons_status *ons_derived_import(scope *s, const Onnx__GraphProto *graph);
 
 /* ---- roles.c: what is a weight and what is not, once all nodes are known */
 

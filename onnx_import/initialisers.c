@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/passes/names.h"
 #include "onnx_import/importer.h"
 
 /* ------------------------------------------------------------------------------------------------------ kind and
@@ -52,11 +53,16 @@ static bool holds_infinities(const ons_tensor *tensor) {
     }
 }
 
-/* By type and contents; what its readers say comes later (roles.c). */
-static ons_role_reason find_reason(const ons_tensor *tensor) {
+/* By type and contents, and by what the file says; what its readers say comes later (roles.c, graph/passes/). */
+static ons_role_reason find_reason(const ons_tensor *tensor, const ons_value *value) {
+    ons_origin origin = value->origin;
+    bool single = tensor->type.shape.rank == 0;
     /* Nothing computes in floats of a byte: they are the codes of a quantised model. */
     if (!ons_dtype_is_float(tensor->type.dtype) || ons_dtype_size(tensor->type.dtype) == 1) return ONS_NOT_FLOAT;
-    if (tensor->type.shape.rank == 0) return ONS_SCALAR;
+    if (origin == ONS_ORIGIN_BUFFER) return ONS_MODULE_BUFFER;
+    if (origin == ONS_ORIGIN_CONSTANT) return ONS_FOLDED;
+    if (single && origin == ONS_ORIGIN_COMPUTED) return ONS_COMPUTED;
+    if (single && origin == ONS_ORIGIN_UNKNOWN && !ons_is_parameter_name(value->name)) return ONS_SCALAR;
     return holds_infinities(tensor) ? ONS_HOLDS_INFINITIES : ONS_WEIGHT;
 }
 
@@ -69,7 +75,8 @@ static ons_status *import_initialiser(scope *s, const Onnx__TensorProto *proto) 
     ONS_TRY(ons_scope_add(s, name, ONS_CONSTANT, &type, &id));
     ons_value *value = ons_graph_value(s->graph, id);
     value->data = data;
-    value->reason = find_reason(ons_store_get(s->in->store, data));
+    if (s->graph == s->in->top) ONS_TRY(ons_origin_find(s->in, name, value));
+    value->reason = find_reason(ons_store_get(s->in->store, data), value);
     if (s->graph != s->in->top) return NULL;
     value->kind = value->reason == ONS_WEIGHT ? ONS_PARAMETER : ONS_CONSTANT;
     ONS_PUSH(&s->in->initialisers, id);
@@ -124,8 +131,9 @@ static ons_status *tie_initialiser(scope *s, const Onnx__GraphProto *proto, cons
 
 static ons_status *check_untie(const importer *in, const Onnx__GraphProto *proto) {
     for (size_t i = 0; i < in->options->untie_count; ++i)
-        ONS_CHECK(find_initialiser(proto, in->options->untie[i]) != NULL, ONS_INVALID_ARGUMENT,
-                  "cannot untie '%s': the model has no such initialiser", in->options->untie[i]);
+        ONS_CHECK(strpbrk(in->options->untie[i], "*?[") != NULL ||
+                      find_initialiser(proto, in->options->untie[i]) != NULL,
+                  ONS_INVALID_ARGUMENT, "cannot untie '%s': the model has no such initialiser", in->options->untie[i]);
     return NULL;
 }
 

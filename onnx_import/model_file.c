@@ -193,6 +193,8 @@ void ons_model_file_close(ons_model_file *file) {
         onnx__attribute_proto__free_unpacked(file->attributes.items[i], NULL);
     ons_vector_free(&file->attributes);
     ons_vector_free(&file->untied);
+    ons_vector_free(&file->derived);
+    ons_vector_free(&file->merges);
     if (file->model != NULL) onnx__model_proto__free_unpacked(file->model, NULL);
     ons_vector_free(&file->tensors);
     ons_vector_free(&file->frames);

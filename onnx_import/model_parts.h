@@ -48,6 +48,10 @@ struct ons_model_file {
     ONS_VECTOR(Onnx__AttributeProto *) attributes; /* unpacked later than the model */
     ONS_VECTOR(ons_graph *) branches;              /* of the last import */
     ONS_VECTOR(ons_untied_edit) untied;            /* likewise */
+    size_t lost_biases;                            /* likewise */
+    const char *lost_bias;                         /* the first of them */
+    ONS_VECTOR(ons_merge) merges;                  /* likewise */
+    ONS_VECTOR(ons_derived) derived;               /* likewise */
 };
 
 /* NULL where the tensor was not unpacked with the model. */

@@ -29,10 +29,11 @@ static ons_status *check_arity(const ons_operator *op, const ons_upgrade *u) {
     return NULL;
 }
 
-static ons_status *read_operands(scope *s, const Onnx__NodeProto *node, ons_upgrade *u) {
+static ons_status *read_operands(scope *s, const Onnx__NodeProto *node, size_t index, ons_upgrade *u) {
     for (size_t i = 0; i < node->n_input; ++i) {
         ons_value_id value;
         ONS_TRY(ons_scope_resolve(s, node->input[i], "it", &value));
+        ONS_TRY(ons_untie_operand(s, node, index, i, &value));
         ONS_PUSH(&u->inputs, value);
     }
     for (size_t i = 0; i < node->n_output; ++i) {
@@ -64,7 +65,7 @@ static ons_status *place_node(scope *s, const ons_operator *op, const ons_upgrad
 
 static ons_status *upgrade_node(scope *s, const ons_operator *op, const Onnx__NodeProto *node, ons_upgrade *u,
                                 size_t index) {
-    ONS_TRY(read_operands(s, node, u));
+    ONS_TRY(read_operands(s, node, index, u));
     ONS_TRY(ons_attributes_read(s, node, u));
     trim(u);
     if (op->forms.upgrade != NULL) ONS_TRY(op->forms.upgrade(u));
@@ -101,12 +102,6 @@ static ons_status *import_constant(scope *s, const Onnx__NodeProto *node) {
     return NULL;
 }
 
-static bool is_untied(const importer *in, const char *initialiser) {
-    for (size_t i = 0; i < in->options->untie_count; ++i)
-        if (strcmp(in->options->untie[i], initialiser) == 0) return true;
-    return false;
-}
-
 /* An Identity of an initialiser that is to be untied: its output becomes a weight like it. */
 static ons_status *untie(scope *s, const Onnx__NodeProto *node, size_t index, bool *done) {
     *done = false;
@@ -114,7 +109,7 @@ static ons_status *untie(scope *s, const Onnx__NodeProto *node, size_t index, bo
     ons_value_id from, to;
     ONS_TRY(ons_scope_resolve(s, node->input[0], "it", &from));
     ONS_TRY(ons_scope_resolve(s, node->output[0], "it", &to));
-    if (from == ONS_NONE || to == ONS_NONE || !is_untied(s->in, ons_graph_value(s->graph, from)->name)) return NULL;
+    if (from == ONS_NONE || to == ONS_NONE || !ons_is_untied(s->in, ons_graph_value(s->graph, from)->name)) return NULL;
     const ons_value *source = ons_graph_value(s->graph, from);
     ons_value *value = ons_graph_value(s->graph, to);
     value->type = source->type;

@@ -4,6 +4,16 @@
 
 #include "graph/operator.h"
 
+/* Whether what an initialiser holds and how it is read may make a constant of it: not where the file says that it is a
+ * parameter, or elements of one. */
+bool ons_may_be_constant(const ons_value *value);
+
+/* On a graph as imported: what the exporter computed from parameters, and elementwise operators alone read, is a
+ * constant with the reason ONS_COMPUTED, since training it is not training them. What is read otherwise is the better
+ * kept as a weight: without it a layer would not be trained at all. */
+void ons_classify_computed(ons_graph *graph, bool (*insists)(const void *context, const char *name),
+                           const void *context);
+
 /* On a graph as imported. Exporters write what a module calls a parameter as an initialiser with its shape, and the
  * numbers of a computation (a scale, an epsilon) as Constant nodes or with rank 0. So a float initialiser of one
  * element and rank ≥ 1 is a weight (a learned temperature, the bias of a layer with one output), but for one that an

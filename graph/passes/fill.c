@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "graph/passes/classify.h"
 #include "graph/passes/names.h"
 
 static bool holds_one_number(const ons_tensor *tensor) {
@@ -16,7 +17,7 @@ void ons_classify_fills(ons_graph *graph, bool (*insists)(const void *context, c
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         ons_value *value = ons_graph_value(graph, id);
         const ons_tensor *tensor = ons_store_get(graph->store, value->data);
-        if (value->kind != ONS_PARAMETER || value->producer != ONS_NONE || tensor == NULL ||
+        if (!ons_may_be_constant(value) || value->producer != ONS_NONE || tensor == NULL ||
             !ons_is_filled_name(value->name) || !holds_one_number(tensor))
             continue;
         if (insists != NULL && insists(context, value->name)) continue;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/passes/classify.h"
 #include "graph/passes/names.h"
 #include "graph/passes/readers.h"
 
@@ -184,7 +185,7 @@ void ons_classify_tables(ons_graph *graph, bool (*insists)(const void *context, 
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         ons_value *value = ons_graph_value(graph, id);
         const ons_tensor *tensor = ons_store_get(graph->store, value->data);
-        if (value->kind != ONS_PARAMETER || value->producer != ONS_NONE || tensor == NULL || tensor->data == NULL)
+        if (!ons_may_be_constant(value) || value->producer != ONS_NONE || tensor == NULL || tensor->data == NULL)
             continue;
         if (!ons_dtype_is_float(tensor->type.dtype) || ons_dtype_size(tensor->type.dtype) == 1) continue;
         numbers n = {tensor->data, tensor->type.dtype, 0, 1, ons_shape_elements(&tensor->type.shape)};

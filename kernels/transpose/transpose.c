@@ -57,5 +57,5 @@ static ons_status *transpose_gradient(ons_gradient *g) {
 ONS_DEFINE_OPERATOR(transpose, "Transpose", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("perm", ONS_ATTRIBUTE_INTS)), ONS_INFER(transpose_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(transpose_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_MOVING_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_ROLES(ONS_ROLE_TRANSPOSE, ONS_TRAIT_MOVES, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(transpose_reference));
