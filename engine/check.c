@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/assumptions.h"
 #include "engine/stage_graph.h"
 #include "graph/sharing.h"
 #include "kernels/backend.h"
@@ -109,6 +110,24 @@ static ons_status *find_problems(const ons_model *model, const ons_config *confi
     return status;
 }
 
+static ons_status *list_assumptions(const ons_model *model, const ons_config *config, owned_check *c) {
+    ons_assumptions list = {0};
+    ons_assumption *copy;
+    ons_status *status = ons_assumptions_find(model, c->arena, &list);
+    if (status == NULL) status = ons_assumptions_check(config, &list);
+    if (status == NULL && list.count > 0) {
+        copy = ons_arena_allocate(c->arena, list.count, sizeof *copy);
+        if (copy == NULL)
+            status = ons_status_out_of_memory();
+        else
+            memcpy(copy, list.items, list.count * sizeof *copy);
+        c->check.assumptions = copy;
+        c->check.assumption_count = list.count;
+    }
+    ons_vector_free(&list);
+    return status;
+}
+
 ons_status *ons_model_check(const char *path, const ons_config *config, ons_check **result) {
     owned_check *c = calloc(1, sizeof *c);
     if (c == NULL) return ons_status_out_of_memory();
@@ -118,6 +137,7 @@ ons_status *ons_model_check(const char *path, const ons_config *config, ons_chec
     ons_status *status =
         c->arena == NULL ? ons_status_out_of_memory() : ons_model_open(path, config, false, &blockers, &model);
     if (status == NULL) status = find_problems(model, config, &blockers, c);
+    if (status == NULL) status = list_assumptions(model, config, c);
     ons_vector_free(&blockers);
     ons_model_free(model);
     if (status != NULL) {

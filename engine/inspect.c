@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/exporter_habits.h"
+#include "engine/assumptions.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/fuse.h"
@@ -37,9 +37,21 @@ static const char *reason_of(const ons_value *value) {
     case ONS_COORDINATES: return "not trained: evenly spaced, as coordinates are; --train by name trains it";
     case ONS_FREQUENCIES: return "not trained: a geometric series that the program made; --train by name trains it";
     case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph";
+    case ONS_MODULE_BUFFER: return "not trained: a buffer of the module; --train by name trains it";
+    case ONS_FOLDED: return "not trained: computed by the exporter, from no parameter; --train by name trains it";
+    case ONS_COMPUTED: return "not trained: computed by the exporter, from parameters; --train by name trains it";
     case ONS_NOT_REACHED: return "not trained: no gradient reaches it";
     }
     return "";
+}
+
+/* What a weight is called in the module, where the exporter has given it another name, and how it stands in the file.
+ */
+static const char *weight_text(ons_arena *arena, const ons_value *value) {
+    const char *text = reason_of(value);
+    if (value->parameter != NULL) text = ons_arena_format(arena, "%s, the module's '%s'", text, value->parameter);
+    if (value->repeated && text != NULL) text = ons_arena_format(arena, "%s, repeated in the file", text);
+    return text == NULL ? "" : text;
 }
 
 /* "float32[batch,28]" with the file's own symbols. */
@@ -115,16 +127,17 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
             continue;
         ons_value_id found = ons_graph_find_value(bound, value->name);
         bool weight = value->kind == ONS_PARAMETER, reaches = found != ONS_NONE && reached[found];
-        bool trains = ons_config_trains(config, value->name);
+        bool trains = ons_config_trains(config, value);
         int64_t elements = ons_shape_elements(&value->type.shape);
         list[count++] = (ons_parameter_info){
             .name = ons_arena_copy_text(o->arena, value->name),
             .type = type_text(o->arena, graph, id),
             .elements = elements,
             .trainable = weight && reaches && trains,
-            .reason = !weight || (reaches && trains) ? reason_of(value)
-                      : !reaches                     ? "not trained: no gradient reaches it"
-                                                     : "not trained: frozen by --freeze or --train",
+            .reason = weight && reaches && trains ? weight_text(o->arena, value)
+                      : !weight                   ? reason_of(value)
+                      : !reaches                  ? "not trained: no gradient reaches it"
+                                                  : "not trained: frozen by --freeze or --train",
         };
         *(list[count - 1].trainable ? &o->inspection.trainable_elements : &o->inspection.frozen_elements) += elements;
     }
@@ -162,6 +175,18 @@ static ons_status *list_operators(owned_inspection *o, const ons_graph *bound) {
     return NULL;
 }
 
+/* Tensors of the file that are no weights of their own. */
+static void write_copies(const ons_model *model, FILE *out) {
+    for (size_t i = 0; i < ons_derived_count(model->file); ++i) {
+        const ons_derived *derived = ons_derived_at(model->file, i);
+        if (strcmp(derived->name, derived->source) == 0)
+            fprintf(out, "'%s' holds the same again and again, as the exporter has repeated it: it is trained as one\n",
+                    derived->name);
+        else
+            fprintf(out, "'%s' is the transpose of '%s': the two are trained as one\n", derived->name, derived->source);
+    }
+}
+
 /* How often each weight is read: more than once, and it is trained as one. */
 static ons_status *write_assumptions(owned_inspection *o, const ons_model *model, const ons_config *config,
                                      const ons_graph *bound) {
@@ -190,14 +215,19 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
             for (uint32_t input = 0; input < bound->nodes.items[k].input_count; ++input)
                 uses += bound->nodes.items[k].inputs[input] == id;
         if (uses > 1)
-            fprintf(out,
-                    "'%s' is used %u times and trained as one weight; --untie %s makes copies that the exporter merged "
-                    "weights of their own\n",
-                    value->name, uses, value->name);
+            fprintf(
+                out,
+                "'%s' is used %u times and trained as one weight; --untie '%s' gives each layer that reads it one of "
+                "its own\n",
+                value->name, uses, value->name);
     }
-    ons_note_folded_normalisation(model->file, model->graph, out);
-    ons_note_transposed_copies(model->graph, out);
-    return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
+    ons_assumptions list = {0};
+    ons_status *status = ons_assumptions_find(model, o->arena, &list);
+    for (size_t i = 0; i < list.count; ++i) fprintf(out, "%s; %s\n", list.items[i].what, list.items[i].remedy);
+    ons_vector_free(&list);
+    if (status == NULL) write_copies(model, out);
+    if (fclose(out) != 0 && status == NULL) return ons_status_out_of_memory();
+    return status;
 }
 
 static const char *precision_reason(const ons_operator *op, bool low) {

@@ -53,6 +53,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ONS_TRY(ons_model_file_open(path, &m->file));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
     ons_classify_scalars(m->graph, config == NULL ? NULL : insists, config);
+    ons_classify_computed(m->graph, config == NULL ? NULL : insists, config);
     ons_classify_fills(m->graph, config == NULL ? NULL : insists, config);
     ons_classify_tables(m->graph, config == NULL ? NULL : insists, config);
     ons_classify_sinusoids(m->graph, config == NULL ? NULL : insists, config);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/arena_search.h"
+#include "engine/assumptions.h"
 #include "engine/planning_subject.h"
 #include "engine/problem.h"
 #include "engine/results.h"
@@ -337,6 +338,7 @@ static ons_status *make(ons_planning *p, const char *path) {
               "--samples is for the report; give --report FILE");
     ONS_TRY(pose(p));
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
+    if (p->model != NULL) ONS_TRY(ons_assumptions_refuse(p->model, p->config));
     ONS_TRY(check_out(p));
     ONS_TRY(path != NULL ? plan_model(p) : plan_file(p));
     ONS_TRY(report(p, fill(p)));

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "engine/assumptions.h"
+#include "engine/plan_libraries.h"
 #include "engine/profile_data.h"
 #include "engine/profile_program.h"
 #include "engine/profile_speed.h"
@@ -327,7 +329,8 @@ static ons_status *describe_device(making *m, const ons_profile_speed *speed) {
     costs->state_bytes = memory.states;
     costs->transient_bytes = memory.transient;
     costs->arena_bytes = memory.total;
-    return costs->model != NULL ? NULL : ons_status_out_of_memory();
+    costs->libraries = ons_libraries_text(m->o->arena);
+    return costs->model != NULL && costs->libraries != NULL ? NULL : ons_status_out_of_memory();
 }
 
 static ons_model_error public_error(const ons_fit_error *e) {
@@ -404,6 +407,7 @@ static ons_status *summarise(making *m) {
 
 static ons_status *make(making *m) {
     ons_profile_speed speed;
+    ONS_TRY(ons_assumptions_refuse(m->model, m->config));
     ONS_TRY(build(m));
     ONS_TRY(measure(m, &speed));
     ONS_TRY(describe_device(m, &speed));

@@ -141,8 +141,7 @@ ons_status *ons_trainable_weights(const ons_model *model, const ons_config *conf
     for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(model->graph, id);
         ons_value_id found = value->kind == ONS_PARAMETER ? ons_graph_find_value(bound, value->name) : ONS_NONE;
-        if (found != ONS_NONE && reaches[found] && ons_config_trains(config, value->name))
-            (*weights)[(*count)++] = found;
+        if (found != ONS_NONE && reaches[found] && ons_config_trains(config, value)) (*weights)[(*count)++] = found;
     }
     return NULL;
 }

@@ -37,6 +37,7 @@ void ons_trainer_free(ons_trainer *t) {
     ons_config_free(t->config);
     ons_arena_free(t->arena);
     free(t->notes);
+    ons_vector_free(&t->assumptions);
     free(t);
 }
 
@@ -152,6 +153,7 @@ static ons_status *write_notes(ons_trainer *t) {
         fprintf(out,
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
                 dropped, (long long)t->batching.rows);
+    if (t->mixed != NULL) fprintf(out, "%s\n", t->mixed);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
     if (t->other_bits != NULL) fprintf(out, "%s\n", t->other_bits);
     if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);
@@ -193,8 +195,11 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .transient_bytes = memory.sum.transient,
         .transient_lower_bound = memory.sum.lower_bound,
         .resident_bytes = ons_resident_bytes(),
+        .assumptions = t->assumptions.items,
+        .assumption_count = t->assumptions.count,
         .notes = t->notes,
         .out = t->config->out,
+        .training_form = strcmp(t->config->export_form, "same") == 0 && ons_is_in_training_form(t->model->graph),
         .checkpoint = t->config->checkpoint,
         .stages = t->config->stages,
         .processes = ons_trainer_processes(t),

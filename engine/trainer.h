@@ -2,6 +2,7 @@
 #ifndef ONSTAGE_ENGINE_TRAINER_H
 #define ONSTAGE_ENGINE_TRAINER_H
 
+#include "engine/assumptions.h"
 #include "engine/crew.h"
 #include "engine/lowering.h"
 #include "runtime/checkpoint.h"
@@ -44,7 +45,9 @@ struct ons_trainer {
     int64_t steps_here;    /* made by this process */
     int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
     char *notes;
-    const char *libraries;   /* ons_libraries_text */
+    ons_assumptions assumptions;
+    const char *libraries;   /* ons_libraries_text; of several processes the texts that differ, one behind the other */
+    const char *mixed;       /* that other processes compute with other kernels; NULL: they do not */
     const char *passed_over; /* which checkpoint could not be resumed, and why; NULL: none */
     const char
         *other_bits; /* that the resumed checkpoint's numbers were computed by other kernels; NULL: they were not */
@@ -75,6 +78,8 @@ ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 /* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
  * other what they have */
 ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
+/* Likewise what computes in each of them: trainer->libraries. */
+ons_status *ons_trainer_gather_libraries(ons_trainer *trainer);
 void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same

@@ -11,6 +11,36 @@ bool ons_trainer_repeats(const ons_trainer *t) {
     return t->batching.micro_batches > 1 && strcmp(t->config->pipeline, "pipedream-async") != 0;
 }
 
+/* A node whose running statistics move: it normalises by its micro-batch. NULL: there is none. */
+static const ons_node *find_batch_normalisation(const ons_graph *graph) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        if (node->phase != ONS_FORWARD) continue;
+        for (uint32_t i = 0; i < node->output_count; ++i) {
+            const ons_value *value = node->outputs[i] == ONS_NONE ? NULL : ons_graph_value(graph, node->outputs[i]);
+            if (value != NULL && value->kind == ONS_BUFFER && value->pair != ONS_NONE) return node;
+        }
+    }
+    return NULL;
+}
+
+static ons_status *check_normalisation(ons_trainer *t) {
+    const ons_batching *b = &t->batching;
+    const ons_node *node = b->micro_batches == 1 ? NULL : find_batch_normalisation(t->training.full.graph);
+    if (node == NULL) return NULL;
+    ONS_CHECK(
+        b->rows > 1 || !b->fixed, ONS_UNSUPPORTED,
+        "node '%s' normalises by the batch, and the model was exported for batches of one sample: it would normalise "
+        "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
+        node->name);
+    return ons_assume(&t->assumptions,
+                      ons_arena_format(t->arena,
+                                       "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
+                                       " samples, not by the batch of %" PRId64,
+                                       node->name, b->rows, b->batch),
+                      "fewer --micro-batches, or --batchnorm eval");
+}
+
 static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
@@ -21,7 +51,8 @@ static ons_status *build_training(ons_trainer *t) {
     if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
     const ons_course_options options =
         ons_training_course_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
-    return ons_course_build(&options, &t->training);
+    ONS_TRY(ons_course_build(&options, &t->training));
+    return check_normalisation(t);
 }
 
 static ons_status *build_validation(ons_trainer *t) {
@@ -108,6 +139,8 @@ ons_status *ons_trainer_build(ons_trainer *t) {
               "--output: training writes no outputs; `onstage eval` does");
     ONS_TRY(ons_check_results(t->model, t->config));
     ONS_TRY(ons_config_schedule(t->config, &t->schedule));
+    ONS_TRY(ons_assumptions_find(t->model, t->arena, &t->assumptions));
+    ONS_TRY(ons_assumptions_check(t->config, &t->assumptions));
     ONS_TRY(ons_trainer_open_world(t));
     ONS_TRY(ons_config_threads(t->config, &t->threads));
     ONS_TRY(ons_trainer_open_trace(t));
@@ -116,6 +149,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_trainer_choose_crew(t));
     ONS_TRY(ons_crew_start(t->crew));
     ONS_TRY(ons_trainer_gather_stages(t));
+    ONS_TRY(ons_trainer_gather_libraries(t));
     ONS_TRY(count_steps(t));
     compute_digest(t);
     ONS_TRY(check_alike(t));

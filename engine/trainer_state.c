@@ -6,7 +6,6 @@
 
 #include "engine/trainer.h"
 
-#include "engine/plan_libraries.h"
 #include "onnx_import/export.h"
 
 enum { CHECKPOINTS_KEPT = 2 };
@@ -111,14 +110,8 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
                      : ons_checkpoint_write(t->config->checkpoint, &info, &content, CHECKPOINTS_KEPT);
 }
 
-static ons_status *name_libraries(ons_trainer *t) {
-    if (t->libraries == NULL) t->libraries = ons_libraries_text(t->arena);
-    return t->libraries == NULL ? ons_status_out_of_memory() : NULL;
-}
-
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
-    ONS_TRY(name_libraries(t));
     ONS_TRY(ons_crew_settle_versions(t->crew));
     kept_values values = {0};
     ons_host_copy *copies = NULL;
@@ -216,12 +209,11 @@ static ons_status *note_passed_over(ons_trainer *t, const ons_checkpoint *c) {
 
 /* The same run on other kernels is a run with other roundings: said once. */
 static ons_status *note_other_bits(ons_trainer *t, const ons_checkpoint *c) {
-    ONS_TRY(name_libraries(t));
     if (c->info.versions == NULL || strcmp(c->info.versions, t->libraries) == 0) return NULL;
     t->other_bits = ons_arena_format(t->arena,
                                      "--resume: the checkpoint was computed by other kernels; from here on the numbers "
                                      "have this machine's roundings (there: %s; here: %s)",
-                                     c->info.versions, t->libraries);
+                                     c->info.versions[0] == '\0' ? "not stated" : c->info.versions, t->libraries);
     return t->other_bits == NULL ? ons_status_out_of_memory() : NULL;
 }
 
@@ -255,10 +247,20 @@ static ons_status *read_weight(void *context, const char *initialiser, int64_t o
     /* The file has both names of a tied pair, the graph only the second. */
     for (size_t i = 0; i < t->config->ties.count; ++i)
         if (strcmp(t->config->ties.items[i].name, initialiser) == 0) initialiser = t->config->ties.items[i].value;
+    const ons_derived *derived = ons_derived_find(t->model->file, initialiser);
     const char *contents;
-    ONS_TRY(ons_trainer_collect(t, initialiser, NULL, (const void **)&contents));
-    memcpy(buffer, contents + offset, bytes);
+    ONS_TRY(ons_trainer_collect(t, derived == NULL ? initialiser : derived->source, NULL, (const void **)&contents));
+    if (derived == NULL)
+        memcpy(buffer, contents + offset, bytes);
+    else
+        ons_derived_fill(derived, contents, offset, buffer, bytes);
     return NULL;
+}
+
+static bool is_listed(const char *const *names, size_t count, const char *name) {
+    bool listed = false;
+    for (size_t i = 0; i < count; ++i) listed |= strcmp(names[i], name) == 0;
+    return listed;
 }
 
 static ons_status *list_changed(ons_trainer *t, const char **names, size_t *count) {
@@ -273,6 +275,12 @@ static ons_status *list_changed(ons_trainer *t, const char **names, size_t *coun
         if (ons_graph_find_value(t->model->graph, name) != ONS_NONE) /* running statistics that this run moved */
             names[(*count)++] = name;
     }
+    /* A transposed copy is written back beside the weight that it is made from. */
+    for (size_t i = 0; i < ons_derived_count(t->model->file); ++i) {
+        const ons_derived *derived = ons_derived_at(t->model->file, i);
+        if (strcmp(derived->name, derived->source) != 0 && is_listed(names, *count, derived->source))
+            names[(*count)++] = derived->name;
+    }
     /* Both names of a --tie'd pair are asked for. */
     for (size_t i = 0; i < t->config->ties.count; ++i) names[(*count)++] = t->config->ties.items[i].name;
     return NULL;
@@ -280,7 +288,8 @@ static ons_status *list_changed(ons_trainer *t, const char **names, size_t *coun
 
 static ons_status *save(ons_trainer *t, const char *path) {
     const ons_stage_graph *stage = &t->training.full;
-    const char **names = calloc(stage->graph->values.count + t->config->ties.count + 1, sizeof *names);
+    const char **names = calloc(
+        stage->graph->values.count + t->config->ties.count + ons_derived_count(t->model->file) + 1, sizeof *names);
     if (names == NULL) return ons_status_out_of_memory();
     ons_export_options options = {
         .changed = names,

@@ -36,9 +36,17 @@ ons_status *ons_trainer_open_logs(ons_trainer *t, bool resumed) {
     return NULL;
 }
 
+/* At the first step of a run. */
+static void log_assumptions(const ons_trainer *t, ons_json_writer *w) {
+    ons_json_begin_array(w, "assumed");
+    for (size_t i = 0; i < t->assumptions.count; ++i) ons_json_put_text(w, NULL, t->assumptions.items[i].what);
+    ons_json_end_array(w);
+}
+
 static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_step_result *result) {
     ons_json_writer *w = ons_log_json_begin(t->log, (uint64_t)r->step);
     ons_json_put_double(w, "loss", r->loss);
+    if (t->steps_here == 1 && t->assumptions.count > 0) log_assumptions(t, w);
     ons_json_put_double(w, "lr", r->learning_rate);
     ons_json_put_double(w, "samples_per_s", r->samples_per_second);
     ons_json_put_int(w, "memory_peak_bytes", r->memory_peak_bytes);

@@ -91,6 +91,17 @@ typedef struct ons_array_view {
  * The data is not copied and must outlive every trainer and evaluation made from the configuration. */
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array);
 
+/* The command's subcommands, as bits. */
+typedef enum ons_command {
+    ONS_COMMAND_CHECK = 1,
+    ONS_COMMAND_INSPECT = 2,
+    ONS_COMMAND_TRAIN = 4,
+    ONS_COMMAND_EVAL = 8,
+    ONS_COMMAND_PROFILE = 16,
+    ONS_COMMAND_PLAN = 32,
+    ONS_COMMAND_SIMULATE = 64,
+} ons_command;
+
 /* One option as the command describes it. */
 typedef struct ons_option {
     const char *name;
@@ -99,6 +110,7 @@ typedef struct ons_option {
     const char *help;
     const char *group; /* "Data", "Loss", … */
     bool repeatable;
+    unsigned commands; /* which subcommands read it; a configuration takes all options, whatever it is for */
 } ons_option;
 
 /* All options, in the order of the help; the array ends with a NULL name. */
@@ -121,9 +133,17 @@ typedef struct ons_problem {
     const char *remedy; /* "" where there is none but to change the model */
 } ons_problem;
 
+/* Something that the file does not say, or says otherwise than the framework would train it. */
+typedef struct ons_assumption {
+    const char *what;
+    const char *remedy;
+} ons_assumption;
+
 typedef struct ons_check {
     const ons_problem *problems; /* owned by the check */
     size_t count;                /* 0: the model can be trained */
+    const ons_assumption *assumptions;
+    size_t assumption_count;
 } ons_check;
 
 /* Every problem at once. A file that is not a model at all is a failure instead. Free with ons_check_free. */
@@ -244,8 +264,11 @@ typedef struct ons_trainer_status {
     /* On a GPU; 0 elsewhere: what context and libraries take there beside the arenas, and what of its memory is free,
      * after the second step of this process (0: there was none yet) and now. */
     int64_t reserve_bytes, free_bytes_early, free_bytes;
+    const ons_assumption *assumptions; /* about the model; a run with the option "strict" has none */
+    size_t assumption_count;
     const char *notes;      /* one line each: samples that are dropped, and the like; "" where none */
     const char *out;        /* the option; NULL: not given */
+    bool training_form;     /* what is written there normalises by the batch, or drops, wherever it runs */
     const char *checkpoint; /* likewise */
     /* of a planned run: see ons_trainer_stage_count */
     int64_t stages;                                       /* of the whole run */

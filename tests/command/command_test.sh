@@ -45,6 +45,7 @@ for arguments in --version -V "train --version"; do
     fi
 done
 begin "the version names the kernels that this machine got, and ONSTAGE_CPU takes less"
+asked=${ONSTAGE_CPU-} # of the whole test: baseline and v3 have legs of their own
 export ONSTAGE_CPU=baseline
 if succeeds --version; then
     if grep -q "onstage's variant baseline$" "$work/stdout"; then pass "$name"; else fail "$name" "$(<"$work/stdout")"; fi
@@ -53,7 +54,10 @@ export ONSTAGE_CPU=v5
 begin "ONSTAGE_CPU of no such variant"
 run check "$examples/mnist/mnist_cnn.onnx"
 if ((status == 1)) && grep -q "ONSTAGE_CPU: 'v5' is none of baseline" "$work/stderr"; then pass "$name"; else fail "$name" "$(<"$work/stderr")"; fi
-unset ONSTAGE_CPU
+begin "--version of no such variant"
+run --version
+if ((status == 1)) && grep -q "ONSTAGE_CPU: 'v5' is none of baseline" "$work/stderr"; then pass "$name"; else fail "$name" "status $status"; fi
+export ONSTAGE_CPU=$asked
 begin "docs/command.md has the help of train, and of the program"
 if succeeds train --help; then
     sed -n '/^    Usage: onstage train /,/^The same names/p' "$root/docs/command.md" | sed '$d; s/^    //' | sed '$d' >"$work/written"
@@ -125,7 +129,7 @@ if succeeds inspect "$golden/resnet18/model.onnx" && printed "bn1.running_mean .
     pass "$name"
 fi
 begin "inspect sees a BatchNorm that was folded"
-if succeeds inspect "$models/folded_normalisation.onnx" && printed "1 of the convolutions, first '/0/Conv' .*a BatchNorm was folded" &&
+if succeeds inspect "$models/folded_normalisation.onnx" && printed "folded a BatchNorm into 1 of the nodes, first '/0/Conv'" &&
     succeeds inspect "$golden/lenet/model.onnx" && ! grep -q "BatchNorm" "$work/stdout"; then
     pass "$name"
 fi
@@ -304,6 +308,26 @@ begin "eval without targets"
 if succeeds eval "$golden/mlp/model.onnx" --input "$golden/mlp/input.npy" --output logits=y.npy && printed "^192 samples" &&
     [[ -s y.npy ]]; then
     pass "$name"
+fi
+
+evaluated=(--input "x=$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --loss cross_entropy)
+begin "eval of a checkpoint is eval of the model that was written at the same step"
+if succeeds train "${mlp[@]}" --steps 5 --checkpoint runs --out trained.onnx && succeeds eval trained.onnx "${evaluated[@]}"; then
+    sed 's/.*loss/loss/' "$work/stdout" >written
+    succeeds eval "$golden/mlp/model.onnx" "${evaluated[@]}" && sed 's/.*loss/loss/' "$work/stdout" >untrained
+    if succeeds eval "$golden/mlp/model.onnx" "${evaluated[@]}" --checkpoint runs --resume; then
+        sed 's/.*loss/loss/' "$work/stdout" >kept
+        if cmp -s written kept && ! cmp -s untrained kept; then pass "$name"; else fail "$name" "$(cat untrained written kept)"; fi
+    fi
+fi
+begin "eval of a checkpoint that is not there"
+mkdir empty
+refuses 5 "--checkpoint: empty holds no checkpoint" eval "$golden/mlp/model.onnx" "${evaluated[@]}" --checkpoint empty
+begin "eval of another model's checkpoint"
+if succeeds train "${mlp[@]}" --steps 1 --checkpoint runs; then
+    repeat 20 '\0\0\200\077' | array x.npy '<f4' '(5, 4)'
+    refuses 4 "the model has no weight 'fc1.[a-z]*' as the checkpoint in runs has it" eval "$models/fixed_batch.onnx" --input x.npy \
+        --checkpoint runs
 fi
 
 begin "eval says which samples a fixed batch leaves out"

@@ -26,6 +26,10 @@ HERE = pathlib.Path(__file__).parent
 STEPS = 10
 NOISE = 2e-5  # relative, float32 against float64: a golden loss must be known better than it is compared
 GRADIENT_NOISE = 2e-4
+TOLD = (
+    "pkg.torch.export.ExportedProgram.graph_signature", "pkg.torch.export.graph_signature.InputSpec.kind",
+    "pkg.onnxscript.optimizer.folded_from", "pkg.torch.onnx.name_scopes", "pkg.onnxscript.rewriter.rule_name",
+)
 
 
 def randomise(module, seed):
@@ -42,6 +46,13 @@ def randomise(module, seed):
     return module
 
 
+def keep_metadata(item, keys):
+    """Of what the exporter notes, that alone: the rest are paths and code of the machine that exported."""
+    kept = [entry for entry in item.metadata_props if entry.key in keys]
+    del item.metadata_props[:]
+    item.metadata_props.extend(kept)
+
+
 def export(family, module, inputs, path):
     names = list(inputs)
     sample = tuple(torch.from_numpy(a[: family.batch]) for a in inputs.values())
@@ -52,6 +63,8 @@ def export(family, module, inputs, path):
             module, sample, str(path), dynamo=False, opset_version=family.opset, input_names=names, output_names=["output"],
             dynamic_axes=axes, training=mode, do_constant_folding=family.folding,
         )
+    elif family.exporter == "default":
+        torch.onnx.export(module, sample, str(path), input_names=names, output_names=["output"], external_data=False, verbose=False)
     else:
         batch = torch.export.Dim("batch", min=1, max=4096)
         shapes = tuple({0: batch} for _ in names) if family.dynamic else None
@@ -60,14 +73,13 @@ def export(family, module, inputs, path):
             dynamic_shapes=shapes, external_data=False, verbose=False, optimize=family.folding,
         )
     model = onnx.load(path)
-    for item in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output, *model.graph.initializer):
+    for item in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output, *model.graph.initializer, model.graph):
         item.doc_string = ""
-        del item.metadata_props[:]
+        keep_metadata(item, TOLD if family.exporter == "default" else ())
     for function in model.functions:
         for node in function.node:
             node.doc_string = ""
             del node.metadata_props[:]
-    del model.graph.metadata_props[:]
     del model.metadata_props[:]
     model.producer_version = ""
     onnx.save(model, path)
@@ -103,6 +115,17 @@ def elements_of(model, module):
         else:
             found[initialiser.name] = [(parameters[k][0], place[hit & (owner == k)]) for k in counts]
     return found
+
+
+def one_for_each_parameter(found):
+    """Elements that a file repeats, or has a second time transposed, are one weight."""
+    kept, seen = {}, set()
+    for name, parts in sorted(found.items(), key=lambda item: "val_" in item[0]):
+        if all(p in seen for p, _ in parts):
+            continue
+        seen.update(p for p, _ in parts)
+        kept[name] = [(p, numpy.unique(places)) for p, places in parts]
+    return kept
 
 
 def loss_of(family, output, target):
@@ -181,6 +204,8 @@ def generate(family):
     model = export(family, module, inputs, folder / "model.onnx")
     module.load_state_dict(state)
     found = elements_of(model, module)
+    if family.exporter == "default":
+        found = one_for_each_parameter(found)
     settings, losses, exact, single, noise = quiet_run(family, state, inputs, target)
     norms, rough = norms_of(found, exact), norms_of(found, single)
     noisy = [n for n in norms if abs(norms[n] - rough[n]) > GRADIENT_NOISE * max(norms[n], 1e-3)]

@@ -38,6 +38,11 @@ def gpt2():
     return eager(transformers.GPT2LMHeadModel, config, ["input_ids"], mask="attention_mask")
 
 
+def gpt2_tied():
+    config = transformers.GPT2Config(vocab_size=48, n_positions=24, n_embd=32, n_layer=2, n_head=4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
+    return eager(transformers.GPT2LMHeadModel, config, ["input_ids"], mask="attention_mask")
+
+
 def llama():
     """RMSNorm, rotary embedding, grouped queries, SwiGLU."""
     config = transformers.LlamaConfig(**SMALL, num_key_value_heads=2, max_position_embeddings=24, use_cache=False, tie_word_embeddings=False)

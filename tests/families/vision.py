@@ -180,6 +180,33 @@ def vit():
     return set_dropout(models.VisionTransformer(image_size=16, patch_size=4, num_layers=2, num_heads=2, hidden_dim=32, mlp_dim=64, num_classes=10))
 
 
+class StandardisedConv(nn.Conv2d):
+    """As NFNets have it: each kernel is standardised, then scaled by a gain, which is fixed here."""
+
+    def __init__(self, channels, filters):
+        super().__init__(channels, filters, 3, padding=1)
+        self.register_buffer("gain", 1 + torch.arange(filters).view(-1, 1, 1, 1) / filters)
+
+    def forward(self, x):
+        kernels = self.weight.reshape(1, self.out_channels, -1)
+        scale = (self.gain * self.weight[0].numel() ** -0.5).view(-1)
+        kernels = F.batch_norm(kernels, None, None, weight=scale, training=True, momentum=0.0, eps=1e-6).reshape_as(self.weight)
+        return F.conv2d(x, kernels, self.bias, padding=1)
+
+
+class StandardisedNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 32, 3, padding=1)
+        self.conv1, self.conv2 = StandardisedConv(32, 32), StandardisedConv(32, 40)
+        self.fc = nn.Linear(40, 10)
+
+    def forward(self, image):
+        x = F.relu(self.stem(image))
+        x = F.relu(self.conv2(F.relu(self.conv1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
 def swin():
     return set_dropout(models.SwinTransformer([2, 2], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, num_classes=10))
 

@@ -119,7 +119,34 @@ def reasons():
     ], initialisers)
 
 
+def told():
+    """As PyTorch's newer exporter writes a model that it has optimised: two layers that share merged ones, a scale computed away."""
+    initialisers = [
+        weight(),
+        numpy_helper.from_array(np.ones(4, np.float32), "a.weight"),
+        numpy_helper.from_array(np.array(1.5, np.float32), "exp"),
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["c"]),
+        helper.make_node("Mul", ["c", "a.weight"], ["d"]),
+        helper.make_node("Mul", ["d", "a.weight"], ["e"]),
+        helper.make_node("Mul", ["e", "exp"], ["y"]),
+    ]
+    for node, layer in zip(nodes, ("", "a", "b", "")):
+        node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=f"['', '{layer}', 'mul']")
+    graph = helper.make_graph(nodes, "told", [value("x")], [value("y")], initialisers)
+    graph.metadata_props.add(
+        key="pkg.torch.export.ExportedProgram.graph_signature",
+        value="".join(f"p: PARAMETER target='{name}'\n" for name in ("w", "a.weight", "b.weight", "scale")))
+    folded = helper.make_tensor_value_info("exp", TensorProto.FLOAT, ())
+    folded.metadata_props.add(key="pkg.onnxscript.optimizer.folded_from", value="['scale']")
+    graph.value_info.append(folded)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="make_models.py")
+    (FOLDER / "told.onnx").write_bytes(model.SerializeToString())
+
+
 def main():
+    told()
     save("fixed_batch", [helper.make_node("MatMul", ["x", "w"], ["y"])], [weight()], inputs=[value("x", shape=(3, 4))],
          output_shape=(3, 4))
     reasons()

@@ -1,0 +1,255 @@
+#include "engine/assumptions.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/passes/names.h"
+
+#define EXPORT_PLAIN "export with optimize=False (PyTorch's newer exporter)"
+
+ons_status *ons_assume(ons_assumptions *list, const char *what, const char *remedy) {
+    if (what == NULL || remedy == NULL) return ons_status_out_of_memory();
+    ONS_PUSH(list, ((ons_assumption){what, remedy}));
+    return NULL;
+}
+
+static bool begins_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+/* Things of one kind: how many there are, and the first of them. */
+typedef struct counted {
+    size_t count;
+    const ons_value *first;
+} counted;
+
+static void count(counted *c, const ons_value *value) {
+    if (c->count++ == 0) c->first = value;
+}
+
+static const char *plural(size_t number, const char *one, const char *several) { return number == 1 ? one : several; }
+
+/* ---- weights that exporters merged */
+
+static ons_status *assume_merged(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    size_t merged = 0, layers = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < ons_merge_count(model->file); ++i) {
+        ons_merge merge = ons_merge_at(model->file, i);
+        if (ons_import_has_parted(model->file, merge.name)) continue;
+        if (merged++ == 0) first = merge.name, layers = merge.layers;
+    }
+    if (merged == 0) return NULL;
+    return ons_assume(
+        list,
+        ons_arena_format(arena,
+                         "the exporter has merged weights that were equal: %zu %s of several layers each, "
+                         "first '%s' of %zu, and %s trained as one",
+                         merged, plural(merged, "is the weight", "are the weights"), first, layers,
+                         plural(merged, "is", "each is")),
+        ons_arena_format(arena, "--untie '*' parts them, --untie '%s' the first", first));
+}
+
+/* ---- BatchNorm multiplied into the convolution before it */
+
+static const ons_value *parameter(const ons_graph *graph, ons_value_id id) {
+    const ons_value *value = id == ONS_NONE ? NULL : ons_graph_value(graph, id);
+    return value != NULL && value->kind == ONS_PARAMETER && value->producer == ONS_NONE ? value : NULL;
+}
+
+/* A kernel of at least one spatial dimension with a bias, both with names that no module gives: "onnx::Conv_12" and
+ * "onnx::Conv_13", or "conv.weight" and "conv.weight_bias". */
+static bool has_folded_weights(const ons_graph *graph, const ons_node *node) {
+    if (node->input_count < 3) return false;
+    const ons_value *weight = parameter(graph, node->inputs[1]), *bias = parameter(graph, node->inputs[2]);
+    if (weight == NULL || bias == NULL || weight->type.shape.rank < 3 || bias->type.shape.rank != 1) return false;
+    size_t length = strlen(weight->name);
+    return (begins_with(weight->name, "onnx::") && begins_with(bias->name, "onnx::")) ||
+           (begins_with(bias->name, weight->name) && strcmp(bias->name + length, "_bias") == 0);
+}
+
+/* By names, or by what the newer exporter's rewriter leaves at a node. */
+static ons_status *assume_folded_normalisation(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const char *first = "", *marked;
+    size_t by_name = 0, by_mark = ons_model_file_marked_nodes(model->file, "FuseBatchNormInto", &marked);
+    for (ons_node_id id = 0; id < model->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(model->graph, id);
+        if (has_folded_weights(model->graph, node) && by_name++ == 0) first = node->name;
+    }
+    size_t folded = by_name > by_mark ? by_name : by_mark;
+    if (folded == 0) return NULL;
+    return ons_assume(
+        list,
+        ons_arena_format(arena,
+                         "the exporter has folded a BatchNorm into %zu of the nodes, first '%s': %s without "
+                         "normalising",
+                         folded, by_name > by_mark ? first : marked, plural(folded, "it trains", "they train")),
+        EXPORT_PLAIN " or training=TrainingMode.TRAINING and do_constant_folding=False (the older one) keeps "
+                     "it; --batchnorm train normalises by the batch");
+}
+
+/* ---- what was computed from parameters */
+
+static ons_status *assume_computed(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    counted kept = {0}, trained = {0};
+    for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(model->graph, id);
+        if (value->origin == ONS_ORIGIN_COMPUTED && value->reason != ONS_NOT_REACHED && value->producer == ONS_NONE)
+            count(value->kind == ONS_PARAMETER ? &trained : &kept, value);
+    }
+    const counted *all[] = {&kept, &trained};
+    for (int i = 0; i < 2; ++i) {
+        const counted *c = all[i];
+        if (c->count == 0) continue;
+        ONS_TRY(
+            ons_assume(list,
+                       ons_arena_format(
+                           arena, "the exporter has computed %zu %s from parameters, first '%s' from %s: %s", c->count,
+                           plural(c->count, "tensor", "tensors"), c->first->name, c->first->sources,
+                           i == 0 ? "those parameters are not trained" : "it is trained in place of those parameters"),
+                       EXPORT_PLAIN));
+    }
+    return NULL;
+}
+
+/* ---- biases that are gone */
+
+static ons_status *assume_removed_biases(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const char *first;
+    size_t removed = ons_lost_bias_count(model->file, &first);
+    if (removed == 0) return NULL;
+    return ons_assume(list,
+                      ons_arena_format(arena, "the exporter has left out %zu %s of zeros, first '%s': %s", removed,
+                                       plural(removed, "bias", "biases"), first,
+                                       plural(removed, "it is not trained", "they are not trained")),
+                      EXPORT_PLAIN);
+}
+
+/* ---- single numbers without a shape */
+
+static ons_status *assume_single_numbers(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    counted trained = {0}, kept = {0};
+    for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(model->graph, id);
+        if (value->kind == ONS_PARAMETER && value->producer == ONS_NONE && value->type.shape.rank == 0 &&
+            value->origin == ONS_ORIGIN_UNKNOWN)
+            count(&trained, value);
+        if (value->reason == ONS_SCALAR && value->type.shape.rank == 0 && value->producer == ONS_NONE &&
+            ons_dtype_is_float(value->type.dtype) && ons_is_plain_name(value->name))
+            count(&kept, value);
+    }
+    if (kept.count > 0)
+        ONS_TRY(ons_assume(
+            list,
+            ons_arena_format(arena, "%zu single %s without a shape, first '%s', may be %s: %s not trained", kept.count,
+                             plural(kept.count, "number", "numbers"), kept.first->name,
+                             plural(kept.count, "a parameter", "parameters"), plural(kept.count, "it is", "they are")),
+            ons_arena_format(arena, "--train '*' --train '%s' trains it", kept.first->name)));
+    if (trained.count == 0) return NULL;
+    return ons_assume(list,
+                      ons_arena_format(arena,
+                                       "%zu single %s without a shape, first '%s', %s the name of a parameter and %s "
+                                       "trained",
+                                       trained.count, plural(trained.count, "number", "numbers"), trained.first->name,
+                                       plural(trained.count, "has", "have"), plural(trained.count, "is", "are")),
+                      ons_arena_format(arena, "--freeze '%s' keeps it as it is", trained.first->name));
+}
+
+/* ---- copies that a transposition hides */
+
+static bool is_matrix(const ons_value *value) {
+    return value->kind == ONS_PARAMETER && value->type.shape.rank == 2 && value->type.dtype == ONS_FLOAT32 &&
+           value->data != ONS_NO_DATA && ons_shape_elements(&value->type.shape) > 1;
+}
+
+/* Whether b holds aᵀ. Two that are one number all over (zeros, ones) say nothing. */
+static bool is_transposed(const ons_tensor *a, const ons_tensor *b) {
+    int64_t rows = a->type.shape.dims[0], columns = a->type.shape.dims[1];
+    if (b->type.shape.dims[0] != columns || b->type.shape.dims[1] != rows) return false;
+    const char *left = a->data, *right = b->data;
+    bool varies = false;
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = 0; k < columns; ++k) {
+            const char *element = left + 4 * (i * columns + k);
+            if (memcmp(element, right + 4 * (k * rows + i), 4) != 0) return false;
+            varies |= memcmp(element, left, 4) != 0;
+        }
+    return varies;
+}
+
+/* Those that have names of their own; the others are made of their original again (onnx_import/derived.c). */
+static ons_status *assume_transposed(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const ons_graph *graph = model->graph;
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        for (ons_value_id other = 0; is_matrix(value) && other < id; ++other) {
+            const ons_value *before = ons_graph_value(graph, other);
+            if (!is_matrix(before) ||
+                !is_transposed(ons_store_get(graph->store, before->data), ons_store_get(graph->store, value->data)))
+                continue;
+            return ons_assume(list,
+                              ons_arena_format(arena,
+                                               "'%s' looks like the transpose of '%s'; they are trained separately, "
+                                               "also where one tied weight was exported twice",
+                                               value->name, before->name),
+                              "an export without constant folding keeps the tie");
+        }
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * all
+ */
+
+ons_status *ons_assumptions_find(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    ONS_TRY(assume_merged(model, arena, list));
+    ONS_TRY(assume_folded_normalisation(model, arena, list));
+    ONS_TRY(assume_computed(model, arena, list));
+    ONS_TRY(assume_removed_biases(model, arena, list));
+    ONS_TRY(assume_transposed(model, arena, list));
+    return assume_single_numbers(model, arena, list);
+}
+
+ons_status *ons_assumptions_check(const ons_config *config, const ons_assumptions *list) {
+    if (!config->strict || list->count == 0) return NULL;
+    const ons_assumption *first = &list->items[0];
+    size_t more = list->count - 1;
+    char rest[64] = "";
+    if (more > 0) snprintf(rest, sizeof rest, " (and %zu more: `onstage check` lists them)", more);
+    return ons_status_new(ONS_UNSUPPORTED, "--strict: %s; %s%s", first->what, first->remedy, rest);
+}
+
+ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *config) {
+    if (!config->strict) return NULL;
+    ons_assumptions list = {0};
+    ons_arena *arena = ons_arena_new();
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_assumptions_find(model, arena, &list);
+    if (status == NULL) status = ons_assumptions_check(config, &list);
+    ons_vector_free(&list);
+    ons_arena_free(arena);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------
+ * forms
+ */
+
+/* An attribute that is set, an output that inference lacks, or an input that says so. */
+static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {
+    const ons_inference_form *form = &node->op->forms.inference;
+    if (!form->differs) return false;
+    for (uint32_t i = 0; form->attribute != NULL && node->op->attributes[i].name != NULL; ++i)
+        if (strcmp(node->op->attributes[i].name, form->attribute) == 0)
+            return node->attributes[i].kind == ONS_ATTRIBUTE_INT && node->attributes[i].i != 0;
+    for (uint32_t i = form->inputs; i < node->input_count; ++i) {
+        const ons_tensor *flag = node->inputs[i] == ONS_NONE ? NULL : ons_graph_constant(graph, node->inputs[i]);
+        if (flag != NULL && flag->type.dtype == ONS_BOOL && *(const uint8_t *)flag->data != 0) return true;
+    }
+    return false;
+}
+
+bool ons_is_in_training_form(const ons_graph *graph) {
+    bool training = false;
+    for (ons_node_id id = 0; id < graph->nodes.count && !training; ++id)
+        training = acts_as_in_training(graph, ons_graph_node(graph, id));
+    return training;
+}

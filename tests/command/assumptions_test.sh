@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What a run assumes about a model is told before its first step, with what helps; --strict makes it an error; what is unambiguous is told nothing.
+set -uo pipefail
+source "${BASH_SOURCE[0]%/*}/cases.sh"
+
+repeat 32 '\0\0\200\077' | array x.npy '<f4' '(8, 4)'
+repeat 32 '\0\0\0\100' | array y.npy '<f4' '(8, 4)'
+arrays=$PWD
+told=("$models/told.onnx" --input "x=$arrays/x.npy" --target "$arrays/y.npy" --loss mse --batch 4 --steps 1)
+
+# PATTERN: standard error has such a line.
+noted() {
+    grep -qE -e "$1" "$work/stderr" && return 0
+    fail "$name" "stderr lacks '$1': $(head -c 600 "$work/stderr")"
+    return 1
+}
+
+begin "weights that the exporter merged, and what it computed of a parameter"
+if succeeds train "${told[@]}" --log-json log.jsonl --out trained.onnx &&
+    noted "^note: the exporter has merged weights .* first 'a.weight' of 2, .*; --untie '\*' parts them" &&
+    noted "^note: the exporter has computed 1 tensor from parameters, first 'exp' from 'scale': those parameters are not trained; export" &&
+    grep -q '"assumed":\["the exporter has merged weights' log.jsonl; then
+    pass "$name"
+fi
+begin "the log has it once a run"
+if succeeds train "${told[@]}" --steps 2 --log-json log.jsonl --out trained.onnx; then
+    if [[ $(grep -c assumed log.jsonl) == 1 && $(wc -l <log.jsonl) == 2 ]]; then pass "$name"; else fail "$name" "$(<log.jsonl)"; fi
+fi
+begin "check tells the same"
+if succeeds check "$models/told.onnx" && printed "can be trained" && printed "^note: .* first 'a.weight'" && printed "^note: .* first 'exp'"; then pass "$name"; fi
+begin "inspect tells the same, and where it takes it from"
+if succeeds inspect "$models/told.onnx" && printed "first 'a.weight' of 2" && printed "^  exp .* computed by the exporter, from parameters"; then pass "$name"; fi
+begin "what --untie parts is written back as initialisers of their own"
+if succeeds train "${told[@]}" --untie '*' --out trained.onnx; then
+    if grep -q merged "$work/stderr"; then fail "$name" "$(<"$work/stderr")"
+    elif succeeds inspect trained.onnx && printed "^  a.weight " && printed "^  b.weight "; then pass "$name"; fi
+fi
+begin "--untie of what nothing shares"
+refuses 1 "--untie 'w': no layers share such a weight" train "${told[@]}" --untie w
+for command in train plan profile; do
+    begin "$command --strict"
+    refuses 3 "--strict: the exporter has merged weights .*; --untie .* \(and 1 more: \`onstage check\` lists them\)" "$command" "${told[@]:0:9}" --strict
+done
+begin "check --strict"
+refuses 3 "--strict: the exporter has merged weights" check "$models/told.onnx" --strict
+
+begin "a BatchNorm that was folded"
+if succeeds check "$models/marked_normalisation.onnx" && printed "^note: the exporter has folded a BatchNorm into 1 of the nodes, first 'node_conv': it trains without normalising"; then pass "$name"; fi
+
+begin "nothing is said of a model that says everything, and --strict takes it"
+if succeeds train "${mlp[@]}" --steps 1 --strict --out trained.onnx; then
+    if [[ -s $work/stderr ]]; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi
+fi
+
+begin "a BatchNorm that normalises micro-batches"
+bn=("$golden/cnn_dynamic/model.onnx" --input "$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --batch 8
+    --threads 1 --steps 1 --batchnorm train)
+if succeeds train "${bn[@]}" --micro-batches 2 --out trained.onnx && noted "^note: BatchNorm \(first '.*'\) normalises by micro-batches of 4 samples, not by the batch of 8; "; then pass "$name"; fi
+begin "and nothing where there is one micro-batch"
+if succeeds train "${bn[@]}" --out trained.onnx; then
+    if grep -q "normalises by" "$work/stderr"; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi
+fi
+
+report_and_exit
