@@ -198,6 +198,9 @@ static ons_status *set_option(ons_config *config, size_t index, const char *valu
     void *field = (char *)config + places[index].offset;
     char *copy = ons_arena_copy_text(config->arena, value);
     if (copy == NULL) return ons_status_out_of_memory();
+    const char *before = option->repeatable && config->given[index] ? config->texts[index] : NULL;
+    config->texts[index] = before == NULL ? copy : ons_arena_format(config->arena, "%s %s", before, value);
+    if (config->texts[index] == NULL) return ons_status_out_of_memory();
     config->given[index] = true;
     switch (places[index].kind) {
     case KIND_TEXT: *(const char **)field = copy; return NULL;
@@ -220,6 +223,10 @@ ons_status *ons_config_set(ons_config *config, const char *option, const char *v
     ons_nearest nearest = ons_nearest_to(option);
     for (size_t i = 0; options[i].name != NULL; ++i) ons_nearest_try(&nearest, options[i].name);
     return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option '%s'%s", option, ons_nearest_hint(&nearest));
+}
+
+const char *ons_config_text(const ons_config *config, size_t option) {
+    return config->texts[option] == NULL ? "" : config->texts[option];
 }
 
 const char *ons_config_get(const ons_config *config, const char *option) {

@@ -42,6 +42,7 @@ struct ons_config {
     int holders;               /* the caller, and who was made from it */
     struct ons_config *origin; /* of a copy: has the texts; held. NULL: it is none */
     bool given[96];            /* by option: it was set, and is no default */
+    const char *texts[96];     /* what it was set to, its default included; all that was, where it is repeatable */
     int64_t stages_here;       /* that run on one machine, as is known once the processes are; 0: not known */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;
@@ -90,6 +91,9 @@ ons_config *ons_config_hold(const ons_config *config);
 
 /* One that the caller's does not change any more, nor the other way round. */
 ons_status *ons_config_copy(const ons_config *config, ons_config **copy);
+
+/* What the option (by its place in ons_options()) was set to, as text, or its default; "" where it has neither. */
+const char *ons_config_text(const ons_config *config, size_t option);
 
 /* Whether the user has set the option, be it to its default. */
 bool ons_config_is_given(const ons_config *config, const char *option);

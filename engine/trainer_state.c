@@ -90,7 +90,33 @@ static ons_status *write_shards(ons_trainer *t, const ons_checkpoint_info *info,
     return status;
 }
 
-static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
+/* Whether a run with another value has other numbers; what only says how long or where it runs may change. */
+static bool decides_numbers(const ons_option *option) {
+    static const char *const groups[] = {"Model", "Loss", "Optimiser"};
+    static const char *const others[] = {"seed", "shuffle",   "precision", "rows",
+                                         "seq",  "normalize", "stages",    "pipeline"};
+    static const char *const free_ones[] = {"lr", "lr-schedule", "warmup", "strict", "metric"};
+    bool decides = false;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; ++i) decides |= strcmp(option->group, groups[i]) == 0;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) decides |= strcmp(option->name, others[i]) == 0;
+    for (size_t i = 0; i < sizeof free_ones / sizeof free_ones[0]; ++i)
+        decides &= strcmp(option->name, free_ones[i]) != 0;
+    return decides;
+}
+
+/* {"options": {"batch": "32", …}}, so that a resume that does not fit can say why. */
+static ons_status *list_options(const ons_trainer *t, ons_json *more) {
+    const ons_option *options = ons_options();
+    ons_json *kept;
+    ONS_TRY(ons_json_new_object(&kept));
+    ONS_TRY(ons_json_set(more, "options", kept)); /* which then holds it, also while it is filled */
+    for (size_t i = 0; options[i].name != NULL; ++i)
+        if (decides_numbers(&options[i]))
+            ONS_TRY(ons_json_set_text(kept, options[i].name, ons_config_text(t->config, i)));
+    return NULL;
+}
+
+static ons_status *write_with(ons_trainer *t, const named_tensors *list, const ons_json *more) {
     char digest[32];
     snprintf(digest, sizeof digest, "%016" PRIx64, t->digest);
     ons_checkpoint_info info = {
@@ -102,12 +128,22 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
         .optimizer = t->config->optimizer,
         .options_digest = digest,
         .versions = t->libraries,
+        .more = more,
     };
     ons_safetensors_content content = {.tensors = list->items, .count = list->count};
     if (t->log != NULL) /* a log that is behind its checkpoint would have a gap after a resume */
         ONS_TRY(ons_log_json_sync(t->log));
     return t->remote ? write_shards(t, &info, &content)
                      : ons_checkpoint_write(t->config->checkpoint, &info, &content, CHECKPOINTS_KEPT);
+}
+
+static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
+    ons_json *more;
+    ONS_TRY(ons_json_new_object(&more));
+    ons_status *status = list_options(t, more);
+    if (status == NULL) status = write_with(t, list, more);
+    ons_json_free(more);
+    return status;
 }
 
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
@@ -133,14 +169,36 @@ ons_status *ons_trainer_checkpoint(ons_trainer *t) {
 /* ------------------------------------------------------------------------------------------------------------- reading
  */
 
+/* "--batch 16 instead of 32, --seed 1 instead of 0": the options that are others now; "" where none is. */
+static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *c, const char **text) {
+    const ons_option *options = ons_options();
+    const ons_json *kept = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "options");
+    *text = "";
+    for (size_t i = 0; options[i].name != NULL; ++i) {
+        const ons_json *there = decides_numbers(&options[i]) ? ons_json_find(kept, options[i].name) : NULL;
+        const char *here = ons_config_text(t->config, i), *before = cJSON_GetStringValue(there);
+        if (before == NULL || strcmp(before, here) == 0) continue;
+        *text =
+            ons_arena_format(t->arena, "%s%s--%s %s instead of %s", *text, **text == '\0' ? "" : ", ", options[i].name,
+                             here[0] == '\0' ? "left out" : here, before[0] == '\0' ? "left out" : before);
+        if (*text == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
 static ons_status *check_fits(const ons_trainer *t, const ons_checkpoint *c) {
     char digest[32];
+    const char *differences;
     snprintf(digest, sizeof digest, "%016" PRIx64, t->digest);
-    ONS_CHECK(strcmp(c->info.options_digest, digest) == 0, ONS_INVALID_ARGUMENT,
-              "--resume: the checkpoint in %s was written with another model, data, batch, loss, optimiser or seed; "
-              "resume with "
-              "the same options, or start a new run in another folder",
-              t->config->checkpoint);
+    if (strcmp(c->info.options_digest, digest) != 0) {
+        ONS_TRY(list_differences(t, c, &differences));
+        bool known = differences[0] != '\0';
+        return ons_status_new(ONS_INVALID_ARGUMENT,
+                              "--resume: the checkpoint in %s was written with %s%s; resume with the same options, or "
+                              "start a new run in another folder",
+                              t->config->checkpoint, known ? "other options: now " : "another model or other data",
+                              differences);
+    }
     ONS_CHECK(
         c->info.threads == (uint32_t)t->threads, ONS_INVALID_ARGUMENT,
         "--resume: the checkpoint in %s was written with --threads %u, now there are %d; the result would not be the "

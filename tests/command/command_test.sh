@@ -291,6 +291,18 @@ if succeeds train "${mlp[@]}" --steps 5 --checkpoint runs && succeeds train "${m
     [[ -s t.onnx ]]; then
     pass "$name"
 fi
+begin "resume with other options says which"
+if succeeds train "${mlp[@]}" --steps 2 --checkpoint runs --freeze 'fc1.*'; then
+    refuses 1 "written with other options: now --batch 8 instead of 16, --freeze left out instead of fc1.\*, --seed 3 instead of 0; resume" \
+        train "${mlp[@]}" --steps 4 --checkpoint runs --resume --batch 8 --seed 3
+fi
+begin "resume with other data"
+repeat 320 '\0\0\200\077' | array x.npy '<f4' '(16, 20)'
+repeat 16 '\1\0\0\0\0\0\0\0' | array y.npy '<i8' '(16,)'
+if succeeds train "${mlp[@]}" --steps 2 --checkpoint runs; then
+    refuses 1 "written with another model or other data; resume" train "$golden/mlp/model.onnx" --input x.npy --target y.npy \
+        --loss cross_entropy --batch 16 --threads 1 --steps 4 --checkpoint runs --resume
+fi
 begin "resume where nothing was kept starts at the beginning"
 if succeeds train "${mlp[@]}" --steps 5 --checkpoint runs --resume; then pass "$name"; fi
 
