@@ -44,8 +44,9 @@ from networks import BATCH, NETWORKS, STEPS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WAYS = ("default", "plain", "dynamic", "one")
-LEARNING_RATES = (1e-2, 1e-3, 1e-4, 1e-5)  # the first at which PyTorch's float32 run is within NOISE of its float64 run
+LEARNING_RATES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # the first at which losses do not grow, and rounding moves PyTorch's own by NOISE at most
 NOISE = 2e-5
+SHAKES = 3  # near zero a ReLU's derivative jumps: one run may miss what another meets
 TOLERANCE = {"default": 1e-3, "plain": 1e-4, "dynamic": 1e-4, "one": 1e-4}  # of losses, relative
 SECONDS = 900  # for the exports of one network, and for one run of onstage
 
@@ -123,6 +124,22 @@ def train_in_double(network, module, inputs, target, rate):
         return {"float64_problem": describe(error)}
 
 
+def shaken(module, seed):
+    """The module with weights that are as far off as rounding puts them."""
+    module = copy.deepcopy(module)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.mul_(1 + 2**-23 * torch.randn(p.shape, generator=generator))
+    return module
+
+
+def get_noise(expected):
+    """How far rounding moves PyTorch's own losses."""
+    exact = expected.get("float64", expected["float32"])
+    return max(distance(run, exact) for run in [expected["float32"], *expected["shaken"]])
+
+
 def describe(error):
     """The first line of the first cause."""
     while error.__cause__:
@@ -153,12 +170,13 @@ def prepare(network, folder):
         arrays = list(inputs.values())
         for rate in LEARNING_RATES:
             losses, reached = train(network, module, arrays, target, rate)
-            double = train_in_double(network, module, arrays, target, rate)
-            if distance(losses, double.get("float64", losses)) <= NOISE:
+            runs = {"float32": losses, **train_in_double(network, module, arrays, target, rate)}
+            runs["shaken"] = [train(network, shaken(module, seed), arrays, target, rate)[0] for seed in range(SHAKES)]
+            if get_noise(runs) <= NOISE and all(loss <= 2 * losses[0] for loss in losses):
                 break
         expected = {
             "inputs": list(inputs), "loss": network.loss, "class_axis": network.class_axis, "arguments": network.arguments,
-            "parameters": sum(p.numel() for p in module.parameters()), "rate": rate, "float32": losses, **double,
+            "parameters": sum(p.numel() for p in module.parameters()), "rate": rate, **runs,
             "tensors": {name: [list(p.shape), name in reached, signature(p)] for name, p in module.named_parameters()},
             "buffers": {name: [list(b.shape), signature(b)] for name, b in module.named_buffers()},
         }
@@ -197,7 +215,7 @@ def is_exported(folder, way):
 
 def ensure_exported(network, ways, folder):
     missing = [way for way in ways if not is_exported(folder, way)]
-    if not missing:
+    if not missing and ((folder / "expected.json").exists() or all((folder / way / "failed.txt").exists() for way in ways)):
         return
     for name in ("torchvision", "timm", "transformers", "onnxscript"):  # once, for the processes that follow
         networks.package(name)
@@ -253,7 +271,7 @@ def measure(options, folder, way):
         return {"state": "not exported", "detail": failed.read_text().strip()}
     expected = json.loads((folder / "expected.json").read_text())
     theirs = expected.get("float64", expected["float32"])
-    result = {"parameters": expected["parameters"], "noise": distance(expected["float32"], theirs), "detail": ""}
+    result = {"parameters": expected["parameters"], "noise": get_noise(expected), "detail": ""}
     losses, notes, problem = run_onstage(options, expected, folder, way)
     if problem:
         return {**result, "state": "refused", "detail": problem}
@@ -301,9 +319,10 @@ def table(results, ways):
         lines.append(f"- `{way}`: {states.count('agrees')} of {exported} that could be exported agree")
     lines += [
         "", "A figure is the largest of the steps' relative distances from the losses of PyTorch's float64 run; bold where it is more than",
-        f"{TOLERANCE['plain']:g} ({TOLERANCE['default']:g} for `default`) and than the distance of PyTorch's own float32 run.", "",
+        f"{TOLERANCE['plain']:g} ({TOLERANCE['default']:g} for `default`) and than rounding moves PyTorch's own losses: the largest distance of its float32 run and of",
+        f"{SHAKES} from weights that are off by their rounding.", "",
         "Made by `python3 tests/exports/exports.py --write`, which says what the ways are.", "",
-        "| network | parameters | " + " | ".join(ways) + " | PyTorch's float32 losses |",
+        "| network | parameters | " + " | ".join(ways) + " | rounding |",
         "|---|---|" + "---|" * (len(ways) + 1),
     ]
     for name, r in results.items():
