@@ -87,6 +87,21 @@ def origin(graph, name):
     return f"{', '.join(dict.fromkeys(reversed(operators)))} of {', '.join(named) or 'constants'}"
 
 
+def said(graph):
+    """What the file itself says: of each tensor of the program PARAMETER or BUFFER, and of each folded tensor what it was made of."""
+    kinds, made = {}, {}
+    signature_text = next((p.value for p in graph.metadata_props if p.key == "pkg.torch.export.ExportedProgram.graph_signature"), "")
+    for line in signature_text.splitlines():
+        found = re.match(r"\w+: (PARAMETER|BUFFER|CONSTANT_TENSOR) target='(.*?)'", line)
+        if found:
+            kinds[found[2]] = found[1]
+    for value in graph.value_info:
+        for p in value.metadata_props:
+            if p.key == "pkg.onnxscript.optimizer.folded_from":
+                made[value.name] = p.value
+    return kinds, made
+
+
 def readers(graph, name):
     found = []
     for node in nodes_of(graph):
@@ -127,7 +142,7 @@ def report(options, folder):
     plain_path = folder / "plain" / "model.onnx"
     plain = onnx.load(str(plain_path), load_external_data=False).graph if plain_path.exists() else None
     arrays = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
-    about = {t.name: {"doc": t.doc_string, **{p.key: p.value for p in t.metadata_props}} for t in model.graph.initializer}
+    kinds, folded_from = said(model.graph)
     tensors, buffers = expected["tensors"], expected["buffers"]
     by_values = {mark: "buffer " + name for name, (_, mark) in buffers.items()}
     by_values.update({mark: name for name, (_, _, mark) in tensors.items()})
@@ -151,8 +166,8 @@ def report(options, folder):
                 continue
         made = origin(plain, name) if plain is not None else ""
         text = f"+ {name} {list(a.shape)}: " + (f"values of {same}; " if same else "") + contents(a) + (f"; made by {made}" if made else "")
-        facts = {key: value for key, value in about[name].items() if value}
-        lines = [text] + ([f"about it: {facts}"] if facts else []) + [f"read by {reader}" for reader in readers(model.graph, name)[:3]]
+        about = [f"the file says: {kinds[name]}"] if name in kinds else [f"the file says: folded from {folded_from[name]}"] if name in folded_from else []
+        lines = [text] + about + [f"read by {reader}" for reader in readers(model.graph, name)[:3]]
         groups.setdefault(kind(" ".join([name, made] + lines[1:])), []).append("\n        ".join(lines))
     print_groups(groups, options.all)
     renamed = sum(names != [parameter] for parameter, names in places.items())
