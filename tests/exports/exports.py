@@ -253,7 +253,7 @@ def run_onstage(options, expected, folder, way):
     (here / "stdout.txt").write_text(done.stdout)
     (here / "stderr.txt").write_text(done.stderr)
     if done.returncode != 0:
-        return [], [], f"exit code {done.returncode}: " + " ".join(done.stderr.split())[-300:]
+        return [], [], f"exit code {done.returncode}: " + " ".join(done.stderr.replace(f"{here}/", "").split())[-300:]
     losses = [json.loads(line)["loss"] for line in (here / "log.jsonl").read_text().splitlines()]
     return losses, done.stderr.splitlines(), ""
 
@@ -277,7 +277,7 @@ def measure(options, folder, way):
         return {**result, "state": "refused", "detail": problem}
     steps = [distance([a], [b]) for a, b in zip(losses, theirs)]
     far = distance(losses, theirs)
-    state = "agrees" if far <= max(TOLERANCE[way], result["noise"]) else "differs"
+    state = "agrees" if far <= max(TOLERANCE[way], 2 * result["noise"]) else "differs"
     return {**result, "state": state, "distance": far, "steps": steps, "losses": losses, "notes": notes}
 
 
@@ -319,7 +319,7 @@ def table(results, ways):
         lines.append(f"- `{way}`: {states.count('agrees')} of {exported} that could be exported agree")
     lines += [
         "", "A figure is the largest of the steps' relative distances from the losses of PyTorch's float64 run; bold where it is more than",
-        f"{TOLERANCE['plain']:g} ({TOLERANCE['default']:g} for `default`) and than rounding moves PyTorch's own losses: the largest distance of its float32 run and of",
+        f"{TOLERANCE['plain']:g} ({TOLERANCE['default']:g} for `default`) and than twice what rounding moves PyTorch's own losses by: the largest distance of its float32 run and of",
         f"{SHAKES} from weights that are off by their rounding.", "",
         "Made by `python3 tests/exports/exports.py --write`, which says what the ways are.", "",
         "| network | parameters | " + " | ".join(ways) + " | rounding |",
