@@ -160,21 +160,6 @@ static bool is_matrix(const ons_value *value) {
            value->data != ONS_NO_DATA && ons_shape_elements(&value->type.shape) > 1;
 }
 
-/* Whether b holds aᵀ. Two that are one number all over (zeros, ones) say nothing. */
-static bool is_transposed(const ons_tensor *a, const ons_tensor *b) {
-    int64_t rows = a->type.shape.dims[0], columns = a->type.shape.dims[1];
-    if (b->type.shape.dims[0] != columns || b->type.shape.dims[1] != rows) return false;
-    const char *left = a->data, *right = b->data;
-    bool varies = false;
-    for (int64_t i = 0; i < rows; ++i)
-        for (int64_t k = 0; k < columns; ++k) {
-            const char *element = left + 4 * (i * columns + k);
-            if (memcmp(element, right + 4 * (k * rows + i), 4) != 0) return false;
-            varies |= memcmp(element, left, 4) != 0;
-        }
-    return varies;
-}
-
 /* Those that have names of their own; the others are made of their original again (onnx_import/derived.c). */
 static ons_status *assume_transposed(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
     const ons_graph *graph = model->graph;
@@ -182,8 +167,8 @@ static ons_status *assume_transposed(const ons_model *model, ons_arena *arena, o
         const ons_value *value = ons_graph_value(graph, id);
         for (ons_value_id other = 0; is_matrix(value) && other < id; ++other) {
             const ons_value *before = ons_graph_value(graph, other);
-            if (!is_matrix(before) ||
-                !is_transposed(ons_store_get(graph->store, before->data), ons_store_get(graph->store, value->data)))
+            if (!is_matrix(before) || !ons_tensor_is_transpose(ons_store_get(graph->store, before->data),
+                                                               ons_store_get(graph->store, value->data)))
                 continue;
             return ons_assume(list,
                               ons_arena_format(arena,

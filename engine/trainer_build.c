@@ -33,12 +33,13 @@ static ons_status *check_normalisation(ons_trainer *t) {
         "node '%s' normalises by the batch, and the model was exported for batches of one sample: it would normalise "
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
-    return ons_assume(&t->assumptions,
-                      ons_arena_format(t->arena,
-                                       "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
-                                       " samples, not by the batch of %" PRId64,
-                                       node->name, b->rows, b->batch),
-                      "fewer --micro-batches, or --batchnorm eval");
+    ONS_TRY(ons_assume(&t->assumptions,
+                       ons_arena_format(t->arena,
+                                        "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
+                                        " samples, not by the batch of %" PRId64,
+                                        node->name, b->rows, b->batch),
+                       "fewer --micro-batches, or --batchnorm eval"));
+    return ons_assumptions_check(t->config, &t->assumptions);
 }
 
 static ons_status *build_training(ons_trainer *t) {

@@ -28,4 +28,11 @@ static inline const ons_tensor *ons_store_get(const ons_store *store, ons_data_i
     return id < store->tensors.count ? &store->tensors.items[id] : NULL;
 }
 
+/* Whether all elements have the same bits; false where the bytes are missing. */
+bool ons_tensor_holds_one_number(const ons_tensor *tensor);
+
+/* Whether b is the matrix a transposed, bit for bit. Two that are one number all over (zeros, ones) say nothing: false,
+ * as where bytes are missing. */
+bool ons_tensor_is_transpose(const ons_tensor *a, const ons_tensor *b);
+
 #endif

@@ -37,13 +37,6 @@ static const ons_tensor *contents(const deriving *d, ons_value_id id) {
     return tensor == NULL || tensor->data == NULL ? NULL : tensor;
 }
 
-static bool holds_one_number(const ons_tensor *tensor) {
-    size_t size = ons_dtype_size(tensor->type.dtype);
-    int64_t count = ons_shape_elements(&tensor->type.shape);
-    const char *bytes = tensor->data;
-    return count < 2 || memcmp(bytes, bytes + size, (size_t)(count - 1) * size) == 0;
-}
-
 /* Whether all slices along the axis hold the same. */
 static bool repeats_along(const ons_tensor *tensor, uint32_t axis) {
     const ons_shape *shape = &tensor->type.shape;
@@ -57,21 +50,6 @@ static bool repeats_along(const ons_tensor *tensor, uint32_t axis) {
         repeats = memcmp(run, run + slice, (size_t)(count - 1) * slice) == 0;
     }
     return repeats;
-}
-
-static bool is_transposed(const ons_tensor *a, const ons_tensor *b) {
-    const ons_shape *from = &a->type.shape, *to = &b->type.shape;
-    if (a->type.dtype != b->type.dtype || from->rank != 2 || to->rank != 2 || from->dims[0] != to->dims[1] ||
-        from->dims[1] != to->dims[0])
-        return false;
-    size_t size = ons_dtype_size(a->type.dtype);
-    int64_t rows = from->dims[0], columns = from->dims[1];
-    const char *left = a->data, *right = b->data;
-    bool same = true;
-    for (int64_t i = 0; i < rows && same; ++i)
-        for (int64_t k = 0; k < columns && same; ++k)
-            same = memcmp(left + (size_t)(i * columns + k) * size, right + (size_t)(k * rows + i) * size, size) == 0;
-    return same && !holds_one_number(a);
 }
 
 /* ----------------------------------------------------------------------------------------------------------------
@@ -120,7 +98,7 @@ static void make_activation(const deriving *d, ons_value_id id) {
 
 /* The weight's shape: 1 where the file's tensor repeats. */
 static bool find_repeated(const deriving *d, const ons_value *value, const ons_tensor *tensor, ons_shape *shape) {
-    bool told = value->origin == ONS_ORIGIN_MOVED, one = holds_one_number(tensor), found = false;
+    bool told = value->origin == ONS_ORIGIN_MOVED, one = ons_tensor_holds_one_number(tensor), found = false;
     if (!told && (one || value->origin != ONS_ORIGIN_UNKNOWN || !ons_is_result_name(value->name))) return false;
     *shape = tensor->type.shape;
     for (uint32_t axis = 0; axis < shape->rank; ++axis) {
@@ -193,7 +171,7 @@ static ons_value_id find_original(const deriving *d, ons_value_id id, const ons_
         const ons_value *value = ons_graph_value(d->graph, other);
         const ons_tensor *original = contents(d, other);
         if (other != id && value->kind == ONS_PARAMETER && !ons_is_result_name(value->name) && original != NULL &&
-            is_transposed(original, tensor))
+            ons_tensor_is_transpose(original, tensor))
             return other;
     }
     return ONS_NONE;

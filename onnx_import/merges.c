@@ -146,20 +146,13 @@ static bool are_alike(const importer *in, const uses *list) {
     return alike;
 }
 
-static bool holds_one_number(const ons_tensor *tensor) {
-    if (tensor == NULL || tensor->data == NULL) return false;
-    size_t size = ons_dtype_size(tensor->type.dtype);
-    int64_t count = ons_shape_elements(&tensor->type.shape);
-    const char *bytes = tensor->data;
-    return count < 2 || memcmp(bytes, bytes + size, (size_t)(count - 1) * size) == 0;
-}
-
 static ons_status *find_merge(importer *in, ons_value_id id, const char *name) {
     const ons_value *value = ons_graph_value(in->top, id);
     uses list = {0};
     ons_status *status = find_uses(in->file->model->graph, name, &list);
     uint32_t layers = status == NULL ? count_layers(&list) : 0;
-    bool one = holds_one_number(ons_store_get(in->store, value->data));
+    const ons_tensor *tensor = ons_store_get(in->store, value->data);
+    bool one = tensor != NULL && ons_tensor_holds_one_number(tensor);
     if (status == NULL && layers > 1 && (one || are_alike(in, &list))) {
         const ons_merge merge = {ons_arena_copy_text(in->file->arena, name), layers};
         status = merge.name == NULL || !ons_vector_push(&in->file->merges, merge) ? ons_status_out_of_memory() : NULL;

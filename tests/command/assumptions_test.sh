@@ -52,10 +52,15 @@ if succeeds train "${mlp[@]}" --steps 1 --strict --out trained.onnx; then
     if [[ -s $work/stderr ]]; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi
 fi
 
+begin "plan --strict of a model whose weights are missing"
+if succeeds plan "$examples/plan/bert.onnx" --dim sequence=128 --class-axis -1 --batch 8 --strict; then pass "$name"; fi
+
 begin "a BatchNorm that normalises micro-batches"
 bn=("$golden/cnn_dynamic/model.onnx" --input "$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --batch 8
     --threads 1 --steps 1 --batchnorm train)
 if succeeds train "${bn[@]}" --micro-batches 2 --out trained.onnx && noted "^note: BatchNorm \(first '.*'\) normalises by micro-batches of 4 samples, not by the batch of 8; "; then pass "$name"; fi
+begin "--strict refuses that, too"
+refuses 3 "--strict: BatchNorm \(first" train "${bn[@]}" --micro-batches 2 --strict --out trained.onnx
 begin "and nothing where there is one micro-batch"
 if succeeds train "${bn[@]}" --out trained.onnx; then
     if grep -q "normalises by" "$work/stderr"; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi
