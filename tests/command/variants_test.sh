@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What one variant of the CPU's kernels wrote, another reads: plans, checkpoints, traces and cached costs, in both directions. Whoever goes on
-# with a checkpoint of another variant is told so, once. Each variant runs on an emulated processor that has no more.
+# with a checkpoint of another variant is told so, once.
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 golden=$root/tests/golden
@@ -69,18 +69,4 @@ for pair in "${pairs[@]}"; do
 done
 unset ONSTAGE_CPU
 
-# On the processor that a variant is for, an instruction that slipped through from another one ends the program.
-if type -P qemu-x86_64-static >/dev/null && [[ $(uname -m) == x86_64 ]]; then
-    for pair in "Haswell v3" "Nehalem baseline"; do
-        read -r processor variant <<<"$pair"
-        begin "a $processor takes $variant, and trains"
-        native=$onstage
-        onstage=emulated
-        emulated() { qemu-x86_64-static -cpu "$processor" "$native" "$@" 2> >(grep -v "^qemu-x86_64-static: warning:" >&2); }
-        if succeeds --version && printed "onstage's variant $variant$" && succeeds train "${model[@]}" --steps 1 --out trained.onnx; then pass "$name"; fi
-        onstage=$native
-    done
-else
-    echo "the emulated processors: not tried, qemu-x86_64-static is not here"
-fi
 report_and_exit
