@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/assumptions.h"
+#include "engine/batching.h"
 #include "engine/stage_graph.h"
 #include "graph/sharing.h"
 #include "kernels/backend.h"
@@ -31,7 +32,7 @@ static ons_status *copy_problems(owned_check *c, const ons_blockers *blockers) {
 }
 
 /* Sizes that nothing binds: the check is about operators, so any will do, but small ones fail in pools and strides. */
-enum { ASSUMED_DIMENSION = 64, ASSUMED_BATCH = 2 };
+enum { ASSUMED_BATCH = 2 };
 
 /* Which gradients are missing on the way from the outputs to the weights. */
 static ons_status *check_gradients(const ons_model *model, const ons_config *config, ons_graph *graph,
@@ -93,7 +94,7 @@ static ons_status *find_problems(const ons_model *model, const ons_config *confi
     ons_arena *arena = check->arena;
     ons_batching batching;
     ONS_TRY(ons_choose_batching(model, config, &batching));
-    ons_bind_options options = {.batch = batching.fixed ? batching.rows : ASSUMED_BATCH, .fallback = ASSUMED_DIMENSION};
+    ons_bind_options options = {.batch = batching.fixed ? batching.rows : ASSUMED_BATCH, .fallback = ONS_ASSUMED_DIMENSION};
     ONS_TRY(ons_config_mode(config, true, &options.mode));
     ons_binding *bindings;
     ONS_TRY(ons_make_bindings(model, config, NULL, options.batch, arena, &bindings, &options.binding_count));

@@ -3,6 +3,7 @@
 #ifndef ONSTAGE_ENGINE_COURSE_H
 #define ONSTAGE_ENGINE_COURSE_H
 
+#include "engine/batching.h"
 #include "engine/stage_graph.h"
 #include "graph/passes/cut.h"
 #include "planner/pipeline.h"

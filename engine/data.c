@@ -1,6 +1,5 @@
 #include "engine/data.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,58 +124,6 @@ ons_status *ons_open_validation_data(const ons_model *model, const ons_config *c
         from.validation = false;
     }
     return open_data(model, config, &from, dataset);
-}
-
-/* Axis 0 of the inputs where it is a number: the batch that the model was exported for. */
-static int64_t exported_rows(const ons_model *model) {
-    for (size_t i = 0; i < model->graph->inputs.count; ++i) {
-        const ons_shape *shape = &ons_graph_value(model->graph, model->graph->inputs.items[i])->type.shape;
-        if (shape->rank > 0 && shape->dims[0] != ONS_DIM_UNKNOWN) return shape->dims[0];
-    }
-    return 0;
-}
-
-ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *b) {
-    int64_t fixed = exported_rows(model);
-    *b =
-        (ons_batching){config->batch, config->micro_batches > 0 ? config->micro_batches : config->stages, 0, fixed > 0};
-    for (size_t i = 0; fixed == 0 && b->batch == 0 && i < config->dims.count; ++i) {
-        /* --dim of the batch's symbol says the size of a micro-batch. */
-        for (size_t k = 0; k < model->graph->inputs.count; ++k) {
-            const char *symbol = model->graph->symbols == NULL ? NULL : model->graph->symbols[k][0];
-            if (symbol != NULL && strcmp(symbol, config->dims.items[i].name) == 0)
-                b->batch = strtoll(config->dims.items[i].value, NULL, 10) * b->micro_batches;
-        }
-    }
-    if (b->batch == 0) b->batch = fixed > 0 ? fixed * b->micro_batches : 32;
-    if (fixed > 0 && b->micro_batches == 1) {
-        ONS_CHECK(
-            b->batch % fixed == 0, ONS_INVALID_ARGUMENT,
-            "--batch %lld is no multiple of %lld, the batch that the model was exported for; export it with a dynamic "
-            "batch axis, or choose another batch",
-            (long long)b->batch, (long long)fixed);
-        b->micro_batches = b->batch / fixed;
-    }
-    ONS_CHECK(b->micro_batches <= b->batch, ONS_INVALID_ARGUMENT,
-              "--batch %lld has too few samples for %lld micro-batches, one of which is for each stage where "
-              "--micro-batches does not say otherwise; choose a smaller --micro-batches or a larger --batch",
-              (long long)b->batch, (long long)b->micro_batches);
-    b->rows = (b->batch + b->micro_batches - 1) / b->micro_batches;
-    ONS_CHECK(
-        fixed == 0 || b->batch == fixed * b->micro_batches, ONS_INVALID_ARGUMENT,
-        "--batch %lld in %lld micro-batches makes %s%lld sample%s each, but the model was exported for %lld; choose "
-        "--batch %lld, or export it with a dynamic batch axis",
-        (long long)b->batch, (long long)b->micro_batches, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
-        b->rows == 1 ? "" : "s", (long long)fixed, (long long)(fixed * b->micro_batches));
-    return NULL;
-}
-
-ons_status *ons_check_samples(const ons_batching *b, uint64_t samples, const char *kind, const char *options) {
-    ONS_CHECK(!b->fixed || samples >= (uint64_t)b->rows, ONS_INVALID_DATA,
-              "the model was exported for batches of %" PRId64 " samples, and the %s has only %" PRIu64
-              "; give at least %" PRId64 " with %s, or export the model with a dynamic batch axis",
-              b->rows, kind, samples, b->rows, options);
-    return NULL;
 }
 
 /* Fails where no input has a dimension of that name: most likely a typing error. */

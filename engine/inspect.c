@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "engine/assumptions.h"
+#include "engine/batching.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
+#include "graph/passes/batch.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/precision.h"
 
@@ -16,7 +18,7 @@ typedef struct owned_inspection {
     char *graph_text, *assumptions, *precision;
 } owned_inspection;
 
-enum { ASSUMED_DIMENSION = 64, ASSUMED_BATCH = 1 };
+enum { ASSUMED_BATCH = 1 };
 
 static const char *reason_of(const ons_value *value) {
     bool number = ons_shape_elements(&value->type.shape) == 1;
@@ -282,8 +284,9 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
     o->inspection.opset = info.opset;
     ons_batching batching;
     ONS_TRY(ons_choose_batching(model, config, &batching));
-    ons_bind_options options = {.fallback = ASSUMED_DIMENSION};
-    options.batch = batching.fixed || config->batch > 0 ? batching.rows : ASSUMED_BATCH;
+    ons_bind_options options = {.fallback = ONS_ASSUMED_DIMENSION};
+    bool chosen = config->batch > 0 || ons_exported_batch(model->graph) > 0;
+    options.batch = chosen ? batching.rows : ASSUMED_BATCH;
     ONS_TRY(ons_config_mode(config, true, &options.mode));
     ons_binding *bindings;
     ONS_TRY(ons_make_bindings(model, config, NULL, options.batch, o->arena, &bindings, &options.binding_count));

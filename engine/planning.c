@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "engine/arena_search.h"
 #include "engine/assumptions.h"
+#include "engine/batching.h"
 #include "engine/planning_subject.h"
 #include "engine/problem.h"
 #include "engine/results.h"

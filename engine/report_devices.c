@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "engine/batching.h"
 #include "engine/data.h"
 #include "engine/problem.h"
 #include "engine/report.h"

@@ -153,6 +153,7 @@ static ons_status *write_notes(ons_trainer *t) {
         fprintf(out,
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
                 dropped, (long long)t->batching.rows);
+    if (t->in_parts != NULL) fprintf(out, "%s\n", t->in_parts);
     if (t->mixed != NULL) fprintf(out, "%s\n", t->mixed);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
     if (t->other_bits != NULL) fprintf(out, "%s\n", t->other_bits);

@@ -42,9 +42,25 @@ static ons_status *check_normalisation(ons_trainer *t) {
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
+/* Why a batch is computed in more parts than were asked for. */
+static ons_status *explain_micro_batches(ons_trainer *t) {
+    const ons_batching *b = &t->batching;
+    ons_blocker obstacle;
+    if (!b->fixed || t->config->micro_batches > 0 || b->micro_batches == t->config->stages) return NULL;
+    ONS_TRY(ons_find_batch_obstacle(t->model, t->config, t->arena, &obstacle));
+    t->in_parts = ons_arena_format(
+        t->arena,
+        "the model was exported for batches of %" PRId64 ", and a batch is computed in %" PRId64
+        " of them: what node '%s' (%s) would do with more samples is not known: %s; an export with a dynamic batch "
+        "axis computes them at once",
+        b->rows, b->micro_batches, obstacle.node, obstacle.operator_name, obstacle.reason);
+    return t->in_parts == NULL ? ons_status_out_of_memory() : NULL;
+}
+
 static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
+    ONS_TRY(explain_micro_batches(t));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
     /* No memory for a batch that never comes; but a plan says what its batch is, and was made without these data. */

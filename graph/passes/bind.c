@@ -5,6 +5,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/operands.h"
+#include "graph/passes/batch.h"
 #include "graph/passes/bind_gradient.h"
 #include "graph/passes/binder.h"
 #include "graph/passes/prune.h"
@@ -287,8 +288,7 @@ ons_status *ons_bind_build(binder *b, const ons_operator *op, const char *name, 
     return status;
 }
 
-/* A message without the node that it begins with, which is said beside it. */
-static const char *without_place(const ons_node *node, const char *message, ons_arena *arena) {
+const char *ons_without_place(const ons_node *node, const char *message, ons_arena *arena) {
     const char *place = ons_arena_format(arena, "node '%s' (%s): ", node->name, node->op->name);
     size_t length = place == NULL ? 0 : strlen(place);
     return ons_arena_copy_text(arena,
@@ -303,7 +303,7 @@ static ons_status *note(binder *b, const ons_node *node, ons_status *problem) {
     ons_blocker blocker = {
         .node = ons_arena_copy_text(b->to->arena, node->name),
         .operator_name = node->op->name,
-        .reason = without_place(node, ons_status_get_message(problem), b->to->arena),
+        .reason = ons_without_place(node, ons_status_get_message(problem), b->to->arena),
         .remedy = NULL,
     };
     ons_status_free(problem);
@@ -373,6 +373,19 @@ static void pair_states(ons_graph *graph) {
     }
 }
 
+/* To the number of samples that is asked for, where the model was exported for another one. */
+static ons_status *change_batch(binder *b, const ons_graph *imported) {
+    int64_t exported = ons_exported_batch(imported), wanted = b->options->batch;
+    if (exported == 0 || wanted == 0 || wanted == exported || (b->blockers != NULL && b->blockers->count > 0))
+        return NULL;
+    ons_blocker obstacle;
+    ONS_TRY(ons_change_batch(b->to, b->registry, exported, wanted, &obstacle));
+    ONS_CHECK(obstacle.node == NULL, ONS_UNSUPPORTED,
+              "node '%s' (%s): %s; the model was exported for batches of %lld and takes no %lld samples", obstacle.node,
+              obstacle.operator_name, obstacle.reason, (long long)exported, (long long)wanted);
+    return NULL;
+}
+
 static ons_status *bind_graph(binder *b, scope *s) {
     for (size_t i = 0; i < s->from->inputs.count; ++i) ONS_TRY(bind_input(b, s, i));
     ONS_TRY(ons_bind_nodes(b, s));
@@ -388,7 +401,8 @@ static ons_status *bind_graph(binder *b, scope *s) {
             ONS_CHECK(b->blockers != NULL, ONS_INVALID_MODEL, "output '%s' is made by no node", name);
     }
     pair_states(b->to);
-    return ons_prune(b->to, NULL, NULL, 0);
+    ONS_TRY(ons_prune(b->to, NULL, NULL, 0));
+    return change_batch(b, s->from);
 }
 
 ons_status *ons_bind(const ons_graph *imported, const ons_registry *registry, const ons_bind_options *options,

@@ -68,4 +68,7 @@ ons_status *ons_bind_unstack(binder *b, const char *name, ons_value_id value, ui
 ons_status *ons_bind_stack(binder *b, const char *name, const ons_value_id *items, uint32_t count, uint32_t axis,
                            ons_value_id *value);
 
+/* A message without the node that it begins with, which is said beside it. NULL: no memory. */
+const char *ons_without_place(const ons_node *node, const char *message, ons_arena *arena);
+
 #endif

@@ -1,9 +1,11 @@
 /* Gather: along one axis the entries that the indices name; with axis 0 of a matrix, an embedding. */
 #include "kernels/gather/gather.h"
 
+#include "graph/evaluate.h"
+#include "graph/passes/bind.h"
 #include "kernels/common/lookup.h"
 
-extern const ons_operator ons_op_gather_gradient;
+extern const ons_operator ons_op_gather_gradient, ons_op_reshape;
 
 static ons_status *gather_infer(ons_operands *o) {
     uint32_t axis;
@@ -45,8 +47,33 @@ static ons_status *gather_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* Whether the indices are known, and take all entries in order. */
+static bool takes_all(const ons_operands *o, uint32_t axis) {
+    const ons_tensor *indices = &o->constants[INDICES];
+    int64_t count = ons_shape_elements(&o->inputs[INDICES].shape);
+    bool all = indices->data != NULL && count == o->inputs[DATA].shape.dims[axis];
+    for (int64_t i = 0; i < count && all; ++i) {
+        int64_t index;
+        ons_widen(indices->type.dtype, (const char *)indices->data + i * (int64_t)ons_dtype_size(indices->type.dtype), 1,
+                  &index);
+        all = index == i;
+    }
+    return all;
+}
+
+/* PyTorch's exporter writes as_strided so: it is then a change of shape. */
+static ons_status *gather_mode(ons_mode_change *m) {
+    const ons_operands *o = m->operands;
+    const ons_shape *shape = &o->outputs[0].shape;
+    uint32_t axis;
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[DATA].shape.rank, &axis));
+    if (!takes_all(o, axis)) return NULL;
+    ons_value_id sizes = ons_build_integers(m->builder, shape->dims, shape->rank);
+    return ons_mode_set(m, &ons_op_reshape, ONS_IN(m->inputs[DATA], sizes), ONS_WITH(ONS_AT_INT(0, 1)));
+}
+
 ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_mode),
                     ONS_REFERENCE(gather_reference));

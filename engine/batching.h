@@ -1,0 +1,25 @@
+/* How a step's samples are cut into micro-batches. */
+#ifndef ONSTAGE_ENGINE_BATCHING_H
+#define ONSTAGE_ENGINE_BATCHING_H
+
+#include "engine/model.h"
+
+typedef struct ons_batching {
+    int64_t batch;         /* samples of a step */
+    int64_t micro_batches; /* of a full step */
+    int64_t rows;          /* samples of a micro-batch, the first one at least: see runtime/portions.h */
+    bool fixed;            /* the model takes no other number */
+} ons_batching;
+static inline bool ons_batching_is_uneven(const ons_batching *b) { return b->batch % b->micro_batches != 0; }
+ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *batching);
+
+/* The node at which a model that was exported for a fixed number of samples cannot be made to compute another one
+ * (graph/passes/batch.h), texts in `arena`; node NULL: there is none. */
+ons_status *ons_find_batch_obstacle(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                    ons_blocker *obstacle);
+
+/* Fails where there are fewer samples than the batch that the model was exported for. `kind` says whose data it is
+ * ("training data"), `options` which options could give more. */
+ons_status *ons_check_samples(const ons_batching *batching, uint64_t samples, const char *kind, const char *options);
+
+#endif
