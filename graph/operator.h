@@ -189,10 +189,10 @@ typedef enum ons_trait {
     ONS_TRAIT_MOVES = 1 << 15,          /* output 0 holds elements of input 0, unchanged, in other places */
     ONS_TRAIT_ANY_PRECISION = 1 << 16,  /* follows its operands' precision, and computes in float32 inside */
     ONS_TRAIT_FULL_PRECISION = 1 << 17, /* float32 alone, in spite of traits that say otherwise */
-    ONS_TRAIT_ADDRESSES = 1 << 18,      /* the last axis of input 1 holds places in input 0, along its first axes or those
-                                           behind as many as attribute 0 says, where that is a number */
-    ONS_TRAIT_ALONG_AXIS = 1 << 19,     /* input 1 holds places along one axis of input 0, which attribute 0 names; along
-                                           the others the inputs go together */
+    ONS_TRAIT_ADDRESSES = 1 << 18,  /* the last axis of input 1 holds places in input 0, along its first axes or those
+                                       behind as many as attribute 0 says, where that is "batch_dims" */
+    ONS_TRAIT_ALONG_AXIS = 1 << 19, /* input 1 holds places along one axis of input 0, which attribute 0 names */
+    ONS_TRAIT_TOGETHER = 1 << 20,   /* along all other axes its inputs go together: element i with element i */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */

@@ -31,8 +31,7 @@ static ons_status *take_first(change *c, ons_value_id id, uint32_t axis, ons_val
     const ons_tensor known = *ons_graph_constant(c->graph, id);
     const char *name = ons_graph_value(c->graph, id)->name;
     ons_type type = known.type;
-    size_t bytes =
-        ons_dtype_size(type.dtype) * (size_t)ons_shape_span(&type.shape, axis + 1, type.shape.rank);
+    size_t bytes = ons_dtype_size(type.dtype) * (size_t)ons_shape_span(&type.shape, axis + 1, type.shape.rank);
     size_t outer = (size_t)ons_shape_span(&type.shape, 0, axis), count = (size_t)type.shape.dims[axis];
     void *data;
     ons_data_id contents;
@@ -69,14 +68,12 @@ static ons_status *repeat_block(change *c, ons_value_id *operand, uint32_t axis)
     size_t nodes = c->graph->nodes.count;
     memmove(&apart.dims[axis + 1], &apart.dims[axis], (apart.rank++ - axis) * sizeof apart.dims[0]);
     apart.dims[axis] = 1;
-    *operand =
-        ons_build(&b, reshape, ONS_IN(*operand, ons_build_integers(&b, apart.dims, apart.rank)), ONS_DEFAULTS);
+    *operand = ons_build(&b, reshape, ONS_IN(*operand, ons_build_integers(&b, apart.dims, apart.rank)), ONS_DEFAULTS);
     apart.dims[axis] = c->to;
     *operand = ons_build(&b, ons_registry_role(c->registry, ONS_ROLE_EXPAND),
                          ONS_IN(*operand, ons_build_integers(&b, apart.dims, apart.rank)), ONS_DEFAULTS);
     result.dims[axis] *= c->to;
-    *operand =
-        ons_build(&b, reshape, ONS_IN(*operand, ons_build_integers(&b, result.dims, result.rank)), ONS_DEFAULTS);
+    *operand = ons_build(&b, reshape, ONS_IN(*operand, ons_build_integers(&b, result.dims, result.rank)), ONS_DEFAULTS);
     ONS_TRY(ons_builder_finish(&b));
     for (; nodes < c->graph->nodes.count; ++nodes) ONS_PUSH(&c->order, (ons_node_id)nodes);
     return NULL;

@@ -3,9 +3,9 @@
  * The batch is followed from axis 0 of the inputs through the nodes of the bound graph. What an operator makes of it is
  * asked of the operator's own inference, with a number of samples that no size of the model is a multiple of; where an
  * operator only changes the shape, the batch keeps its place in the order of the elements. Sizes in constants that hold
- * the batch are rewritten, and an operand that is the same for all samples is repeated where its operator takes no other
- * number of them. Where several ways are open each is tried until all nodes fit. A node that mixes samples in a way that
- * one of them does not show (an element picked from the batch by a constant, say) is an obstacle.
+ * the batch are rewritten, and an operand that is the same for all samples is repeated where its operator takes no
+ * other number of them. Where several ways are open each is tried until all nodes fit. A node that mixes samples in a
+ * way that one of them does not show (an element picked from the batch by a constant, say) is an obstacle.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_BATCH_H
 #define ONSTAGE_GRAPH_PASSES_BATCH_H

@@ -321,7 +321,8 @@ static const char *hidden_mixing(const follower *f, const ons_node *node) {
     const ons_batch_place *place = &f->map->places[node->inputs[0]];
     if ((traits & ONS_TRAIT_ADDRESSES) != 0) {
         const ons_shape *tuples = &type_of(f, node->inputs[1])->shape;
-        int64_t first = attribute->kind == ONS_ATTRIBUTE_INT ? attribute->i : 0;
+        const char *name = node->op->attributes[0].name;
+        int64_t first = name != NULL && strcmp(name, "batch_dims") == 0 ? attribute->i : 0;
         counted = first <= (int64_t)place->axis && place->axis < first + tuples->dims[tuples->rank - 1];
     }
     if ((traits & ONS_TRAIT_ALONG_AXIS) != 0)
@@ -332,7 +333,7 @@ static const char *hidden_mixing(const follower *f, const ons_node *node) {
 
 /* Operands that go together in all axes but one all have the batch. */
 static bool goes_together(const follower *f, const ons_node *node, const ons_operands *o) {
-    if ((node->op->roles.traits & ONS_TRAIT_ALONG_AXIS) == 0) return true;
+    if ((node->op->roles.traits & ONS_TRAIT_TOGETHER) == 0) return true;
     bool together = true;
     for (uint32_t i = 0; i < node->input_count; ++i) {
         const ons_value_id id = node->inputs[i];
@@ -361,8 +362,7 @@ static ons_status *try_node(follower *f, ons_node_id id, uint32_t way, ons_arena
     }
     *fits = true;
     for (uint32_t i = 0; i < node->output_count && *fits; ++i)
-        if (node->outputs[i] != ONS_NONE)
-            ONS_TRY(place_result(f, node, node->outputs[i], &o.outputs[i], fits));
+        if (node->outputs[i] != ONS_NONE) ONS_TRY(place_result(f, node, node->outputs[i], &o.outputs[i], fits));
     return NULL;
 }
 
@@ -458,6 +458,16 @@ static ons_status *follow_nodes(follower *f, ons_blocker *obstacle) {
     return NULL;
 }
 
+/* Losses and predictions are taken sample by sample from the first axis. */
+static void check_output(const follower *f, ons_value_id output, ons_blocker *obstacle) {
+    const ons_batch_place *place = &f->map->places[output];
+    const char *reason = !place->carries ? "it is the same for all samples"
+                         : place->axis > 0 || type_of(f, output)->shape.dims[0] != f->from
+                             ? "its first axis would not be the batch"
+                             : NULL;
+    if (reason != NULL) *obstacle = (ons_blocker){ons_graph_value(f->graph, output)->name, "output", reason, NULL};
+}
+
 ons_status *ons_follow_batch(const ons_graph *graph, const ons_registry *registry, int64_t from, ons_arena *arena,
                              ons_batch_map *map, ons_blocker *obstacle) {
     follower f = {.graph = graph, .registry = registry, .arena = arena, .from = from, .map = map};
@@ -471,8 +481,6 @@ ons_status *ons_follow_batch(const ons_graph *graph, const ons_registry *registr
             (ons_batch_place){.carries = shape->rank > 0 && shape->dims[0] == from, .outer = 1};
     }
     ONS_TRY(follow_nodes(&f, obstacle));
-    if (obstacle->node == NULL && graph->outputs.count > 0 && !carries(&f, graph->outputs.items[0]))
-        *obstacle = (ons_blocker){ons_graph_value(graph, graph->outputs.items[0])->name, "output",
-                                  "it is the same for all samples", NULL};
+    if (obstacle->node == NULL && graph->outputs.count > 0) check_output(&f, graph->outputs.items[0], obstacle);
     return NULL;
 }

@@ -15,10 +15,10 @@ typedef struct ons_batch_place {
 /* What has to be done to a node so that it takes another number of samples. */
 typedef enum ons_batch_remedy {
     ONS_BATCH_AS_IS,
-    ONS_BATCH_RESHAPE, /* its shape is that of its result */
-    ONS_BATCH_RESIZE,  /* operand `operand` gives the sizes of its result: entry `axis` is of the batch */
+    ONS_BATCH_RESHAPE,      /* its shape is that of its result */
+    ONS_BATCH_RESIZE,       /* operand `operand` gives the sizes of its result: entry `axis` is of the batch */
     ONS_BATCH_REPEAT_BLOCK, /* operand `operand`, the same for all samples, is repeated along axis `axis` as a whole */
-    ONS_BATCH_REPEAT,  /* operands that are the same for all samples and have their number at axis `axis` are repeated */
+    ONS_BATCH_REPEAT, /* operands that are the same for all samples and have their number at axis `axis` are repeated */
 } ons_batch_remedy;
 
 typedef struct ons_batch_choice {
@@ -35,8 +35,8 @@ typedef struct ons_batch_map {
 ons_status *ons_follow_batch(const ons_graph *graph, const ons_registry *registry, int64_t from, ons_arena *arena,
                              ons_batch_map *map, ons_blocker *obstacle);
 
-/* What is to be repeated in place of an operand that is the same for all samples and has their number, `from`, at `axis`:
- * the operand itself, its first index (`sliced`) where the others are equal, or what it repeats already. */
+/* What is to be repeated in place of an operand that is the same for all samples and has their number, `from`, at
+ * `axis`: the operand itself, its first index (`sliced`) where the others are equal, or what it repeats already. */
 typedef struct ons_batch_repeat {
     ons_value_id source; /* ONS_NONE: it has another size there, or differs from sample to sample */
     bool sliced;

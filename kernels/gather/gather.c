@@ -54,8 +54,8 @@ static bool takes_all(const ons_operands *o, uint32_t axis) {
     bool all = indices->data != NULL && count == o->inputs[DATA].shape.dims[axis];
     for (int64_t i = 0; i < count && all; ++i) {
         int64_t index;
-        ons_widen(indices->type.dtype, (const char *)indices->data + i * (int64_t)ons_dtype_size(indices->type.dtype), 1,
-                  &index);
+        ons_widen(indices->type.dtype, (const char *)indices->data + i * (int64_t)ons_dtype_size(indices->type.dtype),
+                  1, &index);
         all = index == i;
     }
     return all;
@@ -75,5 +75,5 @@ static ons_status *gather_mode(ons_mode_change *m) {
 ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_mode),
-                    ONS_REFERENCE(gather_reference));
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_mode), ONS_REFERENCE(gather_reference));

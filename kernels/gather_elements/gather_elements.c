@@ -34,5 +34,6 @@ static ons_status *gather_elements_gradient(ons_gradient *g) {
 ONS_DEFINE_OPERATOR(gather_elements, "GatherElements", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_elements_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_elements_gradient, ONS_INPUT_BIT(DATA)),
-                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(gather_elements_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ALONG_AXIS | ONS_TRAIT_TOGETHER, 0), ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_elements_reference));

@@ -74,5 +74,6 @@ static ons_status *gather_nd_mode(ons_mode_change *m) {
 ONS_DEFINE_OPERATOR(gather_nd, "GatherND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_dims", 0)), ONS_INFER(gather_nd_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_nd_gradient, ONS_INPUT_BIT(DATA)),
-                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_nd_mode), ONS_REFERENCE(gather_nd_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_nd_mode),
+                    ONS_REFERENCE(gather_nd_reference));

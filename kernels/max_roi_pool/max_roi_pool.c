@@ -72,5 +72,5 @@ ONS_DEFINE_OPERATOR(max_roi_pool, "MaxRoiPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARI
                                    ONS_FLOAT_ATTRIBUTE("spatial_scale", 1)),
                     ONS_INFER(max_roi_pool_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(max_roi_pool_gradient, ONS_INPUT_BIT(0)),
-                    ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(1)), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_reference));

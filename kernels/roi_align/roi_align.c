@@ -79,6 +79,6 @@ static ons_status *roi_align_upgrade(ons_upgrade *u) {
 ONS_DEFINE_OPERATOR(roi_align, "RoiAlign", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_REGION_ATTRIBUTES), ONS_INFER(roi_align_infer), ONS_COST(roi_align_cost),
                     ONS_GRADIENT_RULE(roi_align_gradient, ONS_INPUT_BIT(X)),
-                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(CORNERS) | ONS_INPUT_BIT(IMAGES), 0), ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(roi_align_upgrade, ONS_NO_PATTERNS, NULL),
-                    ONS_REFERENCE(roi_align_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(CORNERS) | ONS_INPUT_BIT(IMAGES), 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(roi_align_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(roi_align_reference));

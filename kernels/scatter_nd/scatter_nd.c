@@ -67,5 +67,5 @@ ONS_DEFINE_OPERATOR(scatter_nd, "ScatterND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY
                     ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(scatter_nd_gradient, ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(UPDATES)),
                     ONS_SAVES(ONS_INPUT_BIT(DATA) | ONS_INPUT_BIT(INDICES) | ONS_INPUT_BIT(UPDATES), ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, DATA}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(scatter_nd_reference));
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, DATA}),
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(scatter_nd_reference));
