@@ -3,14 +3,16 @@
 
     ./bazelw build //tools:onstage
     pip install -r tests/exports/requirements.txt
-    python3 tests/exports/exports.py [--keep DIR] [--ways default,plain,dynamic,one] [--write] [NETWORK ...]    # --write: docs/exports.md
+    python3 tests/exports/exports.py [--keep DIR] [--ways default,plain,dynamic,one] [--speed] [--write] [NETWORK ...]    # --write: docs/exports.md
 
 Ways of exporting, all with torch.onnx.export(dynamo=True) and the module in eval():
 
     default     nothing else is said: what can be computed is, and what is equal is merged
     plain       optimize=False, external_data=False
     dynamic     plain, and the batch is a symbol
-    one         plain, for a batch of 1
+    one         plain, for a batch of 1; onstage computes the whole batch at once where it can follow it
+
+With --speed a step of `one` is timed beside a step of `dynamic`, in turn, with batches of 8.
 
 With --keep a second run exports nothing: it runs onstage alone. DIR/NETWORK has the arrays and expected.json, DIR/NETWORK/WAY the
 model or failed.txt, and what onstage wrote. See networks.py for the networks, and initialisers.py for what a file's tensors are.
@@ -28,6 +30,7 @@ import multiprocessing
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -48,6 +51,7 @@ LEARNING_RATES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # the first at which losses do 
 NOISE = 2e-5
 SHAKES = 3  # near zero a ReLU's derivative jumps: one run may miss what another meets
 TOLERANCE = {"default": 1e-3, "plain": 1e-4, "dynamic": 1e-4, "one": 1e-4}  # of losses, relative
+SPEED_BATCH, SPEED_STEPS, SPEED_ROUNDS = 8, 6, 5
 SECONDS = 900  # for the exports of one network, and for one run of onstage
 
 
@@ -258,6 +262,32 @@ def run_onstage(options, expected, folder, way):
     return losses, done.stderr.splitlines(), ""
 
 
+def get_speed(options, expected, folder, way):
+    """Samples a second, at the fastest of a run's steps."""
+    here = folder / way
+    words = [options.onstage, "train", here / "model.onnx", "--target", folder / "target.npy", "--loss", expected["loss"]]
+    if expected["loss"] == "cross_entropy":
+        words += ["--class-axis", expected["class_axis"]]
+    for name in expected["inputs"]:
+        words += ["--input", f"{name}={folder / name}.npy"]
+    words += ["--batch", SPEED_BATCH, "--steps", SPEED_STEPS, "--optimizer", "sgd", "--lr", 1e-6, *expected["arguments"]]
+    words += ["--threads", options.threads, "--log-json", here / "speed.jsonl", "--out", here / "speed.onnx"]
+    (here / "speed.jsonl").unlink(missing_ok=True)
+    subprocess.run([str(w) for w in words], capture_output=True, timeout=SECONDS, check=True)
+    (here / "speed.onnx").unlink()
+    return max(json.loads(line)["samples_per_s"] for line in (here / "speed.jsonl").read_text().splitlines())
+
+
+def measure_speed(options, folder):
+    """Samples a second of `one` as a share of those of `dynamic`: the median of rounds."""
+    expected = json.loads((folder / "expected.json").read_text())
+    ratios = []
+    for _ in range(SPEED_ROUNDS):
+        dynamic, one = (get_speed(options, expected, folder, way) for way in ("dynamic", "one"))
+        ratios.append(one / dynamic)
+    return statistics.median(ratios)
+
+
 def distance(ours, theirs):
     """Largest relative distance; infinite where a number is missing or is none."""
     if len(ours) != len(theirs) or not all(map(math.isfinite, ours)):
@@ -289,6 +319,8 @@ def compare(options, network, keep):
     for way in options.ways:
         start = time.time()
         r = results[way] = measure(options, folder, way)
+        if options.speed and way == "one" and all(results.get(w, {}).get("state") == "agrees" for w in ("dynamic", "one")):
+            r["speed"] = measure_speed(options, folder)
         (folder / way / "result.json").write_text(json.dumps(r, indent=1))
         steps = " ".join(f"{d:8.1e}" for d in r.get("steps", []))
         print(f"{network.name:24} {way:8} {r['state']:12} {steps:26} {r.get('noise', math.nan):8.1e} {time.time() - start:5.0f} s  {r['detail'][:200]}", flush=True)
@@ -317,18 +349,23 @@ def table(results, ways):
         states = [r[way]["state"] for r in results.values()]
         exported = len(states) - states.count("not exported")
         lines.append(f"- `{way}`: {states.count('agrees')} of {exported} that could be exported agree")
+    speeds = [r["one"]["speed"] for r in results.values() if "speed" in r.get("one", {})]
+    if speeds:
+        lines.append(f"- `one` computes the samples of a batch of {SPEED_BATCH} at {statistics.median(speeds):.3f} of the speed of `dynamic` (median of {len(speeds)} networks; "
+                     f"{sum(s >= 0.95 for s in speeds)} at 0.95 or more, least {min(speeds):.3f})")
     lines += [
         "", "A figure is the largest of the steps' relative distances from the losses of PyTorch's float64 run; bold where it is more than",
         f"{TOLERANCE['plain']:g} ({TOLERANCE['default']:g} for `default`) and than twice what rounding moves PyTorch's own losses by: the largest distance of its float32 run and of",
         f"{SHAKES} from weights that are off by their rounding.", "",
         "Made by `python3 tests/exports/exports.py --write`, which says what the ways are.", "",
-        "| network | parameters | " + " | ".join(ways) + " | rounding |",
-        "|---|---|" + "---|" * (len(ways) + 1),
+        "| network | parameters | " + " | ".join(ways) + " | rounding | speed of `one` |",
+        "|---|---|" + "---|" * (len(ways) + 2),
     ]
     for name, r in results.items():
         known = next((each for each in r.values() if "parameters" in each), {})
         figures = " | ".join(cell(r[way]) for way in ways)
-        lines.append(f"| {name} | {known.get('parameters', 0):,} | {figures} | {known.get('noise', math.nan):.1e} |")
+        speed = f"{r['one']['speed']:.2f}" if "speed" in r.get("one", {}) else ""
+        lines.append(f"| {name} | {known.get('parameters', 0):,} | {figures} | {known.get('noise', math.nan):.1e} | {speed} |")
     lines += ["", "What stands in the way, and what onstage says:", ""]
     for name, r in results.items():
         for way in ways:
@@ -344,6 +381,7 @@ def main():
     parser.add_argument("--ways", default=",".join(WAYS), type=lambda text: text.split(","))
     parser.add_argument("--onstage", default=ROOT / "bazel-bin" / "tools" / "onstage")
     parser.add_argument("--threads", default=0, type=int, help="of onstage")
+    parser.add_argument("--speed", action="store_true", help="time `one` beside `dynamic`")
     parser.add_argument("--write", action="store_true", help="write docs/exports.md")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
