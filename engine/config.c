@@ -116,7 +116,8 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
     copy->arena = arena;
     copy->holders = 1;
     copy->origin = ons_config_hold(config);
-    ons_pairs *lists[] = {&copy->inputs, &copy->val_inputs, &copy->normalize, &copy->outputs, &copy->dims, &copy->ties};
+    ons_pairs *lists[] = {&copy->inputs, &copy->val_inputs, &copy->normalize, &copy->outputs,
+                          &copy->dims,   &copy->ties,       &copy->new_heads};
     bool copied = true; /* all of them, so that none is freed twice */
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) copied = OWN(lists[i]) && copied;
     copied = OWN(&copy->arrays) && copied;
@@ -135,8 +136,8 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
 void ons_config_free(ons_config *config) {
     if (config == NULL || --config->holders > 0) return;
     ons_config *origin = config->origin;
-    ons_pairs *lists[] = {&config->inputs,  &config->val_inputs, &config->normalize,
-                          &config->outputs, &config->dims,       &config->ties};
+    ons_pairs *lists[] = {&config->inputs, &config->val_inputs, &config->normalize, &config->outputs,
+                          &config->dims,   &config->ties,       &config->new_heads};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) ons_vector_free(lists[i]);
     ons_vector_free(&config->arrays);
     ons_vector_free(&config->untie);
@@ -174,13 +175,13 @@ static ons_status *parse_switch(const char *option, const char *text, bool *valu
     return NULL;
 }
 
-/* NAME=VALUE, parted at the first '='; a file alone is the value of "". */
+/* NAME=VALUE, parted at the first '='; what goes without a name (a file) is the value of "". */
 static ons_status *parse_pair(ons_config *config, const ons_option *option, const char *text, ons_pairs *pairs) {
     char *copy = ons_arena_copy_text(config->arena, text);
     if (copy == NULL) return ons_status_out_of_memory();
     char *equals = strchr(copy, '=');
-    bool file = strstr(option->argument, "FILE") != NULL;
-    ONS_CHECK(equals != NULL || file, ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
+    bool alone = strstr(option->argument, "FILE") != NULL || strncmp(option->argument, "OUTPUT=", 7) == 0;
+    ONS_CHECK(equals != NULL || alone, ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
               option->argument);
     ons_pair pair = {"", copy};
     if (equals != NULL) {

@@ -51,7 +51,7 @@ struct ons_config {
     int64_t seq;
     bool shuffle;
     /* model */
-    ons_pairs dims, ties;
+    ons_pairs dims, ties, new_heads;
     ONS_VECTOR(const char *) untie;
     ONS_VECTOR(ons_choice) choices;
     int64_t batch, micro_batches;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/new_head.h"
 #include "graph/passes/classify.h"
 #include "graph/passes/fill.h"
 #include "graph/passes/sinusoid.h"
@@ -40,6 +41,22 @@ static ons_status *import_options(const ons_config *config, ons_arena *arena, on
     return wanted_outputs(config, arena, options);
 }
 
+/* The file with new heads in place of the one that was opened. */
+static ons_status *replace_heads(ons_model *m, const ons_config *config, const ons_import_options *wanted) {
+    ons_import_options options = {.allow_missing_data = wanted->allow_missing_data};
+    ons_model_file *file;
+    if (config == NULL || config->new_heads.count == 0) return NULL;
+    ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, NULL, &m->graph));
+    ONS_TRY(ons_make_new_heads(m, config, &file));
+    ons_graph_free(m->graph);
+    ons_store_free(&m->store);
+    ons_model_file_close(m->file);
+    m->graph = NULL;
+    m->store = (ons_store){0};
+    m->file = file;
+    return ons_store_init(&m->store);
+}
+
 static ons_status *open_model(ons_model *m, const char *path, const ons_config *config, bool structure,
                               ons_blockers *blockers) {
     m->arena = ons_arena_new();
@@ -51,6 +68,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     options.allow_missing_data = structure;
     ONS_TRY(ons_store_init(&m->store));
     ONS_TRY(ons_model_file_open(path, &m->file));
+    ONS_TRY(replace_heads(m, config, &options));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
     ons_classify_scalars(m->graph, config == NULL ? NULL : insists, config);
     ons_classify_computed(m->graph, config == NULL ? NULL : insists, config);

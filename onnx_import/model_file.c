@@ -180,6 +180,26 @@ ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model
     return NULL;
 }
 
+ons_status *ons_model_file_adopt(const ons_model_file *place, uint8_t *bytes, uint64_t size, ons_model_file **result) {
+    ons_model_file *file = NULL;
+    ons_status *status = new_file(place->path, &file);
+    if (file != NULL) file->own = bytes;
+    if (file == NULL) free(bytes);
+    if (status == NULL && place->folder != NULL && (file->folder = strdup(place->folder)) == NULL)
+        status = ons_status_out_of_memory();
+    if (status == NULL) {
+        file->bytes = bytes;
+        file->size = size;
+        status = load(file);
+    }
+    if (status != NULL) {
+        ons_model_file_close(file);
+        return ons_status_at(status, "%s", place->path);
+    }
+    *result = file;
+    return NULL;
+}
+
 void ons_model_file_close(ons_model_file *file) {
     if (file == NULL) return;
     for (size_t i = 0; i < file->branches.count; ++i) ons_graph_free(file->branches.items[i]);
@@ -200,6 +220,7 @@ void ons_model_file_close(ons_model_file *file) {
     ons_vector_free(&file->frames);
     ons_mapping_close(&file->mapping);
     ons_arena_free(file->arena);
+    free(file->own);
     free(file->folder);
     free(file->path);
     free(file);

@@ -38,6 +38,7 @@ struct ons_model_file {
     char *path;
     char *folder; /* absolute, without links; NULL: opened from memory */
     ons_mapping mapping;
+    uint8_t *own; /* bytes that were made; NULL: they are the mapping's, or the caller's */
     const uint8_t *bytes;
     uint64_t size;
     ons_frames frames;
@@ -53,6 +54,9 @@ struct ons_model_file {
     ONS_VECTOR(ons_merge) merges;                  /* likewise */
     ONS_VECTOR(ons_derived) derived;               /* likewise */
 };
+
+/* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */
+ons_status *ons_model_file_adopt(const ons_model_file *place, uint8_t *bytes, uint64_t size, ons_model_file **result);
 
 /* NULL where the tensor was not unpacked with the model. */
 const ons_tensor_place *ons_model_file_place(const ons_model_file *file, const Onnx__TensorProto *tensor);

@@ -1,0 +1,26 @@
+/* The last layer before an output that weighs its inputs: where a model's classes are decided. */
+#ifndef ONSTAGE_GRAPH_PASSES_HEAD_H
+#define ONSTAGE_GRAPH_PASSES_HEAD_H
+
+#include "graph/passes/bind.h"
+
+/* A value that has another size at one axis where the head has another number of classes. */
+typedef struct ons_head_size {
+    ons_value_id value;
+    uint32_t axis;
+} ons_head_size;
+
+typedef struct ons_head {
+    ons_head_size
+        *sizes; /* the layer's weight first, then its biases and what follows from them, the output among it */
+    uint32_t count, parameters; /* the first `parameters` of them are initialisers */
+    int64_t inputs;             /* of a class: elements of the weight for each */
+} ons_head;
+
+/* Finds the head before the graph's output number `output`, in a bound graph. Arrays lie in `arena`. Fails with the
+ * node named where the way from a linear layer or convolution to the output is none that keeps classes apart, and where
+ * a weight of the head is read elsewhere as well. */
+ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, uint32_t output, ons_arena *arena,
+                          ons_head *head);
+
+#endif
