@@ -14,7 +14,7 @@ enum { ONS_CLASS_LOSS_AXIS, ONS_CLASS_LOSS_IGNORE };
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 1), ONS_INT_ATTRIBUTE("ignore_index", ONS_DEFAULT_IGNORE_INDEX))
 
 /* What a fault of a target is called. */
-#define ONS_CLASS_PROBLEM "target is no class of the model's output"
+#define ONS_CLASS_PROBLEM "target is no class of the model's output; --new-head OUTPUT=N gives it others"
 
 typedef struct ons_class_loss {
     ons_axis_view view; /* of the prediction; length: classes */
