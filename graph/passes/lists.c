@@ -95,7 +95,9 @@ ons_status *ons_mode_set_list(ons_mode_change *m, const ons_value_id *items, uin
 
 ons_status *ons_mode_build(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
                            ons_value_id *result) {
-    return ons_bind_build(m->binder, op, m->name, inputs, settings, result);
+    if (m->binder != NULL) return ons_bind_build(m->binder, op, m->name, inputs, settings, result);
+    *result = ons_build(m->builder, op, inputs, settings); /* nobody binds: the form alone is wanted */
+    return NULL;
 }
 
 ons_status *ons_mode_set(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings) {

@@ -83,7 +83,7 @@ if succeeds "${pipeline[@]}" --pipeline pipedream-async --report r.html && whole
     holds r.html 'a stretch from its middle'; then pass "$name"; fi
 
 begin "a batch that is fixed"
-if succeeds plan "$models/fixed_batch.onnx" --device-profile v100-16gb --report r.html && whole r.html &&
+if succeeds plan "$root/tests/families/clip/model.onnx" --device-profile v100-16gb --report r.html && whole r.html &&
     holds r.html 'one size of micro-batch alone'; then pass "$name"; fi
 
 begin "names are escaped"

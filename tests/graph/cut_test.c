@@ -49,7 +49,8 @@ Test(cut, every_model_comes_apart_and_nothing_is_lost) {
 
 /* Every interval of the planner's positions is a stage as it is: saved values and gradients flow one way. */
 static void expect_no_move(const char *path, bool repeats) {
-    cut_case c = cut_case_open(&(cut_model){path, 2, NULL, NULL}, repeats, 1);
+    cut_case c =
+        cut_case_open(&(cut_model){path, 4, NULL, NULL}, repeats, 1); /* the batch of those that have a fixed one */
     for (uint32_t stages = 3; stages < 10; stages += 3) {
         ons_cut_options options = cut_case_options(&c, stages);
         ons_cut cut;
