@@ -80,7 +80,7 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
     if (b->batch == 0 && exported == 0) b->batch = rows_by_symbol(model, config) * b->micro_batches;
     if (b->batch == 0) b->batch = exported > 0 ? exported * b->micro_batches : 32;
     if (exported > 0) ONS_TRY(has_obstacle(model, config, &b->fixed));
-    if (b->fixed) ONS_TRY(fit_micro_batches(b, exported));
+    if (b->fixed && exported > 0) ONS_TRY(fit_micro_batches(b, exported));
     ONS_CHECK(b->micro_batches <= b->batch, ONS_INVALID_ARGUMENT,
               "--batch %lld has too few samples for %lld micro-batches, one of which is for each stage where "
               "--micro-batches does not say otherwise; choose a smaller --micro-batches or a larger --batch",

@@ -8,7 +8,7 @@
 typedef struct change {
     ons_graph *graph;
     const ons_registry *registry;
-    const ons_batch_map *map;
+    ons_batch_map map;
     int64_t from, to;
     ons_arena *scratch;
     ONS_VECTOR(ons_node_id) order;
@@ -88,13 +88,13 @@ static ons_status *set_sizes(change *c, const ons_node *node, uint32_t operand, 
 }
 
 static void resize_value(change *c, ons_value_id id) {
-    const ons_batch_place *place = &c->map->places[id];
+    const ons_batch_place *place = &c->map.places[id];
     int64_t *size = &ons_graph_value(c->graph, id)->type.shape.dims[place->axis];
     if (place->carries) *size = resized(c, *size);
 }
 
 static ons_status *change_node(change *c, ons_node_id id) {
-    const ons_batch_choice *choice = &c->map->choices[id];
+    const ons_batch_choice *choice = &c->map.choices[id];
     ons_node node = *ons_graph_node(c->graph, id); /* a copy: building moves the array, not the ids that it points to */
     for (uint32_t i = 0; i < node.output_count; ++i)
         if (node.outputs[i] != ONS_NONE) resize_value(c, node.outputs[i]);
@@ -104,21 +104,19 @@ static ons_status *change_node(change *c, ons_node_id id) {
     }
     if (choice->remedy == ONS_BATCH_REPEAT_BLOCK) ONS_TRY(repeat_block(c, &node.inputs[choice->operand], choice->axis));
     for (uint32_t i = 0; choice->remedy == ONS_BATCH_REPEAT && i < node.input_count; ++i)
-        if (node.inputs[i] != ONS_NONE && !c->map->places[node.inputs[i]].carries)
+        if (node.inputs[i] != ONS_NONE && !c->map.places[node.inputs[i]].carries)
             ONS_TRY(repeat(c, &node.inputs[i], choice->axis));
     ONS_PUSH(&c->order, id);
     return NULL;
 }
 
 static ons_status *change_graph(change *c, ons_blocker *obstacle) {
-    ons_batch_map map;
     ons_graph *graph = c->graph;
-    ONS_TRY(ons_follow_batch(graph, c->registry, c->from, c->scratch, &map, obstacle));
+    ONS_TRY(ons_follow_batch(graph, c->registry, c->from, c->scratch, &c->map, obstacle));
     if (obstacle->node != NULL) {
         obstacle->reason = ons_arena_copy_text(graph->arena, obstacle->reason);
         return obstacle->reason == NULL ? ons_status_out_of_memory() : NULL;
     }
-    c->map = &map;
     for (size_t i = 0; i < graph->inputs.count; ++i) resize_value(c, graph->inputs.items[i]);
     size_t nodes = graph->nodes.count;
     for (ons_node_id id = 0; id < nodes; ++id) ONS_TRY(change_node(c, id));

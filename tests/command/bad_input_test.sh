@@ -114,7 +114,6 @@ repeat 80 '\0\0\0\0\0\0\0\0' | array x.npy '<c8' '(4, 20)'; repeat 4 '\1\0\0\0\0
 with x.npy t.npy; refuses 3 "x.npy|'x'" train "${args[@]}"
 bad "no samples"
 : | array x.npy '<f4' '(0, 20)'; : | array t.npy '<i8' '(0,)'; with x.npy t.npy; refuses 4 "sample" train "${args[@]}"
-# This model takes batches of 8, and the log of an earlier run is only replaced when training starts.
 # Batches of 4 that cannot be followed (graph/passes/batch.h).
 clip=$root/tests/families/clip
 fixed=("$clip/model.onnx" --input "input_ids=$clip/input_ids.npy" --input "pixel_values=$clip/pixel_values.npy" --target "$clip/target.npy"
