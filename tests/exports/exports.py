@@ -358,14 +358,14 @@ def table(results, ways):
         f"{TOLERANCE['plain']:g} ({TOLERANCE['default']:g} for `default`) and than twice what rounding moves PyTorch's own losses by: the largest distance of its float32 run and of",
         f"{SHAKES} from weights that are off by their rounding.", "",
         "Made by `python3 tests/exports/exports.py --write`, which says what the ways are.", "",
-        "| network | parameters | " + " | ".join(ways) + " | rounding | speed of `one` |",
-        "|---|---|" + "---|" * (len(ways) + 2),
+        "| network | parameters | " + " | ".join(ways) + " | rounding |" + (" speed of `one` |" if speeds else ""),
+        "|---|---|" + "---|" * (len(ways) + 1 + bool(speeds)),
     ]
     for name, r in results.items():
         known = next((each for each in r.values() if "parameters" in each), {})
         figures = " | ".join(cell(r[way]) for way in ways)
-        speed = f"{r['one']['speed']:.2f}" if "speed" in r.get("one", {}) else ""
-        lines.append(f"| {name} | {known.get('parameters', 0):,} | {figures} | {known.get('noise', math.nan):.1e} | {speed} |")
+        speed = f" {r['one']['speed']:.2f} |" if "speed" in r.get("one", {}) else "  |" if speeds else ""
+        lines.append(f"| {name} | {known.get('parameters', 0):,} | {figures} | {known.get('noise', math.nan):.1e} |{speed}")
     lines += ["", "What stands in the way, and what onstage says:", ""]
     for name, r in results.items():
         for way in ways:
