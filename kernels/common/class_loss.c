@@ -19,8 +19,21 @@ ons_status *ons_class_loss_view(const ons_operands *o, int64_t class_axis, ons_a
     return ons_axis_view_of(o, &prediction->shape, axis, false, view);
 }
 
+static uint32_t weights_of(const ons_operands *o) {
+    uint32_t last = o->op->arity.inputs_max - 1;
+    return ons_has_input(o, last) ? last : ONS_NONE;
+}
+
 static ons_status *check_operands(const ons_operands *o, ons_axis_view *view) {
-    return ons_class_loss_view(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), view);
+    char text[ONS_TYPE_TEXT];
+    ONS_TRY(ons_class_loss_view(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), view));
+    if (weights_of(o) == ONS_NONE) return NULL;
+    const ons_type *weights = &o->inputs[weights_of(o)];
+    ons_dtype wanted = ons_loss_type(&o->inputs[0]).dtype;
+    if (weights->dtype != wanted || weights->shape.rank != 1 || weights->shape.dims[0] != view->length)
+        return ons_node_error(o, "the weights are %s; one %s for each of the %lld classes is needed",
+                              ons_type_print(weights, text), ons_dtype_name(wanted), (long long)view->length);
+    return NULL;
 }
 
 ons_status *ons_class_loss_infer(ons_operands *o) {
@@ -39,16 +52,25 @@ ons_status *ons_class_loss_gradient_infer(ons_operands *o) {
 }
 
 ons_class_loss ons_class_loss_along(const ons_operands *o, int64_t class_axis, int64_t ignore_index) {
-    ons_class_loss loss = {.ignore_index = ignore_index, .wide = o->inputs[1].dtype == ONS_INT64};
+    ons_class_loss loss = {.ignore_index = ignore_index, .wide = o->inputs[1].dtype == ONS_INT64, .weights = ONS_NONE};
     ons_status_free(ons_class_loss_view(o, class_axis, &loss.view));
     int64_t size = loss.view.length * (loss.view.inner == 1 ? 1 : ONS_COLUMNS);
     loss.parts = ons_parts(ons_class_loss_items(&loss), size);
     return loss;
 }
 
+double ons_class_loss_smoothing(const ons_operands *o) {
+    bool declared = o->op->attributes[ONS_CLASS_LOSS_SMOOTHING].name != NULL;
+    return declared && ons_has_attribute(o, ONS_CLASS_LOSS_SMOOTHING) ? ons_attribute_float(o, ONS_CLASS_LOSS_SMOOTHING)
+                                                                      : 0;
+}
+
 ons_class_loss ons_class_loss_of(const ons_operands *o) {
-    return ons_class_loss_along(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS),
-                                ons_attribute_int(o, ONS_CLASS_LOSS_IGNORE));
+    ons_class_loss loss =
+        ons_class_loss_along(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), ons_attribute_int(o, ONS_CLASS_LOSS_IGNORE));
+    loss.weights = weights_of(o);
+    loss.smoothing = ons_class_loss_smoothing(o);
+    return loss;
 }
 
 void ons_class_loss_check(const ons_class_loss *loss, const void *targets, ons_fault *fault) {

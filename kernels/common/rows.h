@@ -20,6 +20,8 @@ void ons_row_softmax(const float *x, float *y, int64_t n);
 void ons_row_log_softmax(const float *x, float *y, int64_t n);
 /* *log_sum = log Σ e^(x - *max); apart, as their sum loses digits */
 void ons_row_max_and_log_sum(const float *x, int64_t n, float *max, float *log_sum);
+/* Σ w (max - x); weights NULL: 1 each */
+float ons_row_gaps(const float *x, float max, const float *weights, int64_t n);
 /* y = scale · e^(x - shift) */
 void ons_row_scaled_exp(const float *x, float shift, float scale, float *y, int64_t n);
 /* The same with a shift of its own for every element. */
@@ -34,6 +36,8 @@ enum { ONS_COLUMNS = 64 };
 void ons_columns_softmax(const float *x, float *y, int64_t length, int64_t stride, int width);
 void ons_columns_log_softmax(const float *x, float *y, int64_t length, int64_t stride, int width);
 void ons_columns_max_and_log_sum(const float *x, int64_t length, int64_t stride, int width, float *max, float *log_sum);
+void ons_columns_gaps(const float *x, const float *max, const float *weights, int64_t length, int64_t stride, int width,
+                      float *gaps);
 void ons_columns_softmax_gradient(const float *y, const float *dy, float *dx, int64_t length, int64_t stride,
                                   int width);
 void ons_columns_log_softmax_gradient(const float *y, const float *dy, float *dx, int64_t length, int64_t stride,

@@ -77,6 +77,18 @@ void ons_row_max_and_log_sum(const float *x, int64_t n, float *max, float *log_s
     *log_sum = logf(exp_and_sum(x, *max, NULL, n));
 }
 
+float ons_row_gaps(const float *x, float max, const float *weights, int64_t n) {
+    ons_lanes sum = {0}, one = ons_lanes_all(1);
+    int64_t i = 0;
+    for (; i + ONS_LANES <= n; i += ONS_LANES)
+        sum += (weights == NULL ? one : ons_lanes_load(weights + i)) * (max - ons_lanes_load(x + i));
+    if (i < n) {
+        ons_lanes gap = max - ons_lanes_load_some(x + i, n - i, max);
+        sum += (weights == NULL ? one : ons_lanes_load_some(weights + i, n - i, 0)) * gap;
+    }
+    return ons_lanes_sum_of(sum);
+}
+
 void ons_row_scaled_exp(const float *x, float shift, float scale, float *y, int64_t n) {
     ROW_MAP(x, y, n, ons_lanes_exp(a - shift) * scale);
 }
@@ -158,6 +170,17 @@ void ons_columns_max_and_log_sum(const float *x, int64_t length, int64_t stride,
                                  float *log_sum) {
     columns_max_and_sum(x, length, stride, width, max, log_sum);
     for (int c = 0; c < width; ++c) log_sum[c] = logf(log_sum[c]);
+}
+
+void ons_columns_gaps(const float *x, const float *max, const float *weights, int64_t length, int64_t stride, int width,
+                      float *gaps) {
+    for (int c = 0; c < width; ++c) gaps[c] = 0;
+    for (int64_t k = 0; k < length; ++k) {
+        const float *a = x + k * stride;
+        float weight = weights == NULL ? 1 : weights[k];
+#pragma omp simd
+        for (int c = 0; c < width; ++c) gaps[c] += weight * (max[c] - a[c]);
+    }
 }
 
 void ons_columns_softmax_gradient(const float *y, const float *dy, float *dx, int64_t length, int64_t stride,

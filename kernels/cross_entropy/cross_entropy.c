@@ -1,11 +1,29 @@
-/* Cross entropy of logits: Σ (log Σ e^x - x[target]) ÷ counted targets. For backward, where it is wanted: output 1 is
- * log Σ e^x of every target, 0 where it does not count; output 2 the gradient of the logits for a cotangent of 1, which
- * takes their place as soon as a row is done, so that nobody reads them a second time. */
+/* Cross entropy of logits: Σ (log Σ e^x - x[target]) ÷ counted targets, with the weights and the label smoothing of
+ * class_loss.h. For backward, where it is wanted: output 1 is log Σ e^x of every target, 0 where it does not count;
+ * output 2 the gradient of the logits for a cotangent of 1, which takes their place as soon as a row is done, so that
+ * nobody reads them a second time. */
 #include <math.h>
 
 #include "kernels/common/class_loss.h"
 
 extern const ons_operator ons_op_cross_entropy_gradient;
+
+/* Of one target, whose logits lie `inner` apart: the loss and, where it is wanted, its slope by each of them. */
+static double add_target(const ons_class_loss *loss, const void *const *inputs, const double *x, int64_t class,
+                         double log_sum, double *slopes) {
+    int64_t inner = loss->view.inner;
+    double own = (1 - loss->smoothing) * ons_reference_weight(loss, inputs, class);
+    double sum = own * (log_sum - x[class * inner]), shares = own;
+    for (int64_t k = 0; loss->smoothing > 0 && k < loss->view.length; ++k) {
+        double spread = ons_reference_spread(loss, inputs, k);
+        sum += spread * (log_sum - x[k * inner]);
+        shares += spread;
+    }
+    for (int64_t k = 0; slopes != NULL && k < loss->view.length; ++k)
+        slopes[k * inner] = shares * exp(x[k * inner] - log_sum) - (k == class ? own : 0) -
+                            (loss->smoothing > 0 ? ons_reference_spread(loss, inputs, k) : 0);
+    return sum;
+}
 
 static void cross_entropy_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
@@ -20,11 +38,11 @@ static void cross_entropy_reference(const ons_operands *o, const ons_step *step,
         double max = -INFINITY, total = 0;
         for (int64_t k = 0; k < length; ++k) max = fmax(max, x[first + k * inner]);
         for (int64_t k = 0; k < length; ++k) total += exp(x[first + k * inner] - max);
-        if (class >= 0) sum += max - x[first + class * inner] + log(total);
         if (saved != NULL) saved[i] = class >= 0 ? max + log(total) : 0;
-        for (int64_t k = 0; slopes != NULL && k < length; ++k)
-            slopes[first + k * inner] =
-                class < 0 ? 0 : (exp(x[first + k * inner] - max) / total - (k == class)) / step->counted_targets;
+        double *of_row = slopes == NULL ? NULL : slopes + first;
+        if (class >= 0) sum += add_target(&loss, inputs, x + first, class, max + log(total), of_row);
+        for (int64_t k = 0; of_row != NULL && k < length; ++k)
+            of_row[k * inner] = class < 0 ? 0 : of_row[k * inner] / step->counted_targets;
     }
     *(double *)outputs[0] = sum / step->counted_targets;
 }
@@ -35,9 +53,11 @@ static ons_status *cross_entropy_infer(ons_operands *o) {
     return NULL;
 }
 
-/* Maximum, subtraction, exponential and sum: four operations an element; three more for each of the gradient. */
+/* Maximum, subtraction, exponential and sum: four operations an element; three more for each of the gradient. Where
+ * labels are smoothed, three more, and two for each of the gradient. */
 static ons_cost cross_entropy_cost(const ons_operands *o) {
-    double each = ons_has_output(o, 2) ? 7 : 4;
+    bool smoothed = ons_class_loss_smoothing(o) > 0;
+    double each = (smoothed ? 7 : 4) + (ons_has_output(o, 2) ? smoothed ? 5 : 3 : 0);
     return (ons_cost){each * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
 }
 
@@ -56,16 +76,18 @@ static ons_status *cross_entropy_gradient(ons_gradient *g) {
         g->gradients[0] = ons_gradient_output(g, 2);
         return NULL;
     }
-    ons_build_node_like(
-        g->builder, &ons_op_cross_entropy_gradient,
-        ONS_IN(ons_gradient_input(g, 0), ons_gradient_input(g, 1), ons_gradient_output(g, 1), g->cotangents[0]),
-        g->operands->attributes, 1, NULL, &g->gradients[0]);
+    ons_build_node_like(g->builder, &ons_op_cross_entropy_gradient,
+                        ONS_IN(ons_gradient_input(g, 0), ons_gradient_input(g, 1), ons_gradient_output(g, 1),
+                               g->cotangents[0], ons_gradient_input(g, 2)),
+                        g->operands->attributes, 1, NULL, &g->gradients[0]);
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(cross_entropy, "CrossEntropy", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 3), ONS_CLASS_LOSS_ATTRIBUTES,
+ONS_DEFINE_OPERATOR(cross_entropy, "CrossEntropy", ONS_INTERNAL, ONS_ARITY(2, 3, 1, 3), ONS_SMOOTHED_LOSS_ATTRIBUTES,
                     ONS_INFER(cross_entropy_infer), ONS_COST(cross_entropy_cost),
                     ONS_GRADIENT_RULE(cross_entropy_gradient, ONS_INPUT_BIT(0)),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_ROLES(ONS_ROLE_CROSS_ENTROPY, ONS_TRAIT_ANY_PRECISION, 0), ONS_ALIASES({ONS_ALIAS_MAY, 2, 0}),
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(cross_entropy_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2),
+                              ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
+                    ONS_ROLES_WITH_FULL(ONS_ROLE_CROSS_ENTROPY, ONS_TRAIT_ANY_PRECISION, 0, ONS_INPUT_BIT(2)),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 2, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(cross_entropy_reference));

@@ -2,23 +2,30 @@
 
 namespace {
 
-/* A term for every target: log Σ e^x - x[target], 0 where it does not count. slopes (NULL: not wanted) may be x. */
+/* A term for every target: log Σ e^x - x[target], with the shares of class_loss.h, 0 where it does not count. slopes (NULL: not
+ * wanted) may be x. */
 template <class Group, class T>
-__global__ void cross_entropy_terms(ons_class_loss loss, const T *x, const void *targets, const ons_step *step, double *terms,
-                                    float *saved, T *slopes) {
+__global__ void cross_entropy_terms(ons_class_loss loss, ons::class_shares shares, const T *x, const void *targets,
+                                    const ons_step *step, double *terms, float *saved, T *slopes) {
     const ons_axis_view &view = loss.view;
+    float all = shares.spread > 0 ? shares.spread * ons::sum_of_weights<Group>(shares.weights, view.length) : 0;
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
         int64_t start = ons::row_start(view, row), target = ons::class_at(loss, targets, row);
         float max = 0, sum = 1, chosen = target < 0 ? 0 : ons::widen(x[start + target * view.inner]);
         if (target >= 0) ons::max_and_sum<Group>(x + start, view.length, view.inner, &max, &sum);
-        float log_sum = logf(sum);
+        bool smoothed = target >= 0 && shares.spread > 0;
+        float gaps = smoothed ? ons::sum_of_gaps<Group>(x + start, max, shares.weights, view) : 0;
+        float log_sum = logf(sum), own = target < 0 ? 0 : shares.of_target(target);
         if (slopes != nullptr) {
             Group::barrier(); /* everybody has read what is written over now */
-            ons::class_slopes<T> mine = {x + start, slopes + start, max + log_sum, (float)(1 / step->counted_targets), target};
+            ons::class_slopes<T> mine = {x + start, slopes + start, max + log_sum, (float)(1 / step->counted_targets),
+                                         target,    shares,         own,           own + all};
             mine.template fill<Group>(view);
         }
         if (Group::lane() != 0) continue;
-        terms[row] = target < 0 ? 0 : (double)(max - chosen) + log_sum;
+        double term = own * ((double)(max - chosen) + log_sum);
+        if (smoothed) term += (double)shares.spread * gaps + (double)all * log_sum;
+        terms[row] = target < 0 ? 0 : term;
         if (saved != nullptr) saved[row] = target < 0 ? 0 : max + log_sum;
     }
 }
@@ -27,8 +34,9 @@ template <class T> void run_cross_entropy(const ons_launch *launch, const ons_cl
     int64_t rows = loss.view.outer * loss.view.inner;
     double *terms = (double *)launch->scratch;
     ons::launch_check_classes(launch, loss, launch->inputs[1]);
-    ONS_CUDA_LAUNCH_ROWS(launch, loss.view, rows, cross_entropy_terms, T, loss, (const T *)launch->inputs[0], launch->inputs[1],
-                         launch->device_step, terms, (float *)launch->outputs[1], (T *)launch->outputs[2]);
+    ONS_CUDA_LAUNCH_ROWS(launch, loss.view, rows, cross_entropy_terms, T, loss, ons::class_shares_of(launch, loss),
+                         (const T *)launch->inputs[0], launch->inputs[1], launch->device_step, terms,
+                         (float *)launch->outputs[1], (T *)launch->outputs[2]);
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
                 (float *)launch->outputs[0]);
 }

@@ -7,10 +7,16 @@ struct target_term {
     ons_class_loss loss;
     const float *x;
     const void *targets;
+    const float *weights;
     double *terms;
     __device__ void operator()(int64_t i) const {
         int64_t target = ons::class_at(loss, targets, i);
-        terms[i] = target < 0 ? 0 : -(double)x[ons::row_start(loss.view, i) + target * loss.view.inner];
+        if (target < 0) {
+            terms[i] = 0;
+            return;
+        }
+        double weight = ons_class_weight(weights, target);
+        terms[i] = -weight * (double)x[ons::row_start(loss.view, i) + target * loss.view.inner];
     }
 };
 
@@ -21,7 +27,8 @@ extern "C" void ons_cuda_run_negative_log_likelihood(const ons_launch *launch) {
     int64_t rows = loss->view.outer * loss->view.inner;
     double *terms = (double *)launch->scratch;
     ons::launch_check_classes(launch, *loss, launch->inputs[1]);
-    ons::each(launch, rows, target_term{*loss, (const float *)launch->inputs[0], launch->inputs[1], terms});
+    ons::each(launch, rows, target_term{*loss, (const float *)launch->inputs[0], launch->inputs[1],
+                                        ons::class_weights(launch, *loss), terms});
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
                 (float *)launch->outputs[0]);
 }

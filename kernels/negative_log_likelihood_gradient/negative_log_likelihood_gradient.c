@@ -1,5 +1,5 @@
-/* Gradient of negative log likelihood: from prediction (its shape alone), target and the loss's cotangent, -cotangent ÷
- * counted targets at the targets and 0 elsewhere. */
+/* Gradient of negative log likelihood: from prediction (its shape alone), target, the loss's cotangent and the weights,
+ * -w[target] × cotangent ÷ counted targets at the targets and 0 elsewhere. */
 #include "kernels/common/class_loss.h"
 
 static void negative_log_likelihood_gradient_reference(const ons_operands *o, const ons_step *step,
@@ -11,7 +11,8 @@ static void negative_log_likelihood_gradient_reference(const ons_operands *o, co
     for (int64_t i = 0; i < ons_elements(&o->outputs[0]); ++i) dx[i] = 0;
     for (int64_t i = 0; i < loss.view.outer * inner; ++i) {
         int64_t class = ons_class_at(&loss, inputs[1], i);
-        if (class >= 0) dx[(i / inner * length + class) * inner + i % inner] = -scale;
+        if (class < 0) continue;
+        dx[(i / inner * length + class) * inner + i % inner] = -scale * ons_reference_weight(&loss, inputs, class);
     }
 }
 
@@ -21,7 +22,7 @@ static ons_cost negative_log_likelihood_gradient_cost(const ons_operands *o) {
 }
 
 ONS_DEFINE_OPERATOR(negative_log_likelihood_gradient, "NegativeLogLikelihoodGradient", ONS_INTERNAL,
-                    ONS_ARITY(3, 3, 1, 1), ONS_CLASS_LOSS_ATTRIBUTES, ONS_INFER(ons_class_loss_gradient_infer),
+                    ONS_ARITY(3, 4, 1, 1), ONS_CLASS_LOSS_ATTRIBUTES, ONS_INFER(ons_class_loss_gradient_infer),
                     ONS_COST(negative_log_likelihood_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(negative_log_likelihood_gradient_reference));

@@ -7,6 +7,7 @@ namespace {
 struct target_slope {
     ons_class_loss loss;
     const void *targets;
+    const float *weights;
     const float *cotangent;
     const ons_step *step;
     float *dx;
@@ -14,7 +15,7 @@ struct target_slope {
         int64_t rest = i / loss.view.inner, outer = rest / loss.view.length;
         int64_t target = ons::class_at(loss, targets, outer * loss.view.inner + (i - rest * loss.view.inner));
         bool hit = target == rest - outer * loss.view.length;
-        dx[i] = hit ? -(float)(*cotangent / step->counted_targets) : 0.0f;
+        dx[i] = hit ? -(float)(*cotangent / step->counted_targets) * ons_class_weight(weights, target) : 0.0f;
     }
 };
 
@@ -22,8 +23,8 @@ struct target_slope {
 
 extern "C" void ons_cuda_run_negative_log_likelihood_gradient(const ons_launch *launch) {
     const ons_class_loss *loss = (const ons_class_loss *)launch->state;
-    target_slope f = {*loss, launch->inputs[1], (const float *)launch->inputs[2], launch->device_step,
-                      (float *)launch->outputs[0]};
+    target_slope f = {*loss, launch->inputs[1], ons::class_weights(launch, *loss), (const float *)launch->inputs[2],
+                      launch->device_step, (float *)launch->outputs[0]};
     ons::each(launch, loss->view.outer * loss->view.length * loss->view.inner, f);
 }
 

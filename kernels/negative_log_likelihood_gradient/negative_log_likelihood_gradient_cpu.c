@@ -5,6 +5,7 @@
 
 static void negative_log_likelihood_gradient_run(const ons_launch *launch) {
     const ons_class_loss *loss = launch->state;
+    const float *weights = loss->weights == ONS_NONE ? NULL : launch->inputs[loss->weights];
     const void *targets = launch->inputs[1];
     float *dx = launch->outputs[0];
     float scale = (float)(*(const float *)launch->inputs[2] / launch->step->counted_targets);
@@ -14,7 +15,7 @@ static void negative_log_likelihood_gradient_run(const ons_launch *launch) {
         memset(dx + i * size, 0, (size_t)size * sizeof *dx);
         for (int64_t c = 0; c < inner; ++c) {
             int64_t class = ons_class_at(loss, targets, i * inner + c);
-            if (class >= 0) dx[i * size + class * inner + c] = -scale;
+            if (class >= 0) dx[i * size + class * inner + c] = -scale * ons_class_weight(weights, class);
         }
     }
 }
