@@ -58,8 +58,8 @@ struct ons_config {
     const char *batchnorm, *dropout;
     bool strict;
     /* loss */
-    const char *loss, *loss_output, *metric;
-    ons_number class_axis, ignore_index, delta;
+    const char *loss, *loss_output, *metric, *class_weights;
+    ons_number class_axis, ignore_index, delta, label_smoothing;
     /* optimiser */
     const char *optimizer, *lr_schedule;
     ons_number lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip_norm;

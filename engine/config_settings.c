@@ -11,6 +11,17 @@
 #include "base/nearest.h"
 #include "device/device_kind.h"
 
+/* The options that only losses with class targets have. */
+static ons_status *check_class_options(const ons_config *config, const ons_loss_options *loss) {
+    ONS_CHECK(loss->label_smoothing >= 0 && loss->label_smoothing < 1, ONS_INVALID_ARGUMENT,
+              "--label-smoothing %g does not lie in [0, 1)", loss->label_smoothing);
+    ONS_CHECK(loss->label_smoothing == 0 || loss->role == ONS_ROLE_CROSS_ENTROPY, ONS_INVALID_ARGUMENT,
+              "--label-smoothing is for --loss cross_entropy; --loss %s has no labels to smooth", config->loss);
+    ONS_CHECK(config->class_weights == NULL || ons_loss_counts_classes(loss->role), ONS_INVALID_ARGUMENT,
+              "--class-weights is for --loss cross_entropy and nll; --loss %s has no classes", config->loss);
+    return NULL;
+}
+
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
     static const struct {
         const char *name;
@@ -29,13 +40,14 @@ ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
         .class_axis = config->class_axis.given ? (int64_t)config->class_axis.value : ONS_CLASS_AXIS_AUTO,
         .ignore_index = (int64_t)config->ignore_index.value,
         .delta = config->delta.value,
+        .label_smoothing = config->label_smoothing.value,
     };
     ONS_CHECK(config->loss != NULL, ONS_INVALID_ARGUMENT,
               "--loss is needed: cross_entropy, nll, mse, l1, huber, bce_with_logits or graph");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
         if (strcmp(config->loss, names[i].name) == 0) {
             loss->role = names[i].role;
-            return NULL;
+            return check_class_options(config, loss);
         }
     return ons_status_new(ONS_INVALID_ARGUMENT,
                           "--loss: '%s' is not one of cross_entropy, nll, mse, l1, huber, bce_with_logits, graph",

@@ -295,6 +295,7 @@ ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_cour
         .samples = ons_dataset_count(course->dataset),
         .counts_classes = course->counts_classes,
         .ignore_index = (int64_t)config->ignore_index.value,
+        .class_weights = course->full.class_weights,
         .full_prediction = share->full.prediction,
         .rest_prediction = share->rest.prediction,
         .class_axis = course->full.class_axis,

@@ -196,6 +196,7 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
         .order = {ons_dataset_count(o->training->dataset), (uint64_t)o->config->seed, o->config->shuffle},
         .counts_classes = o->training->counts_classes,
         .ignore_index = (int64_t)o->config->ignore_index.value,
+        .class_weights = o->training->full.class_weights,
     };
     options.target_field = ons_course_target(o->training, &options.target_sample);
     return ons_stepper_new(&options, &r->stepper);

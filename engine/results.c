@@ -46,6 +46,7 @@ static ons_status *check_result(const ons_model *model, const ons_config *config
                 {"--val-target", config->val_target},
                 {"--tokens", config->tokens},
                 {"--val-tokens", config->val_tokens},
+                {"--class-weights", config->class_weights},
                 {"the model", strcmp(option, "out") == 0 ? NULL : model->path}};
     for (size_t i = 0; i < sizeof read / sizeof read[0]; ++i)
         ONS_TRY(check_apart(option, path, read[i].option, read[i].path));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/class_weights.h"
 #include "graph/graph.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/hasten.h"
@@ -101,6 +102,7 @@ static ons_status *attach_loss(assembly *a) {
         ONS_TRY(ons_config_loss(o->config, &loss));
     }
     ONS_TRY(resolve_output(a, &loss.output));
+    ONS_TRY(ons_class_weights_read(o->config, r->graph->arena, &loss));
     bool target = o->dataset != NULL && ons_dataset_find(o->dataset, ONS_TARGET_FIELD) != ONS_NO_FIELD;
     if (loss.role != ONS_ROLE_SAMPLE_MEAN) {
         ONS_CHECK(target || o->dataset == NULL, ONS_INVALID_ARGUMENT, "--loss %s needs targets; give --target FILE",
@@ -111,6 +113,7 @@ static ons_status *attach_loss(assembly *a) {
     if (ons_loss_counts_classes(loss.role)) /* the loss's own attribute 0, see graph/passes/loss.h */
         r->class_axis =
             (uint32_t)ons_graph_node(r->graph, ons_graph_value(r->graph, a->loss_part)->producer)->attributes[0].i;
+    r->class_weights = (ons_target_weights){loss.class_weights, loss.class_weight_count};
     if (r->target != ONS_NONE) r->inputs[r->input_count++] = r->target;
     r->loss = a->loss_part;
     return o->repeats ? accumulate_loss(a) : NULL;
@@ -256,12 +259,19 @@ static ons_status *settle(assembly *a) {
     return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CUDA, follow, count);
 }
 
-/* FNV-1a over the graph as it is printed, with all attributes. */
+static void add_to_digest(ons_stage_graph *r, const void *bytes, size_t size) {
+    const unsigned char *c = bytes;
+    for (size_t i = 0; i < size; ++i) r->digest = (r->digest ^ c[i]) * 1099511628211u;
+}
+
+/* FNV-1a over the graph as it is printed, with all attributes, and what the classes weigh. */
 static ons_status *digest(assembly *a) {
     char *text;
+    const ons_target_weights *weights = &a->r->class_weights;
     ONS_TRY(ons_graph_print(a->r->graph, &text));
     a->r->digest = 14695981039346656037u;
-    for (const char *c = text; *c != '\0'; ++c) a->r->digest = (a->r->digest ^ (unsigned char)*c) * 1099511628211u;
+    add_to_digest(a->r, text, strlen(text));
+    add_to_digest(a->r, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
     free(text);
     return NULL;
 }

@@ -13,9 +13,10 @@ typedef struct ons_stage_graph {
     ons_value_id target; /* ONS_NONE: none */
     ons_value_id loss;   /* ONS_NONE: none (inference without targets) */
     ons_value_id prediction;
-    const char *loss_name; /* training: as asked for, or the usual one */
-    uint32_t class_axis;   /* of the prediction, where the targets are classes */
-    ons_value_id *outputs; /* inference: in the order of the model's outputs */
+    const char *loss_name;            /* training: as asked for, or the usual one */
+    uint32_t class_axis;              /* of the prediction, where the targets are classes */
+    ons_target_weights class_weights; /* likewise, as the loss has them */
+    ons_value_id *outputs;            /* inference: in the order of the model's outputs */
     uint32_t output_count;
     ons_update_result update; /* training */
     ons_value_id *squares;    /* training with norms: square sums of gradients, one a trained weight */

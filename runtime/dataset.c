@@ -331,9 +331,11 @@ ons_status *ons_dataset_gather(ons_dataset *dataset, uint32_t index, const uint6
     return NULL;
 }
 
+/* Targets that are widened at a time. */
+enum { PIECE = 512 };
+
 /* How many of `count` integers are not `ignored`. */
 static uint64_t count_others(const field *f, const uint8_t *sample, int64_t ignored) {
-    enum { PIECE = 512 };
     int64_t wide[PIECE];
     size_t width = ons_dtype_size(f->stored);
     uint64_t others = 0;
@@ -355,6 +357,31 @@ ons_status *ons_dataset_count_targets(ons_dataset *dataset, uint32_t index, cons
         const uint8_t *sample = NULL;
         ONS_TRY(find_sample(dataset, f, rows[i], &sample));
         *counted += all ? f->elements : count_others(f, sample, ignore_index);
+    }
+    return NULL;
+}
+
+static double weigh_sample(const field *f, const uint8_t *sample, int64_t ignored, const ons_target_weights *weights) {
+    int64_t wide[PIECE];
+    size_t width = ons_dtype_size(f->stored);
+    double sum = 0;
+    for (uint64_t done = 0; done < f->elements; done += PIECE) {
+        size_t piece = f->elements - done < PIECE ? f->elements - done : PIECE;
+        (void)ons_convert(f->stored, sample + done * width, ONS_INT64, wide, piece);
+        for (size_t i = 0; i < piece; ++i)
+            if (wide[i] != ignored) sum += wide[i] >= 0 && wide[i] < weights->count ? weights->of_class[wide[i]] : 1;
+    }
+    return sum;
+}
+
+ons_status *ons_dataset_weigh_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
+                                      int64_t ignore_index, const ons_target_weights *weights, double *sum) {
+    const field *f = dataset->fields.items[index];
+    *sum = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const uint8_t *sample = NULL;
+        ONS_TRY(find_sample(dataset, f, rows[i], &sample));
+        *sum += weigh_sample(f, sample, ignore_index, weights);
     }
     return NULL;
 }

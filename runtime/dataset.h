@@ -64,4 +64,14 @@ ons_status *ons_dataset_gather(ons_dataset *dataset, uint32_t index, const uint6
 ons_status *ons_dataset_count_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
                                       int64_t ignore_index, uint64_t *counted);
 
+/* How much a target of each class counts. */
+typedef struct ons_target_weights {
+    const double *of_class; /* NULL: 1 each */
+    int64_t count;
+} ons_target_weights;
+
+/* The sum of the weights of these targets. One that is no class counts 1: the loss will tell of it. */
+ons_status *ons_dataset_weigh_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
+                                      int64_t ignore_index, const ons_target_weights *weights, double *sum);
+
 #endif

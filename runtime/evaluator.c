@@ -11,7 +11,8 @@ typedef struct evaluation {
     int slot;
     ons_action forward;
     ons_flight flight;
-    double loss_sum, counted, right;
+    double batch_targets, batch_weight; /* targets that count, and the sum of their classes' weights */
+    double loss_sum, weight, targets, right;
     ons_host_copy prediction;
 } evaluation;
 
@@ -71,18 +72,24 @@ static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     return NULL;
 }
 
+static ons_status *count_classes(evaluation *e, size_t samples) {
+    const ons_evaluator_options *o = e->o;
+    const uint64_t *rows = o->feed->rows[e->slot];
+    uint64_t counted;
+    ONS_TRY(ons_dataset_count_targets(o->feed->dataset, o->target_field, rows, samples, o->ignore_index, &counted));
+    e->batch_targets = e->batch_weight = (double)counted;
+    if (o->class_weights.of_class == NULL) return NULL;
+    return ons_dataset_weigh_targets(o->feed->dataset, o->target_field, rows, samples, o->ignore_index,
+                                     &o->class_weights, &e->batch_weight);
+}
+
 static ons_status *count_batch(evaluation *e, size_t samples) {
     const ons_evaluator_options *o = e->o;
-    e->step.counted_targets = (double)samples;
-    if (o->target_field == ONS_NO_FIELD) return NULL;
-    if (!o->counts_classes) {
-        e->step.counted_targets *= (double)ons_shape_elements(&o->target_sample.shape);
-        return NULL;
-    }
-    uint64_t counted;
-    ONS_TRY(ons_dataset_count_targets(o->feed->dataset, o->target_field, o->feed->rows[e->slot], samples,
-                                      o->ignore_index, &counted));
-    e->step.counted_targets = (double)counted;
+    bool targets = o->target_field != ONS_NO_FIELD;
+    e->batch_targets = (double)samples * (targets ? (double)ons_shape_elements(&o->target_sample.shape) : 1);
+    e->batch_weight = e->batch_targets;
+    if (targets && o->counts_classes) ONS_TRY(count_classes(e, samples));
+    e->step.counted_targets = e->batch_weight > 0 ? e->batch_weight : 1; /* a batch of no weight may have a loss */
     return NULL;
 }
 
@@ -109,12 +116,13 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     const ons_stage_program *where;
     ONS_TRY(ons_worker_wait(o->worker, &fault, &where));
     if (fault.fault.problem != NULL) return fault_status(&fault, where, first);
-    if (e->unit->loss != ONS_NONE && e->step.counted_targets > 0) {
+    if (e->unit->loss != ONS_NONE) {
         double loss;
         ONS_TRY(ons_machine_scalar(ons_worker_machine(o->worker), e->unit->program, e->unit->loss, &loss));
         e->loss_sum += loss * e->step.counted_targets;
     }
-    e->counted += e->step.counted_targets;
+    e->targets += e->batch_targets;
+    e->weight += e->batch_weight;
     ons_value_id prediction = e->unit == &o->full ? o->full_prediction : o->rest_prediction;
     if (o->counts_classes && prediction != ONS_NONE) ONS_TRY(count_right(e, prediction));
     return o->read == NULL ? NULL : o->read(o->read_context, e->unit, first, count);
@@ -151,14 +159,17 @@ static ons_status *run(evaluation *e, ons_evaluation_result *result) {
     }
     ONS_CHECK(first > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
               o->full.rows, o->samples);
-    ONS_CHECK(!o->counts_classes || o->target_field == ONS_NO_FIELD || e->counted > 0, ONS_INVALID_DATA,
+    bool classes = o->counts_classes && o->target_field != ONS_NO_FIELD;
+    ONS_CHECK(!classes || e->targets > 0, ONS_INVALID_DATA,
               "none of the targets counts, all are --ignore-index %" PRId64, o->ignore_index);
+    ONS_CHECK(!classes || e->weight > 0, ONS_INVALID_DATA,
+              "the classes of all targets have the weight 0 in --class-weights");
     bool predicts = o->counts_classes && o->full_prediction != ONS_NONE;
     *result = (ons_evaluation_result){
         .samples = first,
         .dropped = o->samples - first,
-        .loss = o->full.loss == ONS_NONE ? NAN : e->loss_sum / e->counted,
-        .accuracy = predicts ? e->right / e->counted : NAN,
+        .loss = o->full.loss == ONS_NONE ? NAN : e->loss_sum / e->weight,
+        .accuracy = predicts ? e->right / e->targets : NAN,
     };
     return NULL;
 }

@@ -20,6 +20,7 @@ typedef struct ons_evaluator_options {
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
+    ons_target_weights class_weights; /* where counts_classes: what a target of each class counts in the mean loss */
     /* Accuracy where counts_classes: the prediction's value in each unit (ONS_NONE: of another stage), the axis of its
      * classes, and the targets' field of the feed. */
     ons_value_id full_prediction, rest_prediction;

@@ -129,7 +129,15 @@ static ons_status *fetch(ons_stepper *s, uint64_t step) {
     return NULL;
 }
 
-/* Targets that count among some samples of the step. */
+static ons_status *weigh_targets(const ons_stepper *s, size_t first, size_t samples, double *weight) {
+    ONS_TRY(ons_dataset_weigh_targets(s->o.feed->dataset, s->o.target_field, s->o.feed->rows[s->slot] + first, samples,
+                                      s->o.ignore_index, &s->o.class_weights, weight));
+    ONS_CHECK(*weight > 0, ONS_INVALID_DATA,
+              "step %" PRIu64 ": the classes of all its targets have the weight 0 in --class-weights", s->step.step);
+    return NULL;
+}
+
+/* Targets that count among some samples of the step, or the sum of their classes' weights. */
 static ons_status *count_targets(const ons_stepper *s, size_t first, size_t samples, double *counted) {
     *counted = (double)samples;
     if (s->o.target_field == ONS_NO_FIELD) return NULL;
@@ -144,7 +152,7 @@ static ons_status *count_targets(const ons_stepper *s, size_t first, size_t samp
               "step %" PRIu64 ": none of its targets counts, all are --ignore-index %" PRId64, s->step.step,
               s->o.ignore_index);
     *counted = (double)count;
-    return NULL;
+    return s->o.class_weights.of_class == NULL ? NULL : weigh_targets(s, first, samples, counted);
 }
 
 /* Of the whole step, whichever micro-batch they fall into; asynchronously each micro-batch is an update of its own. */

@@ -40,6 +40,7 @@ typedef struct ons_stepper_options {
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
+    ons_target_weights class_weights; /* where counts_classes: what a target of each class counts */
 } ons_stepper_options;
 
 typedef struct ons_stepper ons_stepper;

@@ -20,7 +20,7 @@ go to the folder in which the command was given.
 """
 
 # Options whose values are files that training reads.
-_FILE_OPTIONS = ["target", "tokens", "val_target", "val_tokens", "plan"]
+_FILE_OPTIONS = ["class_weights", "target", "tokens", "val_target", "val_tokens", "plan"]
 
 # Attributes of every rule, which are no options.
 _COMMON = ["visibility", "tags", "testonly", "features", "deprecation", "target_compatible_with"]

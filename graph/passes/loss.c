@@ -1,5 +1,6 @@
 #include "graph/passes/loss.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 bool ons_loss_counts_classes(ons_role role) {
@@ -60,6 +61,41 @@ static ons_status *usual_target(const ons_type *prediction, int64_t *wanted, ons
     return NULL;
 }
 
+/* The weights as a constant, which the loss reads; ONS_NONE: there are none. */
+static ons_status *add_weights(ons_builder *b, const ons_loss_options *options, const ons_type *prediction,
+                               uint32_t axis, ons_value_id *weights) {
+    *weights = ONS_NONE;
+    if (options->class_weights == NULL) return NULL;
+    int64_t classes = prediction->shape.dims[axis];
+    ONS_CHECK(options->class_weight_count == classes, ONS_INVALID_DATA,
+              "--class-weights: %" PRId64 " weights for the %" PRId64
+              " classes of the model's output; one for each is needed",
+              options->class_weight_count, classes);
+    ons_dtype dtype = prediction->dtype == ONS_FLOAT64 ? ONS_FLOAT64 : ONS_FLOAT32;
+    ons_type type = {.dtype = dtype, .shape = {.rank = 1, .dims = {classes}}};
+    *weights = ons_build_constant(b, "class_weights", &type, options->class_weights);
+    return NULL;
+}
+
+static ons_status *build_class_loss(ons_builder *b, const ons_operator *op, const ons_loss_options *options,
+                                    int64_t axis_wanted, ons_value_id prediction, ons_value_id target,
+                                    ons_value_id *loss) {
+    const ons_type type = ons_graph_value(b->graph, prediction)->type,
+                   classes = ons_graph_value(b->graph, target)->type;
+    uint32_t axis = 0;
+    ons_value_id weights;
+    ONS_TRY(class_axis(&type, &classes, axis_wanted, &axis));
+    ONS_TRY(add_weights(b, options, &type, axis, &weights));
+    ons_inputs inputs = ONS_IN(prediction, target, weights);
+    if (options->label_smoothing > 0)
+        *loss = ons_build(b, op, inputs,
+                          ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, options->ignore_index),
+                                   ONS_AT_FLOAT(2, options->label_smoothing)));
+    else
+        *loss = ons_build(b, op, inputs, ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, options->ignore_index)));
+    return NULL;
+}
+
 ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,
                             ons_value_id *target, ons_value_id *loss, ons_value_id *prediction) {
     *target = ONS_NONE;
@@ -85,10 +121,7 @@ ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, cons
     ONS_TRY(ons_graph_add_value(graph, "target", ONS_INPUT, &wanted, target));
     ONS_PUSH(&graph->inputs, *target);
     if (classes) {
-        uint32_t axis = 0;
-        ONS_TRY(class_axis(&type, &wanted, axis_wanted, &axis));
-        *loss = ons_build(&b, op, ONS_IN(*prediction, *target),
-                          ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, options->ignore_index)));
+        ONS_TRY(build_class_loss(&b, op, options, axis_wanted, *prediction, *target, loss));
     } else {
         bool huber = options->role == ONS_ROLE_HUBER;
         *loss = ons_build(&b, op, ONS_IN(*prediction, *target),

@@ -6,10 +6,14 @@
  * for backward. ONS_ROLE_SAMPLE_MEAN has one input, a scalar of the model's own, and gives it times
  * ons_step.sample_share.
  *
- *   ONS_ROLE_CROSS_ENTROPY: attributes axis, ignore_index; output 1 is the log of the sum of exponentials, of the
- * loss's type and the target's shape ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD (of log probabilities): attributes axis,
- * ignore_index ONS_ROLE_SQUARED_ERROR, ONS_ROLE_ABSOLUTE_ERROR, ONS_ROLE_BINARY_CROSS_ENTROPY (with logits): none
+ *   ONS_ROLE_CROSS_ENTROPY: attributes axis, ignore_index, label_smoothing; input 2, which may be left out, is a weight
+ *     for each class, of the loss's type; output 1 is the log of the sum of exponentials, of the loss's type and the
+ *     target's shape
+ *   ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD (of log probabilities): attributes axis, ignore_index; input 2 likewise
+ *   ONS_ROLE_SQUARED_ERROR, ONS_ROLE_ABSOLUTE_ERROR, ONS_ROLE_BINARY_CROSS_ENTROPY (with logits): none
  *   ONS_ROLE_HUBER: attribute delta
+ *
+ * Where classes have weights, ons_step.counted_targets is the sum of those of the targets that count.
  *
  * Class targets are int64 or int32, of the prediction's shape without the class axis; others are of the prediction's
  * type and shape.
@@ -30,6 +34,9 @@ typedef struct ons_loss_options {
     int64_t class_axis; /* ONS_CLASS_AXIS_AUTO: the axis that the target lacks, axis 1 where ambiguous */
     int64_t ignore_index;
     double delta;
+    double label_smoothing;      /* of cross entropy */
+    const double *class_weights; /* of losses with class targets; NULL: 1 each */
+    int64_t class_weight_count;
 } ons_loss_options;
 
 /* Adds an input named "target" (made unique) and the loss; *target is ONS_NONE for ONS_ROLE_SAMPLE_MEAN. *prediction is

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# The options that say how a model is fitted, against PyTorch: expected.py says what the numbers are.
+set -uo pipefail
+source "${BASH_SOURCE[0]%/*}/../command/cases.sh"
+here=$root/tests/fitting
+
+# Relative, float32 against double.
+tolerance=2e-5
+
+# NAME: the options of a case of expected.txt.
+options_of() { sed -n "s/^case $1 //p" "$here/expected.txt"; }
+
+# NAME: its lines.
+lines_of() { awk -v name="$1" '$1 == "case" { on = $2 == name; next } on' "$here/expected.txt"; }
+
+# Trains as case $1 says, with the options that follow.
+fit() {
+    local model=$golden/mlp/model.onnx options
+    [[ $1 == nll* ]] && model=$here/nll.onnx
+    read -ra options <<<"$(options_of "$1")"
+    run train "$model" --input "x=$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --rows 0:128 --val-rows 128: \
+        --batch 24 --no-shuffle --threads 1 --log-json log.jsonl "${options[@]}" "${@:2}"
+}
+
+# `loss STEP VALUE` and `val STEP VALUE` of log.jsonl, as in expected.txt.
+logged() {
+    sed -nE 's/^\{"step": ?([0-9]+),.*"loss": ?([-+.0-9a-zA-Z]+),.*/loss \1 \2/p' log.jsonl
+    sed -nE 's/^\{"step": ?([0-9]+),.*"val_loss": ?([-+.0-9a-zA-Z]+).*/val \1 \2/p' log.jsonl
+}
+
+# NAME: log.jsonl has the numbers of the case. Passes or fails.
+compare() {
+    local differences
+    differences=$(join -j 1 <(lines_of "$1" | grep -v best | sed 's/ /-/' | sort) <(logged | sed 's/ /-/' | sort) -a 1 |
+        awk -v most=$tolerance '{ d = $2 - $3; if (d < 0) d = -d; if (NF < 3 || !(d <= most * $2)) print; ++n } END { if (n == 0) print "nothing" }')
+    if ((status != 0)); then fail "$name" "exit code $status"
+    elif [[ -n $differences ]]; then fail "$name" "$(head -3 <<<"$differences" | tr '\n' ';')"
+    else pass "$name"; fi
+}
+
+cp_files() { cp "$here"/*.npy .; }
+
+for case in weighted smoothed smoothed_weighted smoothed_weighted_ignored nll_weighted; do
+    for way in "" "--micro-batches 5" "--stages 2 --micro-batches 3" "--stages 2 --pipeline gpipe"; do
+        begin "$case $way"
+        cp_files
+        read -ra more <<<"$way"
+        fit "$case" ${more[@]+"${more[@]}"}
+        compare "$case"
+    done
+done
+
+# A B SHARE: the two are no further apart than that share of B.
+is_near() {
+    awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) <= most * b) }'
+}
+
+for precision in bf16 fp16; do
+    begin "smoothed_weighted_ignored in $precision"
+    cp_files
+    fit smoothed_weighted_ignored --precision "$precision"
+    wanted=$(lines_of smoothed_weighted_ignored | awk '$1 == "val" { last = $3 } END { print last }')
+    found=$(logged | awk '$1 == "val" { last = $3 } END { print last }')
+    if ((status != 0)); then fail "$name" "exit code $status"
+    elif is_near "$found" "$wanted" 2e-2; then pass "$name"
+    else fail "$name" "validation loss $found, not $wanted"; fi
+done
+
+begin "eval has the validation's loss"
+cp_files
+fit smoothed_weighted_ignored --out trained.onnx
+found=$(logged | awk '$1 == "val" { last = $3 } END { print last }')
+run eval trained.onnx --input "x=$golden/mlp/input.npy" --target ignored.npy --rows 128: --batch 7 --loss cross_entropy \
+    --class-weights weights.npy --label-smoothing 0.2 --metric accuracy
+again=$(sed -nE 's/.* loss ([.0-9]+).*/\1/p' "$work/stdout")
+if is_near "$again" "$found" 1e-5; then pass "$name"; else fail "$name" "$again, not $found"; fi
+
+begin "weights do not change the accuracy"
+cp_files
+run eval "$golden/mlp/model.onnx" "${mlp[@]:1}" --metric accuracy
+plain=$(grep -o 'accuracy.*' "$work/stdout")
+run eval "$golden/mlp/model.onnx" "${mlp[@]:1}" --metric accuracy --class-weights weights.npy
+if [[ -n $plain && $(grep -o 'accuracy.*' "$work/stdout") == "$plain" ]]; then pass "$name"
+else fail "$name" "$(cat "$work/stdout"), not $plain"; fi
+
+# ------------------------------------------------------------------------------------------- what class weights cannot be
+# BYTES of a float64, smallest first.
+one='\x00\x00\x00\x00\x00\x00\xf0\x3f'
+minus_one='\x00\x00\x00\x00\x00\x00\xf0\xbf'
+nan='\x00\x00\x00\x00\x00\x00\xf8\x7f'
+infinity='\x00\x00\x00\x00\x00\x00\xf0\x7f'
+
+# PATTERN WEIGHTS...: refused with w.npy of these.
+refuses_weights() {
+    local pattern=$1
+    shift
+    printf "$(printf '%s' "$@")" | array w.npy '<f8' "($#,)"
+    refuses 4 "--class-weights.*$pattern" train "${mlp[@]}" --class-weights w.npy
+}
+
+begin "too few weights";       refuses_weights "3 weights for the 10 classes" $one $one $one
+begin "a negative weight";     refuses_weights "class 1 is -1" $one $minus_one $one
+begin "a weight of nan";       refuses_weights "class 2 is -?nan" $one $one $nan
+begin "an infinite weight";    refuses_weights "class 0 is inf" $infinity $one
+begin "weights of 0 alone";    refuses_weights "no class has a weight above 0" '\x00\x00\x00\x00\x00\x00\x00\x00'
+begin "weights of integers"
+repeat 10 '\x01\x00\x00\x00\x00\x00\x00\x00' | array w.npy '<i8' '(10,)'
+refuses 4 "--class-weights 'w.npy': holds int64\[10\]; a float vector" train "${mlp[@]}" --class-weights w.npy
+begin "a matrix of weights"
+repeat 10 $one | array w.npy '<f8' '(2, 5)'
+refuses 4 "holds float64\[2,5\]; a float vector" train "${mlp[@]}" --class-weights w.npy
+begin "no file of weights";    refuses 5 "--class-weights: cannot open 'nowhere.npy'" train "${mlp[@]}" --class-weights nowhere.npy
+begin "weights without classes"
+refuses 1 "--class-weights is for .*--loss mse" train "${mlp[@]}" --loss mse --class-weights "$here/weights.npy"
+begin "a batch of no weight"
+repeat 192 '\x04\x00\x00\x00\x00\x00\x00\x00' | array four.npy '<i8' '(192,)' # class 4 has the weight 0
+refuses 4 "step 1: the classes of all its targets have the weight 0" train "${mlp[@]}" --target four.npy --class-weights "$here/weights.npy"
+begin "everything smoothed";   refuses 1 "--label-smoothing 1 does not lie in \[0, 1\)" train "${mlp[@]}" --label-smoothing 1
+begin "smoothed below zero";   refuses 1 "--label-smoothing -0.1 " train "${mlp[@]}" --label-smoothing=-0.1
+begin "smoothing of nll";      refuses 1 "--label-smoothing is for --loss cross_entropy" train "${mlp[@]}" --loss nll --label-smoothing 0.1
+
+begin "the model in the place of the weights' file"
+cp "$here/weights.npy" w.npy
+refuses 1 "--out: w.npy would take the place of what --class-weights reads" train "${mlp[@]}" --class-weights w.npy --out w.npy
+
+# ------------------------------------------------------------------------------------------------------------- resuming
+begin "--resume with other smoothing"
+run train "${mlp[@]}" --label-smoothing 0.1 --steps 2 --checkpoint kept
+refuses 1 "--label-smoothing 0.2 instead of 0.1" train "${mlp[@]}" --label-smoothing 0.2 --steps 4 --checkpoint kept --resume
+begin "--resume with other weights in the same file"
+cp "$here/weights.npy" w.npy
+run train "${mlp[@]}" --class-weights w.npy --steps 2 --checkpoint kept
+repeat 10 $one | array w.npy '<f8' '(10,)'
+refuses 1 "--resume: the checkpoint in kept was written with " train "${mlp[@]}" --class-weights w.npy --steps 4 --checkpoint kept --resume
+
+report_and_exit
