@@ -1,6 +1,7 @@
 #include "graph/evaluate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,10 +96,22 @@ bool ons_can_fold(const ons_operands *o) {
     return true;
 }
 
+const char *ons_fault_print(const ons_fault *fault, char text[ONS_FAULT_TEXT]) {
+    long long index = fault->index, value = fault->value, classes = fault->classes;
+    int length = snprintf(text, ONS_FAULT_TEXT, "%s (element %lld is %lld", fault->problem, index, value);
+    if (length < 0 || length >= ONS_FAULT_TEXT) return text;
+    if (classes > 0)
+        snprintf(text + length, ONS_FAULT_TEXT - (size_t)length, ", the %lld classes are 0 to %lld)", classes,
+                 classes - 1);
+    else
+        snprintf(text + length, ONS_FAULT_TEXT - (size_t)length, ")");
+    return text;
+}
+
 ons_status *ons_fault_status(const char *node, const ons_fault *fault) {
     if (fault->problem == NULL) return NULL;
-    return ons_status_new(ONS_INVALID_DATA, "node '%s': %s (element %lld is %lld)", node, fault->problem,
-                          (long long)fault->index, (long long)fault->value);
+    char text[ONS_FAULT_TEXT];
+    return ons_status_new(ONS_INVALID_DATA, "node '%s': %s", node, ons_fault_print(fault, text));
 }
 
 static ons_status *allocate_words(const ons_type *type, void **words) {

@@ -15,6 +15,10 @@ void ons_narrow(ons_dtype dtype, const void *words, int64_t count, void *data);
  * frees every pointer that it did not set, with free(). */
 ons_status *ons_evaluate(const ons_graph *graph, const ons_step *step, void **words);
 
+/* "target is no class … (element 1 is 12, the 10 classes are 0 to 9)"; returns `text`. */
+enum { ONS_FAULT_TEXT = 320 };
+const char *ons_fault_print(const ons_fault *fault, char text[ONS_FAULT_TEXT]);
+
 /* What a kernel or a reference found wrong in the data of that node, ONS_INVALID_DATA; NULL where nothing. */
 ons_status *ons_fault_status(const char *node, const ons_fault *fault);
 

@@ -334,6 +334,7 @@ typedef struct ons_fault {
     const char *problem; /* static text, NULL: none */
     int64_t index;       /* of the element */
     int64_t value;
+    int64_t classes;   /* > 0: the value should be a class, from 0 to one less */
     uint64_t node_key; /* of the node that found it: set where it runs, on the device by its kernel */
 } ons_fault;
 

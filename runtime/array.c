@@ -7,6 +7,7 @@
 #include "runtime/idx.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
+#include "runtime/text_array.h"
 
 ons_status *ons_array_place(ons_array *array, const ons_type *type, const uint8_t *bytes, size_t size, size_t offset) {
     uint64_t needed = (uint64_t)ons_type_dense_bytes(type);
@@ -47,8 +48,10 @@ void ons_array_close(ons_array *array) {
     *array = (ons_array){0};
 }
 
-static ons_status *read_tensor(const uint8_t *bytes, size_t size, ons_tensor_reader *reader, ons_array *array) {
+static ons_status *read_tensor(const uint8_t *bytes, size_t size, const char *path, ons_tensor_reader *reader,
+                               ons_array *array) {
     ONS_CHECK(size > 0, ONS_INVALID_DATA, "the file is empty");
+    if (ons_text_array_recognise(bytes, size)) return ons_text_array_refuse(bytes, size, path);
     ONS_CHECK(reader != NULL, ONS_INVALID_DATA, "neither .npy, .npz nor idx");
     ONS_TRY_AT(reader(bytes, size, &array->type, &array->memory),
                "neither .npy, .npz nor idx, and taken for an ONNX TensorProto");
@@ -57,28 +60,33 @@ static ons_status *read_tensor(const uint8_t *bytes, size_t size, ons_tensor_rea
 }
 
 /* Leaves what it made in *array, also on failure. */
-static ons_status *parse(const uint8_t *bytes, size_t size, const char *member, ons_tensor_reader *reader,
-                         ons_array *array) {
+static ons_status *parse(const uint8_t *bytes, size_t size, const char *path, const char *member,
+                         ons_tensor_reader *reader, ons_array *array) {
     if (ons_npz_recognise(bytes, size)) return ons_npz_parse(bytes, size, member, array);
     ONS_CHECK(member == NULL, ONS_INVALID_DATA, "not an .npz archive, so there is no member '%s' in it", member);
     if (ons_npy_recognise(bytes, size)) return ons_npy_parse(bytes, size, array);
     if (ons_gzip_recognise(bytes, size)) return ons_idx_parse_gzip(bytes, size, array);
     if (ons_idx_recognise(bytes, size)) return ons_idx_parse(bytes, size, array);
-    return read_tensor(bytes, size, reader, array);
+    return read_tensor(bytes, size, path, reader, array);
+}
+
+static ons_status *open_bytes(const uint8_t *bytes, size_t size, const char *path, const char *member,
+                              ons_tensor_reader *reader, ons_array *array) {
+    *array = (ons_array){0};
+    ons_status *status = parse(bytes, size, path, member, reader, array);
+    if (status != NULL) ons_array_close(array);
+    return status;
 }
 
 ons_status *ons_array_open_memory(const uint8_t *bytes, size_t size, const char *member, ons_tensor_reader *reader,
                                   ons_array *array) {
-    *array = (ons_array){0};
-    ons_status *status = parse(bytes, size, member, reader, array);
-    if (status != NULL) ons_array_close(array);
-    return status;
+    return open_bytes(bytes, size, NULL, member, reader, array);
 }
 
 static ons_status *open_file(const char *path, const char *member, ons_tensor_reader *reader, ons_array *array) {
     ons_mapping mapping;
     ONS_TRY(ons_mapping_open(path, &mapping));
-    ons_status *status = ons_array_open_memory(mapping.bytes, mapping.size, member, reader, array);
+    ons_status *status = open_bytes(mapping.bytes, mapping.size, path, member, reader, array);
     if (status == NULL && array->memory == NULL)
         array->mapping = mapping;
     else

@@ -1,4 +1,5 @@
 #include "runtime/evaluator.h"
+#include "graph/evaluate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -103,11 +104,10 @@ static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **s
 }
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t first) {
-    const ons_fault *fault = &found->fault;
+    char text[ONS_FAULT_TEXT];
     const char *node = ons_program_fault_node(where->program, found);
-    return ons_status_new(ONS_INVALID_DATA,
-                          "samples from %" PRIu64 " on, node '%s': %s (element %" PRId64 " is %" PRId64 ")", first,
-                          node, fault->problem, fault->index, fault->value);
+    return ons_status_new(ONS_INVALID_DATA, "samples from %" PRIu64 " on, node '%s': %s", first, node,
+                          ons_fault_print(&found->fault, text));
 }
 
 static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/evaluate.h"
 #include "runtime/profiler_state.h"
 #include "runtime/trace.h"
 
@@ -61,11 +62,10 @@ static ons_status *run_step(ons_profiling *p, ons_node_observer *observer) {
 }
 
 static ons_status *fault_status(const ons_profiling *p) {
-    const ons_fault *fault = &p->fault.fault;
+    char text[ONS_FAULT_TEXT];
     return ons_status_new(ONS_INVALID_DATA,
-                          "node '%s': %s (element %" PRId64 " is %" PRId64
-                          "); made-up data will not do here: give the model's own by --input and --target",
-                          ons_program_fault_node(p->o->program, &p->fault), fault->problem, fault->index, fault->value);
+                          "node '%s': %s; made-up data will not do here: give the model's own by --input and --target",
+                          ons_program_fault_node(p->o->program, &p->fault), ons_fault_print(&p->fault.fault, text));
 }
 
 static ons_status *repeat(ons_profiling *p) {

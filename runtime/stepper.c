@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/evaluate.h"
 #include "runtime/portions.h"
 
 /* One way of micro-batches through the pipeline: those that go together, or the rest. */
@@ -301,10 +302,10 @@ static const ons_unit *last_unit(const ons_stepper *s) {
 }
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
-    const ons_fault *fault = &found->fault;
+    char text[ONS_FAULT_TEXT];
     const char *node = ons_program_fault_node(where->program, found);
-    return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
-                          step, node, fault->problem, fault->index, fault->value);
+    return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s", step, node,
+                          ons_fault_print(&found->fault, text));
 }
 
 static double loss_of_bits(const ons_unit *unit, const uint64_t *bits) {

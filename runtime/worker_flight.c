@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/evaluate.h"
 #include "runtime/worker_flight.h"
 
 const ons_half_flight *ons_half_flight_of(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
@@ -30,13 +31,12 @@ static ons_status *take_job(const ons_half_flight *x, ons_job **job) {
 /* The other stages are told at once: what they would get from here is worth nothing, and must bring nothing up to date.
  */
 static void tell_fault(ons_worker *w, const ons_job *job) {
-    const ons_fault *fault = &w->fault.fault;
+    char text[ONS_FAULT_TEXT];
     w->faulty = job->program;
     if (w->o.transport == NULL) return;
     const char *node = w->fault.node == ONS_NONE ? "" : ons_graph_node(job->program->cut->graph, w->fault.node)->name;
-    ons_status *status =
-        ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s (element %" PRId64 " is %" PRId64 ")",
-                       job->step.step, node, fault->problem, fault->index, fault->value);
+    ons_status *status = ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s", job->step.step, node,
+                                        ons_fault_print(&w->fault.fault, text));
     status = ons_status_at(status, "stage %u", w->o.stage);
     w->o.transport->fail(w->o.transport, status);
     ons_status_free(status);

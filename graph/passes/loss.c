@@ -25,6 +25,28 @@ static bool lacks_axis(const ons_shape *prediction, const ons_shape *target, uin
     return true;
 }
 
+/* Whether `target` has a number for each class of the prediction, whose classes are along `axis` or stand last. */
+static bool has_all_classes(const ons_shape *prediction, const ons_shape *target, uint32_t axis) {
+    if (ons_shape_equal(prediction, target)) return true;
+    if (target->rank != prediction->rank || target->rank == 0) return false;
+    ons_shape without = {.rank = target->rank - 1};
+    for (uint32_t i = 0; i < without.rank; ++i) without.dims[i] = target->dims[i];
+    return axis < prediction->rank && target->dims[without.rank] == prediction->dims[axis] &&
+           lacks_axis(prediction, &without, axis);
+}
+
+/* One-hot targets, as other frameworks have them. */
+static ons_status *refuse_one_hot(const ons_type *prediction, const ons_type *target, uint32_t axis) {
+    char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+    if (!has_all_classes(&prediction->shape, &target->shape, axis)) return NULL;
+    bool last = !ons_shape_equal(&prediction->shape, &target->shape) || axis + 1 == prediction->shape.rank;
+    return ons_status_new(
+        ONS_INVALID_DATA,
+        "the target %s has a number for each class of the prediction %s, as one-hot targets have; the number of its "
+        "class is wanted: numpy.save('classes.npy', numpy.load('target.npy').argmax(%d))",
+        ons_type_print(target, right), ons_type_print(prediction, left), last ? -1 : (int)axis);
+}
+
 /* The axis that the target lacks; axis 1, as torch has it, where several would do. */
 static ons_status *class_axis(const ons_type *prediction, const ons_type *target, int64_t wanted, uint32_t *axis) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
@@ -32,6 +54,7 @@ static ons_status *class_axis(const ons_type *prediction, const ons_type *target
         ONS_CHECK(ons_axis_resolve(wanted, prediction->shape.rank, axis), ONS_INVALID_ARGUMENT,
                   "--class-axis %lld lies outside the prediction %s", (long long)wanted,
                   ons_type_print(prediction, left));
+        ONS_TRY(refuse_one_hot(prediction, target, *axis));
         ONS_CHECK(lacks_axis(&prediction->shape, &target->shape, *axis), ONS_INVALID_DATA,
                   "the target %s is not the prediction %s without axis %u", ons_type_print(target, right),
                   ons_type_print(prediction, left), *axis);
@@ -40,6 +63,7 @@ static ons_status *class_axis(const ons_type *prediction, const ons_type *target
     uint32_t found = 0;
     for (uint32_t i = 0; i < prediction->shape.rank; ++i)
         if (lacks_axis(&prediction->shape, &target->shape, i)) ++found, *axis = i;
+    if (found == 0) ONS_TRY(refuse_one_hot(prediction, target, prediction->shape.rank > 1 ? 1 : 0));
     ONS_CHECK(found > 0, ONS_INVALID_DATA,
               "the target %s does not fit the prediction %s: it must have its shape without the axis of the classes",
               ons_type_print(target, right), ons_type_print(prediction, left));

@@ -79,7 +79,7 @@ void ons_class_loss_check(const ons_class_loss *loss, const void *targets, ons_f
         int64_t target = ons_target_at(loss, targets, i);
         if (target != loss->ignore_index && (uint64_t)target >= (uint64_t)classes) {
             if (fault != NULL && fault->problem == NULL)
-                *fault = (ons_fault){.problem = ONS_CLASS_PROBLEM, .index = i, .value = target};
+                *fault = (ons_fault){.problem = ONS_CLASS_PROBLEM, .index = i, .value = target, .classes = classes};
             return;
         }
     }

@@ -104,12 +104,13 @@ struct fault_place {
 };
 inline fault_place fault_of(const ons_launch *l) { return {l->fault, l->node_key}; }
 
-/* By one thread: notes a fault unless there is one. */
-__device__ inline void note_fault(const fault_place &place, const char *problem, int64_t index, int64_t value) {
+/* By one thread: notes a fault unless there is one. classes > 0: how many the value should be one of. */
+__device__ inline void note_fault(const fault_place &place, const char *problem, int64_t index, int64_t value, int64_t classes = 0) {
     ons_fault *fault = place.fault;
     if (fault == nullptr || fault->problem != nullptr) return;
     fault->index = index;
     fault->value = value;
+    fault->classes = classes;
     fault->node_key = place.node_key;
     fault->problem = problem; /* text of the host's, which alone reads it */
 }

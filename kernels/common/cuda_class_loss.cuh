@@ -85,7 +85,8 @@ template <class T> struct class_slopes {
     int64_t worst = first_wrong(count, [&](int64_t i) {
         return target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0;
     });
-    if (threadIdx.x == 0 && worst < count) note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst));
+    if (threadIdx.x == 0 && worst < count)
+        note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst), loss.view.length);
 }
 
 inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {

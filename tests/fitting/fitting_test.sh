@@ -123,6 +123,32 @@ begin "the model in the place of the weights' file"
 cp "$here/weights.npy" w.npy
 refuses 1 "--out: w.npy would take the place of what --class-weights reads" train "${mlp[@]}" --class-weights w.npy --out w.npy
 
+# --------------------------------------------------------------------------------------------- data of the wrong form
+begin "a target that is no class"
+repeat 192 '\x0c\x00\x00\x00\x00\x00\x00\x00' | array twelve.npy '<i8' '(192,)'
+refuses 4 "--new-head OUTPUT=N.*element 0 is 12, the 10 classes are 0 to 9" train "${mlp[@]}" --target twelve.npy
+begin "one-hot targets"
+repeat 1920 '\x00\x00\x00\x00' | array hot.npy '<f4' '(192, 10)'
+refuses 4 "a number for each class .*one-hot.*argmax\(-1\)" train "${mlp[@]}" --target hot.npy
+begin "one-hot targets of integers, and a class axis"
+repeat 1920 '\x00' | array hot.npy '|u1' '(192, 10)'
+refuses 4 "one-hot.*argmax\(-1\)" train "${mlp[@]}" --target hot.npy --class-axis 1
+begin "targets of two numbers are not one-hot"
+repeat 384 '\x00\x00\x00\x00' | array pairs.npy '<f4' '(192, 2)'
+refuses 4 "does not fit the prediction" train "${mlp[@]}" --target pairs.npy
+begin "comma-separated targets"
+printf '3\n4\n5\n' >y.txt
+refuses 4 "'y.txt': this looks like plain text; .*n.save\('y.txt.npy', n.loadtxt\('y.txt', dtype='int64'\)\)" train "${mlp[@]}" --target y.txt
+begin "comma-separated inputs with a heading"
+printf 'a,b\n0.5,1e3\n2,3\n' >x.csv
+refuses 4 "comma-separated text; .*loadtxt\('x.csv', delimiter=',', skiprows=1, dtype='float32'\)" train "${mlp[@]}" --input x=x.csv
+begin "other separators, names among the values"
+printf '5.1;3.5;setosa\n4.9;3.0;setosa\n' >x.csv
+refuses 4 "separated text; .*delimiter=';', dtype" train "${mlp[@]}" --input x=x.csv
+begin "text that is none of numbers"
+echo "once upon a time" >x.txt
+refuses 4 "neither .npy, .npz nor idx" train "${mlp[@]}" --input x=x.txt
+
 # ------------------------------------------------------------------------------------------------------------- resuming
 begin "--resume with other smoothing"
 run train "${mlp[@]}" --label-smoothing 0.1 --steps 2 --checkpoint kept
