@@ -62,6 +62,7 @@ struct ons_config {
     ons_number class_axis, ignore_index, delta, label_smoothing;
     /* optimiser */
     const char *optimizer, *lr_schedule;
+    ons_pairs lr_of;
     ons_number lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip_norm;
     bool nesterov;
     int64_t warmup;
@@ -130,11 +131,15 @@ ons_status *ons_config_check_words(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 
-/* The rate of step `step` (from 1) of `steps`: rises linearly over the warm-up, then follows the schedule down to 0. */
-double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps);
+/* What is left of a learning rate in step `step` (from 1) of `steps`: rises linearly to 1 over the warm-up, then
+ * follows the schedule down to 0. */
+double ons_rate_share(ons_rate_schedule schedule, int64_t warmup, int64_t step, int64_t steps);
 
 /* Fails where a --train or --freeze matches no initialiser of the imported graph: most likely a typing error. */
 ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph);
+
+/* Whether the glob matches the initialiser's own name, or that of the parameter that the exporter renamed. */
+bool ons_glob_names(const char *glob, const ons_value *initialiser);
 
 /* Whether the globs leave the initialiser trainable. */
 bool ons_config_trains(const ons_config *config, const ons_value *initialiser);

@@ -242,19 +242,18 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     return NULL;
 }
 
-double ons_learning_rate(ons_rate_schedule schedule, double base, int64_t warmup, int64_t step, int64_t steps) {
-    if (step <= warmup) return base * (double)step / (double)warmup;
+double ons_rate_share(ons_rate_schedule schedule, int64_t warmup, int64_t step, int64_t steps) {
+    if (step <= warmup) return (double)step / (double)warmup;
     double done = steps > warmup ? (double)(step - warmup) / (double)(steps - warmup) : 0;
     switch (schedule) {
-    case ONS_SCHEDULE_LINEAR: return base * (1 - done);
-    case ONS_SCHEDULE_COSINE: return base * 0.5 * (1 + cos(M_PI * done));
+    case ONS_SCHEDULE_LINEAR: return 1 - done;
+    case ONS_SCHEDULE_COSINE: return 0.5 * (1 + cos(M_PI * done));
     case ONS_SCHEDULE_CONSTANT: break;
     }
-    return base;
+    return 1;
 }
 
-/* By its own name, or by that of the parameter that the exporter renamed. */
-static bool names(const char *glob, const ons_value *value) {
+bool ons_glob_names(const char *glob, const ons_value *value) {
     return fnmatch(glob, value->name, 0) == 0 || (value->parameter != NULL && fnmatch(glob, value->parameter, 0) == 0);
 }
 
@@ -266,7 +265,7 @@ ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *
         for (ons_value_id id = 0; !matches && id < graph->values.count; ++id) {
             const ons_value *value = ons_graph_value(graph, id);
             if (value->producer != ONS_NONE || value->data == ONS_NO_DATA) continue;
-            matches = names(choice->glob, value);
+            matches = ons_glob_names(choice->glob, value);
             ons_nearest_try(&nearest, value->name);
         }
         ONS_CHECK(matches, ONS_INVALID_ARGUMENT,
@@ -279,7 +278,7 @@ ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *
 bool ons_config_trains(const ons_config *config, const ons_value *initialiser) {
     bool trains = config->choices.count == 0 || !config->choices.items[0].train;
     for (size_t i = 0; i < config->choices.count; ++i)
-        if (names(config->choices.items[i].glob, initialiser)) trains = config->choices.items[i].train;
+        if (ons_glob_names(config->choices.items[i].glob, initialiser)) trains = config->choices.items[i].train;
     return trains;
 }
 

@@ -368,7 +368,7 @@ static ons_status *add_up_norm(ons_crew *c, ons_step_result *result) {
     return NULL;
 }
 
-ons_status *ons_crew_step(ons_crew *c, uint64_t number, double rate, bool last_step, ons_step_result *result) {
+ons_status *ons_crew_step(ons_crew *c, uint64_t number, ons_rate rate, bool last_step, ons_step_result *result) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         ons_rank *r = &c->ranks[i];
         r->step = number;

@@ -25,7 +25,7 @@ typedef struct ons_rank {
     ons_stepper *stepper;
     /* the step that runs, or the last one: the driver's */
     uint64_t step;
-    double rate;
+    ons_rate rate;
     bool last_step;
     ons_step_result result;
     bool warm;
@@ -67,7 +67,7 @@ ons_rank *ons_crew_rank(const ons_crew *crew, uint32_t index);
 ons_status *ons_crew_start(ons_crew *crew);
 
 /* One training step of all stages. *result: with what this process has of it. */
-ons_status *ons_crew_step(ons_crew *crew, uint64_t step, double rate, bool last_step, ons_step_result *result);
+ons_status *ons_crew_step(ons_crew *crew, uint64_t step, ons_rate rate, bool last_step, ons_step_result *result);
 
 /* The mean over the validation set, by all stages. *result: with what this process has of it. */
 ons_status *ons_crew_evaluate(ons_crew *crew, ons_evaluation_result *result);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/class_weights.h"
+#include "engine/own_rates.h"
 #include "graph/graph.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/hasten.h"
@@ -181,6 +182,7 @@ static ons_status *differentiate(assembly *a) {
         ONS_TRY(ons_graph_add_value(graph, "loss_gradient", ONS_CONSTANT, loss, &cotangent));
     ONS_TRY(
         ons_differentiate(graph, o->model->registry, a->loss_part, cotangent, weights, count, o->blockers, gradients));
+    ONS_TRY(ons_own_rates_assign(o->config, o->model->graph, graph, gradients, count));
     return ons_attach_update(graph, o->model->registry, gradients, count, &optimizer, o->repeats, &a->r->update);
 }
 

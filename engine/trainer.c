@@ -121,14 +121,14 @@ static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_CHECK(!ons_trainer_done(t), ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
     int64_t step = t->step + 1;
-    double rate = ons_learning_rate(t->schedule, ons_config_base_rate(t->config), t->config->warmup, step, t->steps);
+    ons_rate rate = {ons_config_base_rate(t->config), ons_rate_share(t->schedule, t->config->warmup, step, t->steps)};
     ons_step_result result;
     int64_t start = ons_trace_now();
     t->looked_name = NULL;
     ONS_TRY(ons_trainer_share_failure(t, ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result)));
     t->step = step;
     t->stopping = t->stopping || result.stop;
-    ONS_TRY(fill_report(t, &result, rate, (double)(ons_trace_now() - start) * 1e-9, report));
+    ONS_TRY(fill_report(t, &result, rate.base * rate.share, (double)(ons_trace_now() - start) * 1e-9, report));
     ONS_TRY(watch_memory(t, report));
     ONS_CHECK(
         isfinite(result.loss), ONS_DIVERGED,

@@ -344,6 +344,7 @@ typedef struct ons_step {
     uint64_t step;        /* from 1 */
     uint32_t micro_batch; /* from 0 */
     float learning_rate;
+    double rate_share;      /* what the schedule leaves of any learning rate */
     double counted_targets; /* targets of the whole step that count in the loss */
     double sample_share;    /* samples of this micro-batch ÷ samples of the step */
     uint64_t node_key;      /* for references: keys the random numbers of the node, as in ons_prepare */

@@ -342,13 +342,13 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     return read_numbers(s, last, micro_batches, result);
 }
 
-ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, double learning_rate, bool last_step,
-                            ons_step_result *result) {
+ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, ons_rate rate, bool last_step, ons_step_result *result) {
     ONS_TRY(fetch(s, step));
     s->slot = (int)(step % ONS_FEED_SLOTS);
     s->samples = sample_count(s, step);
     s->step.step = step;
-    s->step.learning_rate = (float)learning_rate;
+    s->step.learning_rate = (float)(rate.base * rate.share);
+    s->step.rate_share = rate.share;
     ONS_TRY(count_all_targets(s));
     uint32_t micro_batches = 0;
     ons_status *launched = launch(s, &micro_batches);

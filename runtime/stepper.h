@@ -61,8 +61,13 @@ typedef struct ons_step_result {
     const ons_unit *last; /* the stepper's unit that ran last: it has the square sums */
 } ons_step_result;
 
+/* Of a step: what the schedule leaves of every learning rate, and that of all parameters without one of their own. */
+typedef struct ons_rate {
+    double base, share; /* their product is it */
+} ons_rate;
+
 /* `last_step`: no step comes after it, so nothing is fetched ahead. */
-ons_status *ons_stepper_run(ons_stepper *stepper, uint64_t step, double learning_rate, bool last_step,
+ons_status *ons_stepper_run(ons_stepper *stepper, uint64_t step, ons_rate rate, bool last_step,
                             ons_step_result *result);
 
 /* The place of the newest weights among their versions; 0 where updates are synchronous. `rewind`: they have been

@@ -64,7 +64,10 @@ static ons_value_id join_uses(updater *u, const ons_parameter_gradient *g) {
     return total;
 }
 
-static void optimizer_settings(const ons_optimizer_options *o, ons_setting settings[4], uint32_t *count) {
+enum { SETTINGS = 5 };
+
+static void optimizer_settings(const ons_optimizer_options *o, const double *rate, ons_setting settings[SETTINGS],
+                               uint32_t *count) {
     const double *numbers[ONS_ROLE_COUNT][4] = {
         [ONS_ROLE_SGD] = {&o->momentum, &o->weight_decay},
         [ONS_ROLE_ADAM] = {&o->beta1, &o->beta2, &o->eps, &o->weight_decay},
@@ -76,6 +79,10 @@ static void optimizer_settings(const ons_optimizer_options *o, ons_setting setti
     for (uint32_t i = 0; i < 4 && numbers[o->role][i] != NULL; ++i)
         settings[(*count)++] = (ons_setting)ONS_AT_FLOAT(i, *numbers[o->role][i]);
     if (o->role == ONS_ROLE_SGD) settings[(*count)++] = (ons_setting)ONS_AT_INT(2, o->nesterov);
+    if (rate != NULL) {
+        settings[*count] = (ons_setting)ONS_AT_FLOAT(*count, *rate);
+        ++*count;
+    }
 }
 
 static void build_update(updater *u, ons_trained *t, ons_value_id factor, const char *const names[2], uint32_t states) {
@@ -86,9 +93,9 @@ static void build_update(updater *u, ons_trained *t, ons_value_id factor, const 
         t->states[i] = new_state(u, ons_arena_format(u->graph->arena, "%s/%s", name, names[i]), &type);
         inputs[3 + i] = t->states[i];
     }
-    ons_setting settings[4];
+    ons_setting settings[SETTINGS];
     uint32_t count;
-    optimizer_settings(u->options, settings, &count);
+    optimizer_settings(u->options, t->rate, settings, &count);
     u->builder.name = ons_arena_format(u->graph->arena, "%s/update", name);
     ons_build_node(&u->builder, ons_registry_role(u->registry, u->options->role), (ons_inputs){inputs, 3 + states},
                    (ons_settings){settings, count}, 1 + states, NULL, outputs);
@@ -168,7 +175,7 @@ ons_status *ons_attach_update(ons_graph *graph, const ons_registry *registry, co
         if (gradients[i].use_count == 0) continue;
         ons_value_id gradient = join_uses(&u, &gradients[i]);
         result->trained[result->trained_count++] =
-            (ons_trained){gradients[i].parameter, gradient, ONS_NONE, {ONS_NONE, ONS_NONE}};
+            (ons_trained){gradients[i].parameter, gradient, ONS_NONE, {ONS_NONE, ONS_NONE}, gradients[i].rate};
     }
     u.builder.phase = ONS_UPDATE;
     u.builder.per_step = true;

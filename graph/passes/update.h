@@ -12,6 +12,9 @@
  *   ONS_ROLE_RMSPROP  alpha, eps, weight_decay, momentum            square_avg, momentum_buffer (left out where
  * momentum is 0)
  *
+ * The last attribute of each, behind these, is a learning rate of the parameter's own, which takes the place of
+ * ons_step.learning_rate once it is multiplied by ons_step.rate_share.
+ *
  * ONS_ROLE_SQUARE_SUM: input any float32; output a float64 scalar, Σ x².
  * ONS_ROLE_CLIP_FACTOR: inputs n square sums; attribute max_norm (0: no clipping); outputs: the norm and the factor
  *   min(1, max_norm / (norm + 1e-6)), float32 scalars. Sums in the order of the inputs, in double.
@@ -48,6 +51,7 @@ typedef struct ons_trained {
     ons_value_id gradient;   /* of the whole step */
     ons_value_id square_sum; /* of the gradient; ONS_NONE: nobody wants it */
     ons_value_id states[2];  /* as they come in; ONS_NONE where there are fewer */
+    const double *rate;      /* its own learning rate; NULL: that of the step */
 } ons_trained;
 
 typedef struct ons_update_result {
@@ -63,6 +67,7 @@ typedef struct ons_parameter_gradient {
     ons_value_id parameter;
     ons_value_id *uses;
     uint32_t use_count;
+    const double *rate; /* its own learning rate before the schedule; NULL: that of the step */
 } ons_parameter_gradient;
 
 /* Adds the scale of the loss, `first_scale` at first, and its counts: buffers, so that they are kept like running

@@ -7,7 +7,7 @@ struct adagrad_rule {
     float rate, epsilon, decay;
 
     __device__ void prepare(const ons_optimizer &o, const ons_step &step) {
-        rate = step.learning_rate;
+        rate = ons_optimizer_rate(&o, &step);
         epsilon = (float)o.numbers[0];
         decay = (float)o.numbers[1];
     }

@@ -8,7 +8,7 @@ static void adagrad_run(const ons_launch *launch) {
     const float *parameter = launch->inputs[0], *gradient = launch->inputs[1], *sum = launch->inputs[3];
     float *new_parameter = launch->outputs[0], *new_sum = launch->outputs[1];
     float factor = ons_optimizer_factor(launch), decay = (float)state->numbers[WEIGHT_DECAY];
-    float epsilon = (float)state->numbers[EPSILON], rate = launch->step->learning_rate;
+    float epsilon = (float)state->numbers[EPSILON], rate = ons_optimizer_rate(launch->state, launch->step);
     int64_t n = state->elements;
     if (ons_optimizer_skips(launch)) return;
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)

@@ -72,7 +72,8 @@ inline bool is_alike(const update_common &a, const update_common &b) {
     for (int i = 0; i < ONS_OPTIMIZER_NUMBERS; ++i)
         if (a.optimizer.numbers[i] != b.optimizer.numbers[i]) return false;
     return a.optimizer.states == b.optimizer.states && a.optimizer.has_factor == b.optimizer.has_factor &&
-           a.optimizer.counts_skipped == b.optimizer.counts_skipped && a.factor == b.factor;
+           a.optimizer.counts_skipped == b.optimizer.counts_skipped && a.optimizer.has_rate == b.optimizer.has_rate &&
+           a.optimizer.rate == b.optimizer.rate && a.factor == b.factor;
 }
 
 template <int STATES> update_tensor tensor_of(const ons_launch &l) {
@@ -120,9 +121,10 @@ template <bool DECOUPLED> struct adam_rule {
         double beta1 = o.numbers[ONS_ADAM_BETA1], beta2 = o.numbers[ONS_ADAM_BETA2];
         double decay = o.numbers[ONS_ADAM_WEIGHT_DECAY], count = (double)step.step;
         root_correction = (float)(1 / sqrt(1 - pow(beta2, count)));
-        step_size = (float)(step.learning_rate / (1 - pow(beta1, count)));
+        float rate = ons_optimizer_rate(&o, &step);
+        step_size = (float)(rate / (1 - pow(beta1, count)));
         into_gradient = DECOUPLED ? 0 : (float)decay;
-        keep = DECOUPLED ? (float)(1 - step.learning_rate * decay) : 1;
+        keep = DECOUPLED ? (float)(1 - rate * decay) : 1;
         weight = (float)(1 - beta1);
         weight_rest = (float)beta1;
         square_weight = (float)(1 - beta2);

@@ -26,6 +26,15 @@ ons_status *ons_optimizer_infer(ons_operands *o) {
     return NULL;
 }
 
+bool ons_optimizer_own_rate(const ons_operands *o, double *rate) {
+    for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i) {
+        if (strcmp(o->op->attributes[i].name, ONS_OWN_RATE_NAME) != 0 || !ons_has_attribute(o, i)) continue;
+        *rate = ons_attribute_float(o, i);
+        return true;
+    }
+    return false;
+}
+
 ons_cost ons_optimizer_cost(const ons_operands *o, int operations) {
     return (ons_cost){operations * (double)ons_elements(&o->inputs[ONS_PARAMETER_IN]), ons_operand_bytes(o)};
 }
@@ -52,11 +61,12 @@ void ons_adam_reference(const ons_operands *o, const ons_step *step, const void 
                          ? ((const double *)inputs[ONS_FACTOR_IN])[1]
                          : 0;
     if (ons_reference_skips(o, inputs, outputs)) return;
-    ons_adam_rates rates = ons_adam_rates_at(step, skipped, beta1, beta2);
+    double rate = ons_reference_rate(o, step);
+    ons_adam_rates rates = ons_adam_rates_at(step, rate, skipped, beta1, beta2);
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) {
         double p = parameter[i], g = gradient[i] * factor;
         if (decoupled)
-            p -= step->learning_rate * decay * p;
+            p -= rate * decay * p;
         else
             g += decay * p;
         new_average[i] = beta1 * average[i] + (1 - beta1) * g;

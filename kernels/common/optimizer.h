@@ -30,10 +30,30 @@ typedef struct ons_optimizer {
     int states; /* how many come in */
     bool has_factor, counts_skipped;
     double numbers[ONS_OPTIMIZER_NUMBERS]; /* the attributes in order */
+    bool has_rate;
+    double rate; /* of this parameter, before the schedule; where has_rate */
 } ons_optimizer;
 
 /* The state is an ons_optimizer. */
 ons_status *ons_optimizer_prepare(ons_prepare *p);
+
+/* The last attribute of every optimiser: the parameter's own learning rate. Left out: it has the step's. */
+#define ONS_OWN_RATE_NAME      "learning_rate"
+#define ONS_OWN_RATE_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_OWN_RATE_NAME, ONS_ATTRIBUTE_FLOAT)
+
+/* The attribute, if the node has it. */
+bool ons_optimizer_own_rate(const ons_operands *o, double *rate);
+
+/* What the parameter moves by in this step. */
+static inline float ons_optimizer_rate(const ons_optimizer *optimizer, const ons_step *step) {
+    return optimizer->has_rate ? (float)(optimizer->rate * step->rate_share) : step->learning_rate;
+}
+
+/* The same for references. */
+static inline double ons_reference_rate(const ons_operands *o, const ons_step *step) {
+    double rate;
+    return ons_optimizer_own_rate(o, &rate) ? rate * step->rate_share : (double)step->learning_rate;
+}
 
 static inline double ons_optimizer_number(const ons_operands *o, uint32_t index) {
     return o->attributes[index].kind == ONS_ATTRIBUTE_INT ? (double)ons_attribute_int(o, index)
@@ -67,16 +87,18 @@ typedef struct ons_adam_rates {
     double root_correction, step_size;
 } ons_adam_rates;
 
-static inline ons_adam_rates ons_adam_rates_at(const ons_step *step, double skipped, double beta1, double beta2) {
+static inline ons_adam_rates ons_adam_rates_at(const ons_step *step, double rate, double skipped, double beta1,
+                                               double beta2) {
     double count = (double)step->step - skipped;
-    return (ons_adam_rates){1 / sqrt(1 - pow(beta2, count)), step->learning_rate / (1 - pow(beta1, count))};
+    return (ons_adam_rates){1 / sqrt(1 - pow(beta2, count)), rate / (1 - pow(beta1, count))};
 }
 
 /* Attributes by position, of Adam and AdamW. */
 enum { ONS_ADAM_BETA1, ONS_ADAM_BETA2, ONS_ADAM_EPSILON, ONS_ADAM_WEIGHT_DECAY };
 #define ONS_ADAM_ATTRIBUTES(WEIGHT_DECAY)                                                                              \
     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("beta1", 0.9), ONS_FLOAT_ATTRIBUTE("beta2", 0.999),                             \
-                   ONS_FLOAT_ATTRIBUTE("eps", 1e-8), ONS_FLOAT_ATTRIBUTE("weight_decay", (WEIGHT_DECAY)))
+                   ONS_FLOAT_ATTRIBUTE("eps", 1e-8), ONS_FLOAT_ATTRIBUTE("weight_decay", (WEIGHT_DECAY)),              \
+                   ONS_OWN_RATE_ATTRIBUTE)
 
 /* Adam and AdamW differ in where weight decay goes: into the gradient, or (decoupled) straight off the parameter. */
 void ons_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs,
@@ -113,6 +135,9 @@ ons_cost ons_adam_cost(const ons_operands *o);
      .settings = {ONS_SET_FLOAT("beta1", 0), ONS_SET_FLOAT("beta2", 0.9), ONS_SET_FLOAT("eps", 1e-3),                  \
                   ONS_SET_FLOAT("weight_decay", 0)},                                                                   \
      .outputs = 3, .tolerance = 2e-6, .flops = 204},                                                                   \
+    {.name = "own_rate", .inputs = ONS_ADAM_OPERANDS(5, 7),                                                            \
+     .settings = {ONS_SET_FLOAT("learning_rate", 0.3), ONS_SET_FLOAT("weight_decay", 0.1)},                            \
+     .outputs = 3, .tolerance = 2e-6, .flops = 595},                                                                   \
     {.name = "rank0", .inputs = {ONS_F32(), ONS_F32(), ONS_LEFT_OUT, ONS_F32(), ONS_F32_IN(0.01, 1)}, .outputs = 3,    \
      .tolerance = 2e-6, .flops = 17},                                                                                  \
     {.name = "no_state", .inputs = {ONS_F32(3), ONS_F32(3), ONS_LEFT_OUT, ONS_F32(3)}, .error = "state"},              \

@@ -15,6 +15,7 @@ ons_status *ons_optimizer_prepare(ons_prepare *p) {
     for (uint32_t i = ONS_STATE_IN; ons_has_input(o, i); ++i) ++optimizer->states;
     for (uint32_t i = 0; i < ONS_OPTIMIZER_NUMBERS && o->op->attributes[i].name != NULL; ++i)
         optimizer->numbers[i] = ons_optimizer_number(o, i);
+    optimizer->has_rate = ons_optimizer_own_rate(o, &optimizer->rate);
     return NULL;
 }
 
@@ -37,12 +38,13 @@ void ons_adam_run(const ons_launch *launch, bool decoupled) {
     float *new_parameter = launch->outputs[0], *new_average = launch->outputs[1], *new_square = launch->outputs[2];
     const double *numbers = state->numbers;
     if (ons_optimizer_skips(launch)) return;
-    ons_adam_rates rates = ons_adam_rates_at(launch->step, ons_optimizer_skipped(launch), numbers[ONS_ADAM_BETA1],
+    float rate = ons_optimizer_rate(state, launch->step);
+    ons_adam_rates rates = ons_adam_rates_at(launch->step, rate, ons_optimizer_skipped(launch), numbers[ONS_ADAM_BETA1],
                                              numbers[ONS_ADAM_BETA2]);
     double decay = numbers[ONS_ADAM_WEIGHT_DECAY];
     float factor = ons_optimizer_factor(launch), epsilon = (float)numbers[ONS_ADAM_EPSILON];
     float into_gradient = decoupled ? 0 : (float)decay;
-    float keep = decoupled ? (float)(1 - launch->step->learning_rate * decay) : 1;
+    float keep = decoupled ? (float)(1 - rate * decay) : 1;
     float weight = (float)(1 - numbers[ONS_ADAM_BETA1]), weight_rest = (float)numbers[ONS_ADAM_BETA1];
     float square_weight = (float)(1 - numbers[ONS_ADAM_BETA2]), square_rest = (float)numbers[ONS_ADAM_BETA2];
     float root_correction = (float)rates.root_correction, step_size = (float)rates.step_size;

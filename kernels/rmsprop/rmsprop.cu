@@ -7,7 +7,7 @@ template <bool HAS_BUFFER> struct rmsprop_rule {
     float rate, alpha, rest, epsilon, decay, momentum;
 
     __device__ void prepare(const ons_optimizer &o, const ons_step &step) {
-        rate = step.learning_rate;
+        rate = ons_optimizer_rate(&o, &step);
         alpha = (float)o.numbers[0];
         rest = (float)(1 - o.numbers[0]);
         epsilon = (float)o.numbers[1];

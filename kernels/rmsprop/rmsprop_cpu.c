@@ -8,7 +8,7 @@ static void rmsprop_run(const ons_launch *launch) {
     const float *parameter = launch->inputs[0], *gradient = launch->inputs[1], *square = launch->inputs[3];
     float *new_parameter = launch->outputs[0], *new_square = launch->outputs[1];
     float factor = ons_optimizer_factor(launch), decay = (float)state->numbers[WEIGHT_DECAY];
-    float epsilon = (float)state->numbers[EPSILON], rate = launch->step->learning_rate;
+    float epsilon = (float)state->numbers[EPSILON], rate = ons_optimizer_rate(launch->state, launch->step);
     float alpha = (float)state->numbers[ALPHA], rest = (float)(1 - state->numbers[ALPHA]);
     int64_t n = state->elements;
     if (ons_optimizer_skips(launch)) return;

@@ -10,6 +10,7 @@ static void sgd_reference(const ons_operands *o, const ons_step *step, const voi
     const double *buffer = ons_has_input(o, ONS_STATE_IN) ? inputs[ONS_STATE_IN] : NULL;
     double *new_parameter = outputs[0];
     double momentum = ons_attribute_float(o, MOMENTUM), decay = ons_attribute_float(o, WEIGHT_DECAY);
+    double rate = ons_reference_rate(o, step);
     if (ons_reference_skips(o, inputs, outputs)) return;
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) {
         double g = gradient[i] * ons_reference_factor(o, inputs) + decay * parameter[i];
@@ -18,7 +19,7 @@ static void sgd_reference(const ons_operands *o, const ons_step *step, const voi
             ((double *)outputs[1])[i] = b;
             g = ons_attribute_int(o, NESTEROV) != 0 ? g + momentum * b : b;
         }
-        new_parameter[i] = parameter[i] - step->learning_rate * g;
+        new_parameter[i] = parameter[i] - rate * g;
     }
 }
 
@@ -29,7 +30,7 @@ static ons_cost sgd_cost(const ons_operands *o) {
 
 ONS_DEFINE_OPERATOR(sgd, "Sgd", ONS_INTERNAL, ONS_ARITY(2, 4, 1, 2),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("momentum", 0), ONS_FLOAT_ATTRIBUTE("weight_decay", 0),
-                                   ONS_INT_ATTRIBUTE("nesterov", 0)),
+                                   ONS_INT_ATTRIBUTE("nesterov", 0), ONS_OWN_RATE_ATTRIBUTE),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(sgd_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_SGD, 0, 0), ONS_UPDATES_ONE_STATE, ONS_PLAIN_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(sgd_reference));

@@ -7,7 +7,7 @@ template <bool HAS_BUFFER> struct sgd_rule {
     float rate, decay, momentum, straight, along;
 
     __device__ void prepare(const ons_optimizer &o, const ons_step &step) {
-        rate = step.learning_rate;
+        rate = ons_optimizer_rate(&o, &step);
         momentum = (float)o.numbers[0];
         decay = (float)o.numbers[1];
         straight = o.numbers[2] != 0 ? 1 : 0;

@@ -6,7 +6,7 @@
 static void run_plain(const ons_launch *launch, int64_t n, float decay) {
     const float *parameter = launch->inputs[0], *gradient = launch->inputs[1];
     float *new_parameter = launch->outputs[0];
-    float factor = ons_optimizer_factor(launch), rate = launch->step->learning_rate;
+    float factor = ons_optimizer_factor(launch), rate = ons_optimizer_rate(launch->state, launch->step);
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < n; ++i)
         new_parameter[i] = parameter[i] - rate * (gradient[i] * factor + decay * parameter[i]);
@@ -17,7 +17,7 @@ static void run_momentum(const ons_launch *launch, int64_t n, float decay, float
                          float along) {
     const float *parameter = launch->inputs[0], *gradient = launch->inputs[1], *buffer = launch->inputs[ONS_STATE_IN];
     float *new_parameter = launch->outputs[0], *new_buffer = launch->outputs[1];
-    float factor = ons_optimizer_factor(launch), rate = launch->step->learning_rate;
+    float factor = ons_optimizer_factor(launch), rate = ons_optimizer_rate(launch->state, launch->step);
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < n; ++i) {
         float g = gradient[i] * factor + decay * parameter[i];

@@ -50,6 +50,47 @@ for case in weighted smoothed smoothed_weighted smoothed_weighted_ignored nll_we
     done
 done
 
+for optimizer in sgd adam adamw adagrad rmsprop; do
+    for way in "" "--stages 2 --micro-batches 3"; do
+        begin "rates of single weights, $optimizer $way"
+        read -ra more <<<"$way"
+        fit "rates_$optimizer" ${more[@]+"${more[@]}"}
+        compare "rates_$optimizer"
+    done
+done
+
+begin "--lr-of for everything is --lr"
+common=("${mlp[@]}" --optimizer adamw --steps 6 --lr-schedule linear --warmup 2)
+run train "${common[@]}" --lr 0.003 --out by_lr.onnx
+run train "${common[@]}" --lr 0.5 --lr-of '*=0.003' --out by_glob.onnx
+if cmp -s by_lr.onnx by_glob.onnx; then pass "$name"; else fail "$name" "the models differ"; fi
+begin "--lr-of in an asynchronous pipeline"
+common=("${mlp[@]}" --optimizer sgd --steps 6 --stages 2 --pipeline pipedream-async)
+run train "${common[@]}" --lr 0.003 --out by_lr.onnx
+run train "${common[@]}" --lr 0.5 --lr-of '*=0.003' --out by_glob.onnx
+if cmp -s by_lr.onnx by_glob.onnx; then pass "$name"; else fail "$name" "the models differ"; fi
+begin "--lr-of of 0 leaves a weight as it is"
+run train "${mlp[@]}" --optimizer adamw --steps 3 --lr-of 'fc1.*=0' --out a.onnx
+run train "${mlp[@]}" --optimizer adamw --steps 3 --freeze 'fc1.*' --out b.onnx
+if cmp -s a.onnx b.onnx; then pass "$name"; else fail "$name" "the models differ"; fi
+
+begin "--lr-of that matches nothing"
+refuses 1 "--lr-of 'fc1.wieght' matches nothing that is trained \(did you mean 'fc1.weight'\?\)" train "${mlp[@]}" --lr-of fc1.wieght=0.1
+begin "--lr-of of what is frozen"
+refuses 1 "--lr-of 'fc1.\*' matches nothing that is trained" train "${mlp[@]}" --lr-of 'fc1.*=0.1' --freeze 'fc1*'
+begin "--lr-of behind one that takes all"
+refuses 1 "--lr-of 'fc2.bias': all that it matches" train "${mlp[@]}" --lr-of '*.bias=0.1' --lr-of fc2.bias=0.2
+begin "--lr-of below zero";      refuses 1 "--lr-of fc1\*=-1: " train "${mlp[@]}" --lr-of 'fc1*=-1'
+begin "--lr-of without a rate";  refuses 1 "--lr-of: 'fc1\*' is not of the form GLOB=X" train "${mlp[@]}" --lr-of 'fc1*'
+begin "--lr-of of no number";    refuses 1 "--lr-of: 'fast' is not a number" train "${mlp[@]}" --lr-of 'fc1*=fast'
+begin "--resume with another --lr-of"
+run train "${mlp[@]}" --lr-of fc1.weight=0.1 --steps 2 --checkpoint kept
+refuses 1 "--lr-of fc1.weight=0.2 instead of fc1.weight=0.1" train "${mlp[@]}" --lr-of fc1.weight=0.2 --steps 4 --checkpoint kept --resume
+begin "--resume with the same --lr-of and another --lr"
+run train "${mlp[@]}" --lr-of fc1.weight=0.1 --steps 2 --checkpoint kept
+run train "${mlp[@]}" --lr-of fc1.weight=0.1 --lr 0.1 --steps 4 --checkpoint kept --resume
+if ((status == 0)) && [[ -e kept/step-00000004.json ]]; then pass "$name"; else fail "$name" "exit code $status"; fi
+
 # A B SHARE: the two are no further apart than that share of B.
 is_near() {
     awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) <= most * b) }'

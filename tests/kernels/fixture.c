@@ -126,8 +126,13 @@ static ons_status *build_graph(ons_fixture *fixture) {
 ons_status *ons_fixture_init(ons_fixture *fixture, const ons_registry *registry, const ons_operator *op,
                              const ons_case *example, uint64_t seed) {
     *fixture = (ons_fixture){.registry = registry, .op = op, .example = example, .seed = seed};
-    fixture->step = (ons_step){
-        .seed = seed, .step = 3, .micro_batch = 1, .learning_rate = 0.01f, .counted_targets = 7, .sample_share = 0.5};
+    fixture->step = (ons_step){.seed = seed,
+                               .step = 3,
+                               .micro_batch = 1,
+                               .learning_rate = 0.01f,
+                               .rate_share = 0.5,
+                               .counted_targets = 7,
+                               .sample_share = 0.5};
     ONS_TRY(ons_store_init(&fixture->store));
     ONS_TRY(ons_graph_new(&fixture->store, example->name, &fixture->graph));
     fixture->arena = ons_arena_new();

@@ -162,6 +162,7 @@ ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, d
                      .step = step,
                      .micro_batch = (uint32_t)i,
                      .learning_rate = (float)rate,
+                     .rate_share = 1,
                      .sample_share = 1},
             .update = ++d->updates,
         };

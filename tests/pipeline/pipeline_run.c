@@ -227,7 +227,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     pipeline_record *r = t->r;
     if (t->delayed != NULL)
         return delayed_course_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
-    ONS_TRY(ons_crew_step(t->crew, index + 1, rate, index + 1 == r->steps, result));
+    ONS_TRY(ons_crew_step(t->crew, index + 1, (ons_rate){rate, 1}, index + 1 == r->steps, result));
     r->losses[index] = result->loss;
     r->norms[index] = result->norm;
     return NULL;

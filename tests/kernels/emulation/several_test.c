@@ -61,7 +61,7 @@ static bool is_usable(const ons_case *example) { return example->error == NULL &
 static void expect_same(const ons_operator *op) {
     static node nodes[NODES_MOST];
     static ons_launch launches[NODES_MOST];
-    const ons_step step = {.step = 3, .micro_batch = 1, .learning_rate = 0.01F};
+    const ons_step step = {.step = 3, .micro_batch = 1, .learning_rate = 0.01F, .rate_share = 0.5};
     const uint64_t seed = ons_test_seed();
     uint32_t count = 0;
     for (uint32_t round = 0; count < NODES_MOST - 16 && round < 40; ++round)
@@ -116,7 +116,7 @@ Test(several, few_launches) {
     enum { COUNT = 90 };
     static node nodes[COUNT];
     static ons_launch all[COUNT];
-    const ons_step step = {.step = 1, .learning_rate = 0.01F};
+    const ons_step step = {.step = 1, .learning_rate = 0.01F, .rate_share = 0.5};
     for (int i = 0; i < COUNT; ++i) {
         make(&nodes[i], op, &ons_cases_of(op)[0], (uint64_t)i + 1, false);
         all[i] = launch_of(&nodes[i], 0, &step);
