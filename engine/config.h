@@ -80,8 +80,8 @@ struct ons_config {
     bool cache;
     /* results */
     const char *out, *export_form, *checkpoint;
-    int64_t checkpoint_every, val_every;
-    bool resume;
+    int64_t checkpoint_every, val_every, early_stop;
+    bool resume, best;
     /* watching */
     const char *log_json, *tensorboard, *trace;
     bool log_grad_norms;

@@ -27,6 +27,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
 void ons_trainer_free(ons_trainer *t) {
     if (t == NULL) return;
     ons_trainer_close_exchange(t);
+    ons_trainer_close_best(t);
     ons_host_copy_free(&t->looked_at);
     ons_crew_free(t->crew); /* its threads write the trace */
     ons_trainer_close_logs(t);
@@ -44,7 +45,7 @@ void ons_trainer_free(ons_trainer *t) {
 /* ------------------------------------------------------------------------------------------------------------ stepping
  */
 
-bool ons_trainer_done(const ons_trainer *t) { return t->step >= t->steps; }
+bool ons_trainer_done(const ons_trainer *t) { return t->step >= t->steps || ons_trainer_stops_early(t); }
 
 void ons_trainer_request_stop(ons_trainer *t) { atomic_store(&t->stop_requested, true); }
 
@@ -71,7 +72,7 @@ static ons_status *validate(ons_trainer *t, ons_step_report *report) {
     report->validated = true;
     report->validation_loss = evaluation.loss;
     report->validation_accuracy = evaluation.accuracy;
-    return NULL;
+    return ons_trainer_note_validation(t, evaluation.loss);
 }
 
 static ons_status *keep_checkpoint(ons_trainer *t, ons_step_report *report) {
@@ -119,7 +120,9 @@ static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
 }
 
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
-    ONS_CHECK(!ons_trainer_done(t), ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
+    ONS_CHECK(t->step < t->steps, ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
+    ONS_CHECK(!ons_trainer_stops_early(t), ONS_INVALID_ARGUMENT, "--early-stop %lld: the run has ended after step %lld",
+              (long long)t->config->early_stop, (long long)t->step);
     int64_t step = t->step + 1;
     ons_rate rate = {ons_config_base_rate(t->config), ons_rate_share(t->schedule, t->config->warmup, step, t->steps)};
     ons_step_result result;
@@ -205,6 +208,11 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .stages = t->config->stages,
         .processes = ons_trainer_processes(t),
         .speaks = ons_trainer_leads(t),
+        .best_step = t->best.step,
+        .best_loss = t->best.step > 0 ? t->best.loss : NAN,
+        .validations_since_best = t->best.since,
+        .stops_early = ons_trainer_stops_early(t),
+        .writes_best = t->config->best && t->best.step > 0,
     };
     ons_trainer_fill_stages(t, status);
     return fill_device(t, status);

@@ -12,6 +12,16 @@
 
 typedef struct ons_exchange ons_exchange;
 
+/* The best validation so far. */
+typedef struct ons_best {
+    double loss;
+    int64_t step;                  /* 0: there was none */
+    int64_t since;                 /* validations after it */
+    struct ons_best_value *values; /* with --best: what this process owns, as it was then */
+    size_t value_count;
+    bool is_read; /* whoever reads weights gets these */
+} ons_best;
+
 struct ons_trainer {
     ons_model *model;
     ons_config *config; /* its own: a plan, or the number of processes, may change it */
@@ -29,6 +39,7 @@ struct ons_trainer {
     ons_rate_schedule schedule;
     int threads;
     int64_t step, steps, steps_per_epoch, validate_every;
+    ons_best best;
     uint64_t digest; /* of all that must stay the same for a resumed run to go on as before */
     /* watching */
     ons_log_json *log;
@@ -82,6 +93,21 @@ ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
 /* Likewise what computes in each of them: trainer->libraries. */
 ons_status *ons_trainer_gather_libraries(ons_trainer *trainer);
 void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
+
+/* trainer_best.c: --early-stop and --best. Open once the arenas are there. */
+ons_status *ons_trainer_open_best(ons_trainer *trainer);
+void ons_trainer_close_best(ons_trainer *trainer);
+/* After a validation: the weights as they are now may be the best. Allocates nothing. */
+ons_status *ons_trainer_note_validation(ons_trainer *trainer, double loss);
+bool ons_trainer_stops_early(const ons_trainer *trainer);
+/* With --best, from read(true) to read(false), the best's weights stand for those of now. */
+void ons_trainer_read_best(ons_trainer *trainer, bool read);
+bool ons_trainer_find_best(const ons_trainer *trainer, const char *name, ons_type *type, const void **contents);
+/* What a checkpoint has of it: tensors NAME#best, and {"best": {"step", "since", "loss", "kept"}}. */
+size_t ons_trainer_best_count(const ons_trainer *trainer);
+ons_named_tensor ons_trainer_best_tensor(const ons_trainer *trainer, size_t index);
+ons_status *ons_trainer_write_best(const ons_trainer *trainer, ons_json *more);
+ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint *checkpoint);
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
  * message. */

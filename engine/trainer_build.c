@@ -116,15 +116,15 @@ static void compute_digest(ons_trainer *t) {
 /* What makes processes do other things than each other. */
 typedef struct course_of_run {
     uint64_t digest;
-    int64_t steps, validate_every, checkpoint_every;
+    int64_t steps, validate_every, checkpoint_every, early_stop;
     double rate;
-    bool checkpoints, writes, resumes;
+    bool checkpoints, writes, resumes, best;
 } course_of_run;
 
 static bool is_alike(const course_of_run *a, const course_of_run *b) {
     return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
            a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
-           a->writes == b->writes && a->resumes == b->resumes;
+           a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best;
 }
 
 /* Of several processes each has its own command line. */
@@ -139,6 +139,8 @@ static ons_status *check_alike(ons_trainer *t) {
         .checkpoints = c->checkpoint != NULL,
         .writes = c->out != NULL,
         .resumes = c->resume,
+        .early_stop = c->early_stop,
+        .best = c->best,
     };
     course_of_run *all;
     if (!t->remote) return NULL;
@@ -165,6 +167,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(build_validation(t));
     ONS_TRY(ons_trainer_choose_crew(t));
     ONS_TRY(ons_crew_start(t->crew));
+    ONS_TRY(ons_trainer_open_best(t));
     ONS_TRY(ons_trainer_gather_stages(t));
     ONS_TRY(ons_trainer_gather_libraries(t));
     ONS_TRY(count_steps(t));

@@ -56,6 +56,7 @@ static ons_status *list_tensors(const ons_trainer *t, const kept_values *values,
         ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
         ONS_PUSH(list, tensor);
     }
+    for (size_t i = 0; i < ons_trainer_best_count(t); ++i) ONS_PUSH(list, ons_trainer_best_tensor(t, i));
     return NULL;
 }
 
@@ -141,6 +142,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
     ons_json *more;
     ONS_TRY(ons_json_new_object(&more));
     ons_status *status = list_options(t, more);
+    if (status == NULL) status = ons_trainer_write_best(t, more);
     if (status == NULL) status = write_with(t, list, more);
     ons_json_free(more);
     return status;
@@ -233,7 +235,7 @@ static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
     ons_vector_free(&values);
     ons_arena_free(names);
     t->step = (int64_t)c->info.step;
-    return status;
+    return status != NULL ? status : ons_trainer_restore_best(t, c);
 }
 
 /* Ranks that see different folders would go on from different steps. */
@@ -366,7 +368,8 @@ ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
     ONS_TRY(ons_crew_settle_versions(t->crew));
-    t->looked_name = NULL;
+    ons_trainer_read_best(t, true);
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
+    ons_trainer_read_best(t, false);
     return ons_trainer_share_failure(t, status);
 }

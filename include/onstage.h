@@ -223,7 +223,7 @@ typedef struct ons_step_report {
  */
 ons_status *ons_trainer_step(ons_trainer *trainer, ons_step_report *report);
 
-/* Whether all steps are done. */
+/* Whether all steps are done, or the validation loss has not improved for as long as the option "early-stop" says. */
 bool ons_trainer_done(const ons_trainer *trainer);
 
 /* Asks for an end in good order after the step that runs. May be called by any thread, and by a signal handler. With
@@ -243,7 +243,8 @@ typedef struct ons_evaluation {
 /* The mean over the validation set, with the weights as they are. */
 ons_status *ons_trainer_evaluate(ons_trainer *trainer, ons_evaluation *evaluation);
 
-/* Writes the model with the weights as they are, whole or not at all. `path` NULL: where the option "out" says. */
+/* Writes the model with the weights as they are, or with those of the best validation where the option "best" is given
+ * and there was one; whole or not at all. `path` NULL: where the option "out" says. */
 ons_status *ons_trainer_save(ons_trainer *trainer, const char *path);
 
 /* Writes a checkpoint now; needs the option "checkpoint". */
@@ -276,6 +277,12 @@ typedef struct ons_trainer_status {
     double predicted_step_seconds, measured_step_seconds; /* of a whole step; measured: NaN before the second one */
     int64_t processes;                                    /* of the whole run */
     bool speaks; /* false: another process of the run writes files and tells the user */
+    /* The validation with the smallest loss so far. */
+    int64_t best_step; /* 0: there was none */
+    double best_loss;  /* NaN likewise */
+    int64_t validations_since_best;
+    bool stops_early; /* by the option "early-stop" */
+    bool writes_best; /* ons_trainer_save writes the weights of best_step, by the option "best" */
 } ons_trainer_status;
 
 /* Texts live until the next call. */

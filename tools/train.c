@@ -47,6 +47,21 @@ static ons_status *train(ons_trainer *trainer, bool speaks) {
     return NULL;
 }
 
+/* Which weights these are, where they may be others than the last. */
+static void tell_written(const ons_trainer_status *s) {
+    printf("wrote %s", s->out);
+    if (s->writes_best)
+        printf(": the weights of step %" PRId64 ", whose validation loss %.4f is the best", s->best_step, s->best_loss);
+    putchar('\n');
+}
+
+static void tell_early_end(const ons_trainer_status *s) {
+    printf("ended after %" PRId64 " of %" PRId64 " steps: %" PRId64 " validation%s without a smaller loss", s->step,
+           s->steps, s->validations_since_best, s->validations_since_best == 1 ? "" : "s");
+    if (s->best_step > 0) printf(" than %.4f of step %" PRId64, s->best_loss, s->best_step);
+    putchar('\n');
+}
+
 /* What is done after the last step, or after Ctrl-C. */
 static ons_status *finish(ons_trainer *trainer) {
     ons_trainer_status s;
@@ -56,6 +71,7 @@ static ons_status *finish(ons_trainer *trainer) {
     snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " step%s", s.step, s.steps, s.steps == 1 ? "" : "s");
     /* It may have come too late to stop anything; or to another process, which has told this one. */
     interrupted = ons_trainer_stopping(trainer) && !ons_trainer_done(trainer);
+    if (s.stops_early && s.step < s.steps && s.speaks) tell_early_end(&s);
     if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL && s.speaks)
         fprintf(stderr, "onstage: stopped after %s; --resume goes on from here\n", steps);
     else if (status == NULL && interrupted && s.checkpoint == NULL && s.speaks)
@@ -64,7 +80,7 @@ static ons_status *finish(ons_trainer *trainer) {
     /* The model first: it is worth more than the end of a log. */
     if (status == NULL && !interrupted && s.out != NULL) {
         status = ons_trainer_save(trainer, NULL);
-        if (status == NULL && s.speaks) printf("wrote %s\n", s.out);
+        if (status == NULL && s.speaks) tell_written(&s);
         if (status == NULL && s.speaks && s.training_form)
             printf("it is in training form, as the model was (BatchNorm, Dropout); --export inference writes the form "
                    "to run\n");

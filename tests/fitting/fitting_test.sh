@@ -18,6 +18,7 @@ fit() {
     local model=$golden/mlp/model.onnx options
     [[ $1 == nll* ]] && model=$here/nll.onnx
     read -ra options <<<"$(options_of "$1")"
+    cp "$here"/*.npy .
     run train "$model" --input "x=$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --rows 0:128 --val-rows 128: \
         --batch 24 --no-shuffle --threads 1 --log-json log.jsonl "${options[@]}" "${@:2}"
 }
@@ -38,12 +39,14 @@ compare() {
     else pass "$name"; fi
 }
 
-cp_files() { cp "$here"/*.npy .; }
+# A B SHARE: the two are no further apart than that share of B.
+is_near() {
+    awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) <= most * b) }'
+}
 
 for case in weighted smoothed smoothed_weighted smoothed_weighted_ignored nll_weighted; do
     for way in "" "--micro-batches 5" "--stages 2 --micro-batches 3" "--stages 2 --pipeline gpipe"; do
         begin "$case $way"
-        cp_files
         read -ra more <<<"$way"
         fit "$case" ${more[@]+"${more[@]}"}
         compare "$case"
@@ -91,14 +94,111 @@ run train "${mlp[@]}" --lr-of fc1.weight=0.1 --steps 2 --checkpoint kept
 run train "${mlp[@]}" --lr-of fc1.weight=0.1 --lr 0.1 --steps 4 --checkpoint kept --resume
 if ((status == 0)) && [[ -e kept/step-00000004.json ]]; then pass "$name"; else fail "$name" "exit code $status"; fi
 
-# A B SHARE: the two are no further apart than that share of B.
-is_near() {
-    awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) <= most * b) }'
+# --------------------------------------------------------------------------------------------------- the best validation
+best=$(lines_of best | sed -n 's/^best //p')
+best_step=${best% *} best_loss=${best#* }
+
+# After how many steps the case `best` ends with --early-stop $1.
+ends_after() {
+    lines_of best | awk -v patience="$1" '$1 == "val" { ++since; if (n == 0 || $3 < least) { least = $3; since = 0; n = 1 }
+        if (since >= patience) { print $2; exit } }'
 }
+
+# FILE: its validation loss.
+validate() {
+    run eval "$1" --input "x=$golden/mlp/input.npy" --target noisy.npy --rows 128: --loss cross_entropy
+    sed -nE 's/.* loss ([.0-9]+).*/\1/p' "$work/stdout"
+}
+
+for way in "" "--micro-batches 5" "--stages 2 --micro-batches 3"; do
+    begin "--best $way"
+    read -ra more <<<"$way"
+    fit best --best --out trained.onnx ${more[@]+"${more[@]}"}
+    said=$(<"$work/stdout")
+    if ((status != 0)); then fail "$name" "exit code $status"
+    elif ! grep -q "^wrote trained.onnx: the weights of step $best_step, whose validation loss .* is the best\$" <<<"$said"; then
+        fail "$name" "it says $said"
+    elif ! is_near "$(validate trained.onnx)" "$best_loss" 1e-4; then fail "$name" "the loss is $(validate trained.onnx)"
+    else pass "$name"; fi
+done
+
+begin "without --best the last weights"
+fit best --out trained.onnx
+last=$(logged | awk '$1 == "val" { last = $3 } END { print last }')
+if ! is_near "$(validate trained.onnx)" "$last" 1e-4; then fail "$name" "the loss is $(validate trained.onnx)"
+elif is_near "$last" "$best_loss" 1e-3; then fail "$name" "the last is the best"
+else pass "$name"; fi
+
+for patience in 1 2; do
+    begin "--early-stop $patience"
+    fit best --early-stop "$patience" --out trained.onnx
+    wanted=$(ends_after "$patience")
+    if ((status != 0)); then fail "$name" "exit code $status"
+    elif [[ $(logged | sed -n 's/^loss \([0-9]*\) .*/\1/p' | tail -1) != "$wanted" ]]; then fail "$name" "it does not end after step $wanted"
+    elif ! grep -qE "^ended after $wanted of 54 steps: $patience validations? without a smaller loss than [.0-9]+ of step [0-9]+\$" "$work/stdout"; then
+        fail "$name" "it says $(<"$work/stdout")"
+    elif ! grep -q '^wrote trained.onnx$' "$work/stdout"; then fail "$name" "it writes something else"
+    else pass "$name"; fi
+done
+begin "--early-stop that is not reached"
+fit best --early-stop 50
+if ((status == 0)) && [[ $(logged | grep -c loss) == 54 ]]; then pass "$name"; else fail "$name" "$(logged | grep -c loss) steps"; fi
+
+# The case, ended early or not, in one go and resumed; $1: stages of the two parts, $2...: options.
+resumes() {
+    fit best --out whole.onnx --stages "${1%,*}" --micro-batches 2 "${@:2}"
+    fit best --steps "$((best_step + 6))" --checkpoint kept --stages "${1%,*}" --micro-batches 2 "${@:2}"
+    fit best --checkpoint kept --resume --out resumed.onnx --stages "${1%,*}" --micro-batches 2 "${@:2}"
+    if ((status != 0)); then fail "$name" "exit code $status"
+    elif cmp -s whole.onnx resumed.onnx; then pass "$name"
+    else fail "$name" "the models differ"; fi
+}
+begin "--best, resumed after its step";     resumes 1 --best
+begin "--early-stop, resumed";              resumes 1 --early-stop 2
+begin "both, resumed, with two stages";     resumes 2 --best --early-stop 2
+begin "--best in an asynchronous pipeline, resumed"; resumes 2 --best --pipeline pipedream-async
+begin "a run that has ended early, resumed, writes the model"
+fit best --best --early-stop 1 --checkpoint kept --out first.onnx
+fit best --best --early-stop 1 --checkpoint kept --resume --out second.onnx
+if ((status == 0)) && cmp -s first.onnx second.onnx; then pass "$name"; else fail "$name" "exit code $status"; fi
+begin "and goes on with more patience"
+fit best --best --early-stop 50 --checkpoint kept --resume --out third.onnx
+if ((status == 0)) && [[ -e kept/step-00000054.json ]]; then pass "$name"; else fail "$name" "exit code $status"; fi
+
+begin "--best behind a checkpoint without it"
+fit best --steps "$((best_step + 6))" --checkpoint kept
+read -ra options <<<"$(options_of best)"
+data=(--input "x=$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --rows 0:128 --batch 24 --no-shuffle --threads 1)
+refuses 1 "--best: the checkpoint in kept was written without it, and the weights of its best validation, of step $best_step" \
+    train "$golden/mlp/model.onnx" "${data[@]}" --val-rows 128: "${options[@]}" --checkpoint kept --resume --best
+begin "--best behind a checkpoint that is the best"
+fit best --steps "$best_step" --checkpoint kept
+fit best --checkpoint kept --resume --best --out resumed.onnx
+fit best --best --out whole.onnx
+if ((status == 0)) && cmp -s whole.onnx resumed.onnx; then pass "$name"; else fail "$name" "exit code $status"; fi
+
+begin "running statistics are the best's"
+cnn=("$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy"
+    --loss cross_entropy --threads 1)
+run train "${cnn[@]}" --batchnorm train --rows 0:128 --val-rows 128: --batch 16 --optimizer adam --lr 0.3 --steps 12 --val-every 1 \
+    --best --log-json log.jsonl --out trained.onnx
+wanted=$(sed -nE 's/^wrote .*validation loss ([.0-9]+) is the best/\1/p' "$work/stdout")
+step=$(sed -nE 's/^wrote .* step ([0-9]+),.*/\1/p' "$work/stdout")
+run eval trained.onnx "${cnn[@]:1}" --rows 128:
+found=$(sed -nE 's/.* loss ([.0-9]+).*/\1/p' "$work/stdout")
+if ((step >= 12)); then fail "$name" "the last step is the best"
+elif is_near "$found" "$wanted" 1e-3; then pass "$name"
+else fail "$name" "the loss is $found, not $wanted"; fi
+
+begin "--best without validation data"
+refuses 1 "--best goes by the validation loss; give --val-input" train "${mlp[@]}" --best
+begin "--early-stop without validation data"
+refuses 1 "--early-stop goes by the validation loss; give --val-input" train "${mlp[@]}" --early-stop 3
+begin "--early-stop below zero"
+refuses 1 "--early-stop: '-1'" train "${mlp[@]}" --early-stop=-1
 
 for precision in bf16 fp16; do
     begin "smoothed_weighted_ignored in $precision"
-    cp_files
     fit smoothed_weighted_ignored --precision "$precision"
     wanted=$(lines_of smoothed_weighted_ignored | awk '$1 == "val" { last = $3 } END { print last }')
     found=$(logged | awk '$1 == "val" { last = $3 } END { print last }')
@@ -108,7 +208,6 @@ for precision in bf16 fp16; do
 done
 
 begin "eval has the validation's loss"
-cp_files
 fit smoothed_weighted_ignored --out trained.onnx
 found=$(logged | awk '$1 == "val" { last = $3 } END { print last }')
 run eval trained.onnx --input "x=$golden/mlp/input.npy" --target ignored.npy --rows 128: --batch 7 --loss cross_entropy \
@@ -117,10 +216,9 @@ again=$(sed -nE 's/.* loss ([.0-9]+).*/\1/p' "$work/stdout")
 if is_near "$again" "$found" 1e-5; then pass "$name"; else fail "$name" "$again, not $found"; fi
 
 begin "weights do not change the accuracy"
-cp_files
 run eval "$golden/mlp/model.onnx" "${mlp[@]:1}" --metric accuracy
 plain=$(grep -o 'accuracy.*' "$work/stdout")
-run eval "$golden/mlp/model.onnx" "${mlp[@]:1}" --metric accuracy --class-weights weights.npy
+run eval "$golden/mlp/model.onnx" "${mlp[@]:1}" --metric accuracy --class-weights "$here/weights.npy"
 if [[ -n $plain && $(grep -o 'accuracy.*' "$work/stdout") == "$plain" ]]; then pass "$name"
 else fail "$name" "$(cat "$work/stdout"), not $plain"; fi
 

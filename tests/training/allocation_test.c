@@ -159,7 +159,7 @@ enum { WARM_UP = 5, WINDOW = 12 };
 typedef struct setting {
     char model[32];
     int times; /* micro-batches in a batch */
-    char options[4][32];
+    char options[8][32];
 } setting;
 
 ParameterizedTestParameters(allocation, steady_state) {
@@ -169,6 +169,7 @@ ParameterizedTestParameters(allocation, steady_state) {
         {"lenet", 1, {"optimizer", "adam", "shuffle", "true"}},
         {"resnet18", 1, {"optimizer", "sgd", "momentum", "0.9"}},
         {"gpt_tied", 1, {"optimizer", "adamw", "dropout", "0.1"}},
+        {"mlp", 2, {"best", "true", "early-stop", "1000", "val-rows", "0:40", "val-every", "1"}},
         {"dynamo_gpt", 2, {"optimizer", "rmsprop", "shuffle", "true"}},
     };
     return cr_make_param_array(setting, settings, sizeof settings / sizeof settings[0], NULL);
@@ -191,7 +192,7 @@ ParameterizedTest(setting *param, allocation, steady_state) {
     char log[PATH_BYTES];
     scratch_path(log, "allocation.jsonl");
     run r = run_golden(param->model);
-    for (int i = 0; i < 4; i += 2) set(&r, param->options[i], param->options[i + 1]);
+    for (int i = 0; i < 8 && param->options[i][0] != '\0'; i += 2) set(&r, param->options[i], param->options[i + 1]);
     set_number(&r, "micro-batches", param->times);
     set_number(&r, "threads", 2);
     set_number(&r, "steps", WARM_UP + 2 * WINDOW + 1); /* more than two epochs */
