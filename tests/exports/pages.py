@@ -5,8 +5,9 @@
     python3 tests/exports/pages.py docs/export_pytorch.md       # one page; --keep DIR leaves what it made there
 
 Blocks fenced as python, sh or bash run one after the other in an empty folder, each python block in an interpreter of its own and each other one in
-bash, where `onstage` and this python3 are on the PATH. Each must end well. A text block behind one is a sample of its output: its lines must be there, but
-for numbers, which differ between machines, and for lines of "…". Blocks that are indented or have another name are read by people alone.
+bash, where `onstage` and this python3 are on the PATH. Each must end well. A text block behind one is a sample of its output: its lines must be there, in any
+order, with losses that are near (numbers of four decimals); other numbers differ between machines, and lines of "…" stand for any. Blocks that are
+indented or have another name are for people alone.
 
 Every file of an --out must be there, pass onnx.checker, and load in ONNX Runtime where that is installed. requirements_pages.txt says what the pages
 need; --python runs blocks with another interpreter than this one.
@@ -26,8 +27,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHELLS = ("sh", "bash")
 SECONDS = 1800  # for a block
-NUMBER = re.compile(r"\d+([.,:]\d+)*(e[-+]?\d+)?")
-SIZE = re.compile(r"\b[KMG]iB\b")
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?")
+LOSS = re.compile(r"\d+\.\d{4,}")
+SIZE = re.compile(r"\b[KMG]iB\b|\bB\b")
+TOLERANCE = 0.05  # of losses in a sample, relative
 
 CHECK = """
 import sys, onnx
@@ -65,14 +68,29 @@ def get_blocks(page):
     return blocks
 
 
-def normalise(text):
-    return " ".join(SIZE.sub("B", NUMBER.sub("0", text)).split())
+def single_spaced(text):
+    return " ".join(text.split())
+
+
+def agrees(ours, theirs):
+    """Numbers of four decimals or more are losses, which differ little; times, rates and versions may be any."""
+    if not LOSS.fullmatch(ours):
+        return True
+    return LOSS.fullmatch(theirs) is not None and abs(float(ours) - float(theirs)) <= TOLERANCE * abs(float(ours))
+
+
+def is_in(line, output):
+    """Whether the line is somewhere in the output, with other numbers and units of size."""
+    parts = [SIZE.sub("[KMG]?i?B", re.escape(part)) for part in NUMBER.split(line)]
+    pattern = re.compile(f"({NUMBER.pattern})".join(parts))
+    ours = NUMBER.findall(line)
+    return any(all(map(agrees, ours, found.groups())) for found in pattern.finditer(output))
 
 
 def missing_lines(sample, output):
     """Lines of the sample that the output lacks; the output may break its lines elsewhere."""
-    output = normalise(output)
-    return [line for line in sample.splitlines() if line.strip() not in ("", "…") and normalise(line) not in output]
+    output = single_spaced(output)
+    return [line for line in sample.splitlines() if line.strip() not in ("", "…") and not is_in(single_spaced(line), output)]
 
 
 def trained_files(text):
