@@ -29,12 +29,14 @@ static const ons_binding *find_input_shape(const binder *b, const char *input) {
     return NULL;
 }
 
-/* --dim first, then the array's own shape, then the batch, then what the symbol was elsewhere, then the fallback. */
+/* --dim first, then the batch of inputs that have a fixed one, then the array's own shape, then the batch, then what
+ * the symbol was elsewhere, then the fallback. */
 static ons_status *choose_size(const binder *b, const char *input, const char *symbol, uint32_t axis, uint32_t rank,
                                int64_t *size) {
     const ons_binding *named = find_symbol(b, symbol);
     const ons_binding *shaped = find_input_shape(b, input);
     *size = named != NULL ? named->size : 0;
+    if (*size == 0 && axis == 0) *size = b->exported; /* change_batch makes it the batch that is asked for */
     if (*size == 0 && shaped != NULL && shaped->shape.rank == rank) *size = shaped->shape.dims[axis];
     for (size_t i = 0; *size == 0 && symbol != NULL && i < b->symbols.count; ++i)
         if (strcmp(b->symbols.items[i].name, symbol) == 0) *size = b->symbols.items[i].size;
@@ -374,8 +376,8 @@ static void pair_states(ons_graph *graph) {
 }
 
 /* To the number of samples that is asked for, where the model was exported for another one. */
-static ons_status *change_batch(binder *b, const ons_graph *imported) {
-    int64_t exported = ons_exported_batch(imported), wanted = b->options->batch;
+static ons_status *change_batch(binder *b) {
+    int64_t exported = b->exported, wanted = b->options->batch;
     if (exported == 0 || wanted == 0 || wanted == exported || (b->blockers != NULL && b->blockers->count > 0))
         return NULL;
     ons_blocker obstacle;
@@ -402,12 +404,17 @@ static ons_status *bind_graph(binder *b, scope *s) {
     }
     pair_states(b->to);
     ONS_TRY(ons_prune(b->to, NULL, NULL, 0));
-    return change_batch(b, s->from);
+    return change_batch(b);
 }
 
 ons_status *ons_bind(const ons_graph *imported, const ons_registry *registry, const ons_bind_options *options,
                      ons_blockers *blockers, ons_graph **bound) {
-    binder b = {.registry = registry, .options = options, .blockers = blockers};
+    binder b = {
+        .registry = registry,
+        .options = options,
+        .exported = ons_exported_batch(imported),
+        .blockers = blockers,
+    };
     ONS_TRY(ons_graph_new(imported->store, imported->name, &b.to));
     b.builder = (ons_builder){.graph = b.to, .registry = registry, .phase = ONS_FORWARD, .origin = ONS_NONE};
     scope s = {.from = imported, .prefix = "", .map = malloc((imported->values.count + 1) * sizeof *s.map)};

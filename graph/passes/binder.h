@@ -18,6 +18,7 @@ typedef struct value_list {
 typedef struct binder {
     const ons_registry *registry;
     const ons_bind_options *options;
+    int64_t exported;       /* the batch that inputs have as a number; 0: none does */
     ons_blockers *blockers; /* NULL: the first problem ends it */
     ons_graph *to;
     ons_builder builder;

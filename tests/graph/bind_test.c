@@ -54,6 +54,29 @@ static bytes int_node(const char *op, const char *name, const char *inputs, cons
     return n;
 }
 
+/* Keras writes the constants of a Normalization as inputs of one row beside an image of any number. */
+static bytes two_batches(void) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("Sub", "sub", "x,mean", "y"));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "N,6"));
+    put_message(&g, GRAPH_INPUT, value_info("mean", FLOAT, "1,6"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "N,6"));
+    put_text(&g, GRAPH_NAME, "main");
+    return g;
+}
+
+Test(bind, inputs_with_a_fixed_batch_and_without_get_the_same_one) {
+    for (int64_t batch = 1; batch < 4; ++batch) {
+        bound b;
+        ons_bind_options options = {.batch = batch};
+        must(try_bind(&b, two_batches(), &options));
+        for (size_t i = 0; i < b.graph->inputs.count; ++i)
+            cr_assert_eq(ons_graph_value(b.graph, b.graph->inputs.items[i])->type.shape.dims[0], batch);
+        must(ons_graph_verify(b.graph));
+        close_bound(&b);
+    }
+}
+
 /* y = Reshape(x, [Shape(x)[0], -1 through arithmetic]): what exporters write for x.view(x.size(0), -1). */
 static bytes shape_arithmetic(void) {
     bytes g = {0};
