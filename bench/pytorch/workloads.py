@@ -93,13 +93,14 @@ class Workload:
     dynamic: bool = False  # batch axis symbolic in the file
     flags: tuple = ()
     frozen: Callable = lambda name: False
+    counted: tuple = None  # the shape of a sample whose instructions are counted, where the whole takes hours
 
 
-def gpt(what, batch, tokens, vocabulary=65, dynamic=False, **sizes):
+def gpt(what, batch, tokens, vocabulary=65, dynamic=False, counted=None, **sizes):
     def make(sdpa=False):
         return models.Gpt(vocabulary=vocabulary, block=tokens, tied=True, sdpa=sdpa, **sizes)
 
-    return Workload(what, make, (tokens,), batch, vocabulary, is_transformer=True, dynamic=dynamic)
+    return Workload(what, make, (tokens,), batch, vocabulary, is_transformer=True, dynamic=dynamic, counted=counted)
 
 
 WORKLOADS = {
@@ -110,15 +111,15 @@ WORKLOADS = {
         "ResNet-18, 32x32", lambda: models.ResNet18(64, 10), (3, 32, 32), 32, 10, optimizer=SGD
     ),
     "resnet18_imagenet": Workload(
-        "ResNet-18, 224x224", lambda: models.ResNet18(64, 1000), (3, 224, 224), 16, 1000, optimizer=SGD
+        "ResNet-18, 224x224", lambda: models.ResNet18(64, 1000), (3, 224, 224), 16, 1000, optimizer=SGD, counted=(3, 64, 64)
     ),
     "resnet18_small": Workload(
         "ResNet-18 of width 8, 32x32", models.ResNet18, (3, 32, 32), 8, 10, optimizer=SGD
     ),
     "gpt_char": gpt("GPT, 4 layers of 128, tied, T = 64", 32, 64, layers=4, dim=128, heads=4),
-    "gpt_large": gpt("GPT, 6 layers of 384, tied, T = 128", 16, 128, layers=6, dim=384, heads=6),
+    "gpt_large": gpt("GPT, 6 layers of 384, tied, T = 128", 16, 128, counted=(32,), layers=6, dim=384, heads=6),
     "gpt_small": gpt("GPT, 2 layers of 48, tied, T = 24", 4, 24),
-    "bert_base": Workload("BERT-base, T = 128", Bert, (128,), 8, 30522, is_transformer=True),
+    "bert_base": Workload("BERT-base, T = 128", Bert, (128,), 8, 30522, is_transformer=True, counted=(4,)),
     "frozen": Workload(
         "ResNet-18, 32x32, layer4 and fc trained", lambda: models.ResNet18(64, 10), (3, 32, 32), 32, 10, optimizer=SGD,
         flags=("--train", "layer4.*", "--train", "fc.*"), frozen=lambda name: not name.startswith(("layer4.", "fc.")),
