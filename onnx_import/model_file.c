@@ -68,31 +68,18 @@ static ons_status *mark_tensors(ons_model_file *file, ons_splices *splices, uint
     return NULL;
 }
 
-typedef struct memory {
-    uint8_t *bytes;
-    size_t count;
-} memory;
-
-static ons_status *write_memory(void *context, const void *bytes, size_t size) {
-    memory *to = context;
-    memcpy(to->bytes + to->count, bytes, size);
-    to->count += size;
-    return NULL;
-}
-
 /* Copies and unpacks; the copy lives in between alone. */
 static ons_status *unpack(ons_model_file *file, ons_splices *splices) {
+    uint8_t *skeleton;
     uint64_t size;
-    ONS_TRY(ons_splice_copy(file->bytes, &file->frames, splices, NULL, &size));
-    ONS_CHECK(size < INT_MAX, ONS_INVALID_MODEL,
-              "the model without its weights takes %llu bytes, more than ONNX files can hold",
-              (unsigned long long)size);
-    memory skeleton = {.bytes = malloc(size + 1)};
-    if (skeleton.bytes == NULL) return ons_status_out_of_memory();
-    ons_splice_sink sink = {.context = &skeleton, .write = write_memory};
-    ons_status *status = ons_splice_copy(file->bytes, &file->frames, splices, &sink, &size);
-    if (status == NULL) file->model = onnx__model_proto__unpack(NULL, size, skeleton.bytes);
-    free(skeleton.bytes);
+    ONS_TRY(ons_splice_to_memory(file->bytes, &file->frames, splices, &skeleton, &size));
+    ons_status *status = NULL;
+    if (size >= INT_MAX)
+        status = ons_status_new(ONS_INVALID_MODEL,
+                                "the model without its weights takes %llu bytes, more than ONNX files can hold",
+                                (unsigned long long)size);
+    if (status == NULL) file->model = onnx__model_proto__unpack(NULL, (size_t)size, skeleton);
+    free(skeleton);
     if (status == NULL && file->model == NULL)
         status = ons_status_new(ONS_INVALID_MODEL, "the file is damaged, or is not an ONNX model");
     return status;
@@ -148,56 +135,52 @@ static ons_status *open_path(ons_model_file *file) {
     file->bytes = file->mapping.bytes;
     file->size = file->mapping.size;
     ONS_TRY_AT(find_folder(file), "%s", file->path);
-    ONS_TRY_AT(load(file), "%s", file->path);
-    return NULL;
+    return ons_status_at(load(file), "%s", file->path);
+}
+
+static ons_status *open_bytes(ons_model_file *file, const void *bytes, size_t size) {
+    file->bytes = bytes;
+    file->size = size;
+    return load(file);
+}
+
+/* What an opened file ends with: it is handed out, or closed. */
+static ons_status *hand_out(ons_model_file *file, ons_status *status, ons_model_file **result) {
+    if (status == NULL)
+        *result = file;
+    else
+        ons_model_file_close(file);
+    return status;
 }
 
 ons_status *ons_model_file_open(const char *path, ons_model_file **result) {
     ons_model_file *file = NULL;
     ons_status *status = new_file(path, &file);
     if (status == NULL) status = open_path(file);
-    if (status != NULL) {
-        ons_model_file_close(file);
-        return status;
-    }
-    *result = file;
-    return NULL;
+    return hand_out(file, status, result);
 }
 
 ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model_file **result) {
     ons_model_file *file = NULL;
     ons_status *status = new_file("memory", &file);
-    if (status == NULL) {
-        file->bytes = bytes;
-        file->size = size;
-        status = load(file);
-    }
-    if (status != NULL) {
-        ons_model_file_close(file);
-        return status;
-    }
-    *result = file;
-    return NULL;
+    if (status == NULL) status = open_bytes(file, bytes, size);
+    return hand_out(file, status, result);
+}
+
+static ons_status *adopt(ons_model_file *file, const ons_model_file *place, uint64_t size) {
+    if (place->folder != NULL && (file->folder = strdup(place->folder)) == NULL) return ons_status_out_of_memory();
+    return open_bytes(file, file->own, (size_t)size);
 }
 
 ons_status *ons_model_file_adopt(const ons_model_file *place, uint8_t *bytes, uint64_t size, ons_model_file **result) {
     ons_model_file *file = NULL;
     ons_status *status = new_file(place->path, &file);
-    if (file != NULL) file->own = bytes;
-    if (file == NULL) free(bytes);
-    if (status == NULL && place->folder != NULL && (file->folder = strdup(place->folder)) == NULL)
-        status = ons_status_out_of_memory();
-    if (status == NULL) {
-        file->bytes = bytes;
-        file->size = size;
-        status = load(file);
-    }
-    if (status != NULL) {
-        ons_model_file_close(file);
-        return ons_status_at(status, "%s", place->path);
-    }
-    *result = file;
-    return NULL;
+    if (file == NULL)
+        free(bytes);
+    else
+        file->own = bytes;
+    if (status == NULL) status = ons_status_at(adopt(file, place, size), "%s", place->path);
+    return hand_out(file, status, result);
 }
 
 void ons_model_file_close(ons_model_file *file) {

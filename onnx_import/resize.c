@@ -1,6 +1,5 @@
 #include "onnx_import/resize.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "onnx_import/exporter.h"
@@ -87,41 +86,22 @@ static ons_status *resize(exporter *e, const ons_resized *resized, message *m) {
     return NULL;
 }
 
-typedef struct memory {
-    uint8_t *bytes;
-    size_t count;
-} memory;
-
-static ons_status *write_memory(void *context, const void *bytes, size_t size) {
-    memory *to = context;
-    memcpy(to->bytes + to->count, bytes, size);
-    to->count += size;
-    return NULL;
-}
-
-static ons_status *copy_resized(exporter *e, const ons_resized *resized, size_t count, memory *copy) {
+static ons_status *copy_resized(exporter *e, const ons_resized *resized, size_t count, ons_model_file **result) {
     message m = {0};
     ons_status *status = NULL;
     for (size_t i = 0; i < count && status == NULL; ++i) status = resize(e, &resized[i], &m);
     ons_vector_free(&m);
     ONS_TRY(status);
+    uint8_t *copy;
     uint64_t size;
-    ONS_TRY(ons_splice_copy(e->file->bytes, &e->file->frames, &e->splices, NULL, &size));
-    copy->bytes = malloc(size + 1);
-    if (copy->bytes == NULL) return ons_status_out_of_memory();
-    ons_splice_sink sink = {.context = copy, .write = write_memory};
-    return ons_splice_copy(e->file->bytes, &e->file->frames, &e->splices, &sink, &size);
+    ONS_TRY(ons_splice_to_memory(e->file->bytes, &e->file->frames, &e->splices, &copy, &size));
+    return ons_model_file_adopt(e->file, copy, size, result);
 }
 
 ons_status *ons_model_file_resize(ons_model_file *file, const ons_resized *resized, size_t count,
                                   ons_model_file **result) {
     exporter e = {.file = file, .arena = ons_arena_new()};
-    memory copy = {0};
-    ons_status *status = e.arena == NULL ? ons_status_out_of_memory() : copy_resized(&e, resized, count, &copy);
-    if (status == NULL)
-        status = ons_model_file_adopt(file, copy.bytes, copy.count, result);
-    else
-        free(copy.bytes);
+    ons_status *status = e.arena == NULL ? ons_status_out_of_memory() : copy_resized(&e, resized, count, result);
     ons_vector_free(&e.splices);
     ons_arena_free(e.arena);
     return status;

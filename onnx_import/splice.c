@@ -97,3 +97,21 @@ ons_status *ons_splice_copy(const uint8_t *bytes, const ons_frames *frames, ons_
     free(growth);
     return status;
 }
+
+static ons_status *write_to_memory(void *context, const void *bytes, size_t size) {
+    uint8_t **next = context;
+    memcpy(*next, bytes, size);
+    *next += size;
+    return NULL;
+}
+
+ons_status *ons_splice_to_memory(const uint8_t *bytes, const ons_frames *frames, ons_splices *splices, uint8_t **copy,
+                                 uint64_t *size) {
+    ONS_TRY(ons_splice_copy(bytes, frames, splices, NULL, size));
+    uint8_t *next = *copy = malloc((size_t)*size + 1);
+    if (next == NULL) return ons_status_out_of_memory();
+    ons_splice_sink sink = {.context = &next, .write = write_to_memory};
+    ons_status *status = ons_splice_copy(bytes, frames, splices, &sink, size);
+    if (status != NULL) free(*copy);
+    return status;
+}

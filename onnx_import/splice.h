@@ -32,4 +32,8 @@ typedef struct ons_splice_sink {
 ons_status *ons_splice_copy(const uint8_t *bytes, const ons_frames *frames, ons_splices *splices,
                             const ons_splice_sink *sink, uint64_t *size);
 
+/* The copy in memory, which the caller frees; without splices that are filled. It may be empty, but is never NULL. */
+ons_status *ons_splice_to_memory(const uint8_t *bytes, const ons_frames *frames, ons_splices *splices, uint8_t **copy,
+                                 uint64_t *size);
+
 #endif

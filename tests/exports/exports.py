@@ -237,19 +237,26 @@ def ensure_exported(network, ways, folder):
 # onstage
 
 
-def run_onstage(options, expected, folder, way):
-    """Losses, what it said, and why it failed."""
-    here = folder / way
-    words = [options.onstage, "train", here / "model.onnx", "--target", folder / "target.npy", "--loss", expected["loss"]]
+def train_command(options, expected, folder, way, log, out, *further):
+    """The words of `onstage train` on a network's own data; its log and model go beside the exported one."""
+    words = [options.onstage, "train", folder / way / "model.onnx", "--target", folder / "target.npy", "--loss", expected["loss"]]
     if expected["loss"] == "cross_entropy":
         words += ["--class-axis", expected["class_axis"]]
     for name in expected["inputs"]:
         words += ["--input", f"{name}={folder / name}.npy"]
-    words += ["--batch", BATCH, "--steps", STEPS, "--no-shuffle", "--optimizer", "sgd", "--lr", expected["rate"], *expected["arguments"]]
-    words += ["--threads", options.threads, "--log-json", here / "log.jsonl", "--out", here / "trained.onnx"]
-    (here / "log.jsonl").unlink(missing_ok=True)
+    words += ["--optimizer", "sgd", "--threads", options.threads, "--log-json", log, "--out", out, *expected["arguments"], *further]
+    log.unlink(missing_ok=True)
+    return [str(word) for word in words]
+
+
+def run_onstage(options, expected, folder, way):
+    """Losses, what it said, and why it failed."""
+    here = folder / way
+    log = here / "log.jsonl"
+    words = train_command(options, expected, folder, way, log, here / "trained.onnx",
+                          "--batch", BATCH, "--steps", STEPS, "--no-shuffle", "--lr", expected["rate"])
     try:
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return [], [], f"not done in {SECONDS} s"
     for left in here.glob("trained.onnx*"):
@@ -258,24 +265,17 @@ def run_onstage(options, expected, folder, way):
     (here / "stderr.txt").write_text(done.stderr)
     if done.returncode != 0:
         return [], [], f"exit code {done.returncode}: " + " ".join(done.stderr.replace(f"{here}/", "").split())[-300:]
-    losses = [json.loads(line)["loss"] for line in (here / "log.jsonl").read_text().splitlines()]
-    return losses, done.stderr.splitlines(), ""
+    return [json.loads(line)["loss"] for line in log.read_text().splitlines()], done.stderr.splitlines(), ""
 
 
 def get_speed(options, expected, folder, way):
     """Samples a second, at the fastest of a run's steps."""
     here = folder / way
-    words = [options.onstage, "train", here / "model.onnx", "--target", folder / "target.npy", "--loss", expected["loss"]]
-    if expected["loss"] == "cross_entropy":
-        words += ["--class-axis", expected["class_axis"]]
-    for name in expected["inputs"]:
-        words += ["--input", f"{name}={folder / name}.npy"]
-    words += ["--batch", SPEED_BATCH, "--steps", SPEED_STEPS, "--optimizer", "sgd", "--lr", 1e-6, *expected["arguments"]]
-    words += ["--threads", options.threads, "--log-json", here / "speed.jsonl", "--out", here / "speed.onnx"]
-    (here / "speed.jsonl").unlink(missing_ok=True)
-    subprocess.run([str(w) for w in words], capture_output=True, timeout=SECONDS, check=True)
-    (here / "speed.onnx").unlink()
-    return max(json.loads(line)["samples_per_s"] for line in (here / "speed.jsonl").read_text().splitlines())
+    log, out = here / "speed.jsonl", here / "speed.onnx"
+    words = train_command(options, expected, folder, way, log, out, "--batch", SPEED_BATCH, "--steps", SPEED_STEPS, "--lr", 1e-6)
+    subprocess.run(words, capture_output=True, timeout=SECONDS, check=True)
+    out.unlink()
+    return max(json.loads(line)["samples_per_s"] for line in log.read_text().splitlines())
 
 
 def measure_speed(options, folder):
