@@ -64,6 +64,7 @@ static ons_status *serve(int count, char **words, ons_config *config, ons_model 
 }
 
 int main(int count, char **words) {
+    ons_shorten_waits(words); /* as the command does */
     if (count < 2 || count % 2 != 0) {
         fprintf(stderr, "usage: step_time MODEL.onnx --OPTION VALUE ...\n");
         return ONS_INVALID_ARGUMENT;

@@ -18,6 +18,14 @@ extern "C" {
 /* "0.2.0": differs from ONSTAGE_VERSION where a program runs with another library than it was compiled for. */
 const char *ons_version(void);
 
+/* For the first line of main; `arguments` are main's. OpenMP's threads (GCC's libgomp) look for work for milliseconds
+ * before they sleep. Where other programs compute too that is as long as their turns, and steps take up to thirty times
+ * as long. How long they look is read from the environment before main begins: where neither GOMP_SPINCOUNT nor
+ * OMP_WAIT_POLICY says it, the program starts itself anew, in the same process, with GOMP_SPINCOUNT=3000 (tens of
+ * microseconds). Set one of them under tools that do not follow a new program (valgrind, qemu-user). Returns where
+ * there is nothing to do, or where a start fails. */
+void ons_shorten_waits(char *const *arguments);
+
 /* What computes on this machine: "oneDNN 2.6.3, oneDNN's instructions …, compiler …, onstage's variant v3". Of the
  * variants baseline, v3 (AVX2) and v4 (AVX-512) the program takes the best that the processor has; ONSTAGE_CPU in the
  * environment takes less. Lasts as long as the program. */

@@ -54,6 +54,7 @@ static int close_output(int code) {
 }
 
 int main(int argc, char **argv) {
+    ons_shorten_waits(argv);
     /* A reader that went away and a file-size limit are write errors like others, with a message. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

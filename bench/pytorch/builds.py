@@ -74,7 +74,7 @@ def instructions(program, workload, folder, options):
     counts, words = folder / "callgrind.out", command_of(program, workload, folder, 1, options)
     totals = []
     for steps in (1, 2):
-        side = Side(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", *words])
+        side = Side(["env", "GOMP_SPINCOUNT=3000", "valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", *words])
         side.run(steps)
         side.close()
         totals.append(int(re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.M)[1]))

@@ -23,10 +23,10 @@ static ons_status *attention_prepare(ons_prepare *p) {
     attention_state *state = memory;
     ONS_TRY(find_attention(o, &state->attention));
     const ons_attention *a = &state->attention;
-    state->threads = p->threads;
+    state->threads = ons_team_size(p);
     state->stride = ons_attention_stride(a->keys);
     state->scratch = ((a->keys_transposed ? 0 : a->size) + ONS_ATTENTION_BLOCK) * state->stride;
-    p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
+    p->scratch_bytes = state->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
 }
 

@@ -26,12 +26,12 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     ONS_TRY(find_attention(o, &state->attention));
     state->has_result = ons_has_input(o, RESULT);
     const ons_attention *a = &state->attention;
-    state->threads = p->threads;
+    state->threads = ons_team_size(p);
     state->stride = ons_attention_stride(a->keys);
     state->scratch = (a->size + 2 * ONS_ATTENTION_BLOCK) * state->stride;
     state->scratch += a->keys_transposed ? 2 * a->keys * a->size : a->size * state->stride;
     state->scratch = (state->scratch + ONS_ATTENTION_LINE - 1) / ONS_ATTENTION_LINE * ONS_ATTENTION_LINE;
-    p->scratch_bytes = p->threads * state->scratch * (int64_t)sizeof(float);
+    p->scratch_bytes = state->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
 }
 

@@ -188,7 +188,7 @@ ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, on
         return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(c->x.dtype));
     if (is_empty(c)) return NULL; /* the run sees that there is no primitive */
-    int before = ons_dnnl_enter(p->threads);
+    int before = ons_dnnl_enter(ons_team_size(p));
     ons_status *status = prepare(p, c, d);
     ons_dnnl_leave(before);
     if (status == NULL) p->destroy = ons_dnnl_destroy;

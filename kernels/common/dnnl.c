@@ -92,11 +92,13 @@ void ons_dnnl_describe_window(const ons_window *window, ons_dnnl_window *result)
 
 int ons_dnnl_enter(int threads) {
     int before = omp_get_max_threads();
-    omp_set_num_threads(threads > 0 ? threads : 1);
+    if (threads != before) omp_set_num_threads(threads > 0 ? threads : 1);
     return before;
 }
 
-void ons_dnnl_leave(int threads) { omp_set_num_threads(threads); }
+void ons_dnnl_leave(int before) {
+    if (omp_get_max_threads() != before) omp_set_num_threads(before);
+}
 
 void ons_dnnl_destroy(void *state) {
     ons_dnnl *d = state;
@@ -121,6 +123,7 @@ static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t descri
                               ons_dnnl *d) {
     const ons_operands *o = p->operands;
     dnnl_engine_t engine = NULL;
+    d->threads = omp_get_max_threads();
     ONS_TRY(ons_dnnl_engine(&engine));
     ONS_TRY(ons_dnnl_check(o, dnnl_primitive_create(&d->primitive, description), "a primitive"));
     ONS_TRY(ons_dnnl_check(o, dnnl_stream_create(&d->stream, engine, dnnl_stream_default_flags), "a stream"));
@@ -158,8 +161,10 @@ void ons_dnnl_run(const ons_dnnl *prepared, const void *const *pointers, void *s
         status = dnnl_memory_set_data_handle(d->arguments[i].memory, (void *)pointer);
         d->pointers[i] = pointer;
     }
+    int before = ons_dnnl_enter(d->threads);
     if (status == dnnl_success)
         status = dnnl_primitive_execute(d->primitive, d->stream, d->argument_count, d->arguments);
+    ons_dnnl_leave(before);
     if (status != dnnl_success && fault != NULL && fault->problem == NULL)
         fault->problem = "oneDNN failed to run a primitive";
 }

@@ -20,6 +20,7 @@ typedef struct ons_dnnl {
     dnnl_exec_arg_t arguments[ONS_DNNL_ARGUMENTS]; /* scratch, where there is any, comes last */
     const void *pointers[ONS_DNNL_ARGUMENTS];      /* as they are set in the memories now */
     int argument_count;
+    int threads; /* oneDNN divides the work anew in each run: by as many as when it was prepared */
     bool has_scratch;
 } ons_dnnl;
 
@@ -43,10 +44,9 @@ bool ons_dnnl_layout(const_dnnl_primitive_desc_t description, dnnl_query_t weigh
 
 void ons_dnnl_describe_window(const ons_window *window, ons_dnnl_window *result);
 
-/* Sets the calling thread's OpenMP thread count to the plan's, for what oneDNN decides in prepare; returns the old one.
- */
+/* Sets the calling thread's OpenMP thread count, which oneDNN goes by in prepare and in run; returns the old one. */
 int ons_dnnl_enter(int threads);
-void ons_dnnl_leave(int threads);
+void ons_dnnl_leave(int before);
 
 /* Makes primitive and memories for the arguments (DNNL_ARG_…) from a primitive's description, which stays the caller's;
  * adds to p->scratch_bytes, sets p->implementation and refuses what does not fit into p->scratch_limit. On failure

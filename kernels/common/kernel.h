@@ -13,6 +13,10 @@
  * about 4 elements a nanosecond). */
 enum { ONS_PARALLEL_GRAIN = 16 * 1024 };
 
+/* Threads to compute a node with: all, or one where its work takes about as long as they take to meet. What decides is
+ * the cost of the operator alone, so the same node has the same bits wherever as many threads are granted. */
+int ons_team_size(const ons_prepare *p);
+
 /* Elements of an operand; 1 for rank 0. */
 static inline int64_t ons_elements(const ons_type *type) { return ons_shape_elements(&type->shape); }
 

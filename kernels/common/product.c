@@ -115,7 +115,7 @@ static ons_status *describe_primitive(ons_prepare *p, const ons_product *product
 
 static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_product *product) {
     static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
-    int before = ons_dnnl_enter(p->threads);
+    int before = ons_dnnl_enter(product->threads);
     dnnl_primitive_desc_t description;
     ons_status *status = describe_primitive(p, product, bias, &description);
     if (status == NULL) {
@@ -166,6 +166,7 @@ ons_status *ons_product_prepare(ons_prepare *p, const ons_shape *a, const ons_sh
     const ons_operands *o = p->operands;
     memset(product, 0, sizeof *product);
     product->form = *form;
+    product->threads = ons_team_size(p);
     ons_shape result;
     ONS_TRY(ons_product_resolve(o, a, b, form, &product->sizes, &result));
     const ons_product_sizes *s = &product->sizes;
@@ -209,7 +210,7 @@ static bool run_each(const ons_product *product, const float *a, const float *b,
                      float *c) {
     const ons_product_sizes *s = &product->sizes;
     bool failed = false;
-#pragma omp parallel for schedule(static) if (s->batch > 1) reduction(|| : failed)
+#pragma omp parallel for schedule(static) num_threads(product->threads) if (s->batch > 1) reduction(|| : failed)
     for (int64_t i = 0; i < s->batch; ++i) {
         float *to = c + i * s->m * s->n;
         failed =
@@ -223,6 +224,7 @@ static bool run_each(const ons_product *product, const float *a, const float *b,
 void ons_product_run(const ons_product *product, const float *a, const float *b, const float *bias, float beta,
                      float *c, const ons_launch *launch) {
     bool good = true;
+    int before = ons_dnnl_enter(product->threads);
     switch (product->way) {
     case ONS_PRODUCT_EMPTY: run_empty(product, bias, beta, c); break;
     case ONS_PRODUCT_PRIMITIVE:
@@ -231,6 +233,7 @@ void ons_product_run(const ons_product *product, const float *a, const float *b,
     case ONS_PRODUCT_SGEMM: good = sgemm(product, a, b, beta, c) == dnnl_success; break;
     case ONS_PRODUCT_EACH: good = run_each(product, a, b, bias, beta, c); break;
     }
+    ons_dnnl_leave(before);
     if (!good && launch->fault != NULL && launch->fault->problem == NULL)
         launch->fault->problem = "oneDNN failed to multiply matrices";
 }

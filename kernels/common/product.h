@@ -33,6 +33,7 @@ typedef struct ons_product {
     enum { ONS_PRODUCT_EMPTY, ONS_PRODUCT_PRIMITIVE, ONS_PRODUCT_SGEMM, ONS_PRODUCT_EACH } way;
     ons_product_sizes sizes;
     ons_product_form form;
+    int threads;
     const int64_t *offsets_a, *offsets_b; /* ONS_PRODUCT_EACH: of the matrices of every result, in elements */
 } ons_product;
 

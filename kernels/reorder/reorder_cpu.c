@@ -80,7 +80,7 @@ static ons_status *reorder_prepare(ons_prepare *p) {
         p->implementation = "tiles";
         return NULL;
     }
-    int before = ons_dnnl_enter(p->threads);
+    int before = ons_dnnl_enter(ons_team_size(p));
     ons_status *status = make(p, from, to, &state->primitive);
     ons_dnnl_leave(before);
     if (status == NULL) p->destroy = ons_dnnl_destroy;

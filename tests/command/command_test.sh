@@ -335,6 +335,17 @@ fi
 begin "eval of a checkpoint that is not there"
 mkdir empty
 refuses 5 "--checkpoint: empty holds no checkpoint" eval "$golden/mlp/model.onnx" "${evaluated[@]}" --checkpoint empty
+begin "threads look for work briefly, unless the environment says otherwise"
+settings() { env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_DISPLAY_ENV=verbose "$@" "$onstage" --version 2>&1 | grep -oE "GOMP_SPINCOUNT = '[0-9]+'" | tail -1; }
+own=$(settings) said=$(settings GOMP_SPINCOUNT=77) policy=$(settings OMP_WAIT_POLICY=passive)
+if [[ -z $own ]]; then
+    pass "$name: not libgomp"
+elif [[ $own == *"'3000'" && $said == *"'77'" && $policy == *"'0'" ]]; then
+    pass "$name"
+else
+    fail "$name" "$own, $said, $policy"
+fi
+
 begin "eval of another model's checkpoint"
 if succeeds train "${mlp[@]}" --steps 1 --checkpoint runs; then
     repeat 20 '\0\0\200\077' | array x.npy '<f4' '(5, 4)'

@@ -3,6 +3,7 @@
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 unset ONSTAGE_CPU
+export GOMP_SPINCOUNT=3000 # else the program starts itself anew, out of the emulator
 if ! type -P qemu-x86_64-static >/dev/null || [[ $(uname -m) != x86_64 ]]; then
     echo "not run: qemu-x86_64-static is not here"
     report_and_exit
