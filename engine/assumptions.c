@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/passes/loss.h"
 #include "graph/passes/names.h"
+#include "graph/sharing.h"
 
 #define EXPORT_PLAIN "export with optimize=False (PyTorch's newer exporter)"
 
@@ -83,7 +85,7 @@ static ons_status *assume_folded_normalisation(const ons_model *model, ons_arena
                          "normalising",
                          folded, by_name > by_mark ? first : marked, plural(folded, "it trains", "they train")),
         EXPORT_PLAIN " or training=TrainingMode.TRAINING and do_constant_folding=False (the older one) keeps "
-                     "it; --batchnorm train normalises by the batch");
+                     "it, and then --batchnorm train normalises by the batch");
 }
 
 /* ---- what was computed from parameters */
@@ -181,17 +183,98 @@ static ons_status *assume_transposed(const ons_model *model, ons_arena *arena, o
     return NULL;
 }
 
+/* ---- a loss of probabilities */
+
+/* What made the value, beyond nodes that only pass elements on. */
+static const ons_node *find_maker(const ons_graph *graph, ons_value_id id) {
+    enum { PASSES_ON = ONS_TRAIT_IDENTITY | ONS_TRAIT_MOVES };
+    for (;;) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (value->producer == ONS_NONE) return NULL;
+        const ons_node *node = ons_graph_node(graph, value->producer);
+        bool passes = ons_is_view(node->op) || (node->op->roles.traits & PASSES_ON) != 0;
+        if (!passes || node->input_count == 0 || node->inputs[0] == ONS_NONE) return node;
+        id = node->inputs[0];
+    }
+}
+
+/* Types of outputs are not known yet: without a name it is the first. */
+static ons_value_id find_judged(const ons_graph *graph, const char *name) {
+    for (size_t i = 0; i < graph->outputs.count; ++i)
+        if (name == NULL || strcmp(ons_graph_value(graph, graph->outputs.items[i])->name, name) == 0)
+            return graph->outputs.items[i];
+    return ONS_NONE;
+}
+
+static ons_status *assume_probabilities(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                        ons_assumptions *list) {
+    const ons_graph *graph = model->graph;
+    ons_loss_options loss;
+    ons_status *unclear = ons_config_loss(config, &loss);
+    if (unclear != NULL) { /* whoever trains says so */
+        ons_status_free(unclear);
+        return NULL;
+    }
+    ons_value_id output = find_judged(graph, config->loss_output);
+    if (output == ONS_NONE || !ons_loss_refuses_probabilities(loss.role)) return NULL;
+    const ons_node *maker = find_maker(graph, output);
+    if (maker == NULL || (maker->op->roles.traits & ONS_TRAIT_PROBABILITIES) == 0) return NULL;
+    bool logarithms = loss.role == ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD;
+    return ons_assume(list,
+                      ons_arena_format(arena,
+                                       "--loss %s is for %s, and node '%s' (%s) makes probabilities: of them it is "
+                                       "another loss",
+                                       config->loss, logarithms ? "logarithms of probabilities" : "logits", maker->name,
+                                       maker->op->name),
+                      ons_arena_format(arena, "%s--loss-output '%s' takes it of the logits",
+                                       logarithms ? "--loss cross_entropy " : "",
+                                       ons_graph_value(graph, maker->inputs[0])->name));
+}
+
+/* ---- options that find nothing to act on */
+
+/* Nodes that do something else while training, and what: which of them there are. */
+typedef struct switched {
+    bool normalises, drops;
+} switched;
+
+static switched find_switched(const ons_graph *graph) {
+    switched found = {0};
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_operator *op = ons_graph_node(graph, id)->op;
+        found.normalises |= op->forms.inference.differs && op->roles.statistics != 0;
+        found.drops |= op->forms.inference.differs && (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
+    }
+    return found;
+}
+
+static ons_status *assume_no_effect(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                    ons_assumptions *list) {
+    switched found = find_switched(model->graph);
+    if (strcmp(config->batchnorm, "train") == 0 && !found.normalises)
+        ONS_TRY(ons_assume(list, "--batchnorm train changes nothing: no node of the model normalises by the batch",
+                           "leave it out; where an exporter has folded BatchNorm, " EXPORT_PLAIN));
+    bool asked = strcmp(config->dropout, "graph") != 0 && strcmp(config->dropout, "off") != 0;
+    if (!asked || found.drops) return NULL;
+    return ons_assume(
+        list, ons_arena_format(arena, "--dropout %s changes nothing: no node of the model drops", config->dropout),
+        "leave it out, or export the model in train(): eval() leaves Dropout out");
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * all
  */
 
-ons_status *ons_assumptions_find(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+ons_status *ons_assumptions_find(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                 ons_assumptions *list) {
     ONS_TRY(assume_merged(model, arena, list));
     ONS_TRY(assume_folded_normalisation(model, arena, list));
     ONS_TRY(assume_computed(model, arena, list));
     ONS_TRY(assume_removed_biases(model, arena, list));
     ONS_TRY(assume_transposed(model, arena, list));
-    return assume_single_numbers(model, arena, list);
+    ONS_TRY(assume_single_numbers(model, arena, list));
+    ONS_TRY(assume_probabilities(model, config, arena, list));
+    return assume_no_effect(model, config, arena, list);
 }
 
 ons_status *ons_assumptions_check(const ons_config *config, const ons_assumptions *list) {
@@ -207,7 +290,7 @@ ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *con
     if (!config->strict) return NULL;
     ons_assumptions list = {0};
     ons_arena *arena = ons_arena_new();
-    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_assumptions_find(model, arena, &list);
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_assumptions_find(model, config, arena, &list);
     if (status == NULL) status = ons_assumptions_check(config, &list);
     ons_vector_free(&list);
     ons_arena_free(arena);

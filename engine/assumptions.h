@@ -7,8 +7,10 @@
 
 typedef ONS_VECTOR(ons_assumption) ons_assumptions;
 
-/* Appends what holds for the model as imported; texts in `arena`. The caller frees the vector. */
-ons_status *ons_assumptions_find(const ons_model *model, ons_arena *arena, ons_assumptions *list);
+/* Appends what holds for the model as imported, and for what the options ask of it; texts in `arena`. The caller frees
+ * the vector. */
+ons_status *ons_assumptions_find(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                 ons_assumptions *list);
 
 /* Appends one more; `what` and `remedy` are formatted into `arena` by the caller. */
 ons_status *ons_assume(ons_assumptions *list, const char *what, const char *remedy);

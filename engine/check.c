@@ -115,7 +115,7 @@ static ons_status *find_problems(const ons_model *model, const ons_config *confi
 static ons_status *list_assumptions(const ons_model *model, const ons_config *config, owned_check *c) {
     ons_assumptions list = {0};
     ons_assumption *copy;
-    ons_status *status = ons_assumptions_find(model, c->arena, &list);
+    ons_status *status = ons_assumptions_find(model, config, c->arena, &list);
     if (status == NULL) status = ons_assumptions_check(config, &list);
     if (status == NULL && list.count > 0) {
         copy = ons_arena_allocate(c->arena, list.count, sizeof *copy);

@@ -224,7 +224,7 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
                 value->name, uses, value->name);
     }
     ons_assumptions list = {0};
-    ons_status *status = ons_assumptions_find(model, o->arena, &list);
+    ons_status *status = ons_assumptions_find(model, config, o->arena, &list);
     for (size_t i = 0; i < list.count; ++i) fprintf(out, "%s; %s\n", list.items[i].what, list.items[i].remedy);
     ons_vector_free(&list);
     if (status == NULL) write_copies(model, out);

@@ -158,7 +158,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
               "--output: training writes no outputs; `onstage eval` does");
     ONS_TRY(ons_check_results(t->model, t->config));
     ONS_TRY(ons_config_schedule(t->config, &t->schedule));
-    ONS_TRY(ons_assumptions_find(t->model, t->arena, &t->assumptions));
+    ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));
     ONS_TRY(ons_assumptions_check(t->config, &t->assumptions));
     ONS_TRY(ons_trainer_open_world(t));
     ONS_TRY(ons_config_threads(t->config, &t->threads));

@@ -7,6 +7,10 @@ bool ons_loss_counts_classes(ons_role role) {
     return role == ONS_ROLE_CROSS_ENTROPY || role == ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD;
 }
 
+bool ons_loss_refuses_probabilities(ons_role role) {
+    return ons_loss_counts_classes(role) || role == ONS_ROLE_BINARY_CROSS_ENTROPY;
+}
+
 static ons_status *find_output(const ons_graph *graph, const char *name, ons_value_id *output) {
     for (size_t i = 0; i < graph->outputs.count; ++i) {
         *output = graph->outputs.items[i];

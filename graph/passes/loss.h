@@ -47,4 +47,7 @@ ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, cons
 /* Whether the role's targets are class numbers, of which those equal to ignore_index do not count. */
 bool ons_loss_counts_classes(ons_role role);
 
+/* Whether it takes logits, or logarithms: of probabilities it is another loss. */
+bool ons_loss_refuses_probabilities(ons_role role);
+
 #endif

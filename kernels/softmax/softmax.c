@@ -31,5 +31,6 @@ static ons_status *softmax_gradient(ons_gradient *g) { return ons_softmax_build_
 ONS_DEFINE_OPERATOR(softmax, "Softmax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_SOFTMAX_ATTRIBUTES,
                     ONS_INFER(ons_softmax_infer), ONS_COST(softmax_cost),
                     ONS_GRADIENT_RULE(softmax_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_PROBABILITIES, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(ons_softmax_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(softmax_reference));

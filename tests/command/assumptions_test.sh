@@ -47,6 +47,35 @@ refuses 3 "--strict: the exporter has merged weights" check "$models/told.onnx" 
 begin "a BatchNorm that was folded"
 if succeeds check "$models/marked_normalisation.onnx" && printed "^note: the exporter has folded a BatchNorm into 1 of the nodes, first 'node_conv': it trains without normalising"; then pass "$name"; fi
 
+targets=("$arrays/classes.npy" --batch 4 --steps 1 --out trained.onnx)
+printf '\1\0\0\0\0\0\0\0%.0s' {1..8} | array "$arrays/classes.npy" '<i8' '(8,)'
+begin "a loss of probabilities"
+if succeeds train "$models/probabilities.onnx" --input "x=$arrays/x.npy" --loss cross_entropy --target "${targets[@]}" &&
+    noted "^note: --loss cross_entropy is for logits, and node 'softmax' \(Softmax\) makes probabilities: of them it is another loss; --loss-output 'scores' takes"; then
+    pass "$name"
+fi
+begin "a negative log likelihood of probabilities"
+if succeeds train "$models/probabilities.onnx" --input "x=$arrays/x.npy" --loss nll --target "${targets[@]}" &&
+    noted "^note: --loss nll is for logarithms of probabilities, .*; --loss cross_entropy --loss-output 'scores' takes"; then
+    pass "$name"
+fi
+begin "what the note of probabilities advises, and other losses, are told nothing"
+if succeeds train "$models/probabilities.onnx" --input "x=$arrays/x.npy" --loss cross_entropy --loss-output scores --strict --target "${targets[@]}" &&
+    succeeds train "$models/probabilities.onnx" --input "x=$arrays/x.npy" --loss mse --strict --target "$arrays/y.npy" "${targets[@]:1}"; then
+    pass "$name"
+fi
+
+begin "--batchnorm train and --dropout of a model that has neither"
+if succeeds train "$models/good.onnx" --input "x=$arrays/x.npy" --loss mse --target "$arrays/y.npy" "${targets[@]:1}" --batchnorm train --dropout 0.3 &&
+    noted "^note: --batchnorm train changes nothing: no node of the model normalises by the batch; " &&
+    noted "^note: --dropout 0.3 changes nothing: no node of the model drops; "; then
+    pass "$name"
+fi
+begin "options that have nothing to do and ask for nothing are told nothing"
+if succeeds train "$models/good.onnx" --input "x=$arrays/x.npy" --loss mse --target "$arrays/y.npy" "${targets[@]:1}" --batchnorm eval --dropout off --strict; then
+    pass "$name"
+fi
+
 begin "nothing is said of a model that says everything, and --strict takes it"
 if succeeds train "${mlp[@]}" --steps 1 --strict --out trained.onnx; then
     if [[ -s $work/stderr ]]; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi

@@ -150,6 +150,10 @@ def main():
     save("fixed_batch", [helper.make_node("MatMul", ["x", "w"], ["y"])], [weight()], inputs=[value("x", shape=(3, 4))],
          output_shape=(3, 4))
     reasons()
+    save("probabilities", [helper.make_node("MatMul", ["x", "w"], ["scores"], name="product"),
+                           helper.make_node("Softmax", ["scores"], ["shares"], name="softmax"),
+                           helper.make_node("Reshape", ["shares", "shape"], ["y"], name="same")],
+         [weight(), numpy_helper.from_array(np.array([-1, 4], np.int64), "shape")])
     save("good", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [weight()])
     save("unknown_operator", [helper.make_node("Frobnicate", ["x", "w"], ["y"], name="odd")], [weight()])
     save("cycle", [
