@@ -1,8 +1,10 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -69,9 +71,65 @@ static void free_writer(ons_file_writer *writer) {
     free(writer);
 }
 
+static bool is_gone(long process) {
+    return process > 0 && process != (long)getpid() && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+}
+
+/* The number of the process in "….PID-N.tmp"; 0: no such name. */
+static long writer_of(const char *name) {
+    const char *dash = strrchr(name, '-'), *dot = dash;
+    if (dash == NULL || dash[1 + strspn(dash + 1, "0123456789")] != '.') return 0;
+    if (strcmp(strrchr(dash, '.'), ".tmp") != 0 || strchr(dash, '.') != strrchr(dash, '.')) return 0;
+    while (dot > name && *dot != '.') --dot;
+    return strspn(dot + 1, "0123456789") == (size_t)(dash - dot - 1) ? strtol(dot + 1, NULL, 10) : 0;
+}
+
+void ons_file_remove_leftover(const char *path) {
+    long process = writer_of(path);
+    int descriptor = process <= 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0) return;
+    bool unlocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    bool known = unlocked || errno == EWOULDBLOCK;
+    /* Under the lock: a writer that has just made the file waits for it, and then sees that the file is gone. */
+    if (known ? unlocked : is_gone(process)) unlink(path);
+    close(descriptor);
+}
+
+/* What killed writers have left of the same target. */
+static void remove_leftovers(const char *target) {
+    const char *slash = strrchr(target, '/'), *name = slash == NULL ? target : slash + 1;
+    char *folder = slash == NULL ? strdup(".") : strndup(target, (size_t)(slash - target) + 1), *path;
+    DIR *directory = folder == NULL ? NULL : opendir(folder);
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        size_t length = strlen(name);
+        if (strncmp(entry->d_name, name, length) != 0 || writer_of(entry->d_name + length) == 0) continue;
+        if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0) break;
+        ons_file_remove_leftover(path);
+        free(path);
+    }
+    if (directory != NULL) closedir(directory);
+    free(folder);
+}
+
+/* Made, locked and still there: numbers of processes are used again, so that somebody writes it is told by the lock. */
+static bool make_temporary(ons_file_writer *writer) {
+    struct stat information;
+    /* Created with the user's umask, unlike what mkstemp makes. */
+    writer->descriptor = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (writer->descriptor < 0) return errno != EEXIST;
+    while (flock(writer->descriptor, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (fstat(writer->descriptor, &information) != 0 || information.st_nlink > 0) return true;
+    close(writer->descriptor);
+    writer->descriptor = -1;
+    errno = EEXIST;
+    return false;
+}
+
 /* Opens a fresh file beside the target. */
 static ons_status *open_temporary(ons_file_writer *writer) {
     static atomic_uint counter;
+    remove_leftovers(writer->path);
     for (int attempt = 0; attempt < 100; ++attempt) {
         free(writer->temporary);
         writer->temporary = NULL;
@@ -79,9 +137,7 @@ static ons_status *open_temporary(ons_file_writer *writer) {
             writer->temporary = NULL;
             return ons_status_out_of_memory();
         }
-        /* Created with the user's umask, unlike what mkstemp makes. */
-        writer->descriptor = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (writer->descriptor >= 0 || errno != EEXIST) break;
+        if (make_temporary(writer)) break;
     }
     if (writer->descriptor < 0) {
         ons_status *status = ons_status_system(errno, "cannot write '%s'", writer->path);
@@ -89,8 +145,6 @@ static ons_status *open_temporary(ons_file_writer *writer) {
         writer->temporary = NULL;
         return status;
     }
-    /* As long as it is locked, somebody writes it: numbers of processes are used again. */
-    (void)flock(writer->descriptor, LOCK_EX | LOCK_NB);
     return NULL;
 }
 
@@ -167,16 +221,27 @@ ons_status *ons_file_sync(ons_file_writer *writer) {
     return NULL;
 }
 
-/* Makes the new name itself durable. Some file systems refuse; the file is complete in any case. */
-static void sync_folder(const char *path) {
+/* Makes the new name itself durable. Some file systems cannot, and folders may be written without being read. */
+static ons_status *sync_folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    int descriptor = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder == NULL) return ons_status_out_of_memory();
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), reason = 0;
     if (descriptor >= 0) {
-        (void)fsync(descriptor);
+        reason = fsync(descriptor) == 0 ? 0 : errno;
         close(descriptor);
     }
     free(folder);
+    if (reason == 0 || reason == EINVAL || reason == ENOTSUP || reason == EROFS) return NULL;
+    return ons_status_system(reason, "'%s' is written, but may be lost with the power: its folder cannot be synced",
+                             path);
+}
+
+ons_status *ons_folder_make(const char *path) {
+    struct stat information;
+    if (mkdir(path, 0777) == 0) return sync_folder_of(path);
+    if (errno == EEXIST && stat(path, &information) == 0) return NULL;
+    return ons_status_system(errno, "cannot make the folder '%s'", path);
 }
 
 static ons_status *finish(ons_file_writer *writer) {
@@ -187,8 +252,9 @@ static ons_status *finish(ons_file_writer *writer) {
     if (writer->temporary == NULL) return NULL;
     if (rename(writer->temporary, writer->path) != 0)
         return ons_status_system(errno, "cannot replace '%s'", writer->path);
-    sync_folder(writer->path);
-    return NULL;
+    free(writer->temporary); /* its name is gone */
+    writer->temporary = NULL;
+    return sync_folder_of(writer->path);
 }
 
 ons_status *ons_file_commit(ons_file_writer *writer) {

@@ -2,7 +2,8 @@
  *
  * A writer puts everything into a temporary file beside the target; only ons_file_commit, after fsync, gives it its
  * name. So the target is at any moment either what it was or complete, and a full disk or a crash leaves no half file
- * under its name. A target that exists and is no regular file (a device, a pipe) is written directly.
+ * under its name; what a killed writer leaves is removed by the next one. A target that exists and is no regular file
+ * (a device, a pipe) is written directly.
  */
 #ifndef ONSTAGE_BASE_FILE_H
 #define ONSTAGE_BASE_FILE_H
@@ -42,5 +43,12 @@ ons_status *ons_file_commit(ons_file_writer *writer);
 
 /* Removes the temporary file and frees the writer. NULL is fine. */
 void ons_file_discard(ons_file_writer *writer);
+
+/* Removes a writer's temporary file ("….PID-N.tmp") where the writer is gone: it is locked no more, or where the file
+ * system has no locks, its process is not here. Opening a writer does so with what others left of the same target. */
+void ons_file_remove_leftover(const char *path);
+
+/* Makes the folder where there is none; its name is on the disk then. */
+ons_status *ons_folder_make(const char *path);
 
 #endif

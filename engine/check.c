@@ -4,6 +4,7 @@
 
 #include "engine/assumptions.h"
 #include "engine/batching.h"
+#include "engine/given.h"
 #include "engine/stage_graph.h"
 #include "graph/sharing.h"
 #include "kernels/backend.h"
@@ -131,6 +132,9 @@ static ons_status *list_assumptions(const ons_model *model, const ons_config *co
 }
 
 ons_status *ons_model_check(const char *path, const ons_config *config, ons_check **result) {
+    ONS_GIVEN(path, "path");
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "check");
     owned_check *c = calloc(1, sizeof *c);
     if (c == NULL) return ons_status_out_of_memory();
     c->arena = ons_arena_new();

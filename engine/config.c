@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "engine/given.h"
 #include "kernels/variant.h"
 
 typedef enum option_kind {
@@ -62,6 +63,7 @@ _Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->give
 const ons_option *ons_options(void) { return options; }
 
 ons_status *ons_config_new(ons_config **result) {
+    ONS_GIVEN(result, "config");
     ONS_TRY(ons_cpu_variant_check());
     ons_arena *arena = ons_arena_new();
     ons_config *config = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *config);
@@ -218,6 +220,9 @@ static ons_status *set_option(ons_config *config, size_t index, const char *valu
 }
 
 ons_status *ons_config_set(ons_config *config, const char *option, const char *value) {
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(option, "option");
+    ONS_GIVEN(value, "value");
     ONS_CHECK(option != NULL && value != NULL, ONS_INVALID_ARGUMENT, "an option needs a name and a value");
     for (size_t i = 0; options[i].name != NULL; ++i)
         if (strcmp(options[i].name, option) == 0) return set_option(config, i, value);
@@ -231,6 +236,7 @@ const char *ons_config_text(const ons_config *config, size_t option) {
 }
 
 const char *ons_config_get(const ons_config *config, const char *option) {
+    if (config == NULL || option == NULL) return NULL;
     for (size_t i = 0; options[i].name != NULL; ++i)
         if (strcmp(options[i].name, option) == 0 && places[i].kind == KIND_TEXT)
             return *(const char *const *)((const char *)config + places[i].offset);
@@ -244,6 +250,11 @@ bool ons_config_is_given(const ons_config *config, const char *option) {
 }
 
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array) {
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(name, "name");
+    ONS_GIVEN(array, "array");
+    ONS_GIVEN(array->dims, "array->dims");
+    ONS_GIVEN(array->data, "array->data");
     ONS_CHECK(array->rank >= 1 && array->rank <= ONS_RANK_MAX, ONS_INVALID_ARGUMENT,
               "array '%s': rank %u is not between 1 and %d", name, array->rank, ONS_RANK_MAX);
     ons_memory_array copy = {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/course.h"
+#include "engine/given.h"
 #include "engine/results.h"
 #include "runtime/checkpoint.h"
 #include "runtime/npy.h"
@@ -197,6 +198,9 @@ static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons
 
 ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
                                ons_evaluation *result) {
+    ONS_GIVEN(model, "model");
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "evaluation");
     evaluation e = {.model = model, .config = config};
     ons_status *status = run(&e, progress, context, result);
     ons_worker_free(e.worker);

@@ -5,6 +5,7 @@
 
 #include "engine/assumptions.h"
 #include "engine/batching.h"
+#include "engine/given.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/batch.h"
@@ -303,6 +304,9 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
 }
 
 ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **result) {
+    ONS_GIVEN(model, "model");
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "inspection");
     owned_inspection *o = calloc(1, sizeof *o);
     if (o == NULL) return ons_status_out_of_memory();
     o->arena = ons_arena_new();

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/given.h"
 #include "engine/new_head.h"
 #include "graph/passes/classify.h"
 #include "graph/passes/fill.h"
@@ -92,6 +93,8 @@ ons_status *ons_model_open(const char *path, const ons_config *config, bool stru
 }
 
 ons_status *ons_model_load(const char *path, const ons_config *config, ons_model **model) {
+    ONS_GIVEN(path, "path");
+    ONS_GIVEN(model, "model");
     return ons_model_open(path, config, false, NULL, model);
 }
 

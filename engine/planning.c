@@ -8,6 +8,7 @@
 #include "engine/arena_search.h"
 #include "engine/assumptions.h"
 #include "engine/batching.h"
+#include "engine/given.h"
 #include "engine/planning_subject.h"
 #include "engine/problem.h"
 #include "engine/results.h"
@@ -347,6 +348,8 @@ static ons_status *make(ons_planning *p, const char *path) {
 }
 
 ons_status *ons_planning_new(const char *path, const ons_config *config, ons_planning **result) {
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "planning");
     ons_planning *p = calloc(1, sizeof *p);
     if (p == NULL) return ons_status_out_of_memory();
     p->config = ons_config_hold(config);
@@ -370,9 +373,11 @@ void ons_planning_free(ons_planning *p) {
     free(p);
 }
 
-const char *ons_planning_text(const ons_planning *p) { return p->text; }
+const char *ons_planning_text(const ons_planning *p) { return p == NULL ? "" : p->text; }
 
 ons_status *ons_planning_write(const ons_planning *p, const char *path) {
+    ONS_GIVEN(p, "planning");
+    ONS_GIVEN(path, "path");
     char *text;
     ons_file_writer *writer;
     ONS_TRY(ons_plan_print(&p->plan, &text));

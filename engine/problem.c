@@ -80,7 +80,7 @@ static ons_status *choose_precision(posing *p) {
 static ons_status *pose(posing *p) {
     ONS_TRY(choose_strategies(p));
     const char *device = p->config->profile != NULL ? p->config->profile : p->config->device_profile;
-    *p->profile = (ons_device_profile){.title = "a device without limits"};
+    *p->profile = (ons_device_profile){.name = "unlimited", .title = "a device without limits"};
     if (p->config->cost_graph == NULL || device != NULL)
         ONS_TRY(ons_device_profile_load(device == NULL ? ons_config_device_profile(p->config) : device, p->arena,
                                         p->profile));

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/assumptions.h"
+#include "engine/given.h"
 #include "engine/plan_libraries.h"
 #include "engine/profile_data.h"
 #include "engine/profile_program.h"
@@ -423,6 +424,9 @@ static void free_making(making *m) {
 
 ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
                               ons_profile **result) {
+    ONS_GIVEN(model, "model");
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "profile");
     owned_profile *o = calloc(1, sizeof *o);
     if (o == NULL) return ons_status_out_of_memory();
     ons_config scaled = *config;
@@ -444,6 +448,8 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
 }
 
 ons_status *ons_profile_write(const ons_profile *profile, const char *path) {
+    ONS_GIVEN(profile, "profile");
+    ONS_GIVEN(path, "path");
     const owned_profile *o = (const owned_profile *)profile;
     char *text;
     ons_file_writer *writer;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/config.h"
+#include "engine/given.h"
 #include "engine/plan_libraries.h"
 #include "engine/results.h"
 #include "planner/plan_check.h"
@@ -100,6 +101,9 @@ static ons_status *make(ons_replay *r, const char *path, const ons_config *confi
 }
 
 ons_status *ons_replay_new(const char *path, const ons_config *config, ons_replay **result) {
+    ONS_GIVEN(path, "path");
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "replay");
     ons_replay *r = calloc(1, sizeof *r);
     if (r == NULL) return ons_status_out_of_memory();
     r->arena = ons_arena_new();
@@ -120,4 +124,4 @@ void ons_replay_free(ons_replay *r) {
     free(r);
 }
 
-const char *ons_replay_text(const ons_replay *r) { return r->text; }
+const char *ons_replay_text(const ons_replay *r) { return r == NULL ? "" : r->text; }

@@ -38,6 +38,11 @@ static void write_costs(const ons_capacity_report *r, FILE *out) {
 static void write_profile(const ons_device_profile *profile, FILE *out) {
     char memory[ONS_BYTES_TEXT], reserve[ONS_BYTES_TEXT];
     fputs("<li><b>Device:</b> ", out);
+    if (profile->memory_bytes == 0) { /* none was named for a cost graph */
+        ons_html_text(out, profile->title);
+        fputs("; times and bytes are the cost graph's.</li>\n", out);
+        return;
+    }
     ons_html_text(out, profile->name);
     fprintf(out,
             ", %s of memory, %s of them for its own libraries; matrix products in %s at %.3g FLOP/s, memory %.3g "

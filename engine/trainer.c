@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/given.h"
 #include "engine/plan_libraries.h"
 
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **result) {
+    ONS_GIVEN(model, "model");
+    ONS_GIVEN(config, "config");
+    ONS_GIVEN(result, "trainer");
     ons_trainer *t = calloc(1, sizeof *t);
     if (t == NULL) return ons_status_out_of_memory();
     t->model = model;
@@ -45,15 +49,20 @@ void ons_trainer_free(ons_trainer *t) {
 /* ------------------------------------------------------------------------------------------------------------ stepping
  */
 
-bool ons_trainer_done(const ons_trainer *t) { return t->step >= t->steps || ons_trainer_stops_early(t); }
+bool ons_trainer_done(const ons_trainer *t) { return t == NULL || t->step >= t->steps || ons_trainer_stops_early(t); }
 
-void ons_trainer_request_stop(ons_trainer *t) { atomic_store(&t->stop_requested, true); }
+void ons_trainer_request_stop(ons_trainer *t) {
+    if (t != NULL) atomic_store(&t->stop_requested, true);
+}
 
 bool ons_trainer_stopping(const ons_trainer *t) {
+    if (t == NULL) return false;
     return t->stopping || (!t->remote && atomic_load(&t->stop_requested));
 }
 
 ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(evaluation, "evaluation");
     ONS_CHECK(t->validation.dataset != NULL, ONS_INVALID_ARGUMENT,
               "there is nothing to validate on; give --val-input and --val-target, --val-tokens or --val-rows");
     ons_evaluation_result result;
@@ -120,6 +129,8 @@ static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
 }
 
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(report, "report");
     ONS_CHECK(t->step < t->steps, ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
     ONS_CHECK(!ons_trainer_stops_early(t), ONS_INVALID_ARGUMENT, "--early-stop %lld: the run has ended after step %lld",
               (long long)t->config->early_stop, (long long)t->step);
@@ -173,6 +184,8 @@ static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status)
 }
 
 ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(status, "status");
     ons_crew_memory memory;
     ONS_TRY(ons_crew_get_memory(t->crew, &memory));
     ONS_TRY(write_notes(t));
@@ -230,6 +243,9 @@ static ons_status *read_values(ons_trainer *t, const char *initialiser, float *v
 }
 
 ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *values, size_t count) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(initialiser, "initialiser");
+    ONS_GIVEN(values, "values");
     ONS_TRY(ons_crew_settle_versions(t->crew));
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, read_values(t, initialiser, values, count))
                                               : ons_trainer_hand_over(t);

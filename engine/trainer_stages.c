@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/given.h"
 #include "engine/plan_libraries.h"
 #include "engine/trainer.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
-    return t->lowering.planned ? (int64_t)t->lowering.pipeline.stages : 0;
+    return t != NULL && t->lowering.planned ? (int64_t)t->lowering.pipeline.stages : 0;
 }
 
 static void count_again(const ons_plan_stage *planned, const ons_graph *graph, ons_stage_report *report) {
@@ -99,6 +100,8 @@ ons_status *ons_trainer_gather_libraries(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(report, "report");
     ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
               (long long)index);
     const ons_rank_work *work = ons_crew_work(t->crew, (uint32_t)index);

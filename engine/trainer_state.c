@@ -6,6 +6,7 @@
 
 #include "engine/trainer.h"
 
+#include "engine/given.h"
 #include "onnx_import/export.h"
 
 enum { CHECKPOINTS_KEPT = 2 };
@@ -149,6 +150,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
 }
 
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
+    ONS_GIVEN(t, "trainer");
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
     ONS_TRY(ons_crew_settle_versions(t->crew));
     kept_values values = {0};
@@ -365,6 +367,8 @@ static ons_status *save(ons_trainer *t, const char *path) {
 }
 
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(path, "path");
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
     ONS_TRY(ons_crew_settle_versions(t->crew));

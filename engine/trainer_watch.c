@@ -8,6 +8,8 @@
 
 #include "engine/trainer.h"
 
+#include "engine/given.h"
+
 int64_t ons_resident_bytes(void) {
     char text[128];
     int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -101,6 +103,7 @@ ons_status *ons_trainer_log_step(ons_trainer *t, const ons_step_report *report, 
 }
 
 ons_status *ons_trainer_finish(ons_trainer *t) {
+    ONS_GIVEN(t, "trainer");
     ons_status *status = t->log == NULL ? NULL : ons_log_json_sync(t->log);
     if (status == NULL && t->trace != NULL) status = ons_trainer_write_trace(t);
     ons_status *board = ons_tensorboard_close(t->board);

@@ -58,6 +58,9 @@ const char *ons_status_get_message(const ons_status *status);
 /* NULL is fine. */
 void ons_status_free(ons_status *status);
 
+/* A pointer that is NULL is an invalid argument, which the message names, unless the comment of the function says what
+ * it means. Questions about nothing are answered: it is done, it is not stopping, it has no stages, its text is "". */
+
 /* ----------------------------------------------------------------------------------------------------- configuration
  */
 

@@ -124,7 +124,8 @@ static void sweep(const char *folder, const references *referred) {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         bool lost =
             ons_checkpoint_is_data(entry->d_name) && ons_map_get(&referred->names, entry->d_name) == ONS_MAP_ABSENT;
-        if (lost || ons_checkpoint_is_leftover(folder, entry->d_name)) remove_file(folder, entry->d_name);
+        if (lost) remove_file(folder, entry->d_name);
+        ons_checkpoint_remove_leftover(folder, entry->d_name);
     }
     closedir(directory);
 }
@@ -155,9 +156,7 @@ static void remove_old(const char *folder, uint64_t step, uint32_t keep) {
 /* ------------------------------------------------------------------------------------------------------- writing */
 
 ons_status *ons_checkpoint_prepare(const char *folder, uint64_t step, uint32_t *copy) {
-    struct stat information;
-    if (mkdir(folder, 0777) != 0 && (errno != EEXIST || stat(folder, &information) != 0))
-        return ons_status_system(errno, "cannot make the folder '%s'", folder);
+    ONS_TRY(ons_folder_make(folder));
     return ons_checkpoint_find_copy(folder, step, copy);
 }
 

@@ -2,13 +2,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 static const char PREFIX[] = "step-", DATA[] = ".safetensors";
 
@@ -46,25 +44,11 @@ bool ons_checkpoint_is_data(const char *name) {
            strchr(name, '/') == NULL && strcmp(name + length - end, DATA) == 0;
 }
 
-static bool is_gone(long process) {
-    return process > 0 && process != (long)getpid() && kill((pid_t)process, 0) != 0 && errno == ESRCH;
-}
-
-bool ons_checkpoint_is_leftover(const char *folder, const char *name) {
-    const char *end = strstr(name, ".tmp");
-    const char *dash = strrchr(name, '-');
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || end == NULL || end[4] != '\0' || dash == NULL) return false;
-    const char *dot = dash;
-    while (dot > name && *dot != '.') --dot;
-    long process = strtol(dot + 1, NULL, 10);
+void ons_checkpoint_remove_leftover(const char *folder, const char *name) {
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0) return;
     char *path = ons_checkpoint_join(folder, name);
-    int descriptor = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (path != NULL) ons_file_remove_leftover(path);
     free(path);
-    if (descriptor < 0) return false;
-    bool unlocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-    bool known = unlocked || errno == EWOULDBLOCK;
-    close(descriptor);
-    return known ? unlocked : is_gone(process);
 }
 
 char *ons_checkpoint_join(const char *folder, const char *name) {

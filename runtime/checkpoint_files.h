@@ -19,9 +19,8 @@ void ons_checkpoint_data_name(const ons_shard_place *place, char name[static ONS
 /* Whether `name` is that of a checkpoint's JSON, exactly as it is spelled here. */
 bool ons_checkpoint_parse_json_name(const char *name, uint64_t *step);
 bool ons_checkpoint_is_data(const char *name);
-/* Whether the file "….PID-N.tmp" was left behind by a writer that is gone: it is locked no more, or where the file
- * system has no locks, its process is not here. */
-bool ons_checkpoint_is_leftover(const char *folder, const char *name);
+/* Removes FOLDER/NAME where that was left behind by a writer of a checkpoint that is gone. */
+void ons_checkpoint_remove_leftover(const char *folder, const char *name);
 
 /* FOLDER/NAME on the heap; NULL: no memory. */
 char *ons_checkpoint_join(const char *folder, const char *name);

@@ -136,7 +136,8 @@ static void list_name(char *list, size_t size, const entry *e) {
     size_t length = e->name_length;
     if (length > 4 && memcmp(e->name + length - 4, ".npy", 4) == 0) length -= 4;
     if (used + length + 8 > size) {
-        if (used + 5 < size && list[used - 1] != '.') strcat(list, ", ...");
+        const char *more = used == 0 ? "..." : ", ...";
+        if (used + strlen(more) < size && (used == 0 || list[used - 1] != '.')) strcat(list, more);
         return;
     }
     snprintf(list + used, size - used, "%s%.*s", used == 0 ? "" : ", ", (int)length, e->name);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* A record of a TFRecord file:  length (8 bytes) | its masked crc32c (4) | data | their masked crc32c (4).
  * The data are a serialised tensorflow.Event:
  *   double wall_time = 1;  int64 step = 2;  string file_version = 3;  Summary summary = 5;  SessionLog session_log = 7;
@@ -115,9 +117,7 @@ static ons_status *put_start(ons_tensorboard *board, double wall_time, bool resu
 }
 
 static ons_status *open_file(ons_tensorboard *board, const char *folder, double wall_time) {
-    struct stat information;
-    if (mkdir(folder, 0777) != 0 && (errno != EEXIST || stat(folder, &information) != 0))
-        return ons_status_system(errno, "cannot make the folder '%s'", folder);
+    ONS_TRY(ons_folder_make(folder));
     char host[128] = "";
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') snprintf(host, sizeof host, "localhost");
     for (int attempt = 0; attempt < 1000 && board->descriptor < 0; ++attempt) {

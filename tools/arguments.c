@@ -2,6 +2,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,4 +194,10 @@ int ons_report_failure(ons_status *status) {
         fprintf(stderr, "%sonstage: %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", ons_status_get_message(status));
     ons_status_free(status);
     return code;
+}
+
+void ons_catch_stops(void (*stop)(int number)) {
+    signal(SIGINT, stop);
+    signal(SIGTERM, stop);
+    if (signal(SIGHUP, stop) == SIG_IGN) signal(SIGHUP, SIG_IGN);
 }

@@ -18,6 +18,9 @@ typedef struct ons_subcommand {
 int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv, ons_config *config,
                         const char **model);
 
+/* Ctrl-C, SIGTERM, and a terminal that hangs up (unless it is ignored, as nohup has it) call `stop`. */
+void ons_catch_stops(void (*stop)(int number));
+
 /* Prints "onstage: MESSAGE" and gives the exit code; frees the status. 0 for NULL. */
 int ons_report_failure(ons_status *status);
 

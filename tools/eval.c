@@ -49,8 +49,7 @@ int ons_command_eval(int argc, char **argv) {
     ons_model *model = NULL;
     ons_evaluation evaluation;
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
+    ons_catch_stops(interrupt);
     bool live = isatty(STDOUT_FILENO);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_model_evaluate(model, config, show_progress, &live, &evaluation));

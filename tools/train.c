@@ -113,8 +113,7 @@ int ons_command_train(int argc, char **argv) {
     ons_model *model = NULL;
     ons_trainer *trainer = NULL;
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
+    ons_catch_stops(interrupt);
     signal(SIGUSR1, ask);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));

@@ -61,6 +61,13 @@ if succeeds "${pipeline[@]}" --report r.html && printed '^largest batch that fit
     printed '^most memory is owned by ' && printed '^fewest devices for a batch of 16:' &&
     printed '^ +v100-16gb +1 ' && printed '^wrote the report r.html$'; then pass "$name"; fi
 
+begin "of a cost graph"
+for capped in "" "--device-profile v100-16gb" "--memory 6GiB"; do
+    # shellcheck disable=SC2086
+    succeeds plan --cost-graph "$examples/data/profiles/pipedream/resnet50.txt" --stages 4 $capped --report r.html && whole r.html &&
+        holds r.html 'resnet50.txt' 'Assumptions' || break
+done && pass "$name"
+
 begin "the same bytes from another folder"
 mkdir other
 if succeeds "${pipeline[@]}" --report r.html; then

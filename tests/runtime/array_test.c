@@ -308,6 +308,19 @@ Test(array, npz_members) {
     expect_failure(ons_array_open(scratch_path("two.npz:y"), NULL, &array), ONS_INVALID_DATA, "it has: x, labels");
 }
 
+Test(array, npz_members_whose_names_fill_a_message) {
+    for (size_t length = 240; length <= 260; ++length) {
+        char name[261] = "";
+        memset(name, 'a', length);
+        member members[] = {
+            {name, make_npy(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", 3), false},
+            {"x.npy", make_npy(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", 3), false},
+        };
+        buffer zip = make_npz(members, 2);
+        expect_refused(&zip, ONS_INVALID_DATA, "several members");
+    }
+}
+
 Test(array, npz_single_member_needs_no_name) {
     member one = {"x.npy", make_npy(1, "{'descr': '>i2', 'fortran_order': False, 'shape': (3,), }", 6), true};
     buffer zip = make_npz(&one, 1);
