@@ -127,6 +127,21 @@ static ons_status *assume_removed_biases(const ons_model *model, ons_arena *aren
 
 /* ---- single numbers without a shape */
 
+static bool lets_gradients_through(const ons_operator *op, uint32_t input) {
+    return op->gradient.build != NULL && (op->gradient.differentiable & ONS_INPUT_BIT(input < 31 ? input : 31)) != 0;
+}
+
+/* Whether a node that a gradient could pass reads it: not what is left of a model whose end was cut off, nor the scale
+ * of a quantisation. */
+static bool could_be_trained(const ons_graph *graph, ons_value_id value) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            if (node->inputs[i] == value && lets_gradients_through(node->op, i)) return true;
+    }
+    return false;
+}
+
 static ons_status *assume_single_numbers(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
     counted trained = {0}, kept = {0};
     for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
@@ -135,7 +150,8 @@ static ons_status *assume_single_numbers(const ons_model *model, ons_arena *aren
             value->origin == ONS_ORIGIN_UNKNOWN)
             count(&trained, value);
         if (value->reason == ONS_SCALAR && value->type.shape.rank == 0 && value->producer == ONS_NONE &&
-            ons_dtype_is_float(value->type.dtype) && ons_is_plain_name(value->name))
+            ons_dtype_is_float(value->type.dtype) && ons_is_plain_name(value->name) &&
+            could_be_trained(model->graph, id))
             count(&kept, value);
     }
     if (kept.count > 0)

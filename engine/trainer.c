@@ -108,6 +108,7 @@ static ons_status *fill_report(ons_trainer *t, const ons_step_result *result, do
         .grad_norm = skipped ? NAN : result->norm,
         .loss_scale = scaled ? result->scale : 0,
         .skipped = skipped,
+        .step_seconds = seconds,
         .samples_per_second = (double)result->samples / t->seconds_a_step,
         .seconds_left = t->seconds_a_step * (double)(t->steps - t->step),
         .memory_peak_bytes = memory.used,

@@ -50,6 +50,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_
     ons_json_put_double(w, "loss", r->loss);
     if (t->steps_here == 1 && t->assumptions.count > 0) log_assumptions(t, w);
     ons_json_put_double(w, "lr", r->learning_rate);
+    ons_json_put_double(w, "step_seconds", r->step_seconds);
     ons_json_put_double(w, "samples_per_s", r->samples_per_second);
     ons_json_put_int(w, "memory_peak_bytes", r->memory_peak_bytes);
     ons_json_put_int(w, "resident_bytes", r->resident_bytes);

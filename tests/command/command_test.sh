@@ -193,8 +193,8 @@ if type -P script >/dev/null; then
 fi
 begin "log in JSON"
 if succeeds train "${mlp[@]}" --steps 20 --val-rows 0:32 --val-every 5 --log-json log.jsonl --log-grad-norms; then
-    if [[ $("$json_check" --lines log.jsonl step loss lr samples_per_s memory_peak_bytes grad_norm grad_norms 2>&1) != 20 ]]; then
-        fail "$name" "$("$json_check" --lines log.jsonl step loss lr samples_per_s memory_peak_bytes grad_norm grad_norms 2>&1)"
+    if [[ $("$json_check" --lines log.jsonl step loss lr step_seconds samples_per_s memory_peak_bytes grad_norm grad_norms 2>&1) != 20 ]]; then
+        fail "$name" "$("$json_check" --lines log.jsonl step loss lr step_seconds samples_per_s memory_peak_bytes grad_norm grad_norms 2>&1)"
     elif (($(grep -c '"val_loss"' log.jsonl) != 4)) || ! grep -q '^{"step":1,' log.jsonl; then
         fail "$name" "validations or steps are missing"
     else
