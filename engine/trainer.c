@@ -150,7 +150,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
         "step %lld: the loss is %s; lower --lr, add --warmup or --clip-norm, or look for inputs that are not finite",
         (long long)step, isnan(result.loss) ? "no longer a number" : "infinite");
     ONS_TRY(validate(t, report));
-    ONS_TRY(ons_trainer_log_step(t, report, &result));
+    ons_trainer_log_step(t, report);
     return keep_checkpoint(t, report);
 }
 

@@ -44,6 +44,7 @@ struct ons_trainer {
     /* watching */
     ons_log_json *log;
     ons_tensorboard *board;
+    ons_status *log_failure; /* the first; the run goes on without that log, and ends with it */
     ons_trace *trace;
     ons_trace_clock clock;               /* rank 0's, by this process's */
     ons_channel **trace_in, **trace_out; /* between rank 0 and each other (these: at 0) */
@@ -131,7 +132,11 @@ ons_status *ons_trainer_write_trace(ons_trainer *trainer);
 
 /* trainer_watch.c: logs */
 ons_status *ons_trainer_open_logs(ons_trainer *trainer, bool resumed);
-ons_status *ons_trainer_log_step(ons_trainer *trainer, const ons_step_report *report, const ons_step_result *result);
+/* Writes the step to the logs; what fails is given up, and the report says so. */
+void ons_trainer_log_step(ons_trainer *trainer, ons_step_report *report);
+
+/* All lines of the log are on the disk. A log that fails is given up: it costs no run and no checkpoint. */
+void ons_trainer_sync_log(ons_trainer *trainer);
 void ons_trainer_close_logs(ons_trainer *trainer);
 /* Bytes of this process in memory. */
 int64_t ons_resident_bytes(void);

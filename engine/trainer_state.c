@@ -133,8 +133,7 @@ static ons_status *write_with(ons_trainer *t, const named_tensors *list, const o
         .more = more,
     };
     ons_safetensors_content content = {.tensors = list->items, .count = list->count};
-    if (t->log != NULL) /* a log that is behind its checkpoint would have a gap after a resume */
-        ONS_TRY(ons_log_json_sync(t->log));
+    ons_trainer_sync_log(t); /* one that is behind its checkpoint would have a gap after a resume */
     return t->remote ? write_shards(t, &info, &content)
                      : ons_checkpoint_write(t->config->checkpoint, &info, &content, CHECKPOINTS_KEPT);
 }
@@ -368,7 +367,6 @@ static ons_status *save(ons_trainer *t, const char *path) {
 
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     ONS_GIVEN(t, "trainer");
-    ONS_GIVEN(path, "path");
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
     ONS_TRY(ons_crew_settle_versions(t->crew));

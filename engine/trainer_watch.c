@@ -45,7 +45,7 @@ static void log_assumptions(const ons_trainer *t, ons_json_writer *w) {
     ons_json_end_array(w);
 }
 
-static ons_status *log_json(ons_trainer *t, const ons_step_report *r, const ons_step_result *result) {
+static ons_status *log_json(ons_trainer *t, const ons_step_report *r) {
     ons_json_writer *w = ons_log_json_begin(t->log, (uint64_t)r->step);
     ons_json_put_double(w, "loss", r->loss);
     if (t->steps_here == 1 && t->assumptions.count > 0) log_assumptions(t, w);
@@ -98,25 +98,65 @@ static ons_status *log_board(ons_trainer *t, const ons_step_report *r) {
     return r->step % 64 == 0 || r->validated ? ons_tensorboard_flush(t->board) : NULL;
 }
 
-ons_status *ons_trainer_log_step(ons_trainer *t, const ons_step_report *report, const ons_step_result *result) {
-    if (t->log != NULL) ONS_TRY(log_json(t, report, result));
-    return t->board == NULL ? NULL : log_board(t, report);
+/* The first failure is kept for the end. */
+static void keep_failure(ons_trainer *t, ons_status *failure) {
+    if (t->log_failure == NULL)
+        t->log_failure = failure;
+    else
+        ons_status_free(failure);
+}
+
+static void give_up_log(ons_trainer *t, ons_status *failure) {
+    ons_log_json_close(t->log);
+    t->log = NULL;
+    keep_failure(t, failure);
+}
+
+static void give_up_board(ons_trainer *t, ons_status *failure) {
+    ons_status_free(ons_tensorboard_close(t->board));
+    t->board = NULL;
+    keep_failure(t, failure);
+}
+
+void ons_trainer_sync_log(ons_trainer *t) {
+    ons_status *status = t->log == NULL ? NULL : ons_log_json_sync(t->log);
+    if (status != NULL) give_up_log(t, status);
+}
+
+void ons_trainer_log_step(ons_trainer *t, ons_step_report *report) {
+    bool logged = t->log != NULL, drawn = t->board != NULL;
+    ons_status *status = logged ? log_json(t, report) : NULL;
+    if (status != NULL) give_up_log(t, status);
+    status = drawn ? log_board(t, report) : NULL;
+    if (status != NULL) give_up_board(t, status);
+    bool lost = (logged && t->log == NULL) || (drawn && t->board == NULL);
+    if (lost) report->warning = ons_status_get_message(t->log_failure);
 }
 
 ons_status *ons_trainer_finish(ons_trainer *t) {
     ONS_GIVEN(t, "trainer");
-    ons_status *status = t->log == NULL ? NULL : ons_log_json_sync(t->log);
-    if (status == NULL && t->trace != NULL) status = ons_trainer_write_trace(t);
+    ons_trainer_sync_log(t);
     ons_status *board = ons_tensorboard_close(t->board);
     t->board = NULL;
-    if (status != NULL) ons_status_free(board);
-    return status != NULL ? status : board;
+    ons_status *status = t->trace == NULL ? NULL : ons_trainer_write_trace(t);
+    ons_status *all[] = {t->log_failure, status, board};
+    t->log_failure = NULL;
+    status = NULL;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+        if (status == NULL)
+            status = all[i];
+        else
+            ons_status_free(all[i]);
+    }
+    return status;
 }
 
 void ons_trainer_close_logs(ons_trainer *t) {
     ons_log_json_close(t->log);
     ons_status_free(ons_tensorboard_close(t->board));
     ons_trace_free(t->trace);
+    ons_status_free(t->log_failure);
+    t->log_failure = NULL;
     t->log = NULL;
     t->board = NULL;
     t->trace = NULL;

@@ -216,6 +216,7 @@ typedef struct ons_step_report {
     double loss;
     double learning_rate;
     double grad_norm;          /* before clipping; NaN where it is not computed */
+    const char *warning;       /* what has failed without ending the run; NULL: nothing; until the next call */
     double step_seconds;       /* this step alone, without validation and checkpoint */
     double samples_per_second; /* averaged over the last steps */
     double seconds_left;

@@ -178,7 +178,14 @@ bad "tokens and inputs";            refuses 1 "--tokens" train "${mlp[@]}" --tok
 
 # --------------------------------------------------------------------------------------------------------------- training
 bad "loss that is no number";       refuses 7 "lower --lr" train "${mlp[@]}" --steps 200 --optimizer sgd --lr 1e38 --out trained.onnx
-bad "full disk under the log";      refuses 5 "/dev/full.*No space left" train "${mlp[@]}" --epochs 50 --log-json /dev/full --out trained.onnx
+bad "full disk under the log costs the log alone, is told at once, and in the end by the exit code"
+run train "${mlp[@]}" --steps 20 --log-json /dev/full --checkpoint runs --out trained.onnx
+if ((status == 5)) && [[ -s trained.onnx && -s runs/step-00000020.json && $(grep -c "/dev/full" "$work/stderr") == 2 ]] &&
+    grep -q "warning: .*/dev/full.*No space left.*; the run goes on without it" "$work/stderr"; then
+    pass "$name"
+else
+    fail "$name" "exit code $status"
+fi
 bad "full disk under the model";    refuses 5 "/dev/full.*No space left" train "${mlp[@]}" --out /dev/full
 bad "full disk under an output";    refuses 5 "/dev/full.*No space left" eval "${mlp[@]}" --output logits=/dev/full
 # The limit is a full disk at a place of our choice; bash counts in KiB.
