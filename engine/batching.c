@@ -74,11 +74,27 @@ static ons_status *fit_micro_batches(ons_batching *b, int64_t exported) {
     return NULL;
 }
 
+/* Samples of a step; beyond that sums over them would be no sums in float32 any more, and sizes would overflow. */
+enum { BATCH_MAX = INT32_MAX };
+
+static ons_status *multiply_batch(int64_t rows, int64_t micro_batches, int64_t *batch) {
+    ONS_CHECK(!__builtin_mul_overflow(rows, micro_batches, batch) && *batch <= BATCH_MAX, ONS_INVALID_ARGUMENT,
+              "%" PRId64 " micro-batches of %" PRId64 " samples are more than the %d samples that a step can have",
+              micro_batches, rows, BATCH_MAX);
+    return NULL;
+}
+
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *b) {
     int64_t exported = ons_exported_batch(model->graph);
+    ONS_CHECK(config->batch <= BATCH_MAX, ONS_INVALID_ARGUMENT,
+              "--batch %" PRId64 " is more than the %d samples that a step can have", config->batch, BATCH_MAX);
+    ONS_CHECK(exported <= BATCH_MAX, ONS_UNSUPPORTED,
+              "the model was exported for batches of %" PRId64 " samples; a step can have %d", exported, BATCH_MAX);
     *b = (ons_batching){config->batch, config->micro_batches > 0 ? config->micro_batches : config->stages, 0, false};
-    if (b->batch == 0 && exported == 0) b->batch = rows_by_symbol(model, config) * b->micro_batches;
-    if (b->batch == 0) b->batch = exported > 0 ? exported * b->micro_batches : 32;
+    if (b->batch == 0 && exported == 0)
+        ONS_TRY(multiply_batch(rows_by_symbol(model, config), b->micro_batches, &b->batch));
+    if (b->batch == 0)
+        ONS_TRY(multiply_batch(exported > 0 ? exported : 32, exported > 0 ? b->micro_batches : 1, &b->batch));
     if (exported > 0) ONS_TRY(has_obstacle(model, config, &b->fixed));
     if (b->fixed && exported > 0) ONS_TRY(fit_micro_batches(b, exported));
     ONS_CHECK(b->micro_batches <= b->batch, ONS_INVALID_ARGUMENT,
@@ -86,12 +102,15 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
               "--micro-batches does not say otherwise; choose a smaller --micro-batches or a larger --batch",
               (long long)b->batch, (long long)b->micro_batches);
     b->rows = (b->batch + b->micro_batches - 1) / b->micro_batches;
+    if (!b->fixed) return NULL;
+    int64_t wanted;
+    ONS_TRY(multiply_batch(exported, b->micro_batches, &wanted));
     ONS_CHECK(
-        !b->fixed || b->batch == exported * b->micro_batches, ONS_INVALID_ARGUMENT,
+        b->batch == wanted, ONS_INVALID_ARGUMENT,
         "--batch %lld in %lld micro-batches makes %s%lld sample%s each, but the model was exported for %lld; choose "
         "--batch %lld, or export it with a dynamic batch axis",
         (long long)b->batch, (long long)b->micro_batches, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
-        b->rows == 1 ? "" : "s", (long long)exported, (long long)(exported * b->micro_batches));
+        b->rows == 1 ? "" : "s", (long long)exported, (long long)wanted);
     return NULL;
 }
 

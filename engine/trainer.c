@@ -35,6 +35,7 @@ void ons_trainer_free(ons_trainer *t) {
     ons_host_copy_free(&t->looked_at);
     ons_crew_free(t->crew); /* its threads write the trace */
     ons_trainer_close_logs(t);
+    ons_checkpoint_lock_release(t->lock);
     ons_course_free(&t->training);
     ons_course_free(&t->validation);
     ons_lowering_free(&t->lowering);

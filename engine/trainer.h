@@ -6,6 +6,7 @@
 #include "engine/crew.h"
 #include "engine/lowering.h"
 #include "runtime/checkpoint.h"
+#include "runtime/checkpoint_lock.h"
 #include "runtime/log_json.h"
 #include "runtime/tensorboard.h"
 #include "runtime/trace.h"
@@ -44,7 +45,8 @@ struct ons_trainer {
     /* watching */
     ons_log_json *log;
     ons_tensorboard *board;
-    ons_status *log_failure; /* the first; the run goes on without that log, and ends with it */
+    ons_checkpoint_lock *lock; /* of the checkpoints' folder, by the process that leads; NULL: there is none */
+    ons_status *log_failure;   /* the first; the run goes on without that log, and ends with it */
     ons_trace *trace;
     ons_trace_clock clock;               /* rank 0's, by this process's */
     ons_channel **trace_in, **trace_out; /* between rank 0 and each other (these: at 0) */

@@ -279,6 +279,7 @@ static ons_status *note_other_bits(ons_trainer *t, const ons_checkpoint *c) {
 }
 
 static ons_status *resume(ons_trainer *t, bool *resumed) {
+    if (ons_trainer_leads(t)) ONS_TRY(ons_checkpoint_lock_take(t->config->checkpoint, &t->lock));
     if (!t->config->resume) {
         ONS_CHECK(
             !ons_checkpoint_exists(t->config->checkpoint), ONS_INVALID_ARGUMENT,

@@ -186,6 +186,13 @@ if ((status == 5)) && [[ -s trained.onnx && -s runs/step-00000020.json && $(grep
 else
     fail "$name" "exit code $status"
 fi
+for batch in 9223372036854775807 4611686018427387904 2147483648; do
+    bad "a batch of $batch";        refuses 1 "--batch $batch is more than the 2147483647 samples" train "${mlp[@]}" --batch $batch --out trained.onnx
+done
+for size in 9223372036854775807 4611686018427387904; do
+    bad "a dimension of $size";     refuses 1 "are more than the 2147483647 samples" train "$golden/cnn_dynamic/model.onnx" --dim batch=$size --loss cross_entropy \
+        --input "$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --out trained.onnx
+done
 bad "full disk under the model";    refuses 5 "/dev/full.*No space left" train "${mlp[@]}" --out /dev/full
 bad "full disk under an output";    refuses 5 "/dev/full.*No space left" eval "${mlp[@]}" --output logits=/dev/full
 # The limit is a full disk at a place of our choice; bash counts in KiB.

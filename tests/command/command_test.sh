@@ -346,6 +346,33 @@ else
     fail "$name" "$own, $said, $policy"
 fi
 
+begin "one run at a time in a folder of checkpoints, and the next after a kill"
+"$onstage" train "${mlp[@]}" --steps 100000000 --checkpoint runs --checkpoint-every 10 >/dev/null 2>&1 &
+holder=$!
+until compgen -G "runs/step-*.json" >/dev/null || ! kill -0 $holder 2>/dev/null; do sleep 0.05; done
+run train "${mlp[@]}" --steps 1 --checkpoint runs --resume
+refused=$status why=$(<"$work/stderr")
+kill -9 $holder
+wait $holder 2>/dev/null
+run train "${mlp[@]}" --steps 1 --checkpoint runs
+if ((refused != 1)) || [[ $why != *"--checkpoint runs: process $holder on $(hostname) trains there"* ]]; then
+    fail "$name" "exit code $refused: $why"
+elif ((status != 1)) || ! grep -q "give --resume" "$work/stderr"; then
+    fail "$name" "exit code $status"
+else
+    pass "$name"
+fi
+begin "a run that is refused leaves no folder of checkpoints"
+run train "${mlp[@]}" --steps 1 --checkpoint runs --log-json nowhere/log.jsonl
+if ((status == 5)) && [[ ! -e runs ]]; then pass "$name"; else fail "$name" "exit code $status"; fi
+
+begin "what a killed writer has left of the same file goes, and nothing else"
+touch trained.onnx.4194304-0.tmp trained.onnx.notes.tmp trained.onnx.tmp other.onnx.4194304-0.tmp
+if succeeds train "${mlp[@]}" --steps 1 --out trained.onnx; then
+    left=$(echo *)
+    if [[ $left == "other.onnx.4194304-0.tmp trained.onnx trained.onnx.notes.tmp trained.onnx.tmp" ]]; then pass "$name"; else fail "$name" "$left"; fi
+fi
+
 begin "eval of another model's checkpoint"
 if succeeds train "${mlp[@]}" --steps 1 --checkpoint runs; then
     repeat 20 '\0\0\200\077' | array x.npy '<f4' '(5, 4)'
