@@ -6,9 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/trainer.h"
-
 #include "engine/given.h"
+#include "engine/trainer.h"
 
 int64_t ons_resident_bytes(void) {
     char text[128];
