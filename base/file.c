@@ -237,6 +237,11 @@ static ons_status *sync_folder_of(const char *path) {
                              path);
 }
 
+ons_status *ons_file_rename(const char *from, const char *to) {
+    if (rename(from, to) != 0) return ons_status_system(errno, "cannot rename '%s' to '%s'", from, to);
+    return sync_folder_of(to);
+}
+
 ons_status *ons_folder_make(const char *path) {
     struct stat information;
     if (mkdir(path, 0777) == 0) return sync_folder_of(path);

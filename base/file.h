@@ -48,6 +48,9 @@ void ons_file_discard(ons_file_writer *writer);
  * system has no locks, its process is not here. Opening a writer does so with what others left of the same target. */
 void ons_file_remove_leftover(const char *path);
 
+/* Gives a whole file another name in the same folder; the new name is on the disk then. */
+ons_status *ons_file_rename(const char *from, const char *to);
+
 /* Makes the folder where there is none; its name is on the disk then. */
 ons_status *ons_folder_make(const char *path);
 

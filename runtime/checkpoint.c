@@ -172,28 +172,42 @@ static ons_status *write_data(const char *path, const ons_safetensors_content *c
 
 ons_status *ons_checkpoint_write_shard(const char *folder, const ons_shard_place *place,
                                        const ons_safetensors_content *content, ons_shard *shard) {
+    char offered[ONS_SHARD_NAME_BYTES];
     *shard = (ons_shard){.file = {0}};
     ons_checkpoint_data_name(place, shard->file);
-    char *path = ons_checkpoint_join(folder, shard->file);
+    ons_checkpoint_offered_name(shard->file, offered);
+    char *path = ons_checkpoint_join(folder, offered);
     ons_status *status = path == NULL ? ons_status_out_of_memory() : write_data(path, content, shard);
     free(path);
     return status;
 }
 
-void ons_checkpoint_remove_shard(const char *folder, const ons_shard *shard) { remove_file(folder, shard->file); }
+void ons_checkpoint_remove_shard(const char *folder, const ons_shard *shard) {
+    char offered[ONS_SHARD_NAME_BYTES];
+    ons_checkpoint_offered_name(shard->file, offered);
+    remove_file(folder, offered);
+}
 
 /* Opened, since a file system over a network may say from memory what it knew of the name before. */
-static ons_status *check_is_there(const char *folder, const ons_shard *shard) {
-    char *path = ons_checkpoint_join(folder, shard->file);
-    if (path == NULL) return ons_status_out_of_memory();
+static bool is_whole(const char *path, uint64_t bytes) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     struct stat information = {0};
-    bool there = descriptor >= 0 && fstat(descriptor, &information) == 0;
-    ons_status *status = NULL;
-    if (!there || (uint64_t)information.st_size != shard->bytes)
-        status = ons_status_new(ONS_IO_ERROR, "'%s' is gone or was changed before the checkpoint was complete", path);
+    bool whole = descriptor >= 0 && fstat(descriptor, &information) == 0 && (uint64_t)information.st_size == bytes;
     if (descriptor >= 0) close(descriptor);
-    free(path);
+    return whole;
+}
+
+/* The one step that either this process makes or the shard's writer, who takes it back: renaming and removing exclude
+ * each other. */
+static ons_status *take_shard(const char *folder, const ons_shard *shard) {
+    char offered[ONS_SHARD_NAME_BYTES];
+    ons_checkpoint_offered_name(shard->file, offered);
+    char *from = ons_checkpoint_join(folder, offered), *to = ons_checkpoint_join(folder, shard->file);
+    ons_status *status = from == NULL || to == NULL ? ons_status_out_of_memory() : ons_file_rename(from, to);
+    if (status == NULL && !is_whole(to, shard->bytes))
+        status = ons_status_new(ONS_IO_ERROR, "'%s' was changed before the checkpoint was complete", to);
+    free(from);
+    free(to);
     return status;
 }
 
@@ -203,11 +217,12 @@ ons_status *ons_checkpoint_complete(const char *folder, const ons_checkpoint_inf
     ons_checkpoint_json_name(info->step, name);
     char *path = ons_checkpoint_join(folder, name);
     ons_status *status = path == NULL ? ons_status_out_of_memory() : NULL;
-    for (uint32_t i = 0; status == NULL && i < count; ++i) status = check_is_there(folder, &shards[i]);
+    for (uint32_t i = 0; status == NULL && i < count; ++i) status = take_shard(folder, &shards[i]);
     if (status == NULL) status = write_json(path, info, shards, count);
     free(path);
-    if (status == NULL) remove_old(folder, info->step, keep > 0 ? keep : 1);
-    for (uint32_t i = 0; status != NULL && i < count; ++i) ons_checkpoint_remove_shard(folder, &shards[i]);
+    /* Of a checkpoint that failed goes what no JSON refers to: it may be there all the same, only perhaps not after the
+     * power fails. */
+    remove_old(folder, info->step, status != NULL ? UINT32_MAX : keep > 0 ? keep : 1);
     return status;
 }
 

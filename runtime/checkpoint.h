@@ -64,9 +64,11 @@ typedef struct ons_shard {
 
 /* Makes the folder if it is missing, and finds names that are free. */
 ons_status *ons_checkpoint_prepare(const char *folder, uint64_t step, uint32_t *copy);
+/* Under a name of its own, until complete takes it. */
 ons_status *ons_checkpoint_write_shard(const char *folder, const ons_shard_place *place,
                                        const ons_safetensors_content *content, ons_shard *shard);
-/* Takes a shard back whose checkpoint will not be completed. */
+/* Takes a shard back whose checkpoint will not be completed. One that the first writer has already taken for the
+ * checkpoint stays: a writer that learns nothing of the others any more need not know which of the two it is. */
 void ons_checkpoint_remove_shard(const char *folder, const ons_shard *shard);
 /* Writes the JSON, and removes what is old, as ons_checkpoint_write does; on failure the shards as well. Fails where a
  * shard is there no more: this process may have stood still for so long that its writer gave up and took it back. */

@@ -30,6 +30,11 @@ void ons_checkpoint_data_name(const ons_shard_place *place, char name[static ONS
         snprintf(name + length, left, "%s", DATA + 1);
 }
 
+void ons_checkpoint_offered_name(const char *data, char name[static ONS_SHARD_NAME_BYTES]) {
+    int length = (int)(strlen(data) - strlen(DATA));
+    snprintf(name, ONS_SHARD_NAME_BYTES, "%.*s.offered%s", length, data, DATA);
+}
+
 bool ons_checkpoint_parse_json_name(const char *name, uint64_t *step) {
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || strspn(name + strlen(PREFIX), "0123456789") > 19) return false;
     *step = strtoull(name + strlen(PREFIX), NULL, 10);

@@ -15,6 +15,8 @@ typedef ONS_VECTOR(uint64_t) ons_step_vector;
 
 void ons_checkpoint_json_name(uint64_t step, char name[static ONS_SHARD_NAME_BYTES]);
 void ons_checkpoint_data_name(const ons_shard_place *place, char name[static ONS_SHARD_NAME_BYTES]);
+/* What the file of that data name is called until a checkpoint has taken it; also a data name. */
+void ons_checkpoint_offered_name(const char *data, char name[static ONS_SHARD_NAME_BYTES]);
 
 /* Whether `name` is that of a checkpoint's JSON, exactly as it is spelled here. */
 bool ons_checkpoint_parse_json_name(const char *name, uint64_t *step);

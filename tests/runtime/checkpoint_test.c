@@ -371,9 +371,22 @@ Test(checkpoint, a_shard_was_taken_back) {
     for (uint32_t i = 0; i < 3; ++i) shards[i] = save_shard(folder, 2, copy, i, 3);
     ons_checkpoint_remove_shard(folder, &shards[1]);
     expect_failure(ons_checkpoint_complete(folder, &info, shards, 3, 1), ONS_IO_ERROR,
-                   "step-00000002.1-of-3.safetensors");
+                   "step-00000002.1-of-3");
     cr_expect_eq(newest_of_shards(folder, 3), 1);
     cr_expect_eq(scratch_count(folder, ""), 4);
+}
+
+/* One writer stood still while the first completed, and gives up only then: the checkpoint is not its own any more. */
+Test(checkpoint, a_shard_is_taken_back_too_late) {
+    const char *folder = scratch_path("c");
+    uint32_t copy;
+    ons_shard shards[3];
+    ons_checkpoint_info info = {.step = 1};
+    expect_success(ons_checkpoint_prepare(folder, 1, &copy));
+    for (uint32_t i = 0; i < 3; ++i) shards[i] = save_shard(folder, 1, copy, i, 3);
+    expect_success(ons_checkpoint_complete(folder, &info, shards, 3, 1));
+    ons_checkpoint_remove_shard(folder, &shards[1]);
+    cr_expect_eq(newest_of_shards(folder, 3), 1);
 }
 
 Test(checkpoint, a_shard_is_missing_or_damaged) {
