@@ -370,8 +370,7 @@ Test(checkpoint, a_shard_was_taken_back) {
     expect_success(ons_checkpoint_prepare(folder, 2, &copy));
     for (uint32_t i = 0; i < 3; ++i) shards[i] = save_shard(folder, 2, copy, i, 3);
     ons_checkpoint_remove_shard(folder, &shards[1]);
-    expect_failure(ons_checkpoint_complete(folder, &info, shards, 3, 1), ONS_IO_ERROR,
-                   "step-00000002.1-of-3");
+    expect_failure(ons_checkpoint_complete(folder, &info, shards, 3, 1), ONS_IO_ERROR, "step-00000002.1-of-3");
     cr_expect_eq(newest_of_shards(folder, 3), 1);
     cr_expect_eq(scratch_count(folder, ""), 4);
 }
