@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct spot {
-    int64_t offset, end;
-    uint32_t first, last;
-} spot;
+#include "graph/first_fit.h"
 
 static int by_bytes(const void *left, const void *right, void *buffers) {
     const ons_buffer *a = (const ons_buffer *)buffers + *(const ons_buffer_id *)left;
@@ -31,42 +28,23 @@ typedef struct placing {
     const ons_buffer_id *order;
     uint32_t count;
     int64_t slot_bytes;
-    spot *spots; /* in the order of their offsets */
+    ons_first_fit *fit;
 } placing;
-
-/* The lowest gap among those alive at the same time, wholly within the slot or wholly behind it. */
-static int64_t first_fit(const placing *p, uint32_t placed, const ons_buffer *buffer, int64_t bytes, bool shared) {
-    int64_t offset = shared ? p->slot_bytes : 0;
-    for (uint32_t i = 0; i <= placed; ++i) {
-        int64_t end = i < placed ? p->spots[i].offset : INT64_MAX;
-        const spot *other = &p->spots[i];
-        if (i < placed && (other->last < buffer->first || other->first > buffer->last)) continue;
-        if (offset < p->slot_bytes && offset + bytes > p->slot_bytes && end > p->slot_bytes) offset = p->slot_bytes;
-        if (end - offset >= bytes) break;
-        if (i < placed) offset = other->end > offset ? other->end : offset;
-    }
-    return offset;
-}
-
-static void add_spot(placing *p, uint32_t placed, spot added) {
-    uint32_t at = placed;
-    for (; at > 0 && p->spots[at - 1].offset > added.offset; --at) p->spots[at] = p->spots[at - 1];
-    p->spots[at] = added;
-}
 
 /* Those of the slot first, one behind the other: at the end of the forward part all of them are there. */
 static int64_t place_all(placing *p, int64_t *offsets) {
     int64_t top = 0;
-    uint32_t placed = 0;
+    ons_first_fit_clear(p->fit);
     for (int slotted = 1; slotted >= 0; --slotted) {
         for (uint32_t i = 0; i < p->count; ++i) {
             ons_buffer_id id = p->order[i];
             const ons_buffer *buffer = &p->liveness->buffers[id];
             if (p->slotted[id] != (slotted == 1)) continue;
             int64_t bytes = ons_arena_align(buffer->bytes);
-            int64_t offset = slotted == 1 ? top : first_fit(p, placed, buffer, bytes, p->shared[id]);
+            int64_t from = p->shared[id] ? p->slot_bytes : 0, offset = top;
+            if (slotted == 0) offset = ons_first_fit_find(p->fit, buffer->first, buffer->last, bytes, from);
             offsets[id] = offset;
-            add_spot(p, placed++, (spot){offset, offset + bytes, buffer->first, buffer->last});
+            ons_first_fit_add(p->fit, (ons_spot){offset, offset + bytes, buffer->first, buffer->last});
             top = offset + bytes > top ? offset + bytes : top;
         }
     }
@@ -145,12 +123,12 @@ ons_status *ons_arena_layout_make(const ons_layout_options *o, ons_arena *arena,
     ONS_NEW(order, arena, total + 1);
     ONS_NEW(slotted, arena, total + 1);
     ONS_NEW(shared, arena, total + 1);
-    ONS_NEW(p.spots, arena, total + 1);
     ONS_NEW(other, arena, total + 1);
     ONS_NEW(layout->offsets, arena, total + 1);
     for (uint32_t i = 0; i < total; ++i) layout->offsets[i] = other[i] = -1;
     sort_out(o, slotted, shared, order, &p);
     layout->slot_bytes = p.slot_bytes;
+    ONS_TRY(ons_first_fit_new(p.count, p.slot_bytes, arena, &p.fit));
     ONS_TRY(find_lower_bound(&p, o, arena, &layout->lower_bound));
     qsort_r(order, p.count, sizeof order[0], by_bytes, o->liveness->buffers);
     layout->bytes = place_all(&p, layout->offsets);
