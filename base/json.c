@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json_writer.h"
 
@@ -55,6 +56,36 @@ ons_status *ons_json_parse(const void *bytes, size_t size, ons_json **json) {
         return failure_at(text, offset, "more text after the end of the JSON value");
     }
     *json = parsed;
+    return NULL;
+}
+
+/* As it stands in a text of JSON. */
+static bool is_control(const char *text, size_t left) {
+    static const char *const spelled[] = {"\\b",    "\\f",     "\\n",    "\\r",   "\\u000",
+                                          "\\u001", "\\u007f", "\\u008", "\\u009"};
+    unsigned char c = (unsigned char)text[0];
+    if (c < ' ' || c == 0x7f) return true;
+    if (c == 0xc2) return left > 1 && (unsigned char)text[1] < 0xa0;
+    for (size_t i = 0; c == '\\' && i < sizeof spelled / sizeof spelled[0]; ++i) {
+        size_t length = strlen(spelled[i]);
+        if (left >= length && strncasecmp(text, spelled[i], length) == 0) return true;
+    }
+    return false;
+}
+
+ons_status *ons_json_parse_names(const void *bytes, size_t size, ons_json **json) {
+    const char *text = bytes;
+    ONS_TRY(ons_json_parse(bytes, size, json));
+    bool in_string = false;
+    for (size_t i = 0; i < size; ++i) {
+        if (text[i] == '"') in_string = !in_string;
+        if (in_string && is_control(text + i, size - i)) {
+            ons_json_free(*json);
+            *json = NULL;
+            return failure_at(text, i, "a control character, in what may be a name");
+        }
+        if (text[i] == '\\') ++i;
+    }
     return NULL;
 }
 

@@ -12,6 +12,38 @@ struct ons_status {
 /* Used where there is not even memory for a message; never freed. */
 static ons_status out_of_memory = {ONS_OUT_OF_MEMORY, (char *)"out of host memory"};
 
+/* Whether a terminal would act on the character at `text` instead of showing it: control characters, and those that
+ * UTF-8 writes as two bytes. A line that begins with a blank continues the message: ours do. */
+static bool acts(const char *text) {
+    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[c != '\0'];
+    if (c == '\n') return next != ' ';
+    return c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+}
+
+/* Texts from files may stand in a message: what would change the terminal, or pretend to be another message, is spelled
+ * as in C. Takes over `message`; NULL: no memory. */
+static char *show(char *message) {
+    if (message == NULL) return NULL;
+    size_t size = 1;
+    bool whole = true;
+    for (const char *at = message; *at != '\0'; ++at) {
+        whole &= !acts(at);
+        size += acts(at) ? strlen("\\xff") : 1;
+    }
+    if (whole) return message;
+    char *shown = malloc(size), *to = shown;
+    for (const char *at = message; shown != NULL && *at != '\0'; ++at)
+        if (*at == '\n' && acts(at))
+            to = stpcpy(to, "\\n");
+        else if (acts(at))
+            to += sprintf(to, "\\x%02x", (unsigned char)*at);
+        else
+            *to++ = *at;
+    if (shown != NULL) *to = '\0';
+    free(message);
+    return shown;
+}
+
 static ons_status *wrap(ons_status_code code, char *message) {
     ons_status *status = malloc(sizeof *status);
     if (status == NULL || message == NULL) {
@@ -29,7 +61,7 @@ ons_status *ons_status_new(ons_status_code code, const char *format, ...) {
     char *message = NULL;
     if (vasprintf(&message, format, arguments) < 0) message = NULL;
     va_end(arguments);
-    return wrap(code, message);
+    return wrap(code, show(message));
 }
 
 ons_status *ons_status_at(ons_status *status, const char *format, ...) {
@@ -40,6 +72,7 @@ ons_status *ons_status_at(ons_status *status, const char *format, ...) {
     if (vasprintf(&place, format, arguments) < 0) place = NULL;
     va_end(arguments);
     char *message = NULL;
+    place = show(place);
     if (place != NULL && asprintf(&message, "%s: %s", place, status->message) >= 0) {
         if (status == &out_of_memory) { /* the static one stays as it is: there was memory for a message, after all */
             free(place);

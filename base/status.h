@@ -12,7 +12,9 @@
 #include "include/onstage.h"
 
 /* A new failure with a formatted message. A message says what was wrong, where (file, node, tensor) and the remedy.
- * Never returns NULL: where memory is short it returns a static out-of-memory failure. */
+ * Control characters, which only texts from outside have, are spelled out ("\x1b"); newlines are as well, unless a
+ * blank follows: further lines of a message are indented. Never returns NULL: where memory is short it returns a static
+ * out-of-memory failure. */
 ons_status *ons_status_new(ons_status_code code, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
 

@@ -33,7 +33,7 @@ ons_status *ons_prices_load(const char *path, const char *own, ons_prices *price
     ons_mapping file;
     *prices = (ons_prices){.currency = ""};
     ONS_TRY_AT(ons_mapping_open(path, &file), "--prices");
-    ons_status *status = ons_json_parse(file.bytes, file.size, &prices->json);
+    ons_status *status = ons_json_parse_names(file.bytes, file.size, &prices->json);
     ons_mapping_close(&file);
     if (status == NULL) status = check(own, prices);
     if (status != NULL) ons_prices_free(prices);

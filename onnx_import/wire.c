@@ -1,5 +1,11 @@
 #include "onnx_import/wire.h"
 
+#include <string.h>
+
+#include "onnx.pb-c.h"
+
+enum { EXTERNAL_DATA = 13 }; /* of a tensor */
+
 bool ons_varint_read(const uint8_t *bytes, uint64_t *at, uint64_t end, uint64_t *value) {
     uint64_t result = 0;
     for (int i = 0; i < ONS_VARINT_MAX && *at < end; ++i) {
@@ -101,6 +107,31 @@ static ons_status *check_single(level *in, const ons_wire_field *field, const Pr
     return NULL;
 }
 
+/* Entries of metadata hold whole texts; those of external data are names of files. */
+static bool is_free_text(const ons_frame *in, const ProtobufCFieldDescriptor *known) {
+    bool entry = in->type == &onnx__string_string_entry_proto__descriptor && in->number != EXTERNAL_DATA;
+    return strcmp(known->name, "doc_string") == 0 || (entry && strcmp(known->name, "value") == 0);
+}
+
+/* Names are printed, compared, and written to other files: one that a terminal acts on, that ends early, or that fills
+ * pages, is refused where it enters. */
+static ons_status *check_name(const scan *s, const ons_frame *in, const ons_wire_field *field,
+                              const ProtobufCFieldDescriptor *known) {
+    if (field->wire_type != ONS_WIRE_BYTES || is_free_text(in, known)) return NULL;
+    unsigned long long at = field->begin;
+    ONS_CHECK(field->end - field->begin <= ONS_WIRE_NAME_MAX, ONS_INVALID_MODEL,
+              "byte %llu: '%s' has %llu bytes; names have at most %d", at, known->name,
+              (unsigned long long)(field->end - field->begin), ONS_WIRE_NAME_MAX);
+    for (uint64_t i = field->begin; i < field->end; ++i) {
+        bool second = i > field->begin && s->bytes[i - 1] == 0xc2 && s->bytes[i] >= 0x80 && s->bytes[i] < 0xa0;
+        ONS_CHECK(
+            s->bytes[i] >= ' ' && s->bytes[i] != 0x7f && !second, ONS_INVALID_MODEL,
+            "byte %llu: '%s' holds a control character (0x%02x); the file is damaged, or its names must be mended",
+            (unsigned long long)i, known->name, s->bytes[i]);
+    }
+    return NULL;
+}
+
 ons_status *ons_wire_scan(const uint8_t *bytes, uint64_t size, const ProtobufCMessageDescriptor *type,
                           ons_frames *frames) {
     scan s = {.bytes = bytes, .frames = frames};
@@ -115,6 +146,7 @@ ons_status *ons_wire_scan(const uint8_t *bytes, uint64_t size, const ProtobufCMe
         ons_wire_field field;
         ONS_TRY(ons_wire_next(bytes, &in->at, frame.end, &field));
         const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field(frame.type, field.number);
+        if (known != NULL && known->type == PROTOBUF_C_TYPE_STRING) ONS_TRY(check_name(&s, &frame, &field, known));
         if (known == NULL || known->type != PROTOBUF_C_TYPE_MESSAGE) continue;
         if (field.wire_type != ONS_WIRE_BYTES) return truncated(field.tag_at);
         ONS_TRY(check_single(in, &field, known));

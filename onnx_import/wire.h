@@ -5,8 +5,9 @@
  *   message = field*                                   a sub-message is a value with a length
  *
  * protobuf-c recurses and allocates as the file tells it to. The scan walks the messages of the schema once, without
- * recursion, and refuses what is truncated, nested too deeply or made of too many messages. What it finds, the place of
- * every message, serves to copy the file with changes (splice.h).
+ * recursion, and refuses what is truncated, nested too deeply or made of too many messages, and names that are too long
+ * or hold control characters. What it finds, the place of every message, serves to copy the file with changes
+ * (splice.h).
  */
 #ifndef ONSTAGE_ONNX_IMPORT_WIRE_H
 #define ONSTAGE_ONNX_IMPORT_WIRE_H
@@ -20,6 +21,7 @@
 enum {
     ONS_WIRE_DEPTH_MAX = 100,        /* protobuf's own limit */
     ONS_WIRE_MESSAGES_MAX = 1 << 24, /* bounds the memory of unpacking; the largest real models have a hundredth */
+    ONS_WIRE_NAME_MAX = 4096,        /* bytes; the longest of real models, paths of nested modules, have some hundred */
     ONS_VARINT_MAX = 10,             /* bytes */
 };
 

@@ -38,7 +38,7 @@ static ons_status *read(const char *text, size_t size, ons_arena *arena, ons_wor
     ONS_CHECK(start < size, ONS_INVALID_DATA, "empty, where a cost graph is expected");
     if (text[start] != '{' && text[start] != '[') return ons_cost_file_read_pipedream(text, size, arena, work);
     ons_json *json;
-    ONS_TRY(ons_json_parse(text, size, &json));
+    ONS_TRY(ons_json_parse_names(text, size, &json));
     ons_status *status = read_json(json, arena, work);
     ons_json_free(json);
     return status;

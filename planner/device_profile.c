@@ -242,7 +242,7 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
 ons_status *ons_device_profile_parse(const void *bytes, size_t size, ons_arena *arena, ons_device_profile *profile) {
     *profile = (ons_device_profile){0};
     ons_json *json;
-    ONS_TRY(ons_json_parse(bytes, size, &json));
+    ONS_TRY(ons_json_parse_names(bytes, size, &json));
     const ons_json *measured = ons_json_find(json, "onstage_profile");
     const ons_json *device = ons_json_find(json, "device");
     ons_status *status = NULL;

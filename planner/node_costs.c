@@ -110,7 +110,7 @@ static ons_status *read_costs(const ons_json *json, ons_arena *arena, ons_node_c
 ons_status *ons_node_costs_parse(const void *bytes, size_t size, ons_arena *arena, ons_node_costs *costs) {
     *costs = (ons_node_costs){0};
     ons_json *json;
-    ONS_TRY(ons_json_parse(bytes, size, &json));
+    ONS_TRY(ons_json_parse_names(bytes, size, &json));
     ons_status *status = read_costs(json, arena, costs);
     ons_json_free(json);
     ONS_TRY(status);

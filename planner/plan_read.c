@@ -292,7 +292,7 @@ ons_status *ons_plan_parse(const char *text, size_t size, ons_arena *arena, ons_
     ons_json *root;
     *plan = (ons_plan){0};
     reader r = {.arena = arena, .plan = plan};
-    ONS_TRY(ons_json_parse(text, size, &root));
+    ONS_TRY(ons_json_parse_names(text, size, &root));
     ons_status *status = read(&r, root);
     ons_json_free(root);
     return status;

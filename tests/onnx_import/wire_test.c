@@ -81,6 +81,33 @@ Test(wire, length_beyond_the_end) {
     expect_failure(b, ONS_INVALID_MODEL, "truncated or damaged at byte 0");
 }
 
+/* The first node of a graph with one. */
+static bytes with_name(const char *name, size_t size) {
+    bytes node = {0}, graph = {0};
+    put_block(&node, NODE_NAME, name, size);
+    put_message(&graph, GRAPH_NODE, node);
+    return model(graph, 17);
+}
+
+Test(wire, names_that_a_terminal_acts_on_are_refused) {
+    static char pages[5000];
+    memset(pages, 'n', sizeof pages);
+    expect_failure(with_name("a\x1b[2J", 5), ONS_INVALID_MODEL, "'name' holds a control character (0x1b)");
+    expect_failure(with_name("a\nonstage: all is well", 23), ONS_INVALID_MODEL, "(0x0a)");
+    expect_failure(with_name("a\0b", 3), ONS_INVALID_MODEL, "(0x00)");
+    expect_failure(with_name("a\xc2\x9b", 3), ONS_INVALID_MODEL, "(0x9b)");
+    expect_failure(with_name(pages, sizeof pages), ONS_INVALID_MODEL, "'name' has 5000 bytes");
+}
+
+Test(wire, location_that_ends_early_is_refused) {
+    bytes entry = {0}, tensor = {0}, graph = {0};
+    put_text(&entry, 1, "location");
+    put_block(&entry, 2, "w\0/../w", 7);
+    put_message(&tensor, 13, entry);
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    expect_failure(model(graph, 17), ONS_INVALID_MODEL, "'value' holds a control character (0x00)");
+}
+
 Test(wire, second_graph_is_refused) {
     bytes first = {0}, second = {0};
     put_text(&first, GRAPH_NAME, "a");

@@ -57,6 +57,23 @@ Test(json, errors_have_a_place) {
         expect_failure(ons_json_parse(cases[i].text, strlen(cases[i].text), &json), ONS_INVALID_DATA, cases[i].message);
 }
 
+Test(json, control_characters_in_names) {
+    const char *const texts[] = {"\"\\u001b[2J\"", "{\"a\\nonstage: all is well\": 1}",
+                                 "\"\x1b\"",       "\"\\u0000\"",
+                                 "\"\\r\"",        "\"a\nb\"",
+                                 "\"\xc2\x9b\"",   "\"\\u009B\"",
+                                 "\"\x7f\""};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+        ons_json *json;
+        expect_failure(ons_json_parse_names(texts[i], strlen(texts[i]), &json), ONS_INVALID_DATA,
+                       "a control character");
+    }
+    static const char fine[] = "[\"\\u00e4\\u00A0\\t\\\\n\\/\\\"\", \"\xc3\xa4\xc2\xa0\"]\n";
+    ons_json *json;
+    expect_success(ons_json_parse_names(fine, strlen(fine), &json));
+    ons_json_free(json);
+}
+
 Test(json, nesting_is_bounded) {
     enum { DEEP = 1000000 };
     char *text = malloc(DEEP);
