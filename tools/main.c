@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "include/onstage.h"
@@ -53,7 +55,31 @@ static int close_output(int code) {
     return code == 0 ? ONS_IO_ERROR : code;
 }
 
+/* C++'s std::set_new_handler, where a library has brought C++ with it (oneDNN). */
+extern void (*set_new_handler(void (*handler)(void)))(void) __asm__("_ZSt15set_new_handlerPFvvE") __attribute__((weak));
+
+/* The library could only throw, and nobody would catch it. */
+static void end_without_memory(void) {
+    static const char message[] = "onstage: out of host memory, inside a library\n";
+    ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
+    (void)written;
+    _exit(ONS_OUT_OF_MEMORY);
+}
+
+/* Threads get stacks of the limit's size, and libraries count on more than this. */
+static int check_stack(void) {
+    enum { STACK_LEAST = 1 << 20 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_LEAST) return 0;
+    fprintf(stderr, "onstage: the limit of the stack is %llu KiB; raise it to 1024 or more: ulimit -s 8192\n",
+            (unsigned long long)limit.rlim_cur / 1024);
+    return ONS_OUT_OF_MEMORY;
+}
+
 int main(int argc, char **argv) {
+    int refused = check_stack();
+    if (refused != 0) return refused;
+    if (set_new_handler != NULL) set_new_handler(end_without_memory);
     ons_shorten_waits(argv);
     /* A reader that went away and a file-size limit are write errors like others, with a message. */
     signal(SIGPIPE, SIG_IGN);

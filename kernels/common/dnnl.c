@@ -4,6 +4,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kernels/common/kernel.h"
 
@@ -13,7 +14,16 @@ static dnnl_status_t engine_status;
 
 static void make_engine(void) { engine_status = dnnl_engine_create(&the_engine, dnnl_cpu, 0); }
 
+/* What oneDNN takes to make a primitive, with room to spare. It does not look whether it got the memory for its code,
+ * and throws where it got none for the rest: so it is looked for before. */
+static bool has_room(void) {
+    enum { PRIMITIVE_BYTES = 16 << 20 };
+    void *room = mmap(NULL, PRIMITIVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, PRIMITIVE_BYTES) == 0;
+}
+
 ons_status *ons_dnnl_engine(dnnl_engine_t *engine) {
+    if (!has_room()) return ons_status_out_of_memory();
     pthread_once(&engine_once, make_engine);
     ONS_CHECK(engine_status == dnnl_success, ONS_UNSUPPORTED, "oneDNN has no CPU engine here: %s",
               dnnl_status2str(engine_status));
