@@ -34,14 +34,45 @@ static ons_status *map_descriptor(int descriptor, const char *path, ons_mapping 
     return NULL;
 }
 
-ons_status *ons_mapping_open(const char *path, ons_mapping *mapping) {
+ons_status *ons_mapping_open_both(const char *path, ons_mapping *mapping, ons_file_reader *reader) {
     *mapping = (ons_mapping){NULL, 0};
+    *reader = (ons_file_reader){0};
     /* Non-blocking, so that a pipe without a writer is refused instead of waited for. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return ons_status_system(errno, "cannot open '%s'", path);
     ons_status *status = map_descriptor(descriptor, path, mapping);
-    close(descriptor);
+    if (status == NULL)
+        *reader = (ons_file_reader){true, descriptor};
+    else
+        close(descriptor);
     return status;
+}
+
+ons_status *ons_mapping_open(const char *path, ons_mapping *mapping) {
+    ons_file_reader reader;
+    ons_status *status = ons_mapping_open_both(path, mapping, &reader);
+    ons_file_reader_close(&reader);
+    return status;
+}
+
+ons_status *ons_file_read(const ons_file_reader *reader, uint64_t offset, void *bytes, size_t size) {
+    char *to = bytes;
+    while (size > 0) {
+        ssize_t got = pread(reader->descriptor, to, size, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return ons_status_system(errno, "cannot be read");
+        ONS_CHECK(got > 0, ONS_IO_ERROR, "it has become shorter while it was in use: there are no bytes from %llu on",
+                  (unsigned long long)offset);
+        to += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return NULL;
+}
+
+void ons_file_reader_close(ons_file_reader *reader) {
+    if (reader->open) close(reader->descriptor);
+    *reader = (ons_file_reader){0};
 }
 
 void ons_mapping_close(ons_mapping *mapping) {

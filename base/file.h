@@ -8,6 +8,7 @@
 #ifndef ONSTAGE_BASE_FILE_H
 #define ONSTAGE_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,18 @@ typedef struct ons_mapping {
 /* Fails with the path in the message; also for what is not a regular file. */
 ons_status *ons_mapping_open(const char *path, ons_mapping *mapping);
 void ons_mapping_close(ons_mapping *mapping); /* a zeroed one is fine */
+
+/* A file that may shrink while it is read. */
+typedef struct ons_file_reader {
+    bool open;
+    int descriptor;
+} ons_file_reader;
+
+/* Opens the same file both ways; each is closed by itself. */
+ons_status *ons_mapping_open_both(const char *path, ons_mapping *mapping, ons_file_reader *reader);
+/* All of the bytes at `offset`. Fails where the file has become shorter; the caller says which file it is. */
+ons_status *ons_file_read(const ons_file_reader *reader, uint64_t offset, void *bytes, size_t size);
+void ons_file_reader_close(ons_file_reader *reader); /* a zeroed one is fine */
 
 typedef struct ons_file_writer ons_file_writer;
 

@@ -45,6 +45,7 @@ ons_status *ons_array_swap_bytes(ons_array *array) {
 void ons_array_close(ons_array *array) {
     free(array->memory);
     ons_mapping_close(&array->mapping);
+    ons_file_reader_close(&array->reader);
     *array = (ons_array){0};
 }
 
@@ -85,12 +86,16 @@ ons_status *ons_array_open_memory(const uint8_t *bytes, size_t size, const char 
 
 static ons_status *open_file(const char *path, const char *member, ons_tensor_reader *reader, ons_array *array) {
     ons_mapping mapping;
-    ONS_TRY(ons_mapping_open(path, &mapping));
+    ons_file_reader file;
+    ONS_TRY(ons_mapping_open_both(path, &mapping, &file));
     ons_status *status = open_bytes(mapping.bytes, mapping.size, path, member, reader, array);
-    if (status == NULL && array->memory == NULL)
+    if (status == NULL && array->memory == NULL) {
         array->mapping = mapping;
-    else
+        array->reader = file;
+    } else {
         ons_mapping_close(&mapping);
+        ons_file_reader_close(&file);
+    }
     return ons_status_at(status, "'%s'", path);
 }
 

@@ -2,30 +2,24 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/vector.h"
 #include "runtime/convert.h"
 
-/* After so many bytes were read from a mapped file, its pages leave our memory again (they stay in the system's cache):
- * the process then stays small, however large the file is. */
-enum { RELEASE_BYTES = 64 << 20 };
-
 typedef struct field {
     char *name;
     char *origin;
-    const uint8_t *base; /* sample i lies at base + i × stride */
+    const uint8_t *base;    /* sample i lies at base + i × stride; NULL: in the file, ... */
+    ons_file_reader reader; /* ... which is not owned, ... */
+    uint64_t offset;        /* ... at offset + i × stride */
     uint64_t stride;
-    uint64_t count;     /* samples */
-    uint64_t elements;  /* of a sample */
-    ons_dtype stored;   /* element type there */
-    ons_type sample;    /* as shown to the outside */
-    ons_mapping pages;  /* the file's, not owned; empty where the data are in memory */
-    atomic_size_t read; /* bytes since the pages were released */
-    float *mean;        /* ... followed by as many deviations; NULL: not normalised */
+    uint64_t count;    /* samples */
+    uint64_t elements; /* of a sample */
+    ons_dtype stored;  /* element type there */
+    ons_type sample;   /* as shown to the outside */
+    float *mean;       /* ... followed by as many deviations; NULL: not normalised */
     uint32_t channels;
 } field;
 
@@ -83,21 +77,30 @@ static ons_status *add_field(ons_dataset *dataset, const char *name, const char 
 }
 
 static ons_status *add_samples(ons_dataset *dataset, const char *name, const char *origin, const ons_type *type,
-                               const void *data, ons_mapping pages) {
+                               const field *place) {
     ONS_CHECK(type->shape.rank >= 1, ONS_INVALID_DATA,
               "'%s' holds a single number; its first dimension has to count the samples", origin);
     ONS_CHECK(ons_dtype_size(type->dtype) > 0, ONS_UNSUPPORTED, "'%s' holds elements of type %s", origin,
               ons_dtype_name(type->dtype));
     ONS_TRY_AT(ons_shape_check(&type->shape), "'%s'", origin);
-    field template = {.base = data, .count = (uint64_t)type->shape.dims[0], .stored = type->dtype, .pages = pages};
+    field template = *place;
+    template.count = (uint64_t)type->shape.dims[0];
+    template.stored = type->dtype;
     template.sample = ons_type_make(type->dtype, ons_shape_make(type->shape.rank - 1, type->shape.dims + 1));
     template.elements = (uint64_t)ons_shape_elements(&template.sample.shape);
     template.stride = template.elements *ons_dtype_size(type->dtype);
     return add_field(dataset, name, origin, &template);
 }
 
-/* From now on the dataset closes the array. */
-static ons_status *own(ons_dataset *dataset, ons_array *array) {
+/* From now on the dataset closes the array, of whose field it gives the place. What is in a file is read piece by piece:
+ * others may cut it short, and the process stays small, however large it is. */
+static ons_status *own(ons_dataset *dataset, ons_array *array, field *place) {
+    *place = (field){.base = array->data};
+    if (array->reader.open) {
+        *place = (field){.reader = array->reader, .offset = (uint64_t)(place->base - array->mapping.bytes)};
+        ons_mapping_close(&array->mapping);
+        array->data = NULL;
+    }
     if (!ons_vector_push(&dataset->owned, *array)) {
         ons_array_close(array);
         return ons_status_out_of_memory();
@@ -107,32 +110,34 @@ static ons_status *own(ons_dataset *dataset, ons_array *array) {
 }
 
 ons_status *ons_dataset_add_array(ons_dataset *dataset, const char *name, const char *origin, ons_array *array) {
-    ons_array copy = *array;
-    ONS_TRY(own(dataset, array));
-    return add_samples(dataset, name, origin, &copy.type, copy.data, copy.mapping);
+    ons_type type = array->type;
+    field place;
+    ONS_TRY(own(dataset, array, &place));
+    return add_samples(dataset, name, origin, &type, &place);
 }
 
 ons_status *ons_dataset_add_memory(ons_dataset *dataset, const char *name, const ons_type *type, const void *data) {
-    return add_samples(dataset, name, name, type, data, (ons_mapping){NULL, 0});
+    return add_samples(dataset, name, name, type, &(field){.base = data});
 }
 
 ons_status *ons_dataset_add_tokens(ons_dataset *dataset, const char *input, const char *target, const char *origin,
                                    ons_tokens *tokens) {
-    ons_array stream = tokens->stream;
-    size_t width = ons_dtype_size(stream.type.dtype);
-    field template = {
-        .base = stream.data,
-        .stride = tokens->length * width,
-        .count = tokens->windows,
-        .elements = tokens->length,
-        .stored = stream.type.dtype,
-        .sample = ons_type_make(ONS_INT64, (ons_shape){.rank = 1, .dims = {(int64_t)tokens->length}}),
-        .pages = stream.mapping,
-    };
-    ONS_TRY(own(dataset, &tokens->stream));
+    ons_dtype stored = tokens->stream.type.dtype;
+    size_t width = ons_dtype_size(stored);
+    field template;
+    ONS_TRY(own(dataset, &tokens->stream, &template));
+    template.stride = tokens->length * width;
+    template.count = tokens->windows;
+    template.elements = tokens->length;
+    template.stored = stored;
+    template.sample = ons_type_make(ONS_INT64, (ons_shape){.rank = 1, .dims = {(int64_t)tokens->length}});
     *tokens = (ons_tokens){0};
     ONS_TRY(add_field(dataset, input, origin, &template));
-    template.base += width; /* the target of a token is the one after it */
+    /* The target of a token is the one after it. */
+    if (template.base != NULL)
+        template.base += width;
+    else
+        template.offset += width;
     return target == NULL ? NULL : add_field(dataset, target, origin, &template);
 }
 
@@ -296,20 +301,36 @@ static void normalize(const field *f, const ons_shape *shape, float *x) {
             x[i * f->channels + c] = (x[i * f->channels + c] - mean[c]) / deviation[c];
 }
 
-static void count_read(field *f, size_t bytes) {
-    if (f->pages.size < RELEASE_BYTES ||
-        atomic_fetch_add_explicit(&f->read, bytes, memory_order_relaxed) + bytes < RELEASE_BYTES)
-        return;
-    atomic_store_explicit(&f->read, 0, memory_order_relaxed);
-    /* Pages that another thread is reading come back from the cache by themselves. */
-    madvise((void *)(uintptr_t)f->pages.bytes, f->pages.size, MADV_DONTNEED);
-}
+/* Elements of a file that are in memory at a time; at most 8 bytes each. */
+enum { PIECE = 512 };
 
-/* The sample at `row` of the selection. */
-static ons_status *find_sample(const ons_dataset *dataset, const field *f, uint64_t row, const uint8_t **sample) {
+/* `count` elements of the sample at `row` of the selection, from element `first` on: where they lie, or copied from the
+ * file to `buffer`, which has room for as many. */
+static ons_status *look_at(const ons_dataset *dataset, const field *f, uint64_t row, uint64_t first, size_t count,
+                           void *buffer, const uint8_t **elements) {
     ONS_CHECK(row < dataset->count, ONS_DEFECT, "sample %llu of %llu", (unsigned long long)row,
               (unsigned long long)dataset->count);
-    *sample = f->base + (dataset->first + row) * f->stride;
+    size_t width = ons_dtype_size(f->stored);
+    uint64_t place = (dataset->first + row) * f->stride + first * width;
+    *elements = f->base != NULL ? f->base + place : buffer;
+    if (f->base != NULL) return NULL;
+    return ons_status_at(ons_file_read(&f->reader, f->offset + place, buffer, count * width), "'%s'", f->origin);
+}
+
+/* A sample as the model takes it. What need not be converted is read to where it belongs, at once. */
+static ons_status *gather_sample(const ons_dataset *dataset, const field *f, uint64_t row, ons_dtype wanted, char *out) {
+    bool as_it_is = f->base == NULL && f->stored == wanted && wanted != ONS_BOOL;
+    uint64_t step = as_it_is || f->base != NULL ? f->elements : PIECE;
+    int64_t buffer[PIECE];
+    for (uint64_t done = 0; done < f->elements; done += step) {
+        size_t count = f->elements - done < step ? f->elements - done : step;
+        char *to = out + done * ons_dtype_size(wanted);
+        const uint8_t *from;
+        ONS_TRY(look_at(dataset, f, row, done, count, as_it_is ? (void *)to : buffer, &from));
+        ONS_CHECK(as_it_is || ons_convert(f->stored, from, wanted, to, count), ONS_INVALID_DATA,
+                  "'%s': sample %llu holds a number that does not fit into the model's %s", f->origin,
+                  (unsigned long long)(dataset->first + row), ons_dtype_name(wanted));
+    }
     return NULL;
 }
 
@@ -320,68 +341,57 @@ ons_status *ons_dataset_gather(ons_dataset *dataset, uint32_t index, const uint6
     size_t bytes = (size_t)ons_type_dense_bytes(wanted);
     char *out = destination;
     for (size_t i = 0; i < count; ++i, out += bytes) {
-        const uint8_t *sample = NULL;
-        ONS_TRY(find_sample(dataset, f, rows[i], &sample));
-        ONS_CHECK(ons_convert(f->stored, sample, wanted->dtype, out, f->elements), ONS_INVALID_DATA,
-                  "'%s': sample %llu holds a number that does not fit into the model's %s", f->origin,
-                  (unsigned long long)(dataset->first + rows[i]), ons_dtype_name(wanted->dtype));
+        ONS_TRY(gather_sample(dataset, f, rows[i], wanted->dtype, out));
         if (f->mean != NULL) normalize(f, &wanted->shape, (float *)(void *)out);
-        count_read(f, f->elements * ons_dtype_size(f->stored));
     }
     return NULL;
 }
 
-/* Targets that are widened at a time. */
-enum { PIECE = 512 };
+/* What the targets of a sample are counted or weighed by: each is `ignored`, or counts by its class. */
+typedef struct tally {
+    int64_t ignored;
+    const ons_target_weights *weights; /* NULL: 1 each */
+    uint64_t counted;
+    double sum;
+} tally;
 
-/* How many of `count` integers are not `ignored`. */
-static uint64_t count_others(const field *f, const uint8_t *sample, int64_t ignored) {
-    int64_t wide[PIECE];
-    size_t width = ons_dtype_size(f->stored);
-    uint64_t others = 0;
+static void tally_targets(tally *t, const int64_t *targets, size_t count) {
+    for (size_t i = 0; i < count; ++i) t->counted += targets[i] != t->ignored;
+    for (size_t i = 0; t->weights != NULL && i < count; ++i)
+        if (targets[i] != t->ignored)
+            t->sum += targets[i] >= 0 && targets[i] < t->weights->count ? t->weights->of_class[targets[i]] : 1;
+}
+
+static ons_status *tally_sample(const ons_dataset *dataset, const field *f, uint64_t row, tally *t) {
+    int64_t buffer[PIECE], wide[PIECE];
     for (uint64_t done = 0; done < f->elements; done += PIECE) {
-        size_t piece = f->elements - done < PIECE ? f->elements - done : PIECE;
-        (void)ons_convert(f->stored, sample + done * width, ONS_INT64, wide, piece);
-        for (size_t i = 0; i < piece; ++i) others += wide[i] != ignored;
+        size_t count = f->elements - done < PIECE ? f->elements - done : PIECE;
+        const uint8_t *from;
+        ONS_TRY(look_at(dataset, f, row, done, count, buffer, &from));
+        (void)ons_convert(f->stored, from, ONS_INT64, wide, count);
+        tally_targets(t, wide, count);
     }
-    return others;
+    return NULL;
 }
 
 ons_status *ons_dataset_count_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
                                       int64_t ignore_index, uint64_t *counted) {
-    field *f = dataset->fields.items[index];
+    const field *f = dataset->fields.items[index];
     bool is_unsigned = f->stored == ONS_UINT8 || f->stored == ONS_UINT16 || f->stored == ONS_UINT32;
     bool all = ons_dtype_is_float(f->stored) || (is_unsigned && ignore_index < 0);
-    *counted = 0;
-    for (size_t i = 0; i < count; ++i) {
-        const uint8_t *sample = NULL;
-        ONS_TRY(find_sample(dataset, f, rows[i], &sample));
-        *counted += all ? f->elements : count_others(f, sample, ignore_index);
-    }
+    tally t = {.ignored = ignore_index, .counted = all ? count * f->elements : 0};
+    for (size_t i = 0; !all && i < count; ++i) ONS_TRY(tally_sample(dataset, f, rows[i], &t));
+    *counted = t.counted;
     return NULL;
-}
-
-static double weigh_sample(const field *f, const uint8_t *sample, int64_t ignored, const ons_target_weights *weights) {
-    int64_t wide[PIECE];
-    size_t width = ons_dtype_size(f->stored);
-    double sum = 0;
-    for (uint64_t done = 0; done < f->elements; done += PIECE) {
-        size_t piece = f->elements - done < PIECE ? f->elements - done : PIECE;
-        (void)ons_convert(f->stored, sample + done * width, ONS_INT64, wide, piece);
-        for (size_t i = 0; i < piece; ++i)
-            if (wide[i] != ignored) sum += wide[i] >= 0 && wide[i] < weights->count ? weights->of_class[wide[i]] : 1;
-    }
-    return sum;
 }
 
 ons_status *ons_dataset_weigh_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
                                       int64_t ignore_index, const ons_target_weights *weights, double *sum) {
-    const field *f = dataset->fields.items[index];
     *sum = 0;
     for (size_t i = 0; i < count; ++i) {
-        const uint8_t *sample = NULL;
-        ONS_TRY(find_sample(dataset, f, rows[i], &sample));
-        *sum += weigh_sample(f, sample, ignore_index, weights);
+        tally t = {.ignored = ignore_index, .weights = weights};
+        ONS_TRY(tally_sample(dataset, dataset->fields.items[index], rows[i], &t));
+        *sum += t.sum;
     }
     return NULL;
 }

@@ -96,13 +96,17 @@ static ons_dtype dtype_by_name(const char *path) {
 ons_status *ons_tokens_open(const char *path, ons_dtype dtype, uint64_t length, ons_tokens *tokens) {
     *tokens = (ons_tokens){0};
     ons_mapping mapping;
-    ONS_TRY(ons_mapping_open(path, &mapping));
+    ons_file_reader reader;
+    ONS_TRY(ons_mapping_open_both(path, &mapping, &reader));
     dtype = dtype == ONS_NO_DTYPE ? dtype_by_name(path) : dtype;
     ons_status *status = ons_tokens_open_memory(mapping.bytes, mapping.size, dtype, length, tokens);
-    if (status == NULL && tokens->stream.memory == NULL)
+    if (status == NULL && tokens->stream.memory == NULL) {
         tokens->stream.mapping = mapping;
-    else
+        tokens->stream.reader = reader;
+    } else {
         ons_mapping_close(&mapping);
+        ons_file_reader_close(&reader);
+    }
     return ons_status_at(status, "'%s'", path);
 }
 

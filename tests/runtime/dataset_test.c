@@ -161,6 +161,30 @@ Test(dataset, takes_over_arrays) {
     ons_dataset_free(dataset);
 }
 
+/* Someone else cuts the file short while it is in use: a failure, no signal, and what is still there can be read. */
+static void check_cut_short(ons_dtype wanted_type) {
+    ons_type type = TYPE(ONS_FLOAT32, 4, 600), wanted = TYPE(wanted_type, 600);
+    const char *path = scratch_path("cut.npy");
+    static float values[4 * 600];
+    static double sample[600];
+    for (int i = 0; i < 4 * 600; ++i) values[i] = (float)i;
+    expect_success(ons_npy_save(path, &type, values));
+    ons_array array;
+    ons_dataset *dataset;
+    expect_success(ons_dataset_new(&dataset));
+    expect_success(ons_array_open(path, NULL, &array));
+    expect_success(ons_dataset_add_array(dataset, "x", path, &array));
+    cr_assert_eq(truncate(path, 128 + 2 * 600 * 4), 0);
+    expect_success(ons_dataset_gather(dataset, 0, (const uint64_t[]){1}, 1, &wanted, sample));
+    cr_expect_eq(wanted_type == ONS_FLOAT64 ? sample[599] : ((float *)sample)[599], 1199);
+    expect_failure(ons_dataset_gather(dataset, 0, (const uint64_t[]){3}, 1, &wanted, sample), ONS_IO_ERROR,
+                   "cut.npy': it has become shorter while it was in use");
+    ons_dataset_free(dataset);
+}
+
+Test(dataset, cut_short) { check_cut_short(ONS_FLOAT32); }
+Test(dataset, cut_short_and_converted) { check_cut_short(ONS_FLOAT64); }
+
 static size_t resident_bytes(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     unsigned long pages = 0;
