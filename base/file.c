@@ -23,19 +23,29 @@ static ons_status *map_descriptor(int descriptor, const char *path, ons_mapping 
     if (fstat(descriptor, &information) != 0) return ons_status_system(errno, "cannot read '%s'", path);
     ONS_CHECK(S_ISREG(information.st_mode), ONS_IO_ERROR, "cannot read '%s': it is %s, not a file", path,
               S_ISDIR(information.st_mode) ? "a folder" : "a device or pipe");
-    if (information.st_size == 0) { /* cannot be mapped */
-        *mapping = (ons_mapping){(const uint8_t *)"", 0};
-        return NULL;
-    }
+    *mapping =
+        (ons_mapping){.device = information.st_dev, .number = information.st_ino, .changed = information.st_mtim};
+    mapping->bytes = (const uint8_t *)"";
+    if (information.st_size == 0) return NULL; /* cannot be mapped */
     size_t size = (size_t)information.st_size;
     void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (bytes == MAP_FAILED) return ons_status_system(errno, "cannot map '%s'", path);
-    *mapping = (ons_mapping){bytes, size};
+    mapping->bytes = bytes;
+    mapping->size = size;
+    return NULL;
+}
+
+ons_status *ons_mapping_check(const ons_mapping *mapping, const char *path) {
+    struct stat now;
+    if (stat(path, &now) != 0 || now.st_dev != mapping->device || now.st_ino != mapping->number) return NULL;
+    bool same = (uint64_t)now.st_size == mapping->size && now.st_mtim.tv_sec == mapping->changed.tv_sec &&
+                now.st_mtim.tv_nsec == mapping->changed.tv_nsec;
+    ONS_CHECK(same, ONS_IO_ERROR, "'%s' was written into while it was in use", path);
     return NULL;
 }
 
 ons_status *ons_mapping_open_both(const char *path, ons_mapping *mapping, ons_file_reader *reader) {
-    *mapping = (ons_mapping){NULL, 0};
+    *mapping = (ons_mapping){0};
     *reader = (ons_file_reader){0};
     /* Non-blocking, so that a pipe without a writer is refused instead of waited for. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -77,7 +87,7 @@ void ons_file_reader_close(ons_file_reader *reader) {
 
 void ons_mapping_close(ons_mapping *mapping) {
     if (mapping->size > 0) munmap((void *)(uintptr_t)mapping->bytes, mapping->size);
-    *mapping = (ons_mapping){NULL, 0};
+    *mapping = (ons_mapping){0};
 }
 
 /* ------------------------------------------------------------------------------------------------------------ writing

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "base/status.h"
 
@@ -18,11 +20,17 @@
 typedef struct ons_mapping {
     const uint8_t *bytes; /* never NULL once open; page-aligned */
     size_t size;
+    dev_t device; /* which file it is, and when it was changed last */
+    ino_t number;
+    struct timespec changed;
 } ons_mapping;
 
 /* Fails with the path in the message; also for what is not a regular file. */
 ons_status *ons_mapping_open(const char *path, ons_mapping *mapping);
 void ons_mapping_close(ons_mapping *mapping); /* a zeroed one is fine */
+/* Fails where the file at `path` is the one that is mapped, but was written into since. One that was replaced or
+ * removed is mapped as it was. */
+ons_status *ons_mapping_check(const ons_mapping *mapping, const char *path);
 
 /* A file that may shrink while it is read. */
 typedef struct ons_file_reader {

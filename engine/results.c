@@ -1,6 +1,7 @@
 #include "engine/results.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,38 @@ static bool is_same_file(const char *left, const char *right) {
     struct stat a, b;
     return stat(left, &a) == 0 && stat(right, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
+}
+
+/* Whether two files that need not be there yet would be the same. */
+static bool is_same_name(const char *left, const char *right) {
+    struct stat a, b;
+    char *folders[2] = {strdup(left), strdup(right)}, *names[2] = {strdup(left), strdup(right)};
+    bool same = false;
+    if (folders[0] != NULL && folders[1] != NULL && names[0] != NULL && names[1] != NULL)
+        same = strcmp(basename(names[0]), basename(names[1])) == 0 && stat(dirname(folders[0]), &a) == 0 &&
+               stat(dirname(folders[1]), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    for (int i = 0; i < 2; ++i) {
+        free(folders[i]);
+        free(names[i]);
+    }
+    struct stat found; /* devices and pipes take what everybody writes */
+    bool is_file = stat(left, &found) != 0 || S_ISREG(found.st_mode);
+    return is_file && (same || is_same_file(left, right));
+}
+
+typedef struct result {
+    const char *option, *path;
+} result;
+
+/* No two results go to the same file. */
+static ons_status *check_results_apart(const result *results, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        for (size_t k = 0; k < i; ++k)
+            ONS_CHECK(results[i].path == NULL || results[k].path == NULL ||
+                          !is_same_name(results[i].path, results[k].path),
+                      ONS_INVALID_ARGUMENT, "--%s and --%s would write the same file, %s; give another name",
+                      results[k].option, results[i].option, results[i].path);
+    return NULL;
 }
 
 static ons_status *check_apart(const char *option, const char *path, const char *other_option, const char *other) {
@@ -61,9 +94,15 @@ ons_status *ons_check_results(const ons_model *model, const ons_config *config) 
     ONS_TRY(check_result(model, config, "out", config->out));
     ONS_TRY(check_result(model, config, "log-json", config->log_json));
     ONS_TRY(check_result(model, config, "trace", config->trace));
-    for (size_t i = 0; i < config->outputs.count; ++i)
+    for (size_t i = 0; i < config->outputs.count; ++i) {
         ONS_TRY(check_result(model, config, "output", config->outputs.items[i].value));
-    return NULL;
+        for (size_t k = 0; k < i; ++k)
+            ONS_TRY(check_results_apart((const result[]){{"output", config->outputs.items[i].value},
+                                                         {"output", config->outputs.items[k].value}},
+                                        2));
+    }
+    return check_results_apart(
+        (const result[]){{"out", config->out}, {"log-json", config->log_json}, {"trace", config->trace}}, 3);
 }
 
 ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads) {
@@ -75,6 +114,7 @@ ons_status *ons_check_output(const char *option, const char *path, const char *r
 ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_result(model, config, "out", config->out));
     ONS_TRY(check_result(model, config, "report", config->report));
+    ONS_TRY(check_results_apart((const result[]){{"out", config->out}, {"report", config->report}}, 2));
     if (config->report != NULL) {
         ONS_TRY(check_apart("report", config->report, "--prices", config->prices));
         ONS_TRY(check_apart("report", config->report, "--profile", config->profile));

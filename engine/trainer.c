@@ -130,6 +130,20 @@ static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
     return NULL;
 }
 
+/* Data that cannot be read end a run whose steps so far are good: a checkpoint keeps them. Where a step has several
+ * micro-batches or stages, some may have worked on it already. Takes over the failure, and says so in it. */
+static ons_status *keep_steps(ons_trainer *t, ons_status *failure) {
+    bool untouched = ons_status_get_code(failure) == ONS_IO_ERROR && t->transports == NULL &&
+                     t->batching.micro_batches == 1 && t->config->checkpoint != NULL;
+    if (!untouched) return failure;
+    ons_status *kept = ons_trainer_checkpoint(t);
+    if (kept == NULL)
+        failure = ons_status_at(failure, "the run ends after step %lld, which --checkpoint %s --resume goes on from",
+                                (long long)t->step, t->config->checkpoint);
+    ons_status_free(kept);
+    return failure;
+}
+
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_GIVEN(t, "trainer");
     ONS_GIVEN(report, "report");
@@ -141,7 +155,8 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ons_step_result result;
     int64_t start = ons_trace_now();
     t->looked_name = NULL;
-    ONS_TRY(ons_trainer_share_failure(t, ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result)));
+    ons_status *status = ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result);
+    ONS_TRY(keep_steps(t, ons_trainer_share_failure(t, status)));
     t->step = step;
     t->stopping = t->stopping || result.stop;
     ONS_TRY(fill_report(t, &result, rate.base * rate.share, (double)(ons_trace_now() - start) * 1e-9, report));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/trainer.h"
 
@@ -366,6 +367,27 @@ static ons_status *save(ons_trainer *t, const char *path) {
     return status;
 }
 
+/* What was trained is worth more than where it was to go: where the model cannot be written, the weights are kept in a
+ * checkpoint, if need be in a folder beside it. Takes over the failure, and says so in it. */
+static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *failure) {
+    if (failure == NULL || t->remote) return failure;
+    if (t->config->checkpoint == NULL) {
+        char *folder = ons_arena_format(t->config->arena, "%s.checkpoint", path);
+        if (folder == NULL || ons_checkpoint_exists(folder)) return failure; /* of another run: not to be mixed up */
+        t->config->checkpoint = folder;
+    }
+    ons_status *kept = ons_trainer_checkpoint(t);
+    if (kept == NULL)
+        failure = ons_status_at(failure,
+                                "the model is not written, but its weights are kept: --checkpoint %s --resume "
+                                "writes it without training again",
+                                t->config->checkpoint);
+    else
+        rmdir(t->config->checkpoint); /* what is left of it where there was no room; if it is not empty, it stays */
+    ons_status_free(kept);
+    return failure;
+}
+
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     ONS_GIVEN(t, "trainer");
     path = path == NULL ? t->config->out : path;
@@ -374,5 +396,5 @@ ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     ons_trainer_read_best(t, true);
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
     ons_trainer_read_best(t, false);
-    return ons_trainer_share_failure(t, status);
+    return ons_trainer_share_failure(t, keep_weights(t, path, status));
 }

@@ -205,6 +205,7 @@ ons_status *ons_export(ons_model_file *file, const char *path, const ons_export_
               "an export with new contents needs somebody to give them");
     ONS_CHECK(!options->inference || options->registry != NULL, ONS_INVALID_ARGUMENT,
               "an export in inference form needs the operators");
+    ONS_TRY(ons_model_file_check(file));
     exporter e = {.file = file, .options = options, .arena = ons_arena_new()};
     if (e.arena == NULL) return ons_status_out_of_memory();
     ons_status *status = run(&e, path);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +208,21 @@ void ons_model_file_close(ons_model_file *file) {
     free(file->folder);
     free(file->path);
     free(file);
+}
+
+/* Payloads are read from the files as they were when they were opened. */
+static ons_status *check_external(const ons_model_file *file, const ons_external_file *external) {
+    char *path;
+    if (asprintf(&path, "%s/%s", file->folder, external->location) < 0) return ons_status_out_of_memory();
+    ons_status *status = ons_mapping_check(&external->mapping, path);
+    free(path);
+    return status;
+}
+
+ons_status *ons_model_file_check(const ons_model_file *file) {
+    if (file->mapping.bytes != NULL) ONS_TRY(ons_mapping_check(&file->mapping, file->path));
+    for (size_t i = 0; i < file->externals.count; ++i) ONS_TRY(check_external(file, &file->externals.items[i]));
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- queries

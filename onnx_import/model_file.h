@@ -23,6 +23,10 @@ ons_status *ons_model_file_open(const char *path, ons_model_file **file);
 /* The same from memory, which must outlive *file; external data cannot be found then. */
 ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model_file **file);
 
+/* Fails where a file that the model lies in was written into since it was opened: what is still to be read is no longer
+ * known. */
+ons_status *ons_model_file_check(const ons_model_file *file);
+
 /* NULL is fine. Everything imported from the file (graphs, stores) is closed before. */
 void ons_model_file_close(ons_model_file *file);
 

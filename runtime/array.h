@@ -11,11 +11,11 @@
 #include "graph/type.h"
 
 typedef struct ons_array {
-    ons_type type;       /* dims[0] counts the samples */
-    const void *data;    /* row-major, dense, this machine's byte order, at any alignment */
-    ons_mapping mapping; /* the file that `data` lies in, or empty */
+    ons_type type;          /* dims[0] counts the samples */
+    const void *data;       /* row-major, dense, this machine's byte order, at any alignment */
+    ons_mapping mapping;    /* the file that `data` lies in, or empty */
     ons_file_reader reader; /* the same file */
-    void *memory;        /* the heap block that `data` lies in, or NULL */
+    void *memory;           /* the heap block that `data` lies in, or NULL */
 } ons_array;
 
 /* Reads a serialised TensorProto into a fresh heap block that the caller frees. */

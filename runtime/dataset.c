@@ -92,8 +92,8 @@ static ons_status *add_samples(ons_dataset *dataset, const char *name, const cha
     return add_field(dataset, name, origin, &template);
 }
 
-/* From now on the dataset closes the array, of whose field it gives the place. What is in a file is read piece by piece:
- * others may cut it short, and the process stays small, however large it is. */
+/* From now on the dataset closes the array, of whose field it gives the place. What is in a file is read piece by
+ * piece: others may cut it short, and the process stays small, however large it is. */
 static ons_status *own(ons_dataset *dataset, ons_array *array, field *place) {
     *place = (field){.base = array->data};
     if (array->reader.open) {
@@ -126,7 +126,7 @@ ons_status *ons_dataset_add_tokens(ons_dataset *dataset, const char *input, cons
     size_t width = ons_dtype_size(stored);
     field template;
     ONS_TRY(own(dataset, &tokens->stream, &template));
-    template.stride = tokens->length * width;
+    template.stride = tokens->length *width;
     template.count = tokens->windows;
     template.elements = tokens->length;
     template.stored = stored;
@@ -318,7 +318,8 @@ static ons_status *look_at(const ons_dataset *dataset, const field *f, uint64_t 
 }
 
 /* A sample as the model takes it. What need not be converted is read to where it belongs, at once. */
-static ons_status *gather_sample(const ons_dataset *dataset, const field *f, uint64_t row, ons_dtype wanted, char *out) {
+static ons_status *gather_sample(const ons_dataset *dataset, const field *f, uint64_t row, ons_dtype wanted,
+                                 char *out) {
     bool as_it_is = f->base == NULL && f->stored == wanted && wanted != ONS_BOOL;
     uint64_t step = as_it_is || f->base != NULL ? f->elements : PIECE;
     int64_t buffer[PIECE];

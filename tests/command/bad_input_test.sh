@@ -150,6 +150,10 @@ refuses 1 "--out: link.npy .*--input" train "${one[@]}" --out link.npy
 refuses 1 "--log-json: t.npy .*--target" train "${one[@]}" --log-json t.npy
 refuses 1 "--trace: net.onnx .*the model" train "${one[@]}" --trace net.onnx
 refuses 1 "--output: x.npy .*--input" eval "${one[@]}" --output logits=x.npy
+bad "two results of one name"
+refuses 1 "--out and --log-json would write the same file, ./f" train "${mlp[@]}" --out f --log-json ./f
+bad "a report in place of the plan"
+refuses 1 "--out and --report would write the same file" plan "$golden/mlp/model.onnx" --batch 4 --out f --report "$PWD/f"
 bad "only ignored targets"
 repeat 192 '\234\377\377\377\377\377\377\377' | array t.npy '<i8' '(192,)'; with "$inputs" t.npy
 refuses 4 "target" train "${args[@]}"

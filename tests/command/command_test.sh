@@ -362,6 +362,79 @@ elif ((status != 1)) || ! grep -q "give --resume" "$work/stderr"; then
 else
     pass "$name"
 fi
+begin "a terminal that hangs up ends a run as Ctrl-C does"
+# Whoever started this test may have it ignored, as nohup does; a shell cannot undo that.
+env --default-signal=HUP "$onstage" train "${mlp[@]}" --steps 100000000 --checkpoint runs --checkpoint-every 10 >/dev/null 2>"$work/stderr" &
+holder=$!
+until compgen -G "runs/step-*.json" >/dev/null || ! kill -0 $holder 2>/dev/null; do sleep 0.05; done
+kill -HUP $holder
+wait $holder
+status=$?
+if ((status == 8)) && grep -q "^onstage: stopped after .*; --resume goes on" "$work/stderr" && [[ ! -e runs/lock ]]; then pass "$name"; else fail "$name" "exit code $status"; fi
+
+# ARGUMENTS...: starts a long run of the files here, and returns when it has begun.
+begin_own() {
+    rm -rf runs started.jsonl
+    "$onstage" train own.onnx --input own.npy --target "$golden/mlp/target.npy" --loss cross_entropy --batch 4 \
+        --no-shuffle --threads 1 --log-json started.jsonl "$@" >/dev/null 2>"$work/stderr" &
+    holder=$!
+    until [[ -s started.jsonl ]] || ! kill -0 $holder 2>/dev/null; do sleep 0.05; done
+}
+own_files() {
+    cp -L "$golden/mlp/model.onnx" own.onnx
+    cp -L "$golden/mlp/input.npy" own.npy
+    chmod u+w own.onnx own.npy
+}
+begin "data that are cut short while they are in use: the steps so far are kept"
+own_files
+begin_own --steps 100000000 --checkpoint runs
+truncate -s 300 own.npy
+wait $holder
+status=$?
+own_files
+if ((status != 5)) || ! grep -q "^onstage: the run ends after step [0-9]*, which --checkpoint runs --resume goes on from: 'own.npy': it has become shorter" "$work/stderr"; then
+    fail "$name" "exit code $status"
+elif succeeds train own.onnx --input own.npy --target "$golden/mlp/target.npy" --loss cross_entropy --batch 4 --no-shuffle --threads 1 \
+    --steps 1 --checkpoint runs --resume; then
+    pass "$name"
+fi
+begin "a model that is written into while it is trained: the weights are kept"
+own_files
+begin_own --steps 30000 --out trained.onnx
+echo "another" >own.onnx
+wait $holder
+status=$?
+own_files
+if ((status != 5)) || ! grep -q "weights are kept: --checkpoint trained.onnx.checkpoint --resume .*'own.onnx' was written into" "$work/stderr"; then
+    fail "$name" "exit code $status"
+elif succeeds train own.onnx --input own.npy --target "$golden/mlp/target.npy" --loss cross_entropy --batch 4 --no-shuffle --threads 1 \
+    --steps 30000 --checkpoint trained.onnx.checkpoint --resume --out trained.onnx; then
+    pass "$name"
+fi
+begin "a stack that is too small is refused"
+(ulimit -s 256; exec "$onstage" --version) >"$work/stdout" 2>"$work/stderr"
+status=$?
+if ((status == 6)) && grep -q "^onstage: the limit of the stack is 256 KiB; .*ulimit -s" "$work/stderr"; then pass "$name"; else fail "$name" "exit code $status"; fi
+begin "short of memory at any point: a message"
+# A sanitizer maps more than any limit.
+limits=$(seq 30000 13000 300000)
+(ulimit -v 1000000 && exec "$onstage" --version) >/dev/null 2>&1 || limits=
+cnn=$golden/cnn_dynamic
+for limit in $limits; do
+    (ulimit -v "$limit" && exec "$onstage" train "$cnn/model.onnx" --input "image=$cnn/input.npy" --target "$cnn/target.npy" \
+        --loss cross_entropy --batch 8 --steps 1 --threads 2) >"$work/stdout" 2>"$work/stderr"
+    status=$?
+    # 127: the loader found no room for a library; 1: libgomp, which ends the program itself, found none for a thread.
+    case $status in
+        0 | 127) ;;
+        5 | 6) grep -q "^onstage: " "$work/stderr" || break ;;
+        1) grep -q "^libgomp: " "$work/stderr" || break ;;
+        *) break ;;
+    esac
+    status=0
+done
+if ((status == 0 || status == 127)) || [[ ! $limits ]]; then pass "$name"; else fail "$name" "exit code $status with $limit KiB"; fi
+
 begin "a run that is refused leaves no folder of checkpoints"
 run train "${mlp[@]}" --steps 1 --checkpoint runs --log-json nowhere/log.jsonl
 if ((status == 5)) && [[ ! -e runs ]]; then pass "$name"; else fail "$name" "exit code $status"; fi
