@@ -130,12 +130,11 @@ static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
     return NULL;
 }
 
-/* Data that cannot be read end a run whose steps so far are good: a checkpoint keeps them. Where a step has several
- * micro-batches or stages, some may have worked on it already. Takes over the failure, and says so in it. */
+/* Data are read before a step begins. Where they cannot be, the steps so far are good, and a checkpoint keeps them; of
+ * several stages, some may have worked on the step already. Takes over the failure, and says so in it. */
 static ons_status *keep_steps(ons_trainer *t, ons_status *failure) {
-    bool untouched = ons_status_get_code(failure) == ONS_IO_ERROR && t->transports == NULL &&
-                     t->batching.micro_batches == 1 && t->config->checkpoint != NULL;
-    if (!untouched) return failure;
+    bool untouched = ons_status_get_code(failure) == ONS_IO_ERROR && t->transports == NULL;
+    if (!untouched || t->config->checkpoint == NULL) return failure;
     ons_status *kept = ons_trainer_checkpoint(t);
     if (kept == NULL)
         failure = ons_status_at(failure, "the run ends after step %lld, which --checkpoint %s --resume goes on from",

@@ -69,6 +69,27 @@ static ons_status *mark_tensors(ons_model_file *file, ons_splices *splices, uint
     return NULL;
 }
 
+/* protobuf-c says no more than that it failed: whether for want of memory, its allocator knows. */
+static void *allocate(void *short_of_memory, size_t size) {
+    void *memory = malloc(size);
+    if (memory == NULL) *(bool *)short_of_memory = true;
+    return memory;
+}
+
+static void release(void *unused, void *memory) {
+    (void)unused;
+    free(memory);
+}
+
+static ons_status *unpack_model(size_t size, const uint8_t *bytes, Onnx__ModelProto **model) {
+    bool short_of_memory = false;
+    ProtobufCAllocator allocator = {allocate, release, &short_of_memory};
+    *model = onnx__model_proto__unpack(&allocator, size, bytes);
+    if (short_of_memory) return ons_status_out_of_memory();
+    ONS_CHECK(*model != NULL, ONS_INVALID_MODEL, "the file is damaged, or is not an ONNX model");
+    return NULL;
+}
+
 /* Copies and unpacks; the copy lives in between alone. */
 static ons_status *unpack(ons_model_file *file, ons_splices *splices) {
     uint8_t *skeleton;
@@ -79,10 +100,8 @@ static ons_status *unpack(ons_model_file *file, ons_splices *splices) {
         status = ons_status_new(ONS_INVALID_MODEL,
                                 "the model without its weights takes %llu bytes, more than ONNX files can hold",
                                 (unsigned long long)size);
-    if (status == NULL) file->model = onnx__model_proto__unpack(NULL, (size_t)size, skeleton);
+    if (status == NULL) status = unpack_model((size_t)size, skeleton, &file->model);
     free(skeleton);
-    if (status == NULL && file->model == NULL)
-        status = ons_status_new(ONS_INVALID_MODEL, "the file is damaged, or is not an ONNX model");
     return status;
 }
 

@@ -352,12 +352,11 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, ons_rate rate, bool l
     ONS_TRY(count_all_targets(s));
     uint32_t micro_batches = 0;
     ons_status *launched = launch(s, &micro_batches);
-    ons_status *ahead = launched != NULL || last_step ? NULL : fetch(s, step + 1);
+    /* What fails for the next step fails there, before anything is done: this step is as good as any. */
+    if (launched == NULL && !last_step) ons_status_free(fetch(s, step + 1));
     ons_status *finished = finish(s, step, micro_batches, result);
-    if (launched != NULL || finished != NULL) ons_status_free(ahead);
     if (launched != NULL) ons_status_free(finished);
     ONS_TRY(launched);
     ONS_TRY(finished);
-    ONS_TRY(ahead);
     return last_step ? NULL : keep_legs(s);
 }

@@ -170,7 +170,10 @@ int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv,
     if (text != NULL)
         sprintf(text, "%s\v%s", subcommand->summary, subcommand->epilogue == NULL ? "" : subcommand->epilogue);
     struct argp_option *table = make_table(subcommand);
-    if (text == NULL || table == NULL) exit(ONS_OUT_OF_MEMORY);
+    if (text == NULL || table == NULL) {
+        fputs("onstage: out of host memory\n", stderr);
+        exit(ONS_OUT_OF_MEMORY);
+    }
     parsing p = {.subcommand = subcommand, .config = config};
     const struct argp parser = {.options = table, .parser = parse_one, .args_doc = file_of(subcommand), .doc = text};
     argv[0] = (char *)subcommand->name; /* what argp calls the program */

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,12 @@ static void end_without_memory(void) {
     _exit(ONS_OUT_OF_MEMORY);
 }
 
+/* The C library loads what ends a thread when the first one ends, and aborts where it has no memory for it then. */
+static void load_unwinder(void) {
+    void *frame;
+    backtrace(&frame, 1);
+}
+
 /* Threads get stacks of the limit's size, and libraries count on more than this. */
 static int check_stack(void) {
     enum { STACK_LEAST = 1 << 20 };
@@ -79,6 +86,7 @@ static int check_stack(void) {
 int main(int argc, char **argv) {
     int refused = check_stack();
     if (refused != 0) return refused;
+    load_unwinder();
     if (set_new_handler != NULL) set_new_handler(end_without_memory);
     ons_shorten_waits(argv);
     /* A reader that went away and a file-size limit are write errors like others, with a message. */
