@@ -166,7 +166,9 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
         (long long)step, isnan(result.loss) ? "no longer a number" : "infinite");
     ONS_TRY(validate(t, report));
     ons_trainer_log_step(t, report);
-    return keep_checkpoint(t, report);
+    ONS_TRY(keep_checkpoint(t, report));
+    ons_trainer_watch_room(t, report);
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- status

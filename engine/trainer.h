@@ -47,6 +47,7 @@ struct ons_trainer {
     ons_tensorboard *board;
     ons_checkpoint_lock *lock; /* of the checkpoints' folder, by the process that leads; NULL: there is none */
     ons_status *log_failure;   /* the first; the run goes on without that log, and ends with it */
+    bool room_told;            /* the user knows that there is no room for the next checkpoint */
     ons_trace *trace;
     ons_trace_clock clock;               /* rank 0's, by this process's */
     ons_channel **trace_in, **trace_out; /* between rank 0 and each other (these: at 0) */
@@ -117,6 +118,8 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 /* Whether this process speaks for a persistent value of the whole training graph: of the stages that hold it, the
  * lowest. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
+/* What the tensors of a checkpoint take, those of all processes. */
+uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *trainer);
 /* A meeting of all processes; `mine`: this one's failure so far, taken over. Everybody's record comes to everybody. */
 ons_status *ons_trainer_meet(ons_trainer *trainer, ons_status *mine, const void *record, void *all, size_t bytes);
 
@@ -139,6 +142,8 @@ void ons_trainer_log_step(ons_trainer *trainer, ons_step_report *report);
 
 /* All lines of the log are on the disk. A log that fails is given up: it costs no run and no checkpoint. */
 void ons_trainer_sync_log(ons_trainer *trainer);
+/* Warns, once, where the disk has no room for the checkpoint that comes next. */
+void ons_trainer_watch_room(ons_trainer *trainer, ons_step_report *report);
 void ons_trainer_close_logs(ons_trainer *trainer);
 /* Bytes of this process in memory. */
 int64_t ons_resident_bytes(void);

@@ -41,6 +41,18 @@ static ons_status *list_values(const ons_trainer *t, ons_arena *names, kept_valu
     return NULL;
 }
 
+uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *t) {
+    kept_values values = {0};
+    ons_arena *names = ons_arena_new();
+    ons_status_free(names == NULL ? NULL : list_values(t, names, &values));
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < values.count; ++i)
+        bytes += (uint64_t)ons_type_dense_bytes(&ons_graph_value(t->training.full.graph, values.items[i].value)->type);
+    ons_vector_free(&values);
+    ons_arena_free(names);
+    return bytes;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- writing
  */
 

@@ -3,11 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/given.h"
 #include "engine/trainer.h"
+#include "planner/planner.h"
 
 int64_t ons_resident_bytes(void) {
     char text[128];
@@ -129,7 +131,23 @@ void ons_trainer_log_step(ons_trainer *t, ons_step_report *report) {
     status = drawn ? log_board(t, report) : NULL;
     if (status != NULL) give_up_board(t, status);
     bool lost = (logged && t->log == NULL) || (drawn && t->board == NULL);
-    if (lost) report->warning = ons_status_get_message(t->log_failure);
+    if (lost)
+        report->warning =
+            ons_arena_format(t->arena, "%s; the run goes on without it", ons_status_get_message(t->log_failure));
+}
+
+void ons_trainer_watch_room(ons_trainer *t, ons_step_report *report) {
+    bool due = t->config->checkpoint != NULL && ons_trainer_leads(t) && !t->room_told && !ons_trainer_done(t) &&
+               (t->step == 1 || report->checkpointed);
+    struct statvfs found;
+    if (!due || report->warning != NULL || statvfs(t->config->checkpoint, &found) != 0) return;
+    uint64_t bytes = ons_trainer_checkpoint_bytes(t), room = (uint64_t)found.f_bavail * found.f_frsize;
+    if (room >= bytes) return;
+    char has[ONS_BYTES_TEXT], needs[ONS_BYTES_TEXT];
+    t->room_told = true;
+    report->warning = ons_arena_format(
+        t->arena, "--checkpoint %s: there is room for %s, and the next checkpoint takes %s; make room before it is due",
+        t->config->checkpoint, ons_bytes_print((double)room, has), ons_bytes_print((double)bytes, needs));
 }
 
 ons_status *ons_trainer_finish(ons_trainer *t) {

@@ -43,8 +43,7 @@ static ons_status *train(ons_trainer *trainer, bool speaks) {
         ons_status *status = ons_trainer_step(trainer, &report);
         if (status != NULL) return status;
         if (speaks) ons_progress_step(&report);
-        if (speaks && report.warning != NULL)
-            fprintf(stderr, "onstage: warning: %s; the run goes on without it\n", report.warning);
+        if (speaks && report.warning != NULL) fprintf(stderr, "onstage: warning: %s\n", report.warning);
     }
     return NULL;
 }

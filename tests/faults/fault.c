@@ -1,6 +1,7 @@
 /* Loaded before the C library: makes one call of one kind fail, the K-th.
  *
- *   ONSTAGE_FAULT=KIND:K    memory, map, open, read, write, sync, rename, close; K = 0: none; "K+": all from there on
+ *   ONSTAGE_FAULT=KIND:K    memory, map, open, read, write, sync, rename, close, room; K = 0: none; "K+": all from
+ *                          there on
  *   ONSTAGE_FAULT_CALLS=F   how many calls of the kind there were is written to F at the end
  *
  * Calls of libraries count like those of the program itself, but for oneDNN's: it does not look whether it got memory,
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -24,7 +26,7 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-typedef enum kind { NONE, MEMORY, MAP, OPEN, READ, WRITE, SYNC, RENAME, CLOSE } kind;
+typedef enum kind { NONE, MEMORY, MAP, OPEN, READ, WRITE, SYNC, RENAME, CLOSE, ROOM } kind;
 
 static kind which;
 static long at;
@@ -32,11 +34,12 @@ static bool lasting;
 static atomic_long calls;
 
 __attribute__((constructor)) static void begin(void) {
-    static const char *const names[] = {[MEMORY] = "memory", [MAP] = "map",   [OPEN] = "open",     [READ] = "read",
-                                        [WRITE] = "write",   [SYNC] = "sync", [RENAME] = "rename", [CLOSE] = "close"};
+    static const char *const names[] = {
+        [MEMORY] = "memory", [MAP] = "map",       [OPEN] = "open",   [READ] = "read", [WRITE] = "write",
+        [SYNC] = "sync",     [RENAME] = "rename", [CLOSE] = "close", [ROOM] = "room"};
     const char *text = getenv("ONSTAGE_FAULT"), *colon = text == NULL ? NULL : strchr(text, ':');
     if (colon == NULL) return;
-    for (kind k = MEMORY; k <= CLOSE; ++k)
+    for (kind k = MEMORY; k <= ROOM; ++k)
         if (strncmp(text, names[k], (size_t)(colon - text)) == 0) which = k;
     at = strtol(colon + 1, NULL, 10);
     lasting = strchr(colon, '+') != NULL;
@@ -105,4 +108,10 @@ int rename(const char *from, const char *to) { return fails(RENAME, EIO) ? -1 : 
 int close(int file) {
     int result = REAL(close)(file);
     return fails(CLOSE, EIO) ? -1 : result;
+}
+/* A full disk, which nobody has come to yet. */
+int statvfs(const char *path, struct statvfs *found) {
+    int result = REAL(statvfs)(path, found);
+    if (fails(ROOM, 0)) found->f_bavail = 0;
+    return result;
 }

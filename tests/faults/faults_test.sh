@@ -101,5 +101,16 @@ for command; do
     sweep "$command" write +
     sweep "$command" memory +
 done
+
+# A disk that is full is told of before a checkpoint is due.
+prepare train
+LD_PRELOAD=$fault ONSTAGE_FAULT=room:1+ "$onstage" train "${run[@]}" >"$work/stdout" 2>"$work/stderr"
+status=$?
+told=$(tr '\r' '\n' <"$work/stderr" | grep -c "warning: --checkpoint c: there is room for 0 B, and the next checkpoint takes [0-9.]* KiB")
+if ((status == 0 && told == 1)); then
+    passed=$((passed + 1)) && echo "ok      no room for the next checkpoint"
+else
+    failed=$((failed + 1)) && echo "FAILED  no room for the next checkpoint: exit code $status, told $told times" && cat "$work/stderr"
+fi
 echo "$passed passed, $failed failed"
 ((failed == 0))
