@@ -383,7 +383,8 @@ static ons_status *save(ons_trainer *t, const char *path) {
  * checkpoint, if need be in a folder beside it. Takes over the failure, and says so in it. */
 static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *failure) {
     if (failure == NULL || t->remote) return failure;
-    if (t->config->checkpoint == NULL) {
+    const char *given = t->config->checkpoint;
+    if (given == NULL) {
         char *folder = ons_arena_format(t->config->arena, "%s.checkpoint", path);
         if (folder == NULL || ons_checkpoint_exists(folder)) return failure; /* of another run: not to be mixed up */
         t->config->checkpoint = folder;
@@ -396,6 +397,7 @@ static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *fa
                                 t->config->checkpoint);
     else
         rmdir(t->config->checkpoint); /* what is left of it where there was no room; if it is not empty, it stays */
+    t->config->checkpoint = given;
     ons_status_free(kept);
     return failure;
 }
