@@ -107,14 +107,17 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
 /* What has more elements than this is not computed while shapes are bound, in words of 8 bytes: it stays a node. */
 enum { FOLDED_ELEMENTS = 1 << 27 };
 
-static bool folds(const ons_operands *o) {
+static double count_elements(const ons_operands *o) {
     double elements = 0;
-    if (o->op->roles.traits & ONS_TRAIT_RANDOM || !ons_can_fold(o)) return false;
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i)) elements += (double)ons_shape_elements(&o->inputs[i].shape);
     for (uint32_t i = 0; i < o->output_count; ++i)
         if (ons_has_output(o, i)) elements += (double)ons_shape_elements(&o->outputs[i].shape);
-    return elements <= FOLDED_ELEMENTS;
+    return elements;
+}
+
+static bool folds(const ons_operands *o) {
+    return !(o->op->roles.traits & ONS_TRAIT_RANDOM) && ons_can_fold(o) && count_elements(o) <= FOLDED_ELEMENTS;
 }
 
 static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
@@ -144,6 +147,17 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
         if (p->used[i] && o->outputs[i].dtype != ONS_NO_DTYPE)
             p->outputs[i] = ons_build_constant(&b->builder, p->name, &o->outputs[i], outputs[i]);
     return ons_builder_finish(&b->builder);
+}
+
+/* Of an operator that is a constant alone, and never a node: its size may come from a few numbers of a file. */
+static ons_status *fold_always(binder *b, pending *p, ons_arena *scratch) {
+    double elements = count_elements(&p->operands);
+    ONS_CHECK(
+        elements <= FOLDED_ELEMENTS, ONS_UNSUPPORTED,
+        "node '%s' (%s): makes a constant of %.0f elements; more than %d are not computed beforehand: store it in "
+        "the model as an initialiser",
+        p->name, p->node->op->name, elements, FOLDED_ELEMENTS);
+    return fold(b, p, scratch);
 }
 
 /* The operator's own replacement for training or inference, where it has one. */
@@ -192,7 +206,8 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
         ons_bound_names names = {s->from, s->map};
         return ons_bind_gradient(&b->builder, &names, p->node, p->inputs, p->outputs);
     }
-    if (op->roles.traits & ONS_TRAIT_CONSTANT || folds(&p->operands)) return fold(b, p, scratch);
+    if (op->roles.traits & ONS_TRAIT_CONSTANT) return fold_always(b, p, scratch);
+    if (folds(&p->operands)) return fold(b, p, scratch);
     ONS_TRY(change_mode(b, p, &replaced));
     if (replaced) return NULL;
     ons_inputs inputs = {p->inputs, p->node->input_count};

@@ -412,6 +412,25 @@ Test(bind, a_long_axis_splits_into_few_pieces) {
     close_bound(&b);
 }
 
+/* Two numbers of a file must not take all memory. */
+Test(bind, a_constant_of_any_size_is_refused) {
+    bytes g = {0};
+    put_message(&g, GRAPH_NODE, node("ConstantOfShape", "zeros", "size", "z"));
+    put_message(&g, GRAPH_NODE, node("EyeLike", "eye", "z", "i"));
+    put_message(&g, GRAPH_NODE, node("Mul", "mul", "x,i", "y"));
+    put_integers(&g, "size", (const int64_t[]){2, -1}, (const int64_t[]){31623, 31623}, 2);
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "1,1"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "31623,31623"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    ons_status *status = try_bind(&b, g, &(ons_bind_options){.batch = 0});
+    cr_assert_eq(ons_status_get_code(status), ONS_UNSUPPORTED);
+    cr_expect(strstr(ons_status_get_message(status), "node 'eye' (EyeLike): makes a constant of"), "%s",
+              ons_status_get_message(status));
+    ons_status_free(status);
+    close_bound(&b);
+}
+
 Test(bind, sequences_are_resolved) {
     bytes g = {0};
     put_message(&g, GRAPH_NODE, node("SplitToSequence", "split", "x", "rows"));
