@@ -45,8 +45,13 @@ void ons_report_draw_stages(const ons_capacity_report *r, FILE *out) {
         fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"end\">stage %u</text>", LEFT - 10, y + 14, i);
         fprintf(out, "<rect class=\"track\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"18\"/>", LEFT, y, end - LEFT);
         draw_bar(memory, scale, y, out);
-        fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s, %.0f %%</text>\n", end + 10, y + 14,
-                ons_bytes_print((double)memory->total, text), 100 * (double)memory->total / capacity);
+        fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s", end + 10, y + 14, ons_bytes_print((double)memory->total, text));
+        if (capacity > 0) fprintf(out, ", %.0f %%", 100 * (double)memory->total / capacity);
+        fputs("</text>\n", out);
+    }
+    if (capacity == 0) { /* memory without end */
+        fputs("</svg>\n", out);
+        return;
     }
     fprintf(out, "<line class=\"cap\" x1=\"%.1f\" x2=\"%.1f\" y1=\"16\" y2=\"%d\"/>", cap, cap, height - 2);
     fprintf(out, "<text class=\"soft end\" x=\"%.1f\" y=\"11\">cap %s</text>\n</svg>\n", fmax(cap + 40, LEFT + 90),
@@ -231,14 +236,16 @@ static void draw_curves(const ons_report *c, const window *w, uint32_t devices, 
         fprintf(out, "<rect class=\"track\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", LEFT, y, WIDTH,
                 CURVE_HEIGHT);
         draw_curve(w, &c->forecast.devices[i], most, y, out);
-        fprintf(out, "<line class=\"cap\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>", LEFT, LEFT + WIDTH, cap, cap);
+        if (capacity > 0)
+            fprintf(out, "<line class=\"cap\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>", LEFT, LEFT + WIDTH, cap, cap);
         fprintf(out, "<text class=\"end\" x=\"%d\" y=\"%d\">device %u</text>", LEFT - 10, y + 20, i);
         fprintf(out, "<text class=\"soft end\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT - 10, y + 36,
                 ons_bytes_print((double)c->forecast.devices[i].peak_bytes, text));
     }
     draw_time_axis(w, y, out);
-    fprintf(out, "</svg>\n<p class=\"soft small\">Dashed: the cap of %s. At the left the most that is held.</p>\n",
-            ons_bytes_print(capacity, text));
+    fputs("</svg>\n<p class=\"soft small\">", out);
+    if (capacity > 0) fprintf(out, "Dashed: the cap of %s. ", ons_bytes_print(capacity, text));
+    fputs("At the left the most that is held.</p>\n", out);
 }
 
 void ons_report_draw_timeline(const ons_capacity_report *r, FILE *out) {

@@ -33,6 +33,11 @@ static void write_verdict(const ons_capacity_report *r, FILE *out) {
     char cap[ONS_BYTES_TEXT], need[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT], whole[ONS_BYTES_TEXT];
     int64_t capacity = c->asked.capacity_bytes, reserve = c->asked.device->profile->reserve_bytes;
     ons_bytes_print((double)capacity, cap);
+    if (capacity == 0) {
+        fprintf(out, "<p class=\"verdict\">The fullest stage (%u) takes %s; the device has memory without end.</p>\n",
+                fullest_stage(r), ons_bytes_print((double)c->fullest_bytes, need));
+        return;
+    }
     if (c->fits) {
         fprintf(out,
                 "<p class=\"verdict\">It fits: the fullest stage (%u) takes %s of the %s that are free on a device, "

@@ -66,6 +66,7 @@ for capped in "" "--device-profile v100-16gb" "--memory 6GiB"; do
     # shellcheck disable=SC2086
     succeeds plan --cost-graph "$examples/data/profiles/pipedream/resnet50.txt" --stages 4 $capped --report r.html && whole r.html &&
         holds r.html 'resnet50.txt' 'Assumptions' || break
+    if grep -qE '[^a-z]inf |[^0-9a-z]-[0-9]+ B |cap 0 B|nan' r.html; then fail "$name" "numbers of memory without end" && break; fi
 done && pass "$name"
 
 begin "the same bytes from another folder"
