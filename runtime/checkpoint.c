@@ -204,7 +204,7 @@ static ons_status *take_shard(const char *folder, const ons_shard *shard) {
     ons_checkpoint_offered_name(shard->file, offered);
     char *from = ons_checkpoint_join(folder, offered), *to = ons_checkpoint_join(folder, shard->file);
     ons_status *status = from == NULL || to == NULL ? ons_status_out_of_memory() : ons_file_rename(from, to);
-    if (status == NULL && !is_whole(to, shard->bytes))
+    if (status == NULL && to != NULL && !is_whole(to, shard->bytes))
         status = ons_status_new(ONS_IO_ERROR, "'%s' was changed before the checkpoint was complete", to);
     free(from);
     free(to);
