@@ -126,7 +126,7 @@ ons_status *ons_dataset_add_tokens(ons_dataset *dataset, const char *input, cons
     size_t width = ons_dtype_size(stored);
     field template;
     ONS_TRY(own(dataset, &tokens->stream, &template));
-    template.stride = tokens->length *width;
+    template.stride = width * tokens->length;
     template.count = tokens->windows;
     template.elements = tokens->length;
     template.stored = stored;
@@ -301,8 +301,8 @@ static void normalize(const field *f, const ons_shape *shape, float *x) {
             x[i * f->channels + c] = (x[i * f->channels + c] - mean[c]) / deviation[c];
 }
 
-/* Elements of a file that are in memory at a time; at most 8 bytes each. */
-enum { PIECE = 512 };
+/* What is read of a file at a time to be converted, and how many targets are widened at a time. */
+enum { READ_BYTES = 16 << 10, PIECE = 512 };
 
 /* `count` elements of the sample at `row` of the selection, from element `first` on: where they lie, or copied from the
  * file to `buffer`, which has room for as many. */
@@ -321,8 +321,8 @@ static ons_status *look_at(const ons_dataset *dataset, const field *f, uint64_t 
 static ons_status *gather_sample(const ons_dataset *dataset, const field *f, uint64_t row, ons_dtype wanted,
                                  char *out) {
     bool as_it_is = f->base == NULL && f->stored == wanted && wanted != ONS_BOOL;
-    uint64_t step = as_it_is || f->base != NULL ? f->elements : PIECE;
-    int64_t buffer[PIECE];
+    uint64_t step = as_it_is || f->base != NULL ? f->elements : READ_BYTES / ons_dtype_size(f->stored);
+    int64_t buffer[READ_BYTES / sizeof(int64_t)];
     for (uint64_t done = 0; done < f->elements; done += step) {
         size_t count = f->elements - done < step ? f->elements - done : step;
         char *to = out + done * ons_dtype_size(wanted);
