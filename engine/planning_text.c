@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "engine/plan_libraries.h"
 #include "engine/planning.h"
 
@@ -59,12 +60,12 @@ static void describe_stages(const writer *w) {
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
         const ons_plan_stage *s = &plan->stages[i];
         uint32_t swapped, recomputed;
-        char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT];
+        char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT], first[ONS_SHOWN_BYTES];
         count_decisions(s, &swapped, &recomputed);
         fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds,
                 size(s->memory_bytes, memory),
                 plan->capacity_bytes == 0 ? "-" : size(plan->capacity_bytes - s->memory_bytes, left), swapped,
-                recomputed, s->first_node);
+                recomputed, ons_shown(s->first_node, first));
     }
 }
 

@@ -1,13 +1,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "engine/report.h"
 
 static void write_layers(const ons_report *c, FILE *out) {
-    char held[ONS_BYTES_TEXT], saved[ONS_BYTES_TEXT];
+    char held[ONS_BYTES_TEXT], saved[ONS_BYTES_TEXT], name[ONS_SHOWN_BYTES];
     for (uint32_t i = 0; i < c->layer_count && i < 3; ++i)
         fprintf(out, "%s %s: %s of weights and their own, %s of saved tensors\n",
-                i == 0 ? "most memory is owned by" : "                    then", c->layers[i].name,
+                i == 0 ? "most memory is owned by" : "                    then", ons_shown(c->layers[i].name, name),
                 ons_bytes_print((double)c->layers[i].held, held), ons_bytes_print((double)c->layers[i].saved, saved));
 }
 

@@ -15,6 +15,7 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
         .partition = o->partition,
         .memory = p->memory,
         .order = o->planned->node_at,
+        .ordered = p->work,
         .kind = p->pipeline.kind,
         .stages = p->pipeline.stages,
         .batch = o->batch,

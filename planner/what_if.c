@@ -1,8 +1,18 @@
 #include "planner/what_if.h"
 
+#include <string.h>
+
 #include "planner/order.h"
 #include "planner/pipeline_simulation.h"
 #include "planner/workload_scale.h"
+
+/* Whether the question's order says how these nodes stand. */
+static bool has_order(const ons_question *q, const ons_workload *work) {
+    if (q->order == NULL || work->node_count != q->ordered->node_count) return false;
+    for (uint32_t i = 0; i < work->node_count; ++i)
+        if (strcmp(work->nodes[q->order[i]].name, q->ordered->nodes[i].name) != 0) return false;
+    return true;
+}
 
 /* The workload for so many samples, in the question's order. NULL in *work: it cannot be told. */
 static ons_status *find_work(const ons_question *q, int64_t samples, ons_arena *arena, const ons_workload **work) {
@@ -19,7 +29,7 @@ static ons_status *find_work(const ons_question *q, int64_t samples, ons_arena *
         if (!same) return NULL;
         *work = drawn;
     }
-    if (*work == NULL || q->order == NULL) return NULL;
+    if (*work == NULL || !has_order(q, *work)) return NULL;
     ons_workload *moved;
     ONS_NEW(moved, arena, 1);
     ONS_TRY(ons_work_reorder(*work, q->order, arena, moved));

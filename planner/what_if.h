@@ -25,7 +25,10 @@ typedef struct ons_question {
     const ons_what_if_device *device;
     const ons_partition_strategy *partition;
     const ons_memory_strategy *memory;
-    const uint32_t *order; /* the node at each position; NULL: as the workloads have them */
+    /* The node at each position, for workloads whose nodes are those of `ordered`, which is in that order already;
+     * NULL: as the workloads have them. Graphs for another device may have other nodes. */
+    const uint32_t *order;
+    const ons_workload *ordered;
     ons_pipeline_kind kind;
     uint32_t stages;
     int64_t batch, micro_batches;

@@ -30,6 +30,7 @@ enum {
     METHOD_DEFLATE = 8,
     FLAG_ENCRYPTED = 1,
     EXTRA_ZIP64 = 1,
+    NAME_SHOWN = 96, /* bytes of a name in a message */
 };
 
 typedef struct directory {
@@ -212,5 +213,6 @@ ons_status *ons_npz_parse(const uint8_t *bytes, size_t size, const char *member,
     entry e = {.name = ""};
     ONS_TRY(find_directory(bytes, size, &d));
     ONS_TRY(find_entry(bytes, &d, member, &e));
-    return ons_status_at(parse_entry(bytes, size, &e, array), "member '%.*s'", (int)e.name_length, e.name);
+    int shown = (int)(e.name_length < NAME_SHOWN ? e.name_length : NAME_SHOWN);
+    return ons_status_at(parse_entry(bytes, size, &e, array), "member '%.*s'", shown, e.name);
 }

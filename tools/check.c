@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
@@ -24,12 +25,14 @@ static void print_nodes(const ons_check *check, size_t first, size_t count) {
     const ons_problem *p = &check->problems[first];
     bool are_nodes = p->operator_name[0] != '\0';
     if (p->node[0] == '\0') return;
-    if (are_nodes && count == 1) printf("node '%s' (%s): ", p->node, p->operator_name);
+    char name[ONS_SHOWN_BYTES];
+    if (are_nodes && count == 1) printf("node '%s' (%s): ", ons_shown(p->node, name), p->operator_name);
     if (are_nodes && count == 1) return;
     if (are_nodes) printf("%zu nodes (%s) ", count, p->operator_name);
     size_t shown = 0;
     for (size_t i = first; i < check->count && shown < NODES_SHOWN; ++i)
-        if (is_same(&check->problems[i], p)) printf("%s'%s'", shown++ == 0 ? "" : ", ", check->problems[i].node);
+        if (is_same(&check->problems[i], p))
+            printf("%s'%s'", shown++ == 0 ? "" : ", ", ons_shown(check->problems[i].node, name));
     printf("%s: ", count > shown ? ", …" : "");
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 
@@ -15,7 +16,9 @@ static const ons_subcommand subcommand = {
 
 static void print_list(const char *title, const ons_tensor_info *list, size_t count) {
     printf("%s\n", title);
-    for (size_t i = 0; i < count; ++i) printf("  %-32s %s\n", list[i].name, list[i].type);
+    char name[ONS_SHOWN_BYTES], type[ONS_SHOWN_BYTES];
+    for (size_t i = 0; i < count; ++i)
+        printf("  %-32s %s\n", ons_shown(list[i].name, name), ons_shown(list[i].type, type));
 }
 
 static void print_lines(const char *title, const char *text) {
@@ -32,8 +35,10 @@ static void print_inspection(const char *model, const ons_inspection *in) {
     print_list("inputs", in->inputs, in->input_count);
     print_list("outputs", in->outputs, in->output_count);
     printf("initialisers\n");
+    char name[ONS_SHOWN_BYTES], type[ONS_SHOWN_BYTES];
     for (size_t i = 0; i < in->parameter_count; ++i)
-        printf("  %-32s %-24s %s\n", in->parameters[i].name, in->parameters[i].type, in->parameters[i].reason);
+        printf("  %-32s %-24s %s\n", ons_shown(in->parameters[i].name, name), ons_shown(in->parameters[i].type, type),
+               in->parameters[i].reason);
     printf("  %" PRId64 " elements trained, %" PRId64 " not\n", in->trainable_elements, in->frozen_elements);
     printf("operators, with floating-point operations of one forward pass\n");
     for (size_t i = 0; i < in->operator_count; ++i)

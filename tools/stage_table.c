@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/shown.h"
 #include "tools/progress.h"
 
 /* "3.5 MiB (4)": bytes, and in how many values; "-" where there are none. */
@@ -38,7 +39,7 @@ static const char *print_share(double share, char text[static ONS_SHORT_TEXT]) {
 
 ons_status *ons_stages_begin(const ons_trainer *trainer, const ons_trainer_status *s) {
     int64_t count = ons_trainer_stage_count(trainer);
-    char memory[ONS_SHORT_TEXT], swapped[ONS_SHORT_TEXT], again[ONS_SHORT_TEXT];
+    char memory[ONS_SHORT_TEXT], swapped[ONS_SHORT_TEXT], again[ONS_SHORT_TEXT], first[ONS_SHOWN_BYTES];
     if (count == 0) return NULL;
     printf("%" PRId64 " stage%s, %s; of every micro-batch is copied to the host, or computed again (values):\n",
            s->stages, s->stages == 1 ? "" : "s", s->pipeline);
@@ -49,7 +50,7 @@ ons_status *ons_stages_begin(const ons_trainer *trainer, const ons_trainer_statu
         if (status != NULL) return status;
         printf("  %5" PRId64 "  %10s  %13s  %13s  %s\n", r.stage, ons_print_bytes(r.arena_bytes, memory),
                print_values(r.swapped_bytes, r.swapped_values, swapped),
-               print_values(r.recomputed_bytes, r.recomputed_values, again), r.first_node);
+               print_values(r.recomputed_bytes, r.recomputed_values, again), ons_shown(r.first_node, first));
     }
     fflush(stdout);
     return NULL;

@@ -3,6 +3,7 @@
  *   ONSTAGE_FAULT=KIND:K    memory, map, open, read, write, sync, rename, close, room; K = 0: none; "K+": all from
  *                          there on
  *   ONSTAGE_FAULT_CALLS=F   how many calls of the kind there were is written to F at the end
+ *   ONSTAGE_FAULT_SYNCED=F  what fsync was called for, a line each, is written to F
  *
  * Calls of libraries count like those of the program itself, but for oneDNN's: it does not look whether it got memory,
  * so the program looks whether there is some before (kernels/common/dnnl.c). */
@@ -102,7 +103,20 @@ ssize_t pread(int file, void *bytes, size_t size, off_t offset) {
 ssize_t write(int file, const void *bytes, size_t size) {
     return fails(WRITE, ENOSPC) ? -1 : REAL(write)(file, bytes, size);
 }
-int fsync(int file) { return fails(SYNC, EIO) ? -1 : REAL(fsync)(file); }
+static void note_synced(int file) {
+    char link[64], path[4096];
+    const char *list = getenv("ONSTAGE_FAULT_SYNCED");
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = list == NULL ? -1 : readlink(link, path, sizeof path);
+    FILE *out = length < 0 ? NULL : fopen(list, "a");
+    if (out == NULL) return;
+    fprintf(out, "%.*s\n", (int)length, path);
+    fclose(out);
+}
+int fsync(int file) {
+    note_synced(file);
+    return fails(SYNC, EIO) ? -1 : REAL(fsync)(file);
+}
 int rename(const char *from, const char *to) { return fails(RENAME, EIO) ? -1 : REAL(rename)(from, to); }
 /* The descriptor is gone either way. */
 int close(int file) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner/order.h"
 #include "planner/report.h"
 #include "tests/planner/random_work.h"
 
@@ -136,6 +137,34 @@ Test(report, asking_for_the_plan_gives_the_plan) {
                               (unsigned long long)seed);
                 }
         cr_expect(found);
+        ons_report_free(&r);
+    }
+}
+
+/* What another device runs may have other nodes, fewer than the order names. */
+Test(report, an_order_is_for_the_nodes_that_it_was_made_for) {
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report r;
+        ons_answer answer;
+        ons_workload moved, other;
+        uint32_t *order;
+        make_setting(seed, 2, &s);
+        random_work_options options = random_work_graph(seed + CASES, NODES / 2);
+        expect_success(random_work_make(&options, arena, &other));
+        other.samples = s.low.samples;
+        s.devices[1].single = s.devices[1].summed = (ons_what_if_work){&other, NULL};
+        expect_success(ons_work_order(&s.low, ONS_ORDER_DEPTH_FIRST, STAGES, arena, &order));
+        expect_success(ons_work_reorder(&s.low, order, arena, &moved));
+        s.problem.work = &moved;
+        expect_success(ons_planner_search(&s.problem, s.options.partition, arena, &s.planned));
+        s.planned.node_at = order;
+        expect_success(ons_report_make(&s.options, arena, &r));
+        cr_assert_eq(r.devices.count, DEVICES);
+        ons_question asked = r.devices.items[1].question;
+        asked.order = NULL;
+        expect_success(ons_what_if(&asked, &answer));
+        cr_expect(answer.step_seconds == r.devices.items[1].answer.step_seconds, "seed %llu", (unsigned long long)seed);
         ons_report_free(&r);
     }
 }

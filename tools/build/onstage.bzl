@@ -37,8 +37,23 @@ _LINKOPTS = [
     "-lm",
 ]
 
+# What ends a program that writes past a buffer, jumps over the guard of its stack or is led to code in its middle, before
+# it goes on with what is wrong.
+_HARDENING = [
+    "-fstack-protector-strong",
+] + select({
+    "@platforms//cpu:x86_64": ["-fstack-clash-protection", "-fcf-protection"],
+    "@platforms//cpu:aarch64": ["-mbranch-protection=standard"],
+    "//conditions:default": [],
+}) + select({
+    # The C library's checks need the optimiser, and a sanitizer has its own. Where the compiler has no level 3, it is 2.
+    "//tools/build:sanitizer": [],
+    "//tools/build:optimised": ["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"],
+    "//conditions:default": [],
+})
+
 def _copts(more):
-    return _LANGUAGE + _WARNINGS + more
+    return _LANGUAGE + _WARNINGS + _HARDENING + more
 
 def ons_library(name, srcs = [], hdrs = [], deps = [], copts = [], linkopts = [], **kwargs):
     """A C library: cc_library with the project's flags.
