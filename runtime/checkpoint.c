@@ -3,10 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "runtime/checkpoint_files.h"
 
@@ -40,7 +43,7 @@ static ons_status *describe_shards(ons_json *json, const ons_shard *shards, uint
 }
 
 static ons_status *describe(ons_json *json, const ons_checkpoint_info *info, const ons_shard *shards, uint32_t count) {
-    ONS_TRY(ons_json_set_text(json, "format", count == 1 ? ONS_CHECKPOINT_FORMAT : ONS_CHECKPOINT_SHARDS_FORMAT));
+    ONS_TRY(ons_json_set_text(json, "format", ONS_CHECKPOINT_FORMAT));
     ONS_TRY(ons_json_set_uint64(json, "step", info->step));
     ONS_TRY(ons_json_set_uint64(json, "epoch", info->epoch));
     ONS_TRY(ons_json_set_uint64(json, "position", info->position));
@@ -53,6 +56,18 @@ static ons_status *describe(ons_json *json, const ons_checkpoint_info *info, con
     return describe_shards(json, shards, count);
 }
 
+/* `text` with its checksum; takes it over. The caller frees the result. */
+static ons_status *seal(char *text, char **sealed) {
+    static const char end[] = "\n}\n";
+    size_t length = strlen(text) - strlen(end);
+    uint32_t crc = (uint32_t)crc32_z(crc32_z(0, NULL, 0), (const uint8_t *)text, length);
+    int written = asprintf(sealed, "%.*s%s%" PRIu32 "%s", (int)length, text, ONS_CHECKPOINT_SEAL, crc, end);
+    free(text);
+    if (written >= 0) return NULL;
+    *sealed = NULL;
+    return ons_status_out_of_memory();
+}
+
 static ons_status *write_json(const char *path, const ons_checkpoint_info *info, const ons_shard *shards,
                               uint32_t count) {
     ons_json *json = NULL;
@@ -61,6 +76,7 @@ static ons_status *write_json(const char *path, const ons_checkpoint_info *info,
     ons_status *status = ons_json_new_object(&json);
     if (status == NULL) status = describe(json, info, shards, count);
     if (status == NULL) status = ons_json_print(json, &text);
+    if (status == NULL) status = seal(text, &text);
     if (status == NULL) status = ons_file_writer_open(path, &writer);
     if (status == NULL) status = ons_file_write(writer, text, strlen(text));
     if (status == NULL) {

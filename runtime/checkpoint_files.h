@@ -7,9 +7,14 @@
 #include "base/vector.h"
 #include "runtime/checkpoint.h"
 
-/* What the "format" of a JSON says: of one data file, and of several. */
-#define ONS_CHECKPOINT_FORMAT        "onstage checkpoint 1"
-#define ONS_CHECKPOINT_SHARDS_FORMAT "onstage checkpoint 2"
+/* What the "format" of a JSON says. */
+#define ONS_CHECKPOINT_FORMAT "onstage checkpoint 3"
+/* Before it was written with a checksum of its own: of one data file, and of several. */
+#define ONS_CHECKPOINT_FORMAT_1 "onstage checkpoint 1"
+#define ONS_CHECKPOINT_FORMAT_2 "onstage checkpoint 2"
+
+/* Stands before the last member of a JSON: a number, the CRC-32 of all bytes of the file before this text. */
+#define ONS_CHECKPOINT_SEAL ",\n\t\"checksum\":\t"
 
 typedef ONS_VECTOR(uint64_t) ons_step_vector;
 

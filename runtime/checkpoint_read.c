@@ -55,11 +55,13 @@ static ons_status *open_part(const char *folder, const ons_json *entry, ons_chec
 static ons_status *open_parts(const char *folder, const ons_json *json, ons_checkpoint *checkpoint) {
     const char *format = NULL;
     ONS_TRY(ons_json_get_text(json, "format", &format));
-    bool several = strcmp(format, ONS_CHECKPOINT_SHARDS_FORMAT) == 0;
-    ONS_CHECK(several || strcmp(format, ONS_CHECKPOINT_FORMAT) == 0, ONS_UNSUPPORTED,
-              "its format is '%s', not '%s' or '%s'", format, ONS_CHECKPOINT_FORMAT, ONS_CHECKPOINT_SHARDS_FORMAT);
+    bool known = strcmp(format, ONS_CHECKPOINT_FORMAT_1) == 0 || strcmp(format, ONS_CHECKPOINT_FORMAT_2) == 0;
+    ONS_CHECK(known || strcmp(format, ONS_CHECKPOINT_FORMAT) == 0, ONS_UNSUPPORTED, "its format is '%s', not '%s'",
+              format, ONS_CHECKPOINT_FORMAT);
+    ONS_CHECK(known || ons_json_find(json, "checksum") != NULL, ONS_INVALID_DATA, "it has no checksum");
     const ons_json *shards = NULL;
     size_t count = 1;
+    bool several = ons_json_find(json, "shards") != NULL;
     if (several) {
         ONS_TRY(ons_json_get_array(json, "shards", &shards));
         count = (size_t)cJSON_GetArraySize(shards);
@@ -72,12 +74,33 @@ static ons_status *open_parts(const char *folder, const ons_json *json, ons_chec
     return NULL;
 }
 
+/* What stands before the last member is what was written. One without that member has no checksum to be wrong. */
+static ons_status *check_seal(const uint8_t *bytes, size_t size, bool *sealed) {
+    size_t length = strlen(ONS_CHECKPOINT_SEAL);
+    for (size_t at = size; at-- > 0;) {
+        if (size - at < length || memcmp(bytes + at, ONS_CHECKPOINT_SEAL, length) != 0) continue;
+        char digits[16] = "";
+        size_t left = size - at - length;
+        memcpy(digits, bytes + at + length, left < sizeof digits ? left : sizeof digits - 1);
+        ONS_CHECK(strtoul(digits, NULL, 10) == crc32_z(crc32_z(0, NULL, 0), bytes, at), ONS_INVALID_DATA,
+                  "it is damaged: its checksum is wrong");
+        *sealed = true;
+        break;
+    }
+    return NULL;
+}
+
 static ons_status *read_json(const char *path, ons_json **json) {
     ons_mapping mapping;
     ONS_TRY(ons_mapping_open(path, &mapping));
-    ons_status *status = ons_json_parse(mapping.bytes, mapping.size, json);
+    bool sealed = false;
+    ons_status *status = check_seal(mapping.bytes, mapping.size, &sealed);
+    if (status == NULL) status = ons_json_parse_names(mapping.bytes, mapping.size, json);
     ons_mapping_close(&mapping);
-    return status;
+    ONS_TRY(status);
+    ONS_CHECK(sealed == (ons_json_find(*json, "checksum") != NULL), ONS_INVALID_DATA,
+              "it is damaged: its checksum is not where it was written");
+    return NULL;
 }
 
 /* Leaves what it opened in *checkpoint, also on failure. */

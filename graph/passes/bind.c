@@ -1,5 +1,6 @@
 #include "graph/passes/bind.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,8 +117,14 @@ static double count_elements(const ons_operands *o) {
     return elements;
 }
 
-static bool folds(const ons_operands *o) {
-    return !(o->op->roles.traits & ONS_TRAIT_RANDOM) && ons_can_fold(o) && count_elements(o) <= FOLDED_ELEMENTS;
+/* Of those that may be computed: what is left of them. */
+static double folded_left(const binder *b) {
+    int64_t most = b->options->folded_most > 0 ? b->options->folded_most : ONS_FOLDED_MOST;
+    return fmin(FOLDED_ELEMENTS, (double)(most - b->folded));
+}
+
+static bool folds(const binder *b, const ons_operands *o) {
+    return !(o->op->roles.traits & ONS_TRAIT_RANDOM) && ons_can_fold(o) && count_elements(o) <= folded_left(b);
 }
 
 static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
@@ -138,6 +145,7 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
         uint64_t *words;
         ONS_NEW(words, scratch, (size_t)ons_shape_elements(&o->outputs[i].shape) + 1);
         outputs[i] = words;
+        b->folded += ons_shape_elements(&o->outputs[i].shape);
     }
     ons_fault fault = {0};
     ons_step step = {.step = 1, .counted_targets = 1, .sample_share = 1, .fault = &fault};
@@ -153,10 +161,10 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
 static ons_status *fold_always(binder *b, pending *p, ons_arena *scratch) {
     double elements = count_elements(&p->operands);
     ONS_CHECK(
-        elements <= FOLDED_ELEMENTS, ONS_UNSUPPORTED,
-        "node '%s' (%s): makes a constant of %.0f elements; more than %d are not computed beforehand: store it in "
+        elements <= folded_left(b), ONS_UNSUPPORTED,
+        "node '%s' (%s): makes a constant of %.0f elements, and %.0f more are computed beforehand at most: store it in "
         "the model as an initialiser",
-        p->name, p->node->op->name, elements, FOLDED_ELEMENTS);
+        p->name, p->node->op->name, elements, folded_left(b));
     return fold(b, p, scratch);
 }
 
@@ -207,7 +215,7 @@ static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
         return ons_bind_gradient(&b->builder, &names, p->node, p->inputs, p->outputs);
     }
     if (op->roles.traits & ONS_TRAIT_CONSTANT) return fold_always(b, p, scratch);
-    if (folds(&p->operands)) return fold(b, p, scratch);
+    if (folds(b, &p->operands)) return fold(b, p, scratch);
     ONS_TRY(change_mode(b, p, &replaced));
     if (replaced) return NULL;
     ons_inputs inputs = {p->inputs, p->node->input_count};
@@ -289,7 +297,7 @@ static ons_status *build_folded(binder *b, const ons_operator *op, const char *n
     b->builder.name = name;
     ONS_TRY(describe_operands(b, &node, inputs.ids, scratch, &p.operands));
     ONS_TRY(ons_operands_infer(&p.operands));
-    if (folds(&p.operands)) return fold(b, &p, scratch);
+    if (folds(b, &p.operands)) return fold(b, &p, scratch);
     *output = ons_build(&b->builder, op, inputs, settings);
     return ons_builder_finish(&b->builder);
 }

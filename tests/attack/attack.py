@@ -92,6 +92,10 @@ def run_one(place):
     return shared.case(place)
 
 
+def is_found(wrong):
+    return bool(wrong) and not wrong.startswith("not run: ")
+
+
 def run_probes(programs, only):
     """name -> what was found, None, or "not run: …" """
     table = {}
@@ -103,7 +107,7 @@ def run_probes(programs, only):
                 table[name] = probe(programs, folder)
             except Exception as error:  # A probe that cannot be made has found nothing, and nobody may think that it held.
                 table[name] = f"the probe itself failed: {error!r}"
-        print(f"{'FAILED' if table[name] else 'ok    '}  {name}: {table[name] or 'holds'}", flush=True)
+        print(f"{'FAILED' if is_found(table[name]) else 'ok    '}  {name}: {table[name] or 'holds'}", flush=True)
     return table
 
 
@@ -148,8 +152,8 @@ def main():
     before = None
     if arguments.against:
         before = run_probes(probes.older(root, arguments), wanted)
-    passed = sum(count - len(found) for count, found, _, _ in table.values()) + sum(not wrong for wrong in held.values())
-    failed = sum(len(found) for _, found, _, _ in table.values()) + sum(bool(wrong) for wrong in held.values())
+    passed = sum(count - len(found) for count, found, _, _ in table.values()) + sum(wrong is None for wrong in held.values())
+    failed = sum(len(found) for _, found, _, _ in table.values()) + sum(map(is_found, held.values()))
     if faults:
         passed, failed = passed + faults[0], failed + faults[1]
     if arguments.write:

@@ -431,6 +431,36 @@ Test(bind, a_constant_of_any_size_is_refused) {
     close_bound(&b);
 }
 
+static bytes two_constants(void) {
+    bytes g = {0};
+    for (int i = 0; i < 2; ++i) {
+        const char *zeros = i == 0 ? "z0" : "z1", *eye = i == 0 ? "i0" : "i1";
+        put_message(&g, GRAPH_NODE, node("ConstantOfShape", zeros, "size", zeros));
+        put_message(&g, GRAPH_NODE, node("EyeLike", eye, zeros, eye));
+    }
+    put_message(&g, GRAPH_NODE, node("Mul", "mul", "x,i0", "h"));
+    put_message(&g, GRAPH_NODE, node("Mul", "again", "h,i1", "y"));
+    put_integers(&g, "size", (const int64_t[]){2, -1}, (const int64_t[]){6, 6}, 2);
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "1,1"));
+    put_message(&g, GRAPH_OUTPUT, value_info("y", FLOAT, "6,6"));
+    put_text(&g, GRAPH_NAME, "main");
+    return g;
+}
+
+/* Nor may many nodes, each with as much as one may have. */
+Test(bind, constants_have_a_limit_together) {
+    bound b;
+    must(try_bind(&b, two_constants(), &(ons_bind_options){.folded_most = 200}));
+    close_bound(&b);
+    ons_status *status = try_bind(&b, two_constants(), &(ons_bind_options){.folded_most = 150});
+    cr_assert_eq(ons_status_get_code(status), ONS_UNSUPPORTED);
+    cr_expect(
+        strstr(ons_status_get_message(status), "node 'i1' (EyeLike): makes a constant of 72 elements, and 42 more"),
+        "%s", ons_status_get_message(status));
+    ons_status_free(status);
+    close_bound(&b);
+}
+
 Test(bind, sequences_are_resolved) {
     bytes g = {0};
     put_message(&g, GRAPH_NODE, node("SplitToSequence", "split", "x", "rows"));

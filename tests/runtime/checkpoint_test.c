@@ -221,6 +221,42 @@ static void damage(const char *path, long offset) {
     free(bytes);
 }
 
+/* Of a step, position or option that is another by one bit, a run would know nothing. */
+Test(checkpoint, every_bit_of_the_description_counts) {
+    const char *folder = scratch_path("c"), *path = scratch_path("c/step-00000004.json");
+    expect_success(save(folder, 4, 9));
+    size_t size;
+    char *bytes = scratch_read(path, &size);
+    cr_assert_not_null(bytes);
+    for (size_t bit = 0; bit < 8 * size; ++bit) {
+        ons_checkpoint checkpoint;
+        bool found;
+        bytes[bit / 8] ^= (char)(1 << bit % 8);
+        scratch_write(path, bytes, size);
+        bytes[bit / 8] ^= (char)(1 << bit % 8);
+        ons_status *status = ons_checkpoint_open_newest(folder, &checkpoint, &found);
+        /* The braces at the end and the blanks around them are not covered, and say nothing. */
+        cr_expect(!found || bit / 8 + 3 >= size, "bit %zu of byte %zu, '%c'", bit % 8, bit / 8, bytes[bit / 8]);
+        ons_status_free(status);
+        ons_checkpoint_close(&checkpoint);
+    }
+    free(bytes);
+}
+
+/* As it was written before there was a checksum. */
+Test(checkpoint, an_older_one_opens) {
+    const char *folder = scratch_path("c"), *path = scratch_path("c/step-00000004.json");
+    expect_success(save(folder, 4, 9));
+    size_t size;
+    char *bytes = scratch_read(path, &size), *text = strndup(bytes, size);
+    strstr(text, "onstage checkpoint 3")[19] = '1';
+    strcpy(strstr(text, ",\n\t\"checksum\""), "\n}\n");
+    scratch_write(path, text, strlen(text));
+    cr_expect_eq(newest(folder), 4);
+    free(text);
+    free(bytes);
+}
+
 Test(checkpoint, passes_over_broken_ones) {
     const char *folder = scratch_path("c");
     for (uint64_t step = 1; step <= 4; ++step) expect_success(save(folder, step, 9));

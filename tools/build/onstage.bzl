@@ -130,14 +130,18 @@ def ons_test(name, srcs, deps = [], data = [], size = "small", jobs = 1, copts =
         **kwargs
     )
 
-def ons_fuzz(name, srcs, deps = [], copts = [], **kwargs):
+def ons_fuzz(name, srcs, deps = [], copts = [], corpus = None, replay = None, **kwargs):
     """A libFuzzer program, built by hand: ./bazelw run --config=fuzz //tests/x:name -- CORPUS_FOLDER
+
+    And NAME_test, which gives it the files that are kept of its corpus, as every build can.
 
     Args:
       name: target name.
       srcs: sources with LLVMFuzzerTestOneInput.
       deps: libraries.
       copts: further compiler flags.
+      corpus: the folder of those files, in the package.
+      replay: source of the test's main.
       **kwargs: data, visibility, ... as in cc_binary.
     """
     ons_binary(
@@ -149,4 +153,15 @@ def ons_fuzz(name, srcs, deps = [], copts = [], **kwargs):
         testonly = True,
         deps = deps,
         **kwargs
+    )
+    native.cc_test(
+        name = name + "_test",
+        size = "medium",
+        srcs = srcs + [replay],
+        args = ["%s/%s" % (native.package_name(), corpus)],
+        copts = _copts(copts),
+        data = native.glob([corpus + "/*"]),
+        linkopts = _LINKOPTS,
+        linkstatic = True,
+        deps = deps,
     )
