@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/json_writer.h"
+#include "base/shown.h"
 
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 
@@ -63,10 +64,8 @@ ons_status *ons_json_parse(const void *bytes, size_t size, ons_json **json) {
 static bool is_control(const char *text, size_t left) {
     static const char *const spelled[] = {"\\b",    "\\f",     "\\n",    "\\r",   "\\u000",
                                           "\\u001", "\\u007f", "\\u008", "\\u009"};
-    unsigned char c = (unsigned char)text[0];
-    if (c < ' ' || c == 0x7f) return true;
-    if (c == 0xc2) return left > 1 && (unsigned char)text[1] < 0xa0;
-    for (size_t i = 0; c == '\\' && i < sizeof spelled / sizeof spelled[0]; ++i) {
+    if (ons_is_control(text, left)) return true;
+    for (size_t i = 0; text[0] == '\\' && i < sizeof spelled / sizeof spelled[0]; ++i) {
         size_t length = strlen(spelled[i]);
         if (left >= length && strncasecmp(text, spelled[i], length) == 0) return true;
     }

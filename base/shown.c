@@ -3,6 +3,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+bool ons_is_control(const char *text, size_t left) {
+    unsigned char c = (unsigned char)text[0], next = left > 1 ? (unsigned char)text[1] : 0;
+    return c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+}
+
 static bool continues(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
 const char *ons_shown(const char *name, char text[ONS_SHOWN_BYTES]) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown.h"
+
 struct ons_status {
     ons_status_code code;
     char *message;
@@ -12,13 +14,9 @@ struct ons_status {
 /* Used where there is not even memory for a message; never freed. */
 static ons_status out_of_memory = {ONS_OUT_OF_MEMORY, (char *)"out of host memory"};
 
-/* Whether a terminal would act on the character at `text` instead of showing it: control characters, and those that
- * UTF-8 writes as two bytes. A line that begins with a blank continues the message: ours do. */
-static bool acts(const char *text) {
-    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[c != '\0'];
-    if (c == '\n') return next != ' ';
-    return c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
-}
+/* Whether a terminal would act on the character at `text`, which is not the end. A line that begins with a blank
+ * continues the message: ours do. */
+static bool acts(const char *text) { return text[0] == '\n' ? text[1] != ' ' : ons_is_control(text, 2); }
 
 /* Texts from files may stand in a message: what would change the terminal, or pretend to be another message, is spelled
  * as in C. Takes over `message`; NULL: no memory. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/shown.h"
 #include "onnx.pb-c.h"
 
 enum { EXTERNAL_DATA = 13 }; /* of a tensor */
@@ -123,11 +124,10 @@ static ons_status *check_name(const scan *s, const ons_frame *in, const ons_wire
               "byte %llu: '%s' has %llu bytes; names have at most %d", at, known->name,
               (unsigned long long)(field->end - field->begin), ONS_WIRE_NAME_MAX);
     for (uint64_t i = field->begin; i < field->end; ++i) {
-        bool second = i > field->begin && s->bytes[i - 1] == 0xc2 && s->bytes[i] >= 0x80 && s->bytes[i] < 0xa0;
         ONS_CHECK(
-            s->bytes[i] >= ' ' && s->bytes[i] != 0x7f && !second, ONS_INVALID_MODEL,
+            !ons_is_control((const char *)s->bytes + i, field->end - i), ONS_INVALID_MODEL,
             "byte %llu: '%s' holds a control character (0x%02x); the file is damaged, or its names must be mended",
-            (unsigned long long)i, known->name, s->bytes[i]);
+            (unsigned long long)i, known->name, s->bytes[i + (s->bytes[i] == 0xc2)]);
     }
     return NULL;
 }

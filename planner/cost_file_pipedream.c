@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/shown.h"
 #include "base/vector.h"
 #include "planner/cost_file_formats.h"
 
@@ -56,7 +57,8 @@ static bool begins_with(text_span s, const char *word) {
 
 static ons_status *copy(ons_arena *arena, text_span s, const char **text) {
     char *made;
-    ONS_CHECK(memchr(s.at, '\0', s.size) == NULL, ONS_INVALID_DATA, "a zero byte inside a name");
+    for (size_t i = 0; i < s.size; ++i)
+        ONS_CHECK(!ons_is_control(s.at + i, s.size - i), ONS_INVALID_DATA, "a control character inside a name");
     ONS_NEW(made, arena, s.size + 1);
     memcpy(made, s.at, s.size);
     *text = made;

@@ -167,9 +167,11 @@ static bool are_sizes(const ons_tensor *known, const ons_shape *result, uint32_t
 static ons_status *resize(follower *f, ons_node_id id, uint32_t axis, ons_operands *o, ons_tensor *constants,
                           bool *done) {
     const ons_node *node = ons_graph_node(f->graph, id);
-    const ons_shape *result = &type_of(f, node->outputs[0])->shape;
     int64_t values[ONS_RANK_MAX];
     *done = false;
+    if (node->output_count == 0 || node->outputs[0] == ONS_NONE)
+        return NULL; /* an output that the file does not name */
+    const ons_shape *result = &type_of(f, node->outputs[0])->shape;
     if (axis >= result->rank || result->dims[axis] <= 0 || result->dims[axis] % f->from != 0) return NULL;
     for (uint32_t i = 0; i < o->input_count && !*done; ++i) {
         if (node->inputs[i] == ONS_NONE || carries(f, node->inputs[i])) continue;

@@ -105,7 +105,8 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
 /* -------------------------------------------------------------------------------------------------------------- nodes
  */
 
-/* What has more elements than this is not computed while shapes are bound, in words of 8 bytes: it stays a node. */
+/* What has more elements than this, or takes more operations, is not computed while shapes are bound, by the plain
+ * reference and in words of 8 bytes: it stays a node. */
 enum { FOLDED_ELEMENTS = 1 << 27 };
 
 static double count_elements(const ons_operands *o) {
@@ -117,14 +118,16 @@ static double count_elements(const ons_operands *o) {
     return elements;
 }
 
-/* Of those that may be computed: what is left of them. */
+/* Of those that may be computed, what is left. */
 static double folded_left(const binder *b) {
     int64_t most = b->options->folded_most > 0 ? b->options->folded_most : ONS_FOLDED_MOST;
     return fmin(FOLDED_ELEMENTS, (double)(most - b->folded));
 }
 
 static bool folds(const binder *b, const ons_operands *o) {
-    return !(o->op->roles.traits & ONS_TRAIT_RANDOM) && ons_can_fold(o) && count_elements(o) <= folded_left(b);
+    if ((o->op->roles.traits & ONS_TRAIT_RANDOM) || !ons_can_fold(o)) return false;
+    double most = folded_left(b);
+    return count_elements(o) <= most && o->op->cost(o).flops <= most;
 }
 
 static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
@@ -147,6 +150,7 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
         outputs[i] = words;
         b->folded += ons_shape_elements(&o->outputs[i].shape);
     }
+    b->folded += (int64_t)o->op->cost(o).flops;
     ons_fault fault = {0};
     ons_step step = {.step = 1, .counted_targets = 1, .sample_share = 1, .fault = &fault};
     o->op->reference(o, &step, inputs, outputs);

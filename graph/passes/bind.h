@@ -61,10 +61,11 @@ typedef struct ons_bind_options {
     int64_t batch;    /* samples of a micro-batch: the size of axis 0 of inputs where it is symbolic; 0: not given */
     int64_t fallback; /* size of symbols that nothing binds; 0: they are an error */
     ons_mode mode;
-    int64_t folded_most; /* elements of all constants that are computed beforehand, together; 0: ONS_FOLDED_MOST */
+    int64_t folded_most; /* elements and operations of what is computed beforehand, together; 0: ONS_FOLDED_MOST */
 } ons_bind_options;
 
-/* 2 GiB of floats: nodes beyond it are computed in every step, or refused where there is no node for it. */
+/* 2 GiB of floats, or some seconds: nodes beyond it are computed in every step, or refused where there is no node for
+ * it. */
 #define ONS_FOLDED_MOST ((int64_t)1 << 29)
 
 /* What stands in the way of binding, one entry a problem. `check` lists them all; others stop at the first. */

@@ -22,7 +22,7 @@ typedef struct binder {
     ons_blockers *blockers; /* NULL: the first problem ends it */
     ons_graph *to;
     ons_builder builder;
-    int64_t folded;                  /* elements of all constants that were computed, in use or not */
+    int64_t folded; /* elements of all constants that were computed, in use or not, and operations for them */
     ONS_VECTOR(symbol_size) symbols; /* resolved so far */
     ONS_VECTOR(value_list) lists;    /* see ons_bind_is_list */
 } binder;

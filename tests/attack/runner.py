@@ -16,8 +16,9 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
 class Result:
-    def __init__(self, code, stdout, stderr, resident, late):
-        self.code, self.stdout, self.stderr, self.resident, self.late = code, stdout, stderr, resident, late
+    def __init__(self, code, stdout, stderr, usage, late):
+        self.code, self.stdout, self.stderr, self.late = code, stdout, stderr, late
+        self.resident, self.seconds = usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
 
     @property
     def message(self):
@@ -81,7 +82,7 @@ class Program:
             texts.append(file.read())
             file.close()
             os.unlink(file.name)
-        return Result(process.returncode, *texts, usage.ru_maxrss * 1024, late.is_set())
+        return Result(process.returncode, *texts, usage, late.is_set())
 
     def run(self, arguments, folder, seconds=60, **options):
         return self.wait(self.start(arguments, folder, **options), seconds)

@@ -115,7 +115,10 @@ Test(cost_file, pipedream_refuses) {
     for (size_t i = 0; i < sizeof refused_lines / sizeof *refused_lines; ++i)
         expect_refusal(refused_lines[i].text, strlen(refused_lines[i].text), refused_lines[i].part);
     expect_refusal("a\0b -- x -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1",
-                   90, "line 1: a zero byte");
+                   90, "line 1: a control character");
+    expect_refusal(
+        "a -- \x1b[2J -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1", 92,
+        "line 1: a control character");
 }
 
 Test(cost_file, sizes_that_add_up_to_too_much) {
