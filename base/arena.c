@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct block {
 struct ons_arena {
     block *last;
     size_t used;
+    bool failed;
 };
 
 ons_arena *ons_arena_new(void) { return calloc(1, sizeof(ons_arena)); }
@@ -51,6 +53,7 @@ void *ons_arena_allocate(ons_arena *arena, size_t count, size_t size) {
     size_t start = last == NULL ? 0 : (last->used + alignment - 1) / alignment * alignment;
     if (last == NULL || start > last->capacity || bytes > last->capacity - start) {
         last = add_block(arena, bytes);
+        arena->failed |= last == NULL;
         if (last == NULL) return NULL;
         start = 0;
     }
@@ -75,10 +78,13 @@ char *ons_arena_format(ons_arena *arena, const char *format, ...) {
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
+    arena->failed |= length < 0;
     char *text = length < 0 ? NULL : ons_arena_allocate(arena, (size_t)length + 1, 1);
     if (text != NULL) vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
 }
+
+ons_status *ons_arena_check(const ons_arena *arena) { return arena->failed ? ons_status_out_of_memory() : NULL; }
 
 size_t ons_arena_used(const ons_arena *arena) { return arena->used; }

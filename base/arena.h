@@ -27,6 +27,10 @@ void *ons_arena_allocate(ons_arena *arena, size_t count, size_t size);
 char *ons_arena_copy_text(ons_arena *arena, const char *text);
 char *ons_arena_format(ons_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Fails where memory was short for anything that was asked of the arena before: for texts that are only shown, so that
+ * not every one of them need be looked at. */
+ons_status *ons_arena_check(const ons_arena *arena);
+
 /* Bytes handed out so far. */
 size_t ons_arena_used(const ons_arena *arena);
 

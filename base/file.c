@@ -93,13 +93,14 @@ void ons_mapping_close(ons_mapping *mapping) {
 /* ------------------------------------------------------------------------------------------------------------ writing
  */
 
-enum { BUFFER_BYTES = 256 * 1024 };
+enum { BUFFER_BYTES = 256 * 1024, START_BYTES = 8 << 20 };
 
 struct ons_file_writer {
     int descriptor;
     char *path;       /* the target, links resolved */
     char *temporary;  /* NULL: the target is written directly */
     uint64_t written; /* handed to the system */
+    uint64_t started; /* of them, on their way to the disk */
     size_t buffered;
     unsigned char buffer[BUFFER_BYTES];
 };
@@ -222,6 +223,14 @@ ons_status *ons_file_writer_open(const char *path, ons_file_writer **result) {
     return NULL;
 }
 
+/* The disk begins with what there is, while the rest is computed and copied; fsync at the end waits for all. */
+static void start_writing(ons_file_writer *writer) {
+    if (writer->written - writer->started < START_BYTES) return;
+    sync_file_range(writer->descriptor, (off_t)writer->started, (off_t)(writer->written - writer->started),
+                    SYNC_FILE_RANGE_WRITE);
+    writer->started = writer->written;
+}
+
 /* Hands bytes to the system, in as many pieces as it takes. */
 static ons_status *write_through(ons_file_writer *writer, const unsigned char *bytes, size_t size) {
     while (size > 0) {
@@ -232,6 +241,7 @@ static ons_status *write_through(ons_file_writer *writer, const unsigned char *b
         size -= (size_t)count;
         writer->written += (uint64_t)count;
     }
+    start_writing(writer);
     return NULL;
 }
 

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/json_writer.h"
-#include "base/shown.h"
+#include "base/text.h"
 
 #define EXACT_MAX 9007199254740992.0 /* 2^53 */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 
 struct ons_status {
     ons_status_code code;

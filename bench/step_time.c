@@ -1,7 +1,8 @@
 /* Times training steps, one by one, for a program that compares them with another trainer's:
  *     step_time MODEL.onnx --OPTION VALUE ...
  * takes the options of `onstage train` (a switch is given as "--shuffle false"). It builds the trainer, says so, and
- * then obeys lines on standard input: "run N" makes N steps and answers with their times. At the end of the input it
+ * then obeys lines on standard input: "run N" makes N steps and answers with their times, "checkpoint" writes one where
+ * the option says, and answers with its time. At the end of the input it
  * stops. Every answer is one line of JSON. */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
@@ -50,6 +51,14 @@ static ons_status *run(ons_trainer *trainer, long steps) {
     return NULL;
 }
 
+static ons_status *write_checkpoint(ons_trainer *trainer) {
+    double start = now();
+    ons_status *status = ons_trainer_checkpoint(trainer);
+    if (status != NULL) return status;
+    printf("{\"checkpoint_seconds\": %.9f}\n", now() - start);
+    return NULL;
+}
+
 static ons_status *serve(int count, char **words, ons_config *config, ons_model **model, ons_trainer **trainer) {
     ons_status *status = configure(count, words, config);
     if (status == NULL) status = ons_model_load(words[1], config, model);
@@ -59,6 +68,7 @@ static ons_status *serve(int count, char **words, ons_config *config, ons_model 
     while (status == NULL && fflush(stdout) == 0 && fgets(line, sizeof line, stdin) != NULL) {
         long steps = strncmp(line, "run ", 4) == 0 ? strtol(line + 4, NULL, 10) : 0;
         if (steps > 0) status = run(*trainer, steps);
+        if (strcmp(line, "checkpoint\n") == 0) status = write_checkpoint(*trainer);
     }
     return status;
 }

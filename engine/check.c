@@ -144,6 +144,7 @@ ons_status *ons_model_check(const char *path, const ons_config *config, ons_chec
         c->arena == NULL ? ons_status_out_of_memory() : ons_model_open(path, config, false, &blockers, &model);
     if (status == NULL) status = find_problems(model, config, &blockers, c);
     if (status == NULL) status = list_assumptions(model, config, c);
+    if (status == NULL) status = ons_arena_check(c->arena); /* of the texts */
     ons_vector_free(&blockers);
     ons_model_free(model);
     if (status != NULL) {

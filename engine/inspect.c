@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #include "engine/assumptions.h"
 #include "engine/batching.h"
 #include "engine/given.h"
@@ -229,7 +231,9 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
     for (size_t i = 0; i < list.count; ++i) fprintf(out, "%s; %s\n", list.items[i].what, list.items[i].remedy);
     ons_vector_free(&list);
     if (status == NULL) write_copies(model, out);
-    if (fclose(out) != 0 && status == NULL) return ons_status_out_of_memory();
+    ons_status *closed = ons_text_close(out, &o->assumptions);
+    if (status == NULL) return closed;
+    ons_status_free(closed);
     return status;
 }
 
@@ -271,7 +275,7 @@ static ons_status *write_precision(owned_inspection *o, const ons_model *model, 
     FILE *out = open_memstream(&o->precision, &size);
     if (out == NULL) return ons_status_out_of_memory();
     write_precision_rows(out, &table, low);
-    if (fclose(out) != 0) return ons_status_out_of_memory();
+    ONS_TRY(ons_text_close(out, &o->precision));
     o->inspection.precision = o->precision;
     return NULL;
 }
@@ -298,6 +302,7 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
     ONS_TRY(list_operators(o, *bound));
     ONS_TRY(write_assumptions(o, model, config, *bound));
     ONS_TRY(ons_graph_print(*bound, &o->graph_text));
+    ONS_TRY(ons_arena_check(o->arena)); /* of the texts in the lists */
     o->inspection.graph_text = o->graph_text;
     o->inspection.assumptions = o->assumptions;
     return write_precision(o, model, config, bound);

@@ -63,6 +63,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     m->arena = ons_arena_new();
     if (m->arena == NULL) return ons_status_out_of_memory();
     m->path = ons_arena_copy_text(m->arena, path);
+    if (m->path == NULL) return ons_status_out_of_memory();
     m->registry = ons_kernels_registry();
     ons_import_options options;
     ONS_TRY(import_options(config, m->arena, &options));
@@ -76,7 +77,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ons_classify_fills(m->graph, config == NULL ? NULL : insists, config);
     ons_classify_tables(m->graph, config == NULL ? NULL : insists, config);
     ons_classify_sinusoids(m->graph, config == NULL ? NULL : insists, config);
-    return NULL;
+    return ons_arena_check(m->arena);
 }
 
 ons_status *ons_model_open(const char *path, const ons_config *config, bool structure, ons_blockers *blockers,

@@ -344,6 +344,7 @@ static ons_status *make(ons_planning *p, const char *path) {
     ONS_TRY(check_out(p));
     ONS_TRY(path != NULL ? plan_model(p) : plan_file(p));
     ONS_TRY(report(p, fill(p)));
+    ONS_TRY(ons_arena_check(p->arena));
     return ons_planning_describe(p, &p->text);
 }
 

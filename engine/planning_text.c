@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "engine/plan_libraries.h"
 #include "engine/planning.h"
 
@@ -107,7 +107,5 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
             (double)p->plan.subject.batch / p->plan.step_seconds);
     describe_choice(&w);
     if (p->report_text != NULL) fputs(p->report_text, w.out);
-    bool failed = ferror(w.out) != 0;
-    if (fclose(w.out) != 0 || failed) return ons_status_out_of_memory();
-    return NULL;
+    return ons_text_close(w.out, text);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "engine/assumptions.h"
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
@@ -413,7 +414,8 @@ static ons_status *make(making *m) {
     ONS_TRY(measure(m, &speed));
     ONS_TRY(describe_device(m, &speed));
     ONS_TRY(fit(m));
-    return summarise(m);
+    ONS_TRY(summarise(m));
+    return ons_arena_check(m->o->arena);
 }
 
 static void free_making(making *m) {
@@ -437,7 +439,11 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
     m.notes = open_memstream(&o->notes, &size);
     ons_status *status = o->arena == NULL || m.notes == NULL ? ons_status_out_of_memory() : make(&m);
     free_making(&m);
-    if (m.notes != NULL && fclose(m.notes) != 0 && status == NULL) status = ons_status_out_of_memory();
+    ons_status *closed = ons_text_close(m.notes, &o->notes);
+    if (status == NULL)
+        status = closed;
+    else
+        ons_status_free(closed);
     if (status != NULL) {
         ons_profile_free(&o->profile);
         return ons_status_at(status, "%s", model->path);

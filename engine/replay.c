@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "engine/config.h"
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
@@ -84,9 +85,7 @@ static ons_status *describe(ons_replay *r, const char *path) {
     describe_devices(r, out);
     describe_critical_path(r, out);
     ons_plan_libraries_compare(&plan->subject, out);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) return ons_status_out_of_memory();
-    return NULL;
+    return ons_text_close(out, &r->text);
 }
 
 /* --------------------------------------------------------------------------------------------------------- interface

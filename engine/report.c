@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "engine/data.h"
 #include "engine/profile_data.h"
 
@@ -49,7 +50,7 @@ static ons_status *gather(ons_capacity_report *r) {
     if (r->exact && need > p->problem.capacity_bytes) options.least_bytes = need;
     ONS_TRY(ons_report_make(&options, r->arena, &r->content));
     if (r->exact) r->content.fullest_bytes = need;
-    return NULL;
+    return ons_arena_check(r->arena);
 }
 
 typedef void write_report(const ons_capacity_report *report, FILE *out);
@@ -59,15 +60,10 @@ static ons_status *print(const ons_capacity_report *r, write_report *write, char
     FILE *out = open_memstream(text, &length);
     if (out == NULL) return ons_status_out_of_memory();
     write(r, out);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed && *text != NULL) return NULL;
-    free(*text);
-    *text = NULL;
-    return ons_status_out_of_memory();
+    return ons_text_close(out, text);
 }
 
 static ons_status *write_file(const char *path, const char *text) {
-    if (text == NULL) return ons_status_out_of_memory();
     ons_file_writer *writer;
     ONS_TRY(ons_file_writer_open(path, &writer));
     ons_status *status = ons_file_write(writer, text, strlen(text));

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "engine/report.h"
 
 static void write_layers(const ons_report *c, FILE *out) {

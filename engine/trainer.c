@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
 
@@ -190,7 +192,7 @@ static ons_status *write_notes(ons_trainer *t) {
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
     if (t->other_bits != NULL) fprintf(out, "%s\n", t->other_bits);
     if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);
-    return fclose(out) == 0 ? NULL : ons_status_out_of_memory();
+    return ons_text_close(out, &t->notes);
 }
 
 static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status) {

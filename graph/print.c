@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "graph/graph.h"
 #include "graph/operator.h"
 
@@ -76,10 +77,5 @@ ons_status *ons_graph_print(const ons_graph *graph, char **text) {
     fputs("  return ", out);
     print_ids(out, graph, graph->outputs.items, (uint32_t)graph->outputs.count);
     fputs("\n}\n", out);
-    if (fclose(out) != 0) {
-        free(*text);
-        *text = NULL;
-        return ons_status_out_of_memory();
-    }
-    return NULL;
+    return ons_text_close(out, text);
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "onnx.pb-c.h"
 
 enum { EXTERNAL_DATA = 13 }; /* of a tensor */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "base/shown.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "planner/cost_file_formats.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "graph/operator.h"
 #include "planner/node_costs.h"
 
@@ -56,8 +57,8 @@ ons_status *ons_node_key(const ons_graph *graph, ons_node_id id, ons_arena *aren
     fputs(" >", out);
     print_types(out, graph, node->outputs, node->output_count);
     fprintf(out, " #%016" PRIx64, digest(node));
-    bool written = fclose(out) == 0;
-    *key = written ? ons_arena_copy_text(arena, text) : NULL;
+    ONS_TRY(ons_text_close(out, &text));
+    *key = ons_arena_copy_text(arena, text);
     free(text);
     return *key != NULL ? NULL : ons_status_out_of_memory();
 }

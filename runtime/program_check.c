@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/vector.h"
 #include "graph/operands.h"
 #include "graph/sharing.h"
@@ -67,11 +68,10 @@ static ons_status *tell(const refusals *list, const ons_backend *backend, const 
         fprintf(out, "\n  %s (%u node%s, the first is '%s'): %s", each->op->name, each->nodes,
                 each->nodes == 1 ? "" : "s", each->first, ons_status_get_message(each->reason));
     }
-    bool written = fclose(out) == 0;
-    ons_status *status =
-        written ? ons_status_new(ONS_UNSUPPORTED, "%s: %s cannot run all operators of this model; use --device cpu%s",
-                                 option, backend->title, text)
-                : ons_status_out_of_memory();
+    ons_status *status = ons_text_close(out, &text);
+    if (status == NULL)
+        status = ons_status_new(ONS_UNSUPPORTED, "%s: %s cannot run all operators of this model; use --device cpu%s",
+                                option, backend->title, text);
     free(text);
     return status;
 }

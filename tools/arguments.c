@@ -178,7 +178,8 @@ int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv,
     const struct argp parser = {.options = table, .parser = parse_one, .args_doc = file_of(subcommand), .doc = text};
     argv[0] = (char *)subcommand->name; /* what argp calls the program */
     program_invocation_name = argv[0];
-    argp_parse(&parser, argc, argv, ARGP_LONG_ONLY, NULL, &p); /* -lr is --lr */
+    error_t error = argp_parse(&parser, argc, argv, ARGP_LONG_ONLY, NULL, &p); /* -lr is --lr */
+    if (error == ENOMEM && p.failure == NULL) p.failure = ons_status_out_of_memory();
     for (size_t i = 0; table[i].name != NULL || table[i].doc != NULL; ++i) {
         if (table[i].key >= KEY_NEGATIVE) free((char *)table[i].name);
         if (table[i].key >= KEY_FIRST && table[i].key < KEY_NEGATIVE) free((char *)table[i].doc);

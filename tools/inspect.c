@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "tools/progress.h"
 
 /* "3.5 MiB (4)": bytes, and in how many values; "-" where there are none. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #include "kernels/fused_elementwise/fused.h"
 
 const char *ons_fused_element(ons_dtype dtype) {
@@ -128,9 +130,9 @@ static const char *make_text(const ons_fused *fused, ons_arena *arena) {
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
     print(out, fused);
-    bool written = ferror(out) == 0;
-    written = fclose(out) == 0 && written;
-    const char *kept = written ? ons_arena_copy_text(arena, text) : NULL;
+    ons_status *status = ons_text_close(out, &text);
+    const char *kept = status == NULL ? ons_arena_copy_text(arena, text) : NULL;
+    ons_status_free(status);
     free(text);
     return kept;
 }

@@ -33,7 +33,7 @@ class Programs:
 def build(root, sanitize=True):
     """Builds what the probes need; paths by the names of the options."""
     paths = {}
-    for config, names in ((["--config=ci"], ("onstage", "null_test", "fault")), (["--config=sanitize"], ("sanitized",))):
+    for config, names in (([], ("onstage", "null_test", "fault")), (["--config=sanitize"], ("sanitized",))):
         if "sanitized" in names and not sanitize:
             continue
         targets = {"onstage": "tools/onstage", "sanitized": "tools/onstage", "null_test": "tests/attack/null_test", "fault": "tests/faults/fault.so"}
