@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
 # Checks onstage on a machine with an NVIDIA GPU that can build nothing: what is needed is packed where it can be built.
-#   tools/gpu_check.sh pack FILE.tar.xz            builds with --config=cuda and packs programs, their libraries, models and test data (< 60 MiB)
-#   ./gpu_check.sh run [RESULTS.json [PART...]]    in the unpacked folder: runs all checks, or some; prints a table, writes the results
-#   LIMIT_SECONDS=600 ./gpu_check.sh run bench.json models speed bench       after that: the comparison with PyTorch, with all that time
-#   ./gpu_check.sh parts                           what there is to run
+#   tools/gpu_check.sh pack FILE.tar.xz            builds for Hopper (sm_90a) and packs programs, libraries and the benchmarks' graphs (< 30 MiB)
+#   FOLDER/gpu_check.sh run [RESULTS.json [PART...]]   from the root of a checkout, whose test data it takes: all parts, or some
+#   FOLDER/gpu_check.sh run smoke.json smoke       first: in 4 minutes, what works at all; then checks, race and rest, each in a run of its own
+#   FOLDER/gpu_check.sh parts                      what there is to run
+# Results and a table are written after every part, and logs at the end; RESULTS.json without a folder lies in $OUT, or here.
 # `run` needs the NVIDIA driver and cuBLASLt (CUDA 13); cuDNN, NCCL and NVRTC are used where they are found. Comparisons with PyTorch need a
-# python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (480): every part
-# has a time of its own, and what was found until then is kept.
+# python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (540): every part
+# has a time of its own.
 # Exit code 0: nothing failed; 1: something did; 77 with "not run: no GPU" where there is none: that is not a pass.
 set -euo pipefail
 
-LIMIT_BYTES=$((60 * 1024 * 1024))
-LIMIT_SECONDS=${LIMIT_SECONDS:-480}
-# Part and its seconds, at most. Those that look at results run side by side; those that take times come after them, one by one, and may use
-# what the ones before have left. The last one takes all of that, which is little after all the others: it is meant for a run of its own.
-TOGETHER="device:40 refusals:20 operators:110 own_kernels:110 golden:110 precision:110 nccl:60 bits:110 runs:110 sanitizer:110"
-TIMED="models:60 speed:30 step:50 caps:90 bench:600"
-PARTS="$TOGETHER $TIMED"
+LIMIT_BYTES=$((30 * 1024 * 1024))
+LIMIT_SECONDS=${LIMIT_SECONDS:-540}
+# Groups of parts, in this order; a part and its seconds, at most. Checks look at results and run three at a time; all others run one by one,
+# since they take times, and may use what those before have left.
+SMOKE="smoke:240"
+CHECKS="device:40 refusals:20 operators:150 own_kernels:150 golden:150 precision:150 nccl:60 bits:150 runs:150"
+RACE_PARTS="models:240 speed:30 race:500"
+REST="step:60 caps:100 others:400 sanitizer:110"
+PARTS="$SMOKE $CHECKS $RACE_PARTS $REST"
 
 # ------------------------------------------------------------------------------------------------------------------ pack
 
@@ -59,23 +62,22 @@ pack() {
     local result=$1 folder bytes program targets=()
     local programs=(tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test tests/nccl/gpu_nccl_test bench/step_time)
     for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
-    ./bazelw build --config=cuda "${targets[@]}"
+    ./bazelw build --config=cuda --define=cuda_architecture=sm_90a "${targets[@]}"
     folder=$(mktemp -d)
-    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/tests" "$folder/onstage_gpu/models"
+    mkdir -p "$folder/onstage_gpu/bin" "$folder/onstage_gpu/lib" "$folder/onstage_gpu/gpu" "$folder/onstage_gpu/models"
     for program in "${programs[@]}"; do
         pack_program "bazel-bin/$program" "$folder/onstage_gpu"
     done
-    cp tools/gpu_check.sh tools/gpu_parts.sh bench/hidden_copies.awk bench/gpu/*.py "$folder/onstage_gpu/"
+    cp tools/gpu_check.sh bench/hidden_copies.awk bench/gpu/*.py "$folder/onstage_gpu/"
+    cp tools/gpu/*.sh "$folder/onstage_gpu/gpu/"
     git describe --always --dirty >"$folder/onstage_gpu/version" 2>/dev/null || echo unknown >"$folder/onstage_gpu/version"
-    cp -rL tests/golden tests/families "$folder/onstage_gpu/tests/"
-    cp -L examples/shakespeare/char_gpt.onnx "$folder/onstage_gpu/models/"
     pack_graphs "$folder/onstage_gpu/models"
     # Every program has the kernels in it: a window as wide as the package finds them again.
     tar -C "$folder" -cf - onstage_gpu | xz -T1 --lzma2=preset=4,dict=192MiB >"$result"
     bytes=$(stat -c %s "$result")
     echo "$result: $((bytes / 1024)) KiB; it needs $(needed_libc "$folder/onstage_gpu")"
     rm -rf "$folder"
-    ((bytes < LIMIT_BYTES)) || { echo "gpu_check: the package is larger than 60 MiB" >&2; exit 1; }
+    ((bytes < LIMIT_BYTES)) || { echo "gpu_check: the package is larger than 30 MiB" >&2; exit 1; }
 }
 
 # ------------------------------------------------------------------------------------------------------------------- run
@@ -87,15 +89,15 @@ put_record() { printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "${5:-}" >>"records/$1";
 # Runs part $1 for at most $2 seconds; its output is kept in logs/PART, and its process, which leads a group, in records/PART.process.
 run_part() {
     local part=$1 seconds=$2 left status=0 start=$SECONDS
-    left=$((LIMIT_SECONDS - SECONDS - 5))
+    left=$((LIMIT_SECONDS - SECONDS - 8))
     ((seconds < left)) || seconds=$left
     : >"records/$part"
     if ((seconds < 5)); then
         put_record "$part" "$part" 'not run' 'no time left'
-        echo 0 >"records/$part.seconds"
+        keep "$part" 0
         return 0
     fi
-    PART=$part PART_SECONDS=$seconds timeout -k 5 "$seconds" bash ./gpu_parts.sh "$part" >"logs/$part" 2>&1 </dev/null &
+    PART=$part PART_SECONDS=$seconds timeout -k 5 "$seconds" bash ./gpu/part.sh "$part" >"logs/$part" 2>&1 </dev/null &
     echo $! >"records/$part.process"
     wait $! || status=$?
     rm "records/$part.process"
@@ -104,8 +106,20 @@ run_part() {
     124 | 137) put_record "$part" "$part" failed "not done after its $seconds seconds" ;;
     *) put_record "$part" "$part" failed "exit $status: $(tail -n 1 "logs/$part" | tr -cd '[:print:]' | cut -c 1-200)" ;;
     esac
-    echo $((SECONDS - start)) >"records/$part.seconds"
+    keep "$part" $((SECONDS - start))
     echo "$part: $(cut -f 2 "records/$part" | sort | uniq -c | awk '{ printf "%s%s %s", sep, $1, $2 " " $3; sep = ", " }'), $((SECONDS - start)) s"
+}
+
+# What a part has found is on disk before it is said that the part is done; parts that run at once wait for each other here.
+keep() { # PART SECONDS
+    local each done_parts=()
+    exec 9>records/.lock
+    flock 9
+    echo "$2" >"records/$1.seconds"
+    for each in "${chosen[@]}"; do [[ ! -e records/$each.seconds ]] || done_parts+=("$each"); done
+    print_table "${done_parts[@]}" >"$table.new" && mv "$table.new" "$table"
+    write_results "$results" "${done_parts[@]}"
+    exec 9>&-
 }
 
 LIBRARIES="libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libnvrtc.so.13"
@@ -119,7 +133,7 @@ find_libraries() {
     timeout 20 find "${roots[@]}" -xdev \( "${names[@]:1}" \) -printf '%h\n' 2>/dev/null | awk '!seen[$0]++' | head -12 || true
 }
 
-# Those of the toolkit and of python3's packages; where one is missing, wherever else they may lie.
+# Those of python3's packages, which PyTorch uses, then the toolkit's; where one is missing, wherever else they may lie.
 library_folders() {
     local found library missing='' folder
     if [[ -n ${LIBRARY_ROOTS:-} ]]; then
@@ -127,7 +141,7 @@ library_folders() {
         find_libraries $LIBRARY_ROOTS
         return 0
     fi
-    found=$(find_libraries /usr/local/cuda "$(timeout 20 python3 -c 'import sysconfig; print(sysconfig.get_path("purelib") + "/nvidia")' 2>/dev/null)")
+    found=$(find_libraries "$(timeout 20 python3 -c 'import sysconfig; print(sysconfig.get_path("purelib") + "/nvidia")' 2>/dev/null)" /usr/local/cuda)
     for library in $LIBRARIES; do
         for folder in $found missing; do [[ ! -e $folder/$library ]] || break; done
         [[ $folder != missing ]] || missing+=" $library"
@@ -170,8 +184,8 @@ write_results() {
     shift
     {
         printf '{\n  "date": "%s",\n  "version": "%s",\n' "$(date -u +%FT%TZ)" "$(quoted "$(cat version)")"
-        printf '  "gpu": "%s",\n  "driver": "%s",\n  "command": "%s",\n  "libraries": "%s",\n  "seconds": %d,\n  "parts": {' \
-            "$(quoted "$gpu")" "$(quoted "$driver")" "$(quoted "$command")" "$(quoted "$(found_libraries)")" "$SECONDS"
+        printf '  "gpu": "%s",\n  "driver": "%s",\n  "command": "%s",\n  "libraries": "%s",\n  "torch": "%s",\n  "seconds": %d,\n  "parts": {' \
+            "$(quoted "$gpu")" "$(quoted "$driver")" "$(quoted "$command")" "$(quoted "$(found_libraries)")" "$(quoted "$torch")" "$SECONDS"
         for part in "$@"; do
             printf '%s"%s": %d' "$separator" "$part" "$(cat "records/$part.seconds")"
             separator=', '
@@ -197,18 +211,6 @@ print_table() {
     for part in "$@"; do cut -f 2 "records/$part"; done | sort | uniq -c | awk '{ print $0 }'
 }
 
-# Our own children, each of which leads a group.
-stop_preparing() {
-    local each
-    [[ -n ${warming:-} ]] || return 0
-    ! kill -- "-$warming" 2>/dev/null || sleep 0.2
-    warming=''
-    # Half of what a compiler wrote is worse than nothing.
-    for each in "$ONSTAGE_BENCH_CACHE"/*; do
-        grep -qxF "${each##*/}" work/compiled 2>/dev/null || rm -rf "$each"
-    done
-}
-
 stop_parts() {
     local each
     for each in records/*.process; do
@@ -216,18 +218,18 @@ stop_parts() {
     done
 }
 
-# What an exit signal leaves: children of ours are ended, results written.
+# What an exit signal leaves: children of ours are ended, results written, what they said packed into one file.
 finish() {
     local part done_parts=()
     trap - EXIT INT TERM
-    stop_preparing
     stop_parts
     wait
     for part in "${chosen[@]}"; do
         [[ ! -e records/$part.seconds ]] || done_parts+=("$part")
     done
-    print_table "${done_parts[@]}" | tee table.txt
+    print_table "${done_parts[@]}" | tee "$table"
     write_results "$results" "${done_parts[@]}"
+    timeout 20 tar -cJf "${results%.json}.logs.tar.xz" logs $(compgen -G 'work/*.json*' || true) 2>/dev/null || true
     echo "wrote $results"
     for part in "${done_parts[@]}"; do
         ! cut -f 2 "records/$part" | grep -qx failed || exit 1
@@ -244,19 +246,63 @@ start_programs() {
     "${ours[@]}" bin/device_test --jobs=1 || { echo "gpu_check: the programs do not start here" >&2; exit 1; }
 }
 
+# The parts that words name: parts, and groups of them.
+choose_parts() {
+    local each word
+    for word; do
+        case $word in
+        checks) chosen_words+=" $CHECKS " ;;
+        race) chosen_words+=" $RACE_PARTS " ;;
+        rest) chosen_words+=" $REST " ;;
+        *) chosen_words+=" $word: " ;;
+        esac
+    done
+    for each in $PARTS; do
+        (($# > 0)) && [[ $chosen_words != *" ${each%%:*}:"* ]] || chosen+=("${each%%:*}")
+    done
+}
+
+# Takes test data from the checkout that this is called from.
+link_checkout() {
+    local root=${CHECKOUT:-$PWD}
+    cd "$(dirname "${BASH_SOURCE[0]}")"
+    [[ -d tests/golden && ! -L tests ]] || ln -sfn "$root/tests" tests
+    [[ -e tests/golden/mlp/model.onnx ]] || { echo "gpu_check: $root has no tests/golden: call it from the root of a checkout" >&2; exit 2; }
+}
+
+# Three at a time: programs that wait for the GPU leave processors to others.
+run_checks() {
+    local each running=0
+    for each in $CHECKS; do
+        is_chosen "${each%%:*}" || continue
+        if ((running == 3)); then
+            wait -n || true
+            running=2
+        fi
+        run_part "${each%%:*}" "${each##*:}" &
+        running=$((running + 1))
+    done
+    wait
+}
+
+run_one_by_one() { # PART:SECONDS...
+    local each
+    for each; do ! is_chosen "${each%%:*}" || run_part "${each%%:*}" "${each##*:}"; done
+}
+
 run() {
-    local each part library_path checks=()
-    results=$(realpath -m "${1:-results.json}")
+    local library_path chosen_words=
+    results=${1:-results.json}
+    [[ $results == */* ]] || results=${OUT:-$PWD}/$results
+    results=$(realpath -m "$results") table=${results%.json}.table.txt
     shift || true
     chosen=()
-    for each in $PARTS; do
-        part=${each%%:*}
-        (($# > 0)) && [[ " $* " != *" $part "* ]] || chosen+=("$part")
-    done
+    choose_parts "$@"
     ((${#chosen[@]} > 0)) || { echo "gpu_check: no such part: $*; see gpu_check.sh parts" >&2; exit 2; }
-    cd "$(dirname "${BASH_SOURCE[0]}")"
-    # Measured anew in each run. What preparing made is kept: networks, and what torch.compile makes of them.
-    rm -rf records work/prepared work/precision work/*.profile.json
+    mkdir -p "${results%/*}"
+    link_checkout
+    # Measured anew in each run. What was prepared is kept: networks, and what torch.compile makes of them.
+    rm -rf records work/precision work/*.profile.json
     mkdir -p logs records work
     folders=$(library_folders | paste -sd: -)
     library_path="$PWD/lib${folders:+:$folders}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -269,29 +315,21 @@ run() {
         echo "not run: no GPU"
         exit 77
     fi
-    echo "$gpu, driver $driver, $(nproc) processors; $(found_libraries)"
-    export ONSTAGE_LIBRARIES=$library_path
-    # Nothing is kept outside this folder.
-    export XDG_CACHE_HOME=$PWD/work/cache
-    # What torch.compile makes is kept in files, and made beside the checks that measure no time.
-    export ONSTAGE_BENCH_CACHE=$PWD/work/compiled.cache
+    torch=$(timeout 20 python3 -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null || echo none)
+    echo "$gpu, driver $driver, $(nproc) processors, PyTorch $torch; $(found_libraries)"
+    # Where the driver's list of GPUs is not shown, the one of several that is ours cannot be told: it is the first.
+    [[ -d /proc/driver/nvidia/gpus ]] || export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
+    export ONSTAGE_LIBRARIES=$library_path DRIVER=$driver SMOKE_TABLE=${results%/*}/smoke.tsv
+    # Nothing is kept outside this folder but results; what torch.compile makes is kept in files.
+    export XDG_CACHE_HOME=$PWD/work/cache ONSTAGE_BENCH_CACHE=$PWD/work/compiled.cache
     trap finish EXIT INT TERM
-    ! is_chosen bench || finds_torch || echo 'bench: not run: no torch'
-    if is_chosen models; then
-        setsid bash ./gpu_parts.sh prepare >logs/prepare 2>&1 </dev/null &
-        warming=$!
-    fi
-    for each in $TOGETHER; do
-        is_chosen "${each%%:*}" || continue
-        run_part "${each%%:*}" "${each##*:}" &
-        checks+=($!)
-    done
-    ((${#checks[@]} == 0)) || wait "${checks[@]}" || true
-    for each in $TIMED; do
-        is_chosen "${each%%:*}" || continue
-        run_part "${each%%:*}" "${each##*:}"
-        [[ $each != models:* ]] || stop_preparing # times are taken from here on
-    done
+    ! is_chosen race || finds_torch || echo 'race: not run: no torch'
+    ! is_chosen smoke || : >"$SMOKE_TABLE"
+    # shellcheck disable=SC2086  # lists
+    run_one_by_one $SMOKE
+    run_checks
+    # shellcheck disable=SC2086
+    run_one_by_one $RACE_PARTS $REST
 }
 
 case ${1:-} in
@@ -303,7 +341,7 @@ run)
     ;;
 parts) tr ' ' '\n' <<<"$PARTS" | sed 's/:/ at most /; s/$/ s/' ;;
 *)
-    sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}"
+    sed -n '2,12s/^# //p' "${BASH_SOURCE[0]}"
     exit 2
     ;;
 esac

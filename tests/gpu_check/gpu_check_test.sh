@@ -24,8 +24,9 @@ program() { # FOLDER NAME LINES
 # A package in $work/NAME, and a folder of what the machine has.
 make_package() {
     package=$work/$1 machine=$work/$1.machine
-    mkdir -p "$package/bin" "$package/lib" "$package/models" "$package/tests/golden/mlp" "$machine"
-    cp "$root/tools/gpu_check.sh" "$root/tools/gpu_parts.sh" "$root/bench/hidden_copies.awk" "$package/"
+    mkdir -p "$package/bin" "$package/lib" "$package/gpu" "$package/models" "$machine"
+    cp "$root/tools/gpu_check.sh" "$root/bench/hidden_copies.awk" "$package/"
+    cp "$root"/tools/gpu/*.sh "$package/gpu/"
     echo v1 >"$package/version"
     local passes='echo "[====] Synthesis: Tested: 3 | Passing: 3 | Failing: 0 | Crashing: 0"'
     program "$package/bin" device_test "$passes"
@@ -50,12 +51,18 @@ done'
 
 has_gpu() { program "$machine" nvidia-smi 'case $* in *name*) echo "Pretended GPU" ;; *) echo 1.2 ;; esac'; }
 
+# The root of a checkout.
+checkout=$work/checkout
+mkdir -p "$checkout/tests/golden/mlp"
+: >"$checkout/tests/golden/mlp/model.onnx"
+
 # What it prints goes to $work/out; sets status.
 check() { # LIMIT ARGUMENTS...
     local limit=$1
     shift
     status=0
-    PATH=$machine:$PATH LIMIT_SECONDS=$limit LIBRARY_ROOTS=$machine timeout 200 "$package/gpu_check.sh" run "$work/results.json" "$@" >"$work/out" 2>&1 || status=$?
+    (cd "$checkout" && PATH=$machine:$PATH LIMIT_SECONDS=$limit LIBRARY_ROOTS=$machine OUT=$work timeout 200 "$package/gpu_check.sh" run results.json "$@" >"$work/out" 2>&1) ||
+        status=$?
 }
 
 # Braces and quotes fit: a JSON reader would need more than a shell has.
@@ -88,7 +95,7 @@ check 60
 # ---- all that can pass does; what cannot be tried is said
 make_package good
 has_gpu
-check 60 device refusals operators own_kernels golden precision nccl bits runs models speed step caps bench
+check 60
 [[ $status == 0 ]] || fail "it ends with $status"
 expect "$work/out" '^device +device +passed'
 expect "$work/out" '^refusals +If +not run +no kernel on GPUs: a "branch" is the host.s'
@@ -101,8 +108,18 @@ expect "$work/out" '^runs +gpt_tied, validation.s loss +passed +0 off'
 expect "$work/out" '^bits +mlp, apart +passed'
 expect "$work/out" '^models +networks +not run'
 expect "$work/out" '^caps +gpt2 +not run'
-expect "$work/out" '^bench +benchmarks +not run +no torch'
-expect "$work/out" '^bench: not run: no torch$'
+expect "$work/out" '^race +race +not run +no torch'
+expect "$work/out" '^others +race +not run +no torch'
+expect "$work/out" '^race: not run: no torch$'
+expect "$work/out" '^smoke +mlp bf16, graphs +passed'
+expect "$work/out" '^smoke +gpt2 +not run +no weights and data'
+expect "$work/smoke.tsv" '^[0-9]+.versions.passed'
+expect "$work/smoke.tsv" '^[0-9]+.epilogues.passed'
+[[ $(cut -f 2 "$work/smoke.tsv" | head -3 | paste -sd,) == 'versions,device,first operators' ]] || fail 'the smoke test has another order'
+[[ $(grep -nE '^smoke: ' "$work/out" | cut -d: -f 1) -lt $(grep -nE '^device: ' "$work/out" | cut -d: -f 1) ]] || fail 'smoke is not the first'
+expect "$work/results.table.txt" '^device +device +passed'
+tar -tJf "$work/results.logs.tar.xz" | grep logs/smoke >/dev/null || fail 'no logs are packed'
+[[ -L $package/tests ]] || fail 'the test data are not the checkout'"'"'s'
 expect_json "$work/results.json"
 for each in '"gpu": "Pretended GPU"' '"driver": "1.2"' '"date": "20' '"version": "v1"' '"command": "gpu_check.sh run' '\\"branch\\"' \
     '"numbers": \{"tested": 3\}'; do
@@ -123,12 +140,12 @@ esac'
 for each in gpt2 resnet50; do echo '{"batch": 4}' >"$package/models/$each.json"; done
 check 60 models
 expect "$work/out" '^models +networks +passed +2 made, 2 of them compiled'
-check 600 models bench
+check 600 models race
 [[ $status == 0 ]] || fail "the race by itself ends with $status"
 expect_not "$work/out" 'no torch'
-expect "$work/out" '^bench +gpt2 bf16 +passed'
+expect "$work/out" '^race +gpt2 bf16 +passed'
 expect "$work/results.json" '"padded_vocabulary": 50304'
-expect "$package/race_arguments" '--seconds 5[5-9][0-9] .*--models gpt2,resnet50'
+expect "$package/race_arguments" '--seconds 4[89][0-9] .*--models gpt2,resnet50'
 [[ $(sort "$package/made" | paste -sd,) == gpt2,resnet50 ]] || fail 'networks were not kept from one run to the next'
 [[ $(sort "$package/warmed" | paste -sd,) == gpt2,resnet50 ]] || fail 'what was compiled was not kept from one run to the next'
 echo '{"batch": 8}' >"$package/models/gpt2.json"
@@ -158,7 +175,7 @@ program "$package/bin" golden_test 'sleep 1000'
 # shellcheck disable=SC2016  # for the program's own shell
 program "$package/bin" onstage '[[ "$*" != *"--stages 4"* ]] || sleep 1000
 '"$trains"
-sed -i 's/golden:110/golden:5/; s/bits:110/bits:20/' "$package/gpu_check.sh"
+sed -i 's/golden:150/golden:5/; s/bits:150/bits:20/' "$package/gpu_check.sh"
 SECONDS=0
 check 100 golden bits operators
 ((SECONDS < 100)) || fail "it took $SECONDS seconds"
@@ -170,9 +187,30 @@ expect "$work/out" '^operators +operators, share 1/[0-9]+ +passed'
 expect_json "$work/results.json"
 
 # ---- no time for the rest
-check 12 golden bits operators
+check 15 golden bits operators
 expect "$work/out" '^bits +bits +(not run|failed)'
 expect_json "$work/results.json"
+
+# ---- killed at any time, all at once: what was said to be done is in the results
+seed=${SEED:-$(($(date +%s) % 100000))}
+echo "seed $seed"
+RANDOM=$seed
+make_package killed
+has_gpu
+for ((i = 0; i < 10; ++i)); do
+    rm -f "$work"/results.*
+    (cd "$checkout" && PATH=$machine:$PATH LIMIT_SECONDS=60 LIBRARY_ROOTS=$machine OUT=$work exec setsid "$package/gpu_check.sh" run results.json >"$work/out" 2>&1) &
+    leader=$!
+    sleep "$((RANDOM % 5)).$((RANDOM % 1000))"
+    kill -KILL -- "-$leader" 2>/dev/null || true
+    # Parts lead groups of their own.
+    for each in "$package"/records/*.process; do [[ ! -e $each ]] || kill -KILL "$(cat "$each")" 2>/dev/null || true; done
+    wait "$leader" 2>/dev/null || true
+    while read -r part; do
+        grep -q "\"$part\": [0-9]" "$work/results.json" || fail "run $i was killed, and $part is not in its results"
+    done < <(sed -nE 's/^([a-z_]+): [0-9]+ (passed|failed|not run).*, [0-9]+ s$/\1/p' "$work/out")
+    [[ ! -e $work/results.json ]] || expect_json "$work/results.json"
+done
 
 # ---- wrong words
 check 60 nonsense

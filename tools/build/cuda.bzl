@@ -11,6 +11,12 @@ _ARCHITECTURES = [
     "-gencode=arch=compute_90a,code=sm_90a",
 ]
 
+# --define=cuda_architecture=sm_90a: for one kind of GPU alone, in a fraction of the size.
+_ONE_ARCHITECTURE = {
+    "sm_80": ["-gencode=arch=compute_80,code=sm_80"],
+    "sm_90a": ["-gencode=arch=compute_90a,code=sm_90a"],
+}
+
 _FLAGS = [
     "-std=c++17",
     "-O3",
@@ -51,7 +57,7 @@ def _cuda_object_impl(ctx):
     if ctx.var.get("warnings") == "errors":
         arguments.add_all(_STRICT_FLAGS)
     arguments.add_all(ctx.attr.flags)
-    arguments.add_all(ctx.attr.architectures or _ARCHITECTURES)
+    arguments.add_all(ctx.attr.architectures or _ONE_ARCHITECTURE.get(ctx.var.get("cuda_architecture"), _ARCHITECTURES))
     arguments.add("-I.")
     arguments.add("-Iinclude")
     arguments.add("-c")
