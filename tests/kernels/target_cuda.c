@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/vector.h"
 #include "device/device.h"
 
 /* One device, one stream, and what launches need in the device's memory; made once. */
@@ -39,13 +40,50 @@ static void wait(void) {
 
 static const ons_backend *backend(void) { return ons_backend_find("cuda"); }
 
-static void *allocate(size_t bytes) {
-    void *memory = NULL;
-    ons_status_free(gpu.device->allocate(gpu.device, (int64_t)bytes, &memory));
-    return memory;
+/* Buffers of the device, kept until the process ends: taking and giving back one for each operand of each case would be
+ * most of the tests' time. Their contents are the last case's. */
+typedef struct kept_buffer {
+    void *memory;
+    size_t bytes;
+    bool used;
+} kept_buffer;
+
+static ONS_VECTOR(kept_buffer) pool;
+
+/* The smallest that is free and not much too large. */
+static kept_buffer *find_free(size_t bytes) {
+    kept_buffer *best = NULL;
+    for (size_t i = 0; i < pool.count; ++i) {
+        kept_buffer *each = &pool.items[i];
+        bool fits = !each->used && each->bytes >= bytes && each->bytes / 4 <= bytes;
+        if (fits && (best == NULL || each->bytes < best->bytes)) best = each;
+    }
+    return best;
 }
 
-static void release(void *memory) { gpu.device->release(gpu.device, memory, 0); }
+static ons_status *add_buffer(size_t bytes, kept_buffer **added) {
+    kept_buffer fresh = {.bytes = bytes};
+    ONS_TRY(gpu.device->allocate(gpu.device, (int64_t)bytes, &fresh.memory));
+    ONS_PUSH(&pool, fresh);
+    *added = &pool.items[pool.count - 1];
+    return NULL;
+}
+
+static void *allocate(size_t bytes) {
+    enum { LEAST = 4096 };
+    size_t taken = bytes > LEAST ? bytes : LEAST;
+    kept_buffer *found = find_free(taken);
+    ons_status *status = found == NULL ? add_buffer(taken, &found) : NULL;
+    ons_status_free(status);
+    if (status != NULL) return NULL;
+    found->used = true;
+    return found->memory;
+}
+
+static void release(void *memory) {
+    for (size_t i = 0; i < pool.count; ++i)
+        if (pool.items[i].memory == memory) pool.items[i].used = false;
+}
 
 static void copy(void *to, const void *from, size_t bytes) {
     gpu.device->copy(gpu.stream, to, from, bytes);
