@@ -49,7 +49,8 @@ Test(candidates, the_first_where_none_is_refused) {
     ons_cuda_plan_free(plan);
 }
 
-/* It stays what it is when others could run, too: the bits of later steps, and of recordings, are those of the first. */
+/* It stays what it is when others could run, too: the bits of later steps, and of recordings, are those of the first.
+ */
 Test(candidates, the_first_that_can_be_launched) {
     fake_cublaslt.refused = 0x7;
     ons_cuda_plan *plan = plan_made();

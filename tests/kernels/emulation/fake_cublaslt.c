@@ -183,8 +183,7 @@ static cublasStatus_t choose(cublasLtHandle_t used, cublasLtMatmulDesc_t o, cubl
         memcpy(offered.alignment, p->alignment, sizeof offered.alignment);
         memcpy(&results[i].algo, &offered, sizeof offered);
         results[i].workspaceSize = offered.workspace_bytes;
-        results[i].state =
-            (fake_cublaslt.unsound >> i & 1) != 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+        results[i].state = (fake_cublaslt.unsound >> i & 1) != 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     }
     return CUBLAS_STATUS_SUCCESS;
 }
