@@ -27,8 +27,8 @@ const ons_case ons_cases_batch_normalization_training[] = {
      .tolerance = 3e-5,
      .flops = 3600,
      .no_gradient = true},
-    /* A variance of 1e-9 under an epsilon of 1e-5: what comes into the running variance is multiplied by 1e9, so that the
-     * tolerance is one of the variance itself. */
+    /* A variance of 1e-9 under an epsilon of 1e-5: what comes into the running variance is multiplied by 1e9, so that
+     * the tolerance is one of the variance itself. */
     {.name = "variance_below_epsilon",
      .inputs = {ONS_F32_IN(1e-4, 2.1e-4, 8, 12, 5, 6), NO_MAP(12), BEFORE(12)},
      .settings = {ONS_SET_FLOAT("momentum", 1 - 1e9)},

@@ -209,10 +209,10 @@ static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_p
                                                                &schemes, sizeof schemes),
                   "deterministic reductions"));
     ONS_TRY(set_alignments(preference, (uint32_t)plan->gemm.alignment));
-    ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->operation, plan->first, plan->second,
-                                                         plan->result, plan->result, preference, CANDIDATES, offers,
-                                                         &found),
-                  "choosing an algorithm"));
+    ONS_TRY(
+        check(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->operation, plan->first, plan->second, plan->result,
+                                                     plan->result, preference, CANDIDATES, offers, &found),
+              "choosing an algorithm"));
     return take_candidates(plan, offers, found);
 }
 
