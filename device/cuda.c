@@ -14,6 +14,9 @@
 /* Code is made for these and newer ones. */
 enum { MAJOR_NEEDED = 8 };
 
+/* For recorded graphs and lazily loaded kernels; a part of the memory where there is hardly any. */
+enum { SLACK_BYTES = 64 << 20, SLACK_PART = 16 };
+
 struct ons_stream {
     cudaStream_t stream;
     ons_device *device;
@@ -413,6 +416,8 @@ static ons_status *describe(cuda_device *cuda) {
              driver % 1000 / 10);
     cuda->device.title = cuda->title;
     cuda->device.total_bytes = (int64_t)properties.totalGlobalMem;
+    cuda->device.slack_bytes = cuda->device.total_bytes / SLACK_PART;
+    if (cuda->device.slack_bytes > SLACK_BYTES) cuda->device.slack_bytes = SLACK_BYTES;
     return measure_memory(&cuda->device, &free_bytes);
 }
 

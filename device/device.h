@@ -75,6 +75,8 @@ struct ons_device {
     const char *title;   /* of the product, with its driver, for reports; NULL: see `name` */
     int64_t total_bytes; /* of the device's memory; 0: not known */
     int64_t limit_bytes; /* 0: none */
+    int64_t slack_bytes; /* of the limit: what an arena leaves for kernels that are loaded, and steps that are recorded,
+                            later; 0: nothing is */
     int64_t used_bytes;
     int64_t reserve_bytes; /* taken on the device beside `used_bytes`, by context and libraries; counts under the cap.
                               Kernels and libraries are loaded when they first run, so it grows until each has. */

@@ -310,9 +310,10 @@ ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap) {
     ONS_TRY(ons_machine_predict(machine, &memory));
     int64_t reserve;
     ONS_TRY(ons_machine_reserve(machine, &reserve));
-    ONS_CHECK(cap == 0 || reserve == 0 || memory.total + reserve <= cap, ONS_OUT_OF_MEMORY,
-              "--memory %lld bytes is too little: %lld are needed, and the GPU's context and libraries take %lld",
-              (long long)cap, (long long)memory.total, (long long)reserve);
+    ONS_CHECK(
+        cap == 0 || reserve == 0 || memory.total + reserve <= cap, ONS_OUT_OF_MEMORY,
+        "--memory %lld bytes is too little: %lld are needed, and the GPU's context, libraries and recordings take %lld",
+        (long long)cap, (long long)memory.total, (long long)reserve);
     ONS_CHECK(
         cap == 0 || memory.total <= cap, ONS_OUT_OF_MEMORY,
         "--memory %lld bytes is too little: %lld are needed (weights %lld, optimiser and accumulators %lld, constants "

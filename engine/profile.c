@@ -265,6 +265,9 @@ static ons_status *run_program(making *m) {
     costs->launch_seconds = times.launch_seconds;
     costs->feed_seconds = times.feed_seconds;
     costs->handover_seconds = times.handover_seconds > 0 ? times.handover_seconds : 0;
+    if (times.unrecorded != NULL)
+        fprintf(m->notes, "steps were not measured as CUDA graphs, their work was put on the GPU's streams: %s\n",
+                times.unrecorded);
     return NULL;
 }
 

@@ -123,17 +123,18 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machi
     p->link_latency = s->link_latency;
     p->host_bandwidth = s->out_bandwidth < s->in_bandwidth ? s->out_bandwidth : s->in_bandwidth;
     p->host_latency = s->host_latency;
-    p->sources =
-        ons_arena_format(arena,
-                         "memory_bytes: the driver's\n"
-                         "reserve_bytes: measured: what this process took beside its arena, after the last step\n"
-                         "matrix_flops: measured: products of large square matrices of random numbers by cuBLASLt\n"
-                         "vector_flops: assumption: as fp32 products\n"
-                         "memory_bandwidth: measured: copies within the memory, read and written\n"
-                         "link: measured: copies from one stage's arena to another's, on another stream\n"
-                         "host: measured: copies to pinned memory and back, the slower way (out %.3g, in %.3g, both at "
-                         "once %.3g bytes/s each)\n%s",
-                         s->out_bandwidth, s->in_bandwidth, s->both_bandwidth, fitted);
+    p->sources = ons_arena_format(
+        arena,
+        "memory_bytes: the driver's\n"
+        "reserve_bytes: measured: what this process took beside its arena, after the last step; at least what a run "
+        "leaves for that under --memory\n"
+        "matrix_flops: measured: products of large square matrices of random numbers by cuBLASLt\n"
+        "vector_flops: assumption: as fp32 products\n"
+        "memory_bandwidth: measured: copies within the memory, read and written\n"
+        "link: measured: copies from one stage's arena to another's, on another stream\n"
+        "host: measured: copies to pinned memory and back, the slower way (out %.3g, in %.3g, both at "
+        "once %.3g bytes/s each)\n%s",
+        s->out_bandwidth, s->in_bandwidth, s->both_bandwidth, fitted);
     if (p->sources == NULL) return ons_status_out_of_memory();
     fprintf(
         notes,

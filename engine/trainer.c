@@ -167,6 +167,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
         "step %lld: the loss is %s; lower --lr, add --warmup or --clip-norm, or look for inputs that are not finite",
         (long long)step, isnan(result.loss) ? "no longer a number" : "infinite");
     ONS_TRY(validate(t, report));
+    ons_trainer_watch_recordings(t, report);
     ons_trainer_log_step(t, report);
     ONS_TRY(keep_checkpoint(t, report));
     ons_trainer_watch_room(t, report);
@@ -191,6 +192,7 @@ static ons_status *write_notes(ons_trainer *t) {
     if (t->mixed != NULL) fprintf(out, "%s\n", t->mixed);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
     if (t->other_bits != NULL) fprintf(out, "%s\n", t->other_bits);
+    if (t->unkept != NULL) fprintf(out, "%s\n", t->unkept);
     if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);
     return ons_text_close(out, &t->notes);
 }

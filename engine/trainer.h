@@ -61,6 +61,7 @@ struct ons_trainer {
     int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
     char *notes;
     ons_assumptions assumptions;
+    const char *unkept;      /* why steps are not recorded, or not all of them; NULL: nothing was refused */
     const char *libraries;   /* ons_libraries_text; of several processes the texts that differ, one behind the other */
     const char *in_parts;    /* why a batch takes more micro-batches than were asked for; NULL: it does not */
     const char *mixed;       /* that other processes compute with other kernels; NULL: they do not */
@@ -137,6 +138,8 @@ ons_status *ons_trainer_write_trace(ons_trainer *trainer);
 
 /* trainer_watch.c: logs */
 ons_status *ons_trainer_open_logs(ons_trainer *trainer, bool resumed);
+/* Warns, once, where steps are not repeated as the device's recordings for a reason that nobody has asked for. */
+void ons_trainer_watch_recordings(ons_trainer *trainer, ons_step_report *report);
 /* Writes the step to the logs; what fails is given up, and the report says so. */
 void ons_trainer_log_step(ons_trainer *trainer, ons_step_report *report);
 

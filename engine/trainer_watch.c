@@ -76,6 +76,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r) {
         ons_json_put_double(w, "val_loss", r->validation_loss);
         if (!isnan(r->validation_accuracy)) ons_json_put_double(w, "val_accuracy", r->validation_accuracy);
     }
+    if (r->warning != NULL) ons_json_put_text(w, "warning", r->warning);
     return ons_log_json_end(t->log);
 }
 
@@ -134,6 +135,21 @@ void ons_trainer_log_step(ons_trainer *t, ons_step_report *report) {
     if (lost)
         report->warning =
             ons_arena_format(t->arena, "%s; the run goes on without it", ons_status_get_message(t->log_failure));
+}
+
+void ons_trainer_watch_recordings(ons_trainer *t, ons_step_report *report) {
+    for (uint32_t i = 0; t->unkept == NULL && i < ons_crew_count(t->crew); ++i) {
+        size_t kept;
+        const char *reason = ons_worker_unkept(ons_crew_rank(t->crew, i)->worker, &kept);
+        if (reason == NULL) continue;
+        t->unkept = ons_arena_format(
+            t->arena,
+            kept == 0 ? "steps are not repeated as CUDA graphs, their work is put on the GPU's streams: %s"
+                      : "not all steps are repeated as CUDA graphs, the others' work is put on the GPU's "
+                        "streams: %s",
+            reason);
+        report->warning = t->unkept;
+    }
 }
 
 void ons_trainer_watch_room(ons_trainer *t, ons_step_report *report) {

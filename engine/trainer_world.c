@@ -161,7 +161,8 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
     return ons_crew_new(&options, &t->crew);
 }
 
-/* What the largest arena of all stages takes, with what its device's context and libraries take beside it. */
+/* What the largest arena of all stages takes, with what its device's context, libraries and recordings take beside it.
+ */
 static ons_status *find_largest(ons_trainer *t, int64_t *bytes) {
     ons_crew_memory memory;
     ONS_TRY(ons_crew_get_memory(t->crew, &memory));
@@ -320,7 +321,8 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
               "--memory %" PRId64 " bytes is too little for the plan: %" PRId64
               " are needed%s; without --plan one is made that fits",
               cap, bytes, elsewhere);
-    int64_t reserve = ons_machine_device(ons_crew_rank(t->crew, 0)->machine)->reserve_bytes;
+    int64_t reserve;
+    ONS_TRY(ons_machine_reserve(ons_crew_rank(t->crew, 0)->machine, &reserve));
     int64_t capacity = t->lowering.plan.capacity_bytes;
     ONS_CHECK(cap > 0 || capacity == 0 || bytes - reserve <= capacity, ONS_OUT_OF_MEMORY,
               "--plan %s: decisions.capacity_bytes: this run, with its validation and last batch, takes %" PRId64

@@ -30,7 +30,8 @@ struct ons_machine {
     uint32_t step_count; /* places for steps in the control part; 0: there is none */
     void *arena;
     int64_t arena_bytes;
-    double *scalars; /* the host's, that copies are fast with; as many as were ever asked for at once */
+    int64_t promised; /* bytes of the device beside the arena, as they counted when it was taken */
+    double *scalars;  /* the host's, that copies are fast with; as many as were ever asked for at once */
     uint32_t scalar_count;
 };
 
@@ -235,6 +236,7 @@ ons_status *ons_machine_start(ons_machine *m) {
                 m->residents.items[i].offset = offset;
                 offset += ons_arena_align(m->residents.items[i].bytes);
             }
+    ONS_TRY(ons_machine_reserve(m, &m->promised));
     ONS_TRY(m->device->allocate(m->device, memory.total, &m->arena));
     m->arena_bytes = memory.total;
     for (size_t i = 0; i < m->residents.count; ++i) ONS_TRY(load_contents(m, &m->residents.items[i]));
@@ -243,17 +245,24 @@ ons_status *ons_machine_start(ons_machine *m) {
     return NULL;
 }
 
-ons_status *ons_machine_reserve(const ons_machine *m, int64_t *bytes) {
+static ons_status *measure_reserve(const ons_machine *m) {
     int64_t free_bytes;
-    if (m->device->measure_memory != NULL) ONS_TRY(m->device->measure_memory(m->device, &free_bytes));
+    return m->device->measure_memory == NULL ? NULL : m->device->measure_memory(m->device, &free_bytes);
+}
+
+ons_status *ons_machine_reserve(const ons_machine *m, int64_t *bytes) {
+    ONS_TRY(measure_reserve(m));
     *bytes = m->device->reserve_bytes;
+    if (m->arena == NULL) *bytes += m->device->slack_bytes;
+    if (m->arena != NULL && *bytes < m->promised) *bytes = m->promised;
     return NULL;
 }
 
 ons_status *ons_machine_check_cap(const ons_machine *m, const char *what) {
-    int64_t reserve, limit = m->device->limit_bytes;
+    int64_t limit = m->device->limit_bytes;
     if (limit == 0) return NULL;
-    ONS_TRY(ons_machine_reserve(m, &reserve));
+    ONS_TRY(measure_reserve(m));
+    int64_t reserve = m->device->reserve_bytes;
     ONS_CHECK(m->device->used_bytes + reserve <= limit, ONS_OUT_OF_MEMORY,
               "--memory %lld bytes is too little: with %s, %lld are needed, of which the GPU's context and libraries "
               "take %lld",

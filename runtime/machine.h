@@ -40,8 +40,9 @@ ons_status *ons_machine_predict(const ons_machine *machine, ons_machine_memory *
 /* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores. */
 ons_status *ons_machine_start(ons_machine *machine);
 
-/* What context and libraries take on the device beside the arena, as far as they are loaded: programs that have been
- * added have made theirs ready. */
+/* What context and libraries take on the device beside the arena, as far as they are loaded (programs that have been
+ * added have made theirs ready), and recordings. Before the arena is there the device's slack is in it, for what is
+ * loaded and recorded later; after that it is no less than it was then. */
 ons_status *ons_machine_reserve(const ons_machine *machine, int64_t *bytes);
 
 /* What has been taken since under the cap beside the arena counts too: `what`, "the GPU's connections to others", has

@@ -114,7 +114,7 @@ static double find_launch(const ons_profiling *p, const ons_program_times *times
 }
 
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times) {
-    ons_profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}};
+    ons_profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}, .arena = arena};
     p.slots = ons_program_layout(options->program)->slots;
     p.nodes = ons_program_graph(options->program)->nodes.count;
     size_t cells;
@@ -136,5 +136,6 @@ ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *are
     times->feed_seconds = median(p.feeds, options->repetitions);
     times->handover_seconds = median(p.handovers, options->repetitions);
     times->launch_seconds = find_launch(&p, times);
+    times->unrecorded = p.unrecorded;
     return NULL;
 }

@@ -36,6 +36,7 @@ typedef struct ons_program_times {
     double step_seconds;     /* from the first node to the last */
     double feed_seconds;     /* data of a micro-batch, into the device's memory */
     double handover_seconds; /* from the host's thread to the compute stream's and back: nothing runs meanwhile */
+    const char *unrecorded;  /* why they were not repeated as recordings; NULL: nothing was refused */
 } ons_program_times;
 
 /* Medians over the repetitions of a whole step: beginning, one micro-batch, end. Where the program has several slots,

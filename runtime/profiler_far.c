@@ -234,7 +234,9 @@ static void record_step(ons_profiling *p) {
         f->marks = true;
         status = f->device->record_end(f->compute, &f->recording);
     }
-    if (status != NULL) f->recording = NULL;
+    if (status == NULL) return;
+    f->recording = NULL;
+    p->unrecorded = ons_arena_format(p->arena, "%s", ons_status_get_message(status));
     ons_status_free(status);
 }
 

@@ -19,7 +19,9 @@ typedef struct ons_profiling {
     uint32_t slots;
     double feed_seconds, step_seconds, whole_seconds, handover_seconds; /* of the run; whole: with all micro-batches */
     ons_program_fault fault;
-    ons_profiler_far *far; /* of a device whose memory the host cannot access; NULL elsewhere */
+    ons_arena *arena;
+    const char *unrecorded; /* why whole steps are not repeated as recordings; NULL: nothing was refused */
+    ons_profiler_far *far;  /* of a device whose memory the host cannot access; NULL elsewhere */
 } ons_profiling;
 
 /* profiler_far.c: such a device tells when work ran. Nothing to do on others. */

@@ -71,9 +71,13 @@ ons_status *ons_worker_launch(ons_worker *worker, const ons_flight *flight);
 
 /* Records what such a flight puts on the streams, where the device can and nothing in it is done by the host (messages,
  * a trace): ons_worker_launch repeats it from then on by one call. For flights with `places`, once one of the program
- * has flown and while nothing runs. Where the device refuses, nothing is repeated from then on; what a user's
- * ONSTAGE_CUDA_GRAPHS=on makes a failure, and =off spares. */
+ * has flown and while nothing runs. Where the device refuses, nothing more is recorded from then on; where recordings
+ * do not fit under the cap, they are given up one at a time until the others do. A user's ONSTAGE_CUDA_GRAPHS=on makes
+ * either a failure, and =off spares both. */
 ons_status *ons_worker_keep(ons_worker *worker, const ons_flight *flight);
+
+/* Why no more flights are recorded; NULL: nothing was refused. *kept: how many are. */
+const char *ons_worker_unkept(const ons_worker *worker, size_t *kept);
 
 /* Waits until everything is done. A fault of the data is in *fault (node ONS_NONE and problem NULL: none), with the
  * program in which it was found; the failure is of the world around. */

@@ -78,15 +78,32 @@ static ons_status *record(ons_worker *w, const ons_flight *f, ons_recording **re
     return status;
 }
 
-/* What recordings take under the cap. Where that is too much they are given up, and so is the run where the device
- * keeps their memory all the same. */
+/* Nothing more is recorded; what is there stays. Takes over the reason. */
+static void give_up(ons_worker *w, ons_status *reason) {
+    w->keeping = ONS_KEEP_NEVER;
+    if (w->unkept == NULL)
+        w->unkept = ons_arena_format(w->arena, "%s", ons_status_get_message(reason)); /* without memory: not told */
+    ons_status_free(reason);
+}
+
+const char *ons_worker_unkept(const ons_worker *w, size_t *kept) {
+    *kept = w->kept.count;
+    return w->unkept;
+}
+
+/* What recordings take under the cap. Where that is too much they are given up one at a time, the last one first, and
+ * so is the run where the device keeps their memory all the same. */
 static ons_status *check_cap(ons_worker *w) {
     ons_status *status = ons_machine_check_cap(w->o.machine, "steps recorded as CUDA graphs");
     if (status == NULL || w->keeping == ONS_KEEP_ALWAYS) return status;
-    ons_status_free(status);
-    w->keeping = ONS_KEEP_NEVER;
-    ons_worker_free_kept(w);
-    return ons_machine_check_cap(w->o.machine, "what was recorded and given up again");
+    give_up(w, status);
+    for (status = NULL; w->kept.count > 0;) {
+        ons_status_free(status);
+        w->device->recording_free(w->kept.items[--w->kept.count].recording);
+        status = ons_machine_check_cap(w->o.machine, "what was recorded and given up again");
+        if (status == NULL) break;
+    }
+    return status;
 }
 
 ons_status *ons_worker_keep(ons_worker *w, const ons_flight *f) {
@@ -101,8 +118,7 @@ ons_status *ons_worker_keep(ons_worker *w, const ons_flight *f) {
     w->traffic = before;
     w->busy = busy;
     if (status != NULL && w->keeping == ONS_KEEP_WHERE_POSSIBLE) {
-        w->keeping = ONS_KEEP_NEVER;
-        ons_status_free(status);
+        give_up(w, status);
         return NULL;
     }
     ONS_TRY(status);

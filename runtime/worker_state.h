@@ -129,6 +129,7 @@ struct ons_worker {
     ons_worker_traffic traffic;
     ONS_VECTOR(ons_kept_flight) kept;
     ons_keeping keeping;
+    const char *unkept; /* why no more flights are kept than there are; NULL: nothing was refused */
     /* the flight that is being put on the streams */
     ons_pending *pending;
     uint32_t pending_count, pending_capacity;

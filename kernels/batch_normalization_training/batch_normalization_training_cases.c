@@ -2,6 +2,9 @@
 #include "kernels/case.h"
 
 #define VECTORS(C) ONS_F32(C), ONS_F32(C), ONS_F32(C), ONS_F32_IN(0.2, 2, C)
+/* Scale and bias by which the result is 0, whatever its type; running statistics of 0. */
+#define NO_MAP(C) ONS_F32_IN(0, 0, C), ONS_F32_IN(0, 0, C)
+#define BEFORE(C) ONS_F32_IN(0, 0, C), ONS_F32_IN(0, 0, C)
 
 const ons_case ons_cases_batch_normalization_training[] = {
     {.name = "plane", .inputs = {ONS_F32(3, 5, 3, 4), VECTORS(5)}, .outputs = 5, .tolerance = 1e-5, .flops = 1080},
@@ -23,6 +26,22 @@ const ons_case ons_cases_batch_normalization_training[] = {
      .outputs = 5,
      .tolerance = 3e-5,
      .flops = 3600,
+     .no_gradient = true},
+    /* A variance of 1e-9 under an epsilon of 1e-5: what comes into the running variance is multiplied by 1e9, so that
+     * the tolerance is one of the variance itself. */
+    {.name = "variance_below_epsilon",
+     .inputs = {ONS_F32_IN(1e-4, 2.1e-4, 8, 12, 5, 6), NO_MAP(12), BEFORE(12)},
+     .settings = {ONS_SET_FLOAT("momentum", 1 - 1e9)},
+     .outputs = 5,
+     .tolerance = 1e-5,
+     .flops = 17280,
+     .no_gradient = true},
+    {.name = "half_variance_below_epsilon",
+     .inputs = {ONS_RANDOM(ONS_BFLOAT16, 1e-4, 2.1e-4, 8, 12, 5, 6), NO_MAP(12), BEFORE(12)},
+     .settings = {ONS_SET_FLOAT("momentum", 1 - 1e9)},
+     .outputs = 5,
+     .tolerance = 1e-5,
+     .flops = 17280,
      .no_gradient = true},
     {.name = "threads",
      .inputs = {ONS_F32(4, 33, 17, 19), VECTORS(33)},

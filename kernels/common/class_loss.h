@@ -14,6 +14,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CLASS_LOSS_H
 #define ONSTAGE_KERNELS_COMMON_CLASS_LOSS_H
 
+#include "base/host_device.h"
 #include "graph/passes/loss.h"
 #include "kernels/common/rows.h"
 
@@ -66,7 +67,9 @@ static inline int64_t ons_class_at(const ons_class_loss *loss, const void *targe
     return target == loss->ignore_index || target < 0 || target >= loss->view.length ? -1 : target;
 }
 
-static inline float ons_class_weight(const float *weights, int64_t k) { return weights == NULL ? 1.0f : weights[k]; }
+ONS_HOST_DEVICE static inline float ons_class_weight(const float *weights, int64_t k) {
+    return weights == NULL ? 1.0f : weights[k];
+}
 
 /* What of a target's loss comes from which log probability: own × w[t] from that of its class t, spread × w[k] from
  * that of any class k. */

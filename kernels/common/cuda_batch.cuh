@@ -53,12 +53,16 @@ __global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P 
     }
 }
 
+/* Whether half of 1 / inverse² or more is epsilon: what is left without it says little of a variance that is small beside it. */
+__device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) { return 2 * s.epsilon * inverse * inverse > 1; }
+
 constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
 
 /* The same with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take every
- * ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. */
+ * ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. With inverse deviations a block is left out
+ * where none of its channels has one that hides the variance. */
 template <int PACK, class T, class P>
-__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, double *partial) {
+__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, const float *inverses, double *partial) {
     __shared__ double lanes[2][ROW_THREADS][PACK];
     uint32_t count = (uint32_t)(s.batch * s.positions);
     int64_t width = s.channels / PACK, across = (width + s.tile - 1) / s.tile;
@@ -67,6 +71,11 @@ __global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, con
         int64_t column = item % across * s.tile + threadIdx.x % s.tile, part = item / across;
         uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
         double first[PACK] = {}, second[PACK] = {};
+        if (inverses != nullptr) {
+            bool hidden = false;
+            for (int k = 0; column < width && k < PACK; ++k) hidden = hidden || hides_variance(s, inverses[column * PACK + k]);
+            if (!__syncthreads_or(hidden)) continue;
+        }
         if (column < width && count > 0) {
             float shift[PACK];
 #pragma unroll
@@ -120,6 +129,12 @@ __device__ inline double channel_sum(const ons_cuda_batch &s, const double *part
     return sum;
 }
 
+/* From sums around any value of the channel's. */
+__device__ inline double channel_variance(const ons_cuda_batch &s, const double *partial, int64_t channel) {
+    double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, partial, 0, channel) / n;
+    return fmax(channel_sum(s, partial, 1, channel) / n - offset * offset, 0.0);
+}
+
 /* Everything by channel; nullptr where nobody reads it. P: the parameters' type, T or float. */
 template <class P> struct channel_results {
     P *mean, *variance; /* the running ones, renewed */
@@ -135,7 +150,7 @@ template <class T, class P> struct finish_training {
     __device__ void operator()(int64_t c) const {
         double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, maps.partial, 0, c) / n;
         double mean = (double)widen(x[s.last ? c : c * s.positions]) + offset, keep = s.momentum;
-        double variance = fmax(channel_sum(s, maps.partial, 1, c) / n - offset * offset, 0.0);
+        double variance = channel_variance(s, maps.partial, c);
         double inverse = 1 / sqrt(variance + s.epsilon);
         maps.shift[c] = (float)mean;
         maps.scale[c] = (float)(widen(scale[c]) * inverse);
@@ -216,7 +231,8 @@ void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const chan
 }
 
 template <class T, class P>
-void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means) {
+void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means,
+                    const float *inverses = nullptr) {
     if (!s->last) {
         launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
         return;
@@ -224,9 +240,9 @@ void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_
     int64_t blocks = (s->channels / s->pack + s->tile - 1) / s->tile * s->parts;
     bool wide = s->pack == 4 && is_aligned(x, 4 * sizeof(T)) && is_aligned(dy, 4 * sizeof(T));
     if (wide)
-        launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, maps.partial);
+        launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, inverses, maps.partial);
     else
-        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, maps.partial);
+        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, inverses, maps.partial);
 }
 
 /* Input `index` as elements of type E. */

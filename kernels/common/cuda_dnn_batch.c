@@ -38,15 +38,10 @@ static int64_t vector(ons_dnn_graph *g, int64_t slot, int64_t like) {
     return made;
 }
 
-/* What our own kernels would need as scratch is not needed with a plan. */
+/* What our own kernels need as scratch is there behind the library's use of it, too. */
 static ons_status *plan(ons_prepare *p, const ons_dnn_graph *graph, ons_cuda_batch *s) {
-    int64_t own = p->scratch_bytes;
-    p->scratch_bytes = 0;
     ONS_TRY(ons_dnn_prepare(p, graph, &s->plan));
-    if (s->plan == NULL)
-        p->scratch_bytes = own;
-    else
-        p->destroy = destroy;
+    if (s->plan != NULL) p->destroy = destroy;
     return NULL;
 }
 

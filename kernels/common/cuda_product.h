@@ -49,7 +49,8 @@ ons_status *ons_cuda_plan_new(const ons_cuda_gemm_call *gemm, ons_cuda_plan **pl
 /* Bytes that a run needs: often fewer than it was allowed. */
 int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan);
 void ons_cuda_plan_free(ons_cuda_plan *plan);
-void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory);
+/* By one thread at a time: the first run may have to find out which of the library's algorithms can be launched. */
+void ons_cuda_plan_run(ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory);
 
 typedef struct ons_cuda_product {
     ons_cuda_plan *plan; /* NULL: nothing to multiply */

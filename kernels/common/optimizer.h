@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/host_device.h"
 #include "kernels/common/kernel.h"
 
 /* Inputs by position. */
@@ -45,7 +46,7 @@ ons_status *ons_optimizer_prepare(ons_prepare *p);
 bool ons_optimizer_own_rate(const ons_operands *o, double *rate);
 
 /* What the parameter moves by in this step. */
-static inline float ons_optimizer_rate(const ons_optimizer *optimizer, const ons_step *step) {
+ONS_HOST_DEVICE static inline float ons_optimizer_rate(const ons_optimizer *optimizer, const ons_step *step) {
     return optimizer->has_rate ? (float)(optimizer->rate * step->rate_share) : step->learning_rate;
 }
 

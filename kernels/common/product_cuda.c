@@ -3,9 +3,10 @@
  * cuBLASLt's matrices lie column by column: a matrix that lies row by row is its transpose there. So C = op(A) op(B) is
  * asked for as Cᵀ = op(B)ᵀ op(A)ᵀ, with B as the first operand, and a bias for every column of C is one for every row
  * of Cᵀ, which is what the library's epilogue adds. Likewise the sums of op(B)'s columns are those of the library's
- * first operand (BGRADA) and those of op(A)'s rows of its second (BGRADB). One algorithm is chosen when the plan is
- * made, never one that joins its parts by atomic operations, and its workspace is the plan's scratch: the same bits
- * every time.
+ * first operand (BGRADA) and those of op(A)'s rows of its second (BGRADB). The library's best algorithms are asked for
+ * when the plan is made, never one that joins its parts by atomic operations; the first of them that the library does
+ * not refuse to launch is the plan's from then on. What the largest workspace takes is the plan's scratch. So it is the
+ * same bits every time.
  */
 #include <cublasLt.h>
 #include <pthread.h>
@@ -46,10 +47,15 @@ enum { WORKSPACE_UNIT = 64 };
 /* Leading dimensions of Gelu's operand must be a multiple of this. */
 enum { AUX_MULTIPLE = 8 };
 
+/* Algorithms that the library is asked for. */
+enum { CANDIDATES = 8 };
+
 struct ons_cuda_plan {
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t first, second, result;
-    cublasLtMatmulAlgo_t algorithm;
+    cublasLtMatmulAlgo_t candidates[CANDIDATES]; /* the library's best first */
+    int candidate_count, chosen;
+    bool settled; /* the chosen one has run: there is no other any more */
     ons_cuda_gemm_call gemm;
 };
 
@@ -174,12 +180,27 @@ static ons_status *set_alignments(cublasLtMatmulPreference_t preference, uint32_
     return NULL;
 }
 
+/* Of those that the library offers, what it says would run, in its order; the workspace is that of the neediest. */
+static ons_status *take_candidates(ons_cuda_plan *plan, const cublasLtMatmulHeuristicResult_t *offers, int count) {
+    size_t workspace = 0;
+    for (int i = 0; i < count; ++i) {
+        if (offers[i].state != CUBLAS_STATUS_SUCCESS) continue;
+        plan->candidates[plan->candidate_count++] = offers[i].algo;
+        workspace = offers[i].workspaceSize > workspace ? offers[i].workspaceSize : workspace;
+    }
+    ONS_CHECK(plan->candidate_count > 0, ONS_UNSUPPORTED,
+              "cuBLASLt has no algorithm for a product of %lld × %lld × %lld", (long long)plan->gemm.m,
+              (long long)plan->gemm.n, (long long)plan->gemm.k);
+    plan->gemm.workspace_bytes = (int64_t)(workspace + WORKSPACE_UNIT - 1) / WORKSPACE_UNIT * WORKSPACE_UNIT;
+    return NULL;
+}
+
 static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_plan *plan) {
     cublasLtHandle_t handle;
     ONS_TRY(find_handle(&handle));
     uint64_t workspace = (uint64_t)plan->gemm.workspace_bytes;
     uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-    cublasLtMatmulHeuristicResult_t best;
+    cublasLtMatmulHeuristicResult_t offers[CANDIDATES];
     int found = 0;
     ONS_TRY(check(library.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                                &workspace, sizeof workspace),
@@ -188,15 +209,11 @@ static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_p
                                                                &schemes, sizeof schemes),
                   "deterministic reductions"));
     ONS_TRY(set_alignments(preference, (uint32_t)plan->gemm.alignment));
-    ONS_TRY(check(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->operation, plan->first, plan->second,
-                                                         plan->result, plan->result, preference, 1, &best, &found),
-                  "choosing an algorithm"));
-    ONS_CHECK(found > 0 && best.state == CUBLAS_STATUS_SUCCESS, ONS_UNSUPPORTED,
-              "cuBLASLt has no algorithm for a product of %lld × %lld × %lld", (long long)plan->gemm.m,
-              (long long)plan->gemm.n, (long long)plan->gemm.k);
-    plan->algorithm = best.algo;
-    plan->gemm.workspace_bytes = (int64_t)(best.workspaceSize + WORKSPACE_UNIT - 1) / WORKSPACE_UNIT * WORKSPACE_UNIT;
-    return NULL;
+    ONS_TRY(
+        check(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->operation, plan->first, plan->second, plan->result,
+                                                     plan->result, preference, CANDIDATES, offers, &found),
+              "choosing an algorithm"));
+    return take_candidates(plan, offers, found);
 }
 
 static ons_status *choose(ons_cuda_plan *plan) {
@@ -246,17 +263,33 @@ static cublasStatus_t set_pointers(const ons_cuda_plan *plan, const ons_cuda_gem
     return status;
 }
 
-void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory) {
-    const ons_cuda_gemm_call *g = &plan->gemm;
-    float alpha = g->alpha, beta = g->adds ? 1 : 0;
+static cublasStatus_t multiply(const ons_cuda_plan *plan, cublasLtHandle_t handle, cudaStream_t stream,
+                               const ons_cuda_gemm_memory *m) {
+    float alpha = plan->gemm.alpha, beta = plan->gemm.adds ? 1 : 0;
+    return library.cublasLtMatmul(handle, plan->operation, &alpha, m->b, plan->first, m->a, plan->second, &beta, m->c,
+                                  plan->result, m->c, plan->result, &plan->candidates[plan->chosen], m->workspace,
+                                  (size_t)plan->gemm.workspace_bytes, stream);
+}
+
+/* The library says so before it puts anything on the stream. */
+static bool is_refusal(cublasStatus_t status) {
+    return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+           status == CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/* The first run settles which candidate it is: a recording and what is repeated later have the same bits. */
+void ons_cuda_plan_run(ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory) {
     cublasLtHandle_t handle = NULL;
     ons_status *found = find_handle(&handle);
     cublasStatus_t status = found == NULL ? set_pointers(plan, memory) : CUBLAS_STATUS_NOT_INITIALIZED;
     ons_status_free(found);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status =
-            library.cublasLtMatmul(handle, plan->operation, &alpha, memory->b, plan->first, memory->a, plan->second,
-                                   &beta, memory->c, plan->result, memory->c, plan->result, &plan->algorithm,
-                                   memory->workspace, (size_t)g->workspace_bytes, (cudaStream_t)stream);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        status = multiply(plan, handle, (cudaStream_t)stream, memory);
+        while (!plan->settled && is_refusal(status) && plan->chosen + 1 < plan->candidate_count) {
+            ++plan->chosen;
+            status = multiply(plan, handle, (cudaStream_t)stream, memory);
+        }
+        plan->settled = plan->settled || status == CUBLAS_STATUS_SUCCESS;
+    }
     if (status != CUBLAS_STATUS_SUCCESS) ons_cuda_note((int)status, "cuBLASLt's product");
 }

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "tests/cuda_runtime/fake_cuda.h"
+#include "tests/far/far_device.h"
 #include "tests/training/fixture.h"
 
 enum { STEPS = 2 };
@@ -179,6 +180,44 @@ Test(refused, graphs, .timeout = 600) {
     expect_told(FAKE_CUDA_REFUSE_GRAPH, 10, 1, ONE_STAGE, true);
 }
 
+/* The run goes on, and says why in the step's warning, in its notes and in its log. */
+static void expect_reason(fake_cuda_fault fault, int64_t at, const char *begin, const char *reason) {
+    char path[PATH_BYTES];
+    ons_trainer_status status;
+    scratch_path(path, "refused.jsonl");
+    run r = start("mlp", OPTIONS("log-json", path));
+    run_open(&r);
+    fake_cuda_fail(fault, at);
+    ons_step_report first = run_step(&r);
+    cr_assert_not_null(first.warning);
+    cr_expect(strstr(first.warning, begin) == first.warning && strstr(first.warning, reason) != NULL, "%s",
+              first.warning);
+    cr_expect_null(run_step(&r).warning, "it is told once");
+    must(ons_trainer_get_status(r.trainer, &status));
+    cr_expect(strstr(status.notes, begin) != NULL && strstr(status.notes, reason) != NULL, "%s", status.notes);
+    must(ons_trainer_finish(r.trainer));
+    log_lines log = read_log(path);
+    const ons_json *warning = ons_json_find(log.items[0], "warning");
+    cr_expect(warning != NULL && strstr(warning->valuestring, reason) != NULL);
+    log_free(&log);
+    run_close(&r);
+    unlink(path);
+    expect_nothing_left("a run without graphs");
+}
+
+Test(refused, captures_say_why, .timeout = 300) {
+    expect_reason(FAKE_CUDA_REFUSE_CAPTURE, 1, "steps are not repeated as CUDA graphs", "operation not supported");
+}
+
+Test(refused, graphs_say_why, .timeout = 300) {
+    expect_reason(FAKE_CUDA_REFUSE_GRAPH, 1, "steps are not repeated as CUDA graphs", "out of memory");
+}
+
+/* The first recording stays. */
+Test(refused, the_second_graph_says_why, .timeout = 300) {
+    expect_reason(FAKE_CUDA_REFUSE_GRAPH, 2, "not all steps are repeated as CUDA graphs", "out of memory");
+}
+
 Test(broken, kernels, .timeout = 600) {
     expect_told(FAKE_CUDA_BREAK_KERNEL, 1, 47, ONE_STAGE, false);
     expect_told(FAKE_CUDA_BREAK_KERNEL, 1, 67, TWO_STAGES, false);
@@ -201,7 +240,7 @@ Test(broken, gpu_is_lost_while_values_are_swapped, .timeout = 600) {
         run r = start(trained, ONE_STAGE);
         run_open(&r);
         must(ons_trainer_get_status(r.trainer, &status));
-        snprintf(cap, sizeof cap, "%lld", (long long)status.predicted_bytes * 9 / 10);
+        snprintf(cap, sizeof cap, "%lld", FAR_SLACK + (long long)status.predicted_bytes * 9 / 10);
         _exit(write(pipes[1], cap, sizeof cap) != sizeof cap);
     }
     cr_assert_eq(read(pipes[0], cap, sizeof cap), sizeof cap);

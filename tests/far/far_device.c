@@ -534,6 +534,7 @@ static ons_status *device_new(int index, int64_t limit_bytes, bool pin, ons_devi
         .total_bytes = total,
         .limit_bytes = limit_bytes,
         .reserve_bytes = reserve,
+        .slack_bytes = total / FAR_SLACK_PART < FAR_SLACK ? total / FAR_SLACK_PART : FAR_SLACK,
     };
     *result = device;
     return NULL;

@@ -31,6 +31,10 @@ void far_reserve(int64_t bytes);
 /* Bytes that every recording is said to take as long as it is there. */
 void far_recording_takes(int64_t bytes);
 
+/* What a cap leaves beside the arena and that on devices of 16 GiB, as device/cuda.c does; on smaller ones no more than
+ * a 16th of them. */
+enum { FAR_SLACK = 64 << 20, FAR_SLACK_PART = 16 };
+
 /* What the next devices say that they have in all; 16 GiB at first. */
 void far_total(int64_t bytes);
 

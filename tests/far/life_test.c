@@ -197,10 +197,35 @@ Test(refusal, of_a_cap_without_room_for_the_reserve) {
     must_fail(run_try_open(&r), ONS_OUT_OF_MEMORY, "1048576", NULL);
     run_close(&r);
     run fits = start("mlp", "cuda", "1");
-    set(&fits, "memory", "4MiB");
+    set(&fits, "memory", "68MiB");
     run_open(&fits);
     run_step(&fits);
     run_close(&fits);
+    far_reserve(0);
+}
+
+/* Under a cap: what was taken as the arena; 0: nothing fits. */
+static int64_t arena_under(int64_t cap) {
+    ons_trainer_status taken = {0};
+    char text[32];
+    run r = start("mlp", "cuda", "1");
+    snprintf(text, sizeof text, "%lld", (long long)cap);
+    if (cap > 0) set(&r, "memory", text);
+    ons_status *status = run_try_open(&r);
+    if (status == NULL) must(ons_trainer_get_status(r.trainer, &taken));
+    if (status != NULL) must_fail(status, ONS_OUT_OF_MEMORY, text, NULL);
+    run_close(&r);
+    return taken.arena_bytes;
+}
+
+/* What is loaded and recorded later has its place under the cap, too. */
+Test(cap, leaves_the_slack) {
+    enum { RESERVE = 1 << 20 };
+    far_reserve(RESERVE);
+    int64_t whole = arena_under(0), cap = whole + RESERVE + FAR_SLACK;
+    cr_assert_gt(whole, 0);
+    cr_expect_eq(arena_under(cap), whole);
+    cr_expect_lt(arena_under(cap - 64), whole);
     far_reserve(0);
 }
 

@@ -8,11 +8,11 @@
 #include "tests/far/far_device.h"
 #include "tests/training/fixture.h"
 
-enum { RESERVE = 3 << 20 };
+enum { RESERVE = 3 << 20, TOTAL = 16 << 20 };
 
 static run prepare(const char *model) {
     run r = run_golden(model);
-    far_total((int64_t)16 << 20); /* small arrays: products of them are loops here */
+    far_total(TOTAL); /* small arrays: products of them are loops here */
     far_reserve(RESERVE);
     set(&r, "device", "cuda");
     set(&r, "optimizer", "adamw");
@@ -58,8 +58,9 @@ Test(profile, times_every_node_and_writes_a_device, .timeout = 300) {
     contents text = read_file(path);
     must(ons_json_parse((const char *)text.bytes, text.size, &file));
     const ons_json *device = ons_json_find(file, "device"), *flops = ons_json_find(device, "matrix_flops");
-    cr_expect_eq(ons_json_find(device, "reserve_bytes")->valueint, RESERVE);
-    cr_expect_eq(ons_json_find(device, "memory_bytes")->valueint, 16 << 20);
+    /* What a run needs beside its arena: plans leave room for all of it. */
+    cr_expect_eq(ons_json_find(device, "reserve_bytes")->valueint, RESERVE + TOTAL / FAR_SLACK_PART);
+    cr_expect_eq(ons_json_find(device, "memory_bytes")->valueint, TOTAL);
     cr_expect_str_eq(ons_json_find(device, "kind")->valuestring, "gpu");
     static const char *const precisions[] = {"fp32", "fp16", "bf16"};
     for (int i = 0; i < 3; ++i) cr_expect_gt(ons_json_find(flops, precisions[i])->valuedouble, 0);
@@ -87,13 +88,14 @@ Test(profile, of_convolutions, .timeout = 300) {
     ons_profile *p = measure(&r);
     expect_times(p);
     cr_expect_eq(far_get_counts().repetitions, 0);
+    cr_expect(strstr(p->notes, "not measured as CUDA graphs") != NULL, "%s", p->notes);
     ons_profile_free(p);
     run_close(&r);
 }
 
 Test(profile, without_room_to_hold_the_stream, .timeout = 300) {
     run r = prepare("mlp");
-    set(&r, "memory", "6MiB"); /* arena and reserve, not 16 MiB more */
+    set(&r, "memory", "7MiB"); /* arena, reserve and slack, not 16 MiB more */
     ons_profile *p = measure(&r);
     expect_times(p);
     ons_profile_free(p);
@@ -109,7 +111,7 @@ Test(profile, tells_a_fault_of_the_data, .timeout = 300) {
     ((int64_t *)target.data)[0] = 1000;
     must(ons_config_array(r.config, "x", false, &input.view));
     must(ons_config_array(r.config, "target", false, &target.view));
-    far_total((int64_t)16 << 20);
+    far_total(TOTAL);
     set(&r, "device", "cuda");
     set(&r, "cache", "false");
     must(ons_model_load(r.model_path, r.config, &r.model));

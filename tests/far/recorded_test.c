@@ -102,7 +102,8 @@ Test(recorded, short_last_batches, .timeout = 600) {
     cr_expect_eq(kept.recordings, 6);
 }
 
-static void expect_relief(const char *strategy) {
+/* `percent`: of the memory of a run that keeps everything. */
+static void expect_relief(const char *precision, const char *strategy, int percent) {
     run r = run_golden("gpt_tied");
     ons_trainer_status status;
     char cap[32];
@@ -110,20 +111,36 @@ static void expect_relief(const char *strategy) {
     set(&r, "batch", "8");
     set(&r, "micro-batches", "2");
     set(&r, "optimizer", "adamw");
+    set(&r, "precision", precision);
     set(&r, "steps", "1");
     run_open(&r);
     must(ons_trainer_get_status(r.trainer, &status));
     run_close(&r);
-    snprintf(cap, sizeof cap, "%lld", (long long)status.predicted_bytes * 9 / 10);
-    result kept = expect_no_difference("gpt_tied", OPTIONS("batch", "8", "micro-batches", "2", "steps", "4", "memory",
-                                                           cap, "memory-strategy", strategy));
+    snprintf(cap, sizeof cap, "%lld", FAR_SLACK + (long long)status.predicted_bytes * percent / 100);
+    result kept =
+        expect_no_difference("gpt_tied", OPTIONS("batch", "8", "micro-batches", "2", "steps", "4", "precision",
+                                                 precision, "memory", cap, "memory-strategy", strategy));
     cr_expect_eq(kept.repetitions, 3);
     cr_expect(strcmp(strategy, "capuchin") != 0 || kept.swapped > 0);
 }
 
-Test(recorded, swap, .timeout = 600) { expect_relief("capuchin"); }
+Test(recorded, swap, .timeout = 600) { expect_relief("fp32", "capuchin", 90); }
 
-Test(recorded, recompute, .timeout = 600) { expect_relief("recompute-all"); }
+Test(recorded, recompute, .timeout = 600) { expect_relief("fp32", "recompute-all", 90); }
+
+Test(recorded, swap_in_bf16, .timeout = 600) { expect_relief("bf16", "capuchin", 95); }
+
+Test(recorded, recompute_in_bf16, .timeout = 600) { expect_relief("bf16", "recompute-all", 95); }
+
+/* Half types: casts once a step, products joined with what is beside them, filters that are laid out anew. */
+Test(recorded, models_in_bf16, .timeout = 600) {
+    static const char *const models[] = {"mlp", "gpt_decomposed", "cnn_dynamic"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; ++i) {
+        result kept = expect_no_difference(
+            models[i], OPTIONS("batch", "8", "micro-batches", "2", "steps", "4", "precision", "bf16"));
+        cr_expect_eq(kept.repetitions, 3);
+    }
+}
 
 /* The host takes what comes from another stage, so nothing is recorded. */
 Test(recorded, stages_on_one_gpu_are_not, .timeout = 600) {
@@ -151,40 +168,80 @@ Test(recorded, refused, .timeout = 300) {
     run_close(&r);
 }
 
-/* A cap with room for one recording, of two. Where they are asked for, that is an error. */
-Test(recorded, not_beyond_the_cap, .timeout = 600) {
-    enum { RESERVE = 1 << 20, EACH = 1 << 16 };
-    const char *const *options = OPTIONS("batch", "16", "micro-batches", "4", "steps", "4");
-    result plain = train("mlp", "off", options, 1);
-    far_reserve(RESERVE);
-    far_recording_takes(EACH);
-    run r = run_golden("mlp");
+enum { RESERVE = 1 << 20 };
+
+/* A cap that an arena, the reserve and the slack just fit under, and recordings of so many bytes each. */
+static void prepare_cap(int64_t each, char cap[static 32]) {
     ons_trainer_status status;
-    ons_step_report report;
-    char cap[32];
+    far_reserve(RESERVE);
+    far_recording_takes(each);
+    run r = run_golden("mlp");
     set(&r, "device", "cuda");
     set(&r, "batch", "16");
     set(&r, "micro-batches", "4");
     run_open(&r);
     must(ons_trainer_get_status(r.trainer, &status));
     run_close(&r);
-    snprintf(cap, sizeof cap, "%lld", (long long)status.predicted_bytes + RESERVE + EACH + EACH / 2);
-    const char *const *capped = OPTIONS("batch", "16", "micro-batches", "4", "steps", "4", "memory", cap);
-    result without = train("mlp", "", capped, 1);
-    expect_same(&without, &plain);
-    cr_expect_eq(without.recordings, 2);
-    cr_expect_eq(without.repetitions, 0);
-    weights_free(&without.weights);
+    snprintf(cap, 32, "%lld", (long long)status.predicted_bytes + RESERVE + FAR_SLACK);
+}
+
+/* Of two recordings those that fit stay. */
+static void expect_kept(int64_t each, int64_t recordings, int64_t repetitions) {
+    char cap[32];
+    result plain = train("mlp", "off", OPTIONS("batch", "16", "micro-batches", "4", "steps", "5"), 1);
+    prepare_cap(each, cap);
+    result capped = train("mlp", "", OPTIONS("batch", "16", "micro-batches", "4", "steps", "5", "memory", cap), 1);
+    expect_same(&capped, &plain);
+    cr_expect_eq(capped.recordings, recordings, "%lld recordings", (long long)capped.recordings);
+    cr_expect_eq(capped.repetitions, repetitions, "%lld repetitions", (long long)capped.repetitions);
+    weights_free(&capped.weights);
     weights_free(&plain.weights);
-    setenv("ONSTAGE_CUDA_GRAPHS", "on", 1);
-    r = run_golden("mlp");
+    far_recording_takes(0);
+    far_reserve(0);
+}
+
+Test(recorded, both_fit_into_the_slack, .timeout = 600) { expect_kept(FAR_SLACK / 2, 2, 4); }
+
+Test(recorded, the_last_one_is_given_up, .timeout = 600) { expect_kept(FAR_SLACK / 2 + 64, 2, 2); }
+
+Test(recorded, none_fits, .timeout = 600) { expect_kept(FAR_SLACK + 64, 1, 0); }
+
+Test(recorded, what_is_given_up_is_told, .timeout = 300) {
+    char cap[32];
+    ons_trainer_status status;
+    prepare_cap(FAR_SLACK / 2 + 64, cap);
+    unsetenv("ONSTAGE_CUDA_GRAPHS");
+    run r = run_golden("mlp");
     set(&r, "device", "cuda");
-    for (const char *const *each = capped; *each != NULL; each += 2) set(&r, each[0], each[1]);
+    set(&r, "batch", "16");
+    set(&r, "micro-batches", "4");
+    set(&r, "steps", "4");
+    set(&r, "memory", cap);
+    run_open(&r);
+    ons_step_report first = run_step(&r);
+    cr_assert_not_null(first.warning);
+    cr_expect(strstr(first.warning, "not all steps") != NULL && strstr(first.warning, cap) != NULL, "%s",
+              first.warning);
+    must(ons_trainer_get_status(r.trainer, &status));
+    cr_expect(strstr(status.notes, cap) != NULL, "%s", status.notes);
+    run_close(&r);
+}
+
+/* Where recordings are asked for, that is an error. */
+Test(recorded, not_beyond_the_cap, .timeout = 600) {
+    ons_step_report report;
+    char cap[32];
+    prepare_cap(FAR_SLACK / 2 + 64, cap);
+    setenv("ONSTAGE_CUDA_GRAPHS", "on", 1);
+    run r = run_golden("mlp");
+    set(&r, "device", "cuda");
+    set(&r, "batch", "16");
+    set(&r, "micro-batches", "4");
+    set(&r, "steps", "4");
+    set(&r, "memory", cap);
     run_open(&r);
     must_fail(ons_trainer_step(r.trainer, &report), ONS_OUT_OF_MEMORY, "--memory", cap, "CUDA graphs", NULL);
     run_close(&r);
-    far_recording_takes(0);
-    far_reserve(0);
 }
 
 Test(recorded, neither_on_nor_off, .timeout = 300) {

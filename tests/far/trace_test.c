@@ -117,7 +117,7 @@ Test(trace, of_stages_shows_messages_on_both_sides, .timeout = 300) {
 Test(trace, of_copies_to_the_host_and_back, .timeout = 300) {
     char cap[32];
     outcome whole = train("1", NULL, false);
-    snprintf(cap, sizeof cap, "%lld", (long long)((double)whole.largest * 0.9));
+    snprintf(cap, sizeof cap, "%lld", FAR_SLACK + (long long)((double)whole.largest * 0.9));
     outcome o = train("1", cap, true);
     cr_assert_gt(o.swapped, 0);
     const trace_row *out = find_trace_row(&o.rows, 0, "swap out"), *in = find_trace_row(&o.rows, 0, "swap in");

@@ -1,5 +1,5 @@
-/* Every CUDA kernel on every case of its operator, on a GPU. Where there is none it says 'not run' and nothing passes.
- */
+/* Every CUDA kernel on every case of its operator, on a GPU: put on a stream, and recorded as a CUDA graph, with the
+ * same bits. Where there is no GPU it says 'not run' and nothing passes. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <fnmatch.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/registry.h"
+#include "tests/kernels/captured_cuda.h"
 #include "tests/kernels/fixture.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/target_cuda.h"
@@ -31,28 +32,40 @@ static bool is_in_share(size_t index) {
     return index % shares == share - 1;
 }
 
+/* False: there is no GPU, and the test is skipped. */
+static bool has_gpu(void) {
+    const char *why_not = ons_target_cuda_why_not();
+    if (why_not == NULL) return true;
+    fprintf(stderr, "%s\n", why_not); /* Criterion itself says nothing of what it skips */
+    return false;
+}
+
+/* Returns how many failed. */
+static size_t check_cases(const ons_operator *op, size_t *cases) {
+    size_t failed = 0;
+    for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
+        if (example->benchmark) continue;
+        ons_status *status =
+            ons_check_kernel(ons_kernels_registry(), op, example, ons_target_captured(), 1, ons_test_seed());
+        ++*cases;
+        failed += status != NULL;
+        cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
+                  ons_status_get_message(status), (unsigned long long)ons_test_seed());
+        ons_status_free(status);
+    }
+    return failed;
+}
+
 /* All in one process: a context of its own for every operator would take longer than its kernels. */
 Test(cuda, kernels) {
-    const char *why_not = ons_target_cuda_why_not();
-    if (why_not != NULL) {
-        fprintf(stderr, "%s\n", why_not); /* Criterion itself says nothing of what it skips */
-        cr_skip_test("%s", why_not);
-    }
+    if (!has_gpu()) cr_skip_test("not run: no GPU");
     const ons_registry *registry = ons_kernels_registry();
     size_t kernels = 0, cases = 0, failed = 0;
     for (size_t i = 0; i < registry->count; ++i) {
         const ons_operator *op = registry->operators[i];
         if (!ons_target_runs(&ons_target_cuda, op) || !is_in_share(i) || !is_named(op->name)) continue;
         ++kernels;
-        for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
-            if (example->benchmark) continue;
-            ons_status *status = ons_check_kernel(registry, op, example, &ons_target_cuda, 1, ons_test_seed());
-            ++cases;
-            failed += status != NULL;
-            cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
-                      ons_status_get_message(status), (unsigned long long)ons_test_seed());
-            ons_status_free(status);
-        }
+        failed += check_cases(op, &cases);
     }
     cr_expect(kernels > 0, "no operator of those that are asked for has a CUDA kernel in this build");
     fprintf(stderr, "CUDA: %zu kernels, %zu cases, %zu failed\n", kernels, cases, failed);
@@ -65,7 +78,7 @@ static size_t check_halves(const ons_operator *op, size_t count[ONS_HALF_CHECKED
     for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example)
         for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0] && !example->benchmark; ++i) {
             ons_half outcome;
-            ons_status *status = ons_check_half(ons_kernels_registry(), op, example, &ons_target_cuda, dtypes[i],
+            ons_status *status = ons_check_half(ons_kernels_registry(), op, example, ons_target_captured(), dtypes[i],
                                                 ons_test_seed(), &outcome);
             ++count[outcome];
             failed += status != NULL;
@@ -78,11 +91,7 @@ static size_t check_halves(const ons_operator *op, size_t count[ONS_HALF_CHECKED
 
 /* The float32 cases as training in bf16 and fp16 has them. */
 Test(cuda, halves) {
-    const char *why_not = ons_target_cuda_why_not();
-    if (why_not != NULL) {
-        fprintf(stderr, "%s\n", why_not);
-        cr_skip_test("%s", why_not);
-    }
+    if (!has_gpu()) cr_skip_test("not run: no GPU");
     const ons_registry *registry = ons_kernels_registry();
     size_t count[ONS_HALF_CHECKED + 1] = {0}, failed = 0;
     for (size_t i = 0; i < registry->count; ++i)
@@ -91,6 +100,49 @@ Test(cuda, halves) {
             failed += check_halves(registry->operators[i], count);
     fprintf(stderr, "CUDA in half types: %zu cases, %zu failed; left out: %zu refused, %zu too large for the type\n",
             count[ONS_HALF_CHECKED], failed, count[ONS_HALF_REFUSED], count[ONS_HALF_OVERFLOWS]);
+}
+
+/* What a library of NVIDIA's computes where it can, by kernels of ours, in all float types. */
+Test(cuda, own_kernels) {
+    static const char *const patterns[] = {"*Conv*", "*Pool*", "*Attention*", "*BatchNorm*"};
+    if (!has_gpu()) cr_skip_test("not run: no GPU");
+    cr_assert_eq(setenv("ONSTAGE_CUDNN", "off", 1), 0);
+    const ons_registry *registry = ons_kernels_registry();
+    size_t count[ONS_HALF_CHECKED + 1] = {0}, cases = 0, failed = 0;
+    for (size_t i = 0; i < registry->count; ++i) {
+        const ons_operator *op = registry->operators[i];
+        bool meant = false;
+        for (size_t k = 0; k < sizeof patterns / sizeof patterns[0]; ++k)
+            meant = meant || fnmatch(patterns[k], op->name, 0) == 0;
+        if (!meant || !ons_target_runs(&ons_target_cuda, op) || !is_in_share(i) || !is_named(op->name)) continue;
+        failed += check_cases(op, &cases) + check_halves(op, count);
+    }
+    cr_expect(cases > 0, "no such operator has a CUDA kernel in this build");
+    fprintf(stderr, "CUDA by own kernels: %zu cases, %zu failed\n", cases + count[ONS_HALF_CHECKED], failed);
+}
+
+/* As GPT-2 and ViT have it, by the library (where there is one) and by kernels of ours, against the reference. */
+Test(cuda, attention) {
+    static const struct {
+        int64_t positions;
+        bool causal;
+    } forms[] = {{1024, true}, {197, false}};
+    static const ons_dtype dtypes[] = {ONS_BFLOAT16, ONS_FLOAT16, ONS_FLOAT32};
+    if (!has_gpu()) cr_skip_test("not run: no GPU");
+    for (int off = 0; off < 2; ++off) {
+        if (off == 1) cr_assert_eq(setenv("ONSTAGE_CUDNN", "off", 1), 0);
+        for (size_t i = 0; i < 2; ++i)
+            for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; ++k) {
+                double worst;
+                ons_status *status = ons_check_attention(ons_kernels_registry(), &ons_target_cuda, forms[i].positions,
+                                                         forms[i].causal, dtypes[k], ons_test_seed(), &worst);
+                cr_expect(status == NULL, "cuDNN %s: %s", off == 1 ? "off" : "where it can",
+                          ons_status_get_message(status));
+                fprintf(stderr, "attention, %lld positions, %s, cuDNN %s: %.2g off\n", (long long)forms[i].positions,
+                        ons_dtype_name(dtypes[k]), off == 1 ? "off" : "where it can", worst);
+                ons_status_free(status);
+            }
+    }
 }
 
 /* The case as it would be in another type. */
@@ -124,11 +176,7 @@ static void tell_implementation(const ons_operator *op, const ons_case *example,
 Test(cuda, epilogues) {
     static const char *const names[] = {"LinearGelu", "LinearGeluGradient", "LinearWeightGradient"};
     static const ons_dtype dtypes[] = {ONS_FLOAT32, ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16};
-    const char *why_not = ons_target_cuda_why_not();
-    if (why_not != NULL) {
-        fprintf(stderr, "%s\n", why_not);
-        cr_skip_test("%s", why_not);
-    }
+    if (!has_gpu()) cr_skip_test("not run: no GPU");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         const ons_operator *op = ons_registry_find_name(ons_kernels_registry(), "onstage", names[i]);
         cr_assert_not_null(op);

@@ -46,6 +46,12 @@ typedef enum ons_half {
 ons_status *ons_check_half(const ons_registry *registry, const ons_operator *op, const ons_case *example,
                            const ons_target *target, ons_dtype dtype, uint64_t seed, ons_half *outcome);
 
+/* Attention over so many positions, with two heads of 64, and its gradient, from the same queries, keys and values:
+ * each result as a whole against the reference, and the same bits twice. `worst`: how far off it is at most, as a share
+ * of the result's norm; the bar is one roundoff of the type, and some more. */
+ons_status *ons_check_attention(const ons_registry *registry, const ons_target *target, int64_t positions, bool causal,
+                                ons_dtype dtype, uint64_t seed, double *worst);
+
 /* The gradient rule, evaluated in double, against finite differences of the reference; the kernels of its nodes in
  * float32 against that. */
 ons_status *ons_check_gradient(const ons_registry *registry, const ons_operator *op, const ons_case *example,

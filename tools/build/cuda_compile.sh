@@ -5,8 +5,11 @@
 set -euo pipefail
 report=$1 headers=$2 unused=$3
 shift 3
-included=$(mktemp)
-trap 'rm -f "$included"' EXIT
+# nvcc names its own files by its process, which has the same number in every sandbox: they get a folder of their own.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+included=$folder/included
+export TMPDIR=$folder
 
 # What nvcc says is shown where it fails; otherwise the report of ptxas is all that there is.
 "$@" -MMD -MF "$included" >"$report" 2>&1 || {

@@ -99,6 +99,22 @@ ParameterizedTest(int *number, emulation, half) {
                 count[ONS_HALF_REFUSED], count[ONS_HALF_OVERFLOWS]);
 }
 
+/* The check that a GPU does with 1024 and 197 positions; rows beyond whole tiles of 64. */
+Test(emulation, attention, .timeout = 300) {
+    static const ons_dtype dtypes[] = {ONS_BFLOAT16, ONS_FLOAT16, ONS_FLOAT32};
+    const ons_operator *op = ons_registry_find_name(ons_kernels_registry(), "onstage", "Attention");
+    if (op == NULL || !is_selected(op)) cr_skip_test("it is not what this program looks at");
+    for (int causal = 0; causal < 2; ++causal)
+        for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; ++i) {
+            double worst;
+            ons_status *status = ons_check_attention(ons_kernels_registry(), &emulated, causal == 1 ? 70 : 37,
+                                                     causal == 1, dtypes[i], ons_test_seed(), &worst);
+            cr_expect(status == NULL, "%s", ons_status_get_message(status));
+            cr_log_info("attention in %s: %.2g off\n", ons_dtype_name(dtypes[i]), worst);
+            ons_status_free(status);
+        }
+}
+
 /* The emulated build has what the real one has: an empty list of kernels would pass everything. */
 Test(emulation, has_kernels) {
     const ons_registry *registry = ons_kernels_registry();

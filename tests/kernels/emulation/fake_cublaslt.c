@@ -11,6 +11,7 @@
 #include "device/cuda_library.h"
 #include "graph/small_types.h"
 #include "kernels/common/gelu.h"
+#include "tests/kernels/emulation/fake_cublaslt.h"
 #include "tests/kernels/emulation/selection.h"
 
 const char *const ons_emulation_only[] = {
@@ -37,11 +38,14 @@ typedef struct preference {
 
 /* What an algorithm of the fake wants, kept in the library's opaque one. */
 typedef struct algorithm {
+    int number; /* in the order in which they are offered */
     uint64_t workspace_bytes;
     uint32_t alignment[4];
 } algorithm;
 
 static int handle;
+
+fake_cublaslt_state fake_cublaslt = {.ran = -1};
 
 static cublasStatus_t create(cublasLtHandle_t *result) {
     *result = (cublasLtHandle_t)(void *)&handle;
@@ -162,7 +166,7 @@ static bool is_possible(const operation *o, const layout *result) {
            (result->batch == 1 || o->gap % 8 == 0);
 }
 
-/* Counts on what alignment it is promised, and on half of the workspace that it may have. */
+/* An algorithm counts on what alignment it is promised; the first wants less of the workspace than the last. */
 static cublasStatus_t choose(cublasLtHandle_t used, cublasLtMatmulDesc_t o, cublasLtMatrixLayout_t a,
                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                              cublasLtMatmulPreference_t made, int wanted, cublasLtMatmulHeuristicResult_t *results,
@@ -171,12 +175,16 @@ static cublasStatus_t choose(cublasLtHandle_t used, cublasLtMatmulDesc_t o, cubl
     if (!is_possible((const operation *)(const void *)o, (const layout *)(const void *)d))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     const preference *p = (const preference *)(const void *)made;
-    algorithm chosen = {.workspace_bytes = p->workspace_bytes / 2 + 1};
-    memcpy(chosen.alignment, p->alignment, sizeof chosen.alignment);
     memset(results, 0, (size_t)wanted * sizeof *results);
-    memcpy(&results[0].algo, &chosen, sizeof chosen);
-    results[0].workspaceSize = chosen.workspace_bytes;
-    *found = 1;
+    fake_cublaslt.asked = wanted;
+    *found = wanted < FAKE_CUBLASLT_ALGORITHMS ? wanted : FAKE_CUBLASLT_ALGORITHMS;
+    for (int i = 0; i < *found; ++i) {
+        algorithm offered = {i, p->workspace_bytes * (uint64_t)(i + 1) / FAKE_CUBLASLT_ALGORITHMS, {0}};
+        memcpy(offered.alignment, p->alignment, sizeof offered.alignment);
+        memcpy(&results[i].algo, &offered, sizeof offered);
+        results[i].workspaceSize = offered.workspace_bytes;
+        results[i].state = (fake_cublaslt.unsound >> i & 1) != 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -274,6 +282,10 @@ static cublasStatus_t multiply(cublasLtHandle_t used, cublasLtMatmulDesc_t descr
     (void)used, (void)stream;
     algorithm chosen;
     memcpy(&chosen, how, sizeof chosen);
+    ++fake_cublaslt.launches;
+    if ((fake_cublaslt.refused >> chosen.number & 1) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if ((fake_cublaslt.broken >> chosen.number & 1) != 0) return CUBLAS_STATUS_EXECUTION_FAILED;
+    fake_cublaslt.ran = chosen.number;
     if (workspace_bytes < chosen.workspace_bytes || workspace == NULL || !is_aligned(workspace, 256) ||
         !is_aligned(a, chosen.alignment[0]) || !is_aligned(b, chosen.alignment[1]) ||
         !is_aligned(c, chosen.alignment[2]) || !is_aligned(d, chosen.alignment[3]))

@@ -92,7 +92,7 @@ static void multiply(void *argument) {
     if (g->epilogue == ONS_CUDA_SUMS_OF_A || g->epilogue == ONS_CUDA_SUMS_OF_B) add_up(x);
 }
 
-void ons_cuda_plan_run(const ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory) {
+void ons_cuda_plan_run(ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory) {
     call x = {plan->gemm, *memory};
     if (ons_emulation_put == NULL) {
         multiply(&x);
