@@ -14,7 +14,7 @@ enum { QUERY = 1, SAVED = 4, RESULT = 7 };
 typedef struct side {
     ons_case example;
     ons_fixture fixture;
-    void *inputs[OPERANDS]; /* bytes */
+    void *inputs[OPERANDS]; /* bytes, in the fixture's arena like those that follow */
     void *outputs[RESULTS], *again[RESULTS];
 } side;
 
@@ -47,7 +47,7 @@ static ons_status *narrow(side *s) {
     const ons_operands *o = &s->fixture.operands;
     for (uint32_t i = 0; i < o->input_count; ++i) {
         if (s->fixture.input_words[i] == NULL) continue;
-        s->inputs[i] = malloc(ons_bytes_of(s->fixture.registry, &o->inputs[i]) + 1);
+        s->inputs[i] = ons_arena_allocate(s->fixture.arena, ons_bytes_of(s->fixture.registry, &o->inputs[i]), 1);
         if (s->inputs[i] == NULL) return ons_status_out_of_memory();
         ons_narrow(o->inputs[i].dtype, s->fixture.input_words[i], ons_shape_elements(&o->inputs[i].shape),
                    s->inputs[i]);
@@ -107,8 +107,8 @@ static ons_status *run(side *s, const ons_target *target, double bar, double *wo
     const ons_fixture *f = &s->fixture;
     uint32_t count = ons_case_outputs(&s->example);
     for (uint32_t i = 0; i < count; ++i) {
-        s->outputs[i] = malloc(ons_bytes_of(f->registry, &f->operands.outputs[i]) + 1);
-        s->again[i] = malloc(ons_bytes_of(f->registry, &f->operands.outputs[i]) + 1);
+        s->outputs[i] = ons_arena_allocate(f->arena, ons_bytes_of(f->registry, &f->operands.outputs[i]), 1);
+        s->again[i] = ons_arena_allocate(f->arena, ons_bytes_of(f->registry, &f->operands.outputs[i]), 1);
         if (s->outputs[i] == NULL || s->again[i] == NULL) return ons_status_out_of_memory();
     }
     const void *const *inputs = (const void *const *)s->inputs;
@@ -123,11 +123,6 @@ static ons_status *run(side *s, const ons_target *target, double bar, double *wo
 }
 
 static void tear_down(side *s) {
-    for (int i = 0; i < OPERANDS; ++i) free(s->inputs[i]);
-    for (int i = 0; i < RESULTS; ++i) {
-        free(s->outputs[i]);
-        free(s->again[i]);
-    }
     if (s->fixture.arena != NULL) ons_fixture_free(&s->fixture);
 }
 
