@@ -76,12 +76,20 @@ ons_status *ons_json_parse_names(const void *bytes, size_t size, ons_json **json
     const char *text = bytes;
     ONS_TRY(ons_json_parse(bytes, size, json));
     bool in_string = false;
+    size_t begin = 0;
     for (size_t i = 0; i < size; ++i) {
-        if (text[i] == '"') in_string = !in_string;
-        if (in_string && is_control(text + i, size - i)) {
+        if (text[i] == '"') {
+            in_string = !in_string;
+            begin = i;
+        }
+        bool control = in_string && is_control(text + i, size - i),
+             is_long = in_string && i - begin > ONS_JSON_NAME_MAX;
+        if (control || is_long) {
             ons_json_free(*json);
             *json = NULL;
-            return failure_at(text, i, "a control character, in what may be a name");
+            return failure_at(text, control ? i : begin,
+                              control ? "a control character, in what may be a name"
+                                      : "too long for what may be a name");
         }
         if (text[i] == '\\') ++i;
     }

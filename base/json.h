@@ -14,8 +14,9 @@ enum { ONS_JSON_DEPTH_MAX = 100 };
 /* The whole text must be one JSON value; it need not end with a zero. The failure (ONS_INVALID_DATA) names line and
  * column. */
 ons_status *ons_json_parse(const void *bytes, size_t size, ons_json **json);
-/* As parse, of a file whose texts are shown to the user: control characters in them, spelled out or not, are refused.
- */
+/* Bytes of a text between its quotes, in files whose texts are shown to the user. */
+enum { ONS_JSON_NAME_MAX = 4096 };
+/* As parse, of such a file: longer texts are refused, and control characters in them, spelled out or not. */
 ons_status *ons_json_parse_names(const void *bytes, size_t size, ons_json **json);
 void ons_json_free(ons_json *json); /* NULL is fine */
 

@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -55,6 +56,20 @@ Test(json, errors_have_a_place) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
         expect_failure(ons_json_parse(cases[i].text, strlen(cases[i].text), &json), ONS_INVALID_DATA, cases[i].message);
+}
+
+Test(json, long_names) {
+    char text[ONS_JSON_NAME_MAX + 16];
+    ons_json *json;
+    for (int more = 0; more < 2; ++more) {
+        int length = snprintf(text, sizeof text, "[\"%0*d\"]", ONS_JSON_NAME_MAX + more, 0);
+        ons_status *status = ons_json_parse_names(text, (size_t)length, &json);
+        if (more)
+            expect_failure(status, ONS_INVALID_DATA, "too long for what may be a name");
+        else
+            expect_success(status);
+        ons_json_free(json);
+    }
 }
 
 Test(json, control_characters_in_names) {
