@@ -25,10 +25,11 @@ part_operators() {
     side_by_side operators_of "${shares[@]}"
 }
 
-# The operators that a library of NVIDIA's computes where it can: here by kernels of ours.
+# The operators that a library of NVIDIA's computes where it can: here by kernels of ours, in all float types; and attention of the
+# lengths that networks have.
 part_own_kernels() {
-    ONSTAGE_CUDNN=off ONSTAGE_TEST_OPERATOR='*Conv*,*Pool*,*Attention*,*BatchNorm*' run_criterion 'operators without cuDNN' bin/cuda_test --jobs=1 \
-        --filter 'cuda/kernels'
+    run_criterion 'operators without cuDNN' bin/cuda_test --jobs=1 --filter 'cuda/own_kernels'
+    run_criterion 'attention over 1024 and 197 positions' bin/cuda_test --jobs=1 --filter 'cuda/attention'
 }
 
 part_golden() { ONSTAGE_TEST_DEVICE=$DEVICE run_criterion golden bin/golden_test --jobs="$(at_once)" --filter 'golden/trajectory'; }
@@ -50,7 +51,7 @@ plan_golden() { # MODEL FILE OPTIONS...
 
 # Whether two runs ended with the same weights.
 put_same() { # CHECK NAME NAME DETAIL
-    if [[ -s work/$2.onnx ]] && cmp -s "work/$2.onnx" "work/$3.onnx"; then put "$1" passed "$4"; else put "$1" failed "other weights: not $4"; fi
+    if [[ -s $WORK/$2.onnx ]] && cmp -s "$WORK/$2.onnx" "$WORK/$3.onnx"; then put "$1" passed "$4"; else put "$1" failed "other weights: not $4"; fi
 }
 
 # How many tensors a plan swaps.
@@ -59,21 +60,21 @@ swapped_in() { sed '/"layout":/q' "$1" | grep -c '"out_after":' || true; }
 # Steps with less memory than all of it: tensors are swapped or computed again, the bits stay, and the arena is the plan's.
 bits_under_a_cap() { # MODEL STRATEGY
     local model=$1 strategy=$2 name=$1.$2 much=8589934592 reserve whole cap arena taken
-    plan_golden "$model" "work/$name.json" --memory "$much" --memory-strategy "$strategy" || { put "$model, $strategy" failed "$(say "work/$name.json.log")"; return 0; }
-    reserve=$((much - $(number capacity_bytes "work/$name.json"))) whole=$(number arena_bytes "work/$name.json")
+    plan_golden "$model" "$WORK/$name.json" --memory "$much" --memory-strategy "$strategy" || { put "$model, $strategy" failed "$(say "$WORK/$name.json.log")"; return 0; }
+    reserve=$((much - $(number capacity_bytes "$WORK/$name.json"))) whole=$(number arena_bytes "$WORK/$name.json")
     cap=$((reserve + whole * 9 / 10))
-    if ! plan_golden "$model" "work/$name.json" --memory "$cap" --memory-strategy "$strategy"; then
-        cap=$(grep -oE -- '--memory [0-9]+' "work/$name.json.log" | grep -oE '[0-9]+' | head -1 || true)
-        if [[ -z $cap ]] || ! plan_golden "$model" "work/$name.json" --memory "$cap" --memory-strategy "$strategy"; then
-            put "$model, $strategy" failed "$(say "work/$name.json.log")"
+    if ! plan_golden "$model" "$WORK/$name.json" --memory "$cap" --memory-strategy "$strategy"; then
+        cap=$(grep -oE -- '--memory [0-9]+' "$WORK/$name.json.log" | grep -oE '[0-9]+' | head -1 || true)
+        if [[ -z $cap ]] || ! plan_golden "$model" "$WORK/$name.json" --memory "$cap" --memory-strategy "$strategy"; then
+            put "$model, $strategy" failed "$(say "$WORK/$name.json.log")"
             return 0
         fi
     fi
-    arena=$(number arena_bytes "work/$name.json")
+    arena=$(number arena_bytes "$WORK/$name.json")
     ((arena < whole)) || { put "$model, $strategy" 'not run' "nothing can be saved of $whole bytes"; return 0; }
-    train_golden "$model" "$name" --plan "work/$name.json" || { put "$model, $strategy" failed "$(say "logs/$PART.$name")"; return 0; }
-    put_same "$model, $strategy" "$model.whole" "$name" "the same bits in $arena bytes instead of $whole, $(swapped_in "work/$name.json") tensors swapped"
-    taken=$(number memory_peak_bytes "work/$name.jsonl")
+    train_golden "$model" "$name" --plan "$WORK/$name.json" || { put "$model, $strategy" failed "$(say "logs/$PART.$name")"; return 0; }
+    put_same "$model, $strategy" "$model.whole" "$name" "the same bits in $arena bytes instead of $whole, $(swapped_in "$WORK/$name.json") tensors swapped"
+    taken=$(number memory_peak_bytes "$WORK/$name.jsonl")
     put "$model, $strategy: arena" "$([[ $taken == "$arena" ]] && echo passed || echo failed)" "planned $arena, taken $taken" "planned=$arena" "taken=$taken"
 }
 
@@ -111,6 +112,13 @@ part_bits() {
     side_by_side bits_of $GOLDEN
 }
 
+# All of it where products compute in bf16.
+part_bits_bf16() {
+    PRECISION=bf16 WORK=work/bf16
+    mkdir -p "$WORK"
+    part_bits
+}
+
 # The largest distance of two runs' losses, as a share.
 distance() { # KEY LOG LOG
     paste <(numbers "$1" "$2") <(numbers "$1" "$3") |
@@ -126,9 +134,9 @@ put_near() { # CHECK BAR KEY LOG LOG WHAT
 runs_of() { # MODEL
     local model=$1 half=(--rows 0:32 --steps 6)
     train_golden "$model" "$model.six" "${half[@]}" || { put "$model" failed "$(say "logs/$PART.$model.six")"; return 0; }
-    rm -rf "work/$model.kept"
-    if train_golden "$model" "$model.three" "${half[@]}" --steps 3 --checkpoint "work/$model.kept" &&
-        train_golden "$model" "$model.resumed" "${half[@]}" --checkpoint "work/$model.kept" --resume; then
+    rm -rf "$WORK/$model.kept"
+    if train_golden "$model" "$model.three" "${half[@]}" --steps 3 --checkpoint "$WORK/$model.kept" &&
+        train_golden "$model" "$model.resumed" "${half[@]}" --checkpoint "$WORK/$model.kept" --resume; then
         put_same "$model, resumed" "$model.six" "$model.resumed" 'the bits of a run that was not interrupted'
     else
         put "$model, resumed" failed "$(say "logs/$PART.$model.resumed")"
@@ -136,14 +144,14 @@ runs_of() { # MODEL
     local validated=("${half[@]}" --val-rows 32:48 --val-every 2)
     if train_golden "$model" "$model.validated" "${validated[@]}" && DEVICE=cpu train_golden "$model" "$model.cpu" "${validated[@]}"; then
         put_same "$model, validation" "$model.six" "$model.validated" 'the bits of a run without it'
-        put_near "$model, validation's loss" 1e-4 val_loss "work/$model.validated.jsonl" "work/$model.cpu.jsonl" "the CPU's"
-        put_near "$model, loss" 1e-4 loss "work/$model.validated.jsonl" "work/$model.cpu.jsonl" "the CPU's"
+        put_near "$model, validation's loss" 1e-4 val_loss "$WORK/$model.validated.jsonl" "$WORK/$model.cpu.jsonl" "the CPU's"
+        put_near "$model, loss" 1e-4 loss "$WORK/$model.validated.jsonl" "$WORK/$model.cpu.jsonl" "the CPU's"
     else
         put "$model, validation" failed "$(say "logs/$PART.$model.validated")"
     fi
     if train_golden "$model" "$model.tf32" "${half[@]}" --precision tf32 && train_golden "$model" "$model.tf32_again" "${half[@]}" --precision tf32; then
         put_same "$model, tf32 twice" "$model.tf32" "$model.tf32_again" 'the same bits'
-        put_near "$model, tf32" 1e-2 loss "work/$model.tf32.jsonl" "work/$model.six.jsonl" "fp32's"
+        put_near "$model, tf32" 1e-2 loss "$WORK/$model.tf32.jsonl" "$WORK/$model.six.jsonl" "fp32's"
     else
         put "$model, tf32" failed "$(say "logs/$PART.$model.tf32")"
     fi

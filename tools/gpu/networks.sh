@@ -91,7 +91,7 @@ choose() {
 
 known() {
     make_data "$1" || true
-    is_in work/data "$1" || { put "$1" 'not run' 'no weights and data'; return 1; }
+    is_in work/data "$1" || { put "${2:-$1}" 'not run' 'no weights and data'; return 1; }
 }
 
 profile_of() { # NAME: work/NAME.profile.json, once

@@ -69,17 +69,19 @@ at_once() { echo $(($(nproc) < 10 ? 2 : $(nproc) / 5)); }
 
 # Small models, whose steps differ in nothing but what is looked at. Sets `golden` to model, data and options.
 GOLDEN="mlp cnn_dynamic gpt_tied"
+PRECISION=fp32
+WORK=work # what they write
 choose_golden() { # MODEL
     local folder=tests/golden/$1
     golden=("$folder/model.onnx" --device "$DEVICE" --input "$folder/input.npy" --target "$folder/target.npy" --loss cross_entropy --optimizer adamw
-        --batch 16 --micro-batches 4)
+        --batch 16 --micro-batches 4 --precision "$PRECISION")
 }
 
 train_golden() { # MODEL NAME OPTIONS...
     local golden model=$1 name=$2
     shift 2
     choose_golden "$model"
-    ours bin/onstage train "${golden[@]}" --lr 0.01 --threads 1 --seed 1 --steps 3 --out "work/$name.onnx" --log-json "work/$name.jsonl" "$@" >"logs/$PART.$name" 2>&1
+    ours bin/onstage train "${golden[@]}" --lr 0.01 --threads 1 --seed 1 --steps 3 --out "$WORK/$name.onnx" --log-json "$WORK/$name.jsonl" "$@" >"logs/$PART.$name" 2>&1
 }
 
 # What failed, in its own words.

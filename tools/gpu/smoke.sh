@@ -52,14 +52,14 @@ graphs_twice() { # PRECISION
 timeout_golden() { # NAME OPTIONS...
     local golden
     choose_golden mlp
-    ours timeout -k 2 "$LIMIT" bin/onstage train "${golden[@]}" --lr 0.01 --threads 1 --seed 1 --steps 3 --out "work/$1.onnx" --log-json "work/$1.jsonl" "${@:2}" \
+    ours timeout -k 2 "$LIMIT" bin/onstage train "${golden[@]}" --lr 0.01 --threads 1 --seed 1 --steps 3 --out "$WORK/$1.onnx" --log-json "$WORK/$1.jsonl" "${@:2}" \
         >"logs/$PART.$1" 2>&1
 }
 
 # Milliseconds of a step, and samples a second.
 headline() { # NETWORK NAME
     local seconds batch run
-    known "$1" || return 0
+    known "$1" "$2" || return 0
     choose "$1"
     batch=$(batch_of "$1")
     if ! printf 'run 3\nrun 11\n' | ours timeout -k 2 "$LIMIT" bin/step_time "${run[@]}" --lr 1e-4 --seed 1 --shuffle false --steps 1000000 \
@@ -74,7 +74,7 @@ headline() { # NETWORK NAME
 
 profiled() { # NETWORK
     local run
-    known "$1" || return 0
+    known "$1" "$1 profile" || return 0
     choose "$1"
     if ours timeout -k 2 "$LIMIT" bin/onstage profile "${run[@]}" --repetitions 8 --no-cache -o "work/$1.profile.json" >"logs/smoke.$1.profile" 2>&1; then
         put "$1 profile" passed "$(grep -aE '^whole step|^all nodes|^beside' "logs/smoke.$1.profile" | tr -s ' \n' ' ')" \
