@@ -1,5 +1,6 @@
 """Faults that onstage once had, each as a probe that finds it again: probe(programs, folder) returns what is wrong, or None."""
 
+import concurrent.futures
 import os
 import re
 import resource
@@ -72,10 +73,18 @@ def run_faults(programs, arguments):
             os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
             os.symlink(os.path.abspath(path), os.path.join(folder, name))
         script = os.path.join(programs.root, "tests/faults/faults_test.sh")
-        output = subprocess.run(["bash", script], cwd=folder, env={**os.environ, "FAULTS": os.environ.get("FAULTS", "all")}, capture_output=True, text=True).stdout
-    print(output, end="")
-    counts = re.findall(r"^(\d+) passed, (\d+) failed$", output, re.M)
-    return (int(counts[-1][0]), int(counts[-1][1])) if counts else (0, 1)
+        environment = {**os.environ, "FAULTS": os.environ.get("FAULTS", "all")}
+
+        def run(command):
+            output = subprocess.run(["bash", script, command], cwd=folder, env=environment, capture_output=True, text=True).stdout
+            print("\n".join(line for line in output.splitlines() if not line.endswith(" failed")), flush=True)
+            counts = re.findall(r"^(\d+) passed, (\d+) failed$", output, re.M)
+            return [int(number) for number in counts[-1]] if counts else [0, 1]
+
+        # Each command's calls are counted by a process of its own.
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            counts = list(pool.map(run, ["plan", "profile", "train", "resume", "eval", "inspect"]))
+    return sum(passed for passed, _ in counts), sum(failed for _, failed in counts)
 
 
 def wrong_end(program, result, folder, codes=range(0, 9)):
