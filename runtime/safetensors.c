@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/vector.h"
+#include "runtime/checksum.h"
 
 enum { LENGTH_BYTES = 8, HEADER_MAX = 100000000, ALIGNMENT = 64, PIECE = 1 << 20 };
 
@@ -90,50 +90,59 @@ static ons_status *make_header(const ons_named_tensor *sorted, size_t count, tex
     return NULL;
 }
 
-static ons_status *write_bytes(ons_file_writer *writer, const void *bytes, size_t size, uint32_t *crc) {
-    *crc = (uint32_t)crc32_z(*crc, bytes, size);
-    return ons_file_write(writer, bytes, size);
+/* A file on its way: what of it is summed stays in its piece until the piece after the next is filled. */
+typedef struct output {
+    ons_file_writer *writer;
+    ons_checksum *checksum;
+    const ons_safetensors_content *content;
+    unsigned char *pieces[2];
+    unsigned next; /* of the two */
+} output;
+
+static ons_status *write_bytes(const output *o, const void *bytes, size_t size) {
+    ons_checksum_add(o->checksum, bytes, size);
+    return ons_file_write(o->writer, bytes, size);
 }
 
-static ons_status *write_contents(ons_file_writer *writer, const ons_safetensors_content *content,
-                                  const ons_named_tensor *tensor, unsigned char *piece, uint32_t *crc) {
+static ons_status *write_contents(output *o, const ons_named_tensor *tensor) {
     int64_t size = ons_type_dense_bytes(&tensor->tensor.type);
     for (int64_t offset = 0; offset < size; offset += PIECE) {
         size_t part = (size_t)(size - offset < PIECE ? size - offset : PIECE);
-        const unsigned char *bytes = piece;
-        if (tensor->tensor.data != NULL)
-            bytes = (const unsigned char *)tensor->tensor.data + offset;
-        else
-            ONS_TRY(content->source(content->context, tensor->name, offset, piece, part));
-        ONS_TRY(write_bytes(writer, bytes, part, crc));
+        const unsigned char *bytes = (const unsigned char *)tensor->tensor.data + offset;
+        if (tensor->tensor.data == NULL) {
+            unsigned char *piece = o->pieces[o->next++ % 2];
+            ONS_TRY(o->content->source(o->content->context, tensor->name, offset, piece, part));
+            bytes = piece;
+        }
+        ONS_TRY(write_bytes(o, bytes, part));
     }
     return NULL;
 }
 
-static ons_status *write_sorted(ons_file_writer *writer, const ons_safetensors_content *content,
-                                const ons_named_tensor *sorted, text_vector *header, unsigned char *piece,
-                                uint32_t *crc) {
-    ONS_TRY(make_header(sorted, content->count, header));
-    ONS_TRY(write_bytes(writer, header->items, header->count, crc));
-    for (size_t i = 0; i < content->count; ++i) ONS_TRY(write_contents(writer, content, &sorted[i], piece, crc));
+static ons_status *write_sorted(output *o, const ons_named_tensor *sorted, text_vector *header) {
+    ONS_TRY(make_header(sorted, o->content->count, header));
+    ONS_TRY(write_bytes(o, header->items, header->count));
+    for (size_t i = 0; i < o->content->count; ++i) ONS_TRY(write_contents(o, &sorted[i]));
     return NULL;
 }
 
 ons_status *ons_safetensors_write(ons_file_writer *writer, const ons_safetensors_content *content, uint32_t *crc) {
-    uint32_t sum = (uint32_t)crc32_z(0, NULL, 0);
+    output o = {.writer = writer, .content = content, .pieces = {malloc(PIECE), malloc(PIECE)}};
     text_vector header = {0};
     ons_named_tensor *sorted = calloc(content->count + 1, sizeof *sorted);
-    unsigned char *piece = malloc(PIECE);
-    ons_status *status = ons_status_out_of_memory();
-    if (sorted != NULL && piece != NULL) {
+    bool enough = sorted != NULL && o.pieces[0] != NULL && o.pieces[1] != NULL;
+    ons_status *status = enough ? ons_checksum_new(&o.checksum) : ons_status_out_of_memory();
+    if (status == NULL) {
         for (size_t i = 0; i < content->count; ++i) sorted[i] = content->tensors[i];
         qsort(sorted, content->count, sizeof *sorted, by_width);
-        status = write_sorted(writer, content, sorted, &header, piece, &sum);
+        status = write_sorted(&o, sorted, &header);
     }
-    free(piece);
+    uint32_t sum = ons_checksum_end(o.checksum);
+    if (crc != NULL) *crc = sum;
+    free(o.pieces[0]);
+    free(o.pieces[1]);
     free(sorted);
     ons_vector_free(&header);
-    if (crc != NULL) *crc = sum;
     return status;
 }
 
