@@ -38,15 +38,17 @@ _LINKOPTS = [
 ]
 
 # What ends a program that writes past a buffer, jumps over the guard of its stack or is led to code in its middle, before
-# it goes on with what is wrong.
-_HARDENING = [
-    "-fstack-protector-strong",
-] + select({
+# it goes on with what is wrong. Not beside a sanitizer, which looks for the same, and whose frames gcc 12 lays out wrongly
+# for wide vectors where there is a stack protector.
+_HARDENING = select({
+    "//tools/build:sanitizer": [],
+    "//conditions:default": ["-fstack-protector-strong"],
+}) + select({
     "@platforms//cpu:x86_64": ["-fstack-clash-protection", "-fcf-protection"],
     "@platforms//cpu:aarch64": ["-mbranch-protection=standard"],
     "//conditions:default": [],
 }) + select({
-    # The C library's checks need the optimiser, and a sanitizer has its own. Where the compiler has no level 3, it is 2.
+    # The C library's checks need the optimiser. Where the compiler has no level 3, it is 2.
     "//tools/build:sanitizer": [],
     "//tools/build:optimised": ["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"],
     "//conditions:default": [],
