@@ -4,7 +4,7 @@
 #   FOLDER/gpu_check.sh run [RESULTS.json [PART...]]   from the root of a checkout, whose test data it takes: all parts, or some
 #   FOLDER/gpu_check.sh run smoke.json smoke       first: in 4 minutes, what works at all; then checks, race and rest, each in a run of its own
 #   FOLDER/gpu_check.sh parts                      what there is to run
-# Results and a table are written after every part, and logs at the end; RESULTS.json without a folder lies in $OUT, or here.
+# Results, a table and an archive of logs are written after every part; RESULTS.json without a folder lies in $OUT, or here.
 # `run` needs the NVIDIA driver and cuBLASLt (CUDA 13); cuDNN, NCCL and NVRTC are used where they are found. Comparisons with PyTorch need a
 # python3 with torch and numpy. LIBRARY_ROOTS: folders below which the libraries are looked for. It ends within LIMIT_SECONDS (540): every part
 # has a time of its own.
@@ -119,7 +119,17 @@ keep() { # PART SECONDS
     for each in "${chosen[@]}"; do [[ ! -e records/$each.seconds ]] || done_parts+=("$each"); done
     print_table "${done_parts[@]}" >"$table.new" && mv "$table.new" "$table"
     write_results "$results" "${done_parts[@]}"
+    pack_logs
     exec 9>&-
+}
+
+# What programs said, and their profiles, in one file. Not all machines have xz.
+pack_logs() {
+    local profiles archive=${results%.json}.logs.tar.gz
+    mapfile -t profiles < <(compgen -G 'work/*.json*')
+    # A file that grows meanwhile is in it as far as it is.
+    timeout 20 tar --warning=no-file-changed -czf "$archive.new" logs "${profiles[@]}" 2>/dev/null || (($? == 1)) || return 0
+    mv "$archive.new" "$archive"
 }
 
 LIBRARIES="libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libnvrtc.so.13"
@@ -218,7 +228,7 @@ stop_parts() {
     done
 }
 
-# What an exit signal leaves: children of ours are ended, results written, what they said packed into one file.
+# What an exit signal leaves: children of ours are ended, results written, logs packed.
 finish() {
     local part done_parts=()
     trap - EXIT INT TERM
@@ -229,7 +239,7 @@ finish() {
     done
     print_table "${done_parts[@]}" | tee "$table"
     write_results "$results" "${done_parts[@]}"
-    timeout 20 tar -cJf "${results%.json}.logs.tar.xz" logs $(compgen -G 'work/*.json*' || true) 2>/dev/null || true
+    pack_logs
     echo "wrote $results"
     for part in "${done_parts[@]}"; do
         ! cut -f 2 "records/$part" | grep -qx failed || exit 1
@@ -254,7 +264,10 @@ choose_parts() {
         checks) chosen_words+=" $CHECKS " ;;
         race) chosen_words+=" $RACE_PARTS " ;;
         rest) chosen_words+=" $REST " ;;
-        *) chosen_words+=" $word: " ;;
+        *)
+            [[ " $PARTS" == *" $word:"* ]] || { echo "gpu_check: no such part: $word; see gpu_check.sh parts" >&2; exit 2; }
+            chosen_words+=" $word: "
+            ;;
         esac
     done
     for each in $PARTS; do
@@ -264,7 +277,8 @@ choose_parts() {
 
 # Takes test data from the checkout that this is called from.
 link_checkout() {
-    local root=${CHECKOUT:-$PWD}
+    local root
+    root=$(realpath "${CHECKOUT:-$PWD}")
     cd "$(dirname "${BASH_SOURCE[0]}")"
     [[ -d tests/golden && ! -L tests ]] || ln -sfn "$root/tests" tests
     [[ -e tests/golden/mlp/model.onnx ]] || { echo "gpu_check: $root has no tests/golden: call it from the root of a checkout" >&2; exit 2; }
@@ -298,7 +312,6 @@ run() {
     shift || true
     chosen=()
     choose_parts "$@"
-    ((${#chosen[@]} > 0)) || { echo "gpu_check: no such part: $*; see gpu_check.sh parts" >&2; exit 2; }
     mkdir -p "${results%/*}"
     link_checkout
     # Measured anew in each run. What was prepared is kept: networks, and what torch.compile makes of them.

@@ -118,7 +118,7 @@ expect "$work/smoke.tsv" '^[0-9]+.epilogues.passed'
 [[ $(cut -f 2 "$work/smoke.tsv" | head -3 | paste -sd,) == 'versions,device,first operators' ]] || fail 'the smoke test has another order'
 [[ $(grep -nE '^smoke: ' "$work/out" | cut -d: -f 1) -lt $(grep -nE '^device: ' "$work/out" | cut -d: -f 1) ]] || fail 'smoke is not the first'
 expect "$work/results.table.txt" '^device +device +passed'
-tar -tJf "$work/results.logs.tar.xz" | grep logs/smoke >/dev/null || fail 'no logs are packed'
+tar -tzf "$work/results.logs.tar.gz" | grep logs/smoke >/dev/null || fail 'no logs are packed'
 [[ -L $package/tests ]] || fail 'the test data are not the checkout'"'"'s'
 expect_json "$work/results.json"
 for each in '"gpu": "Pretended GPU"' '"driver": "1.2"' '"date": "20' '"version": "v1"' '"command": "gpu_check.sh run' '\\"branch\\"' \
@@ -171,7 +171,7 @@ expect_json "$work/results.json"
 # ---- time: a part that hangs is ended, the others have theirs; what was found before is kept
 make_package slow
 has_gpu
-program "$package/bin" golden_test 'sleep 1000'
+program "$package/bin" golden_test 'echo begins: Conv; sleep 1000'
 # shellcheck disable=SC2016  # for the program's own shell
 program "$package/bin" onstage '[[ "$*" != *"--stages 4"* ]] || sleep 1000
 '"$trains"
@@ -180,16 +180,30 @@ SECONDS=0
 check 100 golden bits operators
 ((SECONDS < 100)) || fail "it took $SECONDS seconds"
 [[ $status == 1 ]] || fail "where something hangs it ends with $status"
-expect "$work/out" '^golden +golden +failed +exit 124'
+expect "$work/out" '^golden +golden +failed +exit 124: not done in time; the last it said: begins: Conv'
 expect "$work/out" '^bits +mlp, 2 --pipeline 1f1b +passed'
-expect "$work/out" '^bits +bits +failed +not done after its 20 seconds'
+expect "$work/out" '^bits +mlp, 4 --pipeline gpipe +failed +not done in 1[0-9] seconds'
 expect "$work/out" '^operators +operators, share 1/[0-9]+ +passed'
 expect_json "$work/results.json"
 
 # ---- no time for the rest
 check 15 golden bits operators
-expect "$work/out" '^bits +bits +(not run|failed)'
+expect "$work/out" '^bits +mlp, 4 --pipeline gpipe +failed +not done in'
+check 12 golden bits operators
+expect "$work/out" '^bits +bits +not run +no time left'
 expect_json "$work/results.json"
+
+# ---- a step of the smoke test that hangs costs its own time
+make_package stuck
+has_gpu
+program "$package/bin" cuda_test '[[ "$*" != *epilogues* ]] || sleep 1000
+echo "[====] Synthesis: Tested: 3 | Passing: 3 | Failing: 0 | Crashing: 0"'
+sed -i 's/smoke 15 tests_of epilogues/smoke 5 tests_of epilogues/' "$package/gpu/smoke.sh"
+check 60 smoke
+expect "$work/smoke.tsv" '^[0-9]+.first operators.passed'
+expect "$work/smoke.tsv" '^[0-9]+.epilogues.failed.exit 124'
+expect "$work/smoke.tsv" '^[0-9]+.mlp bf16, graphs.passed'
+(($(sed -nE 's/^([0-9]+).resnet50 profile.*/\1/p' "$work/smoke.tsv") < 15)) || fail 'a step that hangs took the time of others'
 
 # ---- killed at any time, all at once: what was said to be done is in the results
 seed=${SEED:-$(($(date +%s) % 100000))}
@@ -197,23 +211,32 @@ echo "seed $seed"
 RANDOM=$seed
 make_package killed
 has_gpu
+found=0
 for ((i = 0; i < 10; ++i)); do
-    rm -f "$work"/results.*
+    rm -f "$work"/results.* "$package"/records/*.process
     (cd "$checkout" && PATH=$machine:$PATH LIMIT_SECONDS=60 LIBRARY_ROOTS=$machine OUT=$work exec setsid "$package/gpu_check.sh" run results.json >"$work/out" 2>&1) &
     leader=$!
     sleep "$((RANDOM % 5)).$((RANDOM % 1000))"
     kill -KILL -- "-$leader" 2>/dev/null || true
     # Parts lead groups of their own.
-    for each in "$package"/records/*.process; do [[ ! -e $each ]] || kill -KILL "$(cat "$each")" 2>/dev/null || true; done
+    for each in "$package"/records/*.process; do [[ ! -e $each ]] || kill -KILL -- "-$(cat "$each")" 2>/dev/null || true; done
     wait "$leader" 2>/dev/null || true
     while read -r part; do
+        found=$((found + 1))
         grep -q "\"$part\": [0-9]" "$work/results.json" || fail "run $i was killed, and $part is not in its results"
+        grep -qE "^$part " "$work/results.table.txt" || fail "run $i was killed, and $part is not in its table"
+        tar -tzf "$work/results.logs.tar.gz" "logs/$part" >/dev/null || fail "run $i was killed, and no logs of $part are there"
     done < <(sed -nE 's/^([a-z_]+): [0-9]+ (passed|failed|not run).*, [0-9]+ s$/\1/p' "$work/out")
     [[ ! -e $work/results.json ]] || expect_json "$work/results.json"
 done
+echo "$found parts were done in runs that were killed"
+((found > 0)) || fail 'no run was killed when a part was done'
 
 # ---- wrong words
-check 60 nonsense
-[[ $status == 2 ]] || fail "an unknown part ends with $status"
+for each in nonsense 'smoke nonsense'; do
+    # shellcheck disable=SC2086  # a list
+    check 60 $each
+    [[ $status == 2 ]] || fail "an unknown part ends with $status"
+done
 ((failures == 0)) || exit 1
 echo "all as it should be"

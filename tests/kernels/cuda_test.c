@@ -40,6 +40,9 @@ static bool has_gpu(void) {
     return false;
 }
 
+/* Where a kernel never ends, or ends the process, this is the last line. */
+static void tell_begun(const ons_operator *op) { fprintf(stderr, "begins: %s\n", op->name); }
+
 /* Returns how many failed. */
 static size_t check_cases(const ons_operator *op, size_t *cases) {
     size_t failed = 0;
@@ -65,6 +68,7 @@ Test(cuda, kernels) {
         const ons_operator *op = registry->operators[i];
         if (!ons_target_runs(&ons_target_cuda, op) || !is_in_share(i) || !is_named(op->name)) continue;
         ++kernels;
+        tell_begun(op);
         failed += check_cases(op, &cases);
     }
     cr_expect(kernels > 0, "no operator of those that are asked for has a CUDA kernel in this build");
@@ -94,10 +98,12 @@ Test(cuda, halves) {
     if (!has_gpu()) cr_skip_test("not run: no GPU");
     const ons_registry *registry = ons_kernels_registry();
     size_t count[ONS_HALF_CHECKED + 1] = {0}, failed = 0;
-    for (size_t i = 0; i < registry->count; ++i)
-        if (ons_target_runs(&ons_target_cuda, registry->operators[i]) && is_in_share(i) &&
-            is_named(registry->operators[i]->name))
-            failed += check_halves(registry->operators[i], count);
+    for (size_t i = 0; i < registry->count; ++i) {
+        const ons_operator *op = registry->operators[i];
+        if (!ons_target_runs(&ons_target_cuda, op) || !is_in_share(i) || !is_named(op->name)) continue;
+        tell_begun(op);
+        failed += check_halves(op, count);
+    }
     fprintf(stderr, "CUDA in half types: %zu cases, %zu failed; left out: %zu refused, %zu too large for the type\n",
             count[ONS_HALF_CHECKED], failed, count[ONS_HALF_REFUSED], count[ONS_HALF_OVERFLOWS]);
 }
@@ -115,6 +121,7 @@ Test(cuda, own_kernels) {
         for (size_t k = 0; k < sizeof patterns / sizeof patterns[0]; ++k)
             meant = meant || fnmatch(patterns[k], op->name, 0) == 0;
         if (!meant || !ons_target_runs(&ons_target_cuda, op) || !is_in_share(i) || !is_named(op->name)) continue;
+        tell_begun(op);
         failed += check_cases(op, &cases) + check_halves(op, count);
     }
     cr_expect(cases > 0, "no such operator has a CUDA kernel in this build");

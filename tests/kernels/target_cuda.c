@@ -1,6 +1,8 @@
 #include "tests/kernels/target_cuda.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/vector.h"
 #include "device/device.h"
@@ -41,7 +43,8 @@ static void wait(void) {
 static const ons_backend *backend(void) { return ons_backend_find("cuda"); }
 
 /* Buffers of the device, kept until the process ends: taking and giving back one for each operand of each case would be
- * most of the tests' time. Their contents are the last case's. */
+ * most of the tests' time. Their contents are the last case's. With ONSTAGE_TEST_POOL=off each is taken anew and as
+ * large as it is asked for, so that compute-sanitizer sees what is read far behind its end. */
 typedef struct kept_buffer {
     void *memory;
     size_t bytes;
@@ -49,6 +52,11 @@ typedef struct kept_buffer {
 } kept_buffer;
 
 static ONS_VECTOR(kept_buffer) pool;
+
+static bool keeps_buffers(void) {
+    const char *wanted = getenv("ONSTAGE_TEST_POOL");
+    return wanted == NULL || strcmp(wanted, "off") != 0;
+}
 
 /* The smallest that is free and not much too large. */
 static kept_buffer *find_free(size_t bytes) {
@@ -71,8 +79,9 @@ static ons_status *add_buffer(size_t bytes, kept_buffer **added) {
 
 static void *allocate(size_t bytes) {
     enum { LEAST = 4096 };
-    size_t taken = bytes > LEAST ? bytes : LEAST;
-    kept_buffer *found = find_free(taken);
+    bool keeps = keeps_buffers();
+    size_t taken = keeps && bytes < LEAST ? LEAST : bytes;
+    kept_buffer *found = keeps ? find_free(taken) : NULL;
     ons_status *status = found == NULL ? add_buffer(taken, &found) : NULL;
     ons_status_free(status);
     if (status != NULL) return NULL;
@@ -81,8 +90,13 @@ static void *allocate(size_t bytes) {
 }
 
 static void release(void *memory) {
-    for (size_t i = 0; i < pool.count; ++i)
-        if (pool.items[i].memory == memory) pool.items[i].used = false;
+    size_t i = 0;
+    while (i < pool.count && pool.items[i].memory != memory) ++i;
+    if (i == pool.count) return;
+    pool.items[i].used = false;
+    if (keeps_buffers()) return;
+    gpu.device->release(gpu.device, memory, 0);
+    pool.items[i] = pool.items[--pool.count];
 }
 
 static void copy(void *to, const void *from, size_t bytes) {

@@ -56,8 +56,11 @@ def _cuda_object_impl(ctx):
     arguments.add_all(_FLAGS)
     if ctx.var.get("warnings") == "errors":
         arguments.add_all(_STRICT_FLAGS)
+    architecture = ctx.var.get("cuda_architecture")
+    if architecture and architecture not in _ONE_ARCHITECTURE:
+        fail("cuda_architecture: %s is none of %s" % (architecture, ", ".join(_ONE_ARCHITECTURE)))
     arguments.add_all(ctx.attr.flags)
-    arguments.add_all(ctx.attr.architectures or _ONE_ARCHITECTURE.get(ctx.var.get("cuda_architecture"), _ARCHITECTURES))
+    arguments.add_all(ctx.attr.architectures or _ONE_ARCHITECTURE.get(architecture, _ARCHITECTURES))
     arguments.add("-I.")
     arguments.add("-Iinclude")
     arguments.add("-c")

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2034,SC2153  # names that part.sh has, too
 # Parts of gpu_check.sh that look at results; part.sh has what they use.
 
 part_device() { run_criterion device bin/device_test --jobs=1; }
@@ -46,7 +47,7 @@ part_nccl() {
 plan_golden() { # MODEL FILE OPTIONS...
     local golden
     choose_golden "$1"
-    ours bin/onstage plan "${golden[@]}" --threads 1 -o "$2" "${@:3}" >"$2.log" 2>&1
+    ours timeout -k 2 "$(at_most 45)" bin/onstage plan "${golden[@]}" --threads 1 -o "$2" "${@:3}" >"$2.log" 2>&1
 }
 
 # Whether two runs ended with the same weights.
@@ -170,8 +171,9 @@ part_sanitizer() {
         memcheck:Attention synccheck:ReduceSum initcheck:Add; do
         tool=${each%%:*} operator=${each##*:} status=0
         (($(time_left) > 8)) || { put "$tool $operator" 'not run' 'no time left'; continue; }
-        ONSTAGE_TEST_OPERATOR=$operator CUDA_MODULE_LOADING=LAZY ours timeout "$(time_left)" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-            --target-processes all bin/cuda_test --jobs=1 --filter 'cuda/kernels' >"logs/$PART.$tool.$operator" 2>&1 || status=$?
+        # The tool has libraries of its own; the tests' buffers end where their memory does.
+        ONSTAGE_TEST_OPERATOR=$operator ONSTAGE_TEST_POOL=off CUDA_MODULE_LOADING=LAZY timeout -k 2 "$(time_left)" compute-sanitizer --tool "$tool" \
+            --error-exitcode 9 --target-processes all env "LD_LIBRARY_PATH=${ONSTAGE_LIBRARIES:-}" bin/cuda_test --jobs=1 --filter 'cuda/kernels' >"logs/$PART.$tool.$operator" 2>&1 || status=$?
         if grep -q 'Device not supported' "logs/$PART.$tool.$operator"; then
             put "$tool $operator" 'not run' 'compute-sanitizer does not support this device'
         elif ((status == 124)); then

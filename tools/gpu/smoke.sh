@@ -1,18 +1,12 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2034,SC2153  # names that part.sh has, too
 # The first part of gpu_check.sh: whether anything works at all, one step after the other with nothing beside it, the cheapest first,
 # each with a time of its own. What a step finds stands in the table at once. part.sh has what it uses.
-
-# At most so long for the next step.
-step_limit() { # SECONDS
-    local left
-    left=$(time_left)
-    echo $(($1 < left ? $1 : left))
-}
 
 # Runs a function of this file, or says that its time is over.
 smoke() { # SECONDS FUNCTION ARGUMENT...
     local limit
-    limit=$(step_limit "$1")
+    limit=$(at_most "$1")
     if ((limit < 4)); then put "${*:2}" 'not run' 'no time left'; else LIMIT=$limit "${@:2}" || put "${*:2}" failed "it ended early"; fi
 }
 
@@ -29,31 +23,45 @@ device_of() {
     put_criterion device logs/smoke.device "$status"
 }
 
+# The version of a library, as it says itself.
+version_of() { # FILE
+    timeout 10 python3 - "$1" 2>/dev/null <<'END' || echo 'of unknown version'
+import ctypes, sys
+library, one, two = ctypes.CDLL(sys.argv[1]), ctypes.c_int(), ctypes.c_int()
+name = sys.argv[1].rsplit("/", 1)[1].split(".")[0]
+if name == "libnvrtc":
+    library.nvrtcVersion(ctypes.byref(one), ctypes.byref(two))
+    print(f"{one.value}.{two.value}")
+elif name == "libnccl":
+    library.ncclGetVersion(ctypes.byref(one))
+    print(one.value)
+else:
+    get = getattr(library, {"libcublasLt": "cublasLtGetVersion", "libcudnn": "cudnnGetVersion"}[name])
+    get.restype = ctypes.c_size_t
+    print(get())
+END
+}
+
 # Which libraries are found, and where: folders as the search found them, without the machine's own names before site-packages.
 versions() {
     local library folder found='' torch
     for library in libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libnvrtc.so.13; do
         for folder in ${ONSTAGE_LIBRARIES//:/ } missing; do [[ ! -e $folder/$library ]] || break; done
-        found+="$library: ${folder##*site-packages/}; "
+        found+="; $library"
+        [[ $folder == missing ]] || found+=" $(version_of "$folder/$library"):"
+        found+=" ${folder##*site-packages/}"
     done
     torch=$(timeout 10 python3 -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null || echo none)
-    put versions passed "driver ${DRIVER:-unknown}, PyTorch $torch; $found"
+    put versions passed "driver ${DRIVER:-unknown}, PyTorch $torch$found"
 }
 
 # Twice with every step recorded as a graph: the same weights.
 graphs_twice() { # PRECISION
     local run
     for run in one two; do
-        ONSTAGE_CUDA_GRAPHS=on timeout_golden "smoke.$1.$run" --precision "$1" || { put "mlp $1, graphs" failed "$(say "logs/$PART.smoke.$1.$run")"; return 0; }
+        ONSTAGE_CUDA_GRAPHS=on train_golden mlp "smoke.$1.$run" --precision "$1" || { put "mlp $1, graphs" failed "$(say "logs/$PART.smoke.$1.$run")"; return 0; }
     done
     put_same "mlp $1, graphs" "smoke.$1.one" "smoke.$1.two" 'the same weights twice'
-}
-
-timeout_golden() { # NAME OPTIONS...
-    local golden
-    choose_golden mlp
-    ours timeout -k 2 "$LIMIT" bin/onstage train "${golden[@]}" --lr 0.01 --threads 1 --seed 1 --steps 3 --out "$WORK/$1.onnx" --log-json "$WORK/$1.jsonl" "${@:2}" \
-        >"logs/$PART.$1" 2>&1
 }
 
 # Milliseconds of a step, and samples a second.
@@ -91,9 +99,9 @@ part_smoke() {
     local first=${NETWORK:-gpt2} second=${NETWORK_2:-resnet50}
     smoke 15 versions
     smoke 20 device_of
-    smoke 30 tests_of 'first operators' 'cuda/kernels' 'Add,LayerNormalization*,Linear*,CrossEntropy*,GatherGradient,AdamW'
+    smoke 40 tests_of 'first operators' 'cuda/@(kernels|halves)' 'Add,LayerNormalization*,Linear*,CrossEntropy*,GatherGradient,AdamW'
     smoke 15 tests_of epilogues 'cuda/epilogues'
-    smoke 40 tests_of 'attention, convolution, batch norm' 'cuda/kernels' 'Attention*,Conv*,BatchNorm*'
+    smoke 50 tests_of 'attention, convolution, batch norm' 'cuda/@(kernels|halves)' 'Attention*,Conv*,BatchNorm*'
     smoke 15 graphs_twice fp32
     smoke 15 graphs_twice bf16
     smoke 40 headline "$first" "$first"
