@@ -182,8 +182,9 @@ def write(arguments, table, held, before, faults, seconds):
         for name, wrong in held.items():
             row = f"| {name} | {probes.PROBES[name].__doc__} | {wrong or 'holds'} |"
             lines.append(row + (f" {before[name] or 'holds'} |" if before else ""))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with open(arguments.write, "w") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write("\n".join(lines).replace(root + "/", "") + "\n")
 
 
 if __name__ == "__main__":
