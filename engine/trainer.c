@@ -21,6 +21,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
     t->arena = ons_arena_new();
     ons_status *status = t->arena == NULL ? ons_status_out_of_memory() : ons_config_copy(config, &t->config);
     if (status == NULL) status = ons_trainer_build(t);
+    if (status == NULL) status = ons_arena_check(t->arena); /* of what is told before the first step */
     if (status != NULL) {
         status = ons_trainer_share_failure(t, ons_status_at(status, "%s", model->path));
         ons_trainer_free(t);

@@ -175,6 +175,5 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(check_alike(t));
     bool resumed;
     ONS_TRY(ons_trainer_resume(t, &resumed));
-    ONS_TRY(ons_arena_check(t->arena)); /* of what is told before the first step */
     return ons_trainer_open_logs(t, resumed);
 }

@@ -78,7 +78,7 @@ static ons_status *write_json(const char *path, const ons_checkpoint_info *info,
     if (status == NULL) status = ons_json_print(json, &text);
     if (status == NULL) status = seal(text, &text);
     if (status == NULL) status = ons_file_writer_open(path, &writer);
-    if (status == NULL) status = ons_file_write(writer, text, strlen(text));
+    if (status == NULL) status = text == NULL ? ons_status_out_of_memory() : ons_file_write(writer, text, strlen(text));
     if (status == NULL) {
         status = ons_file_commit(writer);
         writer = NULL;

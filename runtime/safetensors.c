@@ -132,7 +132,7 @@ ons_status *ons_safetensors_write(ons_file_writer *writer, const ons_safetensors
     ons_named_tensor *sorted = calloc(content->count + 1, sizeof *sorted);
     bool enough = sorted != NULL && o.pieces[0] != NULL && o.pieces[1] != NULL;
     ons_status *status = enough ? ons_checksum_new(&o.checksum) : ons_status_out_of_memory();
-    if (status == NULL) {
+    if (status == NULL && sorted != NULL) {
         for (size_t i = 0; i < content->count; ++i) sorted[i] = content->tensors[i];
         qsort(sorted, content->count, sizeof *sorted, by_width);
         status = write_sorted(&o, sorted, &header);
