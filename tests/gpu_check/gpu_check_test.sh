@@ -159,10 +159,12 @@ program "$package/bin" onstage "${trains/the same/\$RANDOM \$RANDOM}"
 program "$package/bin" golden_test 'echo "[FAIL] golden::trajectory"; echo "[====] Synthesis: Tested: 3 | Passing: 2 | Failing: 1"; exit 1'
 program "$package/bin" device_test 'echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0"'
 program "$package/bin" cuda_test 'kill -SEGV $$'
-check 60 device operators golden bits runs
+program "$package/bin" gpu_nccl_test "echo 'not run: no GPU: the driver is too old'; echo '[====] Synthesis: Tested: 1 | Passing: 1 | Failing: 0 | Crashing: 0'"
+check 60 device operators golden nccl bits runs
 [[ $status == 1 ]] || fail "with failures it ends with $status"
 expect "$work/out" '^device +device +not run'
 expect "$work/out" '^operators +operators, share 1/[0-9]+ +failed +exit 139'
+expect "$work/out" '^nccl +one GPU +failed +no GPU: the driver is too old; but nvidia-smi names one'
 expect "$work/out" '^golden +golden +failed .*Passing: 2'
 expect "$work/out" '^bits +mlp, again +failed +other weights'
 expect "$work/out" '^runs +mlp, resumed +failed +other weights'

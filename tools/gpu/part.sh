@@ -46,6 +46,8 @@ put_criterion() { # NAME LOG STATUS
         put "$1" failed "exit $3: not done in time; the last it said: $(grep -a . "$2" | tail -n 1 | tr -cd '[:print:]' | cut -c 1-160)" "tested=$tested"
     elif [[ $3 != 0 ]]; then
         put "$1" failed "exit $3; $line; first: $(grep -aE 'FAIL|CRASH|Assertion' "$2" | head -1 | tr -cd '[:print:]' | cut -c 1-160)" "tested=$tested"
+    elif [[ $DEVICE == cuda && $said == 'not run: no GPU'* ]]; then
+        put "$1" failed "${said#not run: }; but nvidia-smi names one" "tested=$tested"
     elif ((tested == 0)) || [[ -n $said ]]; then
         put "$1" 'not run' "${said:-$line}"
     else
@@ -78,7 +80,7 @@ side_by_side() { # FUNCTION ARGUMENT...
 at_once() { echo $(($(nproc) < 10 ? 2 : $(nproc) / 5)); }
 
 # Small models, whose steps differ in nothing but what is looked at. Sets `golden` to model, data and options.
-GOLDEN="mlp cnn_dynamic gpt_tied"
+GOLDEN=${GOLDEN:-mlp cnn_dynamic gpt_tied}
 PRECISION=fp32
 WORK=work # the folder of what they write
 choose_golden() { # MODEL

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Runs tools/gpu_check.sh with the programs as they are but on a fake of the CUDA runtime: checks with --device cuda. Kernels are the
+# emulation's, so small models stand for the networks of the benchmarks, and a few operators for all.
+set -euo pipefail
+
+root=$PWD
+work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/gpu_check.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+fail() {
+    echo "FAILED: $1" >&2
+    sed 's/^/    /' "$work/out" >&2
+    exit 1
+}
+
+# A program of these lines in folder $1.
+program() { # FOLDER NAME LINES
+    printf '#!/usr/bin/env bash\n%s\n' "$3" >"$1/$2"
+    chmod +x "$1/$2"
+}
+
+package=$work/onstage_gpu machine=$work/machine checkout=$work/checkout
+mkdir -p "$package/bin" "$package/lib" "$package/gpu" "$package/models" "$package/work" "$machine" "$checkout/tests/golden"
+cp tools/gpu_check.sh bench/hidden_copies.awk "$package/"
+cp tools/gpu/*.sh "$package/gpu/"
+echo fake >"$package/version"
+for each in device_test golden_test onstage step_time; do ln -s "$root/tests/cuda_runtime/fake_$each" "$package/bin/$each"; done
+program "$package/bin" cuda_test "export ONSTAGE_TEST_OPERATOR=\${SMALL:-Add,AdamW,BatchNormalization}
+exec $root/tests/cuda_runtime/cases_test \"\$@\""
+program "$package/bin" gpu_nccl_test 'echo "onstage: not run: no NCCL"; echo "[====] Synthesis: Tested: 1 | Passing: 1"'
+program "$machine" nvidia-smi 'case $* in *name*) echo "A fake of the CUDA runtime" ;; *) echo 1.2 ;; esac'
+program "$machine" python3 'exit 1'
+for each in mlp cnn_dynamic gpt_tied; do cp -rL "tests/golden/$each" "$checkout/tests/golden/"; done
+# A small model as a network: its weights are in the file.
+for each in mlp cnn_dynamic; do
+    cp "$checkout/tests/golden/$each/model.onnx" "$package/models/$each.onnx"
+    cp "$checkout/tests/golden/$each/input.npy" "$package/models/$each.x.npy"
+    cp "$checkout/tests/golden/$each/target.npy" "$package/models/$each.target.npy"
+    echo '{"batch": 16}' >"$package/models/$each.json"
+    echo "$each" >>"$package/work/data"
+done
+
+status=0
+(cd "$checkout" && PATH=$machine:$PATH LIMIT_SECONDS=840 LIBRARY_ROOTS=$machine OUT=$work GOLDEN="mlp cnn_dynamic" NETWORK=mlp NETWORK_2=cnn_dynamic \
+    "$package/gpu_check.sh" run results.json device operators bits runs >"$work/out" 2>&1) || status=$?
+((status == 0)) || fail "it ends with $status"
+expect() { # PATTERN
+    grep -qE "$1" "$work/out" || fail "nothing says $1"
+}
+expect '^ *device +device +passed'
+expect '^ *operators +operators, share 1/[0-9]+ +passed'
+for each in mlp cnn_dynamic; do
+    expect "^ *bits +$each, 4 --pipeline 1f1b +passed"
+    expect "^ *bits +$each, CUDA graphs on +passed"
+    expect "^ *runs +$each, resumed +passed"
+done
+expect '^ *bits +cnn_dynamic, capuchin: arena +passed'
+tail -n 4 "$work/out"
