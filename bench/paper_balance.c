@@ -7,7 +7,7 @@ enum { STAGES = 4 };
 
 enum { EQUAL_KM, EQUAL_NODES, EQUAL_LAYERS, TENSORS, BEST, LAYERS, ALL_LAYERS };
 
-#define P ONS_PIPELINE_PIPEDREAM
+#define P &ons_generator_pipedream
 
 static const paper_method methods[PAPER_BALANCE_METHODS] = {
     [EQUAL_KM] = {"memory-balanced as in Algorithm 2", PAPER_ALGORITHM_2, "none", P, 0, 0},

@@ -8,11 +8,11 @@
 enum { VPIPE_ASYNC, AUTO_ASYNC, GPIPE, VPIPE_SYNC, AUTO_SYNC };
 
 static const paper_method methods[PAPER_SPEEDS] = {
-    [VPIPE_ASYNC] = {"vPipe-AS", "vpipe", "vpipe-layers", ONS_PIPELINE_PIPEDREAM, 0, 0},
-    [AUTO_ASYNC] = {"auto, asynchronous", "auto", "capuchin", ONS_PIPELINE_PIPEDREAM, 0, 0},
-    [GPIPE] = {"GPipe", "gpipe", "recompute-stage", ONS_PIPELINE_GPIPE, 0, 0},
-    [VPIPE_SYNC] = {"vPipe-S", "vpipe", "vpipe-layers", ONS_PIPELINE_GPIPE, 0, 0},
-    [AUTO_SYNC] = {"auto, 1F1B", "auto", "capuchin", ONS_PIPELINE_1F1B, 0, 0},
+    [VPIPE_ASYNC] = {"vPipe-AS", "vpipe", "vpipe-layers", &ons_generator_pipedream, 0, 0},
+    [AUTO_ASYNC] = {"auto, asynchronous", "auto", "capuchin", &ons_generator_pipedream, 0, 0},
+    [GPIPE] = {"GPipe", "gpipe", "recompute-stage", &ons_generator_gpipe, 0, 0},
+    [VPIPE_SYNC] = {"vPipe-S", "vpipe", "vpipe-layers", &ons_generator_gpipe, 0, 0},
+    [AUTO_SYNC] = {"auto, 1F1B", "auto", "capuchin", &ons_generator_one_f_one_b, 0, 0},
 };
 
 /* ----------------------------------------------------------------------------------------------------------- measure

@@ -8,14 +8,14 @@
 enum { STAGES = 8, VPIPE = 0, AUTO, DAWNPIPER };
 
 static const paper_method methods[PAPER_FILLING_METHODS] = {
-    [VPIPE] = {"vPipe-AS", "vpipe", "vpipe-layers", ONS_PIPELINE_PIPEDREAM, 0, 0},
-    [AUTO] = {"auto", "auto", "capuchin", ONS_PIPELINE_PIPEDREAM, 0, 0},
-    [DAWNPIPER] = {"dawnpiper", "dawnpiper", "capuchin", ONS_PIPELINE_PIPEDREAM, 0, 0},
+    [VPIPE] = {"vPipe-AS", "vpipe", "vpipe-layers", &ons_generator_pipedream, 0, 0},
+    [AUTO] = {"auto", "auto", "capuchin", &ons_generator_pipedream, 0, 0},
+    [DAWNPIPER] = {"dawnpiper", "dawnpiper", "capuchin", &ons_generator_pipedream, 0, 0},
 };
 static const paper_method vpipe_plain = {"vPipe-AS, nothing optimised", "vpipe", "none",
-                                         ONS_PIPELINE_PIPEDREAM,        0,       PAPER_BLIND};
+                                         &ons_generator_pipedream,        0,       PAPER_BLIND};
 static const paper_method dawnpiper_plain = {"dawnpiper, nothing optimised", "dawnpiper", "none",
-                                             ONS_PIPELINE_PIPEDREAM,         0,           0};
+                                             &ons_generator_pipedream,         0,           0};
 
 /* Section 5.4 has T5 with micro-batches of 110: that is two and a half times the 44 that vPipe fits there with nothing
  * optimised, 1.31 times the 84 that DawnPiper does, and 0.76 of the 144 that vPipe does with swap and recompute. What
@@ -66,7 +66,7 @@ static double fill_order(fullest_search *f) {
 
 static ons_status *fill(paper_model *m, const ons_workload *work, double slowest, ons_arena *arena,
                         paper_filling_point *p) {
-    const ons_pipeline pipeline = {.kind = ONS_PIPELINE_PIPEDREAM, .stages = STAGES, .micro_batches = STAGES};
+    const ons_pipeline pipeline = {.kind = &ons_generator_pipedream, .stages = STAGES, .micro_batches = STAGES};
     fullest_search f = {
         .work = work, .pipeline = &pipeline, .capacity = paper_capacity(m), .most_seconds = slowest * (1 + 1e-9)};
     ONS_NEW(f.now, arena, (size_t)work->node_count + 1);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const paper_method gpipe = {"GPipe, nothing optimised", "gpipe", "none", ONS_PIPELINE_GPIPE, 0, 0};
-static const paper_method pipedream = {"PipeDream", "pipedream", "none", ONS_PIPELINE_PIPEDREAM, 0, 0};
+static const paper_method gpipe = {"GPipe, nothing optimised", "gpipe", "none", &ons_generator_gpipe, 0, 0};
+static const paper_method pipedream = {"PipeDream", "pipedream", "none", &ons_generator_pipedream, 0, 0};
 
 #define MB 1e6
 static const double limits[PAPER_LIMITS] = {10, 50, 80, 128, 150}; /* MB; the paper's text has the last four */

@@ -58,7 +58,7 @@ enum {
 typedef struct paper_method {
     const char *title;
     const char *partition, *memory; /* strategies by name */
-    ons_pipeline_kind kind;
+    const ons_generator *kind;
     int zero; /* the level of ZeRO instead; 0: a pipeline; PAPER_CEILING: what no plan can exceed; PAPER_PLAIN_CEILING:
                  nor any that swaps and recomputes nothing */
     unsigned flags; /* of PAPER_BLIND and PAPER_NO_SWAP */

@@ -83,7 +83,7 @@ static ons_status *try_orders(paper_model *m, const ons_workload *work, const on
     return NULL;
 }
 
-ons_status *paper_any_split_fits(paper_model *m, ons_pipeline_kind kind, uint32_t stages, int64_t rows, bool *fits) {
+ons_status *paper_any_split_fits(paper_model *m, const ons_generator *kind, uint32_t stages, int64_t rows, bool *fits) {
     const ons_pipeline pipeline = {.kind = kind, .stages = stages, .micro_batches = stages};
     const ons_workload *work;
     ONS_TRY(paper_work(m, rows, &work));
@@ -96,7 +96,7 @@ ons_status *paper_any_split_fits(paper_model *m, ons_pipeline_kind kind, uint32_
 
 static ons_status *print_model(const paper_subject *subject, char **arguments, int64_t step, const char *profile) {
     paper_model m;
-    ons_pipeline_kind kind;
+    const ons_generator *kind;
     int64_t to = atoll(arguments[4]);
     ONS_TRY(ons_pipeline_parse(arguments[2], &kind));
     ONS_TRY(paper_model_open(subject, profile, &m));

@@ -41,9 +41,9 @@ typedef struct part {
     line lines[LINES_MAX]; /* ends with a NULL title */
 } part;
 
-#define G ONS_PIPELINE_GPIPE
-#define F ONS_PIPELINE_1F1B
-#define P ONS_PIPELINE_PIPEDREAM
+#define G &ons_generator_gpipe
+#define F &ons_generator_one_f_one_b
+#define P &ons_generator_pipedream
 
 static const part parts[] = {
     {1,

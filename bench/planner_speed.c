@@ -92,7 +92,7 @@ static void print_row(const size *s, const ons_workload *work, const char *pipel
            a->judged, gap(a, e), a->optimised);
 }
 
-static ons_status *plan(const size *s, ons_pipeline_kind kind, const char *memory, bool series) {
+static ons_status *plan(const size *s, const ons_generator *kind, const char *memory, bool series) {
     ons_arena *arena = ons_arena_new();
     ons_workload work;
     timing dawnpiper = {0}, automatic = {0}, exact = {0};
@@ -113,7 +113,7 @@ static ons_status *plan(const size *s, ons_pipeline_kind kind, const char *memor
     if (status == NULL && series) {
         printf("%u %u %.6f %.6f\n", work.node_count, s->stages, dawnpiper.seconds, automatic.seconds);
     } else if (status == NULL) {
-        print_row(s, &work, ons_pipeline_name(kind), &dawnpiper, &automatic, &exact);
+        print_row(s, &work, kind->name, &dawnpiper, &automatic, &exact);
     }
     fflush(stdout);
     ons_arena_free(arena);
@@ -133,7 +133,7 @@ static ons_status *print_table(const request *r) {
            "%% | auto ms | stages judged | slower than exact %% | stages optimised |\n"
            "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
-        for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
+        for (const ons_generator *kind = &ons_generator_gpipe; kind <= &ons_generator_pipedream; ++kind)
             if (is_wanted(r, &sizes[i])) ONS_TRY(plan(&sizes[i], kind, r->memory, false));
     return NULL;
 }
@@ -143,7 +143,7 @@ static ons_status *print_series(const char *memory) {
     for (size_t i = 0; i < 2; ++i) {
         for (uint32_t layers = 20; layers <= most_layers[i]; layers = layers * 10 / 4) {
             size s = {"", {layers, 1024, 16, 512, 8, 30522}, stages[i], 0.6};
-            ONS_TRY(plan(&s, ONS_PIPELINE_1F1B, memory, true));
+            ONS_TRY(plan(&s, &ons_generator_one_f_one_b, memory, true));
         }
         printf("\n\n");
     }
@@ -192,7 +192,7 @@ static ons_status *print_plan(const size *s, const ons_planning_problem *p) {
     double seconds, step;
     ONS_TRY(plan_all(p, &planned, &seconds, &step));
     printf("| %s | %u | %u | %s | %.1f | %.2f | %.2f |\n", s->name, p->work->node_count, s->stages,
-           ons_pipeline_name(p->pipeline.kind), seconds * 1e3, planned.partition.bottleneck_seconds * 1e3, step * 1e3);
+           p->pipeline.generator->name, seconds * 1e3, planned.partition.bottleneck_seconds * 1e3, step * 1e3);
     return NULL;
 }
 
@@ -209,12 +209,12 @@ static ons_status *print_refusal(const size *s, ons_planning_problem *p) {
     p->capacity_bytes = least / 2;
     ONS_TRY(plan_all(p, &planned, &by_far, &step));
     printf("| %s | %u | %u | %s | %.1f | %.1f%s | %.1f |\n", s->name, p->work->node_count, s->stages,
-           ons_pipeline_name(p->pipeline.kind), (double)least / (1 << 20), nearly * 1e3, fits ? " (fits)" : "",
+           p->pipeline.generator->name, (double)least / (1 << 20), nearly * 1e3, fits ? " (fits)" : "",
            by_far * 1e3);
     return NULL;
 }
 
-static ons_status *with_problem(const size *s, ons_pipeline_kind kind, const char *memory, bool refusal) {
+static ons_status *with_problem(const size *s, const ons_generator *kind, const char *memory, bool refusal) {
     ons_arena *arena = ons_arena_new();
     ons_workload work;
     ons_status *status = arena == NULL ? ons_status_out_of_memory() : transformer_work_make(&s->options, arena, &work);
@@ -245,7 +245,7 @@ static ons_status *print_whole(const request *r, bool refusal) {
                    : "| workload | nodes | stages | schedule | planned in ms | slowest stage ms | step ms |\n"
                      "|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
-        for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
+        for (const ons_generator *kind = &ons_generator_gpipe; kind <= &ons_generator_pipedream; ++kind)
             if (is_wanted(r, &sizes[i])) ONS_TRY(with_problem(&sizes[i], kind, r->memory, refusal));
     return NULL;
 }

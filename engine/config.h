@@ -8,6 +8,7 @@
 #include "graph/passes/loss.h"
 #include "graph/passes/update.h"
 #include "planner/device_profile.h"
+#include "planner/schedule/schedule.h"
 
 /* NAME=VALUE */
 typedef struct ons_pair {
@@ -70,6 +71,7 @@ struct ons_config {
     int64_t steps, epochs, seed, threads, stages;
     ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
+    const ons_generator *generator; /* of the plan that is followed; NULL: `pipeline` names it */
     bool pin;
     /* planning */
     const char *device_profile, *profile, *cost_graph, *report, *prices;
@@ -123,6 +125,8 @@ ons_status *ons_config_precision(const ons_config *config, ons_precision *precis
 ons_dtype ons_config_low_type(const ons_config *config);
 /* Whether a GPU may round what products of float32 read. */
 bool ons_config_takes_tf32(const ons_config *config);
+/* Whether updates come between micro-batches. */
+bool ons_config_is_asynchronous(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);
 /* Fails where an option with a fixed set of words has another one. The other choices are found in their lists by the

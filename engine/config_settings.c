@@ -101,7 +101,7 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
     optimizer->first_scale = config->loss_scale.value;
     ONS_CHECK(optimizer->first_scale >= 0x1p-24 && optimizer->first_scale <= 0x1p100, ONS_INVALID_ARGUMENT,
               "--loss-scale must lie between 6e-8 and 1e30");
-    optimizer->want_norms = strcmp(config->pipeline, "pipedream-async") != 0; /* also without a log: the same memory */
+    optimizer->want_norms = !ons_config_is_asynchronous(config); /* also without a log: the same memory */
     ONS_CHECK(optimizer->momentum >= 0 && optimizer->weight_decay >= 0 && optimizer->clip_norm >= 0 &&
                   optimizer->eps >= 0,
               ONS_INVALID_ARGUMENT, "--momentum, --weight-decay, --clip-norm and --eps must not be negative");
@@ -184,6 +184,11 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
                           config->lr_schedule);
 }
 
+bool ons_config_is_asynchronous(const ons_config *config) {
+    const ons_generator *g = config->generator != NULL ? config->generator : ons_generator_find(config->pipeline);
+    return g != NULL && g->asynchronous;
+}
+
 bool ons_config_uses_cuda(const ons_config *config) { return strcmp(config->device, "cuda") == 0; }
 
 const char *ons_config_device_profile(const ons_config *config) {
@@ -227,7 +232,7 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(strcmp(config->transport, "mpi") != 0 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
               "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
               "--transport nccl, or leave it out");
-    bool asynchronous = strcmp(config->pipeline, "pipedream-async") == 0;
+    bool asynchronous = ons_config_is_asynchronous(config);
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
               "take --pipeline 1f1b");

@@ -5,7 +5,7 @@
 #include "engine/config.h"
 #include "planner/memory/memory.h"
 #include "planner/partition/partition.h"
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 
 /* A list's words by number; NULL behind the last. */
 typedef const char *word_at(size_t index);
@@ -31,7 +31,8 @@ static const char *metric(size_t index) {
 }
 
 static const char *pipeline(size_t index) {
-    return index <= ONS_PIPELINE_PIPEDREAM ? ons_pipeline_name((ons_pipeline_kind)index) : NULL;
+    const ons_generator *generator = ons_generators[index];
+    return generator == NULL ? NULL : generator->name;
 }
 
 static const char *partition(size_t index) {

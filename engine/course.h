@@ -6,7 +6,7 @@
 #include "engine/batching.h"
 #include "engine/stage_graph.h"
 #include "graph/passes/cut.h"
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 #include "runtime/evaluator.h"
 
 typedef struct ons_course {

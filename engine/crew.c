@@ -35,7 +35,7 @@ struct ons_crew {
 static ons_status *find_loads(ons_crew *c) {
     ONS_NEW(c->in_flight, c->arena, c->o.pipeline.stages + 1);
     for (uint32_t i = 0; i < c->o.pipeline.stages; ++i)
-        c->in_flight[i] = ons_pipeline_load(&c->o.pipeline, i).in_flight;
+        c->in_flight[i] = c->o.schedule->loads[i].in_flight;
     return NULL;
 }
 
@@ -51,7 +51,7 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
         .stage = r->stage,
         .in_flight = c->in_flight,
         .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,
-        .versions = training ? ons_pipeline_load(&o->pipeline, r->stage).versions : 1,
+        .versions = training ? o->schedule->loads[r->stage].versions : 1,
     };
     return ons_share_build(&options, share);
 }
@@ -184,9 +184,8 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
     const ons_crew_options *o = &c->o;
     ons_stepper_options options = {
         .worker = r->worker,
-        .pipeline = o->pipeline,
+        .schedule = o->schedule,
         .stage = r->stage,
-        .actions = o->actions == NULL ? NULL : &o->actions[r->stage],
         .feed = &r->training.feed,
         .full = r->training.full.unit,
         .less = r->training.less.unit,

@@ -41,7 +41,7 @@ typedef struct ons_crew_options {
     const ons_config *config;
     const ons_course *training, *validation; /* cut; validation->dataset NULL: none */
     ons_pipeline pipeline;
-    const ons_action_list *actions; /* of each stage, for a whole step; NULL: the schedule's own */
+    const ons_schedule *schedule; /* of a whole step */
     ons_batching batching;
     int threads;                      /* of each stage */
     int64_t cap;                      /* of each stage's device; 0: none */

@@ -43,25 +43,18 @@ static ons_status *add(verifying *v, unit_kind kind, uint32_t micro_batches, ons
     return list_programs(v, kind, &(*flight)->programs);
 }
 
-/* Part of a training step: `second` micro-batches of one sample less follow the first ones. `lists` NULL: as the
- * schedule has them. */
-static ons_status *add_training(verifying *v, unit_kind kind, uint32_t first, uint32_t second,
-                                const ons_action_list *lists) {
-    ons_pipeline pipeline = v->o->pipeline;
-    ons_action_list *own;
+/* Part of a training step: `second` micro-batches of one sample less follow the first ones. */
+static ons_status *add_training(verifying *v, unit_kind kind, uint32_t first, uint32_t second) {
+    ons_schedule own;
     ons_verify_options *flight;
     if (first + second == 0) return NULL;
     ONS_TRY(add(v, first > 0 ? kind : LESS, first + second, &flight));
     if (first > 0 && second > 0) ONS_TRY(list_programs(v, LESS, &flight->seconds));
     flight->first_count = first;
-    pipeline.micro_batches = first + second;
-    if (lists == NULL) {
-        ONS_TRY(ons_pipeline_actions(&pipeline, v->arena, &own));
-        lists = own;
-    }
-    flight->lists = lists;
+    ONS_TRY(ons_schedule_shorten(v->o->schedule, first + second, v->arena, &own));
+    flight->lists = own.lists;
     flight->updates = true;
-    flight->asynchronous = ons_pipeline_is_asynchronous(&pipeline);
+    flight->asynchronous = own.asynchronous;
     return NULL;
 }
 
@@ -87,9 +80,9 @@ static ons_status *list_flights(verifying *v) {
     uint64_t samples = ons_dataset_count(v->o->training->dataset), batch = (uint64_t)b->batch;
     ons_portions whole = ons_portions_make(batch, (uint64_t)b->micro_batches, batch);
     ons_portions last = ons_portions_make(batch, (uint64_t)b->micro_batches, samples % batch);
-    if (samples >= batch) ONS_TRY(add_training(v, FULL, (uint32_t)whole.full, (uint32_t)whole.less, v->o->actions));
-    ONS_TRY(add_training(v, FULL, (uint32_t)last.full, (uint32_t)last.less, NULL));
-    if (v->o->training->rest.graph != NULL) ONS_TRY(add_training(v, REST, 1, 0, NULL));
+    if (samples >= batch) ONS_TRY(add_training(v, FULL, (uint32_t)whole.full, (uint32_t)whole.less));
+    ONS_TRY(add_training(v, FULL, (uint32_t)last.full, (uint32_t)last.less));
+    if (v->o->training->rest.graph != NULL) ONS_TRY(add_training(v, REST, 1, 0));
     if (v->o->validation->dataset == NULL) return NULL;
     if (v->o->validation->full.graph != NULL) ONS_TRY(add_validation(v, VALIDATION));
     return v->o->validation->rest.graph == NULL ? NULL : add_validation(v, VALIDATION_REST);

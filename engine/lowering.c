@@ -129,7 +129,7 @@ static ons_status *check_kinds(const ons_action_list *list, uint32_t stage) {
 
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
     const ons_plan *plan = &lowering->plan;
-    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(check_kinds(&plan->actions[i], i));
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(check_kinds(&plan->schedule.lists[i], i));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
         for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
             ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));

@@ -21,7 +21,7 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *ma
     const ons_pipeline *pipeline = &p->plan.pipeline;
     uint32_t *in_flight = calloc(pipeline->stages, sizeof *in_flight);
     if (in_flight == NULL) return ons_status_out_of_memory();
-    for (uint32_t i = 0; i < pipeline->stages; ++i) in_flight[i] = ons_pipeline_load(pipeline, i).in_flight;
+    for (uint32_t i = 0; i < pipeline->stages; ++i) in_flight[i] = p->plan.schedule.loads[i].in_flight;
     const ons_share_options options = {
         .model = p->model,
         .course = &x->course,
@@ -30,7 +30,7 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *ma
         .stage = stage,
         .in_flight = in_flight,
         .micro_batches = (uint32_t)p->input.micro_batches,
-        .versions = ons_pipeline_load(pipeline, stage).versions,
+        .versions = p->plan.schedule.loads[stage].versions,
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);

@@ -39,7 +39,7 @@ static void describe_subject(const writer *w) {
     fprintf(w->out, ", %u stage%s of %s (%s free for each)\n", plan->pipeline.stages,
             plan->pipeline.stages == 1 ? "" : "s", w->p->profile.title, limit(plan->capacity_bytes, cap));
     fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s%s\n\n",
-            ons_pipeline_name(plan->pipeline.kind), plan->partition, plan->order, plan->memory, took);
+            plan->pipeline.generator->name, plan->partition, plan->order, plan->memory, took);
     if (w->p->config->profile != NULL && w->p->model != NULL)
         fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
                 w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic);

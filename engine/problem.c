@@ -31,7 +31,7 @@ static ons_status *choose_strategies(posing *p) {
     ONS_TRY(ons_config_check_words(c));
     *p->strategy = ons_partition_strategy_find(c->partition);
     p->problem->memory = ons_memory_strategy_find(c->memory_strategy);
-    return ons_pipeline_parse(c->pipeline, &p->problem->pipeline.kind);
+    return ons_generator_parse(c->pipeline, &p->problem->pipeline.generator);
 }
 
 /* --memory, or all that the device has; either way the libraries' share comes off it. */

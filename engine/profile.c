@@ -16,7 +16,7 @@
 #include "kernels/backend.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 #include "runtime/cost_cache.h"
 #include "runtime/profiler.h"
 
@@ -56,8 +56,10 @@ typedef struct making {
 static ons_status *describe_program(making *m, ons_profile_program_options *program) {
     ons_pipeline pipeline = {.stages = (uint32_t)m->config->stages,
                              .micro_batches = (uint32_t)m->batching.micro_batches};
-    ONS_TRY(ons_pipeline_parse(m->config->pipeline, &pipeline.kind));
-    m->slots = pipeline.kind == ONS_PIPELINE_GPIPE && pipeline.stages > 1 ? pipeline.micro_batches : 1;
+    ons_schedule schedule;
+    ONS_TRY(ons_generator_parse(m->config->pipeline, &pipeline.generator));
+    ONS_TRY(ons_schedule_make(&pipeline, m->o->arena, &schedule));
+    m->slots = pipeline.stages > 1 && schedule.loads[0].forward_first ? pipeline.micro_batches : 1;
     *program = (ons_profile_program_options){
         .model = m->model, .config = m->config, .pipeline = pipeline, .rows = m->batching.rows, .slots = m->slots};
     return NULL;

@@ -79,7 +79,7 @@ static ons_status *describe(ons_replay *r, const char *path) {
     double share = f->iteration_seconds > 0 ? 1 - busy / (f->iteration_seconds * f->device_count) : 0;
     fprintf(out, "%s: %s, batch %" PRId64 " in %" PRId64 " micro-batches, %u stages, schedule %s\n", path,
             plan->subject.model, plan->subject.batch, plan->subject.micro_batches, plan->pipeline.stages,
-            ons_pipeline_name(plan->pipeline.kind));
+            plan->pipeline.generator->name);
     fprintf(out, "a step takes %.3f ms (the plan says %.3f ms): %.1f samples/s, %.1f %% bubbles\n\n",
             1e3 * f->iteration_seconds, 1e3 * plan->step_seconds, f->samples_per_second, 100 * share);
     describe_devices(r, out);

@@ -69,7 +69,7 @@ typedef struct window {
 
 static window choose_window(const ons_report *c) {
     window w = {c->forecast.simulation, 0, ons_simulation_seconds(c->forecast.simulation)};
-    if (c->asked.kind != ONS_PIPELINE_PIPEDREAM || c->forecast.iteration_seconds >= w.seconds) return w;
+    if (!c->asked.generator->asynchronous || c->forecast.iteration_seconds >= w.seconds) return w;
     w.start = (w.seconds - c->forecast.iteration_seconds) / 2;
     w.seconds = c->forecast.iteration_seconds;
     return w;
@@ -254,7 +254,7 @@ void ons_report_draw_timeline(const ons_capacity_report *r, FILE *out) {
     window w = choose_window(c);
     uint32_t devices = c->forecast.device_count < DEVICES_MOST ? c->forecast.device_count : DEVICES_MOST;
     fputs("<h2>One iteration</h2>\n<p class=\"small\">Numbers are micro-batches. ", out);
-    if (c->asked.kind == ONS_PIPELINE_PIPEDREAM) fputs("The pipeline never ends: a stretch from its middle. ", out);
+    if (c->asked.generator->asynchronous) fputs("The pipeline never ends: a stretch from its middle. ", out);
     if (devices < c->forecast.device_count)
         fprintf(out, "The first %u of %u devices.", devices, c->forecast.device_count);
     fputs("</p>\n", out);

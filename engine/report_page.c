@@ -16,7 +16,7 @@ static void write_subject(const ons_capacity_report *r, FILE *out) {
                 c->asked.batch % c->asked.micro_batches == 0 ? "" : "up to ", ons_question_rows(&c->asked));
     fprintf(out, ", %u %s of ", c->asked.stages, c->asked.stages == 1 ? "stage" : "stages");
     ons_html_text(out, c->asked.device->profile->title);
-    fprintf(out, ", schedule %s, partition ", ons_pipeline_name(c->asked.kind));
+    fprintf(out, ", schedule %s, partition ", c->asked.generator->name);
     ons_html_text(out, c->asked.partition->name);
     fprintf(out, ", memory strategy %s</p>\n", c->asked.memory->name);
 }

@@ -120,7 +120,7 @@ void ons_trainer_fill_stages(const ons_trainer *t, ons_trainer_status *status) {
     if (!t->lowering.planned) return;
     const ons_rank_work *work = ons_crew_work(t->crew, 0);
     status->stages = t->lowering.pipeline.stages;
-    status->pipeline = ons_pipeline_name(t->lowering.pipeline.kind);
+    status->pipeline = t->lowering.pipeline.generator->name;
     status->predicted_step_seconds = t->lowering.plan.step_seconds;
     if (work->samples > 0)
         status->measured_step_seconds = work->seconds * (double)t->batching.batch / (double)work->samples;

@@ -64,7 +64,7 @@ static ons_status *check_options(const ons_config *c, const ons_plan *plan, ons_
     snprintf(said, sizeof said, "%" PRId64, c->stages);
     snprintf(planned, sizeof planned, "%u", plan->pipeline.stages);
     ONS_TRY(check_said(c, "stages", said, planned));
-    ONS_TRY(check_said(c, "pipeline", c->pipeline, ons_pipeline_name(plan->pipeline.kind)));
+    ONS_TRY(check_said(c, "pipeline", c->pipeline, plan->pipeline.generator->name));
     ONS_TRY(check_said(c, "partition", c->partition, plan->partition));
     ONS_TRY(check_said(c, "memory-strategy", c->memory_strategy, plan->memory));
     ONS_TRY(check_device_said(c, "profile", c->profile, plan, arena));
@@ -82,7 +82,8 @@ static ons_status *read_plan(ons_trainer *t) {
     const ons_plan *plan = &t->lowering.plan;
     ONS_TRY(check_options(c, plan, t->lowering.arena));
     c->stages = plan->pipeline.stages;
-    c->pipeline = ons_pipeline_name(plan->pipeline.kind);
+    c->pipeline = plan->pipeline.generator->name;
+    c->generator = plan->pipeline.generator;
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
     if (c->batch == 0) c->batch = plan->subject.batch;
     return NULL;
@@ -132,12 +133,24 @@ static void drop_crew(ons_trainer *t) {
     ons_course_drop_cuts(&t->validation);
 }
 
+/* Without a plan there is one stage. */
+static ons_status *find_schedule(ons_trainer *t, ons_pipeline *pipeline, const ons_schedule **schedule) {
+    if (t->lowering.planned) {
+        *pipeline = t->lowering.pipeline;
+        *schedule = &t->lowering.plan.schedule;
+        return NULL;
+    }
+    ons_schedule *made;
+    *pipeline = ons_pipeline_of_one_stage(ons_config_is_asynchronous(t->config), (uint32_t)t->batching.micro_batches);
+    ONS_NEW(made, t->arena, 1);
+    *schedule = made;
+    return ons_schedule_make(pipeline, t->arena, made);
+}
+
 static ons_status *make_crew(ons_trainer *t, int64_t cap) {
-    ons_pipeline pipeline = {ONS_PIPELINE_1F1B, 1, (uint32_t)t->batching.micro_batches};
-    if (!t->lowering.planned) ONS_TRY(ons_pipeline_parse(t->config->pipeline, &pipeline.kind));
-    if (pipeline.kind == ONS_PIPELINE_GPIPE)
-        pipeline.kind = ONS_PIPELINE_1F1B; /* one stage: the same, in less memory */
-    if (t->lowering.planned) pipeline = t->lowering.pipeline;
+    ons_pipeline pipeline;
+    const ons_schedule *schedule;
+    ONS_TRY(find_schedule(t, &pipeline, &schedule));
     ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training));
     ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, (ons_step_form){0}, &t->validation));
     const ons_crew_options options = {
@@ -146,7 +159,7 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
         .training = &t->training,
         .validation = &t->validation,
         .pipeline = pipeline,
-        .actions = t->lowering.planned ? t->lowering.plan.actions : NULL,
+        .schedule = schedule,
         .batching = t->batching,
         .threads = t->threads,
         .cap = cap,

@@ -84,5 +84,5 @@ static ons_status *make_ties(ons_pipeline_tasks *x, ons_arena *arena) {
 
 ons_status *ons_pipeline_links_make(ons_pipeline_tasks *x, ons_arena *arena) {
     ONS_TRY(make_links(x, arena));
-    return ons_pipeline_is_asynchronous(&x->split.problem->pipeline) ? NULL : make_ties(x, arena);
+    return x->schedule->asynchronous ? NULL : make_ties(x, arena);
 }

@@ -7,6 +7,7 @@
 /* A simulated stretch: a step, or as many micro-batches as an asynchronous pipeline needs to become steady. */
 typedef struct stretch {
     const ons_pipeline_setup *setup;
+    ons_schedule own; /* where none is given */
     ons_pipeline_tasks tasks;
     ons_simulation *simulation; /* owned */
     double period;              /* asynchronous: seconds for a micro-batch in the steady state */
@@ -33,35 +34,32 @@ static ons_status *verify_lists(const stretch *x, ons_arena *arena) {
     for (uint32_t i = 0; i < t->link_count; ++i)
         edges[i] = (ons_stage_edge){t->links[i].from, t->links[i].to, t->links[i].gradient,
                                     t->links[i].to != t->links[i].from + 1};
-    ons_schedule schedule = {.stages = t->split.stages,
-                             .micro_batches = t->micro_batches,
-                             .devices = t->devices,
-                             .asynchronous = ons_pipeline_is_asynchronous(&x->setup->problem->pipeline),
-                             .lists = t->lists,
-                             .edges = edges,
-                             .edge_count = t->link_count};
-    return ons_schedule_verify(&schedule, arena);
+    const ons_stage_edges links = {edges, t->link_count};
+    return ons_schedule_verify(t->schedule, &links, arena);
+}
+
+static bool is_asynchronous(const stretch *x) {
+    const ons_pipeline_setup *setup = x->setup;
+    return setup->schedule != NULL ? setup->schedule->asynchronous
+                                   : ons_pipeline_is_asynchronous(&setup->problem->pipeline);
 }
 
 static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena) {
     const ons_pipeline_setup *setup = x->setup;
     const ons_planning_problem *p = setup->problem;
-    ons_split split = {p, setup->first, p->pipeline.stages};
-    const ons_action_list *lists = setup->lists;
-    uint32_t devices = setup->devices;
-    if (lists == NULL) {
+    const ons_schedule *known = setup->schedule != NULL ? setup->schedule : p->schedule;
+    ons_split split = {p, setup->first, p->pipeline.stages, known};
+    if (known == NULL || micro_batches != known->micro_batches) {
         ons_pipeline pipeline = p->pipeline;
-        ons_action_list *own;
         pipeline.micro_batches = micro_batches;
-        devices = pipeline.stages;
-        ONS_TRY(ons_pipeline_actions(&pipeline, arena, &own));
-        lists = own;
+        ONS_TRY(ons_schedule_make(&pipeline, arena, &x->own));
+        split.schedule = &x->own;
     }
     if (setup->parts != NULL)
-        ONS_TRY(ons_pipeline_tasks_take(&split, setup->parts, lists, devices, micro_batches, arena, &x->tasks));
+        ONS_TRY(ons_pipeline_tasks_take(&split, setup->parts, arena, &x->tasks));
     else
-        ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, lists, devices, micro_batches, arena, &x->tasks));
-    if (setup->lists != NULL) ONS_TRY(verify_lists(x, arena));
+        ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, arena, &x->tasks));
+    if (setup->schedule != NULL) ONS_TRY(verify_lists(x, arena));
     return ons_pipeline_tasks_run(&x->tasks, arena, &x->simulation);
 }
 
@@ -108,8 +106,8 @@ enum { MOST_DOUBLINGS = 5 };
 /* Until it is steady, or long enough for an average. */
 static ons_status *simulate_stretch(stretch *x, ons_arena *arena) {
     const ons_pipeline *p = &x->setup->problem->pipeline;
-    if (!ons_pipeline_is_asynchronous(p)) return simulate(x, p->micro_batches, arena);
-    bool given = x->setup->lists != NULL;
+    bool given = x->setup->schedule != NULL;
+    if (!is_asynchronous(x)) return simulate(x, p->micro_batches, arena);
     uint32_t m = given ? p->micro_batches : 8 * p->stages + 8;
     for (uint32_t doubling = 0;; ++doubling, m *= 2) {
         ONS_TRY(simulate(x, m, arena));
@@ -126,7 +124,7 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
     const ons_pipeline_tasks *t = &x->tasks;
     for (uint32_t i = 0; i < t->link_count; ++i) {
         const ons_stage_link *link = &t->links[i];
-        ons_device_forecast *from = &f->devices[t->device_of[link->from]], *to = &f->devices[t->device_of[link->to]];
+        ons_device_forecast *from = &f->devices[t->schedule->device_of[link->from]], *to = &f->devices[t->schedule->device_of[link->to]];
         if (from == to) continue;
         from->sent_bytes += link->bytes * micro_batches;
         to->received_bytes += link->bytes * micro_batches;
@@ -135,7 +133,7 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
     }
     for (uint32_t i = 0; i < t->tie_count; ++i) {
         const ons_stage_tie *tie = &t->ties[i];
-        ons_device_forecast *a = &f->devices[t->device_of[tie->first]], *b = &f->devices[t->device_of[tie->second]];
+        ons_device_forecast *a = &f->devices[t->schedule->device_of[tie->first]], *b = &f->devices[t->schedule->device_of[tie->second]];
         if (a == b) continue;
         a->sent_bytes += tie->bytes;
         a->received_bytes += tie->bytes;
@@ -144,7 +142,7 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
     }
     for (uint32_t stage = 0; stage < t->split.stages; ++stage)
         for (uint32_t i = 0; i < t->stages[stage].copy_count; ++i) {
-            ons_device_forecast *d = &f->devices[t->device_of[stage]];
+            ons_device_forecast *d = &f->devices[t->schedule->device_of[stage]];
             d->swapped_out_bytes += t->stages[stage].copies[i].bytes * micro_batches;
             d->swapped_in_bytes += t->stages[stage].copies[i].bytes * micro_batches;
         }
@@ -152,8 +150,8 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
 
 static ons_status *report_devices(const stretch *x, ons_arena *arena, ons_pipeline_forecast *f) {
     double share = (double)x->setup->problem->pipeline.micro_batches / x->tasks.micro_batches;
-    ONS_NEW(f->devices, arena, x->tasks.devices);
-    f->device_count = x->tasks.devices;
+    ONS_NEW(f->devices, arena, x->tasks.schedule->devices);
+    f->device_count = x->tasks.schedule->devices;
     for (uint32_t i = 0; i < f->device_count; ++i) {
         ons_device_forecast *d = &f->devices[i];
         const ons_simulation *s = x->simulation;
@@ -184,7 +182,7 @@ static ons_status *report_critical_path(const ons_simulation *s, ons_arena *aren
 
 static ons_status *report(const stretch *x, ons_arena *arena, ons_pipeline_forecast *f) {
     const ons_planning_problem *p = x->setup->problem;
-    f->iteration_seconds = ons_pipeline_is_asynchronous(&p->pipeline) ? x->period * p->pipeline.micro_batches
+    f->iteration_seconds = is_asynchronous(x) ? x->period * p->pipeline.micro_batches
                                                                       : ons_simulation_seconds(x->simulation);
     double samples = p->batch > 0 ? (double)p->batch : (double)p->work->samples * p->pipeline.micro_batches;
     f->seconds_per_sample = samples > 0 ? f->iteration_seconds / samples : 0;
@@ -195,13 +193,12 @@ static ons_status *report(const stretch *x, ons_arena *arena, ons_pipeline_forec
 
 ons_status *ons_pipeline_parts_make(const ons_pipeline_setup *setup, ons_arena *arena, ons_pipeline_parts *parts) {
     const ons_planning_problem *p = setup->problem;
-    ons_split split = {p, setup->first, p->pipeline.stages};
-    ons_action_list *lists;
     ons_pipeline_tasks tasks;
+    ons_schedule schedule;
     ONS_TRY(check_split(p, setup->first));
-    ONS_TRY(ons_pipeline_actions(&p->pipeline, arena, &lists));
-    ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, lists, split.stages, p->pipeline.micro_batches, arena,
-                                    &tasks));
+    ONS_TRY(ons_schedule_make(&p->pipeline, arena, &schedule));
+    ons_split split = {p, setup->first, p->pipeline.stages, &schedule};
+    ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, arena, &tasks));
     *parts = (ons_pipeline_parts){tasks.stages, tasks.links, tasks.ties, tasks.link_count, tasks.tie_count};
     return NULL;
 }

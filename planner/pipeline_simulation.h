@@ -10,9 +10,8 @@ typedef struct ons_pipeline_setup {
     const ons_planning_problem *problem;
     const uint32_t *first;               /* stages + 1 positions, as in ons_partition */
     const ons_stage_solution *solutions; /* of each stage, with its decisions; NULL: all tensors stay */
-    const ons_action_list *lists;    /* computations of each device; NULL: the schedule's own, stage i on device i. An
-                                        asynchronous one is then simulated for as long as it takes to become steady */
-    uint32_t devices;                /* of `lists` */
+    const ons_schedule *schedule;    /* any lists; NULL: what the problem's generator says. An asynchronous one is then
+                                        simulated for as long as it takes to become steady */
     const ons_pipeline_parts *parts; /* what was made of the split before: `first`, `solutions` and, but for its number
                                         of samples, the workload are not looked at. NULL: made now */
     bool times_alone;                /* memory over time and its peaks are not wanted */

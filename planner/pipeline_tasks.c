@@ -9,31 +9,13 @@ static ons_status *divide_stages(ons_pipeline_tasks *x, const ons_stage_tasks *w
     ONS_NEW(x->stages, arena, x->split.stages);
     for (uint32_t i = 0; i < x->split.stages; ++i) {
         x->stages[i] = whole[i];
-        if (!x->apart[i]) continue;
+        if (!x->schedule->loads[i].apart) continue;
         ONS_CHECK(whole[i].divisible, ONS_UNSUPPORTED,
                   "stage %u: input and weight gradients are actions of their own, but the plan times them together; "
                   "plan again",
                   i);
         ONS_TRY(ons_stage_tasks_divide(&whole[i], arena, &x->stages[i]));
     }
-    return NULL;
-}
-
-static ons_status *place_stages(ons_pipeline_tasks *x, ons_arena *arena) {
-    ONS_NEW(x->device_of, arena, x->split.stages);
-    ONS_NEW(x->apart, arena, x->split.stages);
-    for (uint32_t i = 0; i < x->split.stages; ++i) x->device_of[i] = UINT32_MAX;
-    for (uint32_t device = 0; device < x->devices; ++device)
-        for (uint32_t i = 0; i < x->lists[device].count; ++i) {
-            const ons_action *a = &x->lists[device].items[i];
-            ONS_CHECK(a->stage < x->split.stages && a->micro_batch < x->micro_batches, ONS_INVALID_DATA,
-                      "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage,
-                      a->micro_batch);
-            x->device_of[a->stage] = device;
-            if (a->kind == ONS_ACTION_INPUT_GRADIENT) x->apart[a->stage] = true;
-        }
-    for (uint32_t i = 0; i < x->split.stages; ++i)
-        ONS_CHECK(x->device_of[i] != UINT32_MAX, ONS_INVALID_DATA, "no device computes stage %u", i);
     return NULL;
 }
 
@@ -65,21 +47,22 @@ static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     return NULL;
 }
 
-ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
-                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
-                                    ons_arena *arena, ons_pipeline_tasks *x) {
-    *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
-    ONS_TRY(place_stages(x, arena));
+static void begin(const ons_split *split, ons_pipeline_tasks *x) {
+    *x = (ons_pipeline_tasks){
+        .split = *split, .schedule = split->schedule, .micro_batches = split->schedule->micro_batches};
+}
+
+ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions, ons_arena *arena,
+                                    ons_pipeline_tasks *x) {
+    begin(split, x);
     ONS_TRY(make_stages(x, solutions, arena));
     ONS_TRY(ons_pipeline_links_make(x, arena));
     return allocate_tasks(x, arena);
 }
 
-ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts,
-                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
-                                    ons_arena *arena, ons_pipeline_tasks *x) {
-    *x = (ons_pipeline_tasks){.split = *split, .lists = lists, .devices = devices, .micro_batches = micro_batches};
-    ONS_TRY(place_stages(x, arena));
+ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts, ons_arena *arena,
+                                    ons_pipeline_tasks *x) {
+    begin(split, x);
     ONS_TRY(divide_stages(x, parts->stages, arena));
     x->links = parts->links;
     x->ties = parts->ties;
@@ -108,7 +91,7 @@ static ons_status *wait_for(adder *a, ons_task_id task, ons_task_id before) {
 }
 
 static ons_status *add_piece(adder *a, const ons_action *action, const ons_stage_piece *piece, ons_task_id *id) {
-    uint32_t device = a->x->device_of[action->stage];
+    uint32_t device = a->x->schedule->device_of[action->stage];
     ons_task_spec spec = {.name = ons_action_name(piece->kind),
                           .action = {piece->kind, action->stage, action->micro_batch},
                           .resource = stream(device, ONS_STREAM_COMPUTE),
@@ -126,7 +109,7 @@ static ons_status *add_copy_task(adder *a, const ons_action *action, const ons_s
     ons_action_kind kind = which == ONS_STREAM_SWAP_IN ? ONS_ACTION_SWAP_IN : ONS_ACTION_SWAP_OUT;
     ons_task_spec spec = {.name = copy->name,
                           .action = {kind, action->stage, action->micro_batch},
-                          .resource = stream(a->x->device_of[action->stage], which),
+                          .resource = stream(a->x->schedule->device_of[action->stage], which),
                           .second_resource = ONS_NO_RESOURCE,
                           .seconds = which == ONS_STREAM_LOCAL ? 0 : copy->seconds};
     if (spec.name == NULL) spec.name = ons_action_name(kind);
@@ -215,7 +198,7 @@ static ons_status *wait_before(adder *a, uint32_t stage, uint32_t piece, uint32_
 
 static ons_status *add_backward(adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
     ons_pipeline_tasks *x = a->x;
-    uint32_t stage = action->stage, begun = 0, needed = 0, gone = 0, device = x->device_of[stage];
+    uint32_t stage = action->stage, begun = 0, needed = 0, gone = 0, device = x->schedule->device_of[stage];
     const ons_stage_tasks *t = &x->stages[stage];
     const ons_task_id *out = a->out[stage] + (size_t)action->micro_batch * t->copy_count;
     for (uint32_t i = 0; i < t->backward_count; ++i) {
@@ -242,7 +225,7 @@ static ons_status *add_action(adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
     size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
-    ons_task_id before = a->last[x->device_of[action->stage]];
+    ons_task_id before = a->last[x->schedule->device_of[action->stage]];
     ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
     switch ((int)action->kind) {
     case ONS_ACTION_FORWARD:
@@ -270,9 +253,9 @@ static ons_status *add_computations(adder *a) {
         x->forward_count[i] = x->backward_count[i] = 0;
         a->forward_newest[i] = false;
     }
-    for (uint32_t device = 0; device < x->devices; ++device) {
+    for (uint32_t device = 0; device < x->schedule->devices; ++device) {
         a->last[device] = ONS_NO_TASK;
-        for (uint32_t i = 0; i < x->lists[device].count; ++i) ONS_TRY(add_action(a, &x->lists[device].items[i]));
+        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i) ONS_TRY(add_action(a, &x->schedule->lists[device].items[i]));
     }
     return NULL;
 }
@@ -322,7 +305,7 @@ static ons_status *add_transfer(adder *a, const transfer *t) {
     uint32_t early = t->tie ? x->ties[t->link].first : x->links[t->link].from;
     uint32_t late = t->tie ? x->ties[t->link].second : x->links[t->link].to;
     uint32_t sender = t->gradient ? late : early, receiver = t->gradient ? early : late;
-    uint32_t from = x->device_of[sender], to = x->device_of[receiver];
+    uint32_t from = x->schedule->device_of[sender], to = x->schedule->device_of[receiver];
     ons_task_spec spec = describe_transfer(x, t);
     spec.action.stage = sender;
     spec.resource = stream(to, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE);
@@ -392,7 +375,7 @@ static ons_status *add_streams(adder *a) {
     static const char *const names[ONS_DEVICE_STREAMS] = {
         [ONS_STREAM_COMPUTE] = "compute",   [ONS_STREAM_SEND] = "send",       [ONS_STREAM_RECEIVE] = "receive",
         [ONS_STREAM_SWAP_OUT] = "swap out", [ONS_STREAM_SWAP_IN] = "swap in", [ONS_STREAM_LOCAL] = "local"};
-    for (uint32_t device = 0; device < a->x->devices; ++device) {
+    for (uint32_t device = 0; device < a->x->schedule->devices; ++device) {
         int64_t held = 0;
         for (uint32_t i = 0; i < ONS_DEVICE_STREAMS; ++i) {
             ons_resource_id id;
@@ -400,7 +383,7 @@ static ons_status *add_streams(adder *a) {
                                           : ons_simulation_add_resource(a->s, device, names[i], &id));
         }
         for (uint32_t i = 0; i < a->x->split.stages; ++i)
-            if (a->x->device_of[i] == device) held += a->x->stages[i].held_bytes;
+            if (a->x->schedule->device_of[i] == device) held += a->x->stages[i].held_bytes;
         ONS_TRY(ons_simulation_set_memory(a->s, device, held));
     }
     return NULL;
@@ -442,7 +425,7 @@ static ons_status *list_transfers(const ons_pipeline_tasks *x, ons_arena *arena,
 static ons_status *allocate(adder *a, ons_arena *arena) {
     const ons_pipeline_tasks *x = a->x;
     uint32_t most_copies = 0;
-    ONS_NEW(a->last, arena, x->devices);
+    ONS_NEW(a->last, arena, x->schedule->devices);
     ONS_NEW(a->forward_newest, arena, x->split.stages);
     ONS_NEW(a->transfers, arena, transfer_places(x));
     ONS_NEW(a->gradient_last, arena, x->split.stages);

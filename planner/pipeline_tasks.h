@@ -48,10 +48,8 @@ enum {
 
 typedef struct ons_pipeline_tasks {
     ons_split split;
-    const ons_action_list *lists;
-    uint32_t devices, micro_batches;
-    uint32_t *device_of; /* [stage] */
-    bool *apart;         /* [stage]: input and weight gradients are actions of their own */
+    const ons_schedule *schedule; /* the split's */
+    uint32_t micro_batches;       /* of the schedule */
     ons_stage_tasks *stages;
     ons_stage_link *links;
     ons_stage_tie *ties;
@@ -65,15 +63,13 @@ typedef struct ons_pipeline_tasks {
 
 /* Everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed. What
  * is pointed to must outlive the result, which lives in `arena`. */
-ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions,
-                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
-                                    ons_arena *arena, ons_pipeline_tasks *tasks);
+ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions, ons_arena *arena,
+                                    ons_pipeline_tasks *tasks);
 
 /* The same from parts that were made before, as a plan holds them: of the split only the problem's pipeline and links
  * are looked at. */
-ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts,
-                                    const ons_action_list *lists, uint32_t devices, uint32_t micro_batches,
-                                    ons_arena *arena, ons_pipeline_tasks *tasks);
+ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts, ons_arena *arena,
+                                    ons_pipeline_tasks *tasks);
 
 /* Links and ties, from the split and the tasks of its stages. */
 ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);

@@ -5,7 +5,7 @@
 #include "planner/memory/memory.h"
 #include "planner/pipeline_tasks.h"
 
-enum { ONS_PLAN_VERSION = 1 };
+enum { ONS_PLAN_VERSION = 2 };
 
 /* A shape binding, and any other NAME=VALUE setting that the plan was made for. */
 typedef struct ons_plan_setting {
@@ -78,10 +78,10 @@ typedef struct ons_plan {
     const char *partition, *memory; /* strategies that made it */
     const char *order;              /* of the nodes that stages are intervals of: "file", "depth", … */
     const char *objective;          /* what decided: ons_plan_by_step or ons_plan_by_bottleneck; NULL: not said */
-    ons_pipeline pipeline;
+    ons_pipeline pipeline; /* its generator makes `schedule`, or has nothing but its lists */
     int64_t capacity_bytes; /* the cap; 0: none */
     ons_plan_stage *stages;
-    ons_action_list *actions; /* of each device */
+    ons_schedule schedule; /* what every device computes, in order */
     /* What the simulator runs (planner/plan_replay.h): the times and bytes of the stages' parts, what stages send each
      * other, and over which links. */
     ons_pipeline_parts parts;

@@ -51,64 +51,71 @@ ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena) {
 /* ------------------------------------------------------------------------------------------------------------- checks
  */
 
+/* What has been seen of a stage while its device's list is walked. */
+typedef struct passed {
+    uint32_t gradients, updates;
+} passed;
+
 /* Updates as the runtime takes them, which is stricter than what could run: an asynchronous schedule has one right
  * after every gradient of the weights, a synchronous one has one at its end. */
-static ons_status *check_updates(const ons_plan *plan, uint32_t stage) {
-    const ons_action_list *list = &plan->actions[stage];
-    bool each = ons_pipeline_is_asynchronous(&plan->pipeline);
-    const char *schedule = ons_pipeline_name(plan->pipeline.kind);
-    uint32_t wanted = each ? plan->pipeline.micro_batches : 1, gradients = 0, updates = 0;
-    for (uint32_t i = 0; i < list->count; ++i) {
-        const ons_action *a = &list->items[i];
-        ONS_CHECK(a->stage == stage, ONS_INVALID_DATA,
-                  "decisions.actions[%u][%u]: %s of stage %u in the list of stage %u", stage, i,
-                  ons_action_name(a->kind), a->stage, stage);
-        bool gradient = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
-        ONS_CHECK(!gradient || !each || updates == gradients, ONS_INVALID_DATA,
-                  "decisions.actions[%u][%u]: no update of micro-batch %u stands before %s of micro-batch %u; schedule "
-                  "'%s' has one after every backward part",
-                  stage, i, updates, ons_action_name(a->kind), a->micro_batch, schedule);
-        gradients += gradient;
-        if (a->kind != ONS_ACTION_UPDATE) continue;
-        uint32_t due = each ? updates : plan->pipeline.micro_batches - 1;
-        ONS_CHECK(updates < wanted && a->micro_batch == due && gradients == due + 1, ONS_INVALID_DATA,
-                  "decisions.actions[%u][%u]: the update of micro-batch %u comes twice or out of order; schedule '%s' "
-                  "has one after %s backward part",
-                  stage, i, a->micro_batch, schedule, each ? "every" : "the last");
-        ++updates;
-    }
-    ONS_CHECK(updates == wanted, ONS_INVALID_DATA,
-              "decisions.actions[%u]: the update of micro-batch %u is missing; schedule '%s' has one after %s backward "
-              "part",
-              stage, each ? updates : plan->pipeline.micro_batches - 1, schedule, each ? "every" : "the last");
+static ons_status *check_update(const ons_schedule *s, uint32_t device, uint32_t i, passed *stage) {
+    const ons_action *a = &s->lists[device].items[i];
+    bool each = s->asynchronous;
+    uint32_t wanted = each ? s->micro_batches : 1, due = each ? stage->updates : s->micro_batches - 1;
+    bool gradient = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
+    ONS_CHECK(!gradient || !each || stage->updates == stage->gradients, ONS_INVALID_DATA,
+              "decisions.actions[%u][%u]: no update of micro-batch %u stands before %s of micro-batch %u; an "
+              "asynchronous schedule has one after every backward part",
+              device, i, stage->updates, ons_action_name(a->kind), a->micro_batch);
+    stage->gradients += gradient;
+    if (a->kind != ONS_ACTION_UPDATE) return NULL;
+    ONS_CHECK(stage->updates < wanted && a->micro_batch == due && stage->gradients == due + 1, ONS_INVALID_DATA,
+              "decisions.actions[%u][%u]: the update of micro-batch %u comes twice or out of order; the schedule has "
+              "one after %s backward part",
+              device, i, a->micro_batch, each ? "every" : "the last");
+    ++stage->updates;
     return NULL;
 }
 
-/* Places on the device and in the host's memory are as many as the schedule's name asks for. */
-static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
-    uint32_t places = ons_pipeline_load(&plan->pipeline, stage).in_flight, waiting = 0;
-    for (uint32_t i = 0; i < plan->actions[stage].count; ++i) {
-        ons_action_kind kind = plan->actions[stage].items[i].kind;
-        waiting += kind == ONS_ACTION_FORWARD;
-        waiting -= kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT;
-        ONS_CHECK(waiting <= places, ONS_INVALID_DATA,
-                  "decisions.actions[%u][%u]: %u micro-batches wait for their backward part in stage %u, and schedule "
-                  "'%s' has places for %u",
-                  stage, i, waiting, stage, ons_pipeline_name(plan->pipeline.kind), places);
-    }
+static ons_status *check_updates(const ons_schedule *s, ons_arena *arena) {
+    uint32_t wanted = s->asynchronous ? s->micro_batches : 1;
+    passed *stages;
+    ONS_NEW(stages, arena, s->stages);
+    for (uint32_t device = 0; device < s->devices; ++device)
+        for (uint32_t i = 0; i < s->lists[device].count; ++i)
+            ONS_TRY(check_update(s, device, i, &stages[s->lists[device].items[i].stage]));
+    for (uint32_t i = 0; i < s->stages; ++i)
+        ONS_CHECK(stages[i].updates == wanted, ONS_INVALID_DATA,
+                  "decisions.actions[%u]: the update of micro-batch %u is missing for stage %u; the schedule has one "
+                  "after %s backward part",
+                  s->device_of[i], s->asynchronous ? stages[i].updates : s->micro_batches - 1, i,
+                  s->asynchronous ? "every" : "the last");
     return NULL;
 }
 
 ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
-    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(check_updates(plan, i));
-    ons_status *status = ons_actions_verify(&plan->pipeline, plan->actions, arena);
-    if (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY) {
-        ons_status *invalid = ons_status_new(ONS_INVALID_DATA, "decisions.actions: %s", ons_status_get_message(status));
-        ons_status_free(status);
-        return invalid;
+    ONS_TRY(check_updates(&plan->schedule, arena));
+    ons_status *status = ons_schedule_verify(&plan->schedule, NULL, arena);
+    if (status == NULL || ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
+    ons_status *invalid = ons_status_new(ONS_INVALID_DATA, "decisions.actions: %s", ons_status_get_message(status));
+    ons_status_free(status);
+    return invalid;
+}
+
+/* Places on the device and in the host's memory are as many as the layout was made for. */
+ons_status *ons_plan_check_places(const ons_plan *plan) {
+    for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
+        const ons_stage_load *now = &plan->schedule.loads[i], *then = &plan->stages[i].load;
+        ONS_CHECK(now->in_flight <= then->in_flight, ONS_INVALID_DATA,
+                  "decisions.actions[%u]: %u micro-batches wait for their backward part in stage %u, and "
+                  "layout.stages[%u].in_flight has places for %u; plan again",
+                  plan->schedule.device_of[i], now->in_flight, i, i, then->in_flight);
+        ONS_CHECK(now->versions <= then->versions, ONS_INVALID_DATA,
+                  "decisions.actions[%u]: stage %u needs %u versions of its weights, and layout.stages[%u].versions "
+                  "has places for %u; plan again",
+                  plan->schedule.device_of[i], i, now->versions, i, then->versions);
     }
-    for (uint32_t i = 0; status == NULL && i < plan->pipeline.stages; ++i) status = check_in_flight(plan, i);
-    return status;
+    return NULL;
 }
 
 /* Names in a stage each once: tensors, then nodes, which are in no other stage either. */

@@ -7,10 +7,13 @@
 /* Notes what the costs of a stage are of: digests of its decisions. Texts in `arena`. */
 ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena);
 
-/* Whether the actions can be run: each once, in the list of its stage, in an order that can be, with an update after
- * every backward part (asynchronous) or after the last one (synchronous), and with no more micro-batches between their
- * forward and backward parts than the schedule has places for. ONS_INVALID_DATA, naming the list, otherwise. */
+/* Whether the actions can be run: each once, in an order that can be, with an update after every backward part
+ * (asynchronous) or after the last one (synchronous). ONS_INVALID_DATA, naming the list, otherwise. */
 ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena);
+
+/* Whether the layout has places for all that waits under these actions. ONS_INVALID_DATA, naming the stage, otherwise.
+ */
+ons_status *ons_plan_check_places(const ons_plan *plan);
 
 /* Whether each tensor of a stage is decided once, and each node that is named is in one stage. ONS_INVALID_DATA, naming
  * the stage, otherwise. */

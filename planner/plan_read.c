@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/action_text.h"
+#include "planner/schedule/action_text.h"
 #include "planner/plan_check.h"
 #include "planner/plan_json.h"
 
@@ -113,7 +113,7 @@ static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_s
     const ons_json *swap, *recompute;
     ONS_TRY(get_text(r, stage, "first_node", &s->first_node));
     ONS_TRY(ons_plan_get_whole(stage, "nodes", 1, UINT32_MAX - 1, &nodes));
-    ONS_TRY(ons_plan_get_whole(stage, "device", 0, r->plan->pipeline.stages - 1, &device));
+    ONS_TRY(ons_plan_get_whole(stage, "device", 0, r->plan->schedule.stages - 1, &device));
     ONS_TRY(ons_json_get_array(stage, "swap", &swap));
     ONS_TRY(ons_json_get_array(stage, "recompute", &recompute));
     s->node_count = (uint32_t)nodes;
@@ -124,38 +124,49 @@ static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_s
     return read_tensors(r, stage, "recompute", ONS_RECOMPUTE, s);
 }
 
-static ons_status *read_actions(const reader *r, const ons_json *decisions) {
-    const ons_json *devices;
-    uint32_t device = 0;
-    ONS_TRY(ons_json_get_array(decisions, "actions", &devices));
-    ONS_CHECK((uint32_t)cJSON_GetArraySize(devices) == r->plan->pipeline.stages, ONS_INVALID_DATA,
-              "'actions' has %d lists for %u stages", cJSON_GetArraySize(devices), r->plan->pipeline.stages);
-    ONS_NEW(r->plan->actions, r->arena, r->plan->pipeline.stages);
-    for (const ons_json *list = devices->child; list != NULL; list = list->next, ++device) {
-        ons_action_list *actions = &r->plan->actions[device];
-        ONS_CHECK(cJSON_IsArray(list), ONS_INVALID_DATA, "'actions[%u]' is no list", device);
-        ONS_NEW(actions->items, r->arena, (size_t)cJSON_GetArraySize(list) + 1);
-        for (const ons_json *each = list->child; each != NULL; each = each->next) {
-            ons_action *action = &actions->items[actions->count];
-            ONS_CHECK(cJSON_IsString(each) && ons_action_parse(each->valuestring, action), ONS_INVALID_DATA,
-                      "'actions[%u][%u]' is no action; they look like \"2F0\": stage, action, micro-batch", device,
-                      actions->count);
-            ONS_CHECK(action->stage < r->plan->pipeline.stages && action->micro_batch < r->plan->pipeline.micro_batches,
-                      ONS_INVALID_DATA, "'actions[%u][%u]' (\"%s\"): there is no such stage or micro-batch", device,
-                      actions->count, each->valuestring);
-            ++actions->count;
-        }
+static ons_status *read_list(const reader *r, const ons_json *list, uint32_t device, ons_action_list *actions) {
+    const ons_schedule *s = &r->plan->schedule;
+    ONS_CHECK(cJSON_IsArray(list), ONS_INVALID_DATA, "'actions[%u]' is no list", device);
+    ONS_NEW(actions->items, r->arena, (size_t)cJSON_GetArraySize(list) + 1);
+    for (const ons_json *each = list->child; each != NULL; each = each->next) {
+        ons_action *action = &actions->items[actions->count];
+        ONS_CHECK(cJSON_IsString(each) && ons_action_parse(each->valuestring, action), ONS_INVALID_DATA,
+                  "'actions[%u][%u]' is no action; they look like \"2F0\": stage, action, micro-batch", device,
+                  actions->count);
+        ONS_CHECK(action->stage < s->stages && action->micro_batch < s->micro_batches, ONS_INVALID_DATA,
+                  "'actions[%u][%u]' (\"%s\"): there is no such stage or micro-batch", device, actions->count,
+                  each->valuestring);
+        ++actions->count;
     }
     return NULL;
 }
 
+/* What every device computes; which stages lie on it, and what waits there, follows. */
+static ons_status *read_schedule(const reader *r, const ons_json *decisions) {
+    const ons_json *devices;
+    const char *name;
+    uint32_t device = 0;
+    ons_plan *plan = r->plan;
+    ons_schedule *s = &plan->schedule;
+    ONS_TRY(get_text(r, decisions, "schedule", &name));
+    ONS_TRY(ons_json_get_bool(decisions, "asynchronous", &s->asynchronous));
+    ONS_TRY(ons_json_get_array(decisions, "actions", &devices));
+    int count = cJSON_GetArraySize(devices);
+    ONS_CHECK(count >= 1 && (uint32_t)count <= s->stages, ONS_INVALID_DATA, "'actions' has %d lists for %u stages",
+              count, s->stages);
+    s->devices = (uint32_t)count;
+    ONS_NEW(s->lists, r->arena, s->devices);
+    for (const ons_json *list = devices->child; list != NULL; list = list->next, ++device)
+        ONS_TRY(read_list(r, list, device, &s->lists[device]));
+    ONS_TRY_AT(ons_schedule_take(s, r->arena), "actions");
+    plan->pipeline = (ons_pipeline){NULL, s->stages, s->micro_batches, s->devices};
+    return ons_generator_recognise(s, name, r->arena, &plan->pipeline.generator);
+}
+
 static ons_status *read_decisions(const reader *r, const ons_json *root) {
     const ons_json *o, *stages;
-    const char *schedule;
     ons_plan *plan = r->plan;
     ONS_TRY(ons_json_get_object(root, "decisions", &o));
-    ONS_TRY(get_text(r, o, "schedule", &schedule));
-    ONS_TRY(ons_pipeline_parse(schedule, &plan->pipeline.kind));
     ONS_TRY(get_text(r, o, "partition", &plan->partition));
     ONS_TRY(get_text(r, o, "memory", &plan->memory));
     ONS_TRY(get_text(r, o, "order", &plan->order));
@@ -165,17 +176,18 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     int count = cJSON_GetArraySize(stages);
     ONS_CHECK(count >= 1 && count <= STAGES_MOST, ONS_INVALID_DATA, "'stages' has %d entries, not between 1 and %d",
               count, STAGES_MOST);
-    plan->pipeline.stages = (uint32_t)count;
-    plan->pipeline.micro_batches = (uint32_t)plan->subject.micro_batches;
+    plan->schedule.stages = (uint32_t)count;
+    plan->schedule.micro_batches = (uint32_t)plan->subject.micro_batches;
     ONS_NEW(plan->stages, r->arena, (size_t)count);
     uint32_t index = 0;
-    for (const ons_json *each = stages->child; each != NULL; each = each->next, ++index) {
-        ONS_TRY_AT(read_stage(r, each, &plan->stages[index]), "stages[%u]", index);
-        ONS_CHECK(plan->stages[index].device == index, ONS_INVALID_DATA,
-                  "'stages[%u].device' is %u; this version runs stage i on device i", index,
-                  plan->stages[index].device);
-    }
-    return read_actions(r, o);
+    for (const ons_json *each = stages->child; each != NULL; each = each->next)
+        ONS_TRY_AT(read_stage(r, each, &plan->stages[index++]), "stages[%u]", index);
+    ONS_TRY(read_schedule(r, o));
+    for (index = 0; index < plan->schedule.stages; ++index)
+        ONS_CHECK(plan->stages[index].device == plan->schedule.device_of[index], ONS_INVALID_DATA,
+                  "'stages[%u].device' is %u, but 'actions' have the stage on device %u", index,
+                  plan->stages[index].device, plan->schedule.device_of[index]);
+    return NULL;
 }
 
 /* --------------------------------------------------------------------------------------- layout, costs, prediction */
@@ -280,6 +292,7 @@ static ons_status *read(const reader *r, const ons_json *root) {
     ONS_TRY(ons_plan_check_actions(r->plan, r->arena));
     ONS_TRY(ons_json_get_object(root, "layout", &layout));
     ONS_TRY_AT(read_by_stage(r, layout, read_stage_layout), "layout");
+    ONS_TRY(ons_plan_check_places(r->plan));
     ONS_TRY(ons_json_get_object(root, "costs", &costs));
     ONS_TRY_AT(read_by_stage(r, costs, read_stage_costs), "costs");
     ONS_TRY_AT(read_parts(r, costs), "costs");

@@ -1,20 +1,5 @@
 #include "planner/plan_replay.h"
 
-/* Whether the actions are the schedule's own: an asynchronous one is then simulated until it is steady. */
-static ons_status *is_own_schedule(const ons_plan *plan, ons_arena *arena, bool *own) {
-    ons_action_list *lists;
-    ONS_TRY(ons_pipeline_actions(&plan->pipeline, arena, &lists));
-    *own = true;
-    for (uint32_t i = 0; *own && i < plan->pipeline.stages; ++i) {
-        *own = lists[i].count == plan->actions[i].count;
-        for (uint32_t k = 0; *own && k < lists[i].count; ++k) {
-            const ons_action *a = &lists[i].items[k], *b = &plan->actions[i].items[k];
-            *own = a->kind == b->kind && a->stage == b->stage && a->micro_batch == b->micro_batch;
-        }
-    }
-    return NULL;
-}
-
 /* The file may say anything: what memory changes by must add up. */
 static ons_status *check_bytes(const ons_plan *plan) {
     int64_t sum = 0, all, micro_batches = plan->pipeline.micro_batches;
@@ -53,12 +38,7 @@ ons_status *ons_plan_replay(const ons_plan *plan, ons_arena *arena, ons_pipeline
         .link_latency = plan->link_latency,
     };
     ons_pipeline_setup setup = {.problem = &problem, .parts = &plan->parts};
-    bool own;
     ONS_TRY(check_bytes(plan));
-    ONS_TRY(is_own_schedule(plan, arena, &own));
-    if (!own) {
-        setup.lists = plan->actions;
-        setup.devices = plan->pipeline.stages;
-    }
+    if (plan->pipeline.generator->given != NULL || !plan->schedule.asynchronous) setup.schedule = &plan->schedule;
     return ons_pipeline_simulate(&setup, arena, forecast);
 }

@@ -1,4 +1,4 @@
-#include "planner/action_text.h"
+#include "planner/schedule/action_text.h"
 #include "planner/plan_json.h"
 
 static ons_status *write_settings(ons_json *parent, const char *name, const ons_plan_setting *list, uint32_t count) {
@@ -45,14 +45,14 @@ static ons_status *write_actions(ons_json *decisions, const ons_plan *plan) {
     ons_json *devices;
     char text[ONS_ACTION_TEXT];
     ONS_TRY(ons_plan_add_array(decisions, "actions", &devices));
-    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+    for (uint32_t i = 0; i < plan->schedule.devices; ++i) {
         ons_json *list = cJSON_CreateArray();
         if (!cJSON_AddItemToArray(devices, list)) {
             ons_json_free(list);
             return ons_status_out_of_memory();
         }
-        for (uint32_t k = 0; k < plan->actions[i].count; ++k) {
-            ons_json *item = cJSON_CreateString(ons_action_print(&plan->actions[i].items[k], text));
+        for (uint32_t k = 0; k < plan->schedule.lists[i].count; ++k) {
+            ons_json *item = cJSON_CreateString(ons_action_print(&plan->schedule.lists[i].items[k], text));
             if (!cJSON_AddItemToArray(list, item)) {
                 ons_json_free(item);
                 return ons_status_out_of_memory();
@@ -81,7 +81,8 @@ static ons_status *write_names(ons_json *stage, const ons_plan_stage *s) {
 static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ons_json *o, *stages, *stage;
     ONS_TRY(ons_plan_add_object(root, "decisions", &o));
-    ONS_TRY(ons_plan_set_text(o, "schedule", ons_pipeline_name(plan->pipeline.kind)));
+    ONS_TRY(ons_plan_set_text(o, "schedule", plan->pipeline.generator->name));
+    ONS_TRY(ons_json_set_bool(o, "asynchronous", plan->schedule.asynchronous));
     ONS_TRY(ons_plan_set_text(o, "partition", plan->partition));
     ONS_TRY(ons_plan_set_text(o, "memory", plan->memory));
     ONS_TRY(ons_plan_set_text(o, "order", plan->order));

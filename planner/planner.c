@@ -40,8 +40,8 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
     *stage = (ons_plan_stage){
         .first_node = p->work->nodes[first].name,
         .node_count = end - first,
-        .device = index,
-        .load = ons_pipeline_load(&p->pipeline, index),
+        .device = p->schedule->device_of[index],
+        .load = p->schedule->loads[index],
         .seconds = solution->seconds,
         .forward_seconds = ons_work_forward_seconds(p->work, first, end),
         .backward_seconds = ons_work_backward_seconds(p->work, first, end),
@@ -96,6 +96,6 @@ ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_p
     plan->planning_seconds = planned->planning_seconds;
     ONS_NEW(plan->stages, arena, p->pipeline.stages);
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) ONS_TRY(fill_stage(p, planned, i, arena, &plan->stages[i]));
-    ONS_TRY(ons_pipeline_actions(&p->pipeline, arena, &plan->actions));
+    plan->schedule = *p->schedule;
     return simulate(planned, arena, plan);
 }

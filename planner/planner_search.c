@@ -56,6 +56,7 @@ typedef struct planner_search {
     ordered orders[ORDERS];
     uint32_t count;
     double last_estimate; /* of the split that next_split took last */
+    ons_step_walk walk;
 } planner_search;
 
 static bool is_large(const planner_search *s) {
@@ -157,22 +158,23 @@ static double copy_seconds(const ons_planning_problem *p, const ons_stage_soluti
 
 /* No step of the split is faster: devices compute all the time but for filling and draining, and nothing is sent.
  * `solutions` NULL: nothing is computed again or copied either. */
-static ons_status *least_step(const ons_planning_problem *p, const uint32_t *first, const ons_stage_solution *solutions,
-                              ons_arena *arena, double *seconds) {
+static ons_status *least_step(const planner_search *s, const ons_planning_problem *p, const uint32_t *first,
+                              const ons_stage_solution *solutions, double *seconds) {
     ons_step_stage *stages;
     double copying = 0;
-    ONS_NEW(stages, arena, p->pipeline.stages);
+    ONS_NEW(stages, s->arena, p->pipeline.stages);
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
         stages[i] = (ons_step_stage){
             .forward = ons_work_forward_seconds(p->work, first[i], first[i + 1]),
             .backward = ons_work_backward_seconds(p->work, first[i], first[i + 1]),
+            .weight = ons_work_weight_seconds(p->work, first[i], first[i + 1]),
             .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
         };
         if (solutions == NULL) continue;
         stages[i].backward += solutions[i].recompute_seconds;
         copying = fmax(copying, copy_seconds(p, &solutions[i]));
     }
-    *seconds = fmax(ons_step_bound(&p->pipeline, stages), p->pipeline.micro_batches * copying * (1 - 1e-9));
+    *seconds = fmax(ons_step_bound(&s->walk, stages), p->pipeline.micro_batches * copying * (1 - 1e-9));
     return NULL;
 }
 
@@ -208,8 +210,7 @@ static ons_status *is_no_faster(const planner_search *s, const choice *c, const 
     *no_faster = false;
     for (uint32_t i = 0; i < c->count && !*no_faster; ++i) *no_faster = is_alike(x, &c->items[i]);
     if (best == NULL || *no_faster) return NULL;
-    ONS_TRY(least_step(&x->planned.problem, x->planned.partition.first, x->planned.solutions, s->arena,
-                       &ideal.step_seconds));
+    ONS_TRY(least_step(s, &x->planned.problem, x->planned.partition.first, x->planned.solutions, &ideal.step_seconds));
     ideal.step_seconds *= 1 - EQUAL;
     *no_faster = !is_faster(&ideal, best);
     return NULL;
@@ -343,7 +344,7 @@ static ons_status *try_baselines(const planner_search *s, choice *c) {
     ONS_TRY(ons_baselines_split(o->judge, s->arena, &splits));
     for (uint32_t i = 0; i < splits.count; ++i) {
         double least;
-        ONS_TRY(least_step(p, splits.first[i], NULL, s->arena, &least));
+        ONS_TRY(least_step(s, p, splits.first[i], NULL, &least));
         if (least < c->items[0].step_seconds) ONS_TRY(try_baseline(s, splits.first[i], c));
     }
     return NULL;
@@ -451,10 +452,19 @@ static ons_status *choose(planner_search *s, ons_planned *planned) {
 static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
                           ons_arena *arena, ons_planned *planned) {
     double start = now();
+    ons_planning_problem with = *problem;
+    if (with.schedule == NULL) {
+        ons_schedule *made;
+        ONS_NEW(made, arena, 1);
+        ONS_TRY(ons_schedule_make(&with.pipeline, arena, made));
+        with.schedule = made;
+    }
     planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
     s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
                 problem->pipeline.stages > 1;
-    ons_status *status = search_orders(&s, problem, several);
+    ons_status *status = NULL;
+    if (s.by_step) status = ons_step_walk_make(&with.pipeline, with.schedule, arena, &s.walk);
+    if (status == NULL) status = search_orders(&s, &with, several);
     if (status == NULL) status = choose(&s, planned);
     if (status == NULL) status = copy_decisions(planned, arena);
     for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);

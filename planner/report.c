@@ -16,7 +16,7 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
         .memory = p->memory,
         .order = o->planned->node_at,
         .ordered = p->work,
-        .kind = p->pipeline.kind,
+        .generator = p->pipeline.generator,
         .stages = p->pipeline.stages,
         .batch = o->batch,
         .micro_batches = o->micro_batches,

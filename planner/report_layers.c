@@ -54,7 +54,7 @@ static void add_weights(const tally *t) {
             uint32_t stage = stage_of(t, w->users[k]);
             if (stage == last) continue;
             last = stage;
-            ons_stage_load load = ons_pipeline_load(&t->planned->problem.pipeline, stage);
+            ons_stage_load load = t->planned->problem.schedule->loads[stage];
             int64_t copies = w->gradient_bytes > 0 ? load.versions : 1;
             int64_t gradient = load.accumulates ? w->gradient_bytes : 0;
             layer_of(t, w->users[0])->held += copies * w->bytes + gradient + w->state_bytes;
@@ -80,7 +80,7 @@ static void add_tensors(const tally *t) {
             last = stage;
             uint32_t owner = tensor->producer == ONS_NO_NODE ? tensor->savers[k] : tensor->producer;
             ons_report_layer *layer = layer_of(t, owner);
-            int64_t bytes = tensor->bytes * ons_pipeline_load(&t->planned->problem.pipeline, stage).in_flight;
+            int64_t bytes = tensor->bytes * t->planned->problem.schedule->loads[stage].in_flight;
             *(is_moved(t, stage, i) ? &layer->moved : &layer->saved) += bytes;
         }
     }

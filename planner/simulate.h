@@ -6,7 +6,7 @@
 #define ONSTAGE_PLANNER_SIMULATE_H
 
 #include "base/status.h"
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 
 typedef uint32_t ons_task_id;
 typedef uint32_t ons_resource_id;

@@ -379,7 +379,7 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
     ons_stage_problem problem = {.work = p->work,
                                  .first = m.first,
                                  .end = m.end,
-                                 .load = ons_pipeline_load(&p->pipeline, stage),
+                                 .load = split->schedule->loads[stage],
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency,
                                  .host_share = p->host_share};

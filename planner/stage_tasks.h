@@ -51,6 +51,7 @@ typedef struct ons_split {
     const ons_planning_problem *problem;
     const uint32_t *first; /* stages + 1 positions */
     uint32_t stages;
+    const ons_schedule *schedule;
 } ons_split;
 
 uint32_t ons_split_stage_of(const ons_split *split, uint32_t position);

@@ -20,7 +20,7 @@ typedef struct seeker {
     const ons_planning_problem *problem;
     uint32_t stages;
     ons_step_stage *times;
-    double *scratch;
+    ons_step_walk walk;
     uint32_t *best, *trial;
     double seconds; /* of `best` */
     uint64_t most_nodes, estimated;
@@ -38,6 +38,7 @@ static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
     s->times[stage] = (ons_step_stage){
         .forward = ons_work_forward_seconds(work, from, to),
         .backward = ons_work_backward_seconds(work, from, to),
+        .weight = ons_work_weight_seconds(work, from, to),
         .update = ons_work_update_seconds(work, from, to),
         .arrive = stage > 0 ? transfer(s->problem, ons_work_cut_bytes(work, from)) : 0,
         .back = stage > 0 ? transfer(s->problem, ons_work_cut_gradient_bytes(work, from)) : 0,
@@ -54,19 +55,19 @@ static ons_status *step_seconds(seeker *s, const uint32_t *first, double limit, 
     const ons_pipeline *p = &s->problem->pipeline;
     *seconds = INFINITY;
     for (uint32_t i = 0; i < s->stages; ++i) set_times(s, first, i);
-    if (ons_step_bound(p, s->times) >= limit) return NULL;
+    if (ons_step_bound(&s->walk, s->times) >= limit) return NULL;
     for (uint32_t i = 0; i < s->stages; ++i) {
         ons_verdict v;
         if (fits_as_is(s, first, i)) continue;
         if (ons_judge_optimised_nodes(s->judge) > s->most_nodes) return NULL;
-        double most = ons_step_most(p, s->times, i, limit);
+        double most = ons_step_most(&s->walk, s->times, i, limit);
         ONS_TRY(ons_judge_stage_below(s->judge, first[i], first[i + 1], i, most, &v));
         if (!v.feasible) return NULL;
         s->times[i].backward = v.seconds - s->times[i].forward;
-        if (ons_step_bound(p, s->times) >= limit) return NULL;
+        if (ons_step_bound(&s->walk, s->times) >= limit) return NULL;
     }
     s->estimated += (uint64_t)p->stages * p->micro_batches;
-    double estimate = ons_step_estimate(p, s->times, s->scratch);
+    double estimate = ons_step_estimate(&s->walk, s->times);
     if (estimate < limit) *seconds = estimate;
     return NULL;
 }
@@ -182,8 +183,7 @@ static ons_status *open_seeker(ons_judge *judge, ons_arena *arena, seeker *s) {
     s->most_nodes = ons_judge_optimised_nodes(judge) + NODE_BUDGET;
     ONS_NEW(s->times, arena, s->stages);
     ONS_NEW(s->trial, arena, (size_t)s->stages + 1);
-    ONS_NEW(s->scratch, arena, ons_step_scratch(&p->pipeline));
-    return NULL;
+    return ons_step_walk_make(&p->pipeline, p->schedule, arena, &s->walk);
 }
 
 static bool is_same(const seeker *s, const uint32_t *a, const uint32_t *b) {

@@ -53,7 +53,7 @@ static ons_status *search(const ons_question *q, const ons_workload *work, ons_a
     ons_pipeline_forecast forecast;
     ons_planning_problem problem = {
         .work = work,
-        .pipeline = {q->kind, q->stages, (uint32_t)q->micro_batches},
+        .pipeline = {q->generator, q->stages, (uint32_t)q->micro_batches, q->devices},
         .batch = q->batch,
         .capacity_bytes = q->capacity_bytes,
         .link_bandwidth = profile->link_bandwidth,

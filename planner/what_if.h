@@ -29,8 +29,8 @@ typedef struct ons_question {
      * NULL: as the workloads have them. Graphs for another device may have other nodes. */
     const uint32_t *order;
     const ons_workload *ordered;
-    ons_pipeline_kind kind;
-    uint32_t stages;
+    const ons_generator *generator;
+    uint32_t stages, devices; /* devices 0: the generator's own number */
     int64_t batch, micro_batches;
     int64_t capacity_bytes; /* of each device; 0: no limit */
     bool without_host;      /* nothing can be swapped */

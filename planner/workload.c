@@ -236,11 +236,13 @@ static ons_status *sum_nodes(const ons_workload *work, ons_work_index *x, ons_ar
     size_t count = (size_t)work->node_count + 1;
     ONS_NEW(x->forward_seconds, arena, count);
     ONS_NEW(x->backward_seconds, arena, count);
+    ONS_NEW(x->weight_seconds, arena, count);
     ONS_NEW(x->update_seconds, arena, count);
     for (uint32_t i = 0; i < work->node_count; ++i) {
         const ons_work_node *n = &work->nodes[i];
         x->forward_seconds[i + 1] = x->forward_seconds[i] + n->forward_seconds;
         x->backward_seconds[i + 1] = x->backward_seconds[i] + n->input_gradient_seconds + n->weight_gradient_seconds;
+        x->weight_seconds[i + 1] = x->weight_seconds[i] + n->weight_gradient_seconds;
         x->update_seconds[i + 1] = x->update_seconds[i] + n->update_seconds;
     }
     return NULL;
@@ -317,6 +319,9 @@ double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32
 }
 double ons_work_backward_seconds(const ons_workload *work, uint32_t first, uint32_t end) {
     return work->index->backward_seconds[end] - work->index->backward_seconds[first];
+}
+double ons_work_weight_seconds(const ons_workload *work, uint32_t first, uint32_t end) {
+    return work->index->weight_seconds[end] - work->index->weight_seconds[first];
 }
 double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end) {
     return ons_work_forward_seconds(work, first, end) + ons_work_backward_seconds(work, first, end);

@@ -39,19 +39,17 @@ struct ons_stepper {
 /* ------------------------------------------------------------------------------------------------------------ building
  */
 
-static bool is_asynchronous(const ons_stepper *s) { return ons_pipeline_is_asynchronous(&s->o.pipeline); }
+static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
 
 static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
     return ons_portions_make(s->o.batch, s->o.micro_batches, samples);
 }
 
 static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list) {
-    ons_pipeline pipeline = s->o.pipeline;
-    ons_action_list *lists;
-    pipeline.micro_batches = micro_batches;
+    ons_schedule shorter;
     if (micro_batches == 0) return NULL;
-    ONS_TRY(ons_pipeline_actions(&pipeline, s->arena, &lists));
-    *list = lists[s->o.stage];
+    ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
+    *list = shorter.lists[shorter.device_of[s->o.stage]];
     return NULL;
 }
 
@@ -74,7 +72,6 @@ static ons_status *set_up(ons_stepper *s) {
     s->losses = losses;
     ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions));
     ONS_TRY(list_actions(s, s->least, &s->least_actions));
-    if (o->actions != NULL) s->most_actions = *o->actions;
     return list_actions(s, 1, &s->rest_actions);
 }
 

@@ -26,9 +26,8 @@ typedef struct ons_unit {
 
 typedef struct ons_stepper_options {
     ons_worker *worker;
-    ons_pipeline pipeline; /* micro_batches is not looked at */
+    const ons_schedule *schedule; /* of a whole step */
     uint32_t stage;
-    const ons_action_list *actions; /* for as many micro-batches as a whole step has; NULL: the schedule's own */
     ons_feed *feed;                 /* holds at least `batch` rows */
     ons_unit full;
     ons_unit less; /* for micro-batches of one sample less, see runtime/portions.h; program NULL: there are none */

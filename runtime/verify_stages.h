@@ -15,7 +15,7 @@
 #define ONSTAGE_RUNTIME_VERIFY_STAGES_H
 
 #include "base/vector.h"
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 #include "runtime/stage_program.h"
 
 /* One flight of micro-batches (runtime/worker.h) through all stages. */

@@ -11,7 +11,7 @@
 #ifndef ONSTAGE_RUNTIME_WORKER_H
 #define ONSTAGE_RUNTIME_WORKER_H
 
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 #include "runtime/links.h"
 #include "runtime/stage_program.h"
 #include "runtime/trace.h"

@@ -6,9 +6,8 @@
 
 static int64_t stage_bytes(ons_judge *judge, const ons_grain *grain, uint32_t first, uint32_t end, uint32_t stage) {
     const ons_planning_problem *p = ons_judge_problem(judge);
-    ons_stage_load load = ons_pipeline_load(&p->pipeline, stage);
     ons_stage_memory memory;
-    ons_work_stage_memory(p->work, grain->cuts[first], grain->cuts[end], &load, &memory);
+    ons_work_stage_memory(p->work, grain->cuts[first], grain->cuts[end], &p->schedule->loads[stage], &memory);
     return memory.total;
 }
 

@@ -37,11 +37,11 @@ static int64_t micro_batch_bytes(const ons_workload *work, uint32_t first, uint3
 }
 
 static double multiplicity(const ons_planning_problem *p, uint32_t stage) {
-    return ons_pipeline_load(&p->pipeline, stage).in_flight;
+    return p->schedule->loads[stage].in_flight;
 }
 
 int64_t ons_balance_bytes(const ons_planning_problem *p, uint32_t first, uint32_t end, uint32_t stage) {
-    return ons_pipeline_load(&p->pipeline, stage).in_flight * micro_batch_bytes(p->work, first, end);
+    return p->schedule->loads[stage].in_flight * micro_batch_bytes(p->work, first, end);
 }
 
 /* The first end at which nodes from `first` on have reached the peak. */

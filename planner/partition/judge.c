@@ -22,7 +22,6 @@ typedef struct memo_entry {
 
 struct ons_judge {
     ons_planning_problem problem;
-    ons_stage_load *loads; /* of every stage */
     uint32_t *load_class;  /* the first stage with the same load: they share what is remembered */
     ons_memory_workspace *workspace;
     memo_entry *memo; /* open addressing; a power of two, at most half full */
@@ -39,25 +38,27 @@ enum { FIRST_MEMO_SIZE = 1 << 10 };
 
 static bool same_load(const ons_stage_load *a, const ons_stage_load *b) {
     return a->in_flight == b->in_flight && a->versions == b->versions && a->accumulates == b->accumulates &&
-           a->forward_first == b->forward_first;
+           a->forward_first == b->forward_first && a->apart == b->apart && a->before_input == b->before_input &&
+           a->between == b->between;
 }
 
 static ons_status *prepare(ons_judge *judge) {
-    const ons_planning_problem *p = &judge->problem;
+    ons_planning_problem *p = &judge->problem;
     uint32_t stages = p->pipeline.stages;
+    ons_schedule *made;
     judge->solutions = ons_arena_new();
-    judge->loads = calloc(stages, sizeof *judge->loads);
     judge->load_class = calloc(stages, sizeof *judge->load_class);
     judge->memo = calloc(FIRST_MEMO_SIZE, sizeof *judge->memo);
     judge->memo_size = FIRST_MEMO_SIZE;
-    if (judge->solutions == NULL || judge->loads == NULL || judge->load_class == NULL || judge->memo == NULL)
+    if (judge->solutions == NULL || judge->load_class == NULL || judge->memo == NULL)
         return ons_status_out_of_memory();
-    for (uint32_t i = 0; i < stages; ++i) {
-        judge->loads[i] = ons_pipeline_load(&p->pipeline, i);
-        /* Loads only fall along the pipeline, so equal ones are neighbours. */
-        bool same = i > 0 && same_load(&judge->loads[i], &judge->loads[i - 1]);
-        judge->load_class[i] = same ? judge->load_class[i - 1] : i;
+    if (p->schedule == NULL) {
+        ONS_NEW(made, judge->solutions, 1);
+        ONS_TRY(ons_schedule_make(&p->pipeline, judge->solutions, made));
+        p->schedule = made;
     }
+    for (uint32_t i = 0; i < stages; ++i)
+        while (!same_load(&p->schedule->loads[i], &p->schedule->loads[judge->load_class[i]])) ++judge->load_class[i];
     return p->memory == NULL ? NULL : ons_memory_workspace_new(p->work, &judge->workspace);
 }
 
@@ -87,7 +88,6 @@ void ons_judge_free(ons_judge *judge) {
     ons_memory_workspace_free(judge->workspace);
     ons_arena_free(judge->arena);
     ons_arena_free(judge->solutions);
-    free(judge->loads);
     free(judge->load_class);
     free(judge->memo);
     free(judge);
@@ -166,7 +166,7 @@ static ons_status *optimise(ons_judge *judge, memo_entry *entry, bool any, doubl
     ons_stage_problem problem = {.work = p->work,
                                  .first = entry->first,
                                  .end = entry->end,
-                                 .load = judge->loads[entry->load],
+                                 .load = judge->problem.schedule->loads[entry->load],
                                  .capacity_bytes = p->capacity_bytes,
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency,
@@ -232,7 +232,7 @@ static int64_t need(const ons_judge *judge, uint32_t first, uint32_t end, const 
 ons_status *ons_judge_need(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, int64_t *bytes) {
     ons_stage_memory memory;
     if (judge->running.rows == NULL) ONS_TRY(find_running(judge));
-    ons_work_stage_memory(judge->problem.work, first, end, &judge->loads[stage], &memory);
+    ons_work_stage_memory(judge->problem.work, first, end, &judge->problem.schedule->loads[stage], &memory);
     *bytes = need(judge, first, end, &memory);
     return NULL;
 }
@@ -250,7 +250,7 @@ static ons_status *is_hopeless(ons_judge *judge, uint32_t first, uint32_t end, c
 
 int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage) {
     ons_stage_memory memory;
-    ons_work_stage_memory(judge->problem.work, first, end, &judge->loads[stage], &memory);
+    ons_work_stage_memory(judge->problem.work, first, end, &judge->problem.schedule->loads[stage], &memory);
     return memory.total;
 }
 
@@ -262,7 +262,7 @@ static ons_status *look(ons_judge *judge, uint32_t first, uint32_t end, uint32_t
     *verdict = (ons_verdict){.seconds = INFINITY, .least_bytes = INT64_MAX};
     if (first >= end) return NULL; /* no stage is empty, whatever its capacity */
     ons_stage_memory memory;
-    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    ons_work_stage_memory(p->work, first, end, &judge->problem.schedule->loads[stage], &memory);
     if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
         *verdict = (ons_verdict){true, false, ons_work_seconds(p->work, first, end), memory.total, memory.total};
         return NULL;
@@ -312,7 +312,7 @@ ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint3
     ++judge->count;
     *fits = first < end;
     if (first >= end) return NULL;
-    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    ons_work_stage_memory(p->work, first, end, &judge->problem.schedule->loads[stage], &memory);
     if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) return NULL;
     *fits = false;
     if (p->memory == NULL) return NULL;
@@ -332,7 +332,7 @@ ons_status *ons_judge_solution(ons_judge *judge, uint32_t first, uint32_t end, u
     const ons_planning_problem *p = &judge->problem;
     ons_stage_memory memory;
     memo_entry *entry;
-    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    ons_work_stage_memory(p->work, first, end, &judge->problem.schedule->loads[stage], &memory);
     if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
         *solution =
             (ons_stage_solution){.feasible = true, .seconds = ons_work_seconds(p->work, first, end), .memory = memory};
@@ -356,7 +356,7 @@ ons_status *ons_judge_within(ons_judge *judge, uint32_t first, uint32_t end, uin
     *seconds = INFINITY;
     double least = first < end ? ons_work_seconds(p->work, first, end) : INFINITY;
     if (!(least <= limit)) return NULL;
-    ons_work_stage_memory(p->work, first, end, &judge->loads[stage], &memory);
+    ons_work_stage_memory(p->work, first, end, &judge->problem.schedule->loads[stage], &memory);
     if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
         *seconds = least;
         return NULL;

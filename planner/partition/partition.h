@@ -3,7 +3,7 @@
 #define ONSTAGE_PLANNER_PARTITION_H
 
 #include "planner/memory/memory.h"
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 
 /* What a plan is to be fast in. */
 typedef enum ons_objective {
@@ -15,6 +15,7 @@ typedef enum ons_objective {
 typedef struct ons_planning_problem {
     const ons_workload *work;
     ons_pipeline pipeline;
+    const ons_schedule *schedule; /* of the pipeline; NULL: made where it is needed */
     int64_t batch; /* samples of all micro-batches, where some have fewer than `work`; 0: they do not. Each is charged
                       as one of the largest */
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */
@@ -42,6 +43,7 @@ typedef struct ons_judge ons_judge;
 /* `problem->memory` NULL: stages must fit as they are. Fails where there are more stages than nodes. */
 ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge);
 void ons_judge_free(ons_judge *judge); /* NULL is fine */
+/* With a schedule. */
 const ons_planning_problem *ons_judge_problem(const ons_judge *judge);
 /* What takes as long as `seconds` is not wanted, as something as fast is known already: a strategy may say that nothing
  * is feasible where it finds nothing faster. Infinite where it is not said. */

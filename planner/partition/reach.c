@@ -285,9 +285,8 @@ static bool may_hold(const ons_judge *judge, uint32_t first, uint32_t end, uint3
     const ons_planning_problem *p = ons_judge_problem(judge);
     if (ons_work_seconds(p->work, first, end) > limit) return false;
     if (p->capacity_bytes == 0) return true;
-    ons_stage_load load = ons_pipeline_load(&p->pipeline, stage);
     ons_stage_memory m;
-    ons_work_stage_memory(p->work, first, end, &load, &m);
+    ons_work_stage_memory(p->work, first, end, &p->schedule->loads[stage], &m);
     return m.weights + m.gradients + m.states + m.versions <= p->capacity_bytes;
 }
 

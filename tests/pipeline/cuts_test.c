@@ -8,7 +8,7 @@
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, %u stages, %s, %s, %u micro-batches, %u threads, seed %llu: %s", s->model, s->stages,
-                   ons_pipeline_name(s->kind), pipeline_relief_name(s->relief), s->micro_batches, s->threads,
+                   s->kind->name, pipeline_relief_name(s->relief), s->micro_batches, s->threads,
                    (unsigned long long)s->seed, ons_status_get_message(status));
 }
 
@@ -17,7 +17,7 @@ static pipeline_record run_whole(pipeline_setting s) {
     s.stages = 1;
     s.relief = PIPELINE_KEEPS;
     s.scattered = false;
-    s.kind = ONS_PIPELINE_1F1B;
+    s.kind = &ons_generator_one_f_one_b;
     must(pipeline_run(&s, &whole), &s);
     return whole;
 }
@@ -39,7 +39,7 @@ static void try_all(pipeline_setting s) {
     uint32_t relieved = 0;
     for (int round = 0; round < 4; ++round) {
         s.stages = 2 + round % 2;
-        s.kind = round < 2 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        s.kind = round < 2 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
         s.relief = round == 0 || round == 3 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
         s.seed = first_seed + (uint64_t)round;
         relieved += compare(&s, &whole);
@@ -56,7 +56,7 @@ Test(cuts, swap_alone_and_recompute_alone) {
     pipeline_record whole = run_whole(s);
     for (pipeline_relief relief = PIPELINE_SWAPS; relief <= PIPELINE_RECOMPUTES; ++relief)
         for (s.stages = 1; s.stages <= 4; ++s.stages) {
-            s.kind = ONS_PIPELINE_1F1B;
+            s.kind = &ons_generator_one_f_one_b;
             s.relief = relief;
             cr_assert_gt(compare(&s, &whole), 0);
         }
@@ -99,7 +99,7 @@ Test(cuts, more_stages_than_micro_batches) {
     pipeline_setting s = {.model = "mlp", .micro_batches = 2, .threads = 1, .steps = 3, .stages = 8, .seed = 5};
     pipeline_record whole = run_whole(s);
     for (s.seed = 5; s.seed < 9; ++s.seed) {
-        s.kind = s.seed % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        s.kind = s.seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
         s.relief = s.seed < 7 ? PIPELINE_KEEPS : PIPELINE_SWAPS_AND_RECOMPUTES;
         (void)compare(&s, &whole);
     }
@@ -128,7 +128,7 @@ Test(cuts, nodes_anywhere) {
             s.scattered = true;
             s.stages = 2 + (uint32_t)s.seed % 3;
             s.one_in = 2;
-            s.kind = s.seed % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+            s.kind = s.seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
             s.relief = (pipeline_relief)(s.seed % PIPELINE_RELIEFS);
             (void)compare(&s, &whole);
         }

@@ -39,7 +39,7 @@ static void look_at_versions(void *context, const ons_crew *crew, const ons_pipe
 
 static void compare(pipeline_setting s) {
     pipeline_record pipeline, sequence;
-    s.kind = ONS_PIPELINE_PIPEDREAM;
+    s.kind = &ons_generator_pipedream;
     s.threads = 1;
     s.look = look_at_versions;
     s.context = &s;
@@ -113,7 +113,7 @@ Test(delayed, uneven_last_micro_batch) {
 Test(delayed, delay_matters) {
     pipeline_record one, two;
     pipeline_setting s = {.model = "mlp", .micro_batches = 4, .threads = 1, .steps = 2, .seed = 1, .delayed = true};
-    s.kind = ONS_PIPELINE_PIPEDREAM;
+    s.kind = &ons_generator_pipedream;
     s.stages = 1;
     must(pipeline_run(&s, &one), &s);
     s.stages = 2;

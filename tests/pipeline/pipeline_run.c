@@ -97,7 +97,7 @@ static ons_status *configure(trial *t) {
 /* -------------------------------------------------------------------------------------------------------------- graphs
  */
 
-static bool repeats(const trial *t) { return t->batching.micro_batches > 1 && t->s->kind != ONS_PIPELINE_PIPEDREAM; }
+static bool repeats(const trial *t) { return t->batching.micro_batches > 1 && t->s->kind != &ons_generator_pipedream; }
 
 static ons_status *build_course(trial *t) {
     char path[512];

@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_TESTS_PIPELINE_PIPELINE_RUN_H
 #define ONSTAGE_TESTS_PIPELINE_PIPELINE_RUN_H
 
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 
 typedef enum pipeline_relief {
     PIPELINE_KEEPS,
@@ -25,11 +25,11 @@ typedef struct pipeline_setting {
     uint32_t steps;
     /* how it is cut; one stage that keeps everything is what others are compared with */
     uint32_t stages;
-    ons_pipeline_kind kind;
+    const ons_generator *kind;
     pipeline_relief relief;
     uint32_t one_in; /* a decision for one in so many values; 0: all of them */
     bool scattered;  /* nodes anywhere, not only intervals of them */
-    bool delayed;    /* ONS_PIPELINE_PIPEDREAM, but in sequence: tests/pipeline/delayed.h with the same cut */
+    bool delayed;    /* &ons_generator_pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
     /* This process is the stage of its rank, the others are in other processes; NULL: all are threads of this one. */
     struct ons_transport *transport;

@@ -276,7 +276,7 @@ static outcome run_whole(cut_random *m, ons_cut_options options, uint32_t micro_
     options.stages = 1;
     memset(m->c.stage_of_node, 0, m->c.graph->nodes.count * sizeof *m->c.stage_of_node);
     ok(ons_cut_make(&options, &cut));
-    pipeline p = {.m = m, .cut = &cut, .kind = {ONS_PIPELINE_1F1B, 1, micro_batches}};
+    pipeline p = {.m = m, .cut = &cut, .kind = {&ons_generator_one_f_one_b, 1, micro_batches}};
     outcome o = run(&p);
     ons_cut_free(&cut);
     return o;
@@ -309,7 +309,7 @@ static outcome run_delayed(cut_random *m, ons_cut_options options, const ons_cut
     options.stages = 1;
     memset(m->c.stage_of_node, 0, m->c.graph->nodes.count * sizeof *m->c.stage_of_node);
     ok(ons_cut_make(&options, &one));
-    pipeline p = {.m = m, .cut = &one, .kind = {ONS_PIPELINE_1F1B, 1, 1}};
+    pipeline p = {.m = m, .cut = &one, .kind = {&ons_generator_one_f_one_b, 1, 1}};
     start(&p);
     const ons_stage_program *whole = &p.stages[0].program;
     ok(delayed_find_stages(cut, &one, m->c.arena, &stage_of_node));
@@ -364,10 +364,10 @@ static void try_graph(uint64_t seed) {
     where = text;
     outcome whole = run_whole(&m, options, micro_batches);
     for (int round = 0; round < 2; ++round) {
-        const ons_pipeline kind = {round == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B,
+        const ons_pipeline kind = {round == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b,
                                    1 + cut_case_random(&m.c, STAGES_MAX), micro_batches};
         snprintf(text, sizeof text, "seed %llu, %u stages, %s", (unsigned long long)seed, kind.stages,
-                 ons_pipeline_name(kind.kind));
+                 kind.kind->name);
         ons_cut cut = cut_anyhow(&m, options, kind.stages);
         outcome found = run_cut(&m, &cut, &kind);
         compare(whole, found);
@@ -382,7 +382,7 @@ static void try_graph(uint64_t seed) {
 static void try_asynchronous(uint64_t seed) {
     char text[64];
     cut_random m = cut_random_open(seed);
-    const ons_pipeline kind = {ONS_PIPELINE_PIPEDREAM, 2 + cut_case_random(&m.c, 3),
+    const ons_pipeline kind = {&ons_generator_pipedream, 2 + cut_case_random(&m.c, 3),
                                1 + cut_case_random(&m.c, MICRO_BATCHES_MAX)};
     snprintf(text, sizeof text, "seed %llu, asynchronous, %u stages, %u micro-batches", (unsigned long long)seed,
              kind.stages, kind.micro_batches);

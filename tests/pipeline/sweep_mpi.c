@@ -51,7 +51,7 @@ bool sweep_is_part(int argc, char **argv, int *code) {
     pipeline_setting s = {
         .model = argv[3],
         .stages = number(argv[4]),
-        .kind = (ons_pipeline_kind)number(argv[5]),
+        .kind = ons_generators[number(argv[5])],
         .relief = (pipeline_relief)number(argv[6]),
         .micro_batches = number(argv[7]),
         .threads = number(argv[8]),

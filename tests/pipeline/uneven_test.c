@@ -8,7 +8,7 @@
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, batch %u in %u, %u stages, %s, %s, %u threads, seed %llu: %s", s->model, s->batch,
-                   s->micro_batches, s->stages, ons_pipeline_name(s->kind), pipeline_relief_name(s->relief), s->threads,
+                   s->micro_batches, s->stages, s->kind->name, pipeline_relief_name(s->relief), s->threads,
                    (unsigned long long)s->seed, ons_status_get_message(status));
 }
 
@@ -18,7 +18,7 @@ static pipeline_record run_whole(pipeline_setting s) {
     s.relief = PIPELINE_KEEPS;
     s.scattered = false;
     s.delayed = false;
-    if (s.kind != ONS_PIPELINE_PIPEDREAM) s.kind = ONS_PIPELINE_1F1B;
+    if (s.kind != &ons_generator_pipedream) s.kind = &ons_generator_one_f_one_b;
     must(pipeline_run(&s, &whole), &s);
     return whole;
 }
@@ -40,7 +40,7 @@ static void try_all(pipeline_setting s) {
     for (s.stages = 1; s.stages <= 4; ++s.stages)
         for (int kind = 0; kind < 2; ++kind)
             for (pipeline_relief relief = PIPELINE_KEEPS; relief < PIPELINE_RELIEFS; ++relief) {
-                s.kind = kind == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+                s.kind = kind == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
                 s.relief = relief;
                 s.seed = 100 * s.stages + relief;
                 relieved += compare(&s, &whole);
@@ -60,7 +60,7 @@ Test(uneven, blocked_layouts_and_batch_normalisation) {
     pipeline_record whole = run_whole(s);
     for (s.seed = 1; s.seed <= 6; ++s.seed) {
         s.stages = 1 + (uint32_t)s.seed % 3;
-        s.kind = s.seed % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        s.kind = s.seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
         s.relief = (pipeline_relief)(s.seed % PIPELINE_RELIEFS);
         (void)compare(&s, &whole);
     }
@@ -79,7 +79,7 @@ Test(uneven, transformer_with_clipping_and_dropout) {
                           .seed = 4};
     pipeline_record whole = run_whole(s);
     for (s.stages = 2; s.stages <= 4; ++s.stages) {
-        s.kind = s.stages == 3 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        s.kind = s.stages == 3 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
         s.relief = s.stages == 4 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
         (void)compare(&s, &whole);
     }
@@ -95,7 +95,7 @@ Test(uneven, updates_that_do_not_wait) {
                               .micro_batches = 3 + 2 * (uint32_t)i,
                               .threads = 1,
                               .steps = 5,
-                              .kind = ONS_PIPELINE_PIPEDREAM,
+                              .kind = &ons_generator_pipedream,
                               .seed = 20 + (uint64_t)i};
         for (s.stages = 2; s.stages <= 4; ++s.stages) {
             pipeline_record sequential;
@@ -125,7 +125,7 @@ Test(uneven, short_last_batch) {
                               .seed = (uint64_t)i};
         pipeline_record whole = run_whole(s);
         for (s.stages = 2; s.stages <= 3; ++s.stages) {
-            s.kind = (i + s.stages) % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+            s.kind = (i + s.stages) % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
             s.relief = i % 2 == 0 ? PIPELINE_KEEPS : PIPELINE_SWAPS_AND_RECOMPUTES;
             (void)compare(&s, &whole);
         }
@@ -145,7 +145,7 @@ Test(uneven, nodes_anywhere) {
         s.scattered = true;
         s.stages = 2 + (uint32_t)(drawn >> 50) % 3;
         s.one_in = 2;
-        s.kind = seed % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        s.kind = seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
         s.relief = (pipeline_relief)((drawn >> 55) % PIPELINE_RELIEFS);
         (void)compare(&s, &whole);
         pipeline_record_free(&whole);

@@ -252,7 +252,7 @@ Test(verify, what_is_broken_is_found) {
                 .model = models[seed % 4],
                 .micro_batches = 1 + (uint32_t)seed % 4,
                 .stages = 2 + (uint32_t)seed % 3,
-                .kind = seed % 2 == 0 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B,
+                .kind = seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b,
                 .relief = seed % 3 == 0 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS,
                 .seed = seed * 100,
             },
@@ -309,7 +309,7 @@ Test(verify, values_that_are_alive_do_not_overlap) {
     try_setting((pipeline_setting){.model = "gpt_tied",
                                    .micro_batches = 3,
                                    .stages = 3,
-                                   .kind = ONS_PIPELINE_1F1B,
+                                   .kind = &ons_generator_one_f_one_b,
                                    .relief = PIPELINE_SWAPS,
                                    .seed = 6},
                 try_places);
@@ -343,7 +343,7 @@ Test(verify, a_micro_batch_finds_its_weights) {
                 .model = seed % 2 == 0 ? "mlp" : "lenet",
                 .micro_batches = 3 + (uint32_t)seed,
                 .stages = 1 + (uint32_t)seed,
-                .kind = ONS_PIPELINE_PIPEDREAM,
+                .kind = &ons_generator_pipedream,
                 .seed = seed,
             },
             try_versions);

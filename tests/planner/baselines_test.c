@@ -52,7 +52,7 @@ static ons_partition split(const ons_planning_problem *problem, const char *name
 static ons_planning_problem make_problem(const ons_workload *work, uint64_t seed) {
     random_source random = {seed};
     ons_planning_problem p = {.work = work};
-    p.pipeline.kind = (ons_pipeline_kind)(seed % 3);
+    p.pipeline.generator = ons_generators[seed % 3];
     p.pipeline.stages = 2 + random_below(&random, MOST_STAGES - 1);
     p.pipeline.micro_batches = 1 + random_below(&random, 8);
     if (seed % 4 != 0) p.link_bandwidth = random_between(&random, 1e7, 1e9, true);
@@ -182,7 +182,7 @@ Test(baselines, every_split_covers_all_nodes_and_keeps_its_grain) {
 Test(baselines, uniform_and_compute_balanced_by_hand) {
     ons_workload work;
     expect_success(uniform_work_make(10, arena, &work));
-    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 4, 4}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4}};
     const uint32_t *uniform = split(&p, "uniform").first;
     const uint32_t even[] = {0, 2, 5, 7, 10};
     for (int i = 0; i <= 4; ++i) cr_expect_eq(uniform[i], even[i]);
@@ -200,7 +200,7 @@ Test(baselines, layers_fewer_than_stages_are_refused) {
     ons_judge *judge;
     ons_partition partition;
     expect_success(random_work_make(&options, arena, &work));
-    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 4, 4}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4}};
     expect_success(ons_judge_new(&p, &judge));
     for (int i = 0; i < NAMES; ++i) {
         ons_status *status = ons_partition_strategy_find(names[i])->search(judge, arena, &partition);
@@ -263,7 +263,7 @@ Test(baselines, pipedreams_figures) {
         ons_workload work;
         const char *path = ons_arena_format(arena, "examples/data/profiles/pipedream/%s.txt", figures[i].file);
         expect_success(ons_cost_file_load(path, NULL, arena, &work));
-        ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, figures[i].stages, 8}};
+        ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, figures[i].stages, 8}};
         double found = split(&p, "pipedream").bottleneck_seconds;
         cr_expect(fabs(found - figures[i].seconds) < 1e-9, "%s, %u stages: %.9f", path, figures[i].stages, found);
     }

@@ -214,7 +214,7 @@ Test(partition, every_strategy_covers_the_model_and_is_never_better_than_exact) 
 Test(partition, a_stage_for_each_node_and_more_stages_than_nodes) {
     ons_workload *work = ons_arena_allocate(arena, 1, sizeof *work);
     expect_success(uniform_work_make(3, arena, work));
-    problem = (ons_planning_problem){.work = work, .pipeline = {ONS_PIPELINE_1F1B, 3, 3}};
+    problem = (ons_planning_problem){.work = work, .pipeline = {&ons_generator_one_f_one_b, 3, 3}};
     for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL; ++s) {
         ons_partition p;
         expect_success(ons_judge_new(&problem, &judge));
@@ -282,7 +282,7 @@ Test(partition, auto_is_within_a_thousandth_of_exact_on_a_long_model) {
     ons_workload work;
     transformer_work_options options = {48, 1024, 16, 512, 32, 30522};
     expect_success(transformer_work_make(&options, arena, &work));
-    for (ons_pipeline_kind kind = ONS_PIPELINE_1F1B; kind <= ONS_PIPELINE_PIPEDREAM; ++kind) {
+    for (const ons_generator *kind = &ons_generator_one_f_one_b; kind <= &ons_generator_pipedream; ++kind) {
         problem = (ons_planning_problem){.work = &work,
                                          .pipeline = {kind, 8, 16},
                                          .link_bandwidth = 25e9,
@@ -299,7 +299,7 @@ Test(partition, auto_is_within_a_thousandth_of_exact_on_a_long_model) {
         end();
         cr_assert(exact.feasible && fast.feasible);
         cr_expect(fast.bottleneck_seconds <= exact.bottleneck_seconds * 1.001, "%s: auto %.9g, exact %.9g",
-                  ons_pipeline_name(kind), fast.bottleneck_seconds, exact.bottleneck_seconds);
+                  kind->name, fast.bottleneck_seconds, exact.bottleneck_seconds);
     }
 }
 

@@ -49,7 +49,7 @@ static void cut_evenly(const ons_workload *work, uint32_t stages, uint32_t *firs
 Test(pipeline_simulation, equal_stages_take_m_plus_l_minus_1_turns) {
     for (uint32_t stages = 1; stages <= RANDOM_PIPELINE_STAGES; ++stages)
         for (uint32_t m = 1; m <= 10; ++m)
-            for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_1F1B; ++kind) {
+            for (const ons_generator *kind = &ons_generator_gpipe; kind <= &ons_generator_one_f_one_b; ++kind) {
                 ons_workload work;
                 uint32_t first[RANDOM_PIPELINE_STAGES + 1];
                 make_uniform(stages * 2, &work);
@@ -58,7 +58,7 @@ Test(pipeline_simulation, equal_stages_take_m_plus_l_minus_1_turns) {
                 ons_pipeline_forecast f = simulate(&p, first);
                 double turn = 2 * 3e-3, expected = (m + stages - 1) * turn;
                 cr_assert(near(f.iteration_seconds, expected), "%s, %u stages, %u micro-batches: %g instead of %g",
-                          ons_pipeline_name(kind), stages, m, f.iteration_seconds, expected);
+                          kind->name, stages, m, f.iteration_seconds, expected);
                 for (uint32_t i = 0; i < stages; ++i)
                     cr_assert_float_eq(f.devices[i].bubble_share, (stages - 1.0) / (m + stages - 1.0), 1e-9);
                 cr_assert(near(f.seconds_per_sample * (double)work.samples * m, expected));
@@ -71,7 +71,7 @@ Test(pipeline_simulation, transfers_add_to_the_way_through) {
     uint32_t first[] = {0, 2, 4};
     make_uniform(4, &work);
     ons_planning_problem p = {
-        .work = &work, .pipeline = {ONS_PIPELINE_1F1B, 2, 1}, .link_bandwidth = 1e6, .link_latency = 5e-4};
+        .work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 1}, .link_bandwidth = 1e6, .link_latency = 5e-4};
     ons_pipeline_forecast f = simulate(&p, first);
     int64_t there = ons_work_cut_bytes(&work, 2), back = ons_work_cut_gradient_bytes(&work, 2);
     cr_expect(near(f.iteration_seconds, 4 * 3e-3 + (double)(there + back) / 1e6 + 2 * 5e-4), "%g", f.iteration_seconds);
@@ -94,7 +94,7 @@ Test(pipeline_simulation, the_asynchronous_period_is_the_slowest_stage) {
         uint32_t first[RANDOM_PIPELINE_STAGES + 1], stages = 1 + random_below(&random, RANDOM_PIPELINE_STAGES);
         expect_success(random_pipeline_work(seed, true, stages + random_below(&random, 30), arena, &work));
         random_pipeline_cut(&random, work.node_count, stages, first);
-        ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_PIPEDREAM, stages, 5}};
+        ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_pipedream, stages, 5}};
         ons_pipeline_forecast f = simulate(&p, first);
         double slowest = 0;
         for (uint32_t i = 0; i < stages; ++i) slowest = fmax(slowest, stage_load(&work, first, i, true));
@@ -110,7 +110,7 @@ Test(pipeline_simulation, tied_weights_are_exchanged_before_the_update) {
     ons_workload work;
     uint32_t first[] = {0, 1, 2, 3};
     make_uniform(3, &work);
-    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 3, 2}, .link_bandwidth = 1e6};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 3, 2}, .link_bandwidth = 1e6};
     ons_pipeline_forecast f = simulate(&p, first);
     double untied = f.iteration_seconds;
     int64_t sent = f.devices[2].sent_bytes;
@@ -123,7 +123,7 @@ Test(pipeline_simulation, tied_weights_are_exchanged_before_the_update) {
     cr_expect(near(f.iteration_seconds, untied + 3e-3), "%g, %g without the tie", f.iteration_seconds, untied);
     cr_expect(f.devices[2].sent_bytes == sent + 3000 && f.devices[2].received_bytes > 3000);
     ons_simulation_free(f.simulation);
-    p.pipeline.kind = ONS_PIPELINE_PIPEDREAM;
+    p.pipeline.generator = &ons_generator_pipedream;
     f = simulate(&p, first);
     cr_expect_eq(f.devices[2].sent_bytes, sent, "asynchronous: not simulated");
     ons_simulation_free(f.simulation);
@@ -137,7 +137,7 @@ Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
     ons_workload work;
     uint32_t first[] = {0, 4};
     make_uniform(4, &work); /* tensor i: made by i, read and saved by i + 1 */
-    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 1, 1}, .host_bandwidth = 1000 / 2e-3};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 1, 1}, .host_bandwidth = 1000 / 2e-3};
     ons_tensor_decision d = {0, ONS_SWAP, 1, 2, ONS_NO_NODE}; /* 2 ms out after F1, 2 ms in before B2, needed by B1 */
     ons_stage_solution solution = {.feasible = true, .decisions = &d, .decision_count = 1};
     ons_pipeline_setup setup = {.problem = &p, .first = first, .solutions = &solution};
@@ -187,7 +187,7 @@ Test(pipeline_simulation, lists_of_a_user) {
     ons_workload work;
     uint32_t first[] = {0, 1, 2};
     make_uniform(2, &work);
-    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 2, 2}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 2}};
     ons_action_list lists[] = {parse("F0.0 F0.1 B0.0 B0.1 U0.1"), parse("F1.0 B1.0 F1.1 B1.1 U1.1")};
     ons_pipeline_setup setup = {.problem = &p, .first = first, .lists = lists, .devices = 2};
     ons_pipeline_forecast f;
@@ -223,7 +223,7 @@ Test(pipeline_simulation, stages_must_cover_the_nodes) {
     ons_workload work;
     ons_pipeline_forecast f;
     make_uniform(4, &work);
-    ons_planning_problem p = {.work = &work, .pipeline = {ONS_PIPELINE_1F1B, 2, 2}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 2}};
     ons_pipeline_setup setup = {.problem = &p, .first = (const uint32_t[]){0, 2, 3}};
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "do not cover");
     setup.first = (const uint32_t[]){0, 0, 4};
@@ -274,7 +274,7 @@ static void check_memory(const random_pipeline *r, const ons_pipeline_forecast *
         if (i + 1 < p->stages) waiting += ons_work_cut_bytes(&r->work, r->first[i + 1]);
         int64_t bound = memory.total + (r->chain ? 0 : (p->stages + 1) * waiting);
         cr_assert(d->peak_bytes <= bound, "seed %llu, %s, stage %u of %u: %lld bytes, but at most %lld are expected",
-                  (unsigned long long)r->seed, ons_pipeline_name(p->kind), i, p->stages, (long long)d->peak_bytes,
+                  (unsigned long long)r->seed, p->kind->name, i, p->stages, (long long)d->peak_bytes,
                   (long long)bound);
     }
 }
@@ -380,7 +380,7 @@ Test(pipeline_simulation, the_steady_state_is_that_of_a_long_run) {
         ons_pipeline_forecast own, given;
         ons_action_list *lists;
         expect_success(random_pipeline_make(seed, arena, &r));
-        r.problem.pipeline.kind = ONS_PIPELINE_PIPEDREAM;
+        r.problem.pipeline.generator = &ons_generator_pipedream;
         r.problem.pipeline.micro_batches = 3000;
         ons_pipeline_setup setup = {.problem = &r.problem, .first = r.first, .devices = r.problem.pipeline.stages};
         expect_success(ons_pipeline_simulate(&setup, arena, &own));
@@ -427,7 +427,7 @@ Test(pipeline_simulation, solved_stages_do_what_was_planned) {
         ons_pipeline_forecast f;
         uint32_t first[5], stages = 1 + random_below(&random, 4), m = 2 + random_below(&random, 20);
         bool chain = stages > 1 || seed % 2 == 0;
-        ons_pipeline_kind kind = stages == 1 ? ONS_PIPELINE_1F1B : (ons_pipeline_kind)random_below(&random, 3);
+        const ons_generator *kind = stages == 1 ? &ons_generator_one_f_one_b : ons_generators[random_below(&random, 3)];
         expect_success(random_pipeline_work(seed * 2 + chain, chain, stages * 12, arena, &work));
         random_pipeline_cut(&random, work.node_count, stages, first);
         ons_planning_problem p = {
@@ -439,7 +439,7 @@ Test(pipeline_simulation, solved_stages_do_what_was_planned) {
         expect_success(ons_pipeline_simulate(&setup, arena, &f));
         for (uint32_t i = 0; i < stages; ++i)
             cr_assert(f.devices[i].peak_bytes <= solutions[i].memory.total,
-                      "seed %llu, %s, stage %u of %u: %lld of %lld", (unsigned long long)seed, ons_pipeline_name(kind),
+                      "seed %llu, %s, stage %u of %u: %lld of %lld", (unsigned long long)seed, kind->name,
                       i, stages, (long long)f.devices[i].peak_bytes, (long long)solutions[i].memory.total);
         if (stages == 1) {
             double expected = m * solutions[0].seconds + ons_work_update_seconds(&work, 0, work.node_count);

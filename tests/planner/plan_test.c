@@ -162,9 +162,9 @@ Test(plan, follows_edited_actions) {
         ons_plan plan;
         cr_assert_leq(seed, PLANS);
         if (!random_plan(seed, &problem, &planned, &plan)) continue;
-        if (plan.pipeline.kind != ONS_PIPELINE_1F1B || plan.pipeline.micro_batches < 4) continue;
+        if (plan.pipeline.generator != &ons_generator_one_f_one_b || plan.pipeline.micro_batches < 4) continue;
         ons_pipeline gpipe = plan.pipeline;
-        gpipe.kind = ONS_PIPELINE_GPIPE;
+        gpipe.kind = &ons_generator_gpipe;
         double before = replay(&plan, seed);
         expect_success(ons_pipeline_actions(&gpipe, arena, &plan.actions), seed);
         cr_expect(replay(&plan, seed) != before, "seed %llu", (unsigned long long)seed);

@@ -114,7 +114,7 @@ ons_status *planning_case_make(const planning_case *o, ons_arena *arena, ons_pla
     uint32_t least = o->least_stages < 2 ? 2 : o->least_stages;
     uint32_t stages = least + random_below(&random, o->most_stages - least + 1);
     *p = (ons_planning_problem){.work = work,
-                                .pipeline = {.kind = (ons_pipeline_kind)random_below(&random, 3),
+                                .pipeline = {.kind = ons_generators[random_below(&random, 3)],
                                              .stages = stages < work->node_count ? stages : work->node_count,
                                              .micro_batches = 1 + random_below(&random, 2 * stages)},
                                 .host_bandwidth = 1e8,

@@ -75,7 +75,7 @@ static void make_setting(uint64_t seed, double share, setting *s) {
     }
     s->problem = (ons_planning_problem){
         .work = &s->low,
-        .pipeline = {ONS_PIPELINE_1F1B, STAGES, MICRO_BATCHES},
+        .pipeline = {&ons_generator_one_f_one_b, STAGES, MICRO_BATCHES},
         .capacity_bytes = s->devices[0].capacity_bytes,
         .host_bandwidth = s->profiles[0].host_bandwidth,
         .host_share = s->devices[0].charged_stages > 0 ? 1 : 0,

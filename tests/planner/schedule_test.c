@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 #include "tests/planner/random_work.h"
 
 static ons_arena *arena;
@@ -37,7 +37,7 @@ static uint32_t most_in_flight(const ons_action_list *list) {
 }
 
 Test(schedule, presets_run_and_hold_what_the_memory_formula_says) {
-    for (ons_pipeline_kind kind = ONS_PIPELINE_GPIPE; kind <= ONS_PIPELINE_PIPEDREAM; ++kind)
+    for (const ons_generator *kind = &ons_generator_gpipe; kind <= &ons_generator_pipedream; ++kind)
         for (uint32_t stages = 1; stages <= 9; ++stages)
             for (uint32_t m = 1; m <= 12; ++m) {
                 ons_pipeline p = {kind, stages, m};
@@ -48,8 +48,8 @@ Test(schedule, presets_run_and_hold_what_the_memory_formula_says) {
                     ons_stage_load load = ons_pipeline_load(&p, stage);
                     uint32_t expected = load.in_flight < m ? load.in_flight : m;
                     cr_assert_eq(most_in_flight(&lists[stage]), expected, "%s, stage %u of %u, %u micro-batches",
-                                 ons_pipeline_name(kind), stage, stages, m);
-                    uint32_t updates = kind == ONS_PIPELINE_PIPEDREAM ? m : 1;
+                                 kind->name, stage, stages, m);
+                    uint32_t updates = kind == &ons_generator_pipedream ? m : 1;
                     cr_assert_eq(lists[stage].count, 2 * m + updates);
                 }
             }
@@ -57,7 +57,7 @@ Test(schedule, presets_run_and_hold_what_the_memory_formula_says) {
 
 Test(schedule, one_forward_one_backward_as_drawn) {
     static const char *const drawn[] = {"F0F1F2B0F3B1B2B3U3", "F0F1B0F2B1F3B2B3U3", "F0B0F1B1F2B2F3B3U3"};
-    ons_pipeline p = {ONS_PIPELINE_1F1B, 3, 4};
+    ons_pipeline p = {&ons_generator_one_f_one_b, 3, 4};
     ons_action_list *lists;
     expect_success(ons_pipeline_actions(&p, arena, &lists));
     for (uint32_t stage = 0; stage < 3; ++stage) {
@@ -76,10 +76,10 @@ Test(schedule, one_forward_one_backward_as_drawn) {
 
 Test(schedule, a_pipeline_of_nothing_is_refused) {
     ons_action_list *lists;
-    ons_status *status = ons_pipeline_actions(&(ons_pipeline){ONS_PIPELINE_GPIPE, 0, 3}, arena, &lists);
+    ons_status *status = ons_pipeline_actions(&(ons_pipeline){&ons_generator_gpipe, 0, 3}, arena, &lists);
     cr_assert_not_null(status);
     ons_status_free(status);
-    status = ons_pipeline_actions(&(ons_pipeline){ONS_PIPELINE_GPIPE, 3, 0}, arena, &lists);
+    status = ons_pipeline_actions(&(ons_pipeline){&ons_generator_gpipe, 3, 0}, arena, &lists);
     cr_assert_not_null(status);
     ons_status_free(status);
 }
@@ -182,7 +182,7 @@ Test(schedule, devices_may_hold_several_stages) {
 
 /* A value that skips stages is wanted long after it was made: only a send that does not hold up its device can run. */
 Test(schedule, connections_that_skip_stages) {
-    ons_pipeline p = {ONS_PIPELINE_1F1B, 4, 6};
+    ons_pipeline p = {&ons_generator_one_f_one_b, 4, 6};
     ons_action_list *lists;
     ons_stage_edge edges[] = {{0, 1, true, false}, {1, 2, true, false}, {2, 3, true, false}, {0, 3, true, false}};
     ons_schedule schedule = {4, 6, 4, false, NULL, edges, 4};
@@ -319,7 +319,7 @@ Test(schedule, random_schedules_hang_where_brute_force_says_so) {
 Test(schedule, damaged_schedules_are_refused) {
     for (uint64_t seed = 1; seed <= 1000; ++seed) {
         random_source random = {seed};
-        ons_pipeline p = {(ons_pipeline_kind)random_below(&random, 2), 1 + random_below(&random, 5),
+        ons_pipeline p = {ons_generators[random_below(&random, 2)], 1 + random_below(&random, 5),
                           1 + random_below(&random, 6)};
         ons_action_list *lists;
         expect_success(ons_pipeline_actions(&p, arena, &lists));
@@ -379,7 +379,7 @@ Test(schedule, gradients_apart_keep_their_order) {
     uint32_t ran = 0;
     for (uint64_t seed = 1; seed <= 1000; ++seed) {
         random_source random = {seed};
-        ons_pipeline p = {(ons_pipeline_kind)random_below(&random, 2), 1 + random_below(&random, 5),
+        ons_pipeline p = {ons_generators[random_below(&random, 2)], 1 + random_below(&random, 5),
                           2 + random_below(&random, 6)};
         ons_action_list *lists;
         expect_success(ons_pipeline_actions(&p, arena, &lists));

@@ -72,7 +72,7 @@ Test(step, the_estimate_is_what_the_simulator_finds_in_chains) {
         random_source random = {seed};
         bool free_links = seed % 2 == 0;
         p.capacity_bytes = 0;
-        p.pipeline.kind = seed % 4 < 2 ? ONS_PIPELINE_GPIPE : ONS_PIPELINE_1F1B;
+        p.pipeline.generator = seed % 4 < 2 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
         if (!free_links) p.link_bandwidth = random_between(&random, 1e8, 1e10, true);
         const uint32_t *first = cut_randomly(&random, p.work->node_count, p.pipeline.stages);
         ons_step_stage *s = stages_of(&p, first);
@@ -186,7 +186,7 @@ Test(step, auto_is_never_worse_than_a_baseline) {
         for (size_t i = 0; i < sizeof baselines / sizeof *baselines; ++i) {
             double other = baseline_step(&p, baselines[i].name, baselines[i].memory);
             cr_expect(own <= other * (1 + 1e-9), "seed %lu, %s: %.9g s, %s with %s %.9g s", seed,
-                      ons_pipeline_name(p.pipeline.kind), own, baselines[i].name, baselines[i].memory, other);
+                      p.pipeline.generator->name, own, baselines[i].name, baselines[i].memory, other);
             compared += isfinite(other);
             faster += isfinite(other) && own < other * (1 - 1e-6);
             alone += isfinite(own) && isinf(other);

@@ -6,7 +6,7 @@
 #ifndef ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
 #define ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
 
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 #include "planner/workload.h"
 
 typedef struct transformer_work_options {

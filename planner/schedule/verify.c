@@ -1,4 +1,4 @@
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 
 /* The check knows no preset. First the lists are turned into positions, position(stage, micro-batch, kind), and rules
  * are checked on these; then the devices run their lists with messages that wait for their other end. */
@@ -87,11 +87,12 @@ static ons_status *place_all(verifier *v, ons_arena *arena) {
 
 /* ----------------------------------------------------------------------------------------------------------- edges */
 
-static ons_status *make_edges(verifier *v, ons_arena *arena) {
+static ons_status *make_edges(verifier *v, const ons_stage_edges *edges, ons_arena *arena) {
     ons_stage_edge *line;
-    v->edges = v->s->edges;
-    v->edge_count = v->s->edge_count;
-    if (v->edges == NULL) {
+    if (edges != NULL) {
+        v->edges = edges->items;
+        v->edge_count = edges->count;
+    } else {
         ONS_NEW(line, arena, v->s->stages);
         for (uint32_t i = 0; i + 1 < v->s->stages; ++i) line[i] = (ons_stage_edge){i, i + 1, true, false};
         v->edges = line;
@@ -340,19 +341,10 @@ static ons_status *run(verifier *v, ons_arena *arena) {
     return NULL;
 }
 
-ons_status *ons_schedule_verify(const ons_schedule *schedule, ons_arena *arena) {
+ons_status *ons_schedule_verify(const ons_schedule *schedule, const ons_stage_edges *edges, ons_arena *arena) {
     verifier v = {.s = schedule};
     ONS_TRY(place_all(&v, arena));
-    ONS_TRY(make_edges(&v, arena));
+    ONS_TRY(make_edges(&v, edges, arena));
     for (uint32_t stage = 0; stage < schedule->stages; ++stage) ONS_TRY(check_stage(&v, stage));
     return run(&v, arena);
-}
-
-ons_status *ons_actions_verify(const ons_pipeline *p, const ons_action_list *lists, ons_arena *arena) {
-    ons_schedule schedule = {.stages = p->stages,
-                             .micro_batches = p->micro_batches,
-                             .devices = p->stages,
-                             .asynchronous = ons_pipeline_is_asynchronous(p),
-                             .lists = lists};
-    return ons_schedule_verify(&schedule, arena);
 }

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_PLANNER_ACTION_TEXT_H
 #define ONSTAGE_PLANNER_ACTION_TEXT_H
 
-#include "planner/pipeline.h"
+#include "planner/schedule/schedule.h"
 
 /*   F forward   B backward   I input gradient   W weight gradient   U update
  *   SA RA  send, receive activation   SG RG  send, receive gradient   AR  all-reduce

@@ -1,4 +1,4 @@
-#include "planner/action_text.h"
+#include "planner/schedule/action_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,198 @@
+#include <string.h>
+
+#include "planner/schedule/schedule.h"
+
+/* ---------------------------------------------------------------------------------------------------------- placing */
+
+static ons_status *place(ons_schedule *s) {
+    for (uint32_t i = 0; i < s->stages; ++i) s->device_of[i] = UINT32_MAX;
+    for (uint32_t device = 0; device < s->devices; ++device)
+        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
+            const ons_action *a = &s->lists[device].items[i];
+            ONS_CHECK(a->stage < s->stages && a->micro_batch < s->micro_batches, ONS_INVALID_DATA,
+                      "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage,
+                      a->micro_batch);
+            uint32_t known = s->device_of[a->stage];
+            ONS_CHECK(known == UINT32_MAX || known == device, ONS_INVALID_DATA,
+                      "device %u, action %u: stage %u is on device %u, too", device, i, a->stage, known);
+            s->device_of[a->stage] = device;
+        }
+    for (uint32_t i = 0; i < s->stages; ++i)
+        ONS_CHECK(s->device_of[i] != UINT32_MAX, ONS_INVALID_DATA, "no device computes stage %u", i);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- walking */
+
+/* A stage while its device's list is walked. Counts of micro-batches are those that have passed an action. */
+typedef struct walk {
+    uint32_t forward, input, weight; /* gradients: a whole backward part is both */
+    uint32_t updates;
+    uint32_t distinct; /* versions of weights that micro-batches in flight have read */
+    uint32_t *version; /* [micro-batch]: the updates before its forward part */
+    uint32_t *readers; /* [version]: micro-batches in flight that have read it */
+} walk;
+
+static void raise(uint32_t *most, uint32_t count) {
+    if (count > *most) *most = count;
+}
+
+static void begin_reading(walk *w, uint32_t micro_batch) {
+    w->version[micro_batch] = w->updates;
+    if (w->readers[w->updates]++ == 0) ++w->distinct;
+}
+
+/* (Lists that are damaged may end what has not begun.) */
+static void end_reading(walk *w, uint32_t micro_batch) {
+    uint32_t *readers = &w->readers[w->version[micro_batch]];
+    if (*readers > 0 && --*readers == 0) --w->distinct;
+}
+
+/* What is saved for the backward part has a place until weight gradients, the last that need any of it, are made. */
+static void step(walk *w, ons_stage_load *load, const ons_action *a, uint32_t micro_batches) {
+    bool input = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT;
+    bool weight = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
+    if (a->kind == ONS_ACTION_FORWARD) {
+        ++w->forward;
+        begin_reading(w, a->micro_batch);
+    }
+    if (w->forward > w->input) raise(&load->before_input, w->forward - w->input);
+    if (w->forward > w->weight) raise(&load->in_flight, w->forward - w->weight);
+    if (a->kind == ONS_ACTION_INPUT_GRADIENT) load->apart = true;
+    w->input += input;
+    w->weight += weight;
+    if (w->input > w->weight) raise(&load->between, w->input - w->weight);
+    if (weight) end_reading(w, a->micro_batch);
+    if (a->kind != ONS_ACTION_UPDATE) return;
+    /* It writes beside what others still read. */
+    raise(&load->versions, w->distinct + 1);
+    if (w->updates < micro_batches) ++w->updates;
+}
+
+static ons_status *walk_stages(ons_schedule *s, ons_arena *arena) {
+    size_t micro_batches = s->micro_batches;
+    walk *walks;
+    ONS_NEW(walks, arena, s->stages);
+    for (uint32_t i = 0; i < s->stages; ++i) {
+        ONS_NEW(walks[i].version, arena, micro_batches);
+        ONS_NEW(walks[i].readers, arena, micro_batches + 1);
+        s->loads[i] = (ons_stage_load){.versions = 1, .accumulates = s->asynchronous || s->micro_batches > 1};
+    }
+    for (uint32_t device = 0; device < s->devices; ++device)
+        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
+            const ons_action *a = &s->lists[device].items[i];
+            step(&walks[a->stage], &s->loads[a->stage], a, s->micro_batches);
+        }
+    return NULL;
+}
+
+/* Nowhere does a forward part come behind a backward part. */
+static bool forward_parts_come_first(const ons_schedule *s) {
+    if (s->micro_batches < 2) return false;
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        const ons_action_list *list = &s->lists[device];
+        bool backward = false;
+        for (uint32_t i = 0; i < list->count; ++i) {
+            if (list->items[i].kind != ONS_ACTION_FORWARD)
+                backward = true;
+            else if (backward)
+                return false;
+        }
+    }
+    return true;
+}
+
+ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
+    ONS_CHECK(s->stages > 0 && s->micro_batches > 0 && (uint64_t)s->stages * s->micro_batches < UINT32_MAX / 16,
+              ONS_INVALID_DATA, "a schedule of %u stages and %u micro-batches: none, or more than can be numbered",
+              s->stages, s->micro_batches);
+    ONS_NEW(s->device_of, arena, s->stages);
+    ONS_NEW(s->loads, arena, s->stages);
+    ONS_TRY(place(s));
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = walk_stages(s, scratch);
+    ons_arena_free(scratch);
+    bool first = forward_parts_come_first(s);
+    for (uint32_t i = 0; i < s->stages; ++i) s->loads[i].forward_first = first;
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- making */
+
+static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_schedule *s) {
+    *s = (ons_schedule){.stages = p->stages,
+                        .devices = p->devices,
+                        .micro_batches = p->micro_batches,
+                        .asynchronous = p->generator->asynchronous};
+    ONS_NEW(s->lists, arena, p->devices);
+    ONS_TRY(p->generator->generate(p, arena, s->lists));
+    return ons_schedule_take(s, arena);
+}
+
+/* A pipeline without end holds as much as it ever does after so many micro-batches; its step may be shorter. */
+static ons_status *take_steady_loads(const ons_pipeline *p, ons_arena *arena, ons_schedule *s) {
+    ons_pipeline longer = *p;
+    ons_schedule steady;
+    longer.micro_batches = 2 * p->stages;
+    if (!p->generator->asynchronous || p->micro_batches >= longer.micro_batches) return NULL;
+    ONS_TRY(generate(&longer, arena, &steady));
+    s->loads = steady.loads;
+    return NULL;
+}
+
+ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, ons_schedule *s) {
+    ons_pipeline p = *pipeline;
+    ONS_CHECK(p.stages > 0 && p.micro_batches > 0, ONS_INVALID_ARGUMENT,
+              "a pipeline of %u stages and %u micro-batches: both must be at least 1", p.stages, p.micro_batches);
+    ONS_CHECK((uint64_t)p.stages * p.micro_batches < UINT32_MAX / 16, ONS_INVALID_ARGUMENT,
+              "more micro-batches than can be numbered");
+    p.devices = ons_pipeline_devices(pipeline);
+    ONS_CHECK(p.devices <= p.stages, ONS_INVALID_ARGUMENT,
+              "%u devices for %u stages: a device without a stage would have nothing to do; take fewer --devices",
+              p.devices, p.stages);
+    ONS_TRY(generate(&p, arena, s));
+    return take_steady_loads(&p, arena, s);
+}
+
+/* --------------------------------------------------------------------------------------------------------- changing */
+
+static bool is_left(const ons_schedule *s, const ons_action *a, uint32_t micro_batches) {
+    if (a->kind == ONS_ACTION_UPDATE && !s->asynchronous) return true;
+    return a->micro_batch < micro_batches;
+}
+
+ons_status *ons_schedule_shorten(const ons_schedule *s, uint32_t micro_batches, ons_arena *arena,
+                                 ons_schedule *shorter) {
+    *shorter = *s;
+    shorter->micro_batches = micro_batches;
+    ONS_NEW(shorter->lists, arena, s->devices);
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        const ons_action_list *from = &s->lists[device];
+        ons_action_list *to = &shorter->lists[device];
+        ONS_NEW(to->items, arena, from->count);
+        for (uint32_t i = 0; i < from->count; ++i) {
+            if (!is_left(s, &from->items[i], micro_batches)) continue;
+            to->items[to->count] = from->items[i];
+            if (to->items[to->count].micro_batch >= micro_batches)
+                to->items[to->count].micro_batch = micro_batches - 1; /* the update of all */
+            ++to->count;
+        }
+    }
+    return ons_schedule_take(shorter, arena);
+}
+
+bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b) {
+    if (a->stages != b->stages || a->devices != b->devices || a->micro_batches != b->micro_batches ||
+        a->asynchronous != b->asynchronous)
+        return false;
+    for (uint32_t device = 0; device < a->devices; ++device) {
+        const ons_action_list *x = &a->lists[device], *y = &b->lists[device];
+        if (x->count != y->count) return false;
+        for (uint32_t i = 0; i < x->count; ++i)
+            if (x->items[i].kind != y->items[i].kind || x->items[i].stage != y->items[i].stage ||
+                x->items[i].micro_batch != y->items[i].micro_batch)
+                return false;
+    }
+    return true;
+}

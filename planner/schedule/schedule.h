@@ -1,0 +1,110 @@
+/* A schedule is what every device computes, in order: lists of actions, as data. What else is known of it (which device
+ * holds a stage, how many micro-batches wait in it, how many versions its weights have) follows from the lists, by one
+ * function for everybody: ons_schedule_take. Where lists come from does not matter: a generator (generators.inc), a
+ * user's file, an edited plan.
+ */
+#ifndef ONSTAGE_PLANNER_SCHEDULE_SCHEDULE_H
+#define ONSTAGE_PLANNER_SCHEDULE_SCHEDULE_H
+
+#include "base/status.h"
+#include "planner/schedule/action.h"
+#include "planner/workload.h"
+
+typedef struct ons_generator ons_generator;
+
+/* What lists are wanted for. */
+typedef struct ons_pipeline {
+    const ons_generator *generator;
+    uint32_t stages;
+    uint32_t micro_batches; /* of a step; asynchronous: of the stretch that is looked at */
+    uint32_t devices;       /* that the stages lie on; 0: as many as the generator takes where nothing is said */
+} ons_pipeline;
+
+/* `lists`: one for each of pipeline->devices, empty; the update of each stage comes behind its last gradient, or, where
+ * the generator is asynchronous, behind each. Gradients are taken in ascending order of micro-batches. A number of
+ * stages, devices or micro-batches with which there is no such schedule is ONS_INVALID_ARGUMENT, and says which there
+ * are. */
+typedef ons_status *ons_generate(const ons_pipeline *pipeline, ons_arena *arena, ons_action_list *lists);
+
+struct ons_generator {
+    const char *name;
+    const char *summary; /* one line for --help and reports */
+    ons_generate *generate;
+    uint32_t chunks;   /* stages on a device, where nothing is said */
+    bool asynchronous; /* updates come between micro-batches, and the pipeline is never empty */
+    const void *given; /* for `generate`: options, or lists; NULL: none */
+};
+
+#define ONS_GENERATOR(name) extern const ons_generator ons_generator_##name;
+#include "planner/schedule/generators.inc"
+#undef ONS_GENERATOR
+extern const ons_generator *const ons_generators[]; /* in the order of --help; ends with NULL */
+
+/* NULL where there is none. */
+const ons_generator *ons_generator_find(const char *name);
+/* The failure lists all. */
+ons_status *ons_generator_parse(const char *name, const ons_generator **generator);
+
+static inline bool ons_pipeline_is_asynchronous(const ons_pipeline *p) { return p->generator->asynchronous; }
+/* How many devices the pipeline's stages lie on. */
+uint32_t ons_pipeline_devices(const ons_pipeline *pipeline);
+/* Of one stage on one device: nothing is gained by micro-batches that wait for each other. */
+ons_pipeline ons_pipeline_of_one_stage(bool asynchronous, uint32_t micro_batches);
+
+typedef struct ons_schedule {
+    uint32_t stages, devices, micro_batches;
+    bool asynchronous;
+    ons_action_list *lists; /* [device] */
+    uint32_t *device_of;    /* [stage] */
+    ons_stage_load *loads;  /* [stage] */
+} ons_schedule;
+
+/* Asks the pipeline's generator, and takes what it says. Everything in `arena`. */
+ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, ons_schedule *schedule);
+
+/* What follows from lists; of `schedule` all but device_of and loads is given, and stays. An action of a stage or
+ * micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named; whether the
+ * lists can run is not looked at (ons_schedule_verify). */
+ons_status *ons_schedule_take(ons_schedule *schedule, ons_arena *arena);
+
+/* The same step with fewer micro-batches: what belongs to the others is left out, and a synchronous update comes behind
+ * the last gradient that is left. Where the whole step can run so can this one, in the same memory. */
+ons_status *ons_schedule_shorten(const ons_schedule *schedule, uint32_t micro_batches, ons_arena *arena,
+                                 ons_schedule *shorter);
+
+bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b); /* the same lists */
+
+/* A generator that has but these lists, for as many micro-batches and fewer. `schedule` outlives it. */
+ons_status *ons_generator_of_lists(const ons_schedule *schedule, const char *name, ons_arena *arena,
+                                   const ons_generator **generator);
+/* One that makes the schedule, in other lengths too where it can: the named one where these are its lists, else
+ * ons_generator_of_lists. */
+ons_status *ons_generator_recognise(const ons_schedule *schedule, const char *name, ons_arena *arena,
+                                    const ons_generator **generator);
+
+/* A stage's result that a later stage reads. */
+typedef struct ons_stage_edge {
+    uint32_t from, to; /* stages */
+    bool gradient;     /* the way back is used too */
+    bool detached; /* the sender's compute goes on before the value is taken, as over connections that skip stages */
+} ons_stage_edge;
+
+/* Which stages feed which; NULL: each stage feeds the next one. */
+typedef struct ons_stage_edges {
+    const ons_stage_edge *items;
+    uint32_t count;
+} ons_stage_edges;
+
+/* Whether the schedule can run; what is true of it is said by its lists, nothing is assumed:
+ * - each action of a stage and micro-batch exactly once, each stage on one device; forward before its gradient, input
+ *   gradient before weight gradient, gradients in ascending order of micro-batches (the order in which they are added:
+ *   it decides the bits of the result); every gradient is followed by an update, and a synchronous step has one, at
+ *   the stage's end;
+ * - lists either name no send and receive, which then follow their action and precede their reader, or name all: a send
+ *   stands for all values that leave the stage, a receive for all that come;
+ * - no deadlock where no message is buffered: what is sent and received between two computations of a device is begun
+ *   together, and a device goes on when all of it has met its other end.
+ * The failure names the action that is wrong, or the first one that is stuck. Scratch memory comes from `arena`. */
+ons_status *ons_schedule_verify(const ons_schedule *schedule, const ons_stage_edges *edges, ons_arena *arena);
+
+#endif
