@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "planner/order.h"
+#include "tests/planner/loads.h"
 
 enum { STAGES = 8, VPIPE = 0, AUTO, DAWNPIPER };
 
@@ -36,7 +37,7 @@ typedef struct fullest_search {
 /* The most that a stage can take in any plan: more than what it has saved when nothing is swapped and nothing is
  * computed again is on no device, nor more than the device has. */
 static void extend(const fullest_search *f, uint32_t stage, uint32_t first) {
-    ons_stage_load load = ons_pipeline_load(f->pipeline, stage);
+    ons_stage_load load = load_of_stage(f->pipeline, stage);
     uint32_t count = f->work->node_count;
     double later = f->most_seconds * (f->pipeline->stages - stage - 1), total = ons_work_seconds(f->work, 0, count);
     for (uint32_t end = first + 1; end <= count; ++end) {
@@ -66,7 +67,7 @@ static double fill_order(fullest_search *f) {
 
 static ons_status *fill(paper_model *m, const ons_workload *work, double slowest, ons_arena *arena,
                         paper_filling_point *p) {
-    const ons_pipeline pipeline = {.kind = &ons_generator_pipedream, .stages = STAGES, .micro_batches = STAGES};
+    const ons_pipeline pipeline = {.generator = &ons_generator_pipedream, .stages = STAGES, .micro_batches = STAGES};
     fullest_search f = {
         .work = work, .pipeline = &pipeline, .capacity = paper_capacity(m), .most_seconds = slowest * (1 + 1e-9)};
     ONS_NEW(f.now, arena, (size_t)work->node_count + 1);

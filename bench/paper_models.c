@@ -11,6 +11,7 @@
 #include "planner/partition/dawnpiper.h"
 #include "planner/partition/reach.h"
 #include "planner/zero.h"
+#include "tests/planner/loads.h"
 
 const paper_subject paper_subjects[PAPER_MODELS] = {
     {"BERT", "examples/plan/bert.onnx", {"sequence", NULL}, "tokens", "class-axis", "-1", 16, 1024, 16},
@@ -110,7 +111,7 @@ static double most_saved(const paper_model *m, const ons_workload *work, const o
         uint32_t best = 0;
         double least = INFINITY, whole = 0;
         for (uint32_t x = 0; x < pipeline->stages; ++x) {
-            ons_stage_load load = ons_pipeline_load(pipeline, x);
+            ons_stage_load load = load_of_stage(pipeline, x);
             double bytes = held + trained * (load.versions - 1);
             if (taken[x] || bytes / load.in_flight >= least) continue;
             best = x;
@@ -120,7 +121,7 @@ static double most_saved(const paper_model *m, const ons_workload *work, const o
         double share = fmin(left, whole > 0 ? capacity / whole : 0);
         taken[best] = true;
         left -= share;
-        saved += (capacity - share * whole) / ons_pipeline_load(pipeline, best).in_flight;
+        saved += (capacity - share * whole) / load_of_stage(pipeline, best).in_flight;
     }
     return left > 1e-9 ? 0 : saved;
 }
@@ -132,7 +133,7 @@ static ons_status *plain_ceiling_fits(paper_model *m, const paper_method *method
     ONS_TRY(paper_work(m, rows, &work));
     for (uint32_t i = 0; i < work->tensor_count; ++i)
         if (work->tensors[i].saver_count > 0) saved += (double)work->tensors[i].bytes;
-    const ons_pipeline pipeline = {.kind = method->kind, .stages = stages, .micro_batches = stages};
+    const ons_pipeline pipeline = {.generator = method->kind, .stages = stages, .micro_batches = stages};
     *fits = saved <= most_saved(m, work, &pipeline);
     return NULL;
 }
@@ -184,7 +185,7 @@ void paper_model_close(paper_model *m) {
 static ons_status *pose(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
                         ons_planning_problem *problem) {
     *problem = (ons_planning_problem){
-        .pipeline = {.kind = method->kind, .stages = stages, .micro_batches = stages},
+        .pipeline = {.generator = method->kind, .stages = stages, .micro_batches = stages},
         .capacity_bytes = paper_capacity(m),
         .link_bandwidth = m->profile.link_bandwidth,
         .link_latency = m->profile.link_latency,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "planner/order.h"
+#include "tests/planner/loads.h"
 
 typedef struct finder {
     const ons_workload *work;
@@ -51,7 +52,7 @@ static ons_status *order_fits(const finder *f, const ons_pipeline *pipeline, ons
     ONS_NEW(next, arena, (size_t)count + 1);
     now[0] = true;
     for (uint32_t stage = 0; stage < pipeline->stages; ++stage) {
-        ons_stage_load load = ons_pipeline_load(pipeline, stage);
+        ons_stage_load load = load_of_stage(pipeline, stage);
         ONS_TRY(extend(f, &load, now, next));
         bool *ends = next;
         next = now;
@@ -84,7 +85,7 @@ static ons_status *try_orders(paper_model *m, const ons_workload *work, const on
 }
 
 ons_status *paper_any_split_fits(paper_model *m, const ons_generator *kind, uint32_t stages, int64_t rows, bool *fits) {
-    const ons_pipeline pipeline = {.kind = kind, .stages = stages, .micro_batches = stages};
+    const ons_pipeline pipeline = {.generator = kind, .stages = stages, .micro_batches = stages};
     const ons_workload *work;
     ONS_TRY(paper_work(m, rows, &work));
     ons_arena *arena = ons_arena_new();
@@ -98,7 +99,7 @@ static ons_status *print_model(const paper_subject *subject, char **arguments, i
     paper_model m;
     const ons_generator *kind;
     int64_t to = atoll(arguments[4]);
-    ONS_TRY(ons_pipeline_parse(arguments[2], &kind));
+    ONS_TRY(ons_generator_parse(arguments[2], &kind));
     ONS_TRY(paper_model_open(subject, profile, &m));
     ons_status *status = NULL;
     for (int64_t rows = atoll(arguments[3]); rows > 0 && rows <= to && status == NULL; rows += step) {

@@ -50,7 +50,7 @@ static ons_status *plan_once(const char *path, ons_order_kind order, uint32_t st
     ons_partition partition;
     double start = now();
     ONS_TRY(ons_cost_file_load(path, &(ons_cost_file_options){order, stages}, arena, &work));
-    ons_planning_problem problem = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, stages, stages}};
+    ons_planning_problem problem = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, stages, stages, 0}};
     ONS_TRY(ons_judge_new(&problem, &judge));
     ons_status *status = strategy->search(judge, arena, &partition);
     ons_judge_free(judge);

@@ -19,7 +19,7 @@ static ons_status *measure(const ons_trainer *t) {
         .training = &t->training,
         .validation = &t->validation,
         .pipeline = t->lowering.pipeline,
-        .actions = t->lowering.plan.actions,
+        .schedule = &t->lowering.plan.schedule,
         .batching = t->batching,
         .threads = t->threads,
         .count = t->lowering.pipeline.stages,

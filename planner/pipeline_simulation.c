@@ -33,7 +33,8 @@ static ons_status *verify_lists(const stretch *x, ons_arena *arena) {
     ONS_NEW(edges, arena, t->link_count);
     for (uint32_t i = 0; i < t->link_count; ++i)
         edges[i] = (ons_stage_edge){t->links[i].from, t->links[i].to, t->links[i].gradient,
-                                    t->links[i].to != t->links[i].from + 1};
+                                    t->links[i].to != t->links[i].from + 1,
+                                    ons_schedule_ahead(t->schedule, t->links[i].from, t->links[i].to)};
     const ons_stage_edges links = {edges, t->link_count};
     return ons_schedule_verify(t->schedule, &links, arena);
 }

@@ -336,7 +336,8 @@ static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
     const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
     const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
-    uint32_t places = 1 + link->to - link->from;
+    uint32_t apart = link->to - link->from, ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
+    uint32_t places = 1 + (apart > ahead ? apart : ahead);
     transfer t = {.link = link_number, .gradient = gradient};
     const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
     for (uint32_t i = 0; i < x->micro_batches; ++i) {

@@ -180,8 +180,8 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     plan->schedule.micro_batches = (uint32_t)plan->subject.micro_batches;
     ONS_NEW(plan->stages, r->arena, (size_t)count);
     uint32_t index = 0;
-    for (const ons_json *each = stages->child; each != NULL; each = each->next)
-        ONS_TRY_AT(read_stage(r, each, &plan->stages[index++]), "stages[%u]", index);
+    for (const ons_json *each = stages->child; each != NULL; each = each->next, ++index)
+        ONS_TRY_AT(read_stage(r, each, &plan->stages[index]), "stages[%u]", index);
     ONS_TRY(read_schedule(r, o));
     for (index = 0; index < plan->schedule.stages; ++index)
         ONS_CHECK(plan->stages[index].device == plan->schedule.device_of[index], ONS_INVALID_DATA,

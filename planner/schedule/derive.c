@@ -118,6 +118,11 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     return status;
 }
 
+uint32_t ons_schedule_ahead(const ons_schedule *s, uint32_t from, uint32_t to) {
+    uint32_t a = s->loads[from].in_flight, b = s->loads[to].in_flight, apart = a > b ? a - b : b - a;
+    return apart > 1 ? apart : 1;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- making */
 
 static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_schedule *s) {

@@ -86,10 +86,16 @@ ons_status *ons_generator_recognise(const ons_schedule *schedule, const char *na
 typedef struct ons_stage_edge {
     uint32_t from, to; /* stages */
     bool gradient;     /* the way back is used too */
-    bool detached; /* the sender's compute goes on before the value is taken, as over connections that skip stages */
+    bool detached;  /* the sender's compute goes on before the value is taken, as over connections that skip stages */
+    uint32_t ahead; /* messages each way that the receiver has room for before it comes to reading them; 0: a message is
+                       taken when both its ends have come to it */
 } ons_stage_edge;
 
-/* Which stages feed which; NULL: each stage feeds the next one. */
+/* The room for messages ahead of their use between two stages: the difference of what they have in flight, which is how
+ * far one may run before the other, and one at the least. */
+uint32_t ons_schedule_ahead(const ons_schedule *schedule, uint32_t from, uint32_t to);
+
+/* Which stages feed which; NULL: each stage feeds the next one, with the room of ons_schedule_ahead. */
 typedef struct ons_stage_edges {
     const ons_stage_edge *items;
     uint32_t count;
@@ -97,13 +103,13 @@ typedef struct ons_stage_edges {
 
 /* Whether the schedule can run; what is true of it is said by its lists, nothing is assumed:
  * - each action of a stage and micro-batch exactly once, each stage on one device; forward before its gradient, input
- *   gradient before weight gradient, gradients in ascending order of micro-batches (the order in which they are added:
- *   it decides the bits of the result); every gradient is followed by an update, and a synchronous step has one, at
- *   the stage's end;
+ *   gradient before weight gradient, each in ascending order of micro-batches (the order in which gradients are added
+ *   decides the bits of the result; the others take places in turn); every gradient is followed by an update, and a
+ *   synchronous step has one, at the stage's end;
  * - lists either name no send and receive, which then follow their action and precede their reader, or name all: a send
  *   stands for all values that leave the stage, a receive for all that come;
- * - no deadlock where no message is buffered: what is sent and received between two computations of a device is begun
- *   together, and a device goes on when all of it has met its other end.
+ * - no deadlock: what is sent and received between two computations of a device is begun together, and a device goes
+ *   on when all that it sent has room at the other end, and all that it reads has come.
  * The failure names the action that is wrong, or the first one that is stuck. Scratch memory comes from `arena`. */
 ons_status *ons_schedule_verify(const ons_schedule *schedule, const ons_stage_edges *edges, ons_arena *arena);
 

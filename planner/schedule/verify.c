@@ -27,13 +27,16 @@ static const uint32_t comes_after[ONS_ACTION_COUNT] = {
 };
 
 typedef struct device_state {
-    uint32_t next;    /* in its list */
-    uint32_t pending; /* messages begun that have not met their other end */
-    bool received;    /* what the next action needs has been begun */
+    uint32_t next; /* in its list */
+    bool come;     /* what the next action reads has been begun */
     bool queued;
 } device_state;
 
-enum { SENT = 1, RECEIVED = 2, MET = 3 };
+/* The messages of one kind over an edge, which pass in ascending order of micro-batches: how many were sent, for how
+ * many the receiver has come to the action that reads them (or to the receive that the list names). */
+typedef struct channel {
+    uint32_t sent, wanted;
+} channel;
 
 typedef struct verifier {
     const ons_schedule *s;
@@ -43,7 +46,7 @@ typedef struct verifier {
     uint32_t *positions;  /* [stage][micro-batch][kind]: 1 + position in the device's list; 0: absent */
     bool explicit;        /* the lists name sends and receives */
     uint32_t *begin, *of; /* edges of a stage: of[begin[stage]] to of[begin[stage + 1] - 1] */
-    uint8_t *messages;    /* [edge][micro-batch][0: activation, 1: gradient]: SENT, RECEIVED or both */
+    channel *channels;    /* [edge][0: activation, 1: gradient] */
     device_state *devices;
     uint32_t *queue, queued; /* devices that may be able to go on */
 } verifier;
@@ -87,16 +90,22 @@ static ons_status *place_all(verifier *v, ons_arena *arena) {
 
 /* ----------------------------------------------------------------------------------------------------------- edges */
 
-static ons_status *make_edges(verifier *v, const ons_stage_edges *edges, ons_arena *arena) {
+static ons_status *make_line(verifier *v, ons_arena *arena) {
     ons_stage_edge *line;
-    if (edges != NULL) {
+    ONS_NEW(line, arena, v->s->stages);
+    for (uint32_t i = 0; i + 1 < v->s->stages; ++i)
+        line[i] = (ons_stage_edge){i, i + 1, true, false, ons_schedule_ahead(v->s, i, i + 1)};
+    v->edges = line;
+    v->edge_count = v->s->stages - 1;
+    return NULL;
+}
+
+static ons_status *make_edges(verifier *v, const ons_stage_edges *edges, ons_arena *arena) {
+    if (edges == NULL) {
+        ONS_TRY(make_line(v, arena));
+    } else {
         v->edges = edges->items;
         v->edge_count = edges->count;
-    } else {
-        ONS_NEW(line, arena, v->s->stages);
-        for (uint32_t i = 0; i + 1 < v->s->stages; ++i) line[i] = (ons_stage_edge){i, i + 1, true, false};
-        v->edges = line;
-        v->edge_count = v->s->stages - 1;
     }
     ONS_NEW(v->begin, arena, (size_t)v->s->stages + 2);
     ONS_NEW(v->of, arena, (size_t)v->edge_count * 2);
@@ -182,6 +191,11 @@ static uint32_t gradient_position(const verifier *v, uint32_t stage, uint32_t mb
     return whole != 0 ? whole : *position(v, stage, mb, ONS_ACTION_WEIGHT_GRADIENT);
 }
 
+static uint32_t input_position(const verifier *v, uint32_t stage, uint32_t mb) {
+    uint32_t whole = *position(v, stage, mb, ONS_ACTION_BACKWARD);
+    return whole != 0 ? whole : *position(v, stage, mb, ONS_ACTION_INPUT_GRADIENT);
+}
+
 static ons_status *check_update(const verifier *v, uint32_t stage, uint32_t mb) {
     bool last = mb + 1 == v->s->micro_batches;
     uint32_t update = *position(v, stage, mb, ONS_ACTION_UPDATE);
@@ -192,6 +206,12 @@ static ons_status *check_update(const verifier *v, uint32_t stage, uint32_t mb) 
     ONS_CHECK(gradient_position(v, stage, mb) < next, ONS_INVALID_DATA,
               "stage %u: the gradient of micro-batch %u stands before that of micro-batch %u; they are added in "
               "ascending order",
+              stage, mb + 1, mb);
+    ONS_CHECK(*position(v, stage, mb, ONS_ACTION_FORWARD) < *position(v, stage, mb + 1, ONS_ACTION_FORWARD) &&
+                  input_position(v, stage, mb) < input_position(v, stage, mb + 1),
+              ONS_INVALID_DATA,
+              "stage %u: micro-batch %u overtakes micro-batch %u; places for what waits, and for messages, are taken in "
+              "turn",
               stage, mb + 1, mb);
     if (update == 0) return NULL;
     ONS_CHECK(v->s->asynchronous, ONS_INVALID_DATA,
@@ -213,11 +233,23 @@ static ons_status *check_stage(const verifier *v, uint32_t stage) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- rendezvous */
+/* -------------------------------------------------------------------------------------------------------- messages */
 
-static uint8_t *message(const verifier *v, uint32_t edge, uint32_t mb, bool gradient) {
-    return &v->messages[((size_t)edge * v->s->micro_batches + mb) * 2 + gradient];
+static channel *channel_of(const verifier *v, uint32_t edge, bool gradient) {
+    return &v->channels[(size_t)edge * 2 + gradient];
 }
+
+/* How many messages have left their sender: all within a device, else those for which the receiver has room. */
+static uint32_t placed(const verifier *v, uint32_t edge, bool gradient) {
+    const ons_stage_edge *e = &v->edges[edge];
+    const channel *c = channel_of(v, edge, gradient);
+    if (is_local(v, e)) return c->sent;
+    uint64_t room = (uint64_t)c->wanted + e->ahead;
+    return c->sent < room ? c->sent : (uint32_t)room;
+}
+
+static uint32_t sender_of(const ons_stage_edge *e, bool gradient) { return gradient ? e->to : e->from; }
+static uint32_t receiver_of(const ons_stage_edge *e, bool gradient) { return gradient ? e->from : e->to; }
 
 static void wake(verifier *v, uint32_t device) {
     if (v->devices[device].queued) return;
@@ -225,29 +257,19 @@ static void wake(verifier *v, uint32_t device) {
     v->queue[v->queued++] = device;
 }
 
-static void begin_message(verifier *v, uint32_t edge, uint32_t mb, bool gradient, uint8_t end) {
-    const ons_stage_edge *e = &v->edges[edge];
-    uint8_t *m = message(v, edge, mb, gradient);
-    bool forwards = (end == SENT) != gradient; /* this end is at e->from */
-    device_state *here = &v->devices[v->device_of[forwards ? e->from : e->to]];
-    uint32_t other = v->device_of[forwards ? e->to : e->from];
-    *m |= end;
-    if (is_local(v, e))
-        *m = end == SENT ? MET : *m; /* nothing is copied */
-    else if (*m != MET)
-        here->pending += end == RECEIVED || !e->detached;
-    else if (end == SENT || !e->detached) { /* the other end has waited */
-        if (--v->devices[other].pending == 0) wake(v, other);
-    }
-}
+typedef enum message_end { SENDS, RECEIVES } message_end;
 
-/* Begins what a stage sends or receives for a micro-batch: between its own stages, or with other devices. */
-static void begin_messages(verifier *v, const ons_action *a, bool gradient, uint8_t end, bool local) {
-    bool at_from = (end == SENT) != gradient;
-    for (uint32_t i = v->begin[a->stage]; i < v->begin[a->stage + 1]; ++i) {
+/* One end of what the stage sends or receives is there: the other device may be able to go on. `local`: within the
+ * device, where nothing needs a name. */
+static void begin_messages(verifier *v, uint32_t stage, bool gradient, message_end end, bool local) {
+    for (uint32_t i = v->begin[stage]; i < v->begin[stage + 1]; ++i) {
         const ons_stage_edge *e = &v->edges[v->of[i]];
-        if ((at_from ? e->from : e->to) != a->stage || (gradient && !e->gradient) || is_local(v, e) != local) continue;
-        begin_message(v, v->of[i], a->micro_batch, gradient, end);
+        uint32_t here = end == SENDS ? sender_of(e, gradient) : receiver_of(e, gradient);
+        uint32_t there = end == SENDS ? receiver_of(e, gradient) : sender_of(e, gradient);
+        if (here != stage || (gradient && !e->gradient) || is_local(v, e) != local) continue;
+        channel *c = channel_of(v, v->of[i], gradient);
+        ++*(end == SENDS ? &c->sent : &c->wanted);
+        wake(v, v->device_of[there]);
     }
 }
 
@@ -255,79 +277,97 @@ static bool takes_gradient(ons_action_kind kind) {
     return kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT;
 }
 
+static bool carries(ons_action_kind kind) { return kind == ONS_ACTION_FORWARD || takes_gradient(kind); }
+
 /* An edge over which the action has not got what it needs; edge_count where there is none. */
 static uint32_t missing_edge(const verifier *v, const ons_action *a) {
     bool gradient = takes_gradient(a->kind);
-    if (!gradient && a->kind != ONS_ACTION_FORWARD) return v->edge_count;
-    for (uint32_t i = v->begin[a->stage]; i < v->begin[a->stage + 1]; ++i) {
+    for (uint32_t i = v->begin[a->stage]; carries(a->kind) && i < v->begin[a->stage + 1]; ++i) {
         const ons_stage_edge *e = &v->edges[v->of[i]];
-        if ((gradient ? e->from : e->to) != a->stage || (gradient && !e->gradient)) continue;
-        if (*message(v, v->of[i], a->micro_batch, gradient) != MET) return v->of[i];
+        if (receiver_of(e, gradient) != a->stage || (gradient && !e->gradient)) continue;
+        if (placed(v, v->of[i], gradient) <= a->micro_batch) return v->of[i];
     }
+    return v->edge_count;
+}
+
+/* An edge, and a direction, over which a device has sent what has no room yet; edge_count where there is none. */
+static uint32_t held_edge(const verifier *v, uint32_t device, bool *gradient) {
+    for (uint32_t i = 0; i < v->edge_count; ++i)
+        for (int back = 0; back < 2; ++back) {
+            const ons_stage_edge *e = &v->edges[i];
+            *gradient = back == 1;
+            if (e->detached || v->device_of[sender_of(e, *gradient)] != device) continue;
+            if (placed(v, i, *gradient) < channel_of(v, i, *gradient)->sent) return i;
+        }
     return v->edge_count;
 }
 
 static void begin_named(verifier *v, const ons_action *a) {
     bool gradient = a->kind == ONS_ACTION_SEND_GRADIENT || a->kind == ONS_ACTION_RECEIVE_GRADIENT;
     bool sends = a->kind == ONS_ACTION_SEND_ACTIVATION || a->kind == ONS_ACTION_SEND_GRADIENT;
-    begin_messages(v, a, gradient, sends ? SENT : RECEIVED, false);
+    begin_messages(v, a->stage, gradient, sends ? SENDS : RECEIVES, false);
 }
 
 /* Runs a device's list as far as it goes. */
 static void advance(verifier *v, uint32_t device) {
     device_state *d = &v->devices[device];
     const ons_action_list *list = &v->s->lists[device];
-    for (; d->next < list->count; ++d->next, d->received = false) {
+    bool gradient;
+    for (; d->next < list->count; ++d->next, d->come = false) {
         const ons_action *a = &list->items[d->next];
         if (BIT(a->kind) & COMMUNICATION) {
             begin_named(v, a);
             continue;
         }
-        bool gradient = takes_gradient(a->kind), carries = gradient || a->kind == ONS_ACTION_FORWARD;
-        if (carries && !v->explicit && !d->received) begin_messages(v, a, gradient, RECEIVED, false);
-        d->received = true;
-        if (d->pending > 0 || missing_edge(v, a) < v->edge_count) return;
-        if (carries) begin_messages(v, a, gradient, SENT, true);
-        if (carries && !v->explicit) begin_messages(v, a, gradient, SENT, false);
+        bool moves = carries(a->kind), back = takes_gradient(a->kind);
+        if (moves && !v->explicit && !d->come) begin_messages(v, a->stage, back, RECEIVES, false);
+        d->come = true;
+        if (missing_edge(v, a) < v->edge_count || held_edge(v, device, &gradient) < v->edge_count) return;
+        if (moves) begin_messages(v, a->stage, back, SENDS, true);
+        if (moves && !v->explicit) begin_messages(v, a->stage, back, SENDS, false);
     }
+}
+
+static ons_status *describe_wait(const verifier *v, uint32_t device, uint32_t stuck, uint32_t edge, bool gradient,
+                                 bool sends) {
+    const ons_action *a = &v->s->lists[device].items[stuck];
+    const ons_stage_edge *e = &v->edges[edge];
+    uint32_t other = sends ? receiver_of(e, gradient) : sender_of(e, gradient);
+    uint32_t which = sends ? placed(v, edge, gradient) : a->micro_batch;
+    if (is_local(v, e))
+        return ons_status_new(ONS_INVALID_DATA,
+                              "the schedule hangs: device %u, action %u, %s of stage %u, micro-batch %u needs what "
+                              "stage %u computes later on the same device",
+                              device, stuck, ons_action_name(a->kind), a->stage, a->micro_batch, other);
+    return ons_status_new(ONS_INVALID_DATA,
+                          "the schedule hangs with room for %u messages ahead: device %u stands at action %u, %s of "
+                          "stage %u, micro-batch %u, waiting to %s the %s of micro-batch %u %s stage %u",
+                          e->ahead, device, stuck, ons_action_name(a->kind), a->stage, a->micro_batch,
+                          sends ? "send" : "receive", gradient ? "gradient" : "activation", which,
+                          sends ? "to" : "from", other);
 }
 
 static ons_status *describe_hang(const verifier *v, uint32_t device) {
     const ons_action_list *list = &v->s->lists[device];
-    const device_state *d = &v->devices[device];
-    uint32_t stuck = d->next < list->count ? d->next : list->count - 1;
+    uint32_t next = v->devices[device].next, stuck = next < list->count ? next : list->count - 1;
     const ons_action *a = &list->items[stuck];
-    uint32_t missing = missing_edge(v, a);
-    if (missing < v->edge_count && is_local(v, &v->edges[missing]))
-        return ons_status_new(ONS_INVALID_DATA,
-                              "the schedule hangs: device %u, action %u, %s of stage %u, micro-batch %u needs what "
-                              "stage %u computes later on the same device",
-                              device, stuck, ons_action_name(a->kind), a->stage, a->micro_batch,
-                              a->stage == v->edges[missing].to ? v->edges[missing].from : v->edges[missing].to);
-    for (uint32_t edge = 0; edge < v->edge_count; ++edge)
-        for (uint32_t mb = 0; mb < v->s->micro_batches; ++mb)
-            for (int gradient = 0; gradient < 2; ++gradient) {
-                const ons_stage_edge *e = &v->edges[edge];
-                uint8_t state = *message(v, edge, mb, gradient);
-                uint32_t sender = gradient ? e->to : e->from, receiver = gradient ? e->from : e->to;
-                bool sends = state == SENT && v->device_of[sender] == device && !e->detached;
-                bool receives = state == RECEIVED && v->device_of[receiver] == device;
-                if (!sends && !receives) continue;
-                return ons_status_new(ONS_INVALID_DATA,
-                                      "the schedule hangs where messages are not buffered: device %u stands at action "
-                                      "%u, %s of stage %u, micro-batch %u, waiting to %s the %s of micro-batch %u %s "
-                                      "stage %u",
-                                      device, stuck, ons_action_name(a->kind), a->stage, a->micro_batch,
-                                      sends ? "send" : "receive", gradient ? "gradient" : "activation", mb,
-                                      sends ? "to" : "from", sends ? receiver : sender);
-            }
+    bool gradient;
+    uint32_t missing = next < list->count ? missing_edge(v, a) : v->edge_count;
+    if (missing < v->edge_count) return describe_wait(v, device, stuck, missing, takes_gradient(a->kind), false);
+    uint32_t held = held_edge(v, device, &gradient);
+    if (held < v->edge_count) return describe_wait(v, device, stuck, held, gradient, true);
     return ons_status_new(ONS_INVALID_DATA, "the schedule hangs: device %u, action %u, %s of stage %u, micro-batch %u",
                           device, stuck, ons_action_name(a->kind), a->stage, a->micro_batch);
 }
 
+static bool is_finished(const verifier *v, uint32_t device) {
+    bool gradient;
+    return v->devices[device].next == v->s->lists[device].count && held_edge(v, device, &gradient) == v->edge_count;
+}
+
 static ons_status *run(verifier *v, ons_arena *arena) {
     uint32_t devices = v->s->devices;
-    ONS_NEW(v->messages, arena, (size_t)v->edge_count * v->s->micro_batches * 2);
+    ONS_NEW(v->channels, arena, (size_t)v->edge_count * 2);
     ONS_NEW(v->devices, arena, devices);
     ONS_NEW(v->queue, arena, devices);
     for (uint32_t i = devices; i-- > 0;) wake(v, i);
@@ -337,7 +377,7 @@ static ons_status *run(verifier *v, ons_arena *arena) {
         advance(v, device);
     }
     for (uint32_t i = 0; i < devices; ++i)
-        if (v->devices[i].next < v->s->lists[i].count || v->devices[i].pending > 0) return describe_hang(v, i);
+        if (!is_finished(v, i)) return describe_hang(v, i);
     return NULL;
 }
 

@@ -178,10 +178,10 @@ begin "simulate a folder";                mkdir plan.json; refuses 5 "plan.json"
 begin "simulate what is no JSON";         echo "{" >plan.json; refuses 4 "plan.json: .*line" simulate plan.json
 begin "simulate an empty file";           : >plan.json; refuses 4 "plan.json" simulate plan.json
 begin "simulate other JSON";              echo "{}" >plan.json; refuses 4 "plan.json: 'version' is missing" simulate plan.json
-begin "simulate a plan of a later version"
+begin "simulate a plan of an earlier version"
 if make_plan; then
-    sed -i 's/"version":[[:space:]]*1/"version": 2/' plan.json
-    refuses 3 "plan.json: 'version' is 2; .*plan again" simulate plan.json
+    sed -i 's/"version":[[:space:]]*2/"version": 1/' plan.json
+    refuses 3 "plan.json: 'version' is 1; .*plan again" simulate plan.json
 fi
 for damage in 's/"forward_seconds":[[:space:]]*[0-9.e-]*/"forward_seconds": -1/;costs.*forward_seconds' \
     's/"device":[[:space:]]*2/"device": 3/;decisions.*device' 's/"2F0"/"2F1"/;decisions.*2' \

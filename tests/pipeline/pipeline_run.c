@@ -181,12 +181,18 @@ static ons_status *build_delayed(trial *t) {
 }
 
 static ons_status *build_crew(trial *t) {
+    const ons_pipeline pipeline = {t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe, t->s->stages,
+                                   (uint32_t)t->batching.micro_batches, 0};
+    ons_schedule *schedule;
+    ONS_NEW(schedule, t->arena, 1);
+    ONS_TRY(ons_schedule_make(&pipeline, t->arena, schedule));
     ons_crew_options options = {
         .model = t->model,
         .config = t->config,
         .training = &t->course,
         .validation = &t->validation,
-        .pipeline = {t->s->kind, t->s->stages, (uint32_t)t->batching.micro_batches},
+        .pipeline = pipeline,
+        .schedule = schedule,
         .batching = t->batching,
         .threads = threads_of(t),
         .count = t->s->stages,

@@ -25,11 +25,11 @@ typedef struct pipeline_setting {
     uint32_t steps;
     /* how it is cut; one stage that keeps everything is what others are compared with */
     uint32_t stages;
-    const ons_generator *kind;
+    const ons_generator *kind; /* NULL: gpipe */
     pipeline_relief relief;
     uint32_t one_in; /* a decision for one in so many values; 0: all of them */
     bool scattered;  /* nodes anywhere, not only intervals of them */
-    bool delayed;    /* &ons_generator_pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
+    bool delayed;    /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
     /* This process is the stage of its rank, the others are in other processes; NULL: all are threads of this one. */
     struct ons_transport *transport;

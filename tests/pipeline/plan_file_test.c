@@ -151,8 +151,7 @@ Test(plan_file, what_cannot_be_done_is_refused_with_its_field) {
     static const struct {
         const char *from, *to, *words;
     } edits[] = {
-        {"\"schedule\":\t\"gpipe\"", "\"schedule\":\t\"1f1b\"", "wait for their backward part in stage"},
-        {"\"schedule\":\t\"gpipe\"", "\"schedule\":\t\"pipedream-async\"", "decisions.actions"},
+        {"\"asynchronous\":\tfalse", "\"asynchronous\":\ttrue", "decisions.actions"},
         {"\"nodes\":\t", "\"nodes\":\t1", "'nodes' says"},
         {"\"recompute\":\t[", "\"recompute\":\t[{\"tensor\": \"nosuch\", \"in_before\": \"nosuch\"}",
          "no tensor 'nosuch'"},
@@ -191,7 +190,7 @@ Test(plan_file, updates_that_the_schedule_does_not_have_are_refused) {
         {"pipedream-async", "\"1U1\"", "\"1U0\"", "decisions.actions[1][5]: the update of micro-batch 0"},
         {"pipedream-async", "\"1U1\"", "\"1U1\", \"1U1\"", "decisions.actions[1][6]: the update of micro-batch 1"},
         {"pipedream-async", "\"1B1\", \"1U1\"", "\"1U1\", \"1B1\"", "decisions.actions[1][4]: the update of"},
-        {"pipedream-async", "\"1F0\"", "\"0F0\"", "decisions.actions[1][0]: forward of stage 0"},
+        {"pipedream-async", "\"1F0\"", "\"0F0\"", "actions: device 1, action 0: stage 0 is on device 0, too"},
         {"1f1b", ", \"1U2\"", "", "decisions.actions[1]: the update of micro-batch 2 is missing"},
         {"1f1b", "\"1U2\"", "\"1U1\"", "decisions.actions[1][6]: the update of micro-batch 1"},
         {"1f1b", "\"1U2\"", "\"1U2\", \"1U2\"", "decisions.actions[1][7]: the update of micro-batch 2"},

@@ -34,7 +34,7 @@ typedef struct pipeline {
     const ons_cut *cut;
     ons_pipeline kind;
     uint64_t seed;
-    ons_action_list *actions;
+    ons_schedule schedule;
     uint32_t in_flight[STAGES_MAX];
     stage stages[STAGES_MAX];
 } pipeline;
@@ -72,7 +72,7 @@ static void build_stage(pipeline *p, uint32_t number) {
         .stage = number,
         .in_flight = p->in_flight,
         .micro_batches = p->kind.micro_batches,
-        .versions = ons_pipeline_load(&p->kind, number).versions,
+        .versions = p->schedule.loads[number].versions,
     };
     ok(ons_stage_program_make(s->machine, &options, &s->program));
 }
@@ -83,7 +83,7 @@ static void verify(const pipeline *p) {
     const ons_verify_options options = {
         .stages = p->kind.stages,
         .programs = programs,
-        .lists = p->actions,
+        .lists = p->schedule.lists,
         .micro_batches = p->kind.micro_batches,
         .updates = true,
         .asynchronous = is_asynchronous(p),
@@ -93,8 +93,8 @@ static void verify(const pipeline *p) {
 
 static void start(pipeline *p) {
     ons_transport *transports[STAGES_MAX] = {NULL};
-    ok(ons_pipeline_actions(&p->kind, p->m->c.arena, &p->actions));
-    for (uint32_t i = 0; i < p->kind.stages; ++i) p->in_flight[i] = ons_pipeline_load(&p->kind, i).in_flight;
+    ok(ons_schedule_make(&p->kind, p->m->c.arena, &p->schedule));
+    for (uint32_t i = 0; i < p->kind.stages; ++i) p->in_flight[i] = p->schedule.loads[i].in_flight;
     for (uint32_t i = 0; i < p->kind.stages; ++i) build_stage(p, i);
     verify(p);
     if (p->kind.stages > 1) ok(ons_local_transports_new(p->kind.stages, transports));
@@ -186,7 +186,7 @@ static void run_step(pipeline *p, uint64_t number) {
         ok(guarded_poison(s->machine));
         s->flight = (ons_flight){
             .lineup = {{&s->program, NULL}, 0},
-            .actions = p->actions[i],
+            .actions = p->schedule.lists[i],
             .micro_batches = p->kind.micro_batches,
             .begins = true,
             .updates = true,
@@ -276,7 +276,7 @@ static outcome run_whole(cut_random *m, ons_cut_options options, uint32_t micro_
     options.stages = 1;
     memset(m->c.stage_of_node, 0, m->c.graph->nodes.count * sizeof *m->c.stage_of_node);
     ok(ons_cut_make(&options, &cut));
-    pipeline p = {.m = m, .cut = &cut, .kind = {&ons_generator_one_f_one_b, 1, micro_batches}};
+    pipeline p = {.m = m, .cut = &cut, .kind = {&ons_generator_one_f_one_b, 1, micro_batches, 0}};
     outcome o = run(&p);
     ons_cut_free(&cut);
     return o;
@@ -309,7 +309,7 @@ static outcome run_delayed(cut_random *m, ons_cut_options options, const ons_cut
     options.stages = 1;
     memset(m->c.stage_of_node, 0, m->c.graph->nodes.count * sizeof *m->c.stage_of_node);
     ok(ons_cut_make(&options, &one));
-    pipeline p = {.m = m, .cut = &one, .kind = {&ons_generator_one_f_one_b, 1, 1}};
+    pipeline p = {.m = m, .cut = &one, .kind = {&ons_generator_one_f_one_b, 1, 1, 0}};
     start(&p);
     const ons_stage_program *whole = &p.stages[0].program;
     ok(delayed_find_stages(cut, &one, m->c.arena, &stage_of_node));
@@ -365,9 +365,9 @@ static void try_graph(uint64_t seed) {
     outcome whole = run_whole(&m, options, micro_batches);
     for (int round = 0; round < 2; ++round) {
         const ons_pipeline kind = {round == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b,
-                                   1 + cut_case_random(&m.c, STAGES_MAX), micro_batches};
+                                   1 + cut_case_random(&m.c, STAGES_MAX), micro_batches, 0};
         snprintf(text, sizeof text, "seed %llu, %u stages, %s", (unsigned long long)seed, kind.stages,
-                 kind.kind->name);
+                 kind.generator->name);
         ons_cut cut = cut_anyhow(&m, options, kind.stages);
         outcome found = run_cut(&m, &cut, &kind);
         compare(whole, found);
@@ -383,7 +383,7 @@ static void try_asynchronous(uint64_t seed) {
     char text[64];
     cut_random m = cut_random_open(seed);
     const ons_pipeline kind = {&ons_generator_pipedream, 2 + cut_case_random(&m.c, 3),
-                               1 + cut_case_random(&m.c, MICRO_BATCHES_MAX)};
+                               1 + cut_case_random(&m.c, MICRO_BATCHES_MAX), 0};
     snprintf(text, sizeof text, "seed %llu, asynchronous, %u stages, %u micro-batches", (unsigned long long)seed,
              kind.stages, kind.micro_batches);
     where = text;

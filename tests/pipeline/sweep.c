@@ -112,7 +112,7 @@ static void try_cuts(pipeline_setting s, const pipeline_record *whole) {
                     s.seed = number(SEED, 0) + round;
                     s.one_in = 1 + round % 3;
                     s.scattered = strcmp(lists[CUTS].text, "anywhere") == 0;
-                    ons_status *status = ons_pipeline_parse(lists[PIPELINES].items[kind], &s.kind);
+                    ons_status *status = ons_generator_parse(lists[PIPELINES].items[kind], &s.kind);
                     for (int i = 0; status == NULL && s.relief < PIPELINE_RELIEFS && i < lists[TRANSPORTS].count; ++i)
                         try_cut(&s, whole, lists[TRANSPORTS].items[i]);
                     if (status != NULL || s.relief == PIPELINE_RELIEFS) {

@@ -70,10 +70,17 @@ bool sweep_is_part(int argc, char **argv, int *code) {
 /* ----------------------------------------------------------------------------------------------------------- all parts
  */
 
+/* Among all generators. */
+static uint64_t place_of(const ons_generator *generator) {
+    uint64_t place = 0;
+    while (ons_generators[place] != generator) ++place;
+    return place;
+}
+
 static void become_mpirun(const pipeline_setting *s, const char *folder, const char *program) {
     char numbers[NUMBERS][24], log[PATH_BYTES];
     const uint64_t values[NUMBERS] = {
-        s->stages, (uint64_t)s->kind, (uint64_t)s->relief,          s->micro_batches, s->threads,
+        s->stages, place_of(s->kind), (uint64_t)s->relief,          s->micro_batches, s->threads,
         s->steps,  s->seed,           2 * s->one_in + s->scattered, s->more};
     for (int i = 0; i < NUMBERS; ++i) snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)values[i]);
     snprintf(log, sizeof log, "%s/log", folder);

@@ -39,7 +39,9 @@ static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t 
     flight f = {.arena = ons_arena_new(), .stages = pipeline->stages, .random = seed};
     f.micro_batches = pipeline->micro_batches;
     f.asynchronous = ons_pipeline_is_asynchronous(pipeline);
-    must(ons_pipeline_actions(pipeline, f.arena, &f.lists));
+    ons_schedule schedule;
+    must(ons_schedule_make(pipeline, f.arena, &schedule));
+    f.lists = schedule.lists;
     for (uint32_t i = 0; i < f.stages; ++i) {
         const ons_stage_program *s = &ons_crew_rank(crew, i)->training.full.stage;
         uint32_t marks = s->mark_end[ONS_PART_END], departures = s->cut->send_count + s->cut->swap_count;

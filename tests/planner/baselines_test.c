@@ -8,6 +8,7 @@
 #include "planner/partition/orders.h"
 #include "planner/zero.h"
 #include "tests/planner/random_work.h"
+#include "tests/planner/loads.h"
 
 enum { CASES = 150, MOST_STAGES = 6 };
 
@@ -93,7 +94,7 @@ static int64_t fullest_of(const ons_planning_problem *p, const uint32_t *first) 
     int64_t fullest = 0;
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
         ons_stage_memory memory;
-        ons_stage_load load = ons_pipeline_load(&p->pipeline, i);
+        ons_stage_load load = load_of_stage(&p->pipeline, i);
         ons_work_stage_memory(p->work, first[i], first[i + 1], &load, &memory);
         fullest = memory.total > fullest ? memory.total : fullest;
     }
@@ -182,7 +183,7 @@ Test(baselines, every_split_covers_all_nodes_and_keeps_its_grain) {
 Test(baselines, uniform_and_compute_balanced_by_hand) {
     ons_workload work;
     expect_success(uniform_work_make(10, arena, &work));
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4, 0}};
     const uint32_t *uniform = split(&p, "uniform").first;
     const uint32_t even[] = {0, 2, 5, 7, 10};
     for (int i = 0; i <= 4; ++i) cr_expect_eq(uniform[i], even[i]);
@@ -200,7 +201,7 @@ Test(baselines, layers_fewer_than_stages_are_refused) {
     ons_judge *judge;
     ons_partition partition;
     expect_success(random_work_make(&options, arena, &work));
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4, 0}};
     expect_success(ons_judge_new(&p, &judge));
     for (int i = 0; i < NAMES; ++i) {
         ons_status *status = ons_partition_strategy_find(names[i])->search(judge, arena, &partition);
@@ -218,7 +219,7 @@ static bool is_better(const ons_planning_problem *p, const ons_judge *judge, con
         for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
             const uint32_t *first = side == 0 ? a : b;
             ons_stage_memory memory;
-            ons_stage_load load = ons_pipeline_load(&p->pipeline, i);
+            ons_stage_load load = load_of_stage(&p->pipeline, i);
             ons_work_stage_memory(p->work, first[i], first[i + 1], &load, &memory);
             if (memory.total > p->capacity_bytes) excess[side] += memory.total - p->capacity_bytes;
         }
@@ -263,7 +264,7 @@ Test(baselines, pipedreams_figures) {
         ons_workload work;
         const char *path = ons_arena_format(arena, "examples/data/profiles/pipedream/%s.txt", figures[i].file);
         expect_success(ons_cost_file_load(path, NULL, arena, &work));
-        ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, figures[i].stages, 8}};
+        ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, figures[i].stages, 8, 0}};
         double found = split(&p, "pipedream").bottleneck_seconds;
         cr_expect(fabs(found - figures[i].seconds) < 1e-9, "%s, %u stages: %.9f", path, figures[i].stages, found);
     }
@@ -312,7 +313,7 @@ Test(baselines, zero_by_hand) {
     ons_stage_memory whole;
     ons_zero_memory zero;
     expect_success(uniform_work_make(10, arena, &work)); /* weights of 100 + 100 + 200 bytes; layers of four nodes */
-    ons_work_stage_memory(&work, 0, 10, &(ons_stage_load){1, 1, true, false}, &whole);
+    ons_work_stage_memory(&work, 0, 10, &(ons_stage_load){.in_flight = 1, .versions = 1, .accumulates = true}, &whole);
     ons_zero_memory_find(&work, 1, 1, &zero);
     cr_expect_eq(zero.total, whole.weights + whole.gradients + whole.states + whole.peak);
     ons_zero_memory_find(&work, 1, 8, &zero);

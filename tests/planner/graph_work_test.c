@@ -230,7 +230,7 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
             must(ons_liveness_find(&lifetimes, m.arena, &liveness));
             must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, m.arena, &layout));
             ons_stage_memory memory;
-            ons_stage_load load = {1, 1, micro_batches > 1, false};
+            ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = micro_batches > 1};
             ons_work_stage_memory(w, 0, w->node_count, &load, &memory);
             int64_t needed = layout.lower_bound;
             for (uint32_t k = 0; k < liveness.buffer_count; ++k)
@@ -289,7 +289,7 @@ Test(graph_work, two_small_graphs_tell_of_a_larger_one) {
     for (uint32_t first = 0; first < w->node_count; first += 3)
         for (uint32_t end = first + 1; end <= w->node_count; end += 2) {
             ons_stage_memory a, b;
-            ons_stage_load load = {3, 1, true, false};
+            ons_stage_load load = {.in_flight = 3, .versions = 1, .accumulates = true};
             ons_work_stage_memory(&drawn, first, end, &load, &a);
             ons_work_stage_memory(w, first, end, &load, &b);
             cr_assert_float_eq((double)a.total, (double)b.total, 0.01 * (double)b.total + 4096,

@@ -7,6 +7,7 @@
 #include "planner/partition/dawnpiper.h"
 #include "tests/planner/planning_case.h"
 #include "tests/planner/transformer_work.h"
+#include "tests/planner/loads.h"
 
 static ons_arena *arena;
 static ons_planning_problem problem;
@@ -24,7 +25,10 @@ static void expect_success(ons_status *status) {
 static void begin(const planning_case *c) {
     ons_arena_free(arena);
     arena = ons_arena_new();
+    ons_schedule *schedule = ons_arena_allocate(arena, 1, sizeof *schedule);
     expect_success(planning_case_make(c, arena, &problem));
+    expect_success(ons_schedule_make(&problem.pipeline, arena, schedule));
+    problem.schedule = schedule;
     expect_success(ons_judge_new(&problem, &judge));
 }
 
@@ -214,7 +218,7 @@ Test(partition, every_strategy_covers_the_model_and_is_never_better_than_exact) 
 Test(partition, a_stage_for_each_node_and_more_stages_than_nodes) {
     ons_workload *work = ons_arena_allocate(arena, 1, sizeof *work);
     expect_success(uniform_work_make(3, arena, work));
-    problem = (ons_planning_problem){.work = work, .pipeline = {&ons_generator_one_f_one_b, 3, 3}};
+    problem = (ons_planning_problem){.work = work, .pipeline = {&ons_generator_one_f_one_b, 3, 3, 0}};
     for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL; ++s) {
         ons_partition p;
         expect_success(ons_judge_new(&problem, &judge));
@@ -282,9 +286,10 @@ Test(partition, auto_is_within_a_thousandth_of_exact_on_a_long_model) {
     ons_workload work;
     transformer_work_options options = {48, 1024, 16, 512, 32, 30522};
     expect_success(transformer_work_make(&options, arena, &work));
-    for (const ons_generator *kind = &ons_generator_one_f_one_b; kind <= &ons_generator_pipedream; ++kind) {
+    for (int asynchronous = 0; asynchronous < 2; ++asynchronous) {
+        const ons_generator *kind = asynchronous ? &ons_generator_pipedream : &ons_generator_one_f_one_b;
         problem = (ons_planning_problem){.work = &work,
-                                         .pipeline = {kind, 8, 16},
+                                         .pipeline = {kind, 8, 16, 0},
                                          .link_bandwidth = 25e9,
                                          .link_latency = 1e-5,
                                          .host_bandwidth = 25e9,
@@ -332,7 +337,7 @@ static double two_stages(uint32_t cut, condition broken) {
     uint32_t at[] = {0, cut, problem.work->node_count};
     for (uint32_t i = 0; i < 2; ++i) {
         int64_t over = ons_balance_bytes(&problem, at[i], at[i + 1], i) - problem.capacity_bytes;
-        if (broken == CHARGED_ONCE) over /= ons_pipeline_load(&problem.pipeline, i).in_flight;
+        if (broken == CHARGED_ONCE) over /= load_of_stage(&problem.pipeline, i).in_flight;
         double overhead = even_overhead(over);
         if (broken == CHARGED_EVENLY) overhead *= uneven_factor(problem.work, at[i], at[i + 1]);
         slowest = fmax(slowest, ons_work_seconds(problem.work, at[i], at[i + 1]) + overhead);

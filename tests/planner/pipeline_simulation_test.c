@@ -5,6 +5,7 @@
 
 #include "planner/pipeline_simulation.h"
 #include "tests/planner/random_pipeline.h"
+#include "tests/planner/loads.h"
 
 static ons_arena *arena;
 
@@ -49,12 +50,13 @@ static void cut_evenly(const ons_workload *work, uint32_t stages, uint32_t *firs
 Test(pipeline_simulation, equal_stages_take_m_plus_l_minus_1_turns) {
     for (uint32_t stages = 1; stages <= RANDOM_PIPELINE_STAGES; ++stages)
         for (uint32_t m = 1; m <= 10; ++m)
-            for (const ons_generator *kind = &ons_generator_gpipe; kind <= &ons_generator_one_f_one_b; ++kind) {
+            for (int one_by_one = 0; one_by_one < 2; ++one_by_one) {
+                const ons_generator *kind = one_by_one ? &ons_generator_one_f_one_b : &ons_generator_gpipe;
                 ons_workload work;
                 uint32_t first[RANDOM_PIPELINE_STAGES + 1];
                 make_uniform(stages * 2, &work);
                 cut_evenly(&work, stages, first);
-                ons_planning_problem p = {.work = &work, .pipeline = {kind, stages, m}};
+                ons_planning_problem p = {.work = &work, .pipeline = {kind, stages, m, 0}};
                 ons_pipeline_forecast f = simulate(&p, first);
                 double turn = 2 * 3e-3, expected = (m + stages - 1) * turn;
                 cr_assert(near(f.iteration_seconds, expected), "%s, %u stages, %u micro-batches: %g instead of %g",
@@ -71,7 +73,7 @@ Test(pipeline_simulation, transfers_add_to_the_way_through) {
     uint32_t first[] = {0, 2, 4};
     make_uniform(4, &work);
     ons_planning_problem p = {
-        .work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 1}, .link_bandwidth = 1e6, .link_latency = 5e-4};
+        .work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 1, 0}, .link_bandwidth = 1e6, .link_latency = 5e-4};
     ons_pipeline_forecast f = simulate(&p, first);
     int64_t there = ons_work_cut_bytes(&work, 2), back = ons_work_cut_gradient_bytes(&work, 2);
     cr_expect(near(f.iteration_seconds, 4 * 3e-3 + (double)(there + back) / 1e6 + 2 * 5e-4), "%g", f.iteration_seconds);
@@ -94,7 +96,7 @@ Test(pipeline_simulation, the_asynchronous_period_is_the_slowest_stage) {
         uint32_t first[RANDOM_PIPELINE_STAGES + 1], stages = 1 + random_below(&random, RANDOM_PIPELINE_STAGES);
         expect_success(random_pipeline_work(seed, true, stages + random_below(&random, 30), arena, &work));
         random_pipeline_cut(&random, work.node_count, stages, first);
-        ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_pipedream, stages, 5}};
+        ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_pipedream, stages, 5, 0}};
         ons_pipeline_forecast f = simulate(&p, first);
         double slowest = 0;
         for (uint32_t i = 0; i < stages; ++i) slowest = fmax(slowest, stage_load(&work, first, i, true));
@@ -110,7 +112,7 @@ Test(pipeline_simulation, tied_weights_are_exchanged_before_the_update) {
     ons_workload work;
     uint32_t first[] = {0, 1, 2, 3};
     make_uniform(3, &work);
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 3, 2}, .link_bandwidth = 1e6};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 3, 2, 0}, .link_bandwidth = 1e6};
     ons_pipeline_forecast f = simulate(&p, first);
     double untied = f.iteration_seconds;
     int64_t sent = f.devices[2].sent_bytes;
@@ -137,7 +139,7 @@ Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
     ons_workload work;
     uint32_t first[] = {0, 4};
     make_uniform(4, &work); /* tensor i: made by i, read and saved by i + 1 */
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 1, 1}, .host_bandwidth = 1000 / 2e-3};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 1, 1, 0}, .host_bandwidth = 1000 / 2e-3};
     ons_tensor_decision d = {0, ONS_SWAP, 1, 2, ONS_NO_NODE}; /* 2 ms out after F1, 2 ms in before B2, needed by B1 */
     ons_stage_solution solution = {.feasible = true, .decisions = &d, .decision_count = 1};
     ons_pipeline_setup setup = {.problem = &p, .first = first, .solutions = &solution};
@@ -183,47 +185,52 @@ static ons_action_list parse(const char *text) { /* "F0.1 B0.1 U0.1": kind, stag
     return list;
 }
 
+static ons_status *simulate_lists(const ons_planning_problem *p, const uint32_t *first, ons_action_list *lists,
+                                  uint32_t devices, ons_pipeline_forecast *f) {
+    ons_schedule schedule = {p->pipeline.stages, devices, p->pipeline.micro_batches, false, lists, NULL, NULL};
+    const ons_pipeline_setup setup = {.problem = p, .first = first, .schedule = &schedule};
+    ONS_TRY(ons_schedule_take(&schedule, arena));
+    return ons_pipeline_simulate(&setup, arena, f);
+}
+
 Test(pipeline_simulation, lists_of_a_user) {
     ons_workload work;
     uint32_t first[] = {0, 1, 2};
     make_uniform(2, &work);
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 2}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 2, 0}};
     ons_action_list lists[] = {parse("F0.0 F0.1 B0.0 B0.1 U0.1"), parse("F1.0 B1.0 F1.1 B1.1 U1.1")};
-    ons_pipeline_setup setup = {.problem = &p, .first = first, .lists = lists, .devices = 2};
     ons_pipeline_forecast f;
-    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    expect_success(simulate_lists(&p, first, lists, 2, &f));
     cr_expect(near(f.iteration_seconds, 9e-3), "%g", f.iteration_seconds);
     ons_simulation_free(f.simulation);
     /* Gradients apart: the first stage waits for the input gradient alone, so the last weight gradient is all that
      * lies behind: F F I | I W at stage 0, F I F I W W at stage 1. */
     lists[0] = parse("F0.0 F0.1 I0.0 W0.0 I0.1 W0.1 U0.1");
     lists[1] = parse("F1.0 I1.0 F1.1 I1.1 W1.0 W1.1 U1.1");
-    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    expect_success(simulate_lists(&p, first, lists, 2, &f));
     cr_expect(near(f.iteration_seconds, 7e-3), "%g", f.iteration_seconds);
     cr_expect_eq(f.devices[1].memory[f.devices[1].memory_count - 1].bytes, f.devices[1].memory[0].bytes);
     ons_simulation_free(f.simulation);
     lists[0] = parse("F0.0 F1.0 B1.0 B0.0 F0.1 F1.1 B1.1 U1.1 B0.1 U0.1"); /* both stages on one device */
-    setup.devices = 1;
-    expect_success(ons_pipeline_simulate(&setup, arena, &f));
+    expect_success(simulate_lists(&p, first, lists, 1, &f));
     cr_expect(near(f.iteration_seconds, 12e-3), "%g", f.iteration_seconds);
     cr_expect(f.devices[0].sent_bytes == 0 && fabs(f.devices[0].bubble_share) < 1e-9);
     ons_simulation_free(f.simulation);
     lists[0] = parse("F0.0 B0.0 F0.1 B0.1 U0.1");
     lists[1] = parse("F1.0 F1.1 B1.0 B1.1 U1.1");
-    setup.devices = 2;
-    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "waiting to receive the gradient of micro-batch 0");
+    expect_refusal(simulate_lists(&p, first, lists, 2, &f), "waiting to receive the gradient of micro-batch 0");
     lists[0] = parse("F0.0 F0.1 o0.0 i0.0 B0.0 B0.1 U0.1");
     lists[1] = parse("F1.0 B1.0 F1.1 B1.1 U1.1");
-    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "computations alone");
+    expect_refusal(simulate_lists(&p, first, lists, 2, &f), "computations alone");
     lists[0] = parse("F0.0 F0.2 B0.0 B0.1 U0.1");
-    expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "no micro-batch 2");
+    expect_refusal(simulate_lists(&p, first, lists, 2, &f), "no micro-batch 2");
 }
 
 Test(pipeline_simulation, stages_must_cover_the_nodes) {
     ons_workload work;
     ons_pipeline_forecast f;
     make_uniform(4, &work);
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 2}};
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 2, 0}};
     ons_pipeline_setup setup = {.problem = &p, .first = (const uint32_t[]){0, 2, 3}};
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "do not cover");
     setup.first = (const uint32_t[]){0, 0, 4};
@@ -258,7 +265,7 @@ static void check_memory(const random_pipeline *r, const ons_pipeline_forecast *
     for (uint32_t i = 0; i < p->stages; ++i) {
         const ons_device_forecast *d = &f->devices[i];
         ons_stage_memory memory;
-        ons_stage_load load = ons_pipeline_load(p, i);
+        ons_stage_load load = load_of_stage(p, i);
         ons_work_stage_memory(&r->work, r->first[i], r->first[i + 1], &load, &memory);
         int64_t held = memory.weights + memory.gradients + memory.states + memory.versions;
         cr_assert_eq(d->memory[0].bytes, held);
@@ -274,7 +281,7 @@ static void check_memory(const random_pipeline *r, const ons_pipeline_forecast *
         if (i + 1 < p->stages) waiting += ons_work_cut_bytes(&r->work, r->first[i + 1]);
         int64_t bound = memory.total + (r->chain ? 0 : (p->stages + 1) * waiting);
         cr_assert(d->peak_bytes <= bound, "seed %llu, %s, stage %u of %u: %lld bytes, but at most %lld are expected",
-                  (unsigned long long)r->seed, p->kind->name, i, p->stages, (long long)d->peak_bytes,
+                  (unsigned long long)r->seed, p->generator->name, i, p->stages, (long long)d->peak_bytes,
                   (long long)bound);
     }
 }
@@ -378,14 +385,14 @@ Test(pipeline_simulation, the_steady_state_is_that_of_a_long_run) {
     for (uint64_t seed = 1; seed <= 60; ++seed) {
         random_pipeline r;
         ons_pipeline_forecast own, given;
-        ons_action_list *lists;
+        ons_schedule schedule;
         expect_success(random_pipeline_make(seed, arena, &r));
         r.problem.pipeline.generator = &ons_generator_pipedream;
         r.problem.pipeline.micro_batches = 3000;
-        ons_pipeline_setup setup = {.problem = &r.problem, .first = r.first, .devices = r.problem.pipeline.stages};
+        ons_pipeline_setup setup = {.problem = &r.problem, .first = r.first};
         expect_success(ons_pipeline_simulate(&setup, arena, &own));
-        expect_success(ons_pipeline_actions(&r.problem.pipeline, arena, &lists));
-        setup.lists = lists;
+        expect_success(ons_schedule_make(&r.problem.pipeline, arena, &schedule));
+        setup.schedule = &schedule;
         expect_success(ons_pipeline_simulate(&setup, arena, &given));
         cr_assert(fabs(own.iteration_seconds - given.iteration_seconds) <= 1e-3 * given.iteration_seconds,
                   "seed %llu: %g instead of %g", (unsigned long long)seed, own.iteration_seconds,
@@ -431,7 +438,7 @@ Test(pipeline_simulation, solved_stages_do_what_was_planned) {
         expect_success(random_pipeline_work(seed * 2 + chain, chain, stages * 12, arena, &work));
         random_pipeline_cut(&random, work.node_count, stages, first);
         ons_planning_problem p = {
-            .work = &work, .pipeline = {kind, stages, m}, .host_bandwidth = random_between(&random, 1e7, 1e9, true)};
+            .work = &work, .pipeline = {kind, stages, m, 0}, .host_bandwidth = random_between(&random, 1e7, 1e9, true)};
         const ons_memory_strategy *strategy =
             ons_memory_strategy_find(random_chance(&random, 0.7) ? "capuchin" : "recompute-all");
         if (!solve(&p, first, strategy, 0.75 + 0.2 * random_unit(&random), solutions)) continue;

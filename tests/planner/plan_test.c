@@ -164,9 +164,10 @@ Test(plan, follows_edited_actions) {
         if (!random_plan(seed, &problem, &planned, &plan)) continue;
         if (plan.pipeline.generator != &ons_generator_one_f_one_b || plan.pipeline.micro_batches < 4) continue;
         ons_pipeline gpipe = plan.pipeline;
-        gpipe.kind = &ons_generator_gpipe;
+        gpipe.generator = &ons_generator_gpipe;
         double before = replay(&plan, seed);
-        expect_success(ons_pipeline_actions(&gpipe, arena, &plan.actions), seed);
+        expect_success(ons_schedule_make(&gpipe, arena, &plan.schedule), seed);
+        plan.pipeline = gpipe;
         cr_expect(replay(&plan, seed) != before, "seed %llu", (unsigned long long)seed);
         return;
     }
@@ -175,7 +176,7 @@ Test(plan, follows_edited_actions) {
 /* Every backward action as two: input gradients, and weight gradients right behind them. */
 static void divide_backward(ons_plan *plan) {
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
-        ons_action_list *list = &plan->actions[i],
+        ons_action_list *list = &plan->schedule.lists[i],
                         divided = {ons_arena_allocate(arena, 2 * list->count, sizeof(ons_action)), 0};
         for (uint32_t k = 0; k < list->count; ++k) {
             ons_action a = list->items[k];
@@ -186,6 +187,8 @@ static void divide_backward(ons_plan *plan) {
         }
         *list = divided;
     }
+    expect_success(ons_schedule_take(&plan->schedule, arena), 0);
+    expect_success(ons_generator_of_lists(&plan->schedule, "apart", arena, &plan->pipeline.generator), 0);
 }
 
 /* Input and weight gradients may be put apart in the file: it says what of each part is the one and the other. */
@@ -202,8 +205,7 @@ Test(plan, follows_gradients_apart) {
         ons_pipeline_setup setup = {.problem = &planned.problem,
                                     .first = planned.partition.first,
                                     .solutions = planned.solutions,
-                                    .lists = plan.actions,
-                                    .devices = plan.pipeline.stages};
+                                    .schedule = &plan.schedule};
         expect_success(ons_pipeline_simulate(&setup, arena, &direct), seed);
         char *text = print(&plan, seed);
         ons_plan again = parse(text, seed);
@@ -393,7 +395,7 @@ Test(plan, damaged_files_are_refused) {
     expect_refusal("", "");
     expect_refusal("{", "line 1");
     expect_refusal("[]", "'version' is missing");
-    expect_refusal("{\"version\": 2}", "'version' is 2; this program reads plans of version 1: plan again");
+    expect_refusal("{\"version\": 1}", "'version' is 1; this program reads plans of version 2: plan again");
     char *text = rich_plan();
     char *action = strstr(text, "\"0F0\"");
     cr_assert_not_null(action);

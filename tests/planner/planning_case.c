@@ -1,4 +1,5 @@
 #include "tests/planner/planning_case.h"
+#include "tests/planner/loads.h"
 
 #include <math.h>
 
@@ -96,7 +97,7 @@ static void find_needs(const ons_planning_problem *p, int64_t *fixed, int64_t *t
     uint32_t stages = p->pipeline.stages, nodes = p->work->node_count;
     *fixed = *total = 0;
     for (uint32_t i = 0; i < stages; ++i) {
-        ons_stage_load load = ons_pipeline_load(&p->pipeline, i);
+        ons_stage_load load = load_of_stage(&p->pipeline, i);
         ons_stage_memory m;
         ons_work_stage_memory(p->work, (uint32_t)((uint64_t)nodes * i / stages),
                               (uint32_t)((uint64_t)nodes * (i + 1) / stages), &load, &m);
@@ -114,7 +115,7 @@ ons_status *planning_case_make(const planning_case *o, ons_arena *arena, ons_pla
     uint32_t least = o->least_stages < 2 ? 2 : o->least_stages;
     uint32_t stages = least + random_below(&random, o->most_stages - least + 1);
     *p = (ons_planning_problem){.work = work,
-                                .pipeline = {.kind = ons_generators[random_below(&random, 3)],
+                                .pipeline = {.generator = ons_generators[random_below(&random, 3)],
                                              .stages = stages < work->node_count ? stages : work->node_count,
                                              .micro_batches = 1 + random_below(&random, 2 * stages)},
                                 .host_bandwidth = 1e8,

@@ -1,4 +1,5 @@
 #include "tests/planner/random_pipeline.h"
+#include "tests/planner/loads.h"
 
 ons_status *random_pipeline_work(uint64_t seed, bool chain, uint32_t nodes, ons_arena *arena, ons_workload *work) {
     random_work_options options = random_work_graph(seed, nodes);
@@ -42,7 +43,7 @@ ons_stage_problem random_pipeline_stage(const ons_planning_problem *p, const uin
     return (ons_stage_problem){.work = p->work,
                                .first = first[stage],
                                .end = first[stage + 1],
-                               .load = ons_pipeline_load(&p->pipeline, stage),
+                               .load = load_of_stage(&p->pipeline, stage),
                                .host_bandwidth = p->host_bandwidth,
                                .host_latency = p->host_latency};
 }
@@ -66,7 +67,7 @@ ons_status *random_pipeline_make(uint64_t seed, ons_arena *arena, random_pipelin
     uint32_t stages = 1 + random_below(&random, RANDOM_PIPELINE_STAGES);
     ONS_TRY(random_pipeline_work(seed, r->chain, stages + random_below(&random, 40), arena, &r->work));
     random_pipeline_cut(&random, r->work.node_count, stages, r->first);
-    ons_pipeline pipeline = {ons_generators[random_below(&random, 3)], stages, 1 + random_below(&random, 12)};
+    ons_pipeline pipeline = {ons_generators[random_below(&random, 3)], stages, 1 + random_below(&random, 12), 0};
     r->problem = (ons_planning_problem){.work = &r->work, .pipeline = pipeline};
     if (random_chance(&random, 0.7)) {
         r->problem.link_bandwidth = random_between(&random, 1e7, 1e10, true);

@@ -57,7 +57,7 @@ typedef struct setting {
 static void make_setting(uint64_t seed, double share, setting *s) {
     random_work_options options = random_work_graph(seed, NODES);
     ons_stage_memory whole;
-    ons_stage_load load = {1, 1, true, false};
+    ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = true};
     memset(s, 0, sizeof *s);
     expect_success(random_work_make(&options, arena, &s->low));
     s->low.samples = 4;
@@ -75,7 +75,7 @@ static void make_setting(uint64_t seed, double share, setting *s) {
     }
     s->problem = (ons_planning_problem){
         .work = &s->low,
-        .pipeline = {&ons_generator_one_f_one_b, STAGES, MICRO_BATCHES},
+        .pipeline = {&ons_generator_one_f_one_b, STAGES, MICRO_BATCHES, 0},
         .capacity_bytes = s->devices[0].capacity_bytes,
         .host_bandwidth = s->profiles[0].host_bandwidth,
         .host_share = s->devices[0].charged_stages > 0 ? 1 : 0,

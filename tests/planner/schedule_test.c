@@ -27,6 +27,26 @@ static void expect_refusal(ons_status *status, const char *part) {
 
 /* --------------------------------------------------------------------------------------------------------- presets */
 
+/* Each stage feeds the next one. */
+static ons_stage_edges chain(uint32_t stages, uint32_t ahead) {
+    ons_stage_edge *edges = ons_arena_allocate(arena, stages, sizeof *edges);
+    for (uint32_t i = 0; i + 1 < stages; ++i) edges[i] = (ons_stage_edge){i, i + 1, true, false, ahead};
+    return (ons_stage_edges){edges, stages - 1};
+}
+
+/* With no message buffered. */
+static ons_status *verify_meeting(const ons_schedule *schedule) {
+    const ons_stage_edges edges = chain(schedule->stages, 0);
+    return ons_schedule_verify(schedule, &edges, arena);
+}
+
+static ons_schedule make(const ons_generator *generator, uint32_t stages, uint32_t micro_batches) {
+    const ons_pipeline p = {generator, stages, micro_batches, 0};
+    ons_schedule schedule;
+    expect_success(ons_schedule_make(&p, arena, &schedule));
+    return schedule;
+}
+
 static uint32_t most_in_flight(const ons_action_list *list) {
     uint32_t now = 0, most = 0;
     for (uint32_t i = 0; i < list->count; ++i) {
@@ -36,34 +56,53 @@ static uint32_t most_in_flight(const ons_action_list *list) {
     return most;
 }
 
+/* Micro-batches in flight as the papers have them: all (GPipe), as many as there are stages from here on (the others). */
+static uint32_t expected_in_flight(const ons_generator *generator, uint32_t stages, uint32_t stage, uint32_t m) {
+    uint32_t behind = generator == &ons_generator_gpipe ? m : stages - stage;
+    return behind < m || generator->asynchronous ? behind : m;
+}
+
+static const ons_generator *const straight[] = {&ons_generator_gpipe, &ons_generator_one_f_one_b,
+                                                &ons_generator_pipedream};
+
 Test(schedule, presets_run_and_hold_what_the_memory_formula_says) {
-    for (const ons_generator *kind = &ons_generator_gpipe; kind <= &ons_generator_pipedream; ++kind)
+    for (size_t g = 0; g < 3; ++g)
         for (uint32_t stages = 1; stages <= 9; ++stages)
             for (uint32_t m = 1; m <= 12; ++m) {
-                ons_pipeline p = {kind, stages, m};
-                ons_action_list *lists;
-                expect_success(ons_pipeline_actions(&p, arena, &lists));
-                expect_success(ons_actions_verify(&p, lists, arena));
+                ons_schedule s = make(straight[g], stages, m);
+                expect_success(verify_meeting(&s));
                 for (uint32_t stage = 0; stage < stages; ++stage) {
-                    ons_stage_load load = ons_pipeline_load(&p, stage);
-                    uint32_t expected = load.in_flight < m ? load.in_flight : m;
-                    cr_assert_eq(most_in_flight(&lists[stage]), expected, "%s, stage %u of %u, %u micro-batches",
-                                 kind->name, stage, stages, m);
-                    uint32_t updates = kind == &ons_generator_pipedream ? m : 1;
-                    cr_assert_eq(lists[stage].count, 2 * m + updates);
+                    const ons_stage_load *load = &s.loads[stage];
+                    uint32_t expected = expected_in_flight(straight[g], stages, stage, m);
+                    cr_assert_eq(load->in_flight, expected, "%s, stage %u of %u, %u micro-batches", straight[g]->name,
+                                 stage, stages, m);
+                    cr_assert_eq(most_in_flight(&s.lists[stage]), expected < m ? expected : m);
+                    cr_assert_eq(load->versions, straight[g]->asynchronous ? expected : 1);
+                    cr_assert_eq(load->forward_first, straight[g] == &ons_generator_gpipe && m > 1);
+                    cr_assert_eq(s.lists[stage].count, 2 * m + (straight[g]->asynchronous ? m : 1));
                 }
+            }
+}
+
+/* What is left out of a step leaves the schedule of a shorter one. */
+Test(schedule, presets_are_shortened_to_presets) {
+    for (size_t g = 0; g < 3; ++g)
+        for (uint32_t stages = 1; stages <= 5; ++stages)
+            for (uint32_t m = 1; m <= 8; ++m) {
+                ons_schedule whole = make(straight[g], stages, 8), shorter, own = make(straight[g], stages, m);
+                expect_success(ons_schedule_shorten(&whole, m, arena, &shorter));
+                cr_assert(ons_schedule_equal(&shorter, &own), "%s, %u stages, %u micro-batches", straight[g]->name,
+                          stages, m);
             }
 }
 
 Test(schedule, one_forward_one_backward_as_drawn) {
     static const char *const drawn[] = {"F0F1F2B0F3B1B2B3U3", "F0F1B0F2B1F3B2B3U3", "F0B0F1B1F2B2F3B3U3"};
-    ons_pipeline p = {&ons_generator_one_f_one_b, 3, 4};
-    ons_action_list *lists;
-    expect_success(ons_pipeline_actions(&p, arena, &lists));
+    ons_schedule s = make(&ons_generator_one_f_one_b, 3, 4);
     for (uint32_t stage = 0; stage < 3; ++stage) {
         char text[64] = "";
-        for (uint32_t i = 0; i < lists[stage].count; ++i) {
-            const ons_action *a = &lists[stage].items[i];
+        for (uint32_t i = 0; i < s.lists[stage].count; ++i) {
+            const ons_action *a = &s.lists[stage].items[i];
             char letter = a->kind == ONS_ACTION_FORWARD ? 'F' : a->kind == ONS_ACTION_BACKWARD ? 'B' : 'U';
             size_t used = strlen(text);
             text[used] = letter;
@@ -75,13 +114,17 @@ Test(schedule, one_forward_one_backward_as_drawn) {
 }
 
 Test(schedule, a_pipeline_of_nothing_is_refused) {
-    ons_action_list *lists;
-    ons_status *status = ons_pipeline_actions(&(ons_pipeline){&ons_generator_gpipe, 0, 3}, arena, &lists);
-    cr_assert_not_null(status);
-    ons_status_free(status);
-    status = ons_pipeline_actions(&(ons_pipeline){&ons_generator_gpipe, 3, 0}, arena, &lists);
-    cr_assert_not_null(status);
-    ons_status_free(status);
+    static const ons_pipeline wrong[] = {{&ons_generator_gpipe, 0, 3, 0},
+                                         {&ons_generator_gpipe, 3, 0, 0},
+                                         {&ons_generator_gpipe, 3, 3, 2},
+                                         {&ons_generator_one_f_one_b, 3, 3, 4}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        ons_schedule schedule;
+        ons_status *status = ons_schedule_make(&wrong[i], arena, &schedule);
+        cr_assert_not_null(status, "%zu", i);
+        cr_expect_eq(ons_status_get_code(status), ONS_INVALID_ARGUMENT);
+        ons_status_free(status);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ lists as a text */
@@ -105,7 +148,7 @@ static ons_status *verify(ons_schedule schedule, const char *const *texts) {
     ons_action_list *lists = ons_arena_allocate(arena, schedule.devices, sizeof *lists);
     for (uint32_t i = 0; i < schedule.devices; ++i) lists[i] = parse(texts[i]);
     schedule.lists = lists;
-    return ons_schedule_verify(&schedule, arena);
+    return verify_meeting(&schedule);
 }
 
 static ons_status *verify_two(const char *first, const char *second) {
@@ -155,7 +198,7 @@ Test(schedule, sends_that_wait_for_each_other_hang) {
         "F0.0 a0.0 F0.1 a0.1 F0.2 a0.2 g0.0 B0.0 g0.1 B0.1 g0.2 B0.2 U0.2",
         "r1.0 F1.0 I1.0 s1.0 r1.1 W1.0 F1.1 I1.1 s1.1 r1.2 W1.1 F1.2 I1.2 s1.2 W1.2 U1.2"};
     ons_schedule schedule = {.stages = 2, .micro_batches = 3, .devices = 2};
-    expect_refusal(verify(schedule, sends_first), "hangs where messages are not buffered");
+    expect_refusal(verify(schedule, sends_first), "hangs with room for 0 messages");
     expect_success(verify(schedule, together));
     expect_refusal(verify(schedule, (const char *const[]){sends_first[0], "r1.0 F1.0 B1.0 s1.0 F1.1 B1.1 F1.2 B1.2 "
                                                                           "U1.2"}),
@@ -182,15 +225,16 @@ Test(schedule, devices_may_hold_several_stages) {
 
 /* A value that skips stages is wanted long after it was made: only a send that does not hold up its device can run. */
 Test(schedule, connections_that_skip_stages) {
-    ons_pipeline p = {&ons_generator_one_f_one_b, 4, 6};
-    ons_action_list *lists;
-    ons_stage_edge edges[] = {{0, 1, true, false}, {1, 2, true, false}, {2, 3, true, false}, {0, 3, true, false}};
-    ons_schedule schedule = {4, 6, 4, false, NULL, edges, 4};
-    expect_success(ons_pipeline_actions(&p, arena, &lists));
-    schedule.lists = lists;
-    expect_refusal(ons_schedule_verify(&schedule, arena), "hangs");
-    edges[3].detached = true;
-    expect_success(ons_schedule_verify(&schedule, arena));
+    ons_schedule schedule = make(&ons_generator_one_f_one_b, 4, 6);
+    ons_stage_edge items[] = {
+        {0, 1, true, false, 0}, {1, 2, true, false, 0}, {2, 3, true, false, 0}, {0, 3, true, false, 0}};
+    const ons_stage_edges edges = {items, 4};
+    expect_refusal(ons_schedule_verify(&schedule, &edges, arena), "hangs");
+    items[3].detached = true;
+    expect_success(ons_schedule_verify(&schedule, &edges, arena));
+    items[3].detached = false;
+    items[3].ahead = ons_schedule_ahead(&schedule, 0, 3);
+    expect_success(ons_schedule_verify(&schedule, &edges, arena));
 }
 
 /* ------------------------------------------------------------------------------------------------- random schedules */
@@ -209,12 +253,14 @@ static bool done(const random_schedule *r, uint32_t stage, uint32_t mb, ons_acti
     return false;
 }
 
-/* Whether the action could run next if messages were buffered; gradients in their order. */
+/* Whether the action could run next if messages were buffered, in the order of micro-batches. */
 static bool may_run(const random_schedule *r, ons_action a) {
     if (done(r, a.stage, a.micro_batch, a.kind)) return false;
     bool last = a.stage + 1 == r->s.stages;
     switch ((int)a.kind) {
-    case ONS_ACTION_FORWARD: return a.stage == 0 || done(r, a.stage - 1, a.micro_batch, ONS_ACTION_FORWARD);
+    case ONS_ACTION_FORWARD:
+        return (a.stage == 0 || done(r, a.stage - 1, a.micro_batch, ONS_ACTION_FORWARD)) &&
+               (a.micro_batch == 0 || done(r, a.stage, a.micro_batch - 1, ONS_ACTION_FORWARD));
     case ONS_ACTION_BACKWARD:
         return done(r, a.stage, a.micro_batch, ONS_ACTION_FORWARD) &&
                (last || done(r, a.stage + 1, a.micro_batch, ONS_ACTION_BACKWARD)) &&
@@ -302,7 +348,7 @@ Test(schedule, random_schedules_hang_where_brute_force_says_so) {
         random_source random = {seed};
         random_schedule r = make_schedule(&random);
         bool expected = can_run_brute(&r);
-        ons_status *status = ons_schedule_verify(&r.s, arena);
+        ons_status *status = verify_meeting(&r.s);
         cr_assert_eq(status == NULL, expected, "seed %llu: %s", (unsigned long long)seed,
                      status != NULL ? ons_status_get_message(status) : "brute force hangs");
         if (status != NULL)
@@ -319,17 +365,16 @@ Test(schedule, random_schedules_hang_where_brute_force_says_so) {
 Test(schedule, damaged_schedules_are_refused) {
     for (uint64_t seed = 1; seed <= 1000; ++seed) {
         random_source random = {seed};
-        ons_pipeline p = {ons_generators[random_below(&random, 2)], 1 + random_below(&random, 5),
-                          1 + random_below(&random, 6)};
-        ons_action_list *lists;
-        expect_success(ons_pipeline_actions(&p, arena, &lists));
-        ons_action_list *list = &lists[random_below(&random, p.stages)];
+        const ons_generator *generator = straight[random_below(&random, 2)];
+        uint32_t stages = 1 + random_below(&random, 5);
+        ons_schedule s = make(generator, stages, 1 + random_below(&random, 6));
+        ons_action_list *list = &s.lists[random_below(&random, stages)];
         uint32_t at = random_below(&random, list->count), to = random_below(&random, list->count);
         if (at == to)
             memmove(list->items + at, list->items + at + 1, (--list->count - at) * sizeof *list->items);
         else
             list->items[to] = list->items[at];
-        ons_status *status = ons_actions_verify(&p, lists, arena);
+        ons_status *status = verify_meeting(&s);
         cr_assert_not_null(status, "seed %llu: action %u of %u in the place of %u passes", (unsigned long long)seed, at,
                            list->count, to);
         ons_status_free(status);
@@ -379,14 +424,13 @@ Test(schedule, gradients_apart_keep_their_order) {
     uint32_t ran = 0;
     for (uint64_t seed = 1; seed <= 1000; ++seed) {
         random_source random = {seed};
-        ons_pipeline p = {ons_generators[random_below(&random, 2)], 1 + random_below(&random, 5),
-                          2 + random_below(&random, 6)};
-        ons_action_list *lists;
-        expect_success(ons_pipeline_actions(&p, arena, &lists));
-        uint32_t at = random_below(&random, p.stages), micro_batch = random_below(&random, p.micro_batches);
-        for (uint32_t i = 0; i < p.stages; ++i)
-            if (i == at || random_chance(&random, 0.7)) lists[i] = divide(&random, &lists[i]);
-        ons_status *status = ons_actions_verify(&p, lists, arena);
+        const ons_generator *generator = straight[random_below(&random, 2)];
+        uint32_t stages = 1 + random_below(&random, 5);
+        ons_schedule s = make(generator, stages, 2 + random_below(&random, 6));
+        uint32_t at = random_below(&random, stages), micro_batch = random_below(&random, s.micro_batches);
+        for (uint32_t i = 0; i < stages; ++i)
+            if (i == at || random_chance(&random, 0.7)) s.lists[i] = divide(&random, &s.lists[i]);
+        ons_status *status = verify_meeting(&s);
         /* A computation between a send and a receive can make two devices wait for each other. */
         bool hangs = status != NULL && strstr(ons_status_get_message(status), "hangs") != NULL;
         cr_assert(status == NULL || hangs, "seed %llu: %s", (unsigned long long)seed, ons_status_get_message(status));
@@ -394,13 +438,13 @@ Test(schedule, gradients_apart_keep_their_order) {
         ran += !hangs;
         if (hangs) continue;
         uint32_t damage = random_below(&random, 4);
-        ons_action_list *list = &lists[at];
+        ons_action_list *list = &s.lists[at];
         if (damage == 0) exchange(list, ONS_ACTION_INPUT_GRADIENT, ONS_ACTION_WEIGHT_GRADIENT, micro_batch);
         if (damage == 1) exchange(list, ONS_ACTION_FORWARD, ONS_ACTION_INPUT_GRADIENT, micro_batch);
         ons_action *weight = &list->items[find_action(list, ONS_ACTION_WEIGHT_GRADIENT, micro_batch)];
-        if (damage == 2) weight->micro_batch = (micro_batch + 1) % p.micro_batches; /* one twice, one never */
+        if (damage == 2) weight->micro_batch = (micro_batch + 1) % s.micro_batches; /* one twice, one never */
         if (damage == 3) *weight = list->items[--list->count];                      /* without its update */
-        status = ons_actions_verify(&p, lists, arena);
+        status = verify_meeting(&s);
         cr_assert_not_null(status, "seed %llu: damage %u of stage %u, micro-batch %u passes", (unsigned long long)seed,
                            damage, at, micro_batch);
         ons_status_free(status);

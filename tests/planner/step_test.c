@@ -76,10 +76,11 @@ Test(step, the_estimate_is_what_the_simulator_finds_in_chains) {
         if (!free_links) p.link_bandwidth = random_between(&random, 1e8, 1e10, true);
         const uint32_t *first = cut_randomly(&random, p.work->node_count, p.pipeline.stages);
         ons_step_stage *s = stages_of(&p, first);
-        double *scratch = ons_arena_allocate(arena, ons_step_scratch(&p.pipeline), sizeof *scratch);
-        double simulated = simulate(&p, first, NULL), estimate = ons_step_estimate(&p.pipeline, s, scratch);
-        cr_expect(ons_step_bound(&p.pipeline, s) <= estimate, "seed %lu: bound %.12g, estimate %.12g", seed,
-                  ons_step_bound(&p.pipeline, s), estimate);
+        ons_step_walk walk;
+        expect_success(ons_step_walk_make(&p.pipeline, NULL, arena, &walk));
+        double simulated = simulate(&p, first, NULL), estimate = ons_step_estimate(&walk, s);
+        cr_expect(ons_step_bound(&walk, s) <= estimate, "seed %lu: bound %.12g, estimate %.12g", seed,
+                  ons_step_bound(&walk, s), estimate);
         cr_expect(estimate <= simulated * (1 + 1e-9), "seed %lu: estimate %.12g, simulated %.12g", seed, estimate,
                   simulated);
         if (free_links)

@@ -1,4 +1,5 @@
 #include "tests/planner/transformer_work.h"
+#include "tests/planner/loads.h"
 
 static const double FLOPS = 60e12, BANDWIDTH = 1.5e12, LAUNCH = 5e-6;
 /* Layers, for reports, are counted off in their number of nodes: close enough. */
@@ -193,7 +194,7 @@ ons_status *transformer_work_make(const transformer_work_options *o, ons_arena *
 int64_t transformer_work_capacity(const ons_workload *work, const ons_pipeline *pipeline, double share) {
     int64_t fixed = 0, total = 0;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
-        ons_stage_load load = ons_pipeline_load(pipeline, i);
+        ons_stage_load load = load_of_stage(pipeline, i);
         ons_stage_memory m;
         uint64_t nodes = work->node_count;
         ons_work_stage_memory(work, (uint32_t)(nodes * i / pipeline->stages),

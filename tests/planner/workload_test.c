@@ -84,7 +84,7 @@ Test(workload, extremes_are_accepted) {
     work.tensors[0].bytes = (INT64_MAX >> 16) - 1 - 1000 - 400;
     expect_success(ons_workload_finish(&work, arena));
     ons_stage_memory memory;
-    ons_work_stage_memory(&work, 0, 1, &(ons_stage_load){60000, 60000, true, false}, &memory);
+    ons_work_stage_memory(&work, 0, 1, &(ons_stage_load){.in_flight = 60000, .versions = 60000, .accumulates = true}, &memory);
     cr_expect(memory.total > 0);
 }
 
@@ -255,7 +255,7 @@ static void compare_stages(const ons_workload *w, bool equal) {
     for (uint32_t first = 0; first < w->node_count; ++first) {
         for (uint32_t end = first + 1; end <= w->node_count; ++end) {
             uint32_t in_flight = 1 + (first + end) % 4;
-            ons_stage_load load = {in_flight, 1 + end % 3, first % 2 == 0, false};
+            ons_stage_load load = {.in_flight = in_flight, .versions = 1 + end % 3, .accumulates = first % 2 == 0};
             ons_stage_memory fast, walked;
             ons_work_stage_memory(w, first, end, &load, &fast);
             walk_memory(w, first, end, &load, &walked);
@@ -291,7 +291,7 @@ Test(workload, memory_of_a_chain_by_hand) {
     ons_workload w;
     expect_success(uniform_work_make(3, arena, &w));
     ons_stage_memory m;
-    ons_work_stage_memory(&w, 0, 3, &(ons_stage_load){3, 2, true, false}, &m);
+    ons_work_stage_memory(&w, 0, 3, &(ons_stage_load){.in_flight = 3, .versions = 2, .accumulates = true}, &m);
     cr_expect_eq(m.weights, 300);
     cr_expect_eq(m.gradients, 300);
     cr_expect_eq(m.states, 600);
@@ -299,7 +299,7 @@ Test(workload, memory_of_a_chain_by_hand) {
     cr_expect_eq(m.stash, 4000); /* t0 and t1, of two that wait */
     cr_expect_eq(m.peak, 4000);  /* backward of n2: t0, t1 and the gradients of t1 and t2 */
     cr_expect_eq(m.transfers, 0);
-    ons_work_stage_memory(&w, 1, 2, &(ons_stage_load){1, 1, false, false}, &m);
+    ons_work_stage_memory(&w, 1, 2, &(ons_stage_load){.in_flight = 1, .versions = 1, .accumulates = false}, &m);
     cr_expect_eq(m.gradients, 0);
     cr_expect_eq(m.stash, 0);
     cr_expect_eq(m.peak, 3000);      /* t0, gradients of t0 and t1 */

@@ -19,7 +19,7 @@ static measured build(const run *r, uint32_t micro_batches) {
     ons_device *device;
     const ons_profile_program_options options = {.model = r->model,
                                                  .config = r->config,
-                                                 .pipeline = {&ons_generator_one_f_one_b, 1, micro_batches},
+                                                 .pipeline = {&ons_generator_one_f_one_b, 1, micro_batches, 0},
                                                  .rows = r->trainer->batching.rows,
                                                  .slots = 1};
     must(ons_open_training_data(r->model, r->config, &m.program.course.dataset));
