@@ -10,6 +10,7 @@
 
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
+#include "runtime/removal.h"
 
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **result) {
     ONS_GIVEN(model, "model");
@@ -38,6 +39,7 @@ void ons_trainer_free(ons_trainer *t) {
     ons_host_copy_free(&t->looked_at);
     ons_crew_free(t->crew); /* its threads write the trace */
     ons_trainer_close_logs(t);
+    ons_removal_wait(); /* the folder is ours as long as something is done to it */
     ons_checkpoint_lock_release(t->lock);
     ons_course_free(&t->training);
     ons_course_free(&t->validation);

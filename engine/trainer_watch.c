@@ -10,6 +10,7 @@
 #include "engine/given.h"
 #include "engine/trainer.h"
 #include "planner/planner.h"
+#include "runtime/removal.h"
 
 int64_t ons_resident_bytes(void) {
     char text[128];
@@ -152,13 +153,24 @@ void ons_trainer_watch_recordings(ons_trainer *t, ons_step_report *report) {
     }
 }
 
+static bool find_room(const char *folder, uint64_t *room) {
+    struct statvfs found;
+    if (statvfs(folder, &found) != 0) return false;
+    *room = (uint64_t)found.f_bavail * found.f_frsize;
+    return true;
+}
+
 void ons_trainer_watch_room(ons_trainer *t, ons_step_report *report) {
     bool due = t->config->checkpoint != NULL && ons_trainer_leads(t) && !t->room_told && !ons_trainer_done(t) &&
                (t->step == 1 || report->checkpointed);
-    struct statvfs found;
-    if (!due || report->warning != NULL || statvfs(t->config->checkpoint, &found) != 0) return;
-    uint64_t bytes = ons_trainer_checkpoint_bytes(t), room = (uint64_t)found.f_bavail * found.f_frsize;
-    if (room >= bytes) return;
+    if (!due || report->warning != NULL) return;
+    uint64_t bytes = ons_trainer_checkpoint_bytes(t), room;
+    bool known = find_room(t->config->checkpoint, &room);
+    if (known && room < bytes) {
+        ons_removal_wait(); /* of what the last checkpoint removed */
+        known = find_room(t->config->checkpoint, &room);
+    }
+    if (!known || room >= bytes) return;
     char has[ONS_BYTES_TEXT], needs[ONS_BYTES_TEXT];
     t->room_told = true;
     report->warning = ons_arena_format(

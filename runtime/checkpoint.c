@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "runtime/checkpoint_files.h"
+#include "runtime/removal.h"
 
 /* ---------------------------------------------------------------------------------------------------------- JSON */
 
@@ -137,13 +138,17 @@ static ons_status *note_files(const char *folder, uint64_t step, references *ref
 static void sweep(const char *folder, const references *referred) {
     DIR *directory = opendir(folder);
     if (directory == NULL) return;
+    ons_removal removal = {0};
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         bool lost =
             ons_checkpoint_is_data(entry->d_name) && ons_map_get(&referred->names, entry->d_name) == ONS_MAP_ABSENT;
-        if (lost) remove_file(folder, entry->d_name);
+        char *path = lost ? ons_checkpoint_join(folder, entry->d_name) : NULL;
+        if (path != NULL) ons_removal_add(&removal, path);
+        free(path);
         ons_checkpoint_remove_leftover(folder, entry->d_name);
     }
     closedir(directory);
+    ons_removal_end(&removal);
 }
 
 /* Keeps the newest `keep` up to `step`, and those of higher steps, which are not this run's. */
@@ -172,6 +177,7 @@ static void remove_old(const char *folder, uint64_t step, uint32_t keep) {
 /* ------------------------------------------------------------------------------------------------------- writing */
 
 ons_status *ons_checkpoint_prepare(const char *folder, uint64_t step, uint32_t *copy) {
+    ons_removal_wait(); /* the room of what the last checkpoint removed may be needed */
     ONS_TRY(ons_folder_make(folder));
     return ons_checkpoint_find_copy(folder, step, copy);
 }

@@ -33,8 +33,9 @@ typedef struct ons_checkpoint_info {
 } ons_checkpoint_info;
 
 /* Makes the folder if it is missing, writes, and then removes older checkpoints beyond the newest `keep` (≥ 1), as well
- * as leftovers of writers that were killed. On failure the checkpoints that exist stay as they were. Texts may be NULL.
- */
+ * as leftovers of writers that were killed. The space of what was removed may be given back only afterwards
+ * (runtime/removal.h), at the latest before the next checkpoint is written. On failure the checkpoints that exist stay
+ * as they were. Texts may be NULL. */
 ons_status *ons_checkpoint_write(const char *folder, const ons_checkpoint_info *info,
                                  const ons_safetensors_content *content, uint32_t keep);
 
