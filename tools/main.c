@@ -67,6 +67,13 @@ static void end_without_memory(void) {
     _exit(ONS_OUT_OF_MEMORY);
 }
 
+__attribute__((no_sanitize("address", "thread", "undefined"))) static void handle_failing_new(void) {
+    if (set_new_handler != NULL) set_new_handler(end_without_memory);
+}
+
+/* Libraries allocate while they are loaded, long before main: what stands in this section runs ahead of them. */
+__attribute__((section(".preinit_array"), used)) static void (*const before_libraries)(void) = handle_failing_new;
+
 /* The C library loads what ends a thread when the first one ends, and aborts where it has no memory for it then. */
 static void load_unwinder(void) {
     void *frame;
@@ -87,7 +94,6 @@ int main(int argc, char **argv) {
     int refused = check_stack();
     if (refused != 0) return refused;
     load_unwinder();
-    if (set_new_handler != NULL) set_new_handler(end_without_memory);
     ons_shorten_waits(argv);
     /* A reader that went away and a file-size limit are write errors like others, with a message. */
     signal(SIGPIPE, SIG_IGN);
