@@ -63,10 +63,10 @@ typedef struct ons_share_options {
     ons_machine *machine;
     size_t batch; /* samples that the feed holds */
     bool repeats;
-    uint32_t stage;
-    const uint32_t *in_flight; /* of every stage */
-    uint32_t micro_batches;    /* of a step, at most */
-    uint32_t versions;         /* of this stage's weights */
+    uint32_t stage;               /* number of the device */
+    const ons_schedule *schedule; /* of a whole step */
+    uint32_t micro_batches;       /* of a step, at most */
+    uint32_t versions;            /* of this device's weights */
 } ons_share_options;
 
 /* Adds the programs of a whole step to the machine; only .stage of their units is set. Data is not looked at. */

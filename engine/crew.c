@@ -17,7 +17,6 @@ typedef struct step_record {
 struct ons_crew {
     ons_crew_options o;
     ons_arena *arena;
-    uint32_t *in_flight; /* of every stage of the run */
     ons_rank *ranks;
     ons_device *host;     /* threads that drive the stages: one puts work on its streams and waits for it */
     ons_links *links;     /* between the stages, where their devices share a GPU; NULL: the transport serves */
@@ -32,13 +31,6 @@ struct ons_crew {
 /* ------------------------------------------------------------------------------------------------------------ building
  */
 
-static ons_status *find_loads(ons_crew *c) {
-    ONS_NEW(c->in_flight, c->arena, c->o.pipeline.stages + 1);
-    for (uint32_t i = 0; i < c->o.pipeline.stages; ++i)
-        c->in_flight[i] = c->o.schedule->loads[i].in_flight;
-    return NULL;
-}
-
 static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course *course, bool training,
                                ons_share *share) {
     const ons_crew_options *o = &c->o;
@@ -49,9 +41,9 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
         .batch = training ? (size_t)o->batching.batch : (size_t)course->full.rows,
         .repeats = training && ons_step_form_of(&o->pipeline).repeats,
         .stage = r->stage,
-        .in_flight = c->in_flight,
+        .schedule = o->schedule,
+        .versions = training ? ons_schedule_versions(o->schedule, r->stage) : 1,
         .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,
-        .versions = training ? o->schedule->loads[r->stage].versions : 1,
     };
     return ons_share_build(&options, share);
 }
@@ -87,15 +79,14 @@ static bool reads_squares(const ons_crew *c) {
 }
 
 static ons_status *build(ons_crew *c) {
-    ONS_TRY(find_loads(c));
-    ONS_NEW(c->records, c->arena, c->o.pipeline.stages + 1);
-    ONS_NEW(c->evaluations, c->arena, c->o.pipeline.stages + 1);
+    ONS_NEW(c->records, c->arena, c->o.schedule->devices + 1);
+    ONS_NEW(c->evaluations, c->arena, c->o.schedule->devices + 1);
     bool adds_up = c->o.training->full.update.norm == ONS_NONE;
-    bool here = c->o.count == c->o.pipeline.stages; /* for others' squares there is a message more in every step */
+    bool here = c->o.count == c->o.schedule->devices; /* for others' squares there is a message more in every step */
     if (reads_squares(c) && (here || adds_up || c->o.config->log_grad_norms)) {
         size_t squares = c->o.training->full.update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
-        ONS_NEW(c->all_squares, c->arena, squares * c->o.pipeline.stages + 1);
+        ONS_NEW(c->all_squares, c->arena, squares * c->o.schedule->devices + 1);
     }
     for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_rank(c, &c->ranks[i]));
     ONS_TRY(ons_crew_verify(&c->o, c->ranks));
@@ -185,7 +176,7 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
     ons_stepper_options options = {
         .worker = r->worker,
         .schedule = o->schedule,
-        .stage = r->stage,
+        .device = r->stage,
         .feed = &r->training.feed,
         .full = r->training.full.unit,
         .less = r->training.less.unit,
@@ -339,7 +330,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     step_record own = c->records[0];
     if (!t->gather(t, &own, c->records, sizeof own)) return t->failure(t);
     c->used_bytes = 0;
-    for (uint32_t i = 0; i < c->o.pipeline.stages; ++i) {
+    for (uint32_t i = 0; i < c->o.schedule->devices; ++i) {
         if (c->records[i].has_loss) result->loss = c->records[i].loss;
         if (c->records[i].has_norm) result->norm = c->records[i].norm, result->scale = c->records[i].scale;
         result->stop = result->stop || c->records[i].stop;
@@ -348,7 +339,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     uint32_t squares = c->o.training->full.update.trained_count;
     if (c->squares == NULL) return NULL;
     if (!t->gather(t, c->squares, c->all_squares, squares * sizeof *c->squares)) return t->failure(t);
-    for (uint32_t rank = 0; rank < c->o.pipeline.stages; ++rank)
+    for (uint32_t rank = 0; rank < c->o.schedule->devices; ++rank)
         for (uint32_t i = 0; i < squares; ++i) {
             double each = c->all_squares[(size_t)rank * squares + i];
             if (!isnan(each)) c->squares[i] = each;
@@ -380,7 +371,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, ons_rate rate, bool last
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
     ONS_TRY(keep_squares(c));
-    if (c->o.count < c->o.pipeline.stages) ONS_TRY(merge_remote(c, result));
+    if (c->o.count < c->o.schedule->devices) ONS_TRY(merge_remote(c, result));
     /* A norm that nothing is clipped by is no stage's. */
     bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;
     return adds_up ? add_up_norm(c, result) : NULL;
@@ -404,11 +395,11 @@ ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].evaluation;
     for (uint32_t i = 1; i < c->o.count; ++i) merge_evaluation(&c->ranks[i].evaluation, result);
-    if (c->o.count == c->o.pipeline.stages) return NULL;
+    if (c->o.count == c->o.schedule->devices) return NULL;
     ons_transport *t = c->ranks[0].transport;
     ons_evaluation_result own = *result;
     if (!t->gather(t, &own, c->evaluations, sizeof own)) return t->failure(t);
-    for (uint32_t i = 0; i < c->o.pipeline.stages; ++i) merge_evaluation(&c->evaluations[i], result);
+    for (uint32_t i = 0; i < c->o.schedule->devices; ++i) merge_evaluation(&c->evaluations[i], result);
     return NULL;
 }
 

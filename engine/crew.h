@@ -16,7 +16,7 @@ typedef struct ons_rank_work {
 } ons_rank_work;
 
 typedef struct ons_rank {
-    uint32_t stage;
+    uint32_t stage; /* number of the device: of its only stage, mostly */
     ons_machine *machine;
     ons_transport *transport; /* NULL: the only stage */
     ons_share training, validation;
@@ -45,7 +45,7 @@ typedef struct ons_crew_options {
     ons_batching batching;
     int threads;                      /* of each stage */
     int64_t cap;                      /* of each stage's device; 0: none */
-    uint32_t first, count;            /* the stages in this process */
+    uint32_t first, count;            /* the devices in this process */
     bool nccl;                        /* each stage has a GPU of its own; else those of a process share one */
     int gpu;                          /* of the first stage; of the others with NCCL those that follow */
     ons_transport *const *transports; /* of each stage in this process; they outlive the crew. NULL: one stage */

@@ -31,7 +31,7 @@ static const ons_stage_program *program_of(const ons_rank *rank, unit_kind kind)
 
 static ons_status *list_programs(const verifying *v, unit_kind kind, const ons_stage_program *const **result) {
     const ons_stage_program **programs;
-    ONS_NEW(programs, v->arena, v->o->pipeline.stages + 1);
+    ONS_NEW(programs, v->arena, v->o->schedule->devices + 1);
     for (uint32_t i = 0; i < v->o->count; ++i) programs[v->o->first + i] = program_of(&v->ranks[i], kind);
     *result = programs;
     return NULL;
@@ -39,7 +39,7 @@ static ons_status *list_programs(const verifying *v, unit_kind kind, const ons_s
 
 static ons_status *add(verifying *v, unit_kind kind, uint32_t micro_batches, ons_verify_options **flight) {
     *flight = &v->flights[v->count++];
-    **flight = (ons_verify_options){.stages = v->o->pipeline.stages, .micro_batches = micro_batches};
+    **flight = (ons_verify_options){.stages = v->o->schedule->devices, .micro_batches = micro_batches};
     return list_programs(v, kind, &(*flight)->programs);
 }
 
@@ -58,18 +58,23 @@ static ons_status *add_training(verifying *v, unit_kind kind, uint32_t first, ui
     return NULL;
 }
 
+/* Forward parts of all stages of the device, one after the other. */
+static ons_status *list_inference(const verifying *v, uint32_t device, ons_action_list *list) {
+    const ons_schedule *s = v->o->schedule;
+    ONS_NEW(list->items, v->arena, s->stages);
+    for (uint32_t stage = 0; stage < s->stages; ++stage)
+        if (s->device_of[stage] == device)
+            list->items[list->count++] = (ons_action){.kind = ONS_ACTION_FORWARD, .stage = stage};
+    return NULL;
+}
+
 static ons_status *add_validation(verifying *v, unit_kind kind) {
-    ons_action *forward;
     ons_action_list *lists;
     ons_verify_options *flight;
-    uint32_t stages = v->o->pipeline.stages;
+    uint32_t devices = v->o->schedule->devices;
     ONS_TRY(add(v, kind, 1, &flight));
-    ONS_NEW(forward, v->arena, stages);
-    ONS_NEW(lists, v->arena, stages);
-    for (uint32_t i = 0; i < stages; ++i) {
-        forward[i] = (ons_action){.kind = ONS_ACTION_FORWARD, .stage = i};
-        lists[i] = (ons_action_list){&forward[i], 1};
-    }
+    ONS_NEW(lists, v->arena, devices);
+    for (uint32_t i = 0; i < devices; ++i) ONS_TRY(list_inference(v, i, &lists[i]));
     flight->lists = lists;
     flight->inference = true;
     return NULL;
@@ -120,8 +125,8 @@ static ons_status *verify(verifying *v) {
     for (uint32_t flight = 0; flight < v->count; ++flight)
         for (uint32_t i = o->first; i < o->first + o->count; ++i)
             ONS_TRY(ons_verify_stage(&v->flights[flight], i, &v->told[i]));
-    if (o->count < o->pipeline.stages) ONS_TRY(exchange(v));
-    ONS_TRY(ons_verify_told(o->pipeline.stages, v->told));
+    if (o->count < o->schedule->devices) ONS_TRY(exchange(v));
+    ONS_TRY(ons_verify_told(o->schedule->devices, v->told));
     for (uint32_t flight = 0; flight < v->count; ++flight)
         for (uint32_t i = o->first; i < o->first + o->count; ++i)
             ONS_TRY(ons_verify_stage_memory(&v->flights[flight], i));
@@ -131,9 +136,9 @@ static ons_status *verify(verifying *v) {
 ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ranks) {
     verifying v = {.o = options, .ranks = ranks, .arena = ons_arena_new()};
     if (v.arena == NULL) return ons_status_out_of_memory();
-    v.told = calloc(options->pipeline.stages + 1, sizeof *v.told);
+    v.told = calloc(options->schedule->devices + 1, sizeof *v.told);
     ons_status *status = v.told == NULL ? ons_status_out_of_memory() : verify(&v);
-    for (uint32_t i = 0; v.told != NULL && i < options->pipeline.stages; ++i) ons_vector_free(&v.told[i]);
+    for (uint32_t i = 0; v.told != NULL && i < options->schedule->devices; ++i) ons_vector_free(&v.told[i]);
     free(v.told);
     ons_arena_free(v.arena);
     return status;

@@ -101,13 +101,11 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(choose_rows(e, &options));
     ONS_TRY(ons_course_build(&options, &e->course));
     ONS_TRY(ons_course_cut_whole(e->model, (ons_step_form){0}, &e->course));
-    const uint32_t in_flight = 1;
     const ons_share_options share = {
         .model = e->model,
         .course = &e->course,
         .machine = e->machine,
         .batch = e->batch,
-        .in_flight = &in_flight,
         .micro_batches = 1,
         .versions = 1,
     };

@@ -114,22 +114,32 @@ static ons_status *check_names(const ons_graph *graph, const ons_plan_decision *
     return NULL;
 }
 
-/* A plan may be simulated with actions that no stage carries out. */
-static ons_status *check_kinds(const ons_action_list *list, uint32_t stage) {
+/* A plan may be simulated with actions that no device carries out by itself. */
+static ons_status *check_kinds(const ons_action_list *list, uint32_t device) {
     for (uint32_t i = 0; i < list->count; ++i) {
         ons_action_kind kind = list->items[i].kind;
-        ONS_CHECK(kind == ONS_ACTION_FORWARD || kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_UPDATE,
-                  ONS_UNSUPPORTED,
-                  "decisions.actions[%u][%u]: training carries out forward (F), backward (B) and update (U), not %s; "
-                  "input and weight gradient are one backward part, the rest follows from the plan",
-                  stage, i, ons_action_name(kind));
+        ONS_CHECK(kind <= ONS_ACTION_UPDATE, ONS_UNSUPPORTED,
+                  "decisions.actions[%u][%u]: training carries out forward (F), backward (B), or apart input gradients "
+                  "(I) and weight gradients (W), and update (U), not %s; the rest follows from the plan",
+                  device, i, ons_action_name(kind));
     }
+    return NULL;
+}
+
+/* Versions of weights are those of one stage on a device. */
+static ons_status *check_asynchronous(const ons_schedule *s) {
+    for (uint32_t i = 0; s->asynchronous && i < s->stages; ++i)
+        ONS_CHECK(s->devices == s->stages && !s->loads[i].apart, ONS_UNSUPPORTED,
+                  "decisions.actions[%u]: with updates between micro-batches, training takes one stage on a device, and "
+                  "whole backward parts",
+                  s->device_of[i]);
     return NULL;
 }
 
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
     const ons_plan *plan = &lowering->plan;
-    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(check_kinds(&plan->schedule.lists[i], i));
+    for (uint32_t i = 0; i < plan->schedule.devices; ++i) ONS_TRY(check_kinds(&plan->schedule.lists[i], i));
+    ONS_TRY(check_asynchronous(&plan->schedule));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
         for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
             ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));
@@ -196,6 +206,7 @@ typedef struct cutting {
     const ons_weight_places *places; /* NULL: of the planned graph itself */
     ons_graph_work positions;
     uint32_t *stage_of_node;
+    bool *apart; /* of each stage */
     ons_cut_decision *decisions;
     uint32_t decision_count;
 } cutting;
@@ -217,6 +228,9 @@ static ons_status *place_nodes(cutting *c) {
         uint32_t like = c->places == NULL ? ONS_NONE : ons_weight_places_stage(c->places, c->graph, id);
         if (like != ONS_NONE) c->stage_of_node[id] = like;
     }
+    const ons_schedule *schedule = &c->l->plan.schedule;
+    ONS_NEW(c->apart, c->arena, schedule->stages);
+    for (uint32_t i = 0; i < schedule->stages; ++i) c->apart[i] = schedule->loads[i].apart;
     return NULL;
 }
 
@@ -264,6 +278,9 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
         .early_updates = job->form.early_updates,
         .stage_of_node = c->stage_of_node,
         .stages = job->l->pipeline.stages,
+        .device_of = job->l->plan.schedule.device_of,
+        .devices = job->l->plan.schedule.devices,
+        .apart = c->apart,
         .decisions = c->decisions,
         .decision_count = c->decision_count,
         .lenient = c->places != NULL, /* other shapes have other layouts, and so other nodes in other stages */

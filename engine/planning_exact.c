@@ -19,29 +19,32 @@ typedef struct exact {
 static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *machine, ons_machine_memory *memory) {
     const ons_planning *p = x->p;
     const ons_pipeline *pipeline = &p->plan.pipeline;
-    uint32_t *in_flight = calloc(pipeline->stages, sizeof *in_flight);
-    if (in_flight == NULL) return ons_status_out_of_memory();
-    for (uint32_t i = 0; i < pipeline->stages; ++i) in_flight[i] = p->plan.schedule.loads[i].in_flight;
     const ons_share_options options = {
         .model = p->model,
         .course = &x->course,
         .machine = machine,
         .repeats = ons_step_form_of(pipeline).repeats,
         .stage = stage,
-        .in_flight = in_flight,
+        .schedule = &p->plan.schedule,
+        .versions = ons_schedule_versions(&p->plan.schedule, stage),
         .micro_batches = (uint32_t)p->input.micro_batches,
-        .versions = p->plan.schedule.loads[stage].versions,
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);
     if (status == NULL) status = ons_machine_predict(machine, memory);
     ons_share_free(&share);
-    free(in_flight);
     return status;
 }
 
-static void note(ons_plan_stage *stage, const ons_machine_memory *memory) {
-    const ons_stage_memory estimate = stage->memory;
+/* All of a device stands with its first stage. */
+static void note(ons_plan *plan, uint32_t device, const ons_machine_memory *memory) {
+    ons_plan_stage *stage = &plan->stages[ons_plan_first_stage(plan, device)];
+    ons_stage_memory estimate = {0};
+    for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
+        if (plan->schedule.device_of[i] != device) continue;
+        estimate.gradients += plan->stages[i].memory.gradients;
+        plan->stages[i].memory = (ons_stage_memory){0};
+    }
     stage->memory = (ons_stage_memory){
         .weights = memory->parameters + memory->buffers + memory->constants,
         .gradients = estimate.gradients,
@@ -49,22 +52,22 @@ static void note(ons_plan_stage *stage, const ons_machine_memory *memory) {
         .peak = memory->transient,
         .total = memory->total,
     };
-    stage->memory_bytes = memory->total;
+    ons_plan_note_arena(plan, device, memory->total);
     stage->fragmentation_bytes = memory->transient - memory->lower_bound;
 }
 
 static ons_status *measure_stages(exact *x, int64_t *largest) {
     ons_planning *p = x->p;
-    for (uint32_t i = 0; i < p->plan.pipeline.stages; ++i) {
+    for (uint32_t i = 0; i < p->plan.schedule.devices; ++i) {
         ons_device *device;
         ons_machine *machine;
         ons_machine_memory memory;
-        ONS_TRY(ons_device_new(p->config->device, 0, p->config->pin && p->plan.pipeline.stages == 1, &device));
+        ONS_TRY(ons_device_new(p->config->device, 0, p->config->pin && p->plan.schedule.devices == 1, &device));
         ONS_TRY(ons_machine_new(device, p->model->registry, x->threads, &machine));
         ons_status *status = measure_stage(x, i, machine, &memory);
         ons_machine_free(machine);
         ONS_TRY(status);
-        note(&p->plan.stages[i], &memory);
+        note(&p->plan, i, &memory);
         *largest = memory.total > *largest ? memory.total : *largest;
     }
     return NULL;

@@ -247,6 +247,7 @@ static ons_status *run_program(making *m) {
                                                (uint64_t)m->config->seed, m->o->arena, &data);
     if (status == NULL) place_inputs(m, &data);
     ons_profiler_options options = {
+        .slots = m->slots,
         .machine = m->machine,
         .program = m->program,
         .whole = m->built.trained.full.stage.program,

@@ -19,12 +19,15 @@ ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_
 
 ons_status *ons_profile_program_add(const ons_profile_program_options *o, ons_machine *machine,
                                     ons_profile_program *program) {
+    const ons_pipeline alone = {&ons_generator_gpipe, 1, o->slots, 1};
+    ons_schedule schedule;
+    ONS_TRY(ons_schedule_make(&alone, program->course.full_cut.arena, &schedule));
     const ons_share_options share = {
         .model = o->model,
         .course = &program->course,
         .machine = machine,
         .repeats = ons_step_form_of(&o->pipeline).repeats,
-        .in_flight = &o->slots,
+        .schedule = &schedule,
         .micro_batches = o->slots,
         .versions = 1,
     };

@@ -8,7 +8,7 @@
 #include "engine/trainer.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
-    return t != NULL && t->lowering.planned ? (int64_t)t->lowering.pipeline.stages : 0;
+    return t != NULL && t->lowering.planned ? (int64_t)t->lowering.plan.schedule.devices : 0;
 }
 
 static void count_again(const ons_plan_stage *planned, const ons_graph *graph, ons_stage_report *report) {
@@ -25,7 +25,7 @@ static double share_idle(double busy, double whole) { return whole > busy ? 1 - 
 
 static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
-    const ons_plan_stage *planned = &plan->stages[rank->stage];
+    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, rank->stage)];
     const ons_stage_program *program = &rank->training.full.stage;
     ons_machine_memory memory;
     ONS_TRY(ons_machine_predict(rank->machine, &memory));
@@ -49,7 +49,7 @@ static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stag
 
 ons_status *ons_trainer_gather_stages(ons_trainer *t) {
     if (!t->lowering.planned) return NULL;
-    uint32_t stages = t->lowering.pipeline.stages, here = ons_crew_count(t->crew);
+    uint32_t stages = t->lowering.plan.schedule.devices, here = ons_crew_count(t->crew);
     ONS_NEW(t->stages, t->arena, stages);
     for (uint32_t i = 0; i < here; ++i) {
         const ons_rank *rank = ons_crew_rank(t->crew, i);
@@ -106,7 +106,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
               (long long)index);
     const ons_rank_work *work = ons_crew_work(t->crew, (uint32_t)index);
     *report = t->stages[index];
-    report->first_node = t->lowering.plan.stages[index].first_node;
+    report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
     report->measured_seconds = report->measured_idle = NAN;
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
     report->measured_seconds = work->busy_seconds * (double)t->batching.rows / (double)work->samples;

@@ -89,6 +89,15 @@ static ons_status *read_plan(ons_trainer *t) {
     return NULL;
 }
 
+/* That the stages lie on. */
+static int64_t count_devices(const ons_trainer *t) {
+    const ons_config *c = t->config;
+    const ons_generator *generator = ons_generator_find(c->pipeline);
+    if (t->lowering.planned) return t->lowering.plan.schedule.devices;
+    const ons_pipeline pipeline = {generator, (uint32_t)c->stages, 1, 0};
+    return generator == NULL ? c->stages : ons_pipeline_devices(&pipeline);
+}
+
 ons_status *ons_trainer_open_world(ons_trainer *t) {
     ons_config *c = t->config;
     uint32_t ranks = 1;
@@ -97,14 +106,16 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     if (strcmp(c->transport, "mpi") == 0 || among_processes) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) c->stages = world(t)->ranks;
-    ONS_CHECK(!t->remote || c->stages == world(t)->ranks, ONS_INVALID_ARGUMENT,
-              "%" PRId64 " stages cannot run in %u processes: start one for each stage (mpirun -n %" PRId64 ")",
-              c->stages, world(t)->ranks, c->stages);
-    c->stages_here = t->remote ? world(t)->host_ranks : c->stages;
-    if (!t->remote && c->stages > 1) {
-        ONS_NEW(t->transports, t->arena, c->stages);
-        ONS_TRY(ons_local_transports_new((uint32_t)c->stages, t->transports));
-        t->transport_count = (uint32_t)c->stages;
+    int64_t devices = count_devices(t);
+    ONS_CHECK(!t->remote || devices == world(t)->ranks, ONS_INVALID_ARGUMENT,
+              "%" PRId64 " stage%s on %" PRId64 " devices cannot run in %u processes: start one for each device (mpirun "
+              "-n %" PRId64 ")",
+              c->stages, c->stages == 1 ? "" : "s", devices, world(t)->ranks, devices);
+    c->stages_here = t->remote ? world(t)->host_ranks : devices;
+    if (!t->remote && devices > 1) {
+        ONS_NEW(t->transports, t->arena, devices);
+        ONS_TRY(ons_local_transports_new((uint32_t)devices, t->transports));
+        t->transport_count = (uint32_t)devices;
     }
     return ons_trainer_choose_gpus(t);
 }
@@ -164,7 +175,7 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
         .threads = t->threads,
         .cap = cap,
         .first = t->remote ? world(t)->rank : 0,
-        .count = t->remote ? 1 : pipeline.stages,
+        .count = t->remote ? 1 : schedule->devices,
         .nccl = t->nccl,
         .gpu = t->gpu,
         .transports = t->transports,
@@ -215,7 +226,7 @@ static ons_status *note_arenas(ons_trainer *t) {
         const ons_rank *rank = ons_crew_rank(t->crew, i);
         ons_machine_memory memory;
         ONS_TRY(ons_machine_predict(rank->machine, &memory));
-        t->lowering.plan.stages[rank->stage].memory_bytes = memory.total;
+        ons_plan_note_arena(&t->lowering.plan, rank->stage, memory.total);
     }
     return NULL;
 }

@@ -1,14 +1,16 @@
-/* Where every buffer lies in the transient part of a stage's arena.
+/* Where every buffer lies in the transient part of a device's arena.
  *
- *   | slot 0 | slot 1 | … | slot k-1 | shared |
+ *   | group 0: slot 0 | slot 1 | … | slot k-1 | group 1: slot 0 | … | shared |
  *
- * A stage works on several micro-batches at once: k lie between their forward and their backward part while one part
- * of one of them runs. What a micro-batch keeps from its forward to its backward part has a place in the micro-batch's
- * own slot. What lives only while a part runs lies where there is room, in the gaps of its slot or in the shared part;
- * what is still read by a copy or message while another part runs lies in the shared part. With one slot there is but
- * the shared part. Buffers in rings lie behind it: see ons_layout_options.
+ * A device works on several micro-batches at once: k lie between one part and another, say forward and backward, while
+ * one part of one of them runs. What a micro-batch keeps from the one part to the other has a place in the micro-batch's
+ * own slot of a group, which is that of the two parts; so it is free for the next micro-batch when the second part has
+ * run, and no later. What lives only while a part runs lies where there is room, in the gaps of its micro-batch's slots
+ * or in the shared part; what is still read by a copy or message while another part runs lies in the shared part. Where
+ * nothing else runs between two parts there is no group for them, but the shared part. Buffers in rings lie behind it:
+ * see ons_layout_options.
  *
- * Two programs whose micro-batches follow each other through one stage are laid out in one arena: slots and the shared
+ * Two programs whose micro-batches follow each other through one device are laid out in one arena: slots and the shared
  * part are as large as either wants them, and what must stay while parts of the other program run, whatever those put
  * into the shared part, has places behind that: of its own, but for what both make alike (ons_arena_layout_join).
  */
@@ -26,6 +28,10 @@ static inline int64_t ons_arena_align(int64_t bytes) {
 typedef struct ons_layout_options {
     const ons_liveness *liveness;
     const ons_sequence *sequence;
+    /* [part · parts + later part]: micro-batches that are between the two at once, from the beginning of the one to the
+     * end of the other; 0: nothing else runs on the device in between. NULL: of one chunk whose backward part is whole,
+     * `slots` micro-batches between forward and backward part. */
+    const uint32_t *places;
     uint32_t slots;
     const uint32_t *rings; /* of each buffer: so many places of its own, used in turn, whatever its lifetime (what comes
                               from another stage, some of it ahead of its use); 0: none. NULL: none at all */
@@ -33,11 +39,20 @@ typedef struct ons_layout_options {
                     the shared part, too */
 } ons_layout_options;
 
-typedef struct ons_arena_layout {
-    int64_t *offsets; /* of each transient buffer: below slot_bytes, from the start of a slot; from there on, in the
-                         shared part or a ring, from the start of that part less slot_bytes; persistent ones: -1 */
+/* Slots for what micro-batches keep from one part to another. */
+typedef struct ons_slot_group {
+    int64_t offset, bytes; /* of one slot: as offsets of buffers count it */
+    int64_t fence;         /* of its bytes: at its beginning, unused */
     uint32_t slots;
-    int64_t slot_bytes;         /* of one slot */
+    ons_part from, to;
+} ons_slot_group;
+
+typedef struct ons_arena_layout {
+    int64_t *offsets; /* of each transient buffer, as if each group had one slot, and the shared part and the rings lay
+                         behind them; persistent ones: -1 */
+    ons_slot_group *groups; /* one behind the other; some are empty */
+    uint32_t group_count;
+    int64_t slot_bytes;         /* of one slot of each group */
     int64_t bytes;              /* size of the transient part */
     int64_t lower_bound;        /* the largest sum of buffers alive at once: no layout is smaller */
     int64_t behind;             /* offset of what lies behind the shared part, up to the end */
@@ -47,16 +62,16 @@ typedef struct ons_arena_layout {
 /* Places all transient buffers so that no two that live at the same time overlap. Results in `arena`. */
 ons_status *ons_arena_layout_make(const ons_layout_options *options, ons_arena *arena, ons_arena_layout *layout);
 
-/* Brings two layouts, both made with `joined` and as many slots, into one arena. `buffers`: how many each has. `twins`:
+/* Brings two layouts, both made with `joined` and the same parts and places, into one arena. `buffers`: how many each has. `twins`:
  * of each buffer of the second, which one of the first holds the same bytes (ons_find_twins), and so its place as well;
  * ONS_NONE: none. */
 ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2],
-                                  const ons_buffer_id *twins);
+                                  const ons_buffer_id *twins, ons_arena *arena);
 
-/* From the start of the transient part, for a micro-batch in slot `slot`. */
-static inline int64_t ons_arena_layout_place(const ons_arena_layout *layout, int64_t offset, uint32_t slot) {
-    return offset < layout->slot_bytes ? slot * layout->slot_bytes + offset
-                                       : (layout->slots - 1) * layout->slot_bytes + offset;
-}
+/* The group in whose slots the offset lies; NULL: it is the shared part's, or a ring's. */
+const ons_slot_group *ons_arena_layout_group(const ons_arena_layout *layout, int64_t offset);
+
+/* From the start of the transient part, for a micro-batch: it has slot `micro_batch` modulo their number. */
+int64_t ons_arena_layout_place(const ons_arena_layout *layout, int64_t offset, uint32_t micro_batch);
 
 #endif

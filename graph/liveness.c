@@ -26,7 +26,7 @@ static void find_last_reads(finder *f) {
     const ons_sequence *s = f->sequence;
     for (uint32_t position = 0; position < s->count; ++position) {
         const ons_node *node = ons_graph_node(f->graph, s->nodes[position]);
-        uint32_t begin = s->end[ONS_PART_BEGIN], end = s->end[ONS_PART_BACKWARD];
+        uint32_t begin = ons_sequence_first(s), end = ons_sequence_last(s);
         bool repeated = position >= begin && position < end;
         for (uint32_t i = 0; i < node->input_count; ++i) {
             if (node->inputs[i] == ONS_NONE) continue;
@@ -73,6 +73,13 @@ static bool may_take(const finder *f, const ons_node *node, const ons_alias *ali
     return true;
 }
 
+/* The beginning of the backward part in which something leaves that stays until `until`; of the first one for what
+ * leaves when all micro-batches have run. */
+static uint32_t leaving_part_begin(const ons_sequence *s, uint32_t until) {
+    ons_part part = ons_sequence_part(s, until - 1), first = ons_part_first_backward(s->chunks);
+    return ons_sequence_begin(s, part < ons_part_last(s->chunks) ? part : first);
+}
+
 /* The last read of anything that lies in the value's buffer. Filled in as values are placed: a view's readers extend
  * it. */
 static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32_t position) {
@@ -80,9 +87,10 @@ static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32
     extend(&f->l->buffers[buffer], position);
     extend(&f->l->buffers[buffer], f->last_read[id]);
     if (f->o->stays == NULL) return;
-    /* What leaves in the backward part waits for it, as if a node read it there. */
-    uint32_t backward = f->sequence->end[ONS_PART_FORWARD];
-    if (position < backward && f->o->stays[id] > backward) extend(&f->l->buffers[buffer], backward);
+    /* What leaves in a backward part waits for it, as if a node read it there. */
+    uint32_t backward = ons_sequence_backward(f->sequence);
+    if (position < backward && f->o->stays[id] > backward)
+        extend(&f->l->buffers[buffer], leaving_part_begin(f->sequence, f->o->stays[id]));
     if (f->o->stays[id] <= f->l->buffers[buffer].last) return;
     f->l->buffers[buffer].last = f->o->stays[id];
 }

@@ -9,16 +9,18 @@ static ons_part part_of(const ons_node *node, bool repeats, bool backward) {
     return backward ? ONS_PART_BACKWARD : ONS_PART_FORWARD;
 }
 
-ons_status *ons_sequence_make(const ons_graph *graph, const uint32_t *end, bool repeats, ons_arena *arena,
-                              ons_sequence *s) {
-    *s = (ons_sequence){.repeats = repeats};
+ons_status *ons_sequence_make(const ons_graph *graph, const uint32_t *end, uint32_t chunks, bool repeats,
+                              ons_arena *arena, ons_sequence *s) {
+    uint32_t parts = ons_part_count(chunks);
+    *s = (ons_sequence){.repeats = repeats, .chunks = chunks};
     ONS_NEW(s->nodes, arena, graph->nodes.count + 1);
+    ONS_NEW(s->end, arena, parts);
     if (end != NULL) {
         for (ons_node_id id = 0; id < graph->nodes.count; ++id) s->nodes[s->count++] = id;
-        memcpy(s->end, end, sizeof s->end);
+        memcpy(s->end, end, parts * sizeof *end);
         return NULL;
     }
-    for (ons_part part = 0; part < ONS_PART_COUNT; ++part) {
+    for (ons_part part = 0; part < parts; ++part) {
         bool backward = false;
         for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
             const ons_node *node = ons_graph_node(graph, id);

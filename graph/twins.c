@@ -57,8 +57,8 @@ static ons_status *find_lasting(const ons_twin_side *side, ons_arena *arena, boo
     ONS_NEW(*lasting, arena, (size_t)l->buffer_count + 1);
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
         const ons_buffer *buffer = &l->buffers[i];
-        (*lasting)[i] = !buffer->persistent && buffer->owner != ONS_NONE && buffer->first < s->end[ONS_PART_BEGIN] &&
-                        buffer->last >= s->end[ONS_PART_BEGIN];
+        (*lasting)[i] = !buffer->persistent && buffer->owner != ONS_NONE && buffer->first < ons_sequence_first(s) &&
+                        buffer->last >= ons_sequence_first(s);
     }
     for (uint32_t position = 0; position < s->count; ++position) {
         const ons_node *node = ons_graph_node(side->graph, s->nodes[position]);

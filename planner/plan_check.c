@@ -118,6 +118,18 @@ ons_status *ons_plan_check_places(const ons_plan *plan) {
     return NULL;
 }
 
+uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device) {
+    uint32_t stage = 0;
+    while (plan->schedule.device_of[stage] != device) ++stage;
+    return stage;
+}
+
+void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes) {
+    for (uint32_t i = 0; i < plan->schedule.stages; ++i)
+        if (plan->schedule.device_of[i] == device) plan->stages[i].memory_bytes = 0;
+    plan->stages[ons_plan_first_stage(plan, device)].memory_bytes = bytes;
+}
+
 /* Names in a stage each once: tensors, then nodes, which are in no other stage either. */
 static ons_status *check_tensors(const ons_plan_stage *s, uint32_t stage, ons_map *seen) {
     for (uint32_t i = 0; i < s->decision_count; ++i) {

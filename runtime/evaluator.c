@@ -10,7 +10,6 @@ typedef struct evaluation {
     const ons_unit *unit;
     ons_step step;
     int slot;
-    ons_action forward;
     ons_flight flight;
     double batch_targets, batch_weight; /* targets that count, and the sum of their classes' weights */
     double loss_sum, weight, targets, right;
@@ -31,12 +30,11 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
     }
 }
 
-/* One forward part with what comes before it; nothing is computed backward, nothing brought up to date. */
+/* The forward parts with what comes before them; nothing is computed backward, nothing brought up to date. */
 static ons_status *launch(evaluation *e) {
-    e->forward = (ons_action){.kind = ONS_ACTION_FORWARD};
     e->flight = (ons_flight){
         .lineup = {{e->unit->stage, NULL}, 0},
-        .actions = {&e->forward, 1},
+        .actions = e->unit->stage->forward,
         .micro_batches = 1,
         .begins = true,
         .step = e->step,

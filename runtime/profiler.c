@@ -46,7 +46,7 @@ static void run_once(void *argument, uintptr_t native) {
     ons_profiling *p = argument;
     p->feed_seconds = p->step_seconds = 0;
     int64_t start = ons_trace_now();
-    for (int part = 0; part < ONS_PART_COUNT; ++part) run_part(p, (ons_part)part);
+    for (int part = 0; part < ONS_PART_KINDS; ++part) run_part(p, (ons_part)part);
     p->whole_seconds = (double)(ons_trace_now() - start) * 1e-9;
 }
 
@@ -115,7 +115,7 @@ static double find_launch(const ons_profiling *p, const ons_program_times *times
 
 ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *arena, ons_program_times *times) {
     ons_profiling p = {.o = options, .step = options->step, .fault = {.node = ONS_NONE}, .arena = arena};
-    p.slots = ons_program_layout(options->program)->slots;
+    p.slots = options->slots > 0 ? options->slots : 1;
     p.nodes = ons_program_graph(options->program)->nodes.count;
     size_t cells;
     ONS_CHECK(options->repetitions > 0 && !__builtin_mul_overflow(p.nodes + 1, (size_t)options->repetitions, &cells),

@@ -111,7 +111,7 @@ ons_status *ons_profiler_open_far(ons_profiling *p, ons_arena *arena) {
     f->compute = ons_machine_compute(p->o->machine);
     f->control = ons_machine_get_control(p->o->machine);
     ONS_NEW(f->nodes, arena, most);
-    ONS_NEW(f->turns, arena, (size_t)ONS_PART_COUNT * p->slots);
+    ONS_NEW(f->turns, arena, (size_t)ONS_PART_KINDS * p->slots);
     ONS_TRY(ons_device_clock_new(device, f->compute, &f->clock));
     ONS_TRY(take_inputs(p));
     take_hold(f);
@@ -192,7 +192,7 @@ static void put_step(void *argument, uintptr_t native) {
         double copies = 3 * f->launch_seconds / f->hold_seconds; /* marks are launched as well */
         hold(f, copies < HOLDS_MOST ? (int64_t)copies + 1 : HOLDS_MOST);
     }
-    for (int part = 0; part < ONS_PART_COUNT; ++part) put_part(p, (ons_part)part, native);
+    for (int part = 0; part < ONS_PART_KINDS; ++part) put_part(p, (ons_part)part, native);
 }
 
 static void read_nodes(ons_profiling *p) {

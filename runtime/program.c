@@ -124,7 +124,8 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     for (size_t i = 0; i < options->idle_count; ++i)
         if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
-    ONS_TRY(ons_sequence_make(p->graph, options->end, options->repeats, p->arena, &p->sequence));
+    ONS_TRY(ons_sequence_make(p->graph, options->end, options->chunks > 0 ? options->chunks : 1, options->repeats,
+                              p->arena, &p->sequence));
     bool *several;
     ONS_NEW(several, p->arena, p->graph->nodes.count + 1);
     bool wanted = wants_together();
@@ -146,7 +147,12 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
     uint32_t slots = options->slots > 0 ? options->slots : 1;
-    const ons_layout_options layout = {&p->liveness, &p->sequence, slots, p->rings, options->joined};
+    const ons_layout_options layout = {.liveness = &p->liveness,
+                                       .sequence = &p->sequence,
+                                       .places = options->places,
+                                       .slots = slots,
+                                       .rings = p->rings,
+                                       .joined = options->joined};
     return ons_arena_layout_make(&layout, p->arena, &p->layout);
 }
 
@@ -180,7 +186,7 @@ ons_status *ons_program_join(ons_program *const programs[2]) {
     for (int i = 0; i < 2; ++i)
         sides[i] = (ons_twin_side){programs[i]->graph, &programs[i]->sequence, &programs[i]->liveness};
     ONS_TRY(ons_find_twins(sides, programs[1]->arena, &twins));
-    return ons_arena_layout_join(layouts, buffers, twins);
+    return ons_arena_layout_join(layouts, buffers, twins, programs[1]->arena);
 }
 
 void ons_program_free(ons_program *p) {
@@ -247,7 +253,8 @@ static place place_of(const ons_program *p, ons_buffer_id id, void *const *persi
     }
     char *first = (char *)transient + ons_arena_layout_place(&p->layout, offset, 0);
     if (p->rings[id] > 0) return (place){first, bytes, p->rings[id], PLACE_IN_RING};
-    if (offset < p->layout.slot_bytes) return (place){first, p->layout.slot_bytes, p->layout.slots, PLACE_BY_SLOT};
+    const ons_slot_group *group = ons_arena_layout_group(&p->layout, offset);
+    if (group != NULL) return (place){first, group->bytes, group->slots, PLACE_BY_SLOT};
     return (place){first, 0, 1, PLACE_FIXED};
 }
 

@@ -1,15 +1,19 @@
 #include "runtime/stage_program.h"
 
-#include "graph/sharing.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "graph/sharing.h"
+#include "planner/schedule/places.h"
 
 typedef struct maker {
     const ons_stage_program_options *o;
     const ons_cut_stage *cut;
     const ons_graph *graph;
     ons_stage_program *r;
+    const ons_schedule *schedule; /* of as many micro-batches as go in one go; NULL: see the options */
+    ons_device_places places;
+    uint32_t chunks, parts;
     uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
     uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
     uint32_t mark_count;
@@ -19,7 +23,7 @@ static uint32_t part_begin(const maker *m, ons_part part) { return part == ONS_P
 
 static ons_part part_of(const maker *m, uint32_t position) {
     ons_part part = ONS_PART_BEGIN;
-    while (part < ONS_PART_END && position >= m->cut->end[part]) ++part;
+    while (part < ons_part_last(m->chunks) && position >= m->cut->end[part]) ++part;
     return part;
 }
 
@@ -59,14 +63,19 @@ static bool is_persistent(const ons_value *value) {
            value->kind == ONS_BUFFER;
 }
 
+/* Micro-batches that hold something from one part to another. */
+static uint32_t held_between(const maker *m, ons_part from, ons_part to) {
+    if (to >= ons_part_last(m->chunks)) to = ons_part_last(m->chunks) - 1;
+    if (from >= to || m->schedule == NULL) return 1;
+    return larger(1, m->places.of[from * m->parts + to]);
+}
+
 /* How many places a message is received into: one for each micro-batch that needs it at once, and those that the sender
- * may be ahead, so that it does not wait for this stage's computations. */
+ * may be ahead, so that it does not wait for this device's computations. */
 static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
-    if (t->part == ONS_PART_END) return 1;
-    uint32_t own = m->o->in_flight[m->o->stage], other = m->o->in_flight[t->peer];
-    bool saved = t->part == ONS_PART_FORWARD && m->last_reader[t->value] >= m->cut->end[ONS_PART_FORWARD];
-    uint32_t ahead = larger(own > other ? own - other : other - own, 1);
-    return larger(1, smaller((saved ? own : 1) + ahead, m->o->micro_batches));
+    if (t->kind == ONS_PART_END || m->schedule == NULL) return 1;
+    uint32_t held = held_between(m, t->part, part_of(m, m->last_reader[t->value]));
+    return larger(1, smaller(held + ons_schedule_ahead(m->schedule, t->from, t->to), m->o->micro_batches));
 }
 
 /* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
@@ -98,13 +107,14 @@ static ons_status *find_lifetimes(maker *m) {
     }
     for (uint32_t i = 0; i < m->cut->send_count; ++i) { /* beyond the beginning of the part, also of an empty one */
         const ons_cut_transfer *t = &m->cut->sends[i];
-        uint32_t end = larger(m->cut->end[t->part], t->part == ONS_PART_FORWARD ? 0 : part_begin(m, t->part) + 1);
+        uint32_t end = larger(m->cut->end[t->part], t->kind == ONS_PART_FORWARD ? 0 : part_begin(m, t->part) + 1);
         m->stays[t->value] = larger(m->stays[t->value], end);
     }
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
         m->arrives[swap->back] = swap->in_before;
-        uint32_t end = m->cut->end[ONS_PART_FORWARD], begin = copy_begin(m, swap); /* the node before may not take it */
+        uint32_t end = m->cut->end[part_of(m, swap->out_after)];
+        uint32_t begin = copy_begin(m, swap); /* the node before may not take it */
         uint32_t until = swap->gone_before < end ? larger(swap->gone_before - 1, begin) : end;
         m->stays[swap->value] = larger(m->stays[swap->value], until);
     }
@@ -191,7 +201,7 @@ static bool writes(const maker *m, ons_node_id id, ons_buffer_id buffer) {
 static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
     const ons_liveness *l = ons_program_liveness(m->r->program);
     ons_buffer_id buffer = l->buffer_of_value[swap->value];
-    uint32_t begin = copy_begin(m, swap), end = m->cut->end[ONS_PART_FORWARD], position = ONS_NO_POSITION;
+    uint32_t begin = copy_begin(m, swap), end = m->cut->end[part_of(m, swap->out_after)], position = ONS_NO_POSITION;
     if (m->rings[swap->value] > 0) return position; /* its place is given back when it is gone */
     extent own = extent_of(m->r->program, buffer);
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
@@ -207,21 +217,22 @@ static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
 static void mark_copies(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
-        if (part == ONS_PART_FORWARD) {
+        if (part == part_of(m, swap->out_after)) {
             uint32_t taken = taken_again(m, swap);
             mark(m, copy_begin(m, swap), ONS_MARK_OUT, i);
             if (taken != ONS_NO_POSITION) mark(m, taken, ONS_MARK_GONE, i);
         }
-        if (part != ONS_PART_BACKWARD) continue;
-        mark(m, swap->in_before, ONS_MARK_IN, i);
-        mark(m, m->first_reader[swap->back], ONS_MARK_BACK, i);
+        uint32_t reader = m->first_reader[swap->back];
+        if (part == part_of(m, swap->in_before)) mark(m, swap->in_before, ONS_MARK_IN, i);
+        if (part == part_of(m, reader)) mark(m, reader, ONS_MARK_BACK, i);
     }
 }
 
 static ons_status *place_marks(maker *m) {
     size_t most = m->cut->send_count + 2 * (size_t)m->cut->receive_count + 4 * (size_t)m->cut->swap_count;
     ONS_NEW(m->r->marks, m->r->arena, most + 1);
-    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) {
+    ONS_NEW(m->r->mark_end, m->r->arena, m->parts);
+    for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) {
         uint32_t first = m->mark_count;
         mark_message_ends(m, part);
         mark_copies(m, part);
@@ -236,6 +247,7 @@ static ons_status *place_marks(maker *m) {
 static void note_conflict(const maker *m, ons_departure *d, uint32_t position) {
     uint32_t *conflict = &d->conflict[part_of(m, position)];
     *conflict = smaller(*conflict, position);
+    d->conflicts = true;
 }
 
 /* Where in each part something is first put over what lies in `buffer`. */
@@ -244,7 +256,8 @@ static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *
     const ons_liveness *l = ons_program_liveness(program);
     const ons_arena_layout *layout = ons_program_layout(program);
     extent own = extent_of(program, buffer);
-    d->of_slot = own.first < layout->slot_bytes;
+    const ons_slot_group *group = ons_arena_layout_group(layout, own.first);
+    d->slots = group != NULL ? group->slots : 0;
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
         if (l->buffers[i].persistent || layout->offsets[i] < 0) continue; /* itself, too: the next micro-batch's data */
         extent other = extent_of(program, i);
@@ -263,7 +276,8 @@ static ons_status *find_departures(maker *m) {
     for (uint32_t i = 0; i < sends + swaps; ++i) {
         ons_value_id value = i < sends ? m->cut->sends[i].value : m->cut->swaps[i - sends].value;
         ons_departure *d = &m->r->departures[i];
-        for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) d->conflict[part] = ONS_NO_POSITION;
+        ONS_NEW(d->conflict, m->r->arena, m->parts);
+        for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) d->conflict[part] = ONS_NO_POSITION;
         /* Persistent places are written again in the next step at the earliest; rings have their own rule. */
         ons_buffer_id buffer = l->buffer_of_value[value];
         if (!is_persistent(ons_graph_value(m->graph, value)) && m->rings[value] == 0) find_conflicts(m, buffer, d);
@@ -294,7 +308,8 @@ static ons_status *make(ons_machine *machine, maker *m) {
         .idle_count = m->o->idle_count,
         .scratch_limit = m->o->scratch_limit,
         .end = m->cut->end,
-        .slots = m->r->slots,
+        .chunks = m->chunks,
+        .places = m->places.of,
         .micro_batches = m->o->micro_batches,
         .versions = m->o->versions,
         .arrives = m->arrives,
@@ -309,14 +324,46 @@ static ons_status *make(ons_machine *machine, maker *m) {
     return find_departures(m);
 }
 
+/* With fewer micro-batches than the step has, less waits. */
+static ons_status *find_places(maker *m) {
+    const ons_schedule *whole = m->o->schedule;
+    ons_schedule *shorter;
+    m->r->slots = 1;
+    if (whole == NULL) return NULL;
+    ONS_NEW(shorter, m->r->arena, 1);
+    m->schedule = whole;
+    if (m->o->micro_batches < whole->micro_batches) {
+        ONS_TRY(ons_schedule_shorten(whole, m->o->micro_batches, m->r->arena, shorter));
+        m->schedule = shorter;
+    }
+    ONS_TRY(ons_schedule_places(m->schedule, m->o->device, m->r->arena, &m->places));
+    ONS_CHECK(m->places.chunks == m->chunks, ONS_DEFECT, "a device of %u stages in the schedule has %u in the cut",
+              m->places.chunks, m->chunks);
+    for (uint32_t i = 0; i < m->parts * m->parts; ++i) m->r->slots = larger(m->r->slots, m->places.of[i]);
+    return NULL;
+}
+
+static ons_status *list_forward_parts(ons_stage_program *r) {
+    ONS_NEW(r->forward.items, r->arena, r->cut->chunks);
+    for (uint32_t i = 0; i < r->cut->chunks; ++i)
+        r->forward.items[r->forward.count++] = (ons_action){.kind = ONS_ACTION_FORWARD, .stage = r->cut->stages[i]};
+    return NULL;
+}
+
 ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
                                    ons_stage_program *result) {
     *result = (ons_stage_program){.arena = ons_arena_new(), .cut = options->cut};
     if (result->arena == NULL) return ons_status_out_of_memory();
-    result->slots = larger(1, smaller(options->in_flight[options->stage], options->micro_batches));
     result->versions = larger(1, options->versions);
-    maker m = {.o = options, .cut = options->cut, .graph = options->cut->graph, .r = result};
-    ons_status *status = make(machine, &m);
+    maker m = {.o = options,
+               .cut = options->cut,
+               .graph = options->cut->graph,
+               .r = result,
+               .chunks = options->cut->chunks,
+               .parts = ons_part_count(options->cut->chunks)};
+    ons_status *status = find_places(&m);
+    if (status == NULL) status = list_forward_parts(result);
+    if (status == NULL) status = make(machine, &m);
     if (status != NULL) ons_stage_program_free(result);
     return status;
 }
@@ -326,12 +373,33 @@ void ons_stage_program_free(ons_stage_program *stage) {
     *stage = (ons_stage_program){0};
 }
 
-ons_turn ons_stage_program_turn(const ons_stage_program *s, ons_part part, uint32_t micro_batch, uint32_t version) {
+static bool is_last_update(const ons_action_list *list, uint32_t i) {
+    while (++i < list->count)
+        if (list->items[i].kind == ONS_ACTION_UPDATE) return false;
+    return true;
+}
+
+bool ons_stage_program_part(const ons_stage_program *s, const ons_action_list *list, uint32_t i, bool asynchronous,
+                            ons_part *part) {
+    static const ons_part_kind kinds[ONS_ACTION_COUNT] = {[ONS_ACTION_FORWARD] = ONS_PART_FORWARD,
+                                                          [ONS_ACTION_BACKWARD] = ONS_PART_BACKWARD,
+                                                          [ONS_ACTION_INPUT_GRADIENT] = ONS_PART_BACKWARD,
+                                                          [ONS_ACTION_WEIGHT_GRADIENT] = ONS_PART_WEIGHT,
+                                                          [ONS_ACTION_UPDATE] = ONS_PART_END};
+    const ons_action *a = &list->items[i];
+    uint32_t chunk = ons_cut_chunk(s->cut, a->stage);
+    if (kinds[a->kind] == ONS_PART_BEGIN || chunk == s->cut->chunks) return false;
+    *part = ons_part_of(s->cut->chunks, kinds[a->kind], chunk);
+    return a->kind != ONS_ACTION_UPDATE || asynchronous || is_last_update(list, i);
+}
+
+ons_turn ons_stage_program_turn(const ons_stage_program *s, ons_part_kind kind, uint32_t micro_batch,
+                                uint32_t version) {
     uint32_t newest = version + micro_batch;
     uint32_t behind = micro_batch < s->versions ? micro_batch : s->versions - 1;
     return (ons_turn){
         .micro_batch = micro_batch,
-        .version = (part == ONS_PART_END ? newest : newest - behind) % s->versions,
+        .version = (kind == ONS_PART_END ? newest : newest - behind) % s->versions,
         .fresh_version = (newest + 1) % s->versions,
     };
 }

@@ -1,4 +1,4 @@
-/* One stage's share of a training graph, ready to run: its program, and the places in it where something leaves the
+/* One device's share of a training graph, one stage of a pipeline or several, ready to run: its program, and the places in it where something leaves the
  * device, comes to it, or is waited for.
  *
  * What leaves (a message, a copy to the host) is read by others while the stage goes on. The bytes of a message stay
@@ -9,6 +9,7 @@
 #define ONSTAGE_RUNTIME_STAGE_PROGRAM_H
 
 #include "graph/passes/cut.h"
+#include "planner/schedule/schedule.h"
 #include "runtime/machine.h"
 
 /* Before the node at a position runs. Of several at one position those that are listed first here come first. */
@@ -32,16 +33,10 @@ enum { ONS_NO_POSITION = 0xffffffffu };
 
 /* Something that leaves: sends first, then swaps, in their order. */
 typedef struct ons_departure {
-    uint32_t conflict[ONS_PART_COUNT]; /* of a later part: the first position at which its place is taken; or none */
-    bool of_slot;                      /* only by parts of a micro-batch in the same slot */
+    uint32_t *conflict; /* [part]: of a later part: the first position at which its place is taken; or none */
+    bool conflicts;     /* in any part: messages out of rings and copies of what persists do not */
+    uint32_t slots;     /* not 0: only by parts of a micro-batch in the same one of so many slots */
 } ons_departure;
-
-/* Whether it is waited for at all: messages out of rings and copies of what persists are not. */
-static inline bool ons_departure_conflicts(const ons_departure *d) {
-    for (int part = 0; part < ONS_PART_COUNT; ++part)
-        if (d->conflict[part] != ONS_NO_POSITION) return true;
-    return false;
-}
 
 typedef struct ons_stage_program_options {
     const ons_cut_stage *cut;
@@ -52,9 +47,10 @@ typedef struct ons_stage_program_options {
     const ons_value_id *idle; /* see ons_program_options */
     size_t idle_count;
     int64_t scratch_limit;
-    uint32_t stage;
-    const uint32_t *in_flight; /* of every stage: micro-batches between their forward and backward parts, at most */
-    uint32_t micro_batches;    /* at most, in one go */
+    const ons_schedule *schedule; /* of a whole step: what waits on the device, and room for messages, follow from it;
+                                     NULL: there is one stage, and one micro-batch at a time */
+    uint32_t device;              /* of the schedule */
+    uint32_t micro_batches;       /* at most, in one go */
     uint32_t versions;         /* of trained weights */
     bool joined;               /* it is going to be joined with another one: ons_machine_join */
 } ons_stage_program_options;
@@ -63,11 +59,13 @@ typedef struct ons_stage_program {
     ons_arena *arena; /* owned */
     const ons_cut_stage *cut;
     ons_program *program; /* the machine's */
-    uint32_t slots, versions;
+    uint32_t slots; /* micro-batches that wait for anything at once, at most */
+    uint32_t versions;
+    ons_action_list forward; /* the forward parts of one micro-batch: an inference */
     uint32_t *rings;   /* of each receive: places that it is received into in turn */
     uint32_t *arrives; /* of each value that is put in from outside: the position before which it must be there */
     ons_mark *marks;
-    uint32_t mark_end[ONS_PART_COUNT];
+    uint32_t *mark_end; /* of each part */
     ons_departure *departures;
     int64_t swapped_bytes; /* of one micro-batch */
 } ons_stage_program;
@@ -86,11 +84,20 @@ typedef struct ons_lineup {
 } ons_lineup;
 
 /* Which of the two, 0 or 1, a part runs; `micro_batches`: of the flight. */
-static inline uint32_t ons_lineup_find(const ons_lineup *lineup, ons_part part, uint32_t micro_batch,
+static inline uint32_t ons_lineup_find(const ons_lineup *lineup, ons_part_kind kind, uint32_t micro_batch,
                                        uint32_t micro_batches, bool asynchronous) {
-    if (part == ONS_PART_END && !asynchronous) micro_batch = micro_batches - 1;
+    if (kind == ONS_PART_END && !asynchronous) micro_batch = micro_batches - 1;
     return lineup->programs[1] != NULL && micro_batch >= lineup->first_count;
 }
+
+static inline ons_part_kind ons_stage_program_kind(const ons_stage_program *stage, ons_part part) {
+    return ons_part_kind_of(stage->cut->chunks, part);
+}
+
+/* The part that the device's action number `i` is; false: it is none. The end of a synchronous step comes once, with the
+ * device's last update. */
+bool ons_stage_program_part(const ons_stage_program *stage, const ons_action_list *list, uint32_t i, bool asynchronous,
+                            ons_part *part);
 
 /* Whether data for this input of the model is put in before the part. */
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part);
@@ -98,7 +105,8 @@ bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input,
 /* Which weights a part of a micro-batch works with where updates are asynchronous: those that were newest when its
  * forward part ran, the same in its backward part. An update takes the newest and makes the next ones in the place that
  * its micro-batch has just left. `version`: the place of the newest when the flight began. */
-ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part part, uint32_t micro_batch, uint32_t version);
+ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part_kind kind, uint32_t micro_batch,
+                                uint32_t version);
 
 /* Of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);

@@ -49,7 +49,7 @@ static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_acti
     ons_schedule shorter;
     if (micro_batches == 0) return NULL;
     ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
-    *list = shorter.lists[shorter.device_of[s->o.stage]];
+    *list = shorter.lists[s->o.device];
     return NULL;
 }
 

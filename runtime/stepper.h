@@ -1,4 +1,4 @@
-/* Runs training steps of one stage: which samples a step takes, in which micro-batches, and what comes out.
+/* Runs training steps of one device: which samples a step takes, in which micro-batches, and what comes out.
  *
  * Step k (from 1) of a run is a pure function of k: its epoch, its samples and their order, its random numbers. So a
  * resumed run needs no more than the number of the last step, and the stages of a pipeline need not tell each other
@@ -27,7 +27,7 @@ typedef struct ons_unit {
 typedef struct ons_stepper_options {
     ons_worker *worker;
     const ons_schedule *schedule; /* of a whole step */
-    uint32_t stage;
+    uint32_t device; /* of the schedule */
     ons_feed *feed;                 /* holds at least `batch` rows */
     ons_unit full;
     ons_unit less; /* for micro-batches of one sample less, see runtime/portions.h; program NULL: there are none */

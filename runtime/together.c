@@ -2,12 +2,6 @@
 
 #include "graph/sharing.h"
 
-static ons_part part_at(const ons_sequence *s, uint32_t position) {
-    ons_part part = ONS_PART_BEGIN;
-    while (part < ONS_PART_END && position >= s->end[part]) ++part;
-    return part;
-}
-
 ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, const bool *idle, const bool *several,
                           ons_arena *arena, ons_runs *runs) {
     ONS_NEW(runs->first, arena, sequence->count + 1);
@@ -19,12 +13,12 @@ ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, 
         const ons_node *node = ons_graph_node(graph, sequence->nodes[position]);
         runs->first[position] = runs->last[position] = position;
         if (ons_is_view(node->op) || idle[sequence->nodes[position]]) continue;
-        bool joins = several[sequence->nodes[position]] && node->op == op && part_at(sequence, position) == part &&
+        bool joins = several[sequence->nodes[position]] && node->op == op && ons_sequence_part(sequence, position) == part &&
                      count < ONS_TOGETHER_MOST;
         first = joins ? first : position;
         count = joins ? count + 1 : 1;
         op = node->op;
-        part = part_at(sequence, position);
+        part = ons_sequence_part(sequence, position);
         runs->first[position] = first;
     }
     for (uint32_t position = sequence->count; position-- > 0;) { /* the last of a run tells the others */

@@ -57,7 +57,8 @@ static const char *name_of(const tenant *t, ons_value_id value) { return ons_gra
 
 static uint32_t place_count(const tenant *t, ons_buffer_id buffer) {
     if (t->rings[buffer] > 0) return t->rings[buffer];
-    return t->layout->offsets[buffer] < t->layout->slot_bytes ? t->layout->slots : 1;
+    const ons_slot_group *group = ons_arena_layout_group(t->layout, t->layout->offsets[buffer]);
+    return group != NULL ? group->slots : 1;
 }
 
 static int64_t place_begin(const tenant *t, ons_buffer_id buffer, uint32_t turn) {
@@ -65,7 +66,7 @@ static int64_t place_begin(const tenant *t, ons_buffer_id buffer, uint32_t turn)
     if (t->rings[buffer] > 0)
         return ons_arena_layout_place(t->layout, offset, 0) +
                (int64_t)(turn % t->rings[buffer]) * ons_arena_align(t->l->buffers[buffer].bytes);
-    return ons_arena_layout_place(t->layout, offset, turn % t->layout->slots);
+    return ons_arena_layout_place(t->layout, offset, turn);
 }
 
 static bool has_place(const tenant *t, ons_buffer_id buffer) {
@@ -251,7 +252,7 @@ static ons_status *play_node(memory *m, ons_node_id id) {
 
 static ons_status *play_load(memory *m) {
     const ons_verify_step *step = m->step;
-    if (step->part != ONS_PART_FORWARD && step->part != ONS_PART_BACKWARD) return NULL;
+    if (step->part == ONS_PART_BEGIN || ons_stage_program_kind(m->t->s, step->part) == ONS_PART_END) return NULL;
     for (size_t i = 0; i < m->t->graph->inputs.count; ++i) {
         ons_value_id input = m->t->graph->inputs.items[i];
         if (ons_stage_program_loads(m->t->s, input, step->part))

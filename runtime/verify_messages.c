@@ -13,10 +13,10 @@ typedef struct player {
     uint32_t *awaited, *released; /* of each receive, likewise */
 } player;
 
-/* One way between two stages in one part: a message after the other. */
+/* One channel between two devices: a message after the other. */
 typedef struct way {
-    uint32_t from, to;
-    ons_part part;
+    uint32_t from, to, channel;
+    ons_part_kind kind;
     uint32_t *queue; /* sends that were put on their way: index, micro-batch in turn */
     size_t queued, done, room;
     uint32_t receive, micro_batch; /* the next that the other end takes */
@@ -34,9 +34,9 @@ static const char *name_of(const ons_told *told, const ons_told_transfer *t) { r
 /* ------------------------------------------------------------------------------------------------------------- pairing
  */
 
-/* The next transfer from `at` on with this peer and part; `count`: none. */
-static uint32_t next_with(const ons_told_transfer *list, uint32_t count, uint32_t at, uint32_t peer, uint32_t part) {
-    while (at < count && (list[at].peer != peer || list[at].part != part)) ++at;
+/* The next transfer from `at` on with this peer over this channel; `count`: none. */
+static uint32_t next_with(const ons_told_transfer *list, uint32_t count, uint32_t at, uint32_t peer, uint32_t channel) {
+    while (at < count && (list[at].peer != peer || list[at].channel != channel)) ++at;
     return at;
 }
 
@@ -52,11 +52,11 @@ static ons_status *check_pair(const ons_told *a, const ons_told_transfer *send, 
     return NULL;
 }
 
-static ons_status *check_pairs(const ons_told *a, const ons_told *b, uint32_t part) {
+static ons_status *check_channel(const ons_told *a, const ons_told *b, uint32_t channel) {
     uint32_t send = 0, receive = 0, from = a->head->stage, to = b->head->stage;
     for (;;) {
-        send = next_with(a->sends, a->head->send_count, send, to, part);
-        receive = next_with(b->receives, b->head->receive_count, receive, from, part);
+        send = next_with(a->sends, a->head->send_count, send, to, channel);
+        receive = next_with(b->receives, b->head->receive_count, receive, from, channel);
         if (send == a->head->send_count && receive == b->head->receive_count) return NULL;
         ONS_CHECK(send < a->head->send_count, ONS_DEFECT, "stage %u waits for '%s', which stage %u does not send", to,
                   name_of(b, &b->receives[receive]), from);
@@ -64,6 +64,23 @@ static ons_status *check_pairs(const ons_told *a, const ons_told *b, uint32_t pa
                   from, name_of(a, &a->sends[send]), to);
         ONS_TRY(check_pair(a, &a->sends[send++], b, &b->receives[receive++]));
     }
+}
+
+static bool is_first_of_channel(const ons_told_transfer *list, uint32_t index) {
+    for (uint32_t i = 0; i < index; ++i)
+        if (list[i].peer == list[index].peer && list[i].channel == list[index].channel) return false;
+    return true;
+}
+
+static ons_status *check_pairs(const ons_told *a, const ons_told *b) {
+    uint32_t from = a->head->stage, to = b->head->stage;
+    for (uint32_t i = 0; i < a->head->send_count; ++i)
+        if (a->sends[i].peer == to && is_first_of_channel(a->sends, i))
+            ONS_TRY(check_channel(a, b, a->sends[i].channel));
+    for (uint32_t i = 0; i < b->head->receive_count; ++i)
+        if (b->receives[i].peer == from && is_first_of_channel(b->receives, i))
+            ONS_TRY(check_channel(a, b, b->receives[i].channel));
+    return NULL;
 }
 
 ons_status *ons_told_check_pairs(const ons_told *told, uint32_t stages) {
@@ -76,41 +93,40 @@ ons_status *ons_told_check_pairs(const ons_told *told, uint32_t stages) {
                   told[0].head->micro_batches, told[0].head->first_count);
     for (uint32_t from = 0; from < stages; ++from)
         for (uint32_t to = 0; to < stages; ++to)
-            for (uint32_t part = ONS_PART_BEGIN; to != from && part < ONS_PART_COUNT; ++part)
-                ONS_TRY(check_pairs(&told[from], &told[to], part));
+            if (to != from) ONS_TRY(check_pairs(&told[from], &told[to]));
     return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- ways
  */
 
-static way *find_way(const play *p, uint32_t from, uint32_t to, uint32_t part) {
+static way *find_way(const play *p, uint32_t from, uint32_t to, uint32_t channel) {
     for (uint32_t i = 0; i < p->way_count; ++i)
-        if (p->ways[i].from == from && p->ways[i].to == to && p->ways[i].part == part) return &p->ways[i];
+        if (p->ways[i].from == from && p->ways[i].to == to && p->ways[i].channel == channel) return &p->ways[i];
     return NULL;
 }
 
 /* Which program a part of a micro-batch runs: ons_lineup_find. */
-static uint32_t half_of(const ons_told_head *head, ons_part part, uint32_t micro_batch) {
-    if (part == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
+static uint32_t half_of(const ons_told_head *head, ons_part_kind kind, uint32_t micro_batch) {
+    if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
     return micro_batch >= head->first_count;
 }
 
-/* How often a transfer of this part happens in the flight. */
-static uint32_t times(const play *p, uint32_t stage, ons_part part) {
+/* How often a transfer of this kind happens in the flight. */
+static uint32_t times(const play *p, uint32_t stage, ons_part_kind kind) {
     const ons_told_head *head = p->players[stage].told->head;
-    return part == ONS_PART_END ? head->updates : part == ONS_PART_BEGIN ? 1 : head->micro_batches;
+    return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches;
 }
 
 /* The next message of this micro-batch that the other end takes, or of those behind it. */
 static void go_on(const play *p, way *w, uint32_t at) {
     const ons_told *to = p->players[w->to].told;
     for (;; at = 0, ++w->micro_batch) {
-        uint32_t half = half_of(to->head, w->part, w->micro_batch);
-        w->receive = next_with(to->receives, to->head->receive_count, at, w->from, w->part);
+        uint32_t half = half_of(to->head, w->kind, w->micro_batch);
+        w->receive = next_with(to->receives, to->head->receive_count, at, w->from, w->channel);
         while (w->receive < to->head->receive_count && to->receives[w->receive].half != half)
-            w->receive = next_with(to->receives, to->head->receive_count, w->receive + 1, w->from, w->part);
-        if (w->receive < to->head->receive_count || w->micro_batch >= times(p, w->to, w->part)) return;
+            w->receive = next_with(to->receives, to->head->receive_count, w->receive + 1, w->from, w->channel);
+        if (w->receive < to->head->receive_count || w->micro_batch >= times(p, w->to, w->kind)) return;
     }
 }
 
@@ -118,15 +134,15 @@ static ons_status *add_ways(play *p, uint32_t from) {
     const ons_told *told = p->players[from].told;
     for (uint32_t i = 0; i < told->head->send_count; ++i) {
         const ons_told_transfer *t = &told->sends[i];
-        if (find_way(p, from, t->peer, t->part) != NULL) continue;
+        if (find_way(p, from, t->peer, t->channel) != NULL) continue;
         way *w = &p->ways[p->way_count++];
-        *w = (way){.from = from, .to = t->peer, .part = (ons_part)t->part};
+        *w = (way){.from = from, .to = t->peer, .channel = t->channel, .kind = (ons_part_kind)t->kind};
         go_on(p, w, 0);
     }
     for (uint32_t i = 0; i < told->head->event_count; ++i) {
         if (told->events[i].kind != ONS_TOLD_SEND) continue;
         const ons_told_transfer *t = &told->sends[told->events[i].index];
-        ++find_way(p, from, t->peer, t->part)->room;
+        ++find_way(p, from, t->peer, t->channel)->room;
     }
     for (uint32_t i = 0; i < p->way_count; ++i) {
         way *w = &p->ways[i];
@@ -141,13 +157,13 @@ static ons_status *add_ways(play *p, uint32_t from) {
 static bool try_message(const play *p, way *w, ons_status **status) {
     player *a = &p->players[w->from], *b = &p->players[w->to];
     const ons_told *to = b->told;
-    if (w->done == w->queued || w->micro_batch >= times(p, w->to, w->part)) return false;
+    if (w->done == w->queued || w->micro_batch >= times(p, w->to, w->kind)) return false;
     const ons_told_transfer *r = &to->receives[w->receive];
-    uint32_t first = r->half == 1 && half_of(to->head, w->part, 0) == 0 ? to->head->first_count : 0;
+    uint32_t first = r->half == 1 && half_of(to->head, w->kind, 0) == 0 ? to->head->first_count : 0;
     if (w->micro_batch - first >= r->ring + b->released[w->receive]) return false;
     uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
     const ons_told_transfer *s = &a->told->sends[send];
-    bool turned = w->part != ONS_PART_END && micro_batch != w->micro_batch;
+    bool turned = w->kind != ONS_PART_END && micro_batch != w->micro_batch;
     if (s->number != r->number || s->half != r->half || turned) {
         *status = ons_status_new(ONS_DEFECT,
                                  "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
@@ -178,7 +194,7 @@ static bool try_event(const play *p, uint32_t stage) {
     if (waits_for(q, e) != NULL) return false;
     if (e->kind == ONS_TOLD_SEND) {
         const ons_told_transfer *t = &q->told->sends[e->index];
-        way *w = find_way(p, stage, t->peer, t->part);
+        way *w = find_way(p, stage, t->peer, t->channel);
         w->queue[2 * w->queued] = e->index;
         w->queue[2 * w->queued++ + 1] = e->micro_batch;
     }
@@ -206,7 +222,7 @@ static ons_status *check_end(const play *p) {
         const ons_told *a = p->players[w->from].told, *b = p->players[w->to].told;
         ONS_CHECK(w->done == w->queued, ONS_DEFECT, "deadlock: stage %u sends '%s', and stage %u never takes it",
                   w->from, name_of(a, &a->sends[w->queue[2 * w->done]]), w->to);
-        ONS_CHECK(w->micro_batch == times(p, w->to, w->part), ONS_DEFECT,
+        ONS_CHECK(w->micro_batch == times(p, w->to, w->kind), ONS_DEFECT,
                   "deadlock: stage %u is to receive '%s' of micro-batch %u, and stage %u never sends it", w->to,
                   name_of(b, &b->receives[w->receive]), w->micro_batch, w->from);
     }

@@ -10,27 +10,34 @@
 static const char *const kind_names[] = {"sent",        "copied out", "released",  "gone",
                                          "copied back", "awaited",    "used again"};
 
-/* In which part a mark belongs; ONS_PART_COUNT: any. */
+static ons_part part_of_node(const ons_stage_program *s, ons_node_id node) {
+    ons_part part = ONS_PART_BEGIN;
+    while (part < ons_part_last(s->cut->chunks) && node >= s->cut->end[part]) ++part;
+    return part;
+}
+
+/* In which part a mark belongs; ANY: any. */
+enum { ANY = 0xffffffffu };
+
 static ons_part part_of(const ons_stage_program *s, ons_mark_kind kind, uint32_t index) {
     switch (kind) {
     case ONS_MARK_SEND: return s->cut->sends[index].part;
     case ONS_MARK_OUT:
-    case ONS_MARK_GONE: return ONS_PART_FORWARD;
-    case ONS_MARK_IN:
-    case ONS_MARK_BACK: return ONS_PART_BACKWARD;
-    default: return ONS_PART_COUNT;
+    case ONS_MARK_GONE: return part_of_node(s, s->cut->swaps[index].out_after);
+    case ONS_MARK_IN: return part_of_node(s, s->cut->swaps[index].in_before);
+    default: return ANY;
     }
 }
 
 static ons_status *check_marks_of(const ons_stage_program *s, uint32_t stage, ons_mark_kind kind, uint32_t count) {
     for (uint32_t index = 0; index < count; ++index) {
         uint32_t found = 0, wrong = 0, mark = 0;
-        for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part)
+        for (ons_part part = ONS_PART_BEGIN; part < ons_part_count(s->cut->chunks); ++part)
             for (; mark < s->mark_end[part]; ++mark) {
                 if (s->marks[mark].kind != kind || s->marks[mark].index != index) continue;
                 ons_part wanted = part_of(s, kind, index);
                 ++found;
-                wrong += wanted != ONS_PART_COUNT && wanted != part;
+                wrong += wanted != ANY && wanted != part;
                 wrong += s->marks[mark].position > s->cut->end[part];
             }
         ONS_CHECK(found == 1 && wrong == 0, ONS_DEFECT, "stage %u: transfer %u is %s %u times, %u of them elsewhere",
@@ -42,10 +49,10 @@ static ons_status *check_marks_of(const ons_stage_program *s, uint32_t stage, on
 static ons_status *check_marks(const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;
     uint32_t gone = 0; /* where a copy's place is taken in the part in which it leaves: checked by the play of memory */
-    for (uint32_t i = 0; i < s->mark_end[ONS_PART_END]; ++i) gone += s->marks[i].kind == ONS_MARK_GONE;
-    ONS_CHECK(s->mark_end[ONS_PART_END] == cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count + gone,
+    for (uint32_t i = 0; i < s->mark_end[ons_part_last(s->cut->chunks)]; ++i) gone += s->marks[i].kind == ONS_MARK_GONE;
+    ONS_CHECK(s->mark_end[ons_part_last(s->cut->chunks)] == cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count + gone,
               ONS_DEFECT, "stage %u has %u marks for %u sends, %u receives and %u swaps", stage,
-              s->mark_end[ONS_PART_END], cut->send_count, cut->receive_count, cut->swap_count);
+              s->mark_end[ons_part_last(s->cut->chunks)], cut->send_count, cut->receive_count, cut->swap_count);
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_SEND, cut->send_count));
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_AWAIT, cut->receive_count));
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_RELEASE, cut->receive_count));
@@ -57,44 +64,56 @@ static ons_status *check_marks(const ons_stage_program *s, uint32_t stage) {
 /* ------------------------------------------------------------------------------------------------------------- actions
  */
 
-/* Forward and backward parts once for each micro-batch, backward after forward and in ascending order, which decides
- * the bits of sums. */
-static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, uint32_t *forward) {
-    const ons_action_list *list = &o->lists[stage];
-    uint32_t forwards = 0, backwards = 0, updates = 0;
-    for (uint32_t i = 0; i < list->count; ++i) {
-        const ons_action *action = &list->items[i];
-        uint32_t micro_batch = action->micro_batch;
-        bool known = action->kind == ONS_ACTION_FORWARD || action->kind == ONS_ACTION_BACKWARD ||
-                     action->kind == ONS_ACTION_UPDATE;
-        ONS_CHECK(known && action->stage == stage && micro_batch < o->micro_batches, ONS_DEFECT,
-                  "stage %u: %s of micro-batch %u and stage %u is no action that it can carry out", stage,
-                  ons_action_name(action->kind), micro_batch, action->stage);
-        if (action->kind == ONS_ACTION_FORWARD) {
-            ONS_CHECK(forward[micro_batch]++ == 0, ONS_DEFECT, "stage %u: two forward parts of micro-batch %u", stage,
-                      micro_batch);
-            ++forwards;
-        } else if (action->kind == ONS_ACTION_BACKWARD) {
-            ONS_CHECK(micro_batch == backwards++ && forward[micro_batch] > 0, ONS_DEFECT,
-                      "stage %u: the backward part of micro-batch %u comes out of order", stage, micro_batch);
-        } else {
-            ++updates;
-            ONS_CHECK(micro_batch + 1 == backwards, ONS_DEFECT,
-                      "stage %u: the update of micro-batch %u does not follow its backward part", stage, micro_batch);
-        }
+/* What has run of one of the device's stages. */
+typedef struct progress {
+    uint32_t forwards, inputs, weights, updates;
+} progress;
+
+static ons_status *check_action(const ons_verify_options *o, uint32_t stage, const ons_action *a, progress *p) {
+    uint32_t m = a->micro_batch;
+    bool good = true;
+    switch ((int)a->kind) {
+    case ONS_ACTION_FORWARD: good = m == p->forwards++; break;
+    case ONS_ACTION_BACKWARD: good = m == p->inputs++ && m == p->weights++ && m < p->forwards; break;
+    case ONS_ACTION_INPUT_GRADIENT: good = m == p->inputs++ && m < p->forwards; break;
+    case ONS_ACTION_WEIGHT_GRADIENT: good = m == p->weights++ && m < p->inputs; break;
+    default: good = m + 1 == p->weights && m + 1 == p->inputs; ++p->updates; break;
     }
-    ONS_CHECK(forwards == o->micro_batches && backwards == o->micro_batches &&
-                  updates == (o->asynchronous ? o->micro_batches : 1),
-              ONS_DEFECT, "stage %u: %u forward parts, %u backward parts and %u updates of %u micro-batches", stage,
-              forwards, backwards, updates, o->micro_batches);
+    ONS_CHECK(good && m < o->micro_batches, ONS_DEFECT,
+              "stage %u: %s of micro-batch %u and stage %u comes twice, out of order, or does not follow what it needs",
+              stage, ons_action_name(a->kind), m, a->stage);
+    return NULL;
+}
+
+/* Each part once for each micro-batch, one after the other, and in ascending order, which decides the bits of sums. */
+static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, progress *chunks) {
+    const ons_action_list *list = &o->lists[stage];
+    const ons_cut_stage *cut = o->programs[stage]->cut;
+    for (uint32_t i = 0; i < list->count; ++i) {
+        const ons_action *a = &list->items[i];
+        uint32_t chunk = ons_cut_chunk(cut, a->stage);
+        bool known = a->kind <= ONS_ACTION_UPDATE && chunk < cut->chunks;
+        ONS_CHECK(known, ONS_DEFECT, "stage %u: %s of micro-batch %u and stage %u is no action that it can carry out",
+                  stage, ons_action_name(a->kind), a->micro_batch, a->stage);
+        ONS_TRY(check_action(o, stage, a, &chunks[chunk]));
+    }
+    for (uint32_t i = 0; i < cut->chunks; ++i) {
+        const progress *p = &chunks[i];
+        ONS_CHECK(p->forwards == o->micro_batches && p->inputs == o->micro_batches && p->weights == o->micro_batches &&
+                      p->updates == (o->asynchronous ? o->micro_batches : 1),
+                  ONS_DEFECT, "stage %u: %u forward parts, %u backward parts and %u updates of %u micro-batches", stage,
+                  p->forwards, p->inputs, p->updates, o->micro_batches);
+    }
     return NULL;
 }
 
 static ons_status *check_forward_parts(const ons_verify_options *o, uint32_t stage) {
     const ons_action_list *list = &o->lists[stage];
-    bool good = list->count == o->micro_batches;
+    const ons_cut_stage *cut = o->programs[stage]->cut;
+    bool good = list->count == o->micro_batches * cut->chunks;
     for (uint32_t i = 0; good && i < list->count; ++i)
-        good = list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch == i;
+        good = list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch == i / cut->chunks &&
+               list->items[i].stage == cut->stages[i % cut->chunks];
     ONS_CHECK(good, ONS_DEFECT, "stage %u: an inference of %u micro-batches is no list of their forward parts", stage,
               o->micro_batches);
     return NULL;
@@ -104,7 +123,7 @@ uint32_t ons_verify_updates(const ons_verify_options *o, uint32_t stage) {
     uint32_t updates = 0;
     for (uint32_t i = 0; o->updates && i < o->lists[stage].count; ++i)
         updates += o->lists[stage].items[i].kind == ONS_ACTION_UPDATE;
-    return updates;
+    return o->asynchronous || updates == 0 ? updates : 1;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ versions
@@ -119,13 +138,13 @@ typedef struct places {
 
 enum { NOTHING = 0xffffffffu };
 
-static ons_status *expect_weights(const places *p, ons_part part, uint32_t micro_batch, uint32_t wanted) {
-    uint32_t version = ons_stage_program_turn(p->s, part, micro_batch, 0).version;
+static ons_status *expect_weights(const places *p, ons_part_kind kind, uint32_t micro_batch, uint32_t wanted) {
+    uint32_t version = ons_stage_program_turn(p->s, kind, micro_batch, 0).version;
     ONS_CHECK(version < p->s->versions && p->after[version] == wanted, ONS_DEFECT,
               "stage %u: micro-batch %u wants the weights after %u updates in its %s part, which are not there",
               p->stage, micro_batch, wanted,
-              part == ONS_PART_FORWARD    ? "forward"
-              : part == ONS_PART_BACKWARD ? "backward"
+              kind == ONS_PART_FORWARD    ? "forward"
+              : kind == ONS_PART_BACKWARD ? "backward"
                                           : "last");
     return NULL;
 }
@@ -177,9 +196,9 @@ static ons_status *check_peers(const ons_verify_options *o, const ons_stage_prog
 
 static ons_status *check_all_actions(const ons_verify_options *o, uint32_t stage) {
     if (o->inference) return check_forward_parts(o, stage);
-    uint32_t *forward = calloc(o->micro_batches + 1, sizeof *forward);
-    ons_status *status = forward == NULL ? ons_status_out_of_memory() : check_actions(o, stage, forward);
-    free(forward);
+    progress *chunks = calloc(o->programs[stage]->cut->chunks + 1, sizeof *chunks);
+    ons_status *status = chunks == NULL ? ons_status_out_of_memory() : check_actions(o, stage, chunks);
+    free(chunks);
     return status;
 }
 

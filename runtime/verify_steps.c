@@ -46,9 +46,9 @@ static ons_status *leave(lister *l, uint32_t departure, uint32_t micro_batch) {
 /* From where on in the part that is listed it must be gone; see conflict_of in worker_flight.c. */
 static uint32_t conflict_of(const lister *l, const leaving *each, ons_part part, uint32_t micro_batch) {
     const ons_departure *d = &l->lineup.programs[each->half]->departures[each->departure];
-    if (d->of_slot && each->micro_batch % l->s->slots != micro_batch % l->s->slots) return ONS_NO_POSITION;
+    if (d->slots > 0 && each->micro_batch % d->slots != micro_batch % d->slots) return ONS_NO_POSITION;
     if (each->half == l->half) return d->conflict[part];
-    return ons_departure_conflicts(d) ? 0 : ONS_NO_POSITION;
+    return d->conflicts ? 0 : ONS_NO_POSITION;
 }
 
 /* The first of those that have left before this part and must be gone before `position`; it is forgotten. */
@@ -132,7 +132,8 @@ static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t
 }
 
 static ons_status *add_part(lister *l, ons_part part, uint32_t micro_batch) {
-    uint32_t half = ons_lineup_find(&l->lineup, part, micro_batch, l->o->micro_batches, l->o->asynchronous);
+    ons_part_kind kind = ons_stage_program_kind(l->lineup.programs[0], part);
+    uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->o->micro_batches, l->o->asynchronous);
     return add_part_of(l, half, part, micro_batch);
 }
 
@@ -141,9 +142,9 @@ static ons_status *add_actions(lister *l, const ons_verify_options *o, const ons
     if (l->lineup.programs[1] != NULL) ONS_TRY(add_part_of(l, 1, ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < actions->count; ++i) {
         const ons_action *action = &actions->items[i];
-        if (action->kind == ONS_ACTION_FORWARD) ONS_TRY(add_part(l, ONS_PART_FORWARD, action->micro_batch));
-        if (action->kind == ONS_ACTION_BACKWARD) ONS_TRY(add_part(l, ONS_PART_BACKWARD, action->micro_batch));
-        if (action->kind == ONS_ACTION_UPDATE && o->updates) ONS_TRY(add_part(l, ONS_PART_END, action->micro_batch));
+        ons_part part;
+        if (!ons_stage_program_part(l->lineup.programs[0], actions, i, o->asynchronous, &part)) continue;
+        if (action->kind != ONS_ACTION_UPDATE || o->updates) ONS_TRY(add_part(l, part, action->micro_batch));
     }
     return NULL;
 }

@@ -40,7 +40,8 @@ static ons_told_transfer describe(const ons_lineup *lineup, uint32_t half, const
     const ons_stage_program *s = lineup->programs[half];
     ons_told_transfer told = {
         .peer = t->peer,
-        .part = (uint32_t)t->part,
+        .channel = t->channel,
+        .kind = (uint32_t)t->kind,
         .number = t->number,
         .ring = ring,
         .half = half,
@@ -135,7 +136,7 @@ static bool is_sound(const ons_told *told, uint32_t stage) {
     if (h->name_bytes > 0 && told->names[h->name_bytes - 1] != '\0') return false;
     for (uint32_t i = 0; i < h->send_count + h->receive_count; ++i) {
         const ons_told_transfer *t = &told->sends[i];
-        if (t->peer >= h->stages || t->peer == stage || t->part >= ONS_PART_COUNT || t->name >= h->name_bytes ||
+        if (t->peer >= h->stages || t->peer == stage || t->kind >= ONS_PART_KINDS || t->name >= h->name_bytes ||
             t->half > 1)
             return false;
     }

@@ -6,7 +6,7 @@
 #include "runtime/verify_steps.h"
 
 typedef struct ons_told_transfer {
-    uint32_t peer, part, number;
+    uint32_t peer, channel, kind, number;
     uint32_t ring; /* of a receive: its places */
     uint32_t half; /* which of the lineup's programs sends or receives it */
     uint64_t name; /* where it begins */

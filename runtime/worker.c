@@ -8,9 +8,9 @@
 /* ------------------------------------------------------------------------------------------------------------ channels
  */
 
-static uint32_t find_channel(const ons_worker *w, uint32_t peer, ons_part part, bool sends) {
+static uint32_t find_channel(const ons_worker *w, uint32_t peer, uint32_t number, bool sends) {
     for (uint32_t i = 0; i < w->channel_count; ++i)
-        if (w->channels[i].peer == peer && w->channels[i].part == part && w->channels[i].sends == sends) return i;
+        if (w->channels[i].peer == peer && w->channels[i].number == number && w->channels[i].sends == sends) return i;
     return ONS_NO_POSITION;
 }
 
@@ -20,25 +20,25 @@ static ons_status *add_track(ons_worker *w, const char *name, ons_trace_track **
     return ons_trace_add_track(w->o.trace, w->o.stage, process, name, track);
 }
 
-static ons_status *open_channel(ons_worker *w, uint32_t peer, ons_part part, bool sends, uint32_t *index) {
-    *index = find_channel(w, peer, part, sends);
+static ons_status *open_channel(ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t *index) {
+    uint32_t peer = t->peer;
+    *index = find_channel(w, peer, t->channel, sends);
     if (*index != ONS_NO_POSITION) return NULL;
     ONS_CHECK(w->o.transport != NULL, ONS_DEFECT, "a stage that is alone sends to stage %u", peer);
-    static const char *const parts[] = {"", "forward", "backward", "update"};
+    static const char *const kinds[] = {"", "forward", "backward", "weight gradient", "update"};
     ons_worker_channel *c = &w->channels[w->channel_count];
-    *c = (ons_worker_channel){.peer = peer, .part = part, .sends = sends};
+    *c = (ons_worker_channel){.peer = peer, .number = t->channel, .kind = t->kind, .sends = sends};
     uint32_t from = sends ? w->o.stage : peer, to = sends ? peer : w->o.stage;
-    const char *name = ons_arena_format(w->arena, "%s %s %u", parts[part], sends ? "to" : "from", peer);
+    const char *name = ons_arena_format(w->arena, "%s %s %u", kinds[t->kind], sends ? "to" : "from", peer);
     if (name == NULL) return ons_status_out_of_memory();
     ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
     *index = w->channel_count++; /* from here on it is freed */
     if (w->o.links != NULL)
-        ONS_TRY(ons_links_open(w->o.links, w->device, from, to, (uint32_t)part, sends, 2 * w->pending_capacity + 2,
-                               &c->link));
+        ONS_TRY(ons_links_open(w->o.links, w->device, from, to, t->channel, sends, 2 * w->pending_capacity + 2, &c->link));
     else if (w->o.nccl != NULL)
-        ONS_TRY(ons_nccl_open(w->o.nccl, from, to, (uint32_t)part, c->stream, &c->nccl));
+        ONS_TRY(ons_nccl_open(w->o.nccl, from, to, t->channel, c->stream, &c->nccl));
     else
-        ONS_TRY(w->o.transport->open(w->o.transport, from, to, (uint32_t)part, &c->channel));
+        ONS_TRY(w->o.transport->open(w->o.transport, from, to, t->channel, &c->channel));
     return add_track(w, name, &c->track);
 }
 
@@ -46,13 +46,12 @@ static ons_status *open_channels(ons_worker *w, ons_worker_program *p) {
     const ons_cut_stage *cut = p->stage->cut;
     ONS_NEW(p->send_channel, w->arena, cut->send_count + 1);
     ONS_NEW(p->receive_channel, w->arena, cut->receive_count + 1);
-    for (ons_part part = ONS_PART_FORWARD; part < ONS_PART_COUNT; ++part) { /* as rows of a trace: by part */
+    for (int kind = ONS_PART_FORWARD; kind < ONS_PART_KINDS; ++kind) { /* as rows of a trace: by kind */
         for (uint32_t i = 0; i < cut->receive_count; ++i)
-            if (cut->receives[i].part == part)
-                ONS_TRY(open_channel(w, cut->receives[i].peer, part, false, &p->receive_channel[i]));
+            if ((int)cut->receives[i].kind == kind)
+                ONS_TRY(open_channel(w, &cut->receives[i], false, &p->receive_channel[i]));
         for (uint32_t i = 0; i < cut->send_count; ++i)
-            if (cut->sends[i].part == part)
-                ONS_TRY(open_channel(w, cut->sends[i].peer, part, true, &p->send_channel[i]));
+            if ((int)cut->sends[i].kind == kind) ONS_TRY(open_channel(w, &cut->sends[i], true, &p->send_channel[i]));
     }
     return NULL;
 }

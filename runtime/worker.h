@@ -98,7 +98,7 @@ ons_worker_traffic ons_worker_get_traffic(const ons_worker *worker);
 
 /* Nanoseconds in which the stage has computed so far, by part; not while a flight is on the streams. */
 typedef struct ons_worker_busy {
-    int64_t of_part[ONS_PART_COUNT];
+    int64_t of_part[ONS_PART_KINDS];
 } ons_worker_busy;
 ons_worker_busy ons_worker_get_busy(const ons_worker *worker);
 

@@ -6,7 +6,8 @@
 #include "runtime/worker_flight.h"
 
 const ons_half_flight *ons_half_flight_of(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
-    return &x->halves[ons_lineup_find(&x->f->lineup, part, micro_batch, x->f->micro_batches, x->f->asynchronous)];
+    ons_part_kind kind = ons_stage_program_kind(x->stage, part);
+    return &x->halves[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- jobs
@@ -90,9 +91,13 @@ static void end_copy(void *argument, uintptr_t native) {
 /* --------------------------------------------------------------------------------------------------------------- turns
  */
 
+static bool is_end(const ons_half_flight *x, ons_part part) {
+    return ons_stage_program_kind(x->stage, part) == ONS_PART_END;
+}
+
 ons_turn ons_half_flight_turn(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
     if (!x->f->asynchronous) return (ons_turn){.micro_batch = micro_batch};
-    return ons_stage_program_turn(x->stage, part, micro_batch, x->f->version);
+    return ons_stage_program_turn(x->stage, ons_stage_program_kind(x->stage, part), micro_batch, x->f->version);
 }
 
 static void fill_job(const ons_half_flight *x, ons_job *job, ons_part part, uint32_t micro_batch) {
@@ -103,7 +108,7 @@ static void fill_job(const ons_half_flight *x, ons_job *job, ons_part part, uint
     job->step.micro_batch += micro_batch;
     if (x != x->halves) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
-    if (part == ONS_PART_END) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
+    if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
 }
 
 ons_status *ons_half_flight_job(const ons_half_flight *x, ons_part part, uint32_t micro_batch, ons_job **job) {
@@ -114,7 +119,7 @@ ons_status *ons_half_flight_job(const ons_half_flight *x, ons_part part, uint32_
 
 /* The steps of updates lie behind those of the micro-batches. */
 static uint32_t step_index(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
-    return part == ONS_PART_END ? x->f->micro_batches + micro_batch : micro_batch;
+    return is_end(x, part) ? x->f->micro_batches + micro_batch : micro_batch;
 }
 
 /* What kernels read of the steps of this flight goes to the device before all else of it. */
@@ -127,7 +132,7 @@ static ons_status *put_steps(const ons_half_flight *x) {
     for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
         ons_job job;
         bool update = i >= x->f->micro_batches;
-        ons_part part = update ? ONS_PART_END : ONS_PART_FORWARD;
+        ons_part part = update ? ons_part_last(x->cut->chunks) : ONS_PART_FORWARD;
         uint32_t micro_batch = update ? i - x->f->micro_batches : i;
         fill_job(ons_half_flight_of(x, part, micro_batch), &job, part, micro_batch);
         steps[i] = job.step;
@@ -178,11 +183,18 @@ void ons_half_flight_record_span(const ons_half_flight *x, ons_trace_track *trac
 /* -------------------------------------------------------------------------------------------------------------- copies
  */
 
+static ons_part part_of_copy(const ons_half_flight *x, const ons_cut_swap *swap, bool out) {
+    ons_part part = ONS_PART_BEGIN;
+    while ((out ? swap->out_after : swap->in_before) >= x->cut->end[part]) ++part;
+    return part;
+}
+
 static ons_status *put_copy(const ons_half_flight *x, uint32_t index, uint32_t micro_batch, bool out) {
     ons_worker *w = x->w;
     const ons_cut_swap *swap = &x->cut->swaps[index];
     ons_stream *stream = out ? w->swap_out : w->swap_in;
-    ons_turn turn = ons_half_flight_turn(x, out ? ONS_PART_FORWARD : ONS_PART_BACKWARD, micro_batch);
+    ons_part part = part_of_copy(x, swap, out);
+    ons_turn turn = ons_half_flight_turn(x, part, micro_batch);
     char *device = ons_program_address(x->stage->program, out ? swap->value : swap->back, &turn);
     int64_t bytes = ons_stage_program_bytes(x->stage, swap->value);
     char *host = (char *)w->host + micro_batch % x->stage->slots * w->slot_host_bytes + x->p->host_offset[index];
@@ -190,7 +202,7 @@ static ons_status *put_copy(const ons_half_flight *x, uint32_t index, uint32_t m
     ons_job *job = NULL;
     uint32_t begin = ons_worker_mark(w, stream);
     if (w->o.trace != NULL && w->clock == NULL) {
-        ONS_TRY(ons_half_flight_job(x, out ? ONS_PART_FORWARD : ONS_PART_BACKWARD, micro_batch, &job));
+        ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
         job->first = out ? 0 : 1;
         job->bytes = (size_t)bytes;
         job->name = name;
@@ -232,10 +244,9 @@ static ons_status *copy_in(const ons_half_flight *x, uint32_t index, uint32_t mi
  * what only its ring's rules keep is nothing to wait for. */
 static uint32_t conflict_of(const ons_half_flight *x, const ons_pending *pending, ons_part part, uint32_t micro_batch) {
     const ons_departure *d = &pending->program->departures[pending->departure];
-    uint32_t slots = x->stage->slots;
-    if (d->of_slot && pending->micro_batch % slots != micro_batch % slots) return ONS_NO_POSITION;
+    if (d->slots > 0 && pending->micro_batch % d->slots != micro_batch % d->slots) return ONS_NO_POSITION;
     if (pending->program == x->stage) return d->conflict[part];
-    return ons_departure_conflicts(d) ? 0 : ONS_NO_POSITION;
+    return d->conflicts ? 0 : ONS_NO_POSITION;
 }
 
 /* What has left in earlier parts and must be gone at some position of this one; it is forgotten then. */
@@ -294,14 +305,14 @@ static void share_faults(const ons_half_flight *x) {
 static ons_status *put_part(const ons_half_flight *any, ons_part part, uint32_t micro_batch) {
     const ons_half_flight *x = part == ONS_PART_BEGIN ? any : ons_half_flight_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
-    if (part == ONS_PART_END) share_faults(x);
+    if (is_end(x, part)) share_faults(x);
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);
     /* Data is put in before the first node: not over something that has not left yet. */
     for (; wait < waits && x->w->waits[wait].position <= position; ++wait)
         ONS_TRY(ons_half_flight_await_gone(x, &x->w->waits[wait].pending));
-    bool loads = x->f->load != NULL && (part == ONS_PART_FORWARD || part == ONS_PART_BACKWARD);
+    bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
     while (wait < waits || mark < s->mark_end[part]) {
         bool waiting =
@@ -317,21 +328,20 @@ static ons_status *put_part(const ons_half_flight *any, ons_part part, uint32_t 
     return put_nodes(x, part, micro_batch, position, end);
 }
 
+static bool reads_results(const ons_flight *f, const ons_action *a) {
+    return f->read != NULL && (a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT);
+}
+
 /* Data of the model's inputs, and what a flight makes that the host reads. */
-static ons_status *put_action(const ons_half_flight *x, const ons_action *action) {
+static ons_status *put_action(const ons_half_flight *x, uint32_t i) {
     const ons_flight *f = x->f;
-    switch (action->kind) {
-    case ONS_ACTION_FORWARD: return put_part(x, ONS_PART_FORWARD, action->micro_batch);
-    case ONS_ACTION_BACKWARD:
-        ONS_TRY(put_part(x, ONS_PART_BACKWARD, action->micro_batch));
-        if (f->read == NULL) return NULL;
-        return put_task(ons_half_flight_of(x, ONS_PART_BACKWARD, action->micro_batch), read_results, ONS_PART_BACKWARD,
-                        action->micro_batch);
-    case ONS_ACTION_UPDATE: return f->updates ? put_part(x, ONS_PART_END, action->micro_batch) : NULL;
-    default:
-        return ons_status_new(ONS_UNSUPPORTED, "stage %u: the runtime does not carry out '%s' as an action of its own",
-                              action->stage, ons_action_name(action->kind));
-    }
+    const ons_action *a = &f->actions.items[i];
+    ons_part part;
+    if (!ons_stage_program_part(x->stage, &f->actions, i, f->asynchronous, &part)) return NULL;
+    if (a->kind == ONS_ACTION_UPDATE && !f->updates) return NULL;
+    ONS_TRY(put_part(x, part, a->micro_batch));
+    if (!reads_results(f, a)) return NULL;
+    return put_task(ons_half_flight_of(x, part, a->micro_batch), read_results, part, a->micro_batch);
 }
 
 /* Before another program uses the same memory everything of the last flight is gone. */
@@ -346,7 +356,7 @@ static ons_status *settle(const ons_half_flight *x) {
 static ons_status *put_actions(const ons_half_flight *x) {
     ONS_TRY(ons_half_flight_begin_messages(x));
     for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
-    for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, &x->f->actions.items[i]));
+    for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));
     return NULL;
 }
 

@@ -133,12 +133,12 @@ ons_status *ons_half_flight_send(const ons_half_flight *x, uint32_t index, uint3
     return ons_half_flight_leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
 }
 
-static bool is_once(const ons_half_flight *x, ons_part part) { return part == ONS_PART_END && !x->f->asynchronous; }
+static bool is_once(const ons_half_flight *x, ons_part_kind kind) { return kind == ONS_PART_END && !x->f->asynchronous; }
 
 /* How many messages of each kind a channel's part brings to the micro-batches of this program. */
-static uint32_t times(const ons_half_flight *x, ons_part part) {
-    if (part == ONS_PART_END && !x->f->updates) return 0;
-    return is_once(x, part) ? ons_half_flight_of(x, part, 0) == x : x->end - x->first;
+static uint32_t times(const ons_half_flight *x, ons_part_kind kind) {
+    if (kind == ONS_PART_END && !x->f->updates) return 0;
+    return is_once(x, kind) ? ons_half_flight_of(x, ons_part_last(x->cut->chunks), 0) == x : x->end - x->first;
 }
 
 /* How many kinds of messages a channel brings. */
@@ -152,7 +152,7 @@ static uint32_t kinds_of(const ons_half_flight *x, uint32_t channel) {
 static uint32_t messages_before(const ons_half_flight *x, uint32_t channel) {
     uint32_t before = 0;
     for (const ons_half_flight *each = x->halves; each != x; ++each)
-        before += kinds_of(each, channel) * times(each, x->w->channels[channel].part);
+        before += kinds_of(each, channel) * times(each, x->w->channels[channel].kind);
     return before;
 }
 
@@ -194,12 +194,12 @@ static ons_status *receive_value(const ons_half_flight *x, uint32_t index, uint3
 
 /* Those for this program, where all that come before them have been asked for. */
 static ons_status *receive_for(const ons_half_flight *x, uint32_t channel) {
-    ons_part part = x->w->channels[channel].part;
+    ons_part_kind kind = x->w->channels[channel].kind;
     uint32_t *asked = &x->w->asked[channel];
-    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = before + kinds * times(x, part);
+    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = before + kinds * times(x, kind);
     if (*asked < before) return NULL;
     for (uint32_t turn = kinds == 0 ? 0 : (*asked - before) / kinds; *asked < end; ++turn) {
-        uint32_t number = before + turn * kinds, micro_batch = is_once(x, part) ? 0 : x->first + turn;
+        uint32_t number = before + turn * kinds, micro_batch = is_once(x, kind) ? 0 : x->first + turn;
         for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
             if (x->p->receive_channel[i] != channel) continue;
             if (number++ < *asked) continue;
@@ -230,7 +230,7 @@ ons_status *ons_half_flight_release(const ons_half_flight *x, uint32_t index, ui
 static uint32_t number_of(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
     uint32_t channel = x->p->receive_channel[index], number = messages_before(x, channel);
     for (uint32_t i = 0; i < index; ++i) number += x->p->receive_channel[i] == channel;
-    bool once = is_once(x, x->cut->receives[index].part); /* whatever the update is named */
+    bool once = is_once(x, x->cut->receives[index].kind); /* whatever the update is named */
     return number + (once ? 0 : (micro_batch - x->first) * kinds_of(x, channel));
 }
 

@@ -10,10 +10,10 @@
 #include "runtime/device_clock.h"
 #include "runtime/worker.h"
 
-/* A channel to or from another stage, with the stream that serves it. */
+/* A channel to or from another device, with the stream that serves it. */
 typedef struct ons_worker_channel {
-    uint32_t peer;
-    ons_part part;
+    uint32_t peer, number; /* as the cut has them */
+    ons_part_kind kind;
     bool sends;
     ons_channel *channel;
     ons_link *link;         /* in the place of the channel, where there are links */
@@ -75,9 +75,9 @@ struct ons_job {
 
 /* Something on a stream whose time the device's clock tells when all is done. */
 typedef struct ons_span {
-    ons_trace_track *track; /* NULL: computing of `part`, for the sums alone */
+    ons_trace_track *track; /* NULL: computing of parts of this kind, for the sums alone */
     ons_trace_event event;
-    ons_part part;
+    ons_part_kind kind;
     uint32_t begin, end; /* marks */
     double from, to;     /* its share of the time between them; 0, both: all of it */
 } ons_span;

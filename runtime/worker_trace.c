@@ -63,9 +63,9 @@ void ons_worker_begin_nodes(ons_job *job) {
 /* On a device that runs it later, what the host's clock says is how long it takes to launch: no sum is better. */
 void ons_worker_end_nodes(ons_job *job, int64_t begin) {
     ons_worker *w = job->worker;
-    const ons_span all = {.part = job->part, .begin = w->first_node, .end = w->last_node};
+    const ons_span all = {.kind = ons_stage_program_kind(job->program, job->part), .begin = w->first_node, .end = w->last_node};
     if (w->device->timed_event_new == NULL)
-        w->busy.of_part[job->part] += ons_trace_now() - begin;
+        w->busy.of_part[ons_stage_program_kind(job->program, job->part)] += ons_trace_now() - begin;
     else if (w->clock != NULL)
         (void)ons_vector_push(&w->spans, all);
 }
@@ -112,7 +112,7 @@ ons_status *ons_worker_settle_trace(ons_worker *w) {
         ons_span *span = &w->spans.items[i];
         set_times(w, span);
         ons_trace_record(span->track, &span->event);
-        if (span->track == NULL) w->busy.of_part[span->part] += span->event.end - span->event.begin;
+        if (span->track == NULL) w->busy.of_part[span->kind] += span->event.end - span->event.begin;
     }
     ons_worker_drop_spans(w);
     return ons_device_clock_failure(w->clock);

@@ -4,6 +4,7 @@
 
 static ons_status *check_options(const ons_cut_options *o) {
     ONS_CHECK(o->stages > 0, ONS_INVALID_ARGUMENT, "a graph cannot be cut into no stages");
+    ONS_CHECK(o->stages < 1 << 14, ONS_UNSUPPORTED, "%u stages are more than messages can be numbered for", o->stages);
     ONS_CHECK(!o->early_updates || (o->stages == 1 && !o->repeats), ONS_INVALID_ARGUMENT,
               "updates wait for other stages and micro-batches");
     for (uint32_t i = 0; i < o->decision_count; ++i) {
@@ -17,17 +18,41 @@ static ons_status *check_options(const ons_cut_options *o) {
     return NULL;
 }
 
+static ons_status *list_chunks(cutter *c, uint32_t device) {
+    ons_cut_stage *d = &c->cut->stages[device];
+    uint32_t *stages;
+    ONS_NEW(stages, c->cut->arena, (size_t)c->o->stages + 1);
+    for (uint32_t s = 0; s < c->o->stages; ++s)
+        if (c->device[s] == device) stages[d->chunks++] = s;
+    ONS_CHECK(d->chunks > 0, ONS_INVALID_ARGUMENT, "device %u has no stage", device);
+    d->stages = stages;
+    return NULL;
+}
+
+static ons_status *place_stages(cutter *c) {
+    c->devices = c->o->device_of != NULL ? c->o->devices : c->o->stages;
+    ONS_NEW(c->device, c->scratch, c->o->stages);
+    for (uint32_t s = 0; s < c->o->stages; ++s) {
+        c->device[s] = c->o->device_of != NULL ? c->o->device_of[s] : s;
+        ONS_CHECK(c->device[s] < c->devices, ONS_INVALID_ARGUMENT, "stage %u on device %u of %u", s, c->device[s],
+                  c->devices);
+    }
+    ONS_NEW(c->cut->stages, c->cut->arena, c->devices);
+    c->cut->stage_count = c->devices;
+    for (uint32_t d = 0; d < c->devices; ++d) ONS_TRY(list_chunks(c, d));
+    return NULL;
+}
+
 static ons_status *make(cutter *c) {
     c->cut->arena = ons_arena_new();
     if (c->cut->arena == NULL) return ons_status_out_of_memory();
-    ONS_NEW(c->cut->stages, c->cut->arena, c->o->stages);
-    c->cut->stage_count = c->o->stages;
+    ONS_TRY(place_stages(c));
     ONS_TRY(ons_cut_place(c));
     ONS_TRY(ons_cut_find_needs(c));
     ONS_TRY(ons_cut_list_transfers(c));
-    for (uint32_t s = 0; s < c->o->stages; ++s) {
+    for (uint32_t d = 0; d < c->devices; ++d) {
         cut_steps steps;
-        ONS_TRY(ons_cut_list_steps(c, s, &steps));
+        ONS_TRY(ons_cut_list_steps(c, d, &steps));
         ONS_TRY(ons_cut_build_stage(c, &steps));
     }
     return NULL;

@@ -20,22 +20,22 @@ static ons_status *find_parts(cutter *c) {
     bool *wanted; /* of each value: the forward part reads it */
     ons_node_id first_backward = 0, count = (ons_node_id)c->whole->nodes.count;
     ONS_NEW(wanted, c->scratch, c->whole->values.count + 1);
-    ONS_NEW(c->part, c->scratch, (size_t)count + 1);
+    ONS_NEW(c->kind, c->scratch, (size_t)count + 1);
     while (first_backward < count && ons_graph_node(c->whole, first_backward)->phase == ONS_FORWARD) ++first_backward;
     for (ons_node_id id = count; id-- > 0;) {
         const ons_node *node = ons_graph_node(c->whole, id);
         if (node->phase == ONS_UPDATE) {
-            c->part[id] = ONS_PART_END;
+            c->kind[id] = ONS_PART_END;
         } else if (node->phase == ONS_FORWARD && node->per_step && c->o->repeats) {
-            c->part[id] = ONS_PART_BEGIN;
+            c->kind[id] = ONS_PART_BEGIN;
         } else if (id < first_backward || makes_wanted(c, node, wanted)) {
-            c->part[id] = ONS_PART_FORWARD;
+            c->kind[id] = ONS_PART_FORWARD;
             ONS_CHECK(node->phase == ONS_FORWARD, ONS_UNSUPPORTED,
                       "node '%s': the forward part reads what it makes, and it is a backward node", node->name);
         } else {
-            c->part[id] = ONS_PART_BACKWARD;
+            c->kind[id] = ONS_PART_BACKWARD;
         }
-        for (uint32_t i = 0; c->part[id] == ONS_PART_FORWARD && i < node->input_count; ++i)
+        for (uint32_t i = 0; c->kind[id] == ONS_PART_FORWARD && i < node->input_count; ++i)
             if (node->inputs[i] != ONS_NONE) wanted[node->inputs[i]] = true;
     }
     return NULL;
@@ -66,7 +66,7 @@ static ons_status *start_stages(cutter *c) {
 }
 
 /* Towards where data flow: later stages in the forward part, earlier ones in the backward part. */
-static uint32_t further(ons_part part, uint32_t a, uint32_t b) {
+static uint32_t further(ons_part_kind part, uint32_t a, uint32_t b) {
     if (a == ONS_NONE || b == ONS_NONE) return a == ONS_NONE ? b : a;
     return (part == ONS_PART_FORWARD) == (a > b) ? a : b;
 }
@@ -79,7 +79,7 @@ typedef struct mover {
     uint32_t *bound;    /* of each value: the furthest stage that made it, of those of the part that is looked at */
 } mover;
 
-static uint32_t bound_of(const mover *m, ons_part part, const ons_node *node) {
+static uint32_t bound_of(const mover *m, ons_part_kind part, const ons_node *node) {
     uint32_t stage = ONS_NONE;
     for (uint32_t i = 0; i < node->input_count; ++i) {
         if (node->inputs[i] == ONS_NONE) continue;
@@ -99,11 +99,11 @@ static void note_states(mover *m, const ons_node *node, uint32_t stage) {
     }
 }
 
-static bool move_node(mover *m, ons_part part, ons_node_id id) {
+static bool move_node(mover *m, ons_part_kind part, ons_node_id id) {
     cutter *c = m->c;
     const ons_node *node = ons_graph_node(c->whole, id);
     uint32_t bound = bound_of(m, part, node), before = c->stage[id];
-    if (!c->everywhere[id] && c->part[id] == part) {
+    if (!c->everywhere[id] && c->kind[id] == part) {
         c->stage[id] = bound = further(part, before, bound);
         note_states(m, node, bound);
     } else if (!c->everywhere[id]) {
@@ -115,7 +115,7 @@ static bool move_node(mover *m, ons_part part, ons_node_id id) {
 }
 
 /* States tie nodes together against the order in which they stand, hence the repetition; stages change one way only. */
-static void move_part(mover *m, ons_part part) {
+static void move_part(mover *m, ons_part_kind part) {
     for (ons_value_id id = 0; id < m->c->whole->values.count; ++id) m->bound[id] = ONS_NONE;
     for (bool moved = true; moved;) {
         moved = false;
@@ -128,7 +128,7 @@ static void move_end(mover *m) {
     cutter *c = m->c;
     for (ons_node_id id = 0; id < c->whole->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(c->whole, id);
-        if (c->part[id] != ONS_PART_END || c->everywhere[id]) continue;
+        if (c->kind[id] != ONS_PART_END || c->everywhere[id]) continue;
         for (uint32_t i = 0; i < node->input_count; ++i)
             if (node->inputs[i] != ONS_NONE && m->replaced[node->inputs[i]] && m->state_at[node->inputs[i]] != ONS_NONE)
                 c->stage[id] = m->state_at[node->inputs[i]];
@@ -177,6 +177,54 @@ static ons_status *move_nodes(cutter *c) {
     return check_states(&m);
 }
 
+/* --------------------------------------------------------------------------------------------------- weight gradients
+ */
+
+/* Backward nodes that some other stage's backward part waits for, directly or not. */
+static ons_status *find_awaited(const cutter *c, bool **awaited) {
+    uint32_t *reader; /* of each value: the stage of those that read it in their backward parts; of several: none */
+    bool *waits;      /* of each value: somebody who is waited for reads it */
+    ONS_NEW(*awaited, c->scratch, c->whole->nodes.count + 1);
+    ONS_NEW(reader, c->scratch, c->whole->values.count + 1);
+    ONS_NEW(waits, c->scratch, c->whole->values.count + 1);
+    for (ons_value_id id = 0; id < c->whole->values.count; ++id) reader[id] = ONS_NONE;
+    for (ons_node_id id = (ons_node_id)c->whole->nodes.count; id-- > 0;) {
+        const ons_node *node = ons_graph_node(c->whole, id);
+        for (uint32_t i = 0; i < node->output_count && c->kind[id] == ONS_PART_BACKWARD; ++i) {
+            ons_value_id out = node->outputs[i];
+            if (out == ONS_NONE) continue;
+            (*awaited)[id] |= waits[out] || (reader[out] != ONS_NONE && reader[out] != c->stage[id]);
+        }
+        for (uint32_t i = 0; i < node->input_count && c->kind[id] == ONS_PART_BACKWARD; ++i) {
+            ons_value_id in = node->inputs[i];
+            if (in == ONS_NONE) continue;
+            waits[in] |= (*awaited)[id] || (reader[in] != ONS_NONE && reader[in] != c->stage[id]);
+            reader[in] = c->stage[id];
+        }
+    }
+    return NULL;
+}
+
+/* Weights' gradients, and what is made of them (a cast, a sum), unless another stage waits for it. */
+static ons_status *part_weight_gradients(cutter *c) {
+    bool *awaited, *of_weights; /* of each node; of each value: made of weights' gradients */
+    if (c->o->apart == NULL) return NULL;
+    ONS_TRY(find_awaited(c, &awaited));
+    ONS_NEW(of_weights, c->scratch, c->whole->values.count + 1);
+    for (ons_node_id id = 0; id < c->whole->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(c->whole, id);
+        bool weights = node->phase == ONS_WEIGHT_GRADIENT;
+        if (c->kind[id] != ONS_PART_BACKWARD || !c->o->apart[c->stage[id]] || awaited[id]) continue;
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            weights = weights || (node->inputs[i] != ONS_NONE && of_weights[node->inputs[i]]);
+        if (!weights) continue;
+        c->kind[id] = ONS_PART_WEIGHT;
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE) of_weights[node->outputs[i]] = true;
+    }
+    return NULL;
+}
+
 /* A view that the host reads is there where its source is made. */
 static void settle_views(cutter *c) {
     for (ons_node_id id = 0; id < c->whole->nodes.count; ++id) {
@@ -193,5 +241,5 @@ ons_status *ons_cut_place(cutter *c) {
     ONS_TRY(start_stages(c));
     ONS_TRY(move_nodes(c));
     settle_views(c);
-    return NULL;
+    return part_weight_gradients(c);
 }

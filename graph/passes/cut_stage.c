@@ -8,9 +8,9 @@ typedef struct assembly {
     const cut_steps *steps;
     ons_cut_stage *stage;
     uint32_t values;       /* of the whole graph */
-    ons_value_id *fresh;   /* of each operand: the stage's value */
-    ons_node_id *fresh_of; /* of each node of the whole graph: the stage's node that runs first; ONS_NONE: none */
-    ons_node_id *of_step;  /* of each step: the stage's node, that of the next step where it is dropped */
+    ons_value_id *fresh;   /* of each operand: the device's value */
+    ons_node_id *fresh_of; /* of each node of the whole graph: the device's node that runs first; ONS_NONE: none */
+    ons_node_id *of_step;  /* of each step: the device's node, that of the next step where it is dropped */
 } assembly;
 
 static ons_graph *graph_of(const assembly *a) { return a->stage->graph; }
@@ -75,7 +75,7 @@ static ons_status *add_outputs(assembly *a) {
     for (size_t i = 0; i < a->c->o->kept_count; ++i) {
         ons_value_id id = a->c->o->kept[i];
         ons_node_id maker = id == ONS_NONE ? ONS_NONE : producer_of(a->c, id);
-        if (maker != ONS_NONE && a->c->stage[maker] == a->steps->stage && a->fresh[id] != ONS_NONE)
+        if (maker != ONS_NONE && device_of_node(a->c, maker) == a->steps->device && a->fresh[id] != ONS_NONE)
             ONS_PUSH(&graph_of(a)->outputs, a->fresh[id]);
     }
     return NULL;
@@ -92,7 +92,7 @@ static uint32_t count_nodes(assembly *a) {
         if (!step->again) a->fresh_of[step->node] = count;
         a->stage->end[step->part] = ++count;
     }
-    for (int part = ONS_PART_FORWARD; part < ONS_PART_COUNT; ++part)
+    for (ons_part part = ONS_PART_FORWARD; part < ons_part_count(a->stage->chunks); ++part)
         if (a->stage->end[part] < a->stage->end[part - 1]) a->stage->end[part] = a->stage->end[part - 1];
     return count;
 }
@@ -152,26 +152,38 @@ static ons_status *add_node(assembly *a, const cut_step *step) {
 
 /* ----------------------------------------------------------------------------------------------------------- swaps */
 
-/* The last of the stage's forward nodes that stand no later than asked for, in the whole graph; the first one for a
+/* The forward part from which on a value is there: [*first, *end). */
+static void find_forward_part(const assembly *a, ons_value_id value, ons_node_id *first, ons_node_id *end) {
+    uint32_t device = a->steps->device;
+    ons_part part = ons_cut_arrival(a->c, value, device);
+    if (part == ONS_PART_BEGIN) part = a->c->need[at_value(a->c, device, value)] - 1;
+    if (part == ONS_PART_BEGIN || part > a->stage->chunks) part = ONS_PART_FORWARD;
+    *first = a->stage->end[part - 1];
+    *end = a->stage->end[part];
+}
+
+/* The last of the forward nodes of its part that stand no later than asked for, in the whole graph; the first one for a
  * value that is there before any of them. */
 static ons_status *find_out_after(const assembly *a, const cut_step_swap *swap, ons_node_id *result) {
-    ons_node_id maker = producer_of(a->c, swap->value), first = a->stage->end[ONS_PART_BEGIN];
+    ons_node_id maker = producer_of(a->c, swap->value), first, end;
     const char *name = ons_graph_value(a->c->whole, swap->value)->name;
     bool made = maker == ONS_NONE || a->fresh_of[maker] == ONS_NONE || swap->out_after >= maker;
     ONS_CHECK(made || a->c->o->lenient, ONS_INVALID_ARGUMENT, "'%s': it cannot be copied to the host before it is made",
               name);
     ons_node_id after = made ? swap->out_after : maker;
-    ONS_CHECK(first < a->stage->end[ONS_PART_FORWARD], ONS_INVALID_ARGUMENT,
-              "'%s': stage %u has no forward part after which it could be copied to the host", name, a->steps->stage);
+    find_forward_part(a, swap->value, &first, &end);
+    ONS_CHECK(first < end, ONS_INVALID_ARGUMENT,
+              "'%s': device %u has no forward part after which it could be copied to the host", name, a->steps->device);
     *result = first;
-    for (ons_node_id id = first; id < a->stage->end[ONS_PART_FORWARD]; ++id)
+    for (ons_node_id id = first; id < end; ++id)
         if (a->stage->original[id] <= after && id > *result) *result = id;
     return NULL;
 }
 
-/* The first of the stage's forward nodes that stands no earlier than this one, in the whole graph. */
+/* The first of the forward nodes of its part that stands no earlier than this one, in the whole graph. */
 static ons_node_id find_gone_before(const assembly *a, const cut_step_swap *swap, ons_node_id out_after) {
-    ons_node_id id = out_after + 1, end = a->stage->end[ONS_PART_FORWARD];
+    ons_node_id id = out_after + 1, first, end;
+    find_forward_part(a, swap->value, &first, &end);
     while (id < end && (swap->gone_before == ONS_NONE || a->stage->original[id] < swap->gone_before)) ++id;
     return id;
 }
@@ -211,6 +223,7 @@ static ons_status *allocate(assembly *a) {
     ONS_NEW(a->of_step, a->c->scratch, (size_t)a->steps->count + 1);
     for (size_t i = 0; i < 2 * (size_t)a->values; ++i) a->fresh[i] = ONS_NONE;
     for (size_t i = 0; i < a->c->whole->nodes.count; ++i) a->fresh_of[i] = ONS_NONE;
+    ONS_NEW(a->stage->end, a->c->cut->arena, ons_part_count(a->stage->chunks));
     uint32_t count = count_nodes(a);
     ONS_NEW(a->stage->original, a->c->cut->arena, (size_t)count + 1);
     ONS_NEW(a->stage->again, a->c->cut->arena, (size_t)count + 1);
@@ -220,10 +233,10 @@ static ons_status *allocate(assembly *a) {
 
 ons_status *ons_cut_build_stage(cutter *c, const cut_steps *steps) {
     assembly a = {
-        .c = c, .steps = steps, .stage = &c->cut->stages[steps->stage], .values = (uint32_t)c->whole->values.count};
+        .c = c, .steps = steps, .stage = &c->cut->stages[steps->device], .values = (uint32_t)c->whole->values.count};
     ONS_TRY(allocate(&a));
     const char *name = c->whole->name;
-    if (c->o->stages > 1) name = ons_arena_format(c->scratch, "%s/stage_%u", name, steps->stage);
+    if (c->devices > 1) name = ons_arena_format(c->scratch, "%s/stage_%u", name, steps->device);
     ONS_TRY(ons_graph_new(c->whole->store, name, &a.stage->graph));
     ONS_TRY(add_first_versions(&a));
     for (uint32_t i = 0; i < steps->swap_count; ++i)

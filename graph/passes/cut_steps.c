@@ -1,7 +1,7 @@
-/* What one stage runs.
+/* What one device runs.
  *
- *   base     the nodes that run in the stage, part by part, in the whole graph's order
- *   groups   before a base node of the backward part: what runs again for it, in the whole graph's order
+ *   base     the nodes that run on the device, part by part, in the whole graph's order
+ *   groups   before a base node of a backward part: what runs again for it, in the whole graph's order
  *   steps    both, and views of second versions, each with the versions that it reads
  *
  * What runs again is what planner/memory/evaluate.c says: the producers of decided values, and of what those read and
@@ -13,9 +13,10 @@
 typedef struct lister {
     cutter *c;
     cut_steps *out;
-    uint32_t stage, values;
+    uint32_t device, values, chunks;
     ons_node_id *base;
-    uint32_t base_count, end[ONS_PART_COUNT]; /* of the base's parts */
+    uint32_t base_count, *end;                /* of the base's parts */
+    uint32_t forward_end, backward_end;       /* of the base: behind all forward parts, behind all backward ones */
     const ons_cut_decision **decision;        /* of each value, NULL: none */
     uint32_t *first_reader;                   /* of each root: the first base node of the backward part that reads it */
     bool *saved;                              /* of each root: something behind the forward part reads it */
@@ -35,28 +36,32 @@ typedef struct lister {
 
 static ons_status *list_base(lister *l) {
     cutter *c = l->c;
+    uint32_t parts = ons_part_count(l->chunks);
     ONS_NEW(l->base, c->scratch, c->whole->nodes.count + 1);
-    for (int part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) {
+    ONS_NEW(l->end, c->scratch, parts);
+    for (ons_part part = ONS_PART_BEGIN; part < parts; ++part) {
         for (ons_node_id id = 0; id < c->whole->nodes.count; ++id)
-            if (c->runs[at_node(c, l->stage, id)] && c->part_there[at_node(c, l->stage, id)] == part)
+            if (c->runs[at_node(c, l->device, id)] && c->part_there[at_node(c, l->device, id)] == part)
                 l->base[l->base_count++] = id;
         l->end[part] = l->base_count;
     }
+    l->forward_end = l->end[l->chunks];
+    l->backward_end = l->end[3 * l->chunks];
     return NULL;
 }
 
 static ons_part part_of_base(const lister *l, uint32_t index) {
-    int part = ONS_PART_BEGIN;
+    ons_part part = ONS_PART_BEGIN;
     while (index >= l->end[part]) ++part;
-    return (ons_part)part;
+    return part;
 }
 
-/* Whether the host reads it from this stage. */
+/* Whether the host reads it from this device. */
 static bool is_kept(const lister *l, ons_value_id value) {
     ons_node_id maker = producer_of(l->c, value);
     bool found = false;
     for (size_t i = 0; i < l->c->o->kept_count && !found; ++i) found = l->c->o->kept[i] == value;
-    return found && maker != ONS_NONE && l->c->stage[maker] == l->stage;
+    return found && maker != ONS_NONE && device_of_node(l->c, maker) == l->device;
 }
 
 /* A view reads nothing, unless the host takes it for what it shows. */
@@ -65,19 +70,19 @@ static ons_status *find_savers(lister *l) {
     ONS_NEW(l->first_reader, c->scratch, l->values + 1);
     ONS_NEW(l->saved, c->scratch, l->values + 1);
     for (ons_value_id id = 0; id < l->values; ++id) l->first_reader[id] = ONS_NONE;
-    for (uint32_t i = l->end[ONS_PART_FORWARD]; i < l->base_count; ++i) {
+    for (uint32_t i = l->forward_end; i < l->base_count; ++i) {
         const ons_node *node = ons_graph_node(c->whole, l->base[i]);
         bool reads = !ons_cut_is_view(node) || is_kept(l, node->outputs[0]);
         for (uint32_t k = 0; k < node->input_count && reads; ++k) {
             if (node->inputs[k] == ONS_NONE) continue;
             ons_value_id root = c->root[node->inputs[k]];
             l->saved[root] = true;
-            if (i < l->end[ONS_PART_BACKWARD] && l->first_reader[root] == ONS_NONE) l->first_reader[root] = i;
+            if (i < l->backward_end && l->first_reader[root] == ONS_NONE) l->first_reader[root] = i;
         }
     }
-    const ons_cut_stage *stage = &c->cut->stages[l->stage];
-    for (uint32_t i = 0; i < stage->send_count; ++i)
-        if (stage->sends[i].part > ONS_PART_FORWARD) l->saved[stage->sends[i].value] = true;
+    const ons_cut_stage *device = &c->cut->stages[l->device];
+    for (uint32_t i = 0; i < device->send_count; ++i)
+        if (device->sends[i].kind > ONS_PART_FORWARD) l->saved[device->sends[i].value] = true;
     return NULL;
 }
 
@@ -85,7 +90,7 @@ static ons_status *find_replaced(lister *l) {
     const ons_graph *whole = l->c->whole;
     ONS_NEW(l->replaced_by, l->c->scratch, l->values + 1);
     for (ons_value_id id = 0; id < l->values; ++id) l->replaced_by[id] = ONS_NONE;
-    for (uint32_t i = 0; i < l->end[ONS_PART_FORWARD]; ++i) {
+    for (uint32_t i = 0; i < l->forward_end; ++i) {
         const ons_node *node = ons_graph_node(whole, l->base[i]);
         for (uint32_t k = 0; k < node->output_count; ++k) {
             ons_value_id pair =
@@ -98,23 +103,25 @@ static ons_status *find_replaced(lister *l) {
 
 /* ------------------------------------------------------------------------------------------------------- decisions */
 
-/* A node of the stage's forward part that makes values which can be made again. */
+/* A node of the device's forward parts that makes values which can be made again. */
 static bool can_rerun(const lister *l, ons_value_id root) {
     const cutter *c = l->c;
     ons_node_id maker = producer_of(c, root);
-    return maker != ONS_NONE && c->part[maker] == ONS_PART_FORWARD && !c->everywhere[maker] &&
-           c->stage[maker] == l->stage && ons_graph_value(c->whole, root)->pair == ONS_NONE;
+    return maker != ONS_NONE && c->kind[maker] == ONS_PART_FORWARD && !c->everywhere[maker] &&
+           device_of_node(c, maker) == l->device && ons_graph_value(c->whole, root)->pair == ONS_NONE;
 }
 
-/* Whether the stage's forward part has it, other than as weight, table or state. */
+/* Whether the device's forward parts have it, other than as weight, table or state. */
 static bool is_there(const lister *l, ons_value_id root) {
     const cutter *c = l->c;
     ons_node_id maker = producer_of(c, root);
     if (maker == ONS_NONE) return ons_graph_value(c->whole, root)->kind == ONS_INPUT;
-    if (c->everywhere[maker] || c->part[maker] != ONS_PART_FORWARD || ons_graph_value(c->whole, root)->pair != ONS_NONE)
+    uint32_t reader;
+    if (c->everywhere[maker] || c->kind[maker] != ONS_PART_FORWARD || ons_graph_value(c->whole, root)->pair != ONS_NONE)
         return false;
-    if (c->stage[maker] == l->stage) return true;
-    return c->need[at_value(c, l->stage, root)] != 0 && ons_cut_transfer_part(c, root, l->stage) == ONS_PART_FORWARD;
+    if (device_of_node(c, maker) == l->device) return true;
+    return c->need[at_value(c, l->device, root)] != 0 &&
+           ons_cut_transfer_kind(c, root, l->device, &reader) == ONS_PART_FORWARD;
 }
 
 static ons_status *check_decision(const lister *l, const ons_cut_decision *d) {
@@ -124,15 +131,16 @@ static ons_status *check_decision(const lister *l, const ons_cut_decision *d) {
               "'%s': it shows the bytes of '%s', which is what can be swapped or computed again", name,
               ons_graph_value(c->whole, c->root[d->value])->name);
     ONS_CHECK(is_there(l, d->value), ONS_INVALID_ARGUMENT,
-              "'%s': the forward part of stage %u neither makes nor "
-              "receives it",
-              name, l->stage);
-    ONS_CHECK(l->decision[d->value] == NULL, ONS_INVALID_ARGUMENT, "'%s': decided twice for stage %u", name, l->stage);
+              "'%s': the forward parts of device %u neither make nor "
+              "receive it",
+              name, l->device);
+    ONS_CHECK(l->decision[d->value] == NULL, ONS_INVALID_ARGUMENT, "'%s': decided twice for device %u", name,
+              l->device);
     ONS_CHECK(l->first_reader[d->value] != ONS_NONE, ONS_INVALID_ARGUMENT,
-              "'%s': the backward part of stage %u does not read it, so there is nothing to free", name, l->stage);
+              "'%s': the backward parts of device %u do not read it, so there is nothing to free", name, l->device);
     if (d->relief == ONS_RELIEF_RECOMPUTE)
         ONS_CHECK(can_rerun(l, d->value), ONS_INVALID_ARGUMENT,
-                  "'%s': it cannot be computed again in stage %u, which receives it", name, l->stage);
+                  "'%s': it cannot be computed again on device %u, which receives it", name, l->device);
     else
         ONS_CHECK(d->relief == ONS_RELIEF_SWAP, ONS_INVALID_ARGUMENT, "'%s': no such decision", name);
     return NULL;
@@ -140,11 +148,11 @@ static ons_status *check_decision(const lister *l, const ons_cut_decision *d) {
 
 /* The first base node of the backward part that was derived from a forward node; where none was, of one before it. */
 static uint32_t find_trigger(const lister *l, ons_node_id forward) {
-    uint32_t before = l->end[ONS_PART_BACKWARD];
-    for (uint32_t i = l->end[ONS_PART_FORWARD]; i < l->end[ONS_PART_BACKWARD]; ++i) {
+    uint32_t before = l->backward_end;
+    for (uint32_t i = l->forward_end; i < l->backward_end; ++i) {
         ons_node_id origin = ons_graph_node(l->c->whole, l->base[i])->origin;
         if (origin == forward) return i;
-        if (origin < forward && before == l->end[ONS_PART_BACKWARD]) before = i;
+        if (origin < forward && before == l->backward_end) before = i;
     }
     return before;
 }
@@ -157,7 +165,7 @@ static ons_status *take_decisions(lister *l) {
     for (uint32_t i = 0; i < c->o->decision_count; ++i) {
         const ons_cut_decision *d = &c->o->decisions[i];
         uint32_t stage = c->everywhere[d->in_before] ? c->o->stage_of_node[d->in_before] : c->stage[d->in_before];
-        if (stage != l->stage) continue;
+        if (c->device[stage] != l->device) continue;
         ons_status *problem = check_decision(l, d);
         if (problem != NULL && !c->o->lenient) return problem;
         if (problem != NULL) {
@@ -292,7 +300,7 @@ static void bring_back(lister *l, uint32_t index) {
 }
 
 static ons_status *place_updates(lister *l) {
-    const cut_order order = {l->base, l->base_count, l->end[ONS_PART_BACKWARD], l->group, l->group_begin};
+    const cut_order order = {l->base, l->base_count, l->backward_end, l->group, l->group_begin};
     ONS_NEW(l->after, l->c->scratch, (size_t)l->base_count + 1);
     return ons_cut_place_updates(l->c, &order, l->after);
 }
@@ -361,9 +369,13 @@ static ons_status *count_reads(lister *l) {
     return NULL;
 }
 
-ons_status *ons_cut_list_steps(cutter *c, uint32_t stage, cut_steps *steps) {
-    *steps = (cut_steps){.stage = stage};
-    lister l = {.c = c, .out = steps, .stage = stage, .values = (uint32_t)c->whole->values.count};
+ons_status *ons_cut_list_steps(cutter *c, uint32_t device, cut_steps *steps) {
+    *steps = (cut_steps){.device = device};
+    lister l = {.c = c,
+                .out = steps,
+                .device = device,
+                .values = (uint32_t)c->whole->values.count,
+                .chunks = chunks_of(c, device)};
     ONS_TRY(list_base(&l));
     ONS_TRY(find_savers(&l));
     ONS_TRY(find_replaced(&l));

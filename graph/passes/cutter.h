@@ -1,10 +1,10 @@
 /* What the files of the cut share; see cut.h for what comes out.
  *
- *   cut_parts.c    in which part of the step and in which stage each node runs
- *   cut_needs.c    which stages read a value and from which part on, and so what is copied and what is sent
- *   cut_steps.c    what one stage runs, in order, with what runs again and which version of a value each step reads
+ *   cut_parts.c    in which kind of part and in which stage each node runs
+ *   cut_needs.c    which devices read a value and from which part on, and so what is copied and what is sent
+ *   cut_steps.c    what one device runs, in order, with what runs again and which version of a value each step reads
  *   cut_updates.c  which updates run before the end of the step
- *   cut_stage.c    from those steps to the stage's graph
+ *   cut_stage.c    from those steps to the device's graph
  *   cut.c          all of them in order
  */
 #ifndef ONSTAGE_GRAPH_PASSES_CUTTER_H
@@ -18,20 +18,32 @@ typedef struct cutter {
     ons_arena *scratch; /* what is needed until the cut is made */
     ons_cut *cut;
     ons_value_id *root; /* of each value: the one whose bytes it shows; itself where it is no view */
-    ons_part *part;     /* of each node */
-    bool *everywhere;   /* of each node: runs in every stage that needs it */
-    uint32_t *stage;    /* of each node: where it runs; of one that runs everywhere: where it does if nobody needs it */
-    uint8_t *need;      /* of each stage and value: 1 + the first part in which the stage reads it, 0: it does not */
-    bool *runs;         /* of each stage and node */
-    uint8_t *part_there; /* of each stage and node that runs there: its part, `part` or a later one */
+    uint32_t devices;   /* units of the cut: each has a graph of its own */
+    uint32_t *device;   /* of each stage */
+    ons_part_kind *kind; /* of each node: of its part */
+    bool *everywhere;    /* of each node: runs on every device that needs it */
+    uint32_t *stage;     /* of each node: where it runs; of one that runs everywhere: where it does if nobody needs it */
+    uint32_t *need;      /* of each device and value: 1 + the first part in which the device reads it, 0: it does not */
+    bool *runs;          /* of each device and node */
+    uint32_t *part_there; /* of each device and node that runs there: its part */
 } cutter;
 
-static inline size_t at_value(const cutter *c, uint32_t stage, ons_value_id value) {
-    return (size_t)stage * c->whole->values.count + value;
+static inline size_t at_value(const cutter *c, uint32_t device, ons_value_id value) {
+    return (size_t)device * c->whole->values.count + value;
 }
 
-static inline size_t at_node(const cutter *c, uint32_t stage, ons_node_id node) {
-    return (size_t)stage * c->whole->nodes.count + node;
+static inline size_t at_node(const cutter *c, uint32_t device, ons_node_id node) {
+    return (size_t)device * c->whole->nodes.count + node;
+}
+
+static inline uint32_t device_of_node(const cutter *c, ons_node_id node) { return c->device[c->stage[node]]; }
+
+static inline uint32_t chunks_of(const cutter *c, uint32_t device) { return c->cut->stages[device].chunks; }
+
+/* The number, on the stage's device, of its part of this kind. */
+static inline ons_part part_of_stage(const cutter *c, ons_part_kind kind, uint32_t stage) {
+    const ons_cut_stage *device = &c->cut->stages[c->device[stage]];
+    return ons_part_of(device->chunks, kind, ons_cut_chunk(device, stage));
 }
 
 static inline ons_node_id producer_of(const cutter *c, ons_value_id value) {
@@ -40,14 +52,17 @@ static inline ons_node_id producer_of(const cutter *c, ons_value_id value) {
 
 bool ons_cut_is_view(const ons_node *node);
 
-/* Fills in root, part, everywhere and stage. */
+/* Fills in root, kind, everywhere and stage. */
 ons_status *ons_cut_place(cutter *c);
 
 /* Fills in need, runs and part_there. */
 ons_status *ons_cut_find_needs(cutter *c);
-/* Part in which `value` arrives in a stage that needs it and does not make it. */
-ons_part ons_cut_transfer_part(const cutter *c, ons_value_id value, uint32_t stage);
-/* Counts the sends and receives of all stages and makes room for them; `value` is the whole graph's until the stages'
+/* What kind of part `value` is sent in to a device that needs it and does not make it, and the stage that is the first
+ * there to read it. */
+ons_part_kind ons_cut_transfer_kind(const cutter *c, ons_value_id value, uint32_t device, uint32_t *reader);
+/* The part from which on a value is there on a device that needs it. */
+ons_part ons_cut_arrival(const cutter *c, ons_value_id value, uint32_t device);
+/* Counts the sends and receives of all devices and makes room for them; `value` is the whole graph's until the devices'
  * graphs are there. */
 ons_status *ons_cut_list_transfers(cutter *c);
 
@@ -70,9 +85,9 @@ typedef struct cut_step_swap {
     uint32_t in_before;      /* step */
 } cut_step_swap;
 
-/* All of one stage. */
+/* All of one device. */
 typedef struct cut_steps {
-    uint32_t stage;
+    uint32_t device;
     cut_step *items;
     uint32_t count;
     uint32_t *reads; /* of each operand: how often it is read; kept values and states that are replaced count once */
@@ -80,7 +95,7 @@ typedef struct cut_steps {
     uint32_t swap_count;
 } cut_steps;
 
-/* The nodes of a stage before they are steps: see cut_steps.c. */
+/* The nodes of a device before they are steps: see cut_steps.c. */
 typedef struct cut_order {
     const ons_node_id *base;
     uint32_t count, end_begin;   /* of the base: all, and where the end part begins */
@@ -92,7 +107,7 @@ typedef struct cut_order {
  * ONS_NONE: updates that need not wait, where cut_options.early_updates. */
 ons_status *ons_cut_place_updates(const cutter *c, const cut_order *order, uint32_t *after);
 
-ons_status *ons_cut_list_steps(cutter *c, uint32_t stage, cut_steps *steps);
+ons_status *ons_cut_list_steps(cutter *c, uint32_t device, cut_steps *steps);
 ons_status *ons_cut_build_stage(cutter *c, const cut_steps *steps);
 
 #endif

@@ -118,6 +118,13 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     return status;
 }
 
+uint32_t ons_schedule_versions(const ons_schedule *s, uint32_t device) {
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < s->stages; ++i)
+        if (s->device_of[i] == device && s->loads[i].versions > most) most = s->loads[i].versions;
+    return most;
+}
+
 uint32_t ons_schedule_ahead(const ons_schedule *s, uint32_t from, uint32_t to) {
     uint32_t a = s->loads[from].in_flight, b = s->loads[to].in_flight, apart = a > b ? a - b : b - a;
     return apart > 1 ? apart : 1;

@@ -62,6 +62,9 @@ typedef struct ons_schedule {
 /* Asks the pipeline's generator, and takes what it says. Everything in `arena`. */
 ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, ons_schedule *schedule);
 
+/* Most versions that a stage of the device has of its weights. */
+uint32_t ons_schedule_versions(const ons_schedule *schedule, uint32_t device);
+
 /* What follows from lists; of `schedule` all but device_of and loads is given, and stays. An action of a stage or
  * micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named; whether the
  * lists can run is not looked at (ons_schedule_verify). */

@@ -93,9 +93,9 @@ static void check_node(const checker *k, const ons_cut_stage *stage, ons_node_id
 }
 
 static ons_part part_of_node(const ons_cut_stage *stage, ons_node_id id) {
-    int part = ONS_PART_BEGIN;
+    ons_part part = ONS_PART_BEGIN;
     while (id >= stage->end[part]) ++part;
-    return (ons_part)part;
+    return part;
 }
 
 ons_part cut_part_of_value(const ons_cut_stage *stage, ons_value_id value) {
@@ -108,7 +108,7 @@ ons_part cut_part_of_value(const ons_cut_stage *stage, ons_value_id value) {
     if (v->kind == ONS_INPUT) {
         for (size_t i = 0; i < stage->graph->inputs.count; ++i)
             if (stage->graph->inputs.items[i] == value) return ONS_PART_FORWARD;
-        return ONS_PART_COUNT;
+        return ONS_PART_KINDS;
     }
     return ONS_PART_BEGIN;
 }

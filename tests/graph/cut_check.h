@@ -11,7 +11,7 @@ void cut_check(const ons_cut_options *options, const ons_cut *cut, const char *w
 /* Neither a view, nor done at the beginning of a step, nor the update of a weight. */
 bool cut_runs_once(const ons_graph *whole, ons_node_id node);
 
-/* The first part from which a value of a stage is there; ONS_PART_COUNT: never. */
+/* The first part from which a value of a stage is there; ONS_PART_KINDS: never. */
 ons_part cut_part_of_value(const ons_cut_stage *stage, ons_value_id value);
 
 /* What is read in place of a value of the stage once it has come back or has been made again; ONS_NONE: nothing. */

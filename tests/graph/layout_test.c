@@ -65,8 +65,9 @@ Test(layout, random_buffers) {
         ons_liveness liveness = {.buffers = buffers, .buffer_count = count};
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
-        const ons_sequence sequence = {.end = {0, POSITIONS, POSITIONS, POSITIONS}, .count = POSITIONS};
-        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
+        const ons_sequence sequence = {
+            .end = (uint32_t[]){0, POSITIONS, POSITIONS, POSITIONS, POSITIONS}, .chunks = 1, .count = POSITIONS};
+        must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
         check_layout(&liveness, &layout, POSITIONS, seed);
         ons_arena_free(arena);
     }
@@ -78,8 +79,8 @@ Test(layout, nothing_to_place) {
         ons_liveness liveness = {.buffers = &buffer, .buffer_count = count};
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
-        const ons_sequence sequence = {.end = {0, 1, 1, 1}, .count = 1};
-        must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
+        const ons_sequence sequence = {.end = (uint32_t[]){0, 1, 1, 1, 1}, .chunks = 1, .count = 1};
+        must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
         cr_assert(layout.bytes == 0 && layout.lower_bound == 0);
         ons_arena_free(arena);
     }
@@ -94,7 +95,8 @@ Test(layout, twins_share_a_place) {
         ons_buffer_id twins[BUFFERS];
         ons_arena_layout layouts[2];
         ons_arena *arena = ons_arena_new();
-        const ons_sequence sequence = {.end = {BEGIN, POSITIONS, POSITIONS, POSITIONS}, .count = POSITIONS};
+        const ons_sequence sequence = {
+            .end = (uint32_t[]){BEGIN, POSITIONS, POSITIONS, POSITIONS, POSITIONS}, .chunks = 1, .count = POSITIONS};
         for (int k = 0; k < 2; ++k) fill_buffers(buffers[k], BUFFERS, &random);
         for (uint32_t i = 0; i < BUFFERS; ++i) twins[i] = ONS_NONE;
         for (uint32_t n = 0; n < TWINS; ++n) { /* anywhere in the second, in another order than in the first */
@@ -105,11 +107,11 @@ Test(layout, twins_share_a_place) {
         }
         for (int k = 0; k < 2; ++k) {
             const ons_liveness liveness = {.buffers = buffers[k], .buffer_count = BUFFERS};
-            must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, true}, arena, &layouts[k]));
+            must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence, .joined = true}, arena, &layouts[k]));
         }
         int64_t apart = layouts[0].bytes + layouts[1].bytes, shared = 0;
         must(ons_arena_layout_join((ons_arena_layout *const[]){&layouts[0], &layouts[1]},
-                                   (const uint32_t[]){BUFFERS, BUFFERS}, twins));
+                                   (const uint32_t[]){BUFFERS, BUFFERS}, twins, arena));
         for (uint32_t i = 0; i < BUFFERS; ++i) {
             int64_t begin = layouts[1].offsets[i], end = begin + ons_arena_align(buffers[1][i].bytes);
             cr_assert(begin < 0 || end <= layouts[1].bytes, "seed %" PRIu64 ": buffer %u", seed, i);
@@ -235,7 +237,7 @@ static void check_graph(uint64_t seed, bool with_scratch) {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
-    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
     must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                    .registry = s->registry,
                                                    .sequence = &sequence,
@@ -243,7 +245,7 @@ static void check_graph(uint64_t seed, bool with_scratch) {
                                                    .kept = s->graph->outputs.items,
                                                    .kept_count = s->graph->outputs.count},
                            arena, &liveness));
-    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
+    must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
     check_layout(&liveness, &layout, sequence.count, seed);
     run r = {s->graph, &liveness, &layout, calloc((size_t)layout.bytes / ONS_ARENA_ALIGNMENT + 1, sizeof *r.holds),
              seed};
@@ -272,7 +274,7 @@ Test(layout, chain_in_place) {
     ons_sequence sequence;
     ons_liveness liveness;
     ons_arena_layout layout;
-    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
     must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                    .registry = s->registry,
                                                    .sequence = &sequence,
@@ -280,7 +282,7 @@ Test(layout, chain_in_place) {
                                                    .kept = s->graph->outputs.items,
                                                    .kept_count = 1},
                            arena, &liveness));
-    must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, arena, &layout));
+    must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
     cr_assert_eq(liveness.buffer_count, 2);
     cr_assert_eq(layout.bytes, 128);
     ons_arena_free(arena);
@@ -299,7 +301,7 @@ Test(layout, others_still_read) {
     add_output(s, value);
     ons_arena *arena = ons_arena_new();
     ons_sequence sequence;
-    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
     uint32_t *stays = calloc(s->graph->values.count, sizeof *stays);
     for (uint32_t until = READ; until <= READ + 1; ++until) {
         stays[read] = until;
@@ -331,7 +333,7 @@ Test(layout, state_read_after_its_replacement) {
     ons_arena *arena = ons_arena_new();
     ons_sequence sequence;
     ons_liveness liveness;
-    must(ons_sequence_make(s->graph, NULL, false, arena, &sequence));
+    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
     must_fail(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                         .registry = s->registry,
                                                         .sequence = &sequence,

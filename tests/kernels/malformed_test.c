@@ -139,7 +139,7 @@ static void run_program(void *argument, uintptr_t native) {
             fill(&t->m, address, ons_shape_elements(&type->shape), ons_dtype_size(type->dtype), mutant_draw(&t->m, 4));
     }
     ons_step step = {.seed = 1, .step = 1, .counted_targets = 1, .sample_share = 1};
-    for (int part = 0; part < ONS_PART_COUNT && w->fault.fault.problem == NULL; ++part)
+    for (int part = 0; part < ONS_PART_KINDS && w->fault.fault.problem == NULL; ++part)
         ons_program_run(t->program, (ons_part)part, &(ons_run){.step = &step, .fault = &w->fault});
 }
 

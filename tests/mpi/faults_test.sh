@@ -139,7 +139,7 @@ start=$EPOCHREALTIME
     >"$work/stdout" 2>"$work/stderr" </dev/null &
 job=$!
 end
-ended_well "rank 2 takes other micro-batches" 9 15 "^onstage: .*stage 2: "
+ended_well "rank 2 takes other micro-batches" 9 15 "^onstage: .*stage 2 is one of 3 and takes 2 micro-batches in one go"
 
 start=$EPOCHREALTIME
 "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$onstage" "${whole[@]}" + 1 "$onstage" "${whole[@]}" --lr 0.1 \

@@ -34,7 +34,6 @@ static ons_status *build_course(delayed_course *d) {
 }
 
 static ons_status *build(delayed_course *d, int threads) {
-    static const uint32_t one_in_flight = 1;
     ons_device *device;
     ONS_TRY(build_course(d));
     ONS_TRY(ons_cpu_device_new(0, false, &device));
@@ -44,7 +43,6 @@ static ons_status *build(delayed_course *d, int threads) {
         .course = &d->course,
         .machine = d->machine,
         .batch = (size_t)d->batching.batch,
-        .in_flight = &one_in_flight,
         .micro_batches = 1,
         .versions = 1,
     };

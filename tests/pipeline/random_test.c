@@ -35,7 +35,6 @@ typedef struct pipeline {
     ons_pipeline kind;
     uint64_t seed;
     ons_schedule schedule;
-    uint32_t in_flight[STAGES_MAX];
     stage stages[STAGES_MAX];
 } pipeline;
 
@@ -69,8 +68,8 @@ static void build_stage(pipeline *p, uint32_t number) {
         .repeats = p->m->c.repeats,
         .kept = kept,
         .kept_count = p->m->kept_count,
-        .stage = number,
-        .in_flight = p->in_flight,
+        .schedule = &p->schedule,
+        .device = number,
         .micro_batches = p->kind.micro_batches,
         .versions = p->schedule.loads[number].versions,
     };
@@ -94,7 +93,6 @@ static void verify(const pipeline *p) {
 static void start(pipeline *p) {
     ons_transport *transports[STAGES_MAX] = {NULL};
     ok(ons_schedule_make(&p->kind, p->m->c.arena, &p->schedule));
-    for (uint32_t i = 0; i < p->kind.stages; ++i) p->in_flight[i] = p->schedule.loads[i].in_flight;
     for (uint32_t i = 0; i < p->kind.stages; ++i) build_stage(p, i);
     verify(p);
     if (p->kind.stages > 1) ok(ons_local_transports_new(p->kind.stages, transports));

@@ -51,6 +51,7 @@ static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t 
         f.programs[i] = *s;
         f.programs[i].rings = copy(&f, s->rings, s->cut->receive_count * sizeof *s->rings);
         f.programs[i].marks = copy(&f, s->marks, marks * sizeof *s->marks);
+        f.programs[i].mark_end = copy(&f, s->mark_end, ONS_PART_KINDS * sizeof *s->mark_end);
         f.programs[i].departures = copy(&f, s->departures, departures * sizeof *s->departures);
     }
     return f;
@@ -124,7 +125,7 @@ static bool drop_one(flight *f, uint32_t stage, bool gone) {
     for (; tried < marks && (s->marks[at].kind == ONS_MARK_GONE) != gone; ++tried) at = (at + 1) % marks;
     if (tried == marks) return false;
     memmove(s->marks + at, s->marks + at + 1, (marks - at - 1) * sizeof *s->marks);
-    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_COUNT; ++part) s->mark_end[part] -= at < s->mark_end[part];
+    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_KINDS; ++part) s->mark_end[part] -= at < s->mark_end[part];
     return true;
 }
 
@@ -203,7 +204,7 @@ static const struct damage {
     {"a value that leaves before it is made", send_early, "is not there"},
     {"a place given back too early", release_early, NULL},
     {"an update before the last gradient", update_early, "does not follow"},
-    {"a forward part twice", forward_twice, "two forward parts"},
+    {"a forward part twice", forward_twice, "comes twice"},
     {"stages that wait for each other", wait_for_each_other, "deadlock: stage"},
 };
 enum { DAMAGES = sizeof damages / sizeof *damages };

@@ -221,14 +221,14 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
             ons_sequence sequence;
             ons_liveness liveness;
             ons_arena_layout layout;
-            must(ons_sequence_make(stage->graph, NULL, micro_batches > 1, m.arena, &sequence));
+            must(ons_sequence_make(stage->graph, NULL, 1, micro_batches > 1, m.arena, &sequence));
             const ons_liveness_options lifetimes = {.graph = stage->graph,
                                                     .registry = m.model->registry,
                                                     .sequence = &sequence,
                                                     .kept = stage->kept,
                                                     .kept_count = stage->kept_count};
             must(ons_liveness_find(&lifetimes, m.arena, &liveness));
-            must(ons_arena_layout_make(&(ons_layout_options){&liveness, &sequence, 1, NULL, false}, m.arena, &layout));
+            must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, m.arena, &layout));
             ons_stage_memory memory;
             ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = micro_batches > 1};
             ons_work_stage_memory(w, 0, w->node_count, &load, &memory);

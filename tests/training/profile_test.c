@@ -37,7 +37,7 @@ static const ons_node *node_at(const ons_program *program, uint32_t position) {
 static void expect_same_sequence(const ons_program *is, const ons_program *should) {
     const ons_sequence *a = ons_program_sequence(is), *b = ons_program_sequence(should);
     cr_assert_eq(a->count, b->count, "%u nodes, not %u", a->count, b->count);
-    for (int part = 0; part < ONS_PART_COUNT; ++part) cr_expect_eq(a->end[part], b->end[part], "part %d", part);
+    for (int part = 0; part < ONS_PART_KINDS; ++part) cr_expect_eq(a->end[part], b->end[part], "part %d", part);
     for (uint32_t i = 0; i < a->count; ++i) {
         cr_assert_str_eq(node_at(is, i)->name, node_at(should, i)->name);
         cr_assert_eq(node_at(is, i)->op, node_at(should, i)->op, "'%s'", node_at(is, i)->name);

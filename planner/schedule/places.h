@@ -1,0 +1,19 @@
+/* How many micro-batches a device keeps something of from one of their parts to another (parts: graph/sequence.h). */
+#ifndef ONSTAGE_PLANNER_SCHEDULE_PLACES_H
+#define ONSTAGE_PLANNER_SCHEDULE_PLACES_H
+
+#include "graph/sequence.h"
+#include "planner/schedule/schedule.h"
+
+typedef struct ons_device_places {
+    uint32_t chunks; /* stages on the device */
+    /* [part · parts + later part]: micro-batches between the beginning of the one and the end of the other at once, at
+     * most, whatever parts lie between them; 0: no other part of the device runs in between. */
+    const uint32_t *of;
+} ons_device_places;
+
+/* From the device's list. Everything in `arena`. */
+ons_status *ons_schedule_places(const ons_schedule *schedule, uint32_t device, ons_arena *arena,
+                                ons_device_places *places);
+
+#endif
