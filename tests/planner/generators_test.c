@@ -1,0 +1,270 @@
+/* Schedules of every generator: lists that are whole and can run, the closed forms of their papers, their memory. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "planner/schedule/looped.h"
+#include "tests/planner/longest_path.h"
+#include "tests/planner/schedule_lists.h"
+
+static ons_arena *arena;
+
+static void make_arena(void) { arena = ons_arena_new(); }
+static void free_arena(void) { ons_arena_free(arena); }
+
+TestSuite(generators, .init = make_arena, .fini = free_arena);
+
+static void expect_success(ons_status *status) {
+    cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
+}
+
+static void expect_refusal(ons_status *status, const char *part) {
+    cr_assert_not_null(status, "expected a failure with '%s'", part);
+    cr_expect_eq(ons_status_get_code(status), ONS_INVALID_ARGUMENT);
+    cr_expect(strstr(ons_status_get_message(status), part) != NULL, "'%s' lacks '%s'", ons_status_get_message(status),
+              part);
+    ons_status_free(status);
+}
+
+static ons_schedule make(const ons_generator *generator, uint32_t stages, uint32_t devices, uint32_t micro_batches) {
+    ons_schedule schedule;
+    expect_success(ons_schedule_make(&(ons_pipeline){generator, stages, micro_batches, devices}, arena, &schedule));
+    cr_assert_eq(schedule.devices, devices);
+    return schedule;
+}
+
+static ons_status *refuse(const ons_generator *generator, uint32_t stages, uint32_t devices, uint32_t micro_batches) {
+    ons_schedule schedule;
+    return ons_schedule_make(&(ons_pipeline){generator, stages, micro_batches, devices}, arena, &schedule);
+}
+
+static double step_of(const ons_schedule *schedule, stage_times each) {
+    stage_times times[64];
+    for (uint32_t i = 0; i < schedule->stages; ++i) times[i] = each;
+    longest_path path = longest_path_find(schedule, times, 0, arena);
+    cr_assert_not(path.hangs);
+    return path.step;
+}
+
+static void expect_step(const ons_schedule *s, stage_times t, double expected, const char *name) {
+    double step = step_of(s, t);
+    cr_expect(fabs(step - expected) <= 1e-12 * expected,
+              "%s, %u stages on %u devices, %u micro-batches: %.15g, not %.15g", name, s->stages, s->devices,
+              s->micro_batches, step, expected);
+}
+
+/* ----------------------------------------------------------------------------------------------------- closed forms */
+
+static const uint32_t sizes[] = {2, 4, 8};
+static const stage_times some_times[] = {{1, 1, 1}, {1, 1.25, 0.75}, {0.7, 0.9, 0.3}, {3, 1.5, 1.5}, {0.4, 1.1, 0.4}};
+enum { TIMES = sizeof some_times / sizeof *some_times };
+
+Test(generators, gpipe_and_1f1b_take_what_their_closed_form_says) {
+    for (int i = 0; i < 3; ++i)
+        for (uint32_t p = sizes[i], m = p; m <= 4 * p; m *= 2)
+            for (int k = 0; k < TIMES; ++k) {
+                stage_times t = some_times[k];
+                double expected = (m + p - 1) * (t.forward + t.input + t.weight);
+                ons_schedule gpipe = make(&ons_generator_gpipe, p, p, m);
+                ons_schedule alternating = make(&ons_generator_one_f_one_b, p, p, m);
+                expect_step(&gpipe, t, expected, "gpipe");
+                expect_step(&alternating, t, expected, "1f1b");
+            }
+}
+
+/* Times are those of a stage: a device's whole work of one micro-batch is that of all its stages. */
+Test(generators, interleaved_takes_what_its_closed_form_says) {
+    for (int i = 0; i < 3; ++i)
+        for (uint32_t p = sizes[i], m = p; m <= 4 * p; m += m == p + 1 ? p - 1 : m == p ? 1 : m)
+            for (uint32_t chunks = 1; chunks <= 4; chunks *= 2)
+                for (int k = 0; k < TIMES; ++k) {
+                    stage_times t = some_times[k];
+                    ons_schedule s = make(&ons_generator_interleaved, p * chunks, p, m);
+                    expect_step(&s, t, (chunks * m + p - 1) * (t.forward + t.input + t.weight), "interleaved");
+                }
+}
+
+/* With i >= w the bubble is (p - 1)(f + i - w). That needs f >= w, too: in the memory of 1F1B the first stage waits for
+ * the first gradient with every place taken, (p - 1) i, whatever its weight gradients could fill later. */
+Test(generators, zb_h1_takes_what_its_closed_form_says) {
+    static const stage_times long_weights[] = {{0.3, 1, 0.8}, {0.1, 2, 2}};
+    for (int i = 0; i < 3; ++i)
+        for (uint32_t p = sizes[i], m = p; m <= 4 * p; m *= 2) {
+            ons_schedule s = make(&ons_generator_zero_bubble, p, p, m);
+            for (int k = 0; k < TIMES; ++k) {
+                stage_times t = some_times[k];
+                expect_step(&s, t, m * (t.forward + t.input + t.weight) + (p - 1) * (t.forward + t.input - t.weight),
+                            "zb-h1");
+            }
+            for (int k = 0; k < 2; ++k) {
+                stage_times t = long_weights[k];
+                expect_step(&s, t, m * (t.forward + t.input + t.weight) + (p - 1) * t.input, "zb-h1, f < w");
+            }
+        }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+Test(generators, zb_h1_holds_no_more_than_the_first_stage_of_1f1b) {
+    for (uint32_t p = 1; p <= 9; ++p)
+        for (uint32_t m = 1; m <= 4 * p; ++m) {
+            ons_schedule s = make(&ons_generator_zero_bubble, p, p, m);
+            for (uint32_t i = 0; i < p; ++i) {
+                cr_assert_leq(s.loads[i].in_flight, p, "stage %u of %u, %u micro-batches", i, p, m);
+                cr_assert(s.loads[i].apart);
+            }
+        }
+}
+
+/* ------------------------------------------------------------------------------------------------------ every point */
+
+static void check_point(const ons_generator *generator, uint32_t stages, uint32_t devices, uint32_t micro_batches) {
+    char place[128], damage[128];
+    ons_schedule s = make(generator, stages, devices, micro_batches), shorter;
+    snprintf(place, sizeof place, "%s, %u stages on %u devices, %u micro-batches", generator->name, stages, devices,
+             micro_batches);
+    cr_assert(schedule_lists_are_good(&s, arena, damage), "%s: %s", place, damage);
+    uint32_t fewer = 1 + micro_batches / 2;
+    if (fewer >= micro_batches) return;
+    expect_success(ons_schedule_shorten(&s, fewer, arena, &shorter));
+    cr_assert(schedule_lists_are_good(&shorter, arena, damage), "%s, shortened to %u: %s", place, fewer, damage);
+}
+
+static uint32_t most_chunks(const ons_generator *generator) {
+    if (generator->chunks == 1) return 1;
+    return strcmp(generator->name, "v") == 0 ? 2 : 4;
+}
+
+Test(generators, every_generator_makes_lists_that_run) {
+    for (const ons_generator *const *g = ons_generators; *g != NULL; ++g)
+        for (uint32_t devices = 1; devices <= 6; ++devices)
+            for (uint32_t chunks = 1; chunks <= most_chunks(*g); ++chunks)
+                for (uint32_t m = 1; m <= 3 * devices + 2; ++m) {
+                    check_point(*g, devices * chunks, devices, m);
+                    if (m % 8 == 0) free_arena(), make_arena();
+                }
+}
+
+Test(generators, every_generator_makes_lists_that_run_at_random_points) {
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+        random_source random = {seed};
+        uint32_t kinds = 0;
+        while (ons_generators[kinds] != NULL) ++kinds;
+        const ons_generator *g = ons_generators[random_below(&random, kinds)];
+        uint32_t devices = 1 + random_below(&random, 12), chunks = 1 + random_below(&random, most_chunks(g));
+        cr_log_info("seed %llu\n", (unsigned long long)seed);
+        check_point(g, devices * chunks, devices, 1 + random_below(&random, 50));
+        free_arena(), make_arena();
+    }
+}
+
+Test(generators, devices_that_do_not_divide_the_stages_are_refused) {
+    expect_refusal(refuse(&ons_generator_interleaved, 7, 3, 6), "take 6 or 9 --stages");
+    expect_refusal(refuse(&ons_generator_looped, 7, 3, 6), "take 6 or 9 --stages");
+    expect_refusal(refuse(&ons_generator_zero_bubble, 4, 2, 6), "each stage on a device of its own");
+}
+
+Test(generators, one_stage_on_a_device_is_1f1b) {
+    for (uint32_t p = 1; p <= 6; ++p)
+        for (uint32_t m = 1; m <= 14; ++m) {
+            ons_schedule s = make(&ons_generator_interleaved, p, p, m);
+            ons_schedule expected = make(&ons_generator_one_f_one_b, p, p, m);
+            cr_assert(ons_schedule_equal(&s, &expected), "%u stages, %u micro-batches", p, m);
+        }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- looped */
+
+static ons_schedule make_vectors(const char *text) {
+    ons_looped_vectors *v = ons_arena_allocate(arena, 1, sizeof *v);
+    const ons_generator *g;
+    expect_success(ons_looped_parse(text, arena, v));
+    expect_success(ons_generator_of_vectors(v, text, arena, &g));
+    return make(g, v->loops * v->devices, v->devices, v->micro_batches);
+}
+
+/* Forward parts before the first backward part. */
+static uint32_t fetched(const ons_schedule *s, uint32_t device) {
+    uint32_t n = 0;
+    while (s->lists[device].items[n].kind == ONS_ACTION_FORWARD) ++n;
+    return n;
+}
+
+Test(generators, presets_of_the_looped_paper) {
+    static const struct {
+        const char *name;
+        uint32_t fetched[4];
+    } drawn[] = {
+        {"gpipe", {8, 8, 8, 8}},    {"pipedream", {4, 4, 3, 1}}, {"dapple", {4, 3, 2, 1}},
+        {"terapipe", {8, 8, 8, 8}}, {"megatron", {11, 9, 7, 5}}, {"breadth-first", {32, 32, 32, 32}},
+    };
+    char damage[128];
+    for (int i = 0; i < 6; ++i) {
+        ons_schedule s = make_vectors(drawn[i].name);
+        cr_assert_str_eq(ons_looped_presets[i].name, drawn[i].name);
+        cr_assert(schedule_lists_are_good(&s, arena, damage), "%s: %s", drawn[i].name, damage);
+        for (uint32_t device = 0; device < 4; ++device)
+            cr_expect_eq(fetched(&s, device), drawn[i].fetched[device], "%s, device %u: %u", drawn[i].name, device,
+                         fetched(&s, device));
+    }
+}
+
+Test(generators, presets_are_the_schedules_that_they_name) {
+    ons_schedule looped[] = {make_vectors("gpipe"), make_vectors("dapple"), make_vectors("megatron")};
+    ons_schedule expected[] = {make(&ons_generator_gpipe, 4, 4, 8), make(&ons_generator_one_f_one_b, 4, 4, 6),
+                               make(&ons_generator_interleaved, 8, 4, 8)};
+    for (int i = 0; i < 3; ++i) cr_expect(ons_schedule_equal(&looped[i], &expected[i]), "preset %d", i);
+}
+
+Test(generators, vectors_run_where_they_are_taken) {
+    uint32_t taken = 0, refused = 0;
+    char damage[128];
+    for (uint64_t seed = 1; seed <= 2000; ++seed) {
+        random_source random = {seed};
+        uint32_t prefetch[5], devices = 1 + random_below(&random, 5);
+        for (uint32_t i = 0; i < devices; ++i) prefetch[i] = random_below(&random, seed % 2 ? 3 : 16);
+        ons_looped_vectors v = {0, 1 + random_below(&random, 3), devices + random_below(&random, 3), devices, prefetch};
+        ons_pipeline p = {NULL, v.loops * devices, v.loop_micro_batches * (1 + random_below(&random, 3)), devices};
+        ons_schedule s;
+        expect_success(ons_generator_of_vectors(&v, "vectors", arena, &p.generator));
+        ons_status *status = ons_schedule_make(&p, arena, &s);
+        ++*(status == NULL ? &taken : &refused);
+        if (status == NULL)
+            cr_assert(schedule_lists_are_good(&s, arena, damage), "seed %llu: %s", (unsigned long long)seed, damage);
+        ons_status_free(status);
+        if (seed % 50 == 0) free_arena(), make_arena();
+    }
+    cr_assert(taken > 500 && refused > 100, "%u taken, %u refused: the test says little", taken, refused);
+}
+
+static ons_status *read_vectors(const char *text) {
+    ons_looped_vectors v;
+    return ons_looped_parse(text, arena, &v);
+}
+
+Test(generators, vectors_that_are_none_are_refused) {
+    static const char *const bad[] = {
+        "", "gpip", "(8, 2, 4)", "(8, 2, 4, ())", "(8, 0, 4, (1))", "(8, 2, 4, (3, 2)) x", "(8, 2, 99999999999, (1))"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) expect_refusal(read_vectors(bad[i]), "or one of gpipe, ");
+    static const uint32_t rising[] = {0, 2}, steep[] = {9, 0};
+    ons_looped_vectors v = {8, 2, 2, 2, rising};
+    const ons_generator *g;
+    expect_success(ons_generator_of_vectors(&v, "looped", arena, &g));
+    expect_refusal(refuse(g, 4, 2, 8), "rises by 1 at most");
+    expect_refusal(refuse(g, 4, 2, 6), "B = 8");
+    expect_refusal(refuse(g, 6, 2, 8), "take 4 stages");
+    v.prefetch = steep;
+    expect_refusal(refuse(g, 4, 2, 8), "take less prefetch");
+    v.loop_micro_batches = 3;
+    expect_refusal(refuse(g, 4, 2, 8), "must divide");
+}
+
+/* Two stages of 15 and 10, a link of 1, two micro-batches, each with the forward part before it as a parent. */
+Test(generators, looped_paper_figure_2_starts_the_second_forward_part_at_31) {
+    static const stage_times times[] = {{15, 15, 15}, {10, 10, 10}};
+    ons_schedule s = make(&ons_generator_gpipe, 2, 2, 2);
+    longest_path path = longest_path_find(&s, times, 1, arena);
+    cr_assert_not(path.hangs);
+    cr_expect_float_eq(path.forward[3] - times[1].forward, 31, 1e-12);
+}
