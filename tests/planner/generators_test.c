@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planner/schedule/flexpipe.h"
 #include "planner/schedule/looped.h"
 #include "tests/planner/longest_path.h"
 #include "tests/planner/schedule_lists.h"
@@ -267,4 +268,118 @@ Test(generators, looped_paper_figure_2_starts_the_second_forward_part_at_31) {
     longest_path path = longest_path_find(&s, times, 1, arena);
     cr_assert_not(path.hangs);
     cr_expect_float_eq(path.forward[3] - times[1].forward, 31, 1e-12);
+}
+
+/* --------------------------------------------------------------------------------------------------------- FlexPipe */
+
+static ons_schedule make_flexpipe(const ons_flexpipe_options *options, uint32_t stages, uint32_t devices, uint32_t m) {
+    const ons_generator *g;
+    expect_success(ons_generator_of_flexpipe(options, "flexpipe", arena, &g));
+    return make(g, stages, devices, m);
+}
+
+/* FlexPipe's figure 5. It sets no limits, and so holds more than 1F1B in the same time; with 1F1B's it is 1F1B. */
+Test(generators, flexpipe_makes_1f1b_and_gpipe) {
+    for (uint32_t p = 1; p <= 8; ++p)
+        for (uint32_t m = 1; m <= 20; ++m) {
+            uint32_t limits[8];
+            for (uint32_t i = 0; i < p; ++i) limits[i] = p - i;
+            ons_flexpipe_options backward = {.type = ONS_BACKWARD_FIRST}, forward = {.type = ONS_FORWARD_FIRST};
+            ons_schedule free = make_flexpipe(&backward, p, p, m), gpipe = make_flexpipe(&forward, p, p, m);
+            backward.stage_limits = limits;
+            ons_schedule limited = make_flexpipe(&backward, p, p, m);
+            ons_schedule expected[] = {make(&ons_generator_one_f_one_b, p, p, m), make(&ons_generator_gpipe, p, p, m)};
+            cr_assert(ons_schedule_equal(&limited, &expected[0]), "%u stages, %u micro-batches", p, m);
+            cr_assert(ons_schedule_equal(&gpipe, &expected[1]), "%u stages, %u micro-batches", p, m);
+            cr_assert_eq(step_of(&free, some_times[0]), step_of(&expected[0], some_times[0]));
+        }
+}
+
+/* The priorities of figure 9: circular, interleaved, (breadth-first, D) forward, (depth-first, D) backward. */
+Test(generators, flexpipe_takes_the_time_of_interleaved) {
+    for (int i = 0; i < 3; ++i)
+        for (uint32_t p = sizes[i], m = p; m <= 4 * p; m += p)
+            for (uint32_t chunks = 1; chunks <= 4; ++chunks) {
+                ons_flexpipe_options o = {.placement = ONS_PLACEMENT_CIRCULAR,
+                                          .type = ONS_INTERLEAVED,
+                                          .forward = {.depth_first = false, .interval = p},
+                                          .backward = {.depth_first = true, .interval = p}};
+                ons_schedule s = make_flexpipe(&o, p * chunks, p, m);
+                for (int k = 0; k < TIMES; ++k) {
+                    stage_times t = some_times[k];
+                    expect_step(&s, t, (chunks * m + p - 1) * (t.forward + t.input + t.weight), "flexpipe");
+                }
+                ons_schedule interleaved = make(&ons_generator_interleaved, p * chunks, p, m);
+                if (m == p && chunks > 1)
+                    cr_expect(ons_schedule_equal(&s, &interleaved), "%u devices, %u chunks", p, chunks);
+            }
+}
+
+static ons_flexpipe_options random_options(random_source *random, uint32_t devices, uint32_t chunks) {
+    uint32_t *limits = ons_arena_allocate(arena, devices * chunks, sizeof *limits);
+    uint32_t *places = ons_arena_allocate(arena, devices, sizeof *places);
+    for (uint32_t i = 0; i < devices * chunks; ++i) limits[i] = 1 + random_below(random, 2 * devices);
+    for (uint32_t i = 0; i < devices; ++i) places[i] = chunks + random_below(random, 2 * devices);
+    return (ons_flexpipe_options){
+        .placement = (ons_placement)(chunks == 1 ? random_below(random, 3) : 1 + random_below(random, 2)),
+        .type = (ons_type_priority)random_below(random, 3),
+        .forward_unit = random_below(random, 4),
+        .backward_unit = random_below(random, 4),
+        .forward = {random_chance(random, 0.5), random_below(random, 2) * random_below(random, 6)},
+        .backward = {random_chance(random, 0.5), random_below(random, 2) * random_below(random, 6)},
+        .stage_limits = random_chance(random, 0.5) ? limits : NULL,
+        .device_limits = random_chance(random, 0.5) ? places : NULL};
+}
+
+static void check_limits(const ons_flexpipe_options *o, const ons_schedule *s, uint64_t seed) {
+    for (uint32_t i = 0; o->stage_limits != NULL && i < s->stages; ++i)
+        cr_assert_leq(s->loads[i].in_flight, o->stage_limits[i], "seed %llu", (unsigned long long)seed);
+    for (uint32_t device = 0; o->device_limits != NULL && device < s->devices; ++device) {
+        uint32_t held = 0;
+        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
+            held += s->lists[device].items[i].kind == ONS_ACTION_FORWARD;
+            cr_assert_leq(held, o->device_limits[device], "seed %llu", (unsigned long long)seed);
+            held -= s->lists[device].items[i].kind == ONS_ACTION_BACKWARD;
+        }
+    }
+}
+
+Test(generators, flexpipe_makes_lists_that_run_whatever_the_options) {
+    char damage[128];
+    for (uint64_t seed = 1; seed <= 2000; ++seed) {
+        random_source random = {seed};
+        uint32_t devices = 1 + random_below(&random, 6), chunks = 1 + random_below(&random, 4);
+        ons_flexpipe_options o = random_options(&random, devices, chunks);
+        ons_schedule s = make_flexpipe(&o, devices * chunks, devices, 1 + random_below(&random, 20));
+        cr_assert(schedule_lists_are_good(&s, arena, damage), "seed %llu: %s", (unsigned long long)seed, damage);
+        check_limits(&o, &s, seed);
+        if (seed % 50 == 0) free_arena(), make_arena();
+    }
+}
+
+Test(generators, v_holds_what_the_first_stage_of_1f1b_holds) {
+    for (uint32_t p = 1; p <= 8; ++p)
+        for (uint32_t m = 1; m <= 4 * p; ++m) {
+            ons_schedule s = make(&ons_generator_v, 2 * p, p, m);
+            for (uint32_t d = 0; d < p; ++d) {
+                cr_assert_eq(s.device_of[2 * p - 1 - d], d);
+                uint32_t halves = s.loads[d].in_flight + s.loads[2 * p - 1 - d].in_flight;
+                cr_assert_leq(halves, 2 * p, "device %u of %u, %u micro-batches: %u", d, p, m, halves);
+            }
+            if (m % p == 0) expect_step(&s, (stage_times){2, 1, 1}, (2 * m + p - 1) * 4, "v");
+        }
+}
+
+Test(generators, limits_and_placements_that_cannot_be_are_refused) {
+    static const uint32_t none[] = {1, 0, 1, 1}, few[] = {2, 1};
+    ons_flexpipe_options o = {.placement = ONS_PLACEMENT_CIRCULAR, .stage_limits = none};
+    const ons_generator *g;
+    expect_success(ons_generator_of_flexpipe(&o, "flexpipe", arena, &g));
+    expect_refusal(refuse(g, 4, 2, 4), "stage 1 may hold no micro-batch");
+    o.stage_limits = NULL, o.device_limits = few;
+    expect_refusal(refuse(g, 4, 2, 4), "device 1 may hold 1 micro-batches in flight");
+    expect_refusal(refuse(g, 5, 2, 4), "take 4 or 6 --stages");
+    o.placement = ONS_PLACEMENT_ONE_TO_ONE;
+    expect_refusal(refuse(g, 4, 2, 4), "each stage on a device of its own");
+    expect_refusal(refuse(&ons_generator_v, 6, 2, 4), "take 4 --stages");
 }
