@@ -6,6 +6,7 @@
 
 #include "planner/schedule/flexpipe.h"
 #include "planner/schedule/looped.h"
+#include "planner/schedule/separate.h"
 #include "tests/planner/longest_path.h"
 #include "tests/planner/schedule_lists.h"
 
@@ -382,4 +383,82 @@ Test(generators, limits_and_placements_that_cannot_be_are_refused) {
     o.placement = ONS_PLACEMENT_ONE_TO_ONE;
     expect_refusal(refuse(g, 4, 2, 4), "each stage on a device of its own");
     expect_refusal(refuse(&ons_generator_v, 6, 2, 4), "take 4 --stages");
+}
+
+/* ----------------------------------------------------------------------------------------------- gradient separation
+ */
+
+static ons_schedule separate(const ons_schedule *s, const stage_times *times, const uint32_t *in_flight) {
+    ons_stage_times *same = ons_arena_allocate(arena, s->stages, sizeof *same);
+    ons_schedule separate;
+    for (uint32_t i = 0; i < s->stages; ++i)
+        same[i] = (ons_stage_times){times[i].forward, times[i].input, times[i].weight};
+    expect_success(ons_schedule_separate(s, same, in_flight, arena, &separate));
+    return separate;
+}
+
+/* Its gain on 1F1B is that of ZB-H1, (p - 1) (2w) of (p - 1)(f + i + w) where i, f >= w, in the memory of ZB-H1. */
+Test(generators, separation_makes_1f1b_as_fast_as_zb_h1) {
+    for (int i = 0; i < 3; ++i)
+        for (uint32_t p = sizes[i], m = p; m <= 4 * p; m *= 2) {
+            ons_schedule whole = make(&ons_generator_one_f_one_b, p, p, m);
+            for (int k = 0; k < TIMES; ++k) {
+                stage_times t = some_times[k], all[8];
+                for (uint32_t stage = 0; stage < p; ++stage) all[stage] = t;
+                ons_schedule apart = separate(&whole, all, NULL);
+                expect_step(&apart, t,
+                            m * (t.forward + t.input + t.weight) + (p - 1) * (t.forward + t.input - t.weight),
+                            "1f1b taken apart");
+                for (uint32_t stage = 0; stage < p; ++stage) cr_assert_leq(apart.loads[stage].in_flight, p);
+            }
+        }
+}
+
+typedef struct separation_case {
+    ons_schedule whole;
+    stage_times times[64];
+    uint32_t in_flight[64];
+} separation_case;
+
+static separation_case random_separation(random_source *random) {
+    separation_case c;
+    uint32_t kinds = 0, chosen;
+    while (ons_generators[kinds] != NULL) ++kinds;
+    do chosen = random_below(random, kinds);
+    while (ons_generators[chosen]->asynchronous || ons_generators[chosen] == &ons_generator_zero_bubble);
+    const ons_generator *g = ons_generators[chosen];
+    uint32_t devices = 1 + random_below(random, 6), chunks = 1 + random_below(random, most_chunks(g));
+    c.whole = make(g, devices * chunks, devices, 1 + random_below(random, 16));
+    for (uint32_t i = 0; i < c.whole.stages; ++i) {
+        c.times[i] = (stage_times){0.5 + random_unit(random), 0.5 + random_unit(random), 0.2 + random_unit(random)};
+        c.in_flight[i] = c.whole.loads[i].in_flight + random_below(random, 4);
+    }
+    return c;
+}
+
+Test(generators, separation_is_never_slower_and_stays_within_its_limits) {
+    char damage[128];
+    uint32_t faster = 0;
+    for (uint64_t seed = 1; seed <= 300; ++seed) {
+        random_source random = {seed};
+        separation_case c = random_separation(&random);
+        ons_schedule apart = separate(&c.whole, c.times, c.in_flight);
+        cr_assert(schedule_lists_are_good(&apart, arena, damage), "seed %llu: %s", (unsigned long long)seed, damage);
+        double before = longest_path_find(&c.whole, c.times, 0, arena).step;
+        double after = longest_path_find(&apart, c.times, 0, arena).step;
+        cr_assert_leq(after, before * (1 + 1e-12), "seed %llu", (unsigned long long)seed);
+        faster += after < before * 0.999;
+        for (uint32_t i = 0; i < apart.stages; ++i)
+            cr_assert_leq(apart.loads[i].in_flight, c.in_flight[i], "seed %llu, stage %u", (unsigned long long)seed, i);
+        if (seed % 20 == 0) free_arena(), make_arena();
+    }
+    cr_assert_gt(faster, 200, "%u of 300 are faster", faster);
+}
+
+Test(generators, what_cannot_be_taken_apart_is_refused) {
+    static const ons_stage_times times[] = {{1, 1, 1}, {1, 1, 1}};
+    ons_schedule apart, asynchronous = make(&ons_generator_pipedream, 2, 2, 4);
+    ons_schedule divided = make(&ons_generator_zero_bubble, 2, 2, 4);
+    expect_refusal(ons_schedule_separate(&asynchronous, times, NULL, arena, &apart), "take a synchronous one");
+    expect_refusal(ons_schedule_separate(&divided, times, NULL, arena, &apart), "whole backward parts");
 }
