@@ -32,10 +32,17 @@ typedef struct scheduler {
 
 /* ---------------------------------------------------------------------------------------------------------- placing */
 
-static uint32_t place(const scheduler *s, uint32_t stage) {
-    uint32_t devices = s->p->devices, at = stage % devices;
-    bool back = s->options->placement == ONS_PLACEMENT_V && stage / devices % 2 == 1;
-    return back ? devices - 1 - at : at;
+/* Over the devices again and again, each time from the first one or, in a V, back from the last one. */
+static void place_stages(scheduler *s) {
+    uint32_t at = 0, devices = s->p->devices;
+    bool back = false;
+    for (uint32_t stage = 0; stage < s->p->stages; ++stage) {
+        device_state *d = &s->devices[back ? devices - 1 - at : at];
+        d->stages[d->count++] = stage;
+        if (++at < devices) continue;
+        at = 0;
+        back = s->options->placement == ONS_PLACEMENT_V && !back;
+    }
 }
 
 static ons_status *place_all(scheduler *s, ons_arena *arena) {
@@ -44,10 +51,7 @@ static ons_status *place_all(scheduler *s, ons_arena *arena) {
         ONS_NEW(s->devices[i].stages, arena, s->p->stages / s->p->devices);
         for (uint32_t type = 0; type < TYPES; ++type) s->devices[i].turns[type].at = NONE;
     }
-    for (uint32_t stage = 0; stage < s->p->stages; ++stage) {
-        device_state *d = &s->devices[place(s, stage)];
-        d->stages[d->count++] = stage;
-    }
+    place_stages(s);
     return NULL;
 }
 

@@ -160,9 +160,8 @@ static void begin_course(separator *x, course *c) {
     size_t parts = (size_t)s->stages * s->micro_batches;
     x->c = c;
     c->step = 0;
-    memset(c->count, 0, s->devices * sizeof *c->count);
-    memset(x->next, 0, s->devices * sizeof *x->next);
-    memset(x->counts, 0, s->stages * sizeof *x->counts);
+    for (uint32_t device = 0; device < s->devices; ++device) c->count[device] = x->next[device] = 0;
+    for (uint32_t i = 0; i < s->stages; ++i) x->counts[i] = (stage_counts){0, 0, 0};
     for (size_t i = 0; i < parts; ++i) x->forward[i] = x->gradient[i] = NULL;
 }
 
