@@ -43,7 +43,7 @@ static ons_value_id root_of(const ons_graph *graph, ons_value_id value) {
 
 static bool *find_saved(const cut_case *c, const ons_cut_stage *stage) {
     bool *saved = allocate(c, stage->graph->values.count + 1, sizeof *saved);
-    for (ons_node_id id = stage->end[ONS_PART_FORWARD]; id < stage->end[ONS_PART_BACKWARD]; ++id) {
+    for (ons_node_id id = stage->end[stage->chunks]; id < stage->end[3 * stage->chunks]; ++id) {
         const ons_node *node = ons_graph_node(stage->graph, id);
         for (uint32_t i = 0; i < node->input_count && !ons_is_view(node->op); ++i)
             if (node->inputs[i] != ONS_NONE) saved[root_of(stage->graph, node->inputs[i])] = true;
@@ -54,7 +54,7 @@ static bool *find_saved(const cut_case *c, const ons_cut_stage *stage) {
 static bool is_received_forward(const ons_cut_stage *stage, ons_value_id value) {
     bool found = false;
     for (uint32_t i = 0; i < stage->receive_count; ++i)
-        found |= stage->receives[i].value == value && stage->receives[i].part == ONS_PART_FORWARD;
+        found |= stage->receives[i].value == value && stage->receives[i].kind == ONS_PART_FORWARD;
     for (size_t i = 0; i < stage->graph->inputs.count; ++i) found |= stage->graph->inputs.items[i] == value;
     return found;
 }
@@ -62,7 +62,7 @@ static bool is_received_forward(const ons_cut_stage *stage, ons_value_id value) 
 /* A forward node that runs in this stage alone, from the whole graph's node `from` on; ONS_NONE: there is none. */
 static ons_node_id pick_forward(cut_case *c, const ons_cut_stage *stage, ons_node_id from) {
     ons_node_id found = ONS_NONE;
-    for (ons_node_id id = stage->end[ONS_PART_BEGIN], seen = 0; id < stage->end[ONS_PART_FORWARD]; ++id) {
+    for (ons_node_id id = stage->end[ONS_PART_BEGIN], seen = 0; id < stage->end[stage->chunks]; ++id) {
         const ons_node *node = ons_graph_node(stage->graph, id);
         if (ons_is_view(node->op) || node->per_step || stage->original[id] < from) continue;
         if (cut_case_random(c, ++seen) == 0) found = stage->original[id];
@@ -75,7 +75,7 @@ static void decide_value(cut_case *c, const ons_cut_stage *stage, ons_value_id v
     ons_value_id own = stage->value_of[value];
     ons_node_id maker = ons_graph_value(stage->graph, own)->producer;
     if (ons_graph_value(stage->graph, own)->pair != ONS_NONE) return;
-    bool made = maker != ONS_NONE && maker >= stage->end[ONS_PART_BEGIN] && maker < stage->end[ONS_PART_FORWARD] &&
+    bool made = maker != ONS_NONE && maker >= stage->end[ONS_PART_BEGIN] && maker < stage->end[stage->chunks] &&
                 !ons_graph_node(stage->graph, maker)->per_step;
     if (!made && (c->reliefs == CUT_RECOMPUTES || !is_received_forward(stage, own))) return;
     bool again = made && c->reliefs != CUT_SWAPS && (c->reliefs == CUT_RECOMPUTES || cut_case_random(c, 2) == 0);

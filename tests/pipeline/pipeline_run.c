@@ -24,7 +24,9 @@ typedef struct trial {
     cut_case choice;               /* of the graph for whole micro-batches */
     ons_map stage_of_name;         /* of its nodes */
     uint64_t seed;
-    ons_transport **transports; /* of each stage; NULL: there is one */
+    ons_schedule schedule;
+    bool *apart;                /* of each stage */
+    ons_transport **transports; /* of each device; NULL: there is one */
     ons_crew *crew;
     delayed_course *delayed; /* instead of the crew */
 } trial;
@@ -116,6 +118,15 @@ static ons_status *build_course(trial *t) {
     return ons_course_build(&options, &t->course);
 }
 
+static ons_status *make_schedule(trial *t) {
+    const ons_pipeline pipeline = {t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe, t->s->stages,
+                                   (uint32_t)t->batching.micro_batches, t->s->devices};
+    ONS_TRY(ons_schedule_make(&pipeline, t->arena, &t->schedule));
+    ONS_NEW(t->apart, t->arena, t->s->stages);
+    for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
+    return ons_schedule_verify(&t->schedule, NULL, t->arena);
+}
+
 /* Stages by name, as the graph for whole micro-batches has them. */
 static ons_status *choose_stages(trial *t) {
     const ons_graph *graph = t->course.full.graph;
@@ -137,7 +148,7 @@ static ons_status *choose_stages(trial *t) {
 static uint32_t count_clones(const ons_cut *cut) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < cut->stage_count; ++i)
-        for (uint32_t k = 0; k < cut->stages[i].end[ONS_PART_END]; ++k) count += cut->stages[i].again[k];
+        for (uint32_t k = 0; k < cut->stages[i].graph->nodes.count; ++k) count += cut->stages[i].again[k];
     return count;
 }
 
@@ -158,6 +169,9 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
         .repeats = repeats(t),
         .stage_of_node = c.stage_of_node,
         .stages = t->s->stages,
+        .device_of = t->schedule.device_of,
+        .devices = t->schedule.devices,
+        .apart = t->apart,
         .kept = stage->kept,
         .kept_count = stage->kept_count,
     };
@@ -182,10 +196,8 @@ static ons_status *build_delayed(trial *t) {
 
 static ons_status *build_crew(trial *t) {
     const ons_pipeline pipeline = {t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe, t->s->stages,
-                                   (uint32_t)t->batching.micro_batches, 0};
-    ons_schedule *schedule;
-    ONS_NEW(schedule, t->arena, 1);
-    ONS_TRY(ons_schedule_make(&pipeline, t->arena, schedule));
+                                   (uint32_t)t->batching.micro_batches, t->s->devices};
+    const ons_schedule *schedule = &t->schedule;
     ons_crew_options options = {
         .model = t->model,
         .config = t->config,
@@ -195,15 +207,15 @@ static ons_status *build_crew(trial *t) {
         .schedule = schedule,
         .batching = t->batching,
         .threads = threads_of(t),
-        .count = t->s->stages,
+        .count = schedule->devices,
     };
     if (t->s->transport != NULL) {
         options.transports = &t->s->transport;
         options.first = t->s->transport->rank;
         options.count = 1;
     } else if (t->s->stages > 1) {
-        ONS_NEW(t->transports, t->arena, t->s->stages);
-        ONS_TRY(ons_local_transports_new(t->s->stages, t->transports));
+        ONS_NEW(t->transports, t->arena, schedule->devices);
+        if (schedule->devices > 1) ONS_TRY(ons_local_transports_new(schedule->devices, t->transports));
         options.transports = t->transports;
     }
     ONS_TRY(ons_crew_new(&options, &t->crew));
@@ -215,7 +227,7 @@ static ons_status *build_crew(trial *t) {
  */
 
 static uint32_t machine_count(const trial *t) {
-    return t->delayed != NULL || t->s->transport != NULL ? 1 : t->s->stages;
+    return t->delayed != NULL || t->s->transport != NULL ? 1 : t->schedule.devices;
 }
 
 static const ons_machine *machine_of(const trial *t, uint32_t index) {
@@ -306,6 +318,7 @@ static ons_status *check_memory(trial *t) {
 static ons_status *run(trial *t) {
     ONS_TRY(configure(t));
     ONS_TRY(build_course(t));
+    ONS_TRY(make_schedule(t));
     ONS_TRY(choose_stages(t));
     ONS_TRY(cut_graph(t, &t->course.full, &t->course.full_cut));
     ONS_TRY(cut_graph(t, &t->course.less, &t->course.less_cut));
@@ -324,7 +337,7 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
     ons_crew_free(t.crew);
     delayed_course_free(t.delayed);
-    for (uint32_t i = 0; t.transports != NULL && i < setting->stages; ++i)
+    for (uint32_t i = 0; t.transports != NULL && i < t.schedule.devices; ++i)
         if (t.transports[i] != NULL) t.transports[i]->free(t.transports[i]);
     ons_course_free(&t.course);
     ons_model_free(t.model);
