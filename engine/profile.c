@@ -54,10 +54,10 @@ typedef struct making {
 /* Where all forward parts come before the first backward part, that finds nothing of what it reads in a cache: it is
  * measured so. */
 static ons_status *describe_program(making *m, ons_profile_program_options *program) {
-    ons_pipeline pipeline = {.stages = (uint32_t)m->config->stages,
-                             .micro_batches = (uint32_t)m->batching.micro_batches};
+    ons_pipeline pipeline;
     ons_schedule schedule;
-    ONS_TRY(ons_generator_parse(m->config->pipeline, &pipeline.generator));
+    ONS_TRY(ons_config_pipeline(m->config, &pipeline));
+    pipeline.micro_batches = (uint32_t)m->batching.micro_batches;
     ONS_TRY(ons_schedule_make(&pipeline, m->o->arena, &schedule));
     m->slots = pipeline.stages > 1 && schedule.loads[0].forward_first ? pipeline.micro_batches : 1;
     *program = (ons_profile_program_options){

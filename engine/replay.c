@@ -9,6 +9,7 @@
 #include "engine/config.h"
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
+#include "engine/report.h"
 #include "engine/results.h"
 #include "planner/plan_check.h"
 #include "planner/plan_replay.h"
@@ -72,14 +73,15 @@ static ons_status *describe(ons_replay *r, const char *path) {
     size_t length;
     const ons_plan *plan = &r->plan;
     const ons_pipeline_forecast *f = &r->forecast;
+    char stages[ONS_STAGES_TEXT];
     FILE *out = open_memstream(&r->text, &length);
     if (out == NULL) return ons_status_out_of_memory();
     double busy = 0;
     for (uint32_t i = 0; i < f->device_count; ++i) busy += f->devices[i].busy_seconds;
     double share = f->iteration_seconds > 0 ? 1 - busy / (f->iteration_seconds * f->device_count) : 0;
-    fprintf(out, "%s: %s, batch %" PRId64 " in %" PRId64 " micro-batches, %u stages, schedule %s\n", path,
-            plan->subject.model, plan->subject.batch, plan->subject.micro_batches, plan->pipeline.stages,
-            plan->pipeline.generator->name);
+    fprintf(out, "%s: %s, batch %" PRId64 " in %" PRId64 " micro-batches, %s, schedule %s\n", path, plan->subject.model,
+            plan->subject.batch, plan->subject.micro_batches,
+            ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages), plan->pipeline.generator->name);
     fprintf(out, "a step takes %.3f ms (the plan says %.3f ms): %.1f samples/s, %.1f %% bubbles\n\n",
             1e3 * f->iteration_seconds, 1e3 * plan->step_seconds, f->samples_per_second, 100 * share);
     describe_devices(r, out);

@@ -30,6 +30,14 @@ static ons_status *count_epoch(ons_capacity_report *r) {
     return NULL;
 }
 
+/* Where the plan is exact each stage has a device of its own. */
+static int64_t largest_arena(const ons_planning *p) {
+    int64_t most = 0;
+    for (uint32_t i = 0; p->plan.stages != NULL && i < p->plan.pipeline.stages; ++i)
+        if (p->plan.stages[i].memory_bytes > most) most = p->plan.stages[i].memory_bytes;
+    return most;
+}
+
 static ons_status *gather(ons_capacity_report *r) {
     const ons_planning *p = r->planning;
     r->arena = ons_arena_new();
@@ -45,9 +53,9 @@ static ons_status *gather(ons_capacity_report *r) {
         .batch = p->plan.subject.batch,
         .micro_batches = p->plan.subject.micro_batches,
     };
-    int64_t need = p->plan.stages == NULL ? 0 : p->plan.stages[0].memory_bytes;
     r->exact = p->planned.partition.feasible && ons_planning_is_exact(p);
-    if (r->exact && need > p->problem.capacity_bytes) options.least_bytes = need;
+    int64_t need = r->exact ? largest_arena(p) : 0;
+    if (need > p->problem.capacity_bytes) options.least_bytes = need;
     ONS_TRY(ons_report_make(&options, r->arena, &r->content));
     if (r->exact) r->content.fullest_bytes = need;
     return ons_arena_check(r->arena);
@@ -102,6 +110,33 @@ void ons_memory_kinds(const ons_stage_memory *m, int64_t kinds[static ONS_MEMORY
 
 const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *r, uint32_t stage) {
     return r->exact ? &r->planning->plan.stages[stage].memory : &r->content.shown->solutions[stage].memory;
+}
+
+uint32_t ons_report_device_count(const ons_capacity_report *r) { return r->content.shown->problem.schedule->devices; }
+
+uint32_t ons_report_device_of(const ons_capacity_report *r, uint32_t stage) {
+    return r->content.shown->problem.schedule->device_of[stage];
+}
+
+int64_t ons_report_device_kinds(const ons_capacity_report *r, uint32_t device, int64_t kinds[static ONS_MEMORY_KINDS]) {
+    int64_t total = 0;
+    memset(kinds, 0, ONS_MEMORY_KINDS * sizeof *kinds);
+    for (uint32_t i = 0; i < r->content.asked.stages; ++i) {
+        const ons_stage_memory *memory = ons_report_stage_memory(r, i);
+        int64_t own[ONS_MEMORY_KINDS];
+        if (ons_report_device_of(r, i) != device) continue;
+        ons_memory_kinds(memory, own);
+        for (int k = 0; k < ONS_MEMORY_KINDS; ++k) kinds[k] += own[k];
+        total += memory->total;
+    }
+    return total;
+}
+
+const char *ons_stages_print(uint32_t stages, uint32_t devices, char text[static ONS_STAGES_TEXT]) {
+    int length = snprintf(text, ONS_STAGES_TEXT, "%u stage%s", stages, stages == 1 ? "" : "s");
+    if (devices != stages)
+        snprintf(text + length, ONS_STAGES_TEXT - (size_t)length, " on %u device%s", devices, devices == 1 ? "" : "s");
+    return text;
 }
 
 double ons_report_money(const ons_capacity_report *r, const ons_report_row *row) {

@@ -33,7 +33,7 @@ void ons_report_write_page(const ons_capacity_report *report, FILE *out);
 /* Its parts. */
 void ons_report_write_tables(const ons_capacity_report *report, FILE *out);
 void ons_report_write_what_if(const ons_capacity_report *report, FILE *out);
-void ons_report_draw_stages(const ons_capacity_report *report, FILE *out);
+void ons_report_draw_devices(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_timeline(const ons_capacity_report *report, FILE *out);
 void ons_report_write_assumptions(const ons_capacity_report *report, FILE *out);
 /* The same in a few lines for the terminal. */
@@ -44,8 +44,16 @@ enum { ONS_MEMORY_KINDS = 7 };
 extern const char *const ons_memory_kind_names[ONS_MEMORY_KINDS];
 void ons_memory_kinds(const ons_stage_memory *memory, int64_t kinds[static ONS_MEMORY_KINDS]);
 
-/* What a stage of the plan that is shown needs: of one stage on this machine exactly, else as the search found. */
+/* What a stage of the plan that is shown needs: of this machine exactly, else as the search found. */
 const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *report, uint32_t stage);
+/* Its devices, and what the stages of one need together. */
+uint32_t ons_report_device_count(const ons_capacity_report *report);
+uint32_t ons_report_device_of(const ons_capacity_report *report, uint32_t stage);
+int64_t ons_report_device_kinds(const ons_capacity_report *report, uint32_t device,
+                                int64_t kinds[static ONS_MEMORY_KINDS]); /* their sum */
+/* "8 stages", "8 stages on 4 devices" */
+enum { ONS_STAGES_TEXT = 64 };
+const char *ons_stages_print(uint32_t stages, uint32_t devices, char text[static ONS_STAGES_TEXT]);
 
 /* What an epoch costs or, where its samples are not known, a million samples; 0: not known. */
 double ons_report_money(const ons_capacity_report *report, const ons_report_row *row);

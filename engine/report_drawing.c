@@ -1,4 +1,4 @@
-/* Drawings: memory of each stage against the cap, the timeline of an iteration, memory over time. Units of a drawing
+/* Drawings: memory of each device against the cap, the timeline of an iteration, memory over time. Units of a drawing
  * are pixels of a page 1000 wide. */
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { LEFT = 96, WIDTH = 880, DEVICES_MOST = 16 };
 
-/* ---------------------------------------------------------------------------------------------------- memory by stage
+/* ---------------------------------------------------------------------------------------------------- memory by device
  */
 
 static void write_kind_legend(FILE *out) {
@@ -18,10 +18,8 @@ static void write_kind_legend(FILE *out) {
     fputs("</p>\n", out);
 }
 
-static void draw_bar(const ons_stage_memory *memory, double scale, int y, FILE *out) {
-    int64_t kinds[ONS_MEMORY_KINDS];
+static void draw_bar(const int64_t kinds[static ONS_MEMORY_KINDS], double scale, int y, FILE *out) {
     double x = LEFT;
-    ons_memory_kinds(memory, kinds);
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) {
         double width = (double)kinds[k] * scale;
         if (width >= 0.05)
@@ -30,23 +28,25 @@ static void draw_bar(const ons_stage_memory *memory, double scale, int y, FILE *
     }
 }
 
-void ons_report_draw_stages(const ons_capacity_report *r, FILE *out) {
+void ons_report_draw_devices(const ons_capacity_report *r, FILE *out) {
     const ons_report *c = &r->content;
     double capacity = (double)c->asked.capacity_bytes, most = fmax(capacity, (double)c->fullest_bytes);
     double scale = (WIDTH - 200) / most, cap = LEFT + capacity * scale;
-    int height = 26 * (int)c->asked.stages + 22;
+    int64_t kinds[ONS_MEMORY_KINDS];
+    uint32_t devices = ons_report_device_count(r);
+    int height = 26 * (int)devices + 22;
     char text[ONS_BYTES_TEXT];
     write_kind_legend(out);
-    fprintf(out, "<svg viewBox=\"0 0 1000 %d\" role=\"img\" aria-label=\"memory of each stage\">\n", height);
-    for (uint32_t i = 0; i < c->asked.stages; ++i) {
-        const ons_stage_memory *memory = ons_report_stage_memory(r, i);
+    fprintf(out, "<svg viewBox=\"0 0 1000 %d\" role=\"img\" aria-label=\"memory of each device\">\n", height);
+    for (uint32_t i = 0; i < devices; ++i) {
+        int64_t total = ons_report_device_kinds(r, i, kinds);
         int y = 20 + 26 * (int)i;
         double end = LEFT + most * scale;
-        fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"end\">stage %u</text>", LEFT - 10, y + 14, i);
+        fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"end\">device %u</text>", LEFT - 10, y + 14, i);
         fprintf(out, "<rect class=\"track\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"18\"/>", LEFT, y, end - LEFT);
-        draw_bar(memory, scale, y, out);
-        fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s", end + 10, y + 14, ons_bytes_print((double)memory->total, text));
-        if (capacity > 0) fprintf(out, ", %.0f %%", 100 * (double)memory->total / capacity);
+        draw_bar(kinds, scale, y, out);
+        fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s", end + 10, y + 14, ons_bytes_print((double)total, text));
+        if (capacity > 0) fprintf(out, ", %.0f %%", 100 * (double)total / capacity);
         fputs("</text>\n", out);
     }
     if (capacity == 0) { /* memory without end */

@@ -5,7 +5,8 @@
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* Stages whose input and weight gradients are actions of their own. */
-static ons_status *divide_stages(ons_pipeline_tasks *x, const ons_stage_tasks *whole, ons_arena *arena) {
+static ons_status *divide_stages(ons_pipeline_tasks *x, ons_stage_tasks *whole, ons_arena *arena) {
+    x->whole = whole;
     ONS_NEW(x->stages, arena, x->split.stages);
     for (uint32_t i = 0; i < x->split.stages; ++i) {
         x->stages[i] = whole[i];
@@ -255,7 +256,8 @@ static ons_status *add_computations(adder *a) {
     }
     for (uint32_t device = 0; device < x->schedule->devices; ++device) {
         a->last[device] = ONS_NO_TASK;
-        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i) ONS_TRY(add_action(a, &x->schedule->lists[device].items[i]));
+        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i)
+            ONS_TRY(add_action(a, &x->schedule->lists[device].items[i]));
     }
     return NULL;
 }

@@ -13,6 +13,13 @@ const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]) {
     return text;
 }
 
+ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes) {
+    const ons_schedule *s = planned->problem.schedule;
+    ONS_NEW(*bytes, arena, s->devices);
+    for (uint32_t i = 0; i < s->stages; ++i) (*bytes)[s->device_of[i]] += planned->solutions[i].memory.total;
+    return NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- fill */
 
 static ons_status *fill_decisions(const ons_planning_problem *p, const ons_stage_solution *solution, ons_arena *arena,

@@ -35,6 +35,9 @@ ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_pa
 ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                      ons_arena *arena, ons_planned *planned);
 
+/* What a device's stages take together: bytes[device], in `arena`. The plan is feasible. */
+ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes);
+
 /* Puts what was found into a plan, by names; `plan->subject` is the caller's. Fails where nothing was feasible, with
  * the smallest capacity that would do. */
 ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_plan *plan);

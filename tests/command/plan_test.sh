@@ -59,6 +59,51 @@ begin "unknown schedule";                  refuses 1 "1f2b.*gpipe" "${cost[@]}" 
 begin "unknown device";                    refuses 5 "v1000.*a100-40gb" "${cost[@]}" --device-profile v1000
 begin "zero stages";                       refuses 1 "--stages" "${cost[@]}" --stages 0
 
+# ---------------------------------------------------------------------------------------------------------------- devices
+begin "several stages on a device: how many devices there are, and what each holds"
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved --device-profile a100-80gb -o plan.json &&
+    printed ", 4 stages on 2 devices of NVIDIA A100 80 GB .* free on each\)" && printed '^device  memory +free +stages$' &&
+    printed '^     0  .*  0, 2$' && printed '^     1  .*  1, 3$' && succeeds simulate plan.json &&
+    printed '4 stages on 2 devices, schedule interleaved'; then pass "$name"; fi
+
+begin "another number of devices"
+if succeeds "${cost[@]}" --stages 6 --devices 2 --pipeline interleaved && printed ", 6 stages on 2 devices" &&
+    printed '^     1  .*  1, 3, 5$'; then pass "$name"; fi
+begin "as many devices as stages may be said"
+if succeeds "${cost[@]}" --stages 4 --devices 4 && printed ", 4 stages of"; then pass "$name"; fi
+begin "more devices than stages"
+refuses 1 "--devices 5: 4 stages cannot lie on more devices" "${cost[@]}" --stages 4 --devices 5
+begin "devices without stages"
+refuses 1 "--devices 2: 1 stage cannot lie on more devices" "${cost[@]}" --devices 2
+begin "a schedule that puts each stage on a device of its own"
+refuses 1 "schedule 1f1b puts each stage on a device of its own" "${cost[@]}" --stages 4 --devices 2
+begin "devices that are no number"; refuses 1 "--devices: 'two' is not a whole number" "${cost[@]}" --devices two
+
+begin "a report counts devices, not stages, in money"
+echo '{"currency": "EUR", "a100-80gb": 3.6}' >prices.json
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved --device-profile a100-80gb --prices prices.json --report r.html; then
+    rate=$(sed -nE 's/.*: ([0-9.]+) samples\/s$/\1/p' "$work/stdout" | head -1)
+    money=$(grep -oE '<b>[0-9.]+ EUR</b>' r.html | grep -oE '[0-9.]+')
+    if awk "BEGIN { wanted = 2 * 3.6 / 3600 * 1e6 / $rate; exit !($money > 0.98 * wanted && $money < 1.02 * wanted) }"; then
+        pass "$name"
+    else
+        fail "$name" "$money EUR for a million samples at $rate samples/s"
+    fi
+fi
+
+begin "training refuses what it cannot carry out yet, by plan and by option"
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 4 --pipeline interleaved -o plan.json; then
+    refuses 3 "training does not put several stages on a device yet" train "${mlp[@]:0:7}" --batch 8 --steps 1 --plan plan.json
+fi
+begin "training with several stages on a device"
+refuses 3 "training does not put several stages on a device yet, .* 4 stages on 2;" train "${mlp[@]:0:7}" --batch 8 --stages 4 --pipeline looped
+begin "training with gradients apart"
+refuses 3 "training does not compute input gradients \(I\) and weight gradients \(W\) apart yet" train "${mlp[@]:0:7}" --batch 8 --stages 2 --pipeline zb-h1
+begin "training with a plan for another number of devices"
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
+    refuses 1 "--devices 1 beside --plan plan.json, which was made for 2" train "${mlp[@]:0:7}" --batch 8 --devices 1 --plan plan.json
+fi
+
 # ------------------------------------------------------------------------------------------------------------------- caps
 # CAP OPTIONS...: there is no plan under the cap; sets `bytes`, the memory that would do, and `told`, a step's milliseconds there.
 is_told_the_least() {
