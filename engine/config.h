@@ -86,7 +86,7 @@ struct ons_config {
     int64_t checkpoint_every, val_every, early_stop;
     bool resume, best;
     /* watching */
-    const char *log_json, *tensorboard, *trace;
+    const char *log_json, *tensorboard, *trace, *svg;
     bool log_grad_norms;
 };
 

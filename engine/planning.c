@@ -380,16 +380,8 @@ ons_status *ons_planning_write(const ons_planning *p, const char *path) {
     ONS_GIVEN(p, "planning");
     ONS_GIVEN(path, "path");
     char *text;
-    ons_file_writer *writer;
     ONS_TRY(ons_plan_print(&p->plan, &text));
-    ons_status *status = ons_file_writer_open(path, &writer);
-    if (status == NULL) {
-        status = ons_file_write(writer, text, strlen(text));
-        if (status == NULL)
-            status = ons_file_commit(writer);
-        else
-            ons_file_discard(writer);
-    }
+    ons_status *status = ons_file_write_text(path, text);
     free(text);
     return status;
 }

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "engine/plan_libraries.h"
 #include "engine/planning.h"
-#include "engine/report.h"
 
 typedef struct writer {
     FILE *out;

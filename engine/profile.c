@@ -463,16 +463,8 @@ ons_status *ons_profile_write(const ons_profile *profile, const char *path) {
     ONS_GIVEN(path, "path");
     const owned_profile *o = (const owned_profile *)profile;
     char *text;
-    ons_file_writer *writer;
     ONS_TRY(ons_node_costs_print(&o->costs, &text));
-    ons_status *status = ons_file_writer_open(path, &writer);
-    if (status == NULL) {
-        status = ons_file_write(writer, text, strlen(text));
-        if (status == NULL)
-            status = ons_file_commit(writer);
-        else
-            ons_file_discard(writer);
-    }
+    ons_status *status = ons_file_write_text(path, text);
     free(text);
     return status;
 }

@@ -57,6 +57,9 @@ static ons_status *gather(ons_capacity_report *r) {
     int64_t need = r->exact ? largest_arena(p) : 0;
     if (need > p->problem.capacity_bytes) options.least_bytes = need;
     ONS_TRY(ons_report_make(&options, r->arena, &r->content));
+    const ons_planned *shown = r->content.shown;
+    if (shown != NULL)
+        ONS_TRY(ons_timeline_make(&r->content.forecast, shown->problem.schedule, r->arena, &r->timeline));
     if (r->exact) r->content.fullest_bytes = need;
     return ons_arena_check(r->arena);
 }
@@ -71,20 +74,11 @@ static ons_status *print(const ons_capacity_report *r, write_report *write, char
     return ons_text_close(out, text);
 }
 
-static ons_status *write_file(const char *path, const char *text) {
-    ons_file_writer *writer;
-    ONS_TRY(ons_file_writer_open(path, &writer));
-    ons_status *status = ons_file_write(writer, text, strlen(text));
-    if (status == NULL) return ons_file_commit(writer);
-    ons_file_discard(writer);
-    return status;
-}
-
 static ons_status *make(ons_capacity_report *r, const char *path, char **text) {
     char *page = NULL;
     ONS_TRY(gather(r));
     ONS_TRY(print(r, ons_report_write_page, &page));
-    ons_status *status = write_file(path, page);
+    ons_status *status = ons_file_write_text(path, page);
     free(page);
     return status == NULL ? print(r, ons_report_write_text, text) : status;
 }
@@ -132,13 +126,6 @@ int64_t ons_report_device_kinds(const ons_capacity_report *r, uint32_t device, i
     return total;
 }
 
-const char *ons_stages_print(uint32_t stages, uint32_t devices, char text[static ONS_STAGES_TEXT]) {
-    int length = snprintf(text, ONS_STAGES_TEXT, "%u stage%s", stages, stages == 1 ? "" : "s");
-    if (devices != stages)
-        snprintf(text + length, ONS_STAGES_TEXT - (size_t)length, " on %u device%s", devices, devices == 1 ? "" : "s");
-    return text;
-}
-
 double ons_report_money(const ons_capacity_report *r, const ons_report_row *row) {
     double million = ons_what_if_money(&row->question, &row->answer);
     return r->epoch_samples > 0 ? million * 1e-6 * (double)r->epoch_samples : million;
@@ -155,18 +142,4 @@ const char *ons_report_money_unit(const ons_capacity_report *r) {
 const char *ons_report_model_name(const ons_capacity_report *r) {
     const char *path = r->planning->plan.subject.model, *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
-}
-
-const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]) {
-    static const char *const units[] = {"s", "ms", "µs"};
-    enum { HOUR = 3600, DAY = 24 * HOUR };
-    int unit = 0;
-    if (seconds >= 2 * HOUR) {
-        bool days = seconds >= 2 * DAY;
-        snprintf(text, ONS_SECONDS_TEXT, "%.1f %s", seconds / (days ? DAY : HOUR), days ? "d" : "h");
-        return text;
-    }
-    for (; seconds < 1 && unit < 2; ++unit) seconds *= 1e3;
-    snprintf(text, ONS_SECONDS_TEXT, "%.*f %s", seconds >= 100 ? 0 : seconds >= 10 ? 1 : 2, seconds, units[unit]);
-    return text;
 }

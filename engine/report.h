@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
+#include "engine/html.h"
 #include "engine/planning.h"
 #include "engine/prices.h"
+#include "engine/timeline.h"
 #include "planner/report.h"
 
 enum { ONS_REPORT_SIZES = 2 };
@@ -23,6 +25,7 @@ typedef struct ons_capacity_report {
     int64_t epoch_samples; /* 0: not known */
     bool exact;            /* the planning knows the memory to the byte: see ons_planning_is_exact */
     ons_report content;
+    ons_timeline timeline; /* of what is shown */
 } ons_capacity_report;
 
 /* The devices that are compared: the planning's own, then all shipped ones. */
@@ -51,9 +54,6 @@ uint32_t ons_report_device_count(const ons_capacity_report *report);
 uint32_t ons_report_device_of(const ons_capacity_report *report, uint32_t stage);
 int64_t ons_report_device_kinds(const ons_capacity_report *report, uint32_t device,
                                 int64_t kinds[static ONS_MEMORY_KINDS]); /* their sum */
-/* "8 stages", "8 stages on 4 devices" */
-enum { ONS_STAGES_TEXT = 64 };
-const char *ons_stages_print(uint32_t stages, uint32_t devices, char text[static ONS_STAGES_TEXT]);
 
 /* What an epoch costs or, where its samples are not known, a million samples; 0: not known. */
 double ons_report_money(const ons_capacity_report *report, const ons_report_row *row);
@@ -65,15 +65,5 @@ double ons_report_slower(double seconds, double before);
 
 /* The model's file without its folders: the page says nothing of where it was made. */
 const char *ons_report_model_name(const ons_capacity_report *report);
-
-/* "1.23 s", "45.6 ms", "789 µs"; from two hours on "2.5 h", from two days on "3.4 d" */
-enum { ONS_SECONDS_TEXT = 32 };
-const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]);
-
-/* Text between tags or in quotes: what means something to HTML is escaped, what is no UTF-8 or not printable replaced.
- */
-void ons_html_text(FILE *out, const char *text);
-/* The same, a long name without its middle. */
-void ons_html_name(FILE *out, const char *name);
 
 #endif

@@ -118,7 +118,9 @@ void ons_report_write_page(const ons_capacity_report *r, FILE *out) {
           "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>Capacity report: ",
           out);
     ons_html_text(out, ons_report_model_name(r));
-    fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", style);
+    fprintf(out, "</title>\n<style>\n%s", style);
+    ons_timeline_write_style(out);
+    fputs("</style>\n</head>\n<body>\n<main>\n", out);
     write_subject(r, out);
     write_verdict(r, out);
     write_facts(r, out);

@@ -40,8 +40,9 @@ static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out)
     uint32_t moved[3] = {0};
     for (uint32_t k = 0; k < s->decision_count; ++k) ++moved[s->decisions[k].decision];
     ons_memory_kinds(ons_report_stage_memory(r, i), kinds);
-    fprintf(out, "<tr><td>%u</td>", i);
-    if (shares_devices(r)) fprintf(out, "<td>%u</td>", ons_report_device_of(r, i));
+    fprintf(out, "<tr><td>%u", i);
+    if (shares_devices(r)) fprintf(out, " on %u", ons_report_device_of(r, i));
+    fputs("</td>", out);
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) size_cell(out, kinds[k]);
     size_cell(out, ons_report_stage_memory(r, i)->total);
     fprintf(out, "<td>%u</td><td>%u</td>", moved[ONS_SWAP], moved[ONS_RECOMPUTE]);
@@ -52,7 +53,7 @@ static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out)
 static void write_memory(const ons_capacity_report *r, FILE *out) {
     fputs("<h2>What fills the memory</h2>\n", out);
     ons_report_draw_devices(r, out);
-    fprintf(out, "<div class=\"wide\"><table><tr><th>stage</th>%s", shares_devices(r) ? "<th>device</th>" : "");
+    fprintf(out, "<div class=\"wide\"><table><tr><th>stage%s</th>", shares_devices(r) ? " on device" : "");
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) fprintf(out, "<th>%s</th>", ons_memory_kind_names[k]);
     fputs("<th>all</th><th>swapped</th><th>recomputed</th><th>micro-batch</th></tr>\n", out);
     for (uint32_t i = 0; i < r->content.asked.stages; ++i) write_stage_row(r, i, out);

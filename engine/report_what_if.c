@@ -31,7 +31,7 @@ static void write_table(const ons_capacity_report *r, uint32_t memory, FILE *out
     for (uint32_t s = 0; s < g->stage_count; ++s) {
         uint32_t devices = ons_question_devices(&g->cells[memory][s][0].question);
         fprintf(out, "<tr><td>%u", g->stages[s]);
-        if (devices != g->stages[s]) fprintf(out, " on %u", devices);
+        if (devices != g->stages[s]) fprintf(out, " on %u device%s", devices, devices == 1 ? "" : "s");
         fputs("</td>", out);
         for (uint32_t b = 0; b < g->batch_count; ++b) write_cell(c, &g->cells[memory][s][b], out);
         fputs("</tr>\n", out);

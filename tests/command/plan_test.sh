@@ -3,6 +3,7 @@
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 json_check=$root/tests/command/json_check
+html_check=$root/tests/command/html_check
 resnet=$examples/data/profiles/pipedream/resnet50.txt
 gpt=$golden/gpt_decomposed/model.onnx
 cost=(plan --cost-graph "$resnet")
@@ -246,6 +247,68 @@ begin "a trace in place of the plan"
 if make_plan; then refuses 1 "--trace: plan.json would take the place" simulate plan.json --trace plan.json; fi
 begin "a trace that is a folder"
 if make_plan; then mkdir trace.json && refuses 5 "--trace: trace.json is a folder" simulate plan.json --trace trace.json; fi
+
+# ----------------------------------------------------------------------------------------------------------------- pictures
+# The chart of the last simulation: the lines from the first device to the legend.
+chart() { sed -n '/^device 0  /,$p' "$work/stdout"; }
+
+# DEVICES: a line for each, none wider than 80 columns, an axis, a legend.
+has_chart() {
+    (($(chart | grep -cE '^device [0-9]+ +[.A-Za-z0-9@-]+$') == $1)) && ! chart | LC_ALL=C.UTF-8 grep -qE '^.{81}' &&
+        chart | grep -qE '^ +0 .* (s|ms)$' && chart | grep -qE '\. idle' && return 0
+    fail "$name" "no chart of $1 devices: $(chart | head -3 | tr '\n' '|')"
+    return 1
+}
+
+begin "a chart: forward parts, then backward parts, bubbles between them"
+if succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline gpipe -o plan.json && succeeds simulate plan.json && has_chart 4 &&
+    chart | grep -qE '^device 0  F0-*F1-*F2-*F3-*F4-*F5-*\.+B0-*B1-*B2-*B3-*B4-*B5-*$' &&
+    chart | grep -qE '^device 3  \.+F0.*B5-*\.+$'; then pass "$name"; fi
+begin "a chart of several stages on a device, and of gradients apart"
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved -o plan.json && succeeds simulate plan.json && has_chart 2 &&
+    chart | grep -qE '^device 0  F.*f.*b.*B' && succeeds "${cost[@]}" --stages 4 --pipeline zb-h1 -o plan.json &&
+    succeeds simulate plan.json && has_chart 4 && chart | grep -qE '^device 0  F.*I.*W.*I.*W' &&
+    chart | grep -qE 'I input gradient  W weight gradient'; then pass "$name"; fi
+begin "a chart of an asynchronous pipeline, of one stage, and of many micro-batches"
+if succeeds "${cost[@]}" --stages 3 --pipeline pipedream-async -o plan.json && succeeds simulate plan.json && has_chart 3 &&
+    succeeds "${cost[@]}" --stages 1 -o plan.json && succeeds simulate plan.json && has_chart 1 &&
+    succeeds "${cost[@]}" --stages 12 --micro-batches 500 -o plan.json && succeeds simulate plan.json && has_chart 12
+then pass "$name"; fi
+
+if command -v script >/dev/null; then
+    begin "a chart as wide as the terminal"
+    if make_plan; then
+        script -qec "stty cols 140; $(printf '%q ' "$onstage" simulate plan.json)" typescript >"$work/stdout" 2>&1 </dev/null
+        if chart | grep -qE "^device 0  [^ ]{130}"$'\r?$'; then pass "$name"; else fail "$name" "$(chart | head -1)"; fi
+    fi
+fi
+
+# FILE: a picture that is whole and needs nothing else.
+is_picture() {
+    head -c 100 "$1" | grep -q '^<?xml version="1.0" encoding="UTF-8"?>$' &&
+        sed -e "1s/.*/<!DOCTYPE html>/" -e 's| xmlns="http://www.w3.org/2000/svg"||' "$1" >page && "$html_check" page 2>"$work/stderr" && return 0
+    fail "$name" "$1 is no picture"
+    return 1
+}
+
+begin "a picture: every action with its stage and micro-batch, stages told apart by tints"
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved -o plan.json && succeeds simulate plan.json --svg plan.svg &&
+    printed '^wrote plan.svg$' && is_picture plan.svg && grep -q 'stages 2, 3' plan.svg &&
+    (($(grep -oE '<title>(forward|backward) of stage [0-3], micro-batch [0-3]: at' plan.svg | sort -u | wc -l) == 32)) &&
+    (($(grep -oE 'rect class="a[01][ab]"' plan.svg | sort -u | wc -l) == 4)); then pass "$name"; fi
+begin "a picture of gradients apart"
+if succeeds "${cost[@]}" --stages 3 --pipeline zb-h1 -o 'a&b.json' && succeeds simulate 'a&b.json' --svg p.svg && is_picture p.svg &&
+    grep -q '>weight gradient<' p.svg && grep -q 'a&amp;b.json: 3 stages, schedule zb-h1' p.svg; then pass "$name"; fi
+begin "a picture in place of the plan"
+if make_plan; then refuses 1 "--svg: plan.json would take the place" simulate plan.json --svg plan.json; fi
+begin "a picture that is a folder"
+if make_plan; then mkdir p.svg && refuses 5 "--svg: p.svg is a folder" simulate plan.json --svg p.svg; fi
+begin "a picture in place of the trace"
+if make_plan; then refuses 1 "--trace and --svg would write the same file" simulate plan.json --svg p --trace p; fi
+begin "a damaged plan leaves the picture that was there"
+echo "an earlier picture" >p.svg
+echo "{}" >plan.json
+refuses 4 "plan.json: 'version' is missing" simulate plan.json --svg p.svg
 
 # The only step takes all samples, with the plan as without one.
 begin "a plan for more samples than the data have"
