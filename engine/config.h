@@ -72,7 +72,8 @@ struct ons_config {
     int64_t devices; /* 0: as the schedule takes them */
     ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
-    const ons_generator *generator; /* of the plan that is followed; NULL: `pipeline` names it */
+    const char *schedule;           /* a file */
+    const ons_generator *generator; /* of the plan or schedule that is followed; NULL: `pipeline` names it */
     bool pin;
     /* planning */
     const char *device_profile, *profile, *cost_graph, *report, *prices;
@@ -86,7 +87,7 @@ struct ons_config {
     int64_t checkpoint_every, val_every, early_stop;
     bool resume, best;
     /* watching */
-    const char *log_json, *tensorboard, *trace, *svg;
+    const char *log_json, *tensorboard, *trace, *svg, *written_schedule;
     bool log_grad_norms;
 };
 

@@ -13,6 +13,7 @@
 #include "engine/profile_program.h"
 #include "engine/profile_speed.h"
 #include "engine/results.h"
+#include "engine/schedule_file.h"
 #include "kernels/backend.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
@@ -442,7 +443,9 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
     size_t size;
     o->arena = ons_arena_new();
     m.notes = open_memstream(&o->notes, &size);
-    ons_status *status = o->arena == NULL || m.notes == NULL ? ons_status_out_of_memory() : make(&m);
+    ons_status *status = o->arena == NULL || m.notes == NULL ? ons_status_out_of_memory()
+                                                             : ons_config_follow_schedule(&scaled, o->arena);
+    if (status == NULL) status = make(&m);
     free_making(&m);
     ons_status *closed = ons_text_close(m.notes, &o->notes);
     if (status == NULL)

@@ -14,6 +14,7 @@
 #include "planner/plan_check.h"
 #include "planner/plan_replay.h"
 #include "planner/planner.h"
+#include "planner/schedule/csv.h"
 
 struct ons_replay {
     ons_arena *arena;
@@ -123,6 +124,14 @@ static ons_status *write_svg(const ons_replay *r, const char *path, const char *
     return status;
 }
 
+static ons_status *write_schedule(const ons_replay *r, const char *path) {
+    char *text;
+    ONS_TRY_AT(ons_schedule_print_csv(&r->plan.schedule, &text), "--write-schedule");
+    ons_status *status = ons_file_write_text(path, text);
+    free(text);
+    return status;
+}
+
 /* --------------------------------------------------------------------------------------------------------- interface
  */
 
@@ -132,6 +141,7 @@ static ons_status *make(ons_replay *r, const char *path, const ons_config *confi
     ONS_TRY_AT(ons_plan_replay(&r->plan, r->arena, &r->forecast), "%s", path);
     ONS_TRY(ons_timeline_make(&r->forecast, &r->plan.schedule, r->arena, &r->timeline));
     ONS_TRY(describe(r, path));
+    if (config->written_schedule != NULL) ONS_TRY(write_schedule(r, config->written_schedule));
     if (config->svg != NULL) ONS_TRY(write_svg(r, path, config->svg));
     return config->trace == NULL ? NULL : ons_simulation_write_trace(r->forecast.simulation, config->trace);
 }

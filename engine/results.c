@@ -112,7 +112,8 @@ ons_status *ons_check_output(const char *option, const char *path, const char *r
 }
 
 ons_status *ons_check_replay(const char *plan, const ons_config *config) {
-    const result results[] = {{"trace", config->trace}, {"svg", config->svg}};
+    const result results[] = {
+        {"trace", config->trace}, {"svg", config->svg}, {"write-schedule", config->written_schedule}};
     size_t count = sizeof results / sizeof *results;
     for (size_t i = 0; i < count; ++i) ONS_TRY(ons_check_output(results[i].option, results[i].path, "the plan", plan));
     return check_results_apart(results, count);

@@ -344,8 +344,8 @@ ons_status *ons_planning_write(const ons_planning *planning, const char *path);
 typedef struct ons_replay ons_replay;
 
 /* Reads a plan file and simulates it again, without the model: its own times, bytes and actions are all it takes. With
- * the option "trace" a timeline for Perfetto is written, with "svg" a picture. A damaged plan fails with the field that
- * is wrong. */
+ * the option "trace" a timeline for Perfetto is written, with "svg" a picture, with "write-schedule" the
+ * schedule alone. A damaged plan fails with the field that is wrong. */
 ons_status *ons_replay_new(const char *path, const ons_config *config, ons_replay **replay);
 void ons_replay_free(ons_replay *replay); /* NULL is fine */
 /* Time of a step, bubbles, traffic, memory and critical path as text for people; lives as long as the replay. */

@@ -27,7 +27,7 @@ int ons_command_simulate(int argc, char **argv) {
     const char *chart = NULL;
     if (code == 0) code = ons_report_failure(ons_replay_draw(replay, (size_t)ons_terminal_columns(), &chart));
     if (code == 0) printf("\n%s", chart);
-    static const char *const written[] = {"trace", "svg"};
+    static const char *const written[] = {"write-schedule", "svg", "trace"};
     for (size_t i = 0; code == 0 && i < sizeof written / sizeof *written; ++i) {
         const char *file = ons_config_get(config, written[i]);
         if (file != NULL) printf("wrote %s\n", file);

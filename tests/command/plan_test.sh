@@ -11,6 +11,9 @@ cost=(plan --cost-graph "$resnet")
 # A plan with swaps and recomputed tensors in ./plan.json.
 make_plan() { succeeds "${cost[@]}" --stages 4 --memory 8GiB --device-profile a100-40gb -o plan.json; }
 
+# The chart of the last simulation: the lines from the first device to the legend.
+chart() { sed -n '/^device 0  /,$p' "$work/stdout"; }
+
 is_json() {
     "$json_check" "$1" >/dev/null 2>"$work/stderr" && return 0
     fail "$name" "$1 is no JSON"
@@ -103,6 +106,73 @@ refuses 3 "training does not compute input gradients \(I\) and weight gradients 
 begin "training with a plan for another number of devices"
 if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
     refuses 1 "--devices 1 beside --plan plan.json, which was made for 2" train "${mlp[@]:0:7}" --batch 8 --devices 1 --plan plan.json
+fi
+
+# --------------------------------------------------------------------------------------------------------------- schedules
+# The milliseconds of a step that was planned last.
+step_of() { sed -nE 's/.*; a step of .* takes ([0-9.]+) ms.*/\1/p' "$work/stdout"; }
+
+for pipeline in gpipe 1f1b interleaved looped zb-h1 v; do
+    begin "schedule $pipeline, written, planned from the file, written again"
+    succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline "$pipeline" -o plan.json && step=$(step_of) &&
+        succeeds simulate plan.json --write-schedule a.csv && printed '^wrote a.csv$' &&
+        succeeds "${cost[@]}" --schedule a.csv -o again.json && printed 'schedule a.csv' || continue
+    if [[ $step != "$(step_of)" ]]; then fail "$name" "a step takes $(step_of) ms, not $step"; continue; fi
+    if succeeds simulate again.json --write-schedule b.csv; then
+        if cmp -s a.csv b.csv; then pass "$name"; else fail "$name" "the files differ"; fi
+    fi
+done
+
+# By hand, as PyTorch writes it: with bubbles, communication and gradients apart.
+write_schedule() {
+    printf '# rank 0, rank 1\r\n0F0,0SEND_F0,0F1,,0RECV_B0,0I0,0W0,0B1\r\n,1RECV_F0,1F0,1B0,(1F1;1B1)OVERLAP_F_B,1REDUCE_GRAD\r\n' >s.csv
+}
+begin "a schedule of a person's"
+write_schedule
+if succeeds "${cost[@]}" --schedule s.csv -o plan.json && printed 'batch 2 in 2 micro-batches, 2 stages of' &&
+    succeeds simulate plan.json && chart | grep -qE '^device 0  .*F.*I.*W.*B'; then pass "$name"; fi
+begin "what a schedule says may be said again"
+write_schedule
+if succeeds "${cost[@]}" --schedule s.csv --stages 2 --devices 2 --micro-batches 2; then pass "$name"; fi
+begin "a schedule and other stages";        write_schedule; refuses 1 "--stages 3 beside --schedule s.csv, which is written for 2" "${cost[@]}" --schedule s.csv --stages 3
+begin "a schedule and other devices";       write_schedule; refuses 1 "--devices 1 beside --schedule s.csv, .* 2: leave" "${cost[@]}" --schedule s.csv --devices 1
+begin "a schedule and other micro-batches"; write_schedule; refuses 1 "--micro-batches 3 beside --schedule s.csv" "${cost[@]}" --schedule s.csv --micro-batches 3
+begin "a schedule and a schedule";          write_schedule; refuses 1 "--pipeline beside --schedule s.csv" "${cost[@]}" --schedule s.csv --pipeline 1f1b
+begin "a schedule that is missing";         refuses 5 "s.csv" "${cost[@]}" --schedule s.csv
+begin "a schedule with a cell that is none"
+printf '0F0,0B0\n\n1F0,1C0,1B0\n' >s.csv
+refuses 4 "s.csv: line 3, column 2: '1C0' is no action" "${cost[@]}" --schedule s.csv
+begin "a schedule that hangs"
+printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' >s.csv
+refuses 4 "s.csv: the schedule hangs" "${cost[@]}" --schedule s.csv
+begin "a schedule in which something is missing"
+printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0\n' >s.csv
+refuses 4 "s.csv: stage 1, micro-batch 1: backward is missing" "${cost[@]}" --schedule s.csv
+begin "the file of an asynchronous schedule"
+if succeeds "${cost[@]}" --stages 2 --pipeline pipedream-async -o plan.json; then
+    refuses 3 "--write-schedule: an asynchronous schedule has updates between micro-batches" simulate plan.json --write-schedule s.csv
+fi
+begin "a schedule in place of the plan"
+if make_plan; then refuses 1 "--write-schedule: plan.json would take the place" simulate plan.json --write-schedule plan.json; fi
+begin "a report of a schedule of a person's"
+write_schedule
+if succeeds "${cost[@]}" --schedule s.csv --report r.html --memory 20GiB && "$html_check" r.html && grep -q 'schedule s.csv' r.html; then pass "$name"; fi
+
+begin "training by a file is training by its schedule, to the bit"
+options=("${mlp[@]:0:7}" --batch 8 --steps 3 --threads 1 --micro-batches 4)
+losses() { grep -oE '"loss": ?[0-9.e+-]+' "$1"; }
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --micro-batches 4 --stages 2 -o plan.json && succeeds simulate plan.json --write-schedule s.csv &&
+    succeeds train "${options[@]}" --stages 2 --log-json named.jsonl && succeeds train "${options[@]}" --schedule s.csv --log-json file.jsonl; then
+    if (($(losses file.jsonl | wc -l) == 3)) && diff <(losses named.jsonl) <(losses file.jsonl) >/dev/null; then pass "$name"
+    else fail "$name" "other losses"; fi
+fi
+begin "training by a file with several stages on a device"
+printf '0F0,1F0,1B0,0B0\n' >s.csv
+refuses 3 "training does not put several stages on a device yet" train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv
+begin "a schedule beside a plan"
+write_schedule
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
+    refuses 1 "--plan beside --schedule s.csv" train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv --plan plan.json
 fi
 
 # ------------------------------------------------------------------------------------------------------------------- caps
@@ -249,9 +319,6 @@ begin "a trace that is a folder"
 if make_plan; then mkdir trace.json && refuses 5 "--trace: trace.json is a folder" simulate plan.json --trace trace.json; fi
 
 # ----------------------------------------------------------------------------------------------------------------- pictures
-# The chart of the last simulation: the lines from the first device to the legend.
-chart() { sed -n '/^device 0  /,$p' "$work/stdout"; }
-
 # DEVICES: a line for each, none wider than 80 columns, an axis, a legend.
 has_chart() {
     (($(chart | grep -cE '^device [0-9]+ +[.A-Za-z0-9@-]+$') == $1)) && ! chart | LC_ALL=C.UTF-8 grep -qE '^.{81}' &&
