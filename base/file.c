@@ -322,6 +322,15 @@ ons_status *ons_file_commit(ons_file_writer *writer) {
     return status;
 }
 
+ons_status *ons_file_write_text(const char *path, const char *text) {
+    ons_file_writer *writer;
+    ONS_TRY(ons_file_writer_open(path, &writer));
+    ons_status *status = ons_file_write(writer, text, strlen(text));
+    if (status == NULL) return ons_file_commit(writer);
+    ons_file_discard(writer);
+    return status;
+}
+
 void ons_file_discard(ons_file_writer *writer) {
     if (writer == NULL) return;
     if (writer->temporary != NULL) unlink(writer->temporary);

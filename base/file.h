@@ -62,6 +62,9 @@ ons_status *ons_file_sync(ons_file_writer *writer);
 /* Syncs and gives the file its name. Frees the writer, also on failure, and removes the temporary file then. */
 ons_status *ons_file_commit(ons_file_writer *writer);
 
+/* The whole text as a file, or nothing. */
+ons_status *ons_file_write_text(const char *path, const char *text);
+
 /* Removes the temporary file and frees the writer. NULL is fine. */
 void ons_file_discard(ons_file_writer *writer);
 

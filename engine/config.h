@@ -69,9 +69,11 @@ struct ons_config {
     int64_t warmup;
     /* run */
     int64_t steps, epochs, seed, threads, stages;
+    int64_t devices; /* 0: as the schedule takes them */
     ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
-    const ons_generator *generator; /* of the plan that is followed; NULL: `pipeline` names it */
+    const char *schedule;           /* a file */
+    const ons_generator *generator; /* of the plan or schedule that is followed; NULL: `pipeline` names it */
     bool pin;
     /* planning */
     const char *device_profile, *profile, *cost_graph, *report, *prices;
@@ -85,7 +87,7 @@ struct ons_config {
     int64_t checkpoint_every, val_every, early_stop;
     bool resume, best;
     /* watching */
-    const char *log_json, *tensorboard, *trace;
+    const char *log_json, *tensorboard, *trace, *svg, *written_schedule;
     bool log_grad_norms;
 };
 
@@ -125,6 +127,11 @@ ons_status *ons_config_precision(const ons_config *config, ons_precision *precis
 ons_dtype ons_config_low_type(const ons_config *config);
 /* Whether a GPU may round what products of float32 read. */
 bool ons_config_takes_tf32(const ons_config *config);
+/* Schedule, stages and devices; how many micro-batches is the caller's to know. Fails where the schedule is not known,
+ * or stages are fewer than devices. */
+ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline);
+/* How many devices the stages lie on. */
+int64_t ons_config_devices(const ons_config *config);
 /* Whether updates come between micro-batches. */
 bool ons_config_is_asynchronous(const ons_config *config);
 /* --device cuda */

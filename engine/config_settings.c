@@ -168,7 +168,7 @@ ons_status *ons_config_threads(const ons_config *config, int *threads) {
               "--threads %" PRId64 ": at most %" PRId64 " make sense on this machine, which has %" PRId64
               " processors; leave it out to use them all",
               config->threads, most, processors);
-    int64_t share = processors / config->stages;
+    int64_t share = processors / ons_config_devices(config);
     *threads = (int)(config->threads > 0 ? config->threads : share > 1 ? share : 1);
     return NULL;
 }
@@ -184,8 +184,28 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
                           config->lr_schedule);
 }
 
+/* NULL: there is none of that name. */
+static const ons_generator *find_generator(const ons_config *config) {
+    return config->generator != NULL ? config->generator : ons_generator_find(config->pipeline);
+}
+
+ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline) {
+    ONS_CHECK(config->devices <= config->stages, ONS_INVALID_ARGUMENT,
+              "--devices %" PRId64 ": %" PRId64 " stage%s cannot lie on more devices than that; take more --stages, or "
+              "fewer --devices",
+              config->devices, config->stages, config->stages == 1 ? "" : "s");
+    *pipeline = (ons_pipeline){
+        .generator = find_generator(config), .stages = (uint32_t)config->stages, .devices = (uint32_t)config->devices};
+    return pipeline->generator != NULL ? NULL : ons_generator_parse(config->pipeline, &pipeline->generator);
+}
+
+int64_t ons_config_devices(const ons_config *config) {
+    const ons_pipeline p = {find_generator(config), (uint32_t)config->stages, 1, (uint32_t)config->devices};
+    return p.generator == NULL ? config->stages : ons_pipeline_devices(&p);
+}
+
 bool ons_config_is_asynchronous(const ons_config *config) {
-    const ons_generator *g = config->generator != NULL ? config->generator : ons_generator_find(config->pipeline);
+    const ons_generator *g = find_generator(config);
     return g != NULL && g->asynchronous;
 }
 

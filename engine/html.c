@@ -1,6 +1,7 @@
-#include <string.h>
+#include "engine/html.h"
 
-#include "engine/report.h"
+#include <stdint.h>
+#include <string.h>
 
 /* Length of the UTF-8 character at `c`, or 0: none, or one that HTML does not allow. */
 static size_t character(const unsigned char *c) {

@@ -12,6 +12,7 @@
 #include "engine/planning_subject.h"
 #include "engine/problem.h"
 #include "engine/results.h"
+#include "engine/schedule_file.h"
 #include "planner/cost_file.h"
 #include "planner/least_memory.h"
 #include "planner/workload_scale.h"
@@ -330,6 +331,7 @@ static ons_status *make(ons_planning *p, const char *path) {
     const char *cost_graph = p->config->cost_graph;
     p->arena = ons_arena_new();
     if (p->arena == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_config_follow_schedule(p->config, p->arena));
     ONS_CHECK(path == NULL || cost_graph == NULL, ONS_INVALID_ARGUMENT,
               "either a model (%s) or --cost-graph %s is planned, not both", path, cost_graph);
     ONS_CHECK(path != NULL || cost_graph != NULL, ONS_INVALID_ARGUMENT,
@@ -353,8 +355,8 @@ ons_status *ons_planning_new(const char *path, const ons_config *config, ons_pla
     ONS_GIVEN(result, "planning");
     ons_planning *p = calloc(1, sizeof *p);
     if (p == NULL) return ons_status_out_of_memory();
-    p->config = ons_config_hold(config);
-    ons_status *status = make(p, path);
+    ons_status *status = ons_config_copy(config, &p->config);
+    if (status == NULL) status = make(p, path);
     if (status != NULL) {
         ons_planning_free(p);
         return status;
@@ -380,16 +382,8 @@ ons_status *ons_planning_write(const ons_planning *p, const char *path) {
     ONS_GIVEN(p, "planning");
     ONS_GIVEN(path, "path");
     char *text;
-    ons_file_writer *writer;
     ONS_TRY(ons_plan_print(&p->plan, &text));
-    ons_status *status = ons_file_writer_open(path, &writer);
-    if (status == NULL) {
-        status = ons_file_write(writer, text, strlen(text));
-        if (status == NULL)
-            status = ons_file_commit(writer);
-        else
-            ons_file_discard(writer);
-    }
+    ons_status *status = ons_file_write_text(path, text);
     free(text);
     return status;
 }

@@ -7,7 +7,7 @@
 
 struct ons_planning {
     ons_arena *arena;
-    ons_config *config; /* held */
+    ons_config *config; /* a copy */
     ons_model *model;   /* NULL: planned from a cost graph */
     ons_device_profile profile;
     const ons_partition_strategy *strategy;

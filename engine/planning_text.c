@@ -30,16 +30,20 @@ static void note_other_kernels(const writer *w) {
             there, here);
 }
 
+/* Several stages lie on one: what is free is told by device then. */
+static bool shares_devices(const ons_plan *plan) { return plan->schedule.devices < plan->pipeline.stages; }
+
 static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
-    char cap[ONS_BYTES_TEXT], took[32] = "";
+    char cap[ONS_BYTES_TEXT], took[32] = "", stages[ONS_STAGES_TEXT];
     if (!plan->reproducible) snprintf(took, sizeof took, "; planned in %.3f s", plan->planning_seconds);
     fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch);
     if (plan->subject.micro_batches > 1) fprintf(w->out, " in %" PRId64 " micro-batches", plan->subject.micro_batches);
-    fprintf(w->out, ", %u stage%s of %s (%s free for each)\n", plan->pipeline.stages,
-            plan->pipeline.stages == 1 ? "" : "s", w->p->profile.title, limit(plan->capacity_bytes, cap));
-    fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s%s\n\n",
-            plan->pipeline.generator->name, plan->partition, plan->order, plan->memory, took);
+    fprintf(w->out, ", %s of %s (%s free %s each)\n",
+            ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages), w->p->profile.title,
+            limit(plan->capacity_bytes, cap), shares_devices(plan) ? "on" : "for");
+    fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s%s\n\n", plan->pipeline.generator->name,
+            plan->partition, plan->order, plan->memory, took);
     if (w->p->config->profile != NULL && w->p->model != NULL)
         fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
                 w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic);
@@ -54,18 +58,49 @@ static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint
     }
 }
 
+static const char *print_free(const ons_plan *plan, int64_t bytes, char text[static ONS_BYTES_TEXT]) {
+    if (plan->capacity_bytes > 0) return size(plan->capacity_bytes - bytes, text);
+    snprintf(text, ONS_BYTES_TEXT, "-");
+    return text;
+}
+
 static void describe_stages(const writer *w) {
     const ons_plan *plan = &w->p->plan;
-    fprintf(w->out, "stage  nodes  micro-batch   memory      free        swapped  recomputed  first node\n");
+    bool shared = shares_devices(plan);
+    fprintf(w->out, "stage  nodes  micro-batch   memory      %-10s  swapped  recomputed  first node\n",
+            shared ? "device" : "free");
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
         const ons_plan_stage *s = &plan->stages[i];
         uint32_t swapped, recomputed;
         char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT], first[ONS_SHOWN_BYTES];
         count_decisions(s, &swapped, &recomputed);
+        if (shared)
+            snprintf(left, sizeof left, "%u", s->device);
+        else
+            print_free(plan, s->memory_bytes, left);
         fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds,
-                size(s->memory_bytes, memory),
-                plan->capacity_bytes == 0 ? "-" : size(plan->capacity_bytes - s->memory_bytes, left), swapped,
-                recomputed, ons_shown(s->first_node, first));
+                size(s->memory_bytes, memory), left, swapped, recomputed, ons_shown(s->first_node, first));
+    }
+}
+
+/* Where a device holds several stages: the memory of all of them. */
+static void describe_devices(const writer *w) {
+    const ons_plan *plan = &w->p->plan;
+    if (!shares_devices(plan)) return;
+    fprintf(w->out, "\ndevice  memory      free        stages\n");
+    for (uint32_t device = 0; device < plan->schedule.devices; ++device) {
+        char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT];
+        int64_t bytes = 0;
+        for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
+            if (plan->stages[i].device == device) bytes += plan->stages[i].memory_bytes;
+        fprintf(w->out, "%6u  %-10s  %-10s", device, size(bytes, memory), print_free(plan, bytes, left));
+        const char *comma = "  ";
+        for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+            if (plan->stages[i].device != device) continue;
+            fprintf(w->out, "%s%u", comma, i);
+            comma = ", ";
+        }
+        fputc('\n', w->out);
     }
 }
 
@@ -100,6 +135,7 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     if (w.out == NULL) return ons_status_out_of_memory();
     describe_subject(&w);
     describe_stages(&w);
+    describe_devices(&w);
     describe_memory(&w);
     fprintf(w.out,
             "\nslowest stage %.3f ms a micro-batch; a step of %" PRId64 " samples takes %.3f ms: %.1f samples/s\n",

@@ -31,7 +31,7 @@ static ons_status *choose_strategies(posing *p) {
     ONS_TRY(ons_config_check_words(c));
     *p->strategy = ons_partition_strategy_find(c->partition);
     p->problem->memory = ons_memory_strategy_find(c->memory_strategy);
-    return ons_generator_parse(c->pipeline, &p->problem->pipeline.generator);
+    return ons_config_pipeline(c, &p->problem->pipeline);
 }
 
 /* --memory, or all that the device has; either way the libraries' share comes off it. */
@@ -48,24 +48,25 @@ static ons_status *choose_capacity(posing *p) {
     return NULL;
 }
 
-ons_status *ons_problem_charged_stages(const ons_config *config, const ons_device_profile *profile, uint32_t *stages) {
+ons_status *ons_problem_charged_devices(const ons_config *config, const ons_device_profile *profile,
+                                        uint32_t *devices) {
     int threads;
-    *stages = 0;
+    *devices = 0;
     if (!profile->processor) return NULL;
     ONS_TRY(ons_config_threads(config, &threads));
-    int64_t here = config->stages_here, count = ons_cpu_count(); /* here: stages on this machine */
+    int64_t here = config->stages_here, all = config->stages, count = ons_cpu_count(); /* here: on this machine */
     if (here == 0 && strcmp(config->transport, "mpi") == 0) here = 1;
-    if (here == 0 || here == config->stages)
-        *stages = (uint32_t)((count + threads - 1) / threads); /* all are here, however many there are */
+    if (here == 0 || here == all)
+        *devices = (uint32_t)((count + threads - 1) / threads); /* all are here, however many there are */
     else
-        *stages = here * threads >= count ? 1 : 0;
+        *devices = here * threads >= count ? 1 : 0;
     return NULL;
 }
 
 static ons_status *choose_host_share(posing *p) {
     uint32_t charged;
-    ONS_TRY(ons_problem_charged_stages(p->config, p->profile, &charged));
-    p->problem->host_share = charged > 0 && p->config->stages >= charged ? 1 : 0;
+    ONS_TRY(ons_problem_charged_devices(p->config, p->profile, &charged));
+    p->problem->host_share = charged > 0 && ons_config_devices(p->config) >= charged ? 1 : 0;
     return NULL;
 }
 
@@ -91,7 +92,6 @@ static ons_status *pose(posing *p) {
     p->problem->host_bandwidth = p->profile->host_bandwidth;
     p->problem->host_latency = p->profile->host_latency;
     ONS_TRY(choose_host_share(p));
-    p->problem->pipeline.stages = (uint32_t)p->config->stages;
     return NULL;
 }
 

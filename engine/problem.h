@@ -12,8 +12,8 @@ ons_status *ons_problem_pose(const ons_config *config, ons_arena *arena, ons_dev
                              const ons_partition_strategy **strategy, ons_planning_problem *problem);
 
 /* Copies to the host are made by processors, too: where all of this machine's compute, those do it. With how many
- * stages of the device that is so; 0: never. */
-ons_status *ons_problem_charged_stages(const ons_config *config, const ons_device_profile *profile, uint32_t *stages);
+ * such devices that is so; 0: never. */
+ons_status *ons_problem_charged_devices(const ons_config *config, const ons_device_profile *profile, uint32_t *devices);
 
 /* What was asked for beside the usual strategies: "--partition uniform --memory-strategy none"; NULL: nothing. In
  * `arena`. */

@@ -13,6 +13,7 @@
 #include "engine/profile_program.h"
 #include "engine/profile_speed.h"
 #include "engine/results.h"
+#include "engine/schedule_file.h"
 #include "kernels/backend.h"
 #include "planner/node_amount.h"
 #include "planner/node_costs.h"
@@ -54,10 +55,10 @@ typedef struct making {
 /* Where all forward parts come before the first backward part, that finds nothing of what it reads in a cache: it is
  * measured so. */
 static ons_status *describe_program(making *m, ons_profile_program_options *program) {
-    ons_pipeline pipeline = {.stages = (uint32_t)m->config->stages,
-                             .micro_batches = (uint32_t)m->batching.micro_batches};
+    ons_pipeline pipeline;
     ons_schedule schedule;
-    ONS_TRY(ons_generator_parse(m->config->pipeline, &pipeline.generator));
+    ONS_TRY(ons_config_pipeline(m->config, &pipeline));
+    pipeline.micro_batches = (uint32_t)m->batching.micro_batches;
     ONS_TRY(ons_schedule_make(&pipeline, m->o->arena, &schedule));
     m->slots = pipeline.stages > 1 && schedule.loads[0].forward_first ? pipeline.micro_batches : 1;
     *program = (ons_profile_program_options){
@@ -443,7 +444,9 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
     size_t size;
     o->arena = ons_arena_new();
     m.notes = open_memstream(&o->notes, &size);
-    ons_status *status = o->arena == NULL || m.notes == NULL ? ons_status_out_of_memory() : make(&m);
+    ons_status *status = o->arena == NULL || m.notes == NULL ? ons_status_out_of_memory()
+                                                             : ons_config_follow_schedule(&scaled, o->arena);
+    if (status == NULL) status = make(&m);
     free_making(&m);
     ons_status *closed = ons_text_close(m.notes, &o->notes);
     if (status == NULL)
@@ -464,16 +467,8 @@ ons_status *ons_profile_write(const ons_profile *profile, const char *path) {
     ONS_GIVEN(path, "path");
     const owned_profile *o = (const owned_profile *)profile;
     char *text;
-    ons_file_writer *writer;
     ONS_TRY(ons_node_costs_print(&o->costs, &text));
-    ons_status *status = ons_file_writer_open(path, &writer);
-    if (status == NULL) {
-        status = ons_file_write(writer, text, strlen(text));
-        if (status == NULL)
-            status = ons_file_commit(writer);
-        else
-            ons_file_discard(writer);
-    }
+    ons_status *status = ons_file_write_text(path, text);
     free(text);
     return status;
 }

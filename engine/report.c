@@ -30,6 +30,14 @@ static ons_status *count_epoch(ons_capacity_report *r) {
     return NULL;
 }
 
+/* Where the plan is exact each stage has a device of its own. */
+static int64_t largest_arena(const ons_planning *p) {
+    int64_t most = 0;
+    for (uint32_t i = 0; p->plan.stages != NULL && i < p->plan.pipeline.stages; ++i)
+        if (p->plan.stages[i].memory_bytes > most) most = p->plan.stages[i].memory_bytes;
+    return most;
+}
+
 static ons_status *gather(ons_capacity_report *r) {
     const ons_planning *p = r->planning;
     r->arena = ons_arena_new();
@@ -45,10 +53,13 @@ static ons_status *gather(ons_capacity_report *r) {
         .batch = p->plan.subject.batch,
         .micro_batches = p->plan.subject.micro_batches,
     };
-    int64_t need = p->plan.stages == NULL ? 0 : p->plan.stages[0].memory_bytes;
     r->exact = p->planned.partition.feasible && ons_planning_is_exact(p);
-    if (r->exact && need > p->problem.capacity_bytes) options.least_bytes = need;
+    int64_t need = r->exact ? largest_arena(p) : 0;
+    if (need > p->problem.capacity_bytes) options.least_bytes = need;
     ONS_TRY(ons_report_make(&options, r->arena, &r->content));
+    const ons_planned *shown = r->content.shown;
+    if (shown != NULL)
+        ONS_TRY(ons_timeline_make(&r->content.forecast, shown->problem.schedule, r->arena, &r->timeline));
     if (r->exact) r->content.fullest_bytes = need;
     return ons_arena_check(r->arena);
 }
@@ -63,20 +74,11 @@ static ons_status *print(const ons_capacity_report *r, write_report *write, char
     return ons_text_close(out, text);
 }
 
-static ons_status *write_file(const char *path, const char *text) {
-    ons_file_writer *writer;
-    ONS_TRY(ons_file_writer_open(path, &writer));
-    ons_status *status = ons_file_write(writer, text, strlen(text));
-    if (status == NULL) return ons_file_commit(writer);
-    ons_file_discard(writer);
-    return status;
-}
-
 static ons_status *make(ons_capacity_report *r, const char *path, char **text) {
     char *page = NULL;
     ONS_TRY(gather(r));
     ONS_TRY(print(r, ons_report_write_page, &page));
-    ons_status *status = write_file(path, page);
+    ons_status *status = ons_file_write_text(path, page);
     free(page);
     return status == NULL ? print(r, ons_report_write_text, text) : status;
 }
@@ -104,6 +106,26 @@ const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *r, ui
     return r->exact ? &r->planning->plan.stages[stage].memory : &r->content.shown->solutions[stage].memory;
 }
 
+uint32_t ons_report_device_count(const ons_capacity_report *r) { return r->content.shown->problem.schedule->devices; }
+
+uint32_t ons_report_device_of(const ons_capacity_report *r, uint32_t stage) {
+    return r->content.shown->problem.schedule->device_of[stage];
+}
+
+int64_t ons_report_device_kinds(const ons_capacity_report *r, uint32_t device, int64_t kinds[static ONS_MEMORY_KINDS]) {
+    int64_t total = 0;
+    memset(kinds, 0, ONS_MEMORY_KINDS * sizeof *kinds);
+    for (uint32_t i = 0; i < r->content.asked.stages; ++i) {
+        const ons_stage_memory *memory = ons_report_stage_memory(r, i);
+        int64_t own[ONS_MEMORY_KINDS];
+        if (ons_report_device_of(r, i) != device) continue;
+        ons_memory_kinds(memory, own);
+        for (int k = 0; k < ONS_MEMORY_KINDS; ++k) kinds[k] += own[k];
+        total += memory->total;
+    }
+    return total;
+}
+
 double ons_report_money(const ons_capacity_report *r, const ons_report_row *row) {
     double million = ons_what_if_money(&row->question, &row->answer);
     return r->epoch_samples > 0 ? million * 1e-6 * (double)r->epoch_samples : million;
@@ -120,18 +142,4 @@ const char *ons_report_money_unit(const ons_capacity_report *r) {
 const char *ons_report_model_name(const ons_capacity_report *r) {
     const char *path = r->planning->plan.subject.model, *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
-}
-
-const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]) {
-    static const char *const units[] = {"s", "ms", "µs"};
-    enum { HOUR = 3600, DAY = 24 * HOUR };
-    int unit = 0;
-    if (seconds >= 2 * HOUR) {
-        bool days = seconds >= 2 * DAY;
-        snprintf(text, ONS_SECONDS_TEXT, "%.1f %s", seconds / (days ? DAY : HOUR), days ? "d" : "h");
-        return text;
-    }
-    for (; seconds < 1 && unit < 2; ++unit) seconds *= 1e3;
-    snprintf(text, ONS_SECONDS_TEXT, "%.*f %s", seconds >= 100 ? 0 : seconds >= 10 ? 1 : 2, seconds, units[unit]);
-    return text;
 }

@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
+#include "engine/html.h"
 #include "engine/planning.h"
 #include "engine/prices.h"
+#include "engine/timeline.h"
 #include "planner/report.h"
 
 enum { ONS_REPORT_SIZES = 2 };
@@ -23,6 +25,7 @@ typedef struct ons_capacity_report {
     int64_t epoch_samples; /* 0: not known */
     bool exact;            /* the planning knows the memory to the byte: see ons_planning_is_exact */
     ons_report content;
+    ons_timeline timeline; /* of what is shown */
 } ons_capacity_report;
 
 /* The devices that are compared: the planning's own, then all shipped ones. */
@@ -33,7 +36,7 @@ void ons_report_write_page(const ons_capacity_report *report, FILE *out);
 /* Its parts. */
 void ons_report_write_tables(const ons_capacity_report *report, FILE *out);
 void ons_report_write_what_if(const ons_capacity_report *report, FILE *out);
-void ons_report_draw_stages(const ons_capacity_report *report, FILE *out);
+void ons_report_draw_devices(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_timeline(const ons_capacity_report *report, FILE *out);
 void ons_report_write_assumptions(const ons_capacity_report *report, FILE *out);
 /* The same in a few lines for the terminal. */
@@ -44,8 +47,13 @@ enum { ONS_MEMORY_KINDS = 7 };
 extern const char *const ons_memory_kind_names[ONS_MEMORY_KINDS];
 void ons_memory_kinds(const ons_stage_memory *memory, int64_t kinds[static ONS_MEMORY_KINDS]);
 
-/* What a stage of the plan that is shown needs: of one stage on this machine exactly, else as the search found. */
+/* What a stage of the plan that is shown needs: of this machine exactly, else as the search found. */
 const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *report, uint32_t stage);
+/* Its devices, and what the stages of one need together. */
+uint32_t ons_report_device_count(const ons_capacity_report *report);
+uint32_t ons_report_device_of(const ons_capacity_report *report, uint32_t stage);
+int64_t ons_report_device_kinds(const ons_capacity_report *report, uint32_t device,
+                                int64_t kinds[static ONS_MEMORY_KINDS]); /* their sum */
 
 /* What an epoch costs or, where its samples are not known, a million samples; 0: not known. */
 double ons_report_money(const ons_capacity_report *report, const ons_report_row *row);
@@ -57,15 +65,5 @@ double ons_report_slower(double seconds, double before);
 
 /* The model's file without its folders: the page says nothing of where it was made. */
 const char *ons_report_model_name(const ons_capacity_report *report);
-
-/* "1.23 s", "45.6 ms", "789 µs"; from two hours on "2.5 h", from two days on "3.4 d" */
-enum { ONS_SECONDS_TEXT = 32 };
-const char *ons_seconds_print(double seconds, char text[static ONS_SECONDS_TEXT]);
-
-/* Text between tags or in quotes: what means something to HTML is escaped, what is no UTF-8 or not printable replaced.
- */
-void ons_html_text(FILE *out, const char *text);
-/* The same, a long name without its middle. */
-void ons_html_name(FILE *out, const char *name);
 
 #endif

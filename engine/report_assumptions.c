@@ -80,12 +80,12 @@ static void write_sizes(const ons_capacity_report *r, FILE *out) {
 }
 
 static void write_copies(const ons_what_if_device *device, FILE *out) {
-    if (device->charged_stages == 0) return;
+    if (device->charged_devices == 0) return;
     fprintf(
         out,
-        "<li><b>Copies to the host:</b> with %u stages or more, the processors that compute make them, in time that "
+        "<li><b>Copies to the host:</b> with %u devices or more, the processors that compute make them, in time that "
         "computing loses.</li>\n",
-        device->charged_stages);
+        device->charged_devices);
 }
 
 void ons_report_write_assumptions(const ons_capacity_report *r, FILE *out) {

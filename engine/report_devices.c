@@ -84,7 +84,7 @@ static ons_status *add_device(ons_capacity_report *r, const ons_device_profile *
     device->profile = profile;
     device->capacity_bytes =
         profile == &p->profile ? p->problem.capacity_bytes : profile->memory_bytes - profile->reserve_bytes;
-    ONS_TRY(ons_problem_charged_stages(p->config, profile, &device->charged_stages));
+    ONS_TRY(ons_problem_charged_devices(p->config, profile, &device->charged_devices));
     device->money_per_hour = ons_prices_find(&r->prices, profile->name);
     if (p->model == NULL) {
         device->single.low = device->summed.low = p->problem.work;

@@ -14,18 +14,23 @@ static void write_subject(const ons_capacity_report *r, FILE *out) {
     if (c->asked.micro_batches > 1)
         fprintf(out, " in %" PRId64 " micro-batches of %s%" PRId64, c->asked.micro_batches,
                 c->asked.batch % c->asked.micro_batches == 0 ? "" : "up to ", ons_question_rows(&c->asked));
-    fprintf(out, ", %u %s of ", c->asked.stages, c->asked.stages == 1 ? "stage" : "stages");
+    char stages[ONS_STAGES_TEXT];
+    fprintf(out, ", %s of ", ons_stages_print(c->asked.stages, ons_question_devices(&c->asked), stages));
     ons_html_text(out, c->asked.device->profile->title);
     fprintf(out, ", schedule %s, partition ", c->asked.generator->name);
     ons_html_text(out, c->asked.partition->name);
     fprintf(out, ", memory strategy %s</p>\n", c->asked.memory->name);
 }
 
-static uint32_t fullest_stage(const ons_capacity_report *r) {
-    uint32_t stage = 0;
-    for (uint32_t i = 1; i < r->content.asked.stages; ++i)
-        if (ons_report_stage_memory(r, i)->total > ons_report_stage_memory(r, stage)->total) stage = i;
-    return stage;
+static uint32_t fullest_device(const ons_capacity_report *r) {
+    int64_t most = 0, kinds[ONS_MEMORY_KINDS];
+    uint32_t fullest = 0;
+    for (uint32_t i = 0; i < ons_report_device_count(r); ++i) {
+        int64_t bytes = ons_report_device_kinds(r, i, kinds);
+        if (bytes > most) fullest = i;
+        if (bytes > most) most = bytes;
+    }
+    return fullest;
 }
 
 static void write_verdict(const ons_capacity_report *r, FILE *out) {
@@ -34,15 +39,15 @@ static void write_verdict(const ons_capacity_report *r, FILE *out) {
     int64_t capacity = c->asked.capacity_bytes, reserve = c->asked.device->profile->reserve_bytes;
     ons_bytes_print((double)capacity, cap);
     if (capacity == 0) {
-        fprintf(out, "<p class=\"verdict\">The fullest stage (%u) takes %s; the device has memory without end.</p>\n",
-                fullest_stage(r), ons_bytes_print((double)c->fullest_bytes, need));
+        fprintf(out, "<p class=\"verdict\">The fullest device (%u) takes %s; it has memory without end.</p>\n",
+                fullest_device(r), ons_bytes_print((double)c->fullest_bytes, need));
         return;
     }
     if (c->fits) {
         fprintf(out,
-                "<p class=\"verdict\">It fits: the fullest stage (%u) takes %s of the %s that are free on a device, "
+                "<p class=\"verdict\">It fits: the fullest device (%u) takes %s of the %s that are free on it, "
                 "%.0f %%; %s stay free.</p>\n",
-                fullest_stage(r), ons_bytes_print((double)c->fullest_bytes, need), cap,
+                fullest_device(r), ons_bytes_print((double)c->fullest_bytes, need), cap,
                 100.0 * (double)c->fullest_bytes / (double)capacity,
                 ons_bytes_print((double)(capacity - c->fullest_bytes), left));
         return;
@@ -113,7 +118,9 @@ void ons_report_write_page(const ons_capacity_report *r, FILE *out) {
           "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>Capacity report: ",
           out);
     ons_html_text(out, ons_report_model_name(r));
-    fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", style);
+    fprintf(out, "</title>\n<style>\n%s", style);
+    ons_timeline_write_style(out);
+    fputs("</style>\n</head>\n<body>\n<main>\n", out);
     write_subject(r, out);
     write_verdict(r, out);
     write_facts(r, out);

@@ -29,13 +29,20 @@ static void name_cell(FILE *out, const char *name) {
 /* ------------------------------------------------------------------------------------------------------------ memory
  */
 
+/* Several stages lie on one. */
+static bool shares_devices(const ons_capacity_report *r) {
+    return ons_report_device_count(r) < r->content.asked.stages;
+}
+
 static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out) {
     const ons_stage_solution *s = &r->content.shown->solutions[i];
     int64_t kinds[ONS_MEMORY_KINDS];
     uint32_t moved[3] = {0};
     for (uint32_t k = 0; k < s->decision_count; ++k) ++moved[s->decisions[k].decision];
     ons_memory_kinds(ons_report_stage_memory(r, i), kinds);
-    fprintf(out, "<tr><td>%u</td>", i);
+    fprintf(out, "<tr><td>%u", i);
+    if (shares_devices(r)) fprintf(out, " on %u", ons_report_device_of(r, i));
+    fputs("</td>", out);
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) size_cell(out, kinds[k]);
     size_cell(out, ons_report_stage_memory(r, i)->total);
     fprintf(out, "<td>%u</td><td>%u</td>", moved[ONS_SWAP], moved[ONS_RECOMPUTE]);
@@ -45,8 +52,8 @@ static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out)
 
 static void write_memory(const ons_capacity_report *r, FILE *out) {
     fputs("<h2>What fills the memory</h2>\n", out);
-    ons_report_draw_stages(r, out);
-    fputs("<div class=\"wide\"><table><tr><th>stage</th>", out);
+    ons_report_draw_devices(r, out);
+    fprintf(out, "<div class=\"wide\"><table><tr><th>stage%s</th>", shares_devices(r) ? " on device" : "");
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) fprintf(out, "<th>%s</th>", ons_memory_kind_names[k]);
     fputs("<th>all</th><th>swapped</th><th>recomputed</th><th>micro-batch</th></tr>\n", out);
     for (uint32_t i = 0; i < r->content.asked.stages; ++i) write_stage_row(r, i, out);
@@ -112,7 +119,7 @@ static void money_head(const ons_capacity_report *r, FILE *out) {
     fprintf(out, " %s</th>", ons_report_money_unit(r));
 }
 
-/* The fullest stage, or the least that would do, of what a device has for the plan. */
+/* The fullest device, or the least that would do, of what a device has for the plan. */
 static void need_cell(const ons_report_row *row, FILE *out) {
     size_cell(out, row->answer.feasible ? row->answer.fullest_bytes : row->answer.least_bytes);
 }
@@ -131,7 +138,7 @@ static void write_strategies(const ons_capacity_report *r, FILE *out) {
     const ons_answer *free_answer = &rows->items[0].answer;
     fputs(
         "<h2>What recompute and swap cost</h2>\n<div class=\"wide\"><table><tr><th>way</th><th class=\"left\">fits</th>"
-        "<th>fullest stage</th><th>step</th><th>samples/s</th><th>time of a step</th><th>recomputing</th><th>waiting "
+        "<th>fullest device</th><th>step</th><th>samples/s</th><th>time of a step</th><th>recomputing</th><th>waiting "
         "for "
         "copies</th></tr>\n",
         out);
@@ -163,8 +170,8 @@ static void write_squeezed(const ons_capacity_report *r, FILE *out) {
     const ons_report *c = &r->content;
     char text[ONS_BYTES_TEXT];
     if (c->squeezed.count == 0) return;
-    fputs("<h3>Time of a step with less memory</h3>\n<div class=\"wide\"><table class=\"grid\"><tr><th>free for each "
-          "stage</th>",
+    fputs("<h3>Time of a step with less memory</h3>\n<div class=\"wide\"><table class=\"grid\"><tr><th>free on each "
+          "device</th>",
           out);
     for (uint32_t way = 0; way < ONS_REPORT_WAYS; ++way) fprintf(out, "<th>%s</th>", c->squeezed.items[way].what);
     fputs("</tr>\n", out);
@@ -181,7 +188,7 @@ static void write_squeezed(const ons_capacity_report *r, FILE *out) {
         fputs("</td>", out);
         if (i % ONS_REPORT_WAYS == ONS_REPORT_WAYS - 1) fputs("</tr>\n", out);
     }
-    fputs("</table></div>\n<p class=\"soft small\">90, 75, 60, 45 and 30 % of what the fullest stage needs with "
+    fputs("</table></div>\n<p class=\"soft small\">90, 75, 60, 45 and 30 % of what the fullest device needs with "
           "nothing moved; the time of a step against that. The search makes the slowest stage fast; as a step "
           "also fills and drains the pipeline, a split for less memory can happen to be faster.</p>\n",
           out);
@@ -198,7 +205,7 @@ static void write_changes(const ons_capacity_report *r, FILE *out) {
         return;
     }
     fputs(
-        "<div class=\"wide\"><table><tr><th>change</th><th class=\"left\">then</th><th>fullest stage</th><th>step</th>"
+        "<div class=\"wide\"><table><tr><th>change</th><th class=\"left\">then</th><th>fullest device</th><th>step</th>"
         "<th>samples/s</th>",
         out);
     money_head(r, out);
@@ -225,10 +232,10 @@ static void write_device_row(const ons_capacity_report *r, const ons_report_row 
     name_cell(out, row->what);
     size_cell(out, row->question.device->capacity_bytes);
     fprintf(out, "<td class=\"%s\">", fit_class(&row->answer));
-    if (row->answer.feasible)
-        fprintf(out, "%u", row->question.stages);
+    if (!row->answer.known)
+        fputs("not known", out);
     else
-        fprintf(out, "more than %u", row->question.stages);
+        fprintf(out, "%s%u", row->answer.feasible ? "" : "more than ", ons_question_devices(&row->question));
     fputs("</td>", out);
     need_cell(row, out);
     speed_cells(row, out);

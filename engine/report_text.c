@@ -38,10 +38,13 @@ static void write_devices(const ons_capacity_report *r, FILE *out) {
         const ons_report_row *row = &r->content.devices.items[i];
         double money = ons_report_money(r, row);
         if (row->answer.feasible)
-            fprintf(out, "  %-12s %3u  %10.1f samples/s", row->question.device->profile->name, row->question.stages,
-                    row->answer.samples_per_second);
+            fprintf(out, "  %-12s %3u  %10.1f samples/s", row->question.device->profile->name,
+                    ons_question_devices(&row->question), row->answer.samples_per_second);
+        else if (row->answer.known)
+            fprintf(out, "  %-12s more than %u", row->question.device->profile->name,
+                    ons_question_devices(&row->question));
         else
-            fprintf(out, "  %-12s more than %u", row->question.device->profile->name, row->question.stages);
+            fprintf(out, "  %-12s not known", row->question.device->profile->name);
         if (money > 0) fprintf(out, "  %.2f %s %s", money, r->prices.currency, ons_report_money_unit(r));
         fputc('\n', out);
     }
@@ -54,7 +57,7 @@ static void write_squeezed(const ons_report *c, FILE *out) {
     for (uint32_t i = ONS_REPORT_WAYS - 1; i < c->squeezed.count; i += ONS_REPORT_WAYS)
         if (c->squeezed.items[i].answer.feasible) least = &c->squeezed.items[i];
     if (least == NULL) return;
-    fprintf(out, "with %s free for each stage, recomputed or swapped: a step %+.1f %%\n",
+    fprintf(out, "with %s free on each device, recomputed or swapped: a step %+.1f %%\n",
             ons_bytes_print((double)least->question.capacity_bytes, memory),
             ons_report_slower(least->answer.step_seconds, c->strategies.items[0].answer.step_seconds));
 }

@@ -29,7 +29,10 @@ static void write_table(const ons_capacity_report *r, uint32_t memory, FILE *out
     for (uint32_t b = 0; b < g->batch_count; ++b) fprintf(out, "<th>batch %" PRId64 "</th>", g->batches[b]);
     fputs("</tr>\n", out);
     for (uint32_t s = 0; s < g->stage_count; ++s) {
-        fprintf(out, "<tr><td>%u</td>", g->stages[s]);
+        uint32_t devices = ons_question_devices(&g->cells[memory][s][0].question);
+        fprintf(out, "<tr><td>%u", g->stages[s]);
+        if (devices != g->stages[s]) fprintf(out, " on %u device%s", devices, devices == 1 ? "" : "s");
+        fputs("</td>", out);
         for (uint32_t b = 0; b < g->batch_count; ++b) write_cell(c, &g->cells[memory][s][b], out);
         fputs("</tr>\n", out);
     }

@@ -111,6 +111,14 @@ ons_status *ons_check_output(const char *option, const char *path, const char *r
     return check_apart(option, path, reader, reads);
 }
 
+ons_status *ons_check_replay(const char *plan, const ons_config *config) {
+    const result results[] = {
+        {"trace", config->trace}, {"svg", config->svg}, {"write-schedule", config->written_schedule}};
+    size_t count = sizeof results / sizeof *results;
+    for (size_t i = 0; i < count; ++i) ONS_TRY(ons_check_output(results[i].option, results[i].path, "the plan", plan));
+    return check_results_apart(results, count);
+}
+
 ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_result(model, config, "out", config->out));
     ONS_TRY(check_result(model, config, "report", config->report));

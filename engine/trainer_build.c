@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/results.h"
+#include "engine/schedule_file.h"
 #include "engine/trainer.h"
 
 bool ons_trainer_repeats(const ons_trainer *t) {
@@ -153,6 +154,7 @@ static ons_status *check_alike(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_build(ons_trainer *t) {
+    ONS_TRY(ons_config_follow_schedule(t->config, t->arena));
     ONS_TRY(ons_config_check_supported(t->config));
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
               "--output: training writes no outputs; `onstage eval` does");

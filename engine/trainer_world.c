@@ -9,6 +9,7 @@
 #include "engine/arena_search.h"
 #include "engine/plan_libraries.h"
 #include "engine/problem.h"
+#include "engine/runnable.h"
 #include "engine/trainer.h"
 #include "planner/device_profile.h"
 #include "planner/plan_check.h"
@@ -59,11 +60,16 @@ static ons_status *check_device_said(const ons_config *c, const char *option, co
     return planned != NULL && strcmp(profile.name, planned) == 0 ? NULL : check_said(c, option, said, planned);
 }
 
+static ons_status *check_count_said(const ons_config *c, const char *option, int64_t said, uint32_t planned) {
+    char texts[2][24];
+    snprintf(texts[0], sizeof texts[0], "%" PRId64, said);
+    snprintf(texts[1], sizeof texts[1], "%u", planned);
+    return check_said(c, option, texts[0], texts[1]);
+}
+
 static ons_status *check_options(const ons_config *c, const ons_plan *plan, ons_arena *arena) {
-    char said[24], planned[24];
-    snprintf(said, sizeof said, "%" PRId64, c->stages);
-    snprintf(planned, sizeof planned, "%u", plan->pipeline.stages);
-    ONS_TRY(check_said(c, "stages", said, planned));
+    ONS_TRY(check_count_said(c, "stages", c->stages, plan->pipeline.stages));
+    if (c->devices > 0) ONS_TRY(check_count_said(c, "devices", c->devices, plan->pipeline.devices));
     ONS_TRY(check_said(c, "pipeline", c->pipeline, plan->pipeline.generator->name));
     ONS_TRY(check_said(c, "partition", c->partition, plan->partition));
     ONS_TRY(check_said(c, "memory-strategy", c->memory_strategy, plan->memory));
@@ -82,6 +88,7 @@ static ons_status *read_plan(ons_trainer *t) {
     const ons_plan *plan = &t->lowering.plan;
     ONS_TRY(check_options(c, plan, t->lowering.arena));
     c->stages = plan->pipeline.stages;
+    c->devices = plan->pipeline.devices;
     c->pipeline = plan->pipeline.generator->name;
     c->generator = plan->pipeline.generator;
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
@@ -355,8 +362,21 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     return NULL;
 }
 
+/* Before a plan is searched for. */
+static ons_status *check_runnable(const ons_trainer *t) {
+    ons_pipeline pipeline;
+    if (t->config->plan != NULL) {
+        ONS_TRY_AT(ons_schedule_check_runnable(&t->lowering.plan.schedule), "--plan %s", t->config->plan);
+        return NULL;
+    }
+    ONS_TRY(ons_config_pipeline(t->config, &pipeline));
+    pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
+    return ons_pipeline_check_runnable(&pipeline);
+}
+
 ons_status *ons_trainer_choose_crew(ons_trainer *t) {
     int64_t cap, bytes;
+    ONS_TRY(check_runnable(t));
     ONS_TRY(ons_config_memory(t->config, &cap));
     if (t->config->plan != NULL) return follow_file(t, cap);
     if (t->config->stages > 1) return plan_crew(t, cap, 0);

@@ -344,11 +344,15 @@ ons_status *ons_planning_write(const ons_planning *planning, const char *path);
 typedef struct ons_replay ons_replay;
 
 /* Reads a plan file and simulates it again, without the model: its own times, bytes and actions are all it takes. With
- * the option "trace" a timeline for Perfetto is written. A damaged plan fails with the field that is wrong. */
+ * the option "trace" a timeline for Perfetto is written, with "svg" a picture, with "write-schedule" the
+ * schedule alone. A damaged plan fails with the field that is wrong. */
 ons_status *ons_replay_new(const char *path, const ons_config *config, ons_replay **replay);
 void ons_replay_free(ons_replay *replay); /* NULL is fine */
 /* Time of a step, bubbles, traffic, memory and critical path as text for people; lives as long as the replay. */
 const char *ons_replay_text(const ons_replay *replay);
+/* A line for each device with what it does when, so many columns wide; lives until the next call, or as long as the
+ * replay. */
+ons_status *ons_replay_draw(ons_replay *replay, size_t columns, const char **chart);
 
 /* --------------------------------------------------------------------------------------------------------- evaluation
  */

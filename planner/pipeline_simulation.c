@@ -125,7 +125,8 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
     const ons_pipeline_tasks *t = &x->tasks;
     for (uint32_t i = 0; i < t->link_count; ++i) {
         const ons_stage_link *link = &t->links[i];
-        ons_device_forecast *from = &f->devices[t->schedule->device_of[link->from]], *to = &f->devices[t->schedule->device_of[link->to]];
+        ons_device_forecast *from = &f->devices[t->schedule->device_of[link->from]],
+                            *to = &f->devices[t->schedule->device_of[link->to]];
         if (from == to) continue;
         from->sent_bytes += link->bytes * micro_batches;
         to->received_bytes += link->bytes * micro_batches;
@@ -134,7 +135,8 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
     }
     for (uint32_t i = 0; i < t->tie_count; ++i) {
         const ons_stage_tie *tie = &t->ties[i];
-        ons_device_forecast *a = &f->devices[t->schedule->device_of[tie->first]], *b = &f->devices[t->schedule->device_of[tie->second]];
+        ons_device_forecast *a = &f->devices[t->schedule->device_of[tie->first]],
+                            *b = &f->devices[t->schedule->device_of[tie->second]];
         if (a == b) continue;
         a->sent_bytes += tie->bytes;
         a->received_bytes += tie->bytes;
@@ -183,8 +185,8 @@ static ons_status *report_critical_path(const ons_simulation *s, ons_arena *aren
 
 static ons_status *report(const stretch *x, ons_arena *arena, ons_pipeline_forecast *f) {
     const ons_planning_problem *p = x->setup->problem;
-    f->iteration_seconds = is_asynchronous(x) ? x->period * p->pipeline.micro_batches
-                                                                      : ons_simulation_seconds(x->simulation);
+    f->iteration_seconds =
+        is_asynchronous(x) ? x->period * p->pipeline.micro_batches : ons_simulation_seconds(x->simulation);
     double samples = p->batch > 0 ? (double)p->batch : (double)p->work->samples * p->pipeline.micro_batches;
     f->seconds_per_sample = samples > 0 ? f->iteration_seconds / samples : 0;
     f->samples_per_second = f->iteration_seconds > 0 ? samples / f->iteration_seconds : 0;
@@ -200,7 +202,7 @@ ons_status *ons_pipeline_parts_make(const ons_pipeline_setup *setup, ons_arena *
     ONS_TRY(ons_schedule_make(&p->pipeline, arena, &schedule));
     ons_split split = {p, setup->first, p->pipeline.stages, &schedule};
     ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, arena, &tasks));
-    *parts = (ons_pipeline_parts){tasks.stages, tasks.links, tasks.ties, tasks.link_count, tasks.tie_count};
+    *parts = (ons_pipeline_parts){tasks.whole, tasks.links, tasks.ties, tasks.link_count, tasks.tie_count};
     return NULL;
 }
 

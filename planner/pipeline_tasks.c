@@ -5,7 +5,8 @@
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* Stages whose input and weight gradients are actions of their own. */
-static ons_status *divide_stages(ons_pipeline_tasks *x, const ons_stage_tasks *whole, ons_arena *arena) {
+static ons_status *divide_stages(ons_pipeline_tasks *x, ons_stage_tasks *whole, ons_arena *arena) {
+    x->whole = whole;
     ONS_NEW(x->stages, arena, x->split.stages);
     for (uint32_t i = 0; i < x->split.stages; ++i) {
         x->stages[i] = whole[i];
@@ -201,6 +202,8 @@ static ons_status *add_backward(adder *a, const ons_action *action, ons_task_id 
     uint32_t stage = action->stage, begun = 0, needed = 0, gone = 0, device = x->schedule->device_of[stage];
     const ons_stage_tasks *t = &x->stages[stage];
     const ons_task_id *out = a->out[stage] + (size_t)action->micro_batch * t->copy_count;
+    /* A stage may compute some of its micro-batches' gradients apart, and others' in one. */
+    const ons_stage_piece *pieces = action->kind == ONS_ACTION_BACKWARD ? x->whole[stage].backward : t->backward;
     for (uint32_t i = 0; i < t->backward_count; ++i) {
         ons_task_id copy_in = ONS_NO_TASK; /* the first of those that start here; the others come behind it */
         for (; begun < t->copy_count && t->copies[t->by_in[begun]].in_before == i; ++begun) {
@@ -210,7 +213,7 @@ static ons_status *add_backward(adder *a, const ons_action *action, ons_task_id 
             ONS_TRY(wait_for(a, a->in[copy], out[copy]));
             if (copy_in == ONS_NO_TASK) copy_in = a->in[copy];
         }
-        ONS_TRY(add_piece(a, action, &t->backward[i], last));
+        ONS_TRY(add_piece(a, action, &pieces[i], last));
         if (i == 0) *first = *last;
         ONS_TRY(wait_before(a, stage, i, &gone, copy_in, *last));
         for (; needed < t->copy_count && t->copies[t->by_needed[needed]].needed_by == i; ++needed)
@@ -255,7 +258,8 @@ static ons_status *add_computations(adder *a) {
     }
     for (uint32_t device = 0; device < x->schedule->devices; ++device) {
         a->last[device] = ONS_NO_TASK;
-        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i) ONS_TRY(add_action(a, &x->schedule->lists[device].items[i]));
+        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i)
+            ONS_TRY(add_action(a, &x->schedule->lists[device].items[i]));
     }
     return NULL;
 }

@@ -51,6 +51,7 @@ typedef struct ons_pipeline_tasks {
     const ons_schedule *schedule; /* the split's */
     uint32_t micro_batches;       /* of the schedule */
     ons_stage_tasks *stages;
+    ons_stage_tasks *whole; /* the same before gradients that are apart were taken apart */
     ons_stage_link *links;
     ons_stage_tie *ties;
     uint32_t link_count, tie_count;

@@ -1,16 +1,13 @@
 #include "planner/planner.h"
 
-#include <stdio.h>
-
 #include "planner/plan_check.h"
 #include "planner/plan_replay.h"
 
-const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]) {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int unit = 0;
-    for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-    snprintf(text, ONS_BYTES_TEXT, unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text;
+ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes) {
+    const ons_schedule *s = planned->problem.schedule;
+    ONS_NEW(*bytes, arena, s->devices);
+    for (uint32_t i = 0; i < s->stages; ++i) (*bytes)[s->device_of[i]] += planned->solutions[i].memory.total;
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- fill */

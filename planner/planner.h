@@ -4,6 +4,7 @@
 
 #include "planner/partition/partition.h"
 #include "planner/plan.h"
+#include "planner/print.h"
 
 /* The split with the fastest slowest stage, where the simulated step decided. */
 typedef struct ons_planned_rival {
@@ -35,12 +36,11 @@ ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_pa
 ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                      ons_arena *arena, ons_planned *planned);
 
+/* What a device's stages take together: bytes[device], in `arena`. The plan is feasible. */
+ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes);
+
 /* Puts what was found into a plan, by names; `plan->subject` is the caller's. Fails where nothing was feasible, with
  * the smallest capacity that would do. */
 ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_plan *plan);
-
-/* Bytes as people write them: "1.5 GiB". Returns `text`. */
-enum { ONS_BYTES_TEXT = 32 };
-const char *ons_bytes_print(double bytes, char text[static ONS_BYTES_TEXT]);
 
 #endif

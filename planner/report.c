@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { STAGES_MOST = 32 }; /* that are tried for a device */
+enum { DEVICES_MOST = 32 }; /* that are tried of a kind */
 
 int64_t ons_report_micro_batches(const ons_question *asked, uint32_t stages) {
     return asked->micro_batches == asked->stages ? stages : asked->micro_batches;
@@ -18,6 +18,7 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
         .ordered = p->work,
         .generator = p->pipeline.generator,
         .stages = p->pipeline.stages,
+        .devices = p->pipeline.devices,
         .batch = o->batch,
         .micro_batches = o->micro_batches,
         .capacity_bytes = device->capacity_bytes,
@@ -48,9 +49,10 @@ static ons_status *describe_shown(ons_arena *arena, ons_report *r) {
     const ons_planned *planned = r->shown;
     ons_pipeline_setup setup = {
         .problem = &planned->problem, .first = planned->partition.first, .solutions = planned->solutions};
-    for (uint32_t i = 0; i < planned->partition.stages; ++i)
-        if (planned->solutions[i].memory.total > r->fullest_bytes)
-            r->fullest_bytes = planned->solutions[i].memory.total;
+    int64_t *bytes;
+    ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)
+        if (bytes[i] > r->fullest_bytes) r->fullest_bytes = bytes[i];
     ONS_TRY(ons_report_find_layers(planned, arena, &r->layers, &r->layer_count));
     return ons_pipeline_simulate(&setup, arena, &r->forecast);
 }
@@ -103,6 +105,14 @@ static ons_status *ask_squeezed(const ons_report *r, ons_arena *arena, ons_repor
     return NULL;
 }
 
+/* As many stages on each of so many devices as asked for; one alone is one stage. */
+static void set_devices(ons_question *q, const ons_question *asked, uint32_t devices) {
+    uint32_t chunks = asked->stages / ons_question_devices(asked);
+    q->stages = devices == 1 ? 1 : devices * chunks;
+    q->devices = devices;
+    q->micro_batches = ons_report_micro_batches(asked, q->stages);
+}
+
 /* Of each device the fewest that fit. */
 static ons_status *ask_devices(const ons_report_options *o, const ons_report *r, ons_arena *arena,
                                ons_report_rows *rows) {
@@ -111,11 +121,16 @@ static ons_status *ask_devices(const ons_report_options *o, const ons_report *r,
         ons_report_row row = {.what = o->devices[i].profile->title, .question = r->asked}, tried = row;
         tried.question.device = &o->devices[i];
         tried.question.capacity_bytes = o->devices[i].capacity_bytes;
-        for (uint32_t stages = 1; stages <= STAGES_MOST && !tried.answer.feasible; stages *= 2) {
-            tried.question.stages = stages;
-            tried.question.micro_batches = ons_report_micro_batches(&r->asked, stages);
+        for (uint32_t devices = 1; devices <= DEVICES_MOST && !tried.answer.feasible; devices *= 2) {
+            set_devices(&tried.question, &r->asked, devices);
             ONS_TRY(ons_what_if(&tried.question, &tried.answer));
-            if (tried.answer.known || stages == 1) row = tried;
+            if (tried.answer.known || devices == 1) row = tried;
+        }
+        if (!row.answer.known) { /* lists that somebody wrote are for so many devices as they are for */
+            row.question = r->asked;
+            row.question.device = tried.question.device;
+            row.question.capacity_bytes = tried.question.capacity_bytes;
+            ONS_TRY(ons_what_if(&row.question, &row.answer));
         }
         rows->items[rows->count++] = row;
     }
@@ -163,7 +178,7 @@ static ons_status *ask_grid(const ons_report *r, ons_report_grid *g) {
                 ons_report_row *cell = &g->cells[m][s][b];
                 cell->question = r->asked;
                 cell->question.capacity_bytes = g->memories[m] - r->asked.device->profile->reserve_bytes;
-                cell->question.stages = g->stages[s];
+                ons_question_set_stages(&cell->question, g->stages[s]);
                 cell->question.micro_batches = ons_report_micro_batches(&r->asked, g->stages[s]);
                 cell->question.batch = g->batches[b];
                 ONS_TRY(ons_what_if(&cell->question, &cell->answer));

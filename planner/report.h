@@ -45,7 +45,7 @@ typedef struct ons_report {
     bool fits;                      /* it does; otherwise `shown` needs more than the cap */
     const ons_planned *shown;       /* the plan, or the one that needs the least memory; NULL: there is none */
     int64_t least_bytes;            /* where it does not fit: the smallest capacity that would do */
-    int64_t fullest_bytes;          /* of the fullest stage shown */
+    int64_t fullest_bytes;          /* of the fullest device shown */
     ons_pipeline_forecast forecast; /* of what is shown */
     ons_report_layer *layers;       /* the largest first */
     uint32_t layer_count;
@@ -54,7 +54,7 @@ typedef struct ons_report {
     ons_answer largest;
     ons_report_rows strategies; /* what recompute and swap cost; the first one: no limit, nothing moved */
     ons_report_rows squeezed;   /* the ways of `strategies` that move something, in turn, with less and less memory */
-    ons_report_rows devices;    /* each with the fewest stages that fit; not feasible: none up to the most tried */
+    ons_report_rows devices;    /* each, the fewest that fit; not feasible: not so many as the most tried */
     ons_report_rows changes;    /* where it does not fit: what makes it, the cheapest first */
     ons_report_grid *grid;
 } ons_report;

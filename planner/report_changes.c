@@ -35,6 +35,14 @@ static ons_status *try_memory_strategies(const search *s) {
     return NULL;
 }
 
+/* "--stages 6 instead of 4", with the devices where they were said. */
+static const char *describe_stages(const search *s, const ons_question *q) {
+    if (s->asked->devices == 0)
+        return ons_arena_format(s->arena, "--stages %u instead of %u", q->stages, s->asked->stages);
+    return ons_arena_format(s->arena, "--stages %u --devices %u instead of %u and %u", q->stages, q->devices,
+                            s->asked->stages, s->asked->devices);
+}
+
 /* The same batch in more parts. */
 static ons_status *try_micro_batches(const search *s) {
     ons_question q = *s->asked;
@@ -66,10 +74,11 @@ static ons_status *try_stages(const search *s) {
     ons_question q = *s->asked;
     bool fits = false;
     for (uint32_t stages = q.stages + 1; stages <= STAGES_MOST && !fits; ++stages) {
-        q.stages = stages;
+        q = *s->asked;
+        ons_question_set_stages(&q, stages);
+        if (s->asked->devices > 0 && q.devices == 0) continue; /* not as many on each */
         q.micro_batches = ons_report_micro_batches(s->asked, stages);
-        ONS_TRY(offer(s, &q, RANK_HARDWARE,
-                      ons_arena_format(s->arena, "--stages %u instead of %u", stages, s->asked->stages), &fits));
+        ONS_TRY(offer(s, &q, RANK_HARDWARE, describe_stages(s, &q), &fits));
     }
     return NULL;
 }
@@ -96,8 +105,8 @@ static int compare(const void *a, const void *b, void *has_prices) {
     }
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     if (x->rank == RANK_HARDWARE) {
-        double all_left = (double)x->question.capacity_bytes * x->question.stages;
-        double all_right = (double)y->question.capacity_bytes * y->question.stages;
+        double all_left = (double)x->question.capacity_bytes * ons_question_devices(&x->question);
+        double all_right = (double)y->question.capacity_bytes * ons_question_devices(&y->question);
         if (all_left != all_right) return all_left < all_right ? -1 : 1;
     }
     if (x->answer.samples_per_second != y->answer.samples_per_second)

@@ -37,20 +37,38 @@ static ons_status *find_work(const ons_question *q, int64_t samples, ons_arena *
     return NULL;
 }
 
-static void add_stages(const ons_planned *planned, ons_answer *a) {
+uint32_t ons_question_devices(const ons_question *q) {
+    const ons_pipeline p = {q->generator, q->stages, 1, q->devices};
+    return ons_pipeline_devices(&p);
+}
+
+void ons_question_set_stages(ons_question *q, uint32_t stages) {
+    if (stages == q->stages) return;
+    uint64_t share = (uint64_t)q->devices * stages;
+    q->devices = share % q->stages == 0 ? (uint32_t)(share / q->stages) : 0;
+    q->stages = stages;
+}
+
+static ons_status *add_stages(const ons_planned *planned, ons_arena *arena, ons_answer *a) {
+    int64_t *bytes;
+    ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
     for (uint32_t i = 0; i < planned->partition.stages; ++i) {
         const ons_stage_solution *s = &planned->solutions[i];
         for (uint32_t k = 0; k < s->decision_count; ++k) a->optimised |= s->decisions[k].decision != ONS_KEEP;
         a->recompute_seconds += s->recompute_seconds;
         a->stall_seconds += s->stall_seconds;
-        if (s->memory.total > a->fullest_bytes) a->fullest_bytes = s->memory.total;
     }
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)
+        if (bytes[i] > a->fullest_bytes) a->fullest_bytes = bytes[i];
+    return NULL;
 }
 
 static ons_status *search(const ons_question *q, const ons_workload *work, ons_arena *arena, ons_answer *a) {
     const ons_device_profile *profile = q->device->profile;
     ons_planned planned;
+    ons_schedule schedule;
     ons_pipeline_forecast forecast;
+    uint32_t devices = ons_question_devices(q);
     ons_planning_problem problem = {
         .work = work,
         .pipeline = {q->generator, q->stages, (uint32_t)q->micro_batches, q->devices},
@@ -60,14 +78,20 @@ static ons_status *search(const ons_question *q, const ons_workload *work, ons_a
         .link_latency = profile->link_latency,
         .host_bandwidth = q->without_host ? 0 : profile->host_bandwidth,
         .host_latency = profile->host_latency,
-        .host_share = q->device->charged_stages > 0 && q->stages >= q->device->charged_stages ? 1 : 0,
+        .host_share = q->device->charged_devices > 0 && devices >= q->device->charged_devices ? 1 : 0,
         .memory = q->memory,
     };
+    ons_status *status = ons_schedule_make(&problem.pipeline, arena, &schedule);
+    a->known = status == NULL;
+    if (status != NULL && ons_status_get_code(status) != ONS_INVALID_ARGUMENT) return status;
+    ons_status_free(status); /* there is no such schedule */
+    if (!a->known) return NULL;
+    problem.schedule = &schedule;
     ONS_TRY(ons_planner_search_order(&problem, q->partition, arena, &planned));
     a->feasible = planned.partition.feasible;
     a->least_bytes = planned.partition.least_bytes;
     if (!a->feasible) return NULL;
-    add_stages(&planned, a);
+    ONS_TRY(add_stages(&planned, arena, a));
     ons_pipeline_setup setup = {
         .problem = &planned.problem, .first = planned.partition.first, .solutions = planned.solutions};
     ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
@@ -112,5 +136,5 @@ ons_status *ons_what_if_largest(const ons_question *question, int64_t *batch, on
 
 double ons_what_if_money(const ons_question *q, const ons_answer *a) {
     if (!a->feasible || !(a->samples_per_second > 0)) return 0;
-    return q->device->money_per_hour * q->stages / 3600 * 1e6 / a->samples_per_second;
+    return q->device->money_per_hour * ons_question_devices(q) / 3600 * 1e6 / a->samples_per_second;
 }

@@ -13,12 +13,12 @@ typedef struct ons_what_if_work {
 /* A device with what the model costs on it. */
 typedef struct ons_what_if_device {
     const ons_device_profile *profile;
-    int64_t capacity_bytes;  /* after what its libraries take */
-    double money_per_hour;   /* 0: not known */
-    ons_what_if_work single; /* one micro-batch on one stage: gradients are not added up */
-    ons_what_if_work summed; /* all others */
-    uint32_t charged_stages; /* so many stages or more leave no processor for copies to the host: host_share of
-                                ons_planning_problem is 1; 0: copies never cost computing */
+    int64_t capacity_bytes;   /* after what its libraries take */
+    double money_per_hour;    /* 0: not known */
+    ons_what_if_work single;  /* one micro-batch on one stage: gradients are not added up */
+    ons_what_if_work summed;  /* all others */
+    uint32_t charged_devices; /* so many of them or more leave no processor for copies to the host: host_share of
+                                 ons_planning_problem is 1; 0: copies never cost computing */
 } ons_what_if_device;
 
 typedef struct ons_question {
@@ -37,14 +37,21 @@ typedef struct ons_question {
 } ons_question;
 
 typedef struct ons_answer {
-    bool known;     /* false: there are more micro-batches than samples, or costs of its size cannot be told */
+    bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be told, or the
+                       generator has no schedule of these stages and devices */
     bool feasible;  /* the rest holds where it is */
     bool optimised; /* fits only with swap or recompute */
     double step_seconds, samples_per_second;
     double recompute_seconds, stall_seconds; /* of all stages, for one micro-batch */
-    int64_t fullest_bytes;                   /* of the fullest stage */
+    int64_t fullest_bytes;                   /* of the fullest device */
     int64_t least_bytes;                     /* where not feasible: the smallest capacity that would do */
 } ons_answer;
+
+/* How many devices the stages lie on. */
+uint32_t ons_question_devices(const ons_question *question);
+/* Asks for another number of stages, with as many on each device as before where that was said; where it cannot be, the
+ * generator's own number of devices is asked for. */
+void ons_question_set_stages(ons_question *question, uint32_t stages);
 
 /* Samples of the largest micro-batch, which costs and memory are asked for. */
 static inline int64_t ons_question_rows(const ons_question *q) {

@@ -57,8 +57,7 @@ void ons_progress_begin(const ons_trainer_status *s) {
 
 enum { LINE_BYTES = 256, COLUMNS_USUAL = 80 };
 
-/* Columns of the terminal: a live line must not wrap, since a carriage return goes back to the last part alone. */
-static int terminal_columns(void) {
+int ons_terminal_columns(void) {
     struct winsize size = {0};
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS_USUAL;
 }
@@ -86,7 +85,7 @@ static void print_line(const ons_step_report *r) {
         printf("%s\n", line);
         return;
     }
-    int columns = terminal_columns();
+    int columns = ons_terminal_columns(); /* a line must not wrap: a carriage return goes back to its last part alone */
     if ((int)strlen(line) >= columns) format_short_line(r, line);
     printf("\r%.*s\033[K", columns - 1, line);
 }

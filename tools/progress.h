@@ -9,6 +9,9 @@ enum { ONS_SHORT_TEXT = 32 };
 const char *ons_print_bytes(int64_t bytes, char text[static ONS_SHORT_TEXT]);
 const char *ons_print_seconds(double seconds, char text[static ONS_SHORT_TEXT]);
 
+/* Of the terminal that is written to; 80 where there is none. */
+int ons_terminal_columns(void);
+
 /* Once before training, after every step, and once after. */
 void ons_progress_begin(const ons_trainer_status *status);
 void ons_progress_step(const ons_step_report *report);

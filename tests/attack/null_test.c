@@ -95,6 +95,8 @@ Test(null, plans) {
     refused(ons_replay_new("x", SOME, NULL), "ons_replay_new", "replay");
     cr_expect_str_eq(ons_planning_text(NULL), "");
     cr_expect_str_eq(ons_replay_text(NULL), "");
+    refused(ons_replay_draw(NULL, 80, SOME), "ons_replay_draw", "replay");
+    refused(ons_replay_draw(SOME, 80, NULL), "ons_replay_draw", "chart");
     ons_planning_free(NULL);
     ons_replay_free(NULL);
 }

@@ -3,12 +3,16 @@
 set -uo pipefail
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 json_check=$root/tests/command/json_check
+html_check=$root/tests/command/html_check
 resnet=$examples/data/profiles/pipedream/resnet50.txt
 gpt=$golden/gpt_decomposed/model.onnx
 cost=(plan --cost-graph "$resnet")
 
 # A plan with swaps and recomputed tensors in ./plan.json.
 make_plan() { succeeds "${cost[@]}" --stages 4 --memory 8GiB --device-profile a100-40gb -o plan.json; }
+
+# The chart of the last simulation: the lines from the first device to the legend.
+chart() { sed -n '/^device 0  /,$p' "$work/stdout"; }
 
 is_json() {
     "$json_check" "$1" >/dev/null 2>"$work/stderr" && return 0
@@ -58,6 +62,118 @@ begin "unknown memory strategy";           refuses 1 "memory-strategy.*hope.*cap
 begin "unknown schedule";                  refuses 1 "1f2b.*gpipe" "${cost[@]}" --pipeline 1f2b
 begin "unknown device";                    refuses 5 "v1000.*a100-40gb" "${cost[@]}" --device-profile v1000
 begin "zero stages";                       refuses 1 "--stages" "${cost[@]}" --stages 0
+
+# ---------------------------------------------------------------------------------------------------------------- devices
+begin "several stages on a device: how many devices there are, and what each holds"
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved --device-profile a100-80gb -o plan.json &&
+    printed ", 4 stages on 2 devices of NVIDIA A100 80 GB .* free on each\)" && printed '^device  memory +free +stages$' &&
+    printed '^     0  .*  0, 2$' && printed '^     1  .*  1, 3$' && succeeds simulate plan.json &&
+    printed '4 stages on 2 devices, schedule interleaved'; then pass "$name"; fi
+
+begin "another number of devices"
+if succeeds "${cost[@]}" --stages 6 --devices 2 --pipeline interleaved && printed ", 6 stages on 2 devices" &&
+    printed '^     1  .*  1, 3, 5$'; then pass "$name"; fi
+begin "as many devices as stages may be said"
+if succeeds "${cost[@]}" --stages 4 --devices 4 && printed ", 4 stages of"; then pass "$name"; fi
+begin "more devices than stages"
+refuses 1 "--devices 5: 4 stages cannot lie on more devices" "${cost[@]}" --stages 4 --devices 5
+begin "devices without stages"
+refuses 1 "--devices 2: 1 stage cannot lie on more devices" "${cost[@]}" --devices 2
+begin "a schedule that puts each stage on a device of its own"
+refuses 1 "schedule 1f1b puts each stage on a device of its own" "${cost[@]}" --stages 4 --devices 2
+begin "devices that are no number"; refuses 1 "--devices: 'two' is not a whole number" "${cost[@]}" --devices two
+
+begin "a report counts devices, not stages, in money"
+echo '{"currency": "EUR", "a100-80gb": 3.6}' >prices.json
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved --device-profile a100-80gb --prices prices.json --report r.html; then
+    rate=$(sed -nE 's/.*: ([0-9.]+) samples\/s$/\1/p' "$work/stdout" | head -1)
+    money=$(grep -oE '<b>[0-9.]+ EUR</b>' r.html | grep -oE '[0-9.]+')
+    if awk "BEGIN { wanted = 2 * 3.6 / 3600 * 1e6 / $rate; exit !($money > 0.98 * wanted && $money < 1.02 * wanted) }"; then
+        pass "$name"
+    else
+        fail "$name" "$money EUR for a million samples at $rate samples/s"
+    fi
+fi
+
+begin "training refuses what it cannot carry out yet, by plan and by option"
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 4 --pipeline interleaved -o plan.json; then
+    refuses 3 "training does not put several stages on a device yet" train "${mlp[@]:0:7}" --batch 8 --steps 1 --plan plan.json
+fi
+begin "training with several stages on a device"
+refuses 3 "training does not put several stages on a device yet, .* 4 stages on 2;" train "${mlp[@]:0:7}" --batch 8 --stages 4 --pipeline looped
+begin "training with gradients apart"
+refuses 3 "training does not compute input gradients \(I\) and weight gradients \(W\) apart yet" train "${mlp[@]:0:7}" --batch 8 --stages 2 --pipeline zb-h1
+begin "training with a plan for another number of devices"
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
+    refuses 1 "--devices 1 beside --plan plan.json, which was made for 2" train "${mlp[@]:0:7}" --batch 8 --devices 1 --plan plan.json
+fi
+
+# --------------------------------------------------------------------------------------------------------------- schedules
+# The milliseconds of a step that was planned last.
+step_of() { sed -nE 's/.*; a step of .* takes ([0-9.]+) ms.*/\1/p' "$work/stdout"; }
+
+for pipeline in gpipe 1f1b interleaved looped zb-h1 v; do
+    begin "schedule $pipeline, written, planned from the file, written again"
+    succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline "$pipeline" -o plan.json && step=$(step_of) &&
+        succeeds simulate plan.json --write-schedule a.csv && printed '^wrote a.csv$' &&
+        succeeds "${cost[@]}" --schedule a.csv -o again.json && printed 'schedule a.csv' || continue
+    if [[ $step != "$(step_of)" ]]; then fail "$name" "a step takes $(step_of) ms, not $step"; continue; fi
+    if succeeds simulate again.json --write-schedule b.csv; then
+        if cmp -s a.csv b.csv; then pass "$name"; else fail "$name" "the files differ"; fi
+    fi
+done
+
+# By hand, as PyTorch writes it: with bubbles, communication and gradients apart.
+write_schedule() {
+    printf '# rank 0, rank 1\r\n0F0,0SEND_F0,0F1,,0RECV_B0,0I0,0W0,0B1\r\n,1RECV_F0,1F0,1B0,(1F1;1B1)OVERLAP_F_B,1REDUCE_GRAD\r\n' >s.csv
+}
+begin "a schedule of a person's"
+write_schedule
+if succeeds "${cost[@]}" --schedule s.csv -o plan.json && printed 'batch 2 in 2 micro-batches, 2 stages of' &&
+    succeeds simulate plan.json && chart | grep -qE '^device 0  .*F.*I.*W.*B'; then pass "$name"; fi
+begin "what a schedule says may be said again"
+write_schedule
+if succeeds "${cost[@]}" --schedule s.csv --stages 2 --devices 2 --micro-batches 2; then pass "$name"; fi
+begin "a schedule and other stages";        write_schedule; refuses 1 "--stages 3 beside --schedule s.csv, which is written for 2" "${cost[@]}" --schedule s.csv --stages 3
+begin "a schedule and other devices";       write_schedule; refuses 1 "--devices 1 beside --schedule s.csv, .* 2: leave" "${cost[@]}" --schedule s.csv --devices 1
+begin "a schedule and other micro-batches"; write_schedule; refuses 1 "--micro-batches 3 beside --schedule s.csv" "${cost[@]}" --schedule s.csv --micro-batches 3
+begin "a schedule and a schedule";          write_schedule; refuses 1 "--pipeline beside --schedule s.csv" "${cost[@]}" --schedule s.csv --pipeline 1f1b
+begin "a schedule that is missing";         refuses 5 "s.csv" "${cost[@]}" --schedule s.csv
+begin "a schedule with a cell that is none"
+printf '0F0,0B0\n\n1F0,1C0,1B0\n' >s.csv
+refuses 4 "s.csv: line 3, column 2: '1C0' is no action" "${cost[@]}" --schedule s.csv
+begin "a schedule that hangs"
+printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' >s.csv
+refuses 4 "s.csv: the schedule hangs" "${cost[@]}" --schedule s.csv
+begin "a schedule in which something is missing"
+printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0\n' >s.csv
+refuses 4 "s.csv: stage 1, micro-batch 1: backward is missing" "${cost[@]}" --schedule s.csv
+begin "the file of an asynchronous schedule"
+if succeeds "${cost[@]}" --stages 2 --pipeline pipedream-async -o plan.json; then
+    refuses 3 "--write-schedule: an asynchronous schedule has updates between micro-batches" simulate plan.json --write-schedule s.csv
+fi
+begin "a schedule in place of the plan"
+if make_plan; then refuses 1 "--write-schedule: plan.json would take the place" simulate plan.json --write-schedule plan.json; fi
+begin "a report of a schedule of a person's"
+write_schedule
+if succeeds "${cost[@]}" --schedule s.csv --report r.html --memory 20GiB && "$html_check" r.html && grep -q 'schedule s.csv' r.html; then pass "$name"; fi
+
+begin "training by a file is training by its schedule, to the bit"
+options=("${mlp[@]:0:7}" --batch 8 --steps 3 --threads 1 --micro-batches 4)
+losses() { grep -oE '"loss": ?[0-9.e+-]+' "$1"; }
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --micro-batches 4 --stages 2 -o plan.json && succeeds simulate plan.json --write-schedule s.csv &&
+    succeeds train "${options[@]}" --stages 2 --log-json named.jsonl && succeeds train "${options[@]}" --schedule s.csv --log-json file.jsonl; then
+    if (($(losses file.jsonl | wc -l) == 3)) && diff <(losses named.jsonl) <(losses file.jsonl) >/dev/null; then pass "$name"
+    else fail "$name" "other losses"; fi
+fi
+begin "training by a file with several stages on a device"
+printf '0F0,1F0,1B0,0B0\n' >s.csv
+refuses 3 "training does not put several stages on a device yet" train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv
+begin "a schedule beside a plan"
+write_schedule
+if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
+    refuses 1 "--plan beside --schedule s.csv" train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv --plan plan.json
+fi
 
 # ------------------------------------------------------------------------------------------------------------------- caps
 # CAP OPTIONS...: there is no plan under the cap; sets `bytes`, the memory that would do, and `told`, a step's milliseconds there.
@@ -201,6 +317,65 @@ begin "a trace in place of the plan"
 if make_plan; then refuses 1 "--trace: plan.json would take the place" simulate plan.json --trace plan.json; fi
 begin "a trace that is a folder"
 if make_plan; then mkdir trace.json && refuses 5 "--trace: trace.json is a folder" simulate plan.json --trace trace.json; fi
+
+# ----------------------------------------------------------------------------------------------------------------- pictures
+# DEVICES: a line for each, none wider than 80 columns, an axis, a legend.
+has_chart() {
+    (($(chart | grep -cE '^device [0-9]+ +[.A-Za-z0-9@-]+$') == $1)) && ! chart | LC_ALL=C.UTF-8 grep -qE '^.{81}' &&
+        chart | grep -qE '^ +0 .* (s|ms)$' && chart | grep -qE '\. idle' && return 0
+    fail "$name" "no chart of $1 devices: $(chart | head -3 | tr '\n' '|')"
+    return 1
+}
+
+begin "a chart: forward parts, then backward parts, bubbles between them"
+if succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline gpipe -o plan.json && succeeds simulate plan.json && has_chart 4 &&
+    chart | grep -qE '^device 0  F0-*F1-*F2-*F3-*F4-*F5-*\.+B0-*B1-*B2-*B3-*B4-*B5-*$' &&
+    chart | grep -qE '^device 3  \.+F0.*B5-*\.+$'; then pass "$name"; fi
+begin "a chart of several stages on a device, and of gradients apart"
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved -o plan.json && succeeds simulate plan.json && has_chart 2 &&
+    chart | grep -qE '^device 0  F.*f.*b.*B' && succeeds "${cost[@]}" --stages 4 --pipeline zb-h1 -o plan.json &&
+    succeeds simulate plan.json && has_chart 4 && chart | grep -qE '^device 0  F.*I.*W.*I.*W' &&
+    chart | grep -qE 'I input gradient  W weight gradient'; then pass "$name"; fi
+begin "a chart of an asynchronous pipeline, of one stage, and of many micro-batches"
+if succeeds "${cost[@]}" --stages 3 --pipeline pipedream-async -o plan.json && succeeds simulate plan.json && has_chart 3 &&
+    succeeds "${cost[@]}" --stages 1 -o plan.json && succeeds simulate plan.json && has_chart 1 &&
+    succeeds "${cost[@]}" --stages 12 --micro-batches 500 -o plan.json && succeeds simulate plan.json && has_chart 12
+then pass "$name"; fi
+
+if command -v script >/dev/null; then
+    begin "a chart as wide as the terminal"
+    if make_plan; then
+        script -qec "stty cols 140; $(printf '%q ' "$onstage" simulate plan.json)" typescript >"$work/stdout" 2>&1 </dev/null
+        if chart | grep -qE "^device 0  [^ ]{130}"$'\r?$'; then pass "$name"; else fail "$name" "$(chart | head -1)"; fi
+    fi
+fi
+
+# FILE: a picture that is whole and needs nothing else.
+is_picture() {
+    head -c 100 "$1" | grep -q '^<?xml version="1.0" encoding="UTF-8"?>$' &&
+        sed -e "1s/.*/<!DOCTYPE html>/" -e 's| xmlns="http://www.w3.org/2000/svg"||' "$1" >page && "$html_check" page 2>"$work/stderr" && return 0
+    fail "$name" "$1 is no picture"
+    return 1
+}
+
+begin "a picture: every action with its stage and micro-batch, stages told apart by tints"
+if succeeds "${cost[@]}" --stages 4 --pipeline interleaved -o plan.json && succeeds simulate plan.json --svg plan.svg &&
+    printed '^wrote plan.svg$' && is_picture plan.svg && grep -q 'stages 2, 3' plan.svg &&
+    (($(grep -oE '<title>(forward|backward) of stage [0-3], micro-batch [0-3]: at' plan.svg | sort -u | wc -l) == 32)) &&
+    (($(grep -oE 'rect class="a[01][ab]"' plan.svg | sort -u | wc -l) == 4)); then pass "$name"; fi
+begin "a picture of gradients apart"
+if succeeds "${cost[@]}" --stages 3 --pipeline zb-h1 -o 'a&b.json' && succeeds simulate 'a&b.json' --svg p.svg && is_picture p.svg &&
+    grep -q '>weight gradient<' p.svg && grep -q 'a&amp;b.json: 3 stages, schedule zb-h1' p.svg; then pass "$name"; fi
+begin "a picture in place of the plan"
+if make_plan; then refuses 1 "--svg: plan.json would take the place" simulate plan.json --svg plan.json; fi
+begin "a picture that is a folder"
+if make_plan; then mkdir p.svg && refuses 5 "--svg: p.svg is a folder" simulate plan.json --svg p.svg; fi
+begin "a picture in place of the trace"
+if make_plan; then refuses 1 "--trace and --svg would write the same file" simulate plan.json --svg p --trace p; fi
+begin "a damaged plan leaves the picture that was there"
+echo "an earlier picture" >p.svg
+echo "{}" >plan.json
+refuses 4 "plan.json: 'version' is missing" simulate plan.json --svg p.svg
 
 # The only step takes all samples, with the plan as without one.
 begin "a plan for more samples than the data have"

@@ -70,7 +70,7 @@ static void make_setting(uint64_t seed, double share, setting *s) {
         /* In two thirds of the cases stages swap, and in half of those copies cost computing. */
         s->profiles[i].host_bandwidth =
             seed % 3 == 0 ? 0 : (double)whole.total / ons_work_seconds(&s->low, 0, s->low.node_count);
-        s->devices[i].charged_stages = seed % 3 == 1 ? STAGES : 0;
+        s->devices[i].charged_devices = seed % 3 == 1 ? STAGES : 0;
         s->devices[i].single = s->devices[i].summed = (ons_what_if_work){&s->low, &s->high};
     }
     s->problem = (ons_planning_problem){
@@ -78,7 +78,7 @@ static void make_setting(uint64_t seed, double share, setting *s) {
         .pipeline = {&ons_generator_one_f_one_b, STAGES, MICRO_BATCHES, 0},
         .capacity_bytes = s->devices[0].capacity_bytes,
         .host_bandwidth = s->profiles[0].host_bandwidth,
-        .host_share = s->devices[0].charged_stages > 0 ? 1 : 0,
+        .host_share = s->devices[0].charged_devices > 0 ? 1 : 0,
         .memory = ons_memory_strategy_find("capuchin"),
     };
     s->options = (ons_report_options){

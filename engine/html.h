@@ -1,0 +1,13 @@
+/* Text in pages and pictures. */
+#ifndef ONSTAGE_ENGINE_HTML_H
+#define ONSTAGE_ENGINE_HTML_H
+
+#include <stdio.h>
+
+/* Text between tags or in quotes: what means something to HTML is escaped, what is no UTF-8 or not printable replaced.
+ */
+void ons_html_text(FILE *out, const char *text);
+/* The same, a long name without its middle. */
+void ons_html_name(FILE *out, const char *name);
+
+#endif
