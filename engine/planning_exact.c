@@ -95,8 +95,6 @@ static bool gpu_is_here(void) {
 }
 
 bool ons_planning_is_exact(const ons_planning *p) {
-    const ons_pipeline *pipeline = &p->problem.pipeline; /* a device with several stages is not laid out yet */
-    if (ons_pipeline_devices(pipeline) < pipeline->stages) return false;
     if (p->model == NULL || p->profile.processor == ons_config_uses_cuda(p->config)) return false;
     if (ons_config_uses_cuda(p->config)) return gpu_is_here();
     return p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0;

@@ -52,20 +52,21 @@ ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     const ons_config *c = t->config;
     bool wanted = strcmp(c->transport, "nccl") == 0;
     const ons_device_kind *kind;
-    if (!ons_config_uses_cuda(c) || c->stages == 1) return NULL;
+    int64_t devices = ons_config_devices(c); /* of the schedule */
+    if (!ons_config_uses_cuda(c) || devices == 1) return NULL;
     ONS_TRY(ons_device_kind_find(c->device, &kind));
     if (t->remote) {
         ONS_TRY(ons_nccl_check());
         return choose_among_processes(t, kind);
     }
     int count = kind->count();
-    ONS_CHECK(!wanted || count >= c->stages, ONS_UNSUPPORTED,
+    ONS_CHECK(!wanted || count >= devices, ONS_UNSUPPORTED,
               "--transport nccl: NCCL takes one stage a GPU, and there are %d for %" PRId64
               " stages; without --transport nccl the stages share one GPU and copy from each other",
-              count, c->stages);
-    t->nccl = count >= c->stages && strcmp(c->transport, "local") != 0;
+              count, devices);
+    t->nccl = count >= devices && strcmp(c->transport, "local") != 0;
     if (!t->nccl) return NULL;
     ONS_TRY_AT(ons_nccl_check(), "%" PRId64 " stages on %d GPUs (with --transport local they share the first one)",
-               c->stages, count);
+               devices, count);
     return NULL;
 }

@@ -9,7 +9,6 @@
 #include "engine/arena_search.h"
 #include "engine/plan_libraries.h"
 #include "engine/problem.h"
-#include "engine/runnable.h"
 #include "engine/trainer.h"
 #include "planner/device_profile.h"
 #include "planner/plan_check.h"
@@ -96,13 +95,12 @@ static ons_status *read_plan(ons_trainer *t) {
     return NULL;
 }
 
-/* That the stages lie on. */
-static int64_t count_devices(const ons_trainer *t) {
-    const ons_config *c = t->config;
-    const ons_generator *generator = ons_generator_find(c->pipeline);
-    if (t->lowering.planned) return t->lowering.plan.schedule.devices;
-    const ons_pipeline pipeline = {generator, (uint32_t)c->stages, 1, 0};
-    return generator == NULL ? c->stages : ons_pipeline_devices(&pipeline);
+/* Where nothing is said there are as many as the processes take. */
+static ons_status *choose_stages(ons_config *c, uint32_t ranks) {
+    ons_pipeline pipeline;
+    ONS_TRY(ons_config_pipeline(c, &pipeline));
+    c->stages = (int64_t)ranks * (pipeline.devices > 0 ? 1 : pipeline.generator->chunks);
+    return NULL;
 }
 
 ons_status *ons_trainer_open_world(ons_trainer *t) {
@@ -112,8 +110,8 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     bool among_processes = launched && strcmp(c->transport, "local") != 0;
     if (strcmp(c->transport, "mpi") == 0 || among_processes) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
-    if (t->remote && c->plan == NULL && c->stages == 1) c->stages = world(t)->ranks;
-    int64_t devices = count_devices(t);
+    if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
+    int64_t devices = ons_config_devices(c);
     ONS_CHECK(!t->remote || devices == world(t)->ranks, ONS_INVALID_ARGUMENT,
               "%" PRId64 " stage%s on %" PRId64 " devices cannot run in %u processes: start one for each device (mpirun "
               "-n %" PRId64 ")",
@@ -362,21 +360,8 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     return NULL;
 }
 
-/* Before a plan is searched for. */
-static ons_status *check_runnable(const ons_trainer *t) {
-    ons_pipeline pipeline;
-    if (t->config->plan != NULL) {
-        ONS_TRY_AT(ons_schedule_check_runnable(&t->lowering.plan.schedule), "--plan %s", t->config->plan);
-        return NULL;
-    }
-    ONS_TRY(ons_config_pipeline(t->config, &pipeline));
-    pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
-    return ons_pipeline_check_runnable(&pipeline);
-}
-
 ons_status *ons_trainer_choose_crew(ons_trainer *t) {
     int64_t cap, bytes;
-    ONS_TRY(check_runnable(t));
     ONS_TRY(ons_config_memory(t->config, &cap));
     if (t->config->plan != NULL) return follow_file(t, cap);
     if (t->config->stages > 1) return plan_crew(t, cap, 0);
