@@ -30,7 +30,7 @@ static ons_status *count_epoch(ons_capacity_report *r) {
     return NULL;
 }
 
-/* Where the plan is exact each stage has a device of its own. */
+/* Where the plan is exact the first of a device's stages has all of the arena. */
 static int64_t largest_arena(const ons_planning *p) {
     int64_t most = 0;
     for (uint32_t i = 0; p->plan.stages != NULL && i < p->plan.pipeline.stages; ++i)

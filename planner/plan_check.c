@@ -181,12 +181,18 @@ static ons_status *check_made_for(const ons_plan *plan, uint32_t stage, ons_aren
 }
 
 ons_status *ons_plan_check_costs(const ons_plan *plan, ons_arena *arena) {
+    int64_t *bytes;
+    ONS_NEW(bytes, arena, plan->schedule.devices);
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
+        uint32_t device = plan->schedule.device_of[i];
         ONS_TRY(check_made_for(plan, i, arena));
-        ONS_CHECK(plan->capacity_bytes == 0 || plan->stages[i].memory_bytes <= plan->capacity_bytes, ONS_INVALID_DATA,
+        ONS_CHECK(!__builtin_add_overflow(bytes[device], plan->stages[i].memory_bytes, &bytes[device]),
+                  ONS_INVALID_DATA, "layout.stages[%u].arena_bytes: too many", i);
+        ONS_CHECK(plan->capacity_bytes == 0 || bytes[device] <= plan->capacity_bytes, ONS_INVALID_DATA,
                   "decisions.capacity_bytes: %" PRId64 " are less than the %" PRId64
-                  " of layout.stages[%u].arena_bytes; plan again with that --memory",
-                  plan->capacity_bytes, plan->stages[i].memory_bytes, i);
+                  " of layout.stages[%u].arena_bytes%s; plan again with that --memory",
+                  plan->capacity_bytes, bytes[device], i,
+                  bytes[device] > plan->stages[i].memory_bytes ? " and of the device's stages before it" : "");
     }
     return NULL;
 }

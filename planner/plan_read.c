@@ -1,9 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/schedule/action_text.h"
 #include "planner/plan_check.h"
 #include "planner/plan_json.h"
+#include "planner/schedule/action_text.h"
 
 enum { STAGES_MOST = 65536 };
 

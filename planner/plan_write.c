@@ -1,5 +1,5 @@
-#include "planner/schedule/action_text.h"
 #include "planner/plan_json.h"
+#include "planner/schedule/action_text.h"
 
 static ons_status *write_settings(ons_json *parent, const char *name, const ons_plan_setting *list, uint32_t count) {
     ons_json *object;

@@ -449,6 +449,63 @@ static ons_status *choose(planner_search *s, ons_planned *planned) {
     return s->by_step ? choose_step(s, best, planned) : take_solutions(planned, best->judge, s->arena);
 }
 
+static ons_status *search_capped(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                 bool several, ons_arena *arena, ons_planned *planned) {
+    planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
+    s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
+                problem->pipeline.stages > 1;
+    ons_status *status = NULL;
+    if (s.by_step) status = ons_step_walk_make(&problem->pipeline, problem->schedule, arena, &s.walk);
+    if (status == NULL) status = search_orders(&s, problem, several);
+    if (status == NULL) status = choose(&s, planned);
+    if (status == NULL) status = copy_decisions(planned, arena);
+    for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- several stages on a device */
+
+enum { SHARES_TRIED = 4 }; /* between what is sure to fit and what did not */
+
+static ons_status *devices_hold(const ons_planned *planned, int64_t capacity, ons_arena *arena, bool *hold) {
+    int64_t *bytes;
+    *hold = planned->partition.feasible;
+    if (!*hold) return NULL;
+    ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i) *hold &= bytes[i] <= capacity;
+    return NULL;
+}
+
+/* The search caps each stage, and a device's stages share its memory. As much as a device has is tried for each stage
+ * first: stages that need less than their share leave it to the others. Then the even share, with which every device
+ * holds its stages, and then a few in between. */
+static ons_status *search_shares(const ons_planning_problem *problem, uint32_t local_stages,
+                                 const ons_partition_strategy *strategy, bool several, ons_arena *arena,
+                                 ons_planned *planned) {
+    int64_t capacity = problem->capacity_bytes, low = capacity / local_stages, high = capacity;
+    ons_planning_problem with = *problem;
+    bool hold;
+    ONS_TRY(search_capped(&with, strategy, several, arena, planned));
+    ONS_TRY(devices_hold(planned, capacity, arena, &hold));
+    if (hold) return NULL;
+    bool some = planned->partition.feasible;
+    with.capacity_bytes = low;
+    ONS_TRY(search_capped(&with, strategy, several, arena, planned));
+    for (int i = 0; some && i < SHARES_TRIED && high - low > 1; ++i) {
+        ons_planned next;
+        with.capacity_bytes = low + (high - low) / 2;
+        ONS_TRY(search_capped(&with, strategy, several, arena, &next));
+        ONS_TRY(devices_hold(&next, capacity, arena, &hold));
+        if (hold) *planned = next;
+        *(hold || !next.partition.feasible ? &low : &high) = with.capacity_bytes;
+    }
+    planned->problem.capacity_bytes = capacity;
+    if (!planned->partition.feasible &&
+        __builtin_mul_overflow(planned->partition.least_bytes, (int64_t)local_stages, &planned->partition.least_bytes))
+        planned->partition.least_bytes = INT64_MAX;
+    return NULL;
+}
+
 static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
                           ons_arena *arena, ons_planned *planned) {
     double start = now();
@@ -459,17 +516,13 @@ static ons_status *search(const ons_planning_problem *problem, const ons_partiti
         ONS_TRY(ons_schedule_make(&with.pipeline, arena, made));
         with.schedule = made;
     }
-    planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
-    s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
-                problem->pipeline.stages > 1;
-    ons_status *status = NULL;
-    if (s.by_step) status = ons_step_walk_make(&with.pipeline, with.schedule, arena, &s.walk);
-    if (status == NULL) status = search_orders(&s, &with, several);
-    if (status == NULL) status = choose(&s, planned);
-    if (status == NULL) status = copy_decisions(planned, arena);
-    for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);
-    if (status == NULL) planned->planning_seconds = now() - start;
-    return status;
+    uint32_t local_stages = ons_schedule_most_local_stages(with.schedule);
+    if (local_stages > 1 && with.capacity_bytes > 0)
+        ONS_TRY(search_shares(&with, local_stages, strategy, several, arena, planned));
+    else
+        ONS_TRY(search_capped(&with, strategy, several, arena, planned));
+    planned->planning_seconds = now() - start;
+    return NULL;
 }
 
 ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,

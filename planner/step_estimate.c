@@ -14,9 +14,7 @@ typedef struct ordering {
     uint8_t *forward, *input; /* [stage · micro-batches + micro-batch]: has run */
 } ordering;
 
-static bool is_input(ons_action_kind kind) {
-    return kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT;
-}
+static bool is_input(ons_action_kind kind) { return kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT; }
 
 static bool can_run(const ordering *o, const ons_action *a) {
     size_t at = (size_t)a->stage * o->s->micro_batches + a->micro_batch;

@@ -222,6 +222,7 @@ ons_status *ons_schedule_parse_csv(const char *text, size_t size, ons_arena *are
     ONS_TRY(settle_gradients(&r, arena));
     *schedule = (ons_schedule){.stages = r.stages, .devices = r.devices, .micro_batches = r.micro_batches};
     ONS_TRY(add_updates(&r, arena, schedule));
+    ONS_TRY(ons_schedule_put_updates_last(schedule, arena));
     ONS_TRY(ons_schedule_take(schedule, arena));
     return ons_schedule_verify(schedule, NULL, arena);
 }

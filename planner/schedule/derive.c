@@ -118,6 +118,16 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     return status;
 }
 
+uint32_t ons_schedule_most_local_stages(const ons_schedule *s) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->devices; ++i) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < s->stages; ++k) count += s->device_of[k] == i;
+        if (count > most) most = count;
+    }
+    return most;
+}
+
 uint32_t ons_schedule_versions(const ons_schedule *s, uint32_t device) {
     uint32_t most = 1;
     for (uint32_t i = 0; i < s->stages; ++i)
@@ -132,6 +142,20 @@ uint32_t ons_schedule_ahead(const ons_schedule *s, uint32_t from, uint32_t to) {
 
 /* ----------------------------------------------------------------------------------------------------------- making */
 
+ons_status *ons_schedule_put_updates_last(ons_schedule *s, ons_arena *arena) {
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        ons_action_list *list = &s->lists[device];
+        ons_action *items;
+        uint32_t count = 0;
+        ONS_NEW(items, arena, (size_t)list->count + 1);
+        for (int last = 0; last < 2; ++last)
+            for (uint32_t i = 0; i < list->count; ++i)
+                if ((list->items[i].kind == ONS_ACTION_UPDATE) == last) items[count++] = list->items[i];
+        list->items = items;
+    }
+    return NULL;
+}
+
 static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_schedule *s) {
     *s = (ons_schedule){.stages = p->stages,
                         .devices = p->devices,
@@ -139,6 +163,7 @@ static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_schedul
                         .asynchronous = p->generator->asynchronous};
     ONS_NEW(s->lists, arena, p->devices);
     ONS_TRY(p->generator->generate(p, arena, s->lists));
+    if (!s->asynchronous) ONS_TRY(ons_schedule_put_updates_last(s, arena));
     return ons_schedule_take(s, arena);
 }
 

@@ -22,7 +22,10 @@ ons_status *ons_generator_parse(const char *name, const ons_generator **generato
     if (*generator != NULL) return NULL;
     for (const ons_generator *const *g = ons_generators; *g != NULL; ++g) {
         size_t length = strlen(all);
-        snprintf(all + length, sizeof all - length, "%s%s", g == ons_generators ? "" : g[1] == NULL ? " or " : ", ",
+        snprintf(all + length, sizeof all - length, "%s%s",
+                 g == ons_generators ? ""
+                 : g[1] == NULL      ? " or "
+                                     : ", ",
                  (*g)->name);
     }
     return ons_status_new(ONS_INVALID_ARGUMENT, "there is no schedule '%s'; take %s", name, all);

@@ -18,7 +18,8 @@ static void note(const finder *f, uint32_t i) {
     ons_part backward = ons_part_of(f->chunks, ONS_PART_BACKWARD, chunk);
     if (a->kind == ONS_ACTION_FORWARD)
         *place_of(f, ons_part_of(f->chunks, ONS_PART_FORWARD, chunk), a->micro_batch) = i;
-    if (a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT) *place_of(f, backward, a->micro_batch) = i;
+    if (a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT)
+        *place_of(f, backward, a->micro_batch) = i;
     if (a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT)
         *place_of(f, backward + 1, a->micro_batch) = i;
 }

@@ -59,8 +59,15 @@ typedef struct ons_schedule {
     ons_stage_load *loads;  /* [stage] */
 } ons_schedule;
 
+/* A device updates its stages together, when all their gradients are there: those of weights that two stages share are.
+ * For synchronous lists; new ones in `arena`. */
+ons_status *ons_schedule_put_updates_last(ons_schedule *schedule, ons_arena *arena);
+
 /* Asks the pipeline's generator, and takes what it says. Everything in `arena`. */
 ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, ons_schedule *schedule);
+
+/* Stages of the device that has most. */
+uint32_t ons_schedule_most_local_stages(const ons_schedule *schedule);
 
 /* Most versions that a stage of the device has of its weights. */
 uint32_t ons_schedule_versions(const ons_schedule *schedule, uint32_t device);

@@ -207,12 +207,13 @@ static ons_status *check_update(const verifier *v, uint32_t stage, uint32_t mb) 
               "stage %u: the gradient of micro-batch %u stands before that of micro-batch %u; they are added in "
               "ascending order",
               stage, mb + 1, mb);
-    ONS_CHECK(*position(v, stage, mb, ONS_ACTION_FORWARD) < *position(v, stage, mb + 1, ONS_ACTION_FORWARD) &&
-                  input_position(v, stage, mb) < input_position(v, stage, mb + 1),
-              ONS_INVALID_DATA,
-              "stage %u: micro-batch %u overtakes micro-batch %u; places for what waits, and for messages, are taken in "
-              "turn",
-              stage, mb + 1, mb);
+    ONS_CHECK(
+        *position(v, stage, mb, ONS_ACTION_FORWARD) < *position(v, stage, mb + 1, ONS_ACTION_FORWARD) &&
+            input_position(v, stage, mb) < input_position(v, stage, mb + 1),
+        ONS_INVALID_DATA,
+        "stage %u: micro-batch %u overtakes micro-batch %u; places for what waits, and for messages, are taken in "
+        "turn",
+        stage, mb + 1, mb);
     if (update == 0) return NULL;
     ONS_CHECK(v->s->asynchronous, ONS_INVALID_DATA,
               "stage %u: an update after micro-batch %u, but a synchronous step has one, after its last micro-batch",

@@ -3,11 +3,9 @@
 void ons_schedule_put_alternating(ons_action_list *list, const ons_pipeline *p, uint32_t stage, uint32_t ahead) {
     uint32_t m = p->micro_batches, forward = 0;
     for (uint32_t backward = 0; backward < m; ++backward) {
-        while (forward < m && forward <= backward + ahead)
-            ons_schedule_put(list, ONS_ACTION_FORWARD, stage, forward++);
+        while (forward < m && forward <= backward + ahead) ons_schedule_put(list, ONS_ACTION_FORWARD, stage, forward++);
         ons_schedule_put(list, ONS_ACTION_BACKWARD, stage, backward);
-        if (p->generator->asynchronous || backward == m - 1)
-            ons_schedule_put(list, ONS_ACTION_UPDATE, stage, backward);
+        if (p->generator->asynchronous || backward == m - 1) ons_schedule_put(list, ONS_ACTION_UPDATE, stage, backward);
     }
 }
 
@@ -19,9 +17,10 @@ ons_status *ons_schedule_reserve(const ons_pipeline *p, uint32_t actions, ons_ar
 }
 
 ons_status *ons_schedule_check_straight(const ons_pipeline *p) {
-    ONS_CHECK(p->devices == p->stages, ONS_INVALID_ARGUMENT,
-              "schedule %s puts each stage on a device of its own, and cannot put %u stages on %u devices; take another "
-              "--pipeline, or as many --devices as --stages",
-              p->generator->name, p->stages, p->devices);
+    ONS_CHECK(
+        p->devices == p->stages, ONS_INVALID_ARGUMENT,
+        "schedule %s puts each stage on a device of its own, and cannot put %u stages on %u devices; take another "
+        "--pipeline, or as many --devices as --stages",
+        p->generator->name, p->stages, p->devices);
     return NULL;
 }

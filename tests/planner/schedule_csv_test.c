@@ -119,14 +119,14 @@ Test(schedule_csv, gradients_apart_in_both_spellings) {
     cr_expect_eq(earlier.lists[0].items[4].kind, ONS_ACTION_BACKWARD);
 }
 
-Test(schedule_csv, an_update_comes_behind_the_last_gradient) {
+Test(schedule_csv, updates_come_behind_the_last_gradient_of_the_device) {
     ons_schedule s = read("0F0,2F0,2B0,0B0\n1F0,1I0,1W0\n");
     cr_expect_eq(s.stages, 3);
     cr_expect_eq(s.devices, 2);
     cr_expect_eq(s.device_of[2], 0);
     cr_expect_eq(s.lists[0].count, 6);
-    cr_expect_eq(s.lists[0].items[3].kind, ONS_ACTION_UPDATE);
-    cr_expect_eq(s.lists[0].items[3].stage, 2);
+    cr_expect_eq(s.lists[0].items[4].kind, ONS_ACTION_UPDATE);
+    cr_expect_eq(s.lists[0].items[4].stage, 2);
     cr_expect_eq(s.lists[1].items[3].kind, ONS_ACTION_UPDATE);
 }
 

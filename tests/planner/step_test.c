@@ -233,3 +233,44 @@ Test(step, auto_is_near_the_fastest_step_of_all_splits) {
     cr_expect(sum / cases < 0.01, "mean gap %.3f %%", 100 * sum / cases);
     cr_expect(worst < 0.1, "worst gap %.2f %%, seed %lu", 100 * worst, worst_seed);
 }
+
+/* ---------------------------------------------------------------------------------------- several stages on a device
+ */
+
+Test(step, the_stages_of_a_device_share_its_memory) {
+    const planning_case c = {.least_nodes = 8,
+                             .most_nodes = 24,
+                             .least_stages = 2,
+                             .most_stages = 2,
+                             .memory = ons_memory_strategy_find("capuchin")};
+    uint32_t fit = 0, not = 0;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+        planning_case options = c;
+        ons_planning_problem p;
+        ons_planned planned;
+        int64_t *bytes;
+        options.seed = seed;
+        begin(&options, &p);
+        int64_t cap = p.capacity_bytes * (int64_t)(seed % 4 + 2) / 2;
+        p.pipeline = (ons_pipeline){ons_generator_find("interleaved"), 4, 4, 2};
+        p.schedule = NULL;
+        p.capacity_bytes = cap;
+        const ons_partition_strategy *strategy = ons_partition_strategy_find("auto");
+        expect_success(ons_planner_search(&p, strategy, arena, &planned));
+        cr_assert_eq(planned.problem.capacity_bytes, cap);
+        if (!planned.partition.feasible) {
+            ++not ;
+            cr_assert_gt(planned.partition.least_bytes, cap, "seed %llu", (unsigned long long)seed);
+            if (planned.partition.least_bytes == INT64_MAX) continue;
+            p.capacity_bytes = cap = planned.partition.least_bytes;
+            expect_success(ons_planner_search(&p, strategy, arena, &planned));
+            cr_assert(planned.partition.feasible, "seed %llu", (unsigned long long)seed);
+        } else {
+            ++fit;
+        }
+        expect_success(ons_planned_sum_devices(&planned, arena, &bytes));
+        for (uint32_t i = 0; i < 2; ++i)
+            cr_assert_leq(bytes[i], cap, "seed %llu: device %u", (unsigned long long)seed, i);
+    }
+    cr_assert(fit > 5 && not > 5, "%u fit, %u did not", fit, not );
+}
