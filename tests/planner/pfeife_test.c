@@ -27,6 +27,13 @@ static void expect_refusal(ons_status *status, const char *part) {
     ons_status_free(status);
 }
 
+/* Times are held to their bars where the compiler was asked for speed, and no sanitizer looks on. */
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { IS_FAST = 1 };
+#else
+enum { IS_FAST = 0 };
+#endif
+
 static double processor_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -205,7 +212,7 @@ static void expect_search_time(const vision_work_options *options, uint32_t devi
     double took = processor_seconds() - began;
     printf("%u nodes, %u cuts: %u schedules, %lu splits, %.3f s\n", p.work->node_count, plan.pipeline.stages - 1,
            plan.schedules, plan.looked_at, took);
-    cr_expect_lt(took, most);
+    cr_expect(!IS_FAST || took < most);
 }
 
 /* The paper's largest searches, of 406 nodes and of a U-Net's 1,645, each with three loops. */
