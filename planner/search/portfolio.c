@@ -1,0 +1,252 @@
+#include "planner/search/portfolio.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "planner/partition/beam.h"
+#include "planner/pipeline_simulation.h"
+#include "planner/search/candidates.h"
+
+static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
+/* By how much an estimate without a cap, and with links that are free, may be above what planning finds: a beam does
+ * not always hold the best cuts. */
+static const double ESTIMATE_ERROR = 0.02;
+
+typedef struct searching {
+    const ons_planning_problem *problem;
+    const ons_portfolio_options *options;
+    ons_arena *arena;
+    ons_portfolio *result;
+} searching;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ planning
+ */
+
+/* All stages of a device, as planned. */
+static ons_status *fullest_device(const searching *s, const ons_planned *planned, int64_t *fullest) {
+    const ons_schedule *schedule = planned->problem.schedule;
+    int64_t *bytes;
+    *fullest = 0;
+    ONS_NEW(bytes, s->arena, schedule->devices);
+    for (uint32_t i = 0; i < schedule->stages; ++i) {
+        int64_t *of_device = &bytes[schedule->device_of[i]];
+        *of_device += planned->solutions[i].memory.total;
+        if (*of_device > *fullest) *fullest = *of_device;
+    }
+    return NULL;
+}
+
+static ons_status *plan_with(const searching *s, ons_portfolio_candidate *c, int64_t capacity) {
+    ons_planning_problem p = *s->problem;
+    p.pipeline = c->pipeline;
+    p.schedule = c->schedule;
+    p.capacity_bytes = capacity;
+    ONS_TRY(ons_planner_search(&p, ons_partition_strategy_find(c->strategy), s->arena, &c->planned));
+    c->planned.problem.capacity_bytes = s->problem->capacity_bytes;
+    c->memory_bytes = c->planned.partition.least_bytes;
+    return c->planned.partition.feasible ? fullest_device(s, &c->planned, &c->memory_bytes) : NULL;
+}
+
+/* Whether some cuts fit with all tensors kept; else c->memory_bytes is what the best ones need. */
+static ons_status *fits_as_it_is(const searching *s, ons_portfolio_candidate *c, bool *fits) {
+    const ons_beam_options options = {.part_seconds = 0};
+    ons_planning_problem p = *s->problem;
+    ons_beam_split split;
+    p.pipeline = c->pipeline;
+    p.schedule = c->schedule;
+    ONS_TRY(ons_beam_search(&p, &options, s->arena, &split));
+    *fits = split.over_bytes == 0;
+    c->memory_bytes = s->problem->capacity_bytes + split.over_bytes;
+    return NULL;
+}
+
+/* Strategies see one stage at a time. Where the stages of a device do not fit together, each is given an equal part of
+ * it. What is decided about tensors of stages whose weight gradients are apart is not known to fit (a tensor that came
+ * back stays until they are made), so these must fit as they are. */
+static ons_status *plan(const searching *s, ons_portfolio_candidate *c, bool *fits) {
+    int64_t capacity = s->problem->capacity_bytes;
+    uint32_t chunks = (c->pipeline.stages - 1) / c->schedule->devices + 1;
+    bool as_it_is;
+    ONS_TRY(fits_as_it_is(s, c, &as_it_is));
+    *fits = false;
+    if (!as_it_is && c->schedule->loads[0].apart) return NULL;
+    if (as_it_is || chunks == 1) {
+        ONS_TRY(plan_with(s, c, capacity));
+        *fits = c->planned.partition.feasible && (capacity == 0 || c->memory_bytes <= capacity);
+        if (*fits || chunks == 1) return NULL;
+    }
+    ONS_TRY(plan_with(s, c, capacity / chunks));
+    if (!c->planned.partition.feasible) c->memory_bytes *= chunks;
+    *fits = c->planned.partition.feasible && c->memory_bytes <= capacity;
+    return NULL;
+}
+
+/* What the simulator sees on a device at any time counts, too: messages wait in other places than the plan's stages. */
+static ons_status *simulate(ons_portfolio_candidate *c) {
+    const ons_planned *planned = &c->planned;
+    ons_pipeline_setup setup = {
+        .problem = &planned->problem, .first = planned->partition.first, .solutions = planned->solutions};
+    ons_pipeline_forecast f;
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_pipeline_simulate(&setup, scratch, &f);
+    if (status == NULL) {
+        c->step_seconds = f.iteration_seconds;
+        for (uint32_t i = 0; i < f.device_count; ++i) {
+            c->bubble_share += f.devices[i].bubble_share / f.device_count;
+            if (f.devices[i].peak_bytes > c->memory_bytes) c->memory_bytes = f.devices[i].peak_bytes;
+        }
+        ons_simulation_free(f.simulation);
+    }
+    ons_arena_free(scratch);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ verdicts
+ */
+
+static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_verdict_kind verdict, const char *why) {
+    c->verdict = verdict;
+    c->why = why;
+    return why == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *say_too_large(const searching *s, ons_portfolio_candidate *c) {
+    char need[ONS_BYTES_TEXT], have[ONS_BYTES_TEXT];
+    return say(s, c, ONS_TOO_LARGE,
+               ons_arena_format(s->arena, "needs %s a device, of which there are %s",
+                                ons_bytes_print((double)c->memory_bytes, need),
+                                ons_bytes_print((double)s->problem->capacity_bytes, have)));
+}
+
+static ons_status *plan_and_simulate(const searching *s, ons_portfolio_candidate *c, bool *fits) {
+    *fits = false;
+    int64_t capacity = s->problem->capacity_bytes;
+    ONS_TRY(plan(s, c, fits));
+    if (!*fits) return NULL;
+    ONS_TRY(simulate(c));
+    *fits = capacity == 0 || c->memory_bytes <= capacity;
+    if (!*fits) c->step_seconds = INFINITY;
+    return NULL;
+}
+
+static ons_status *look_closely(const searching *s, ons_portfolio_candidate *c) {
+    bool fits;
+    double began = now();
+    ons_status *status = plan_and_simulate(s, c, &fits);
+    c->planning_seconds = now() - began;
+    int code = status == NULL ? ONS_OK : ons_status_get_code(status);
+    if (code == ONS_INVALID_ARGUMENT || code == ONS_INVALID_DATA) {
+        ons_status *said = say(s, c, ONS_IMPOSSIBLE, ons_arena_format(s->arena, "%s", ons_status_get_message(status)));
+        ons_status_free(status);
+        return said;
+    }
+    ONS_TRY(status);
+    return fits ? NULL : say_too_large(s, c);
+}
+
+static bool is_better(const ons_portfolio_candidate *a, const ons_portfolio_candidate *b) {
+    if (fabs(a->step_seconds - b->step_seconds) > EQUAL * b->step_seconds) return a->step_seconds < b->step_seconds;
+    return a->memory_bytes < b->memory_bytes;
+}
+
+static ons_status *say_slower(const searching *s, ons_portfolio_candidate *c) {
+    const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
+    double times = c->step_seconds / best->step_seconds;
+    const char *why = times > 1 + EQUAL
+                          ? ons_arena_format(s->arena, "a step takes %.3f times as long as with %s", times, best->name)
+                          : ons_arena_format(s->arena, "as fast as %s, in no less memory", best->name);
+    return say(s, c, ONS_SLOWER, why);
+}
+
+static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) {
+    const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
+    return say(s, c, ONS_HOPELESS,
+               ons_arena_format(s->arena, "not planned: without a cap %.3f times as long as with %s, by estimate",
+                                c->estimate / best->step_seconds, best->name));
+}
+
+/* -------------------------------------------------------------------------------------------------------------- search
+ */
+
+/* The next by rising estimate; the first candidate comes first. */
+static ons_portfolio_candidate *next(const searching *s, const bool *seen) {
+    ons_portfolio *r = s->result;
+    ons_portfolio_candidate *found = NULL;
+    for (uint32_t i = 0; i < r->count; ++i) {
+        ons_portfolio_candidate *c = &r->candidates[i];
+        if (seen[i] || c->schedule == NULL || c->verdict == ONS_REPEATED) continue;
+        if (i == 0) return c;
+        if (found == NULL || c->estimate < found->estimate) found = c;
+    }
+    return found;
+}
+
+/* Whether it is plain without planning that it is no faster than the best. Estimates send what skips stages from each
+ * stage to the next; where that may be too slow, links that are free tell. */
+static ons_status *is_hopeless(const searching *s, const ons_portfolio_candidate *c, bool *hopeless) {
+    const ons_portfolio *r = s->result;
+    const ons_beam_options options = {.part_seconds = 0};
+    ons_planning_problem p = *s->problem;
+    ons_beam_split split;
+    double least = r->taken < r->count ? r->candidates[r->taken].step_seconds / (1 - ESTIMATE_ERROR) : INFINITY;
+    *hopeless = c->estimate >= least;
+    if (!*hopeless || p.link_bandwidth <= 0) return NULL;
+    p.pipeline = c->pipeline;
+    p.schedule = c->schedule;
+    p.capacity_bytes = 0;
+    p.link_bandwidth = 0;
+    ONS_TRY(ons_beam_search(&p, &options, s->arena, &split));
+    *hopeless = split.seconds >= least;
+    return NULL;
+}
+
+static ons_status *try_candidates(searching *s) {
+    ons_portfolio *r = s->result;
+    bool *seen;
+    ONS_NEW(seen, s->arena, r->count);
+    for (ons_portfolio_candidate *c = next(s, seen); c != NULL; c = next(s, seen)) {
+        uint32_t index = (uint32_t)(c - r->candidates);
+        const ons_portfolio_candidate *best = r->taken < r->count ? &r->candidates[r->taken] : NULL;
+        bool hopeless;
+        seen[index] = true;
+        ONS_TRY(is_hopeless(s, c, &hopeless));
+        if (hopeless) continue;
+        ONS_TRY(look_closely(s, c));
+        if (isfinite(c->step_seconds) && (best == NULL || is_better(c, best))) r->taken = index;
+    }
+    return NULL;
+}
+
+static ons_status *say_why(searching *s) {
+    ons_portfolio *r = s->result;
+    for (uint32_t i = 0; i < r->count; ++i) {
+        ons_portfolio_candidate *c = &r->candidates[i];
+        if (c->why != NULL) continue;
+        if (i == r->taken)
+            ONS_TRY(say(s, c, ONS_TAKEN, "the fastest step"));
+        else
+            ONS_TRY(isfinite(c->step_seconds) ? say_slower(s, c) : say_hopeless(s, c));
+    }
+    return NULL;
+}
+
+ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_portfolio_options *options,
+                                 ons_arena *arena, ons_portfolio *portfolio) {
+    double began = now();
+    searching s = {problem, options, arena, portfolio};
+    *portfolio = (ons_portfolio){0};
+    ONS_TRY(ons_portfolio_list(problem, options, arena, &portfolio->candidates, &portfolio->count));
+    portfolio->taken = portfolio->count;
+    ONS_TRY(try_candidates(&s));
+    ONS_TRY(say_why(&s));
+    portfolio->seconds = now() - began;
+    return NULL;
+}

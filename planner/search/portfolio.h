@@ -1,0 +1,58 @@
+/* Which schedule, with which split and which memory decisions: every schedule that is known, each planned for the
+ * model, and the fastest step by simulation of those that fit. What lost says why.
+ *
+ *   schedules: generators, FlexPipe's and Pfeife's searches, weight gradients apart
+ *     ──▶ a beam of cuts without a cap: what the step may be at best ──▶ in that order: planned under the cap,
+ * simulated ──▶ what may at best be slower than the fastest so far is not planned
+ *
+ * 1F1B is always planned, so what is chosen is never slower than it.
+ */
+#ifndef ONSTAGE_PLANNER_SEARCH_PORTFOLIO_H
+#define ONSTAGE_PLANNER_SEARCH_PORTFOLIO_H
+
+#include "planner/planner.h"
+
+typedef struct ons_portfolio_options {
+    const ons_partition_strategy
+        *strategy; /* of those that are planned; Pfeife's own cuts are tried with its lists, too */
+    bool straight; /* no device is to hold several stages */
+} ons_portfolio_options;
+
+typedef enum ons_verdict_kind {
+    ONS_TAKEN,
+    ONS_SLOWER,     /* simulated, and slower, or as fast with no less memory */
+    ONS_HOPELESS,   /* not planned: at best as slow */
+    ONS_TOO_LARGE,  /* does not fit the devices */
+    ONS_IMPOSSIBLE, /* there is no such schedule here, or it hangs */
+    ONS_REPEATED,   /* the lists of a candidate in front */
+} ons_verdict_kind;
+
+typedef struct ons_portfolio_candidate {
+    const char *name;     /* of the schedule: "v, weight gradients apart" */
+    const char *strategy; /* of partition */
+    ons_pipeline pipeline;
+    ons_schedule *schedule;  /* NULL where there is none */
+    double estimate;         /* of a step without a cap, by the beam; infinite: not known */
+    ons_planned planned;     /* where it was planned */
+    double step_seconds;     /* simulated; infinite: it was not */
+    double bubble_share;     /* of the devices' time, where it was simulated */
+    int64_t memory_bytes;    /* of the fullest device, all its stages; 0: not known. Of what does not fit, the least
+                                capacity found to do */
+    double planning_seconds; /* its share of the search */
+    ons_verdict_kind verdict;
+    const char *why; /* the verdict in words, without the candidate's name */
+} ons_portfolio_candidate;
+
+typedef struct ons_portfolio {
+    ons_portfolio_candidate *candidates;
+    uint32_t count, taken; /* taken == count: nothing fits */
+    double seconds;        /* of the search */
+} ons_portfolio;
+
+/* Of the problem's pipeline, micro-batches, stages and devices are looked at: where it says both, and more stages than
+ * devices, schedules have that many; otherwise it says how many devices there are, and they hold one stage or two.
+ * Schedules are synchronous. Everything in `arena`. */
+ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_portfolio_options *options,
+                                 ons_arena *arena, ons_portfolio *portfolio);
+
+#endif
