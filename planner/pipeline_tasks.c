@@ -328,7 +328,7 @@ static ons_status *add_transfers(adder *a, const transfer *transfers, size_t cou
  *
  * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. A
  * sender keeps what was not yet taken, in a place that is used again: its stage may be as far ahead as the receiver's
- * stage is behind it, and one more. */
+ * stage is behind it, and one more. Within a device nothing is sent: there are places for all that its lists keep. */
 static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_link *link = &x->links[link_number];
@@ -342,13 +342,14 @@ static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
     uint32_t apart = link->to - link->from, ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
     uint32_t places = 1 + (apart > ahead ? apart : ahead);
+    bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
     transfer t = {.link = link_number, .gradient = gradient};
     const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
     for (uint32_t i = 0; i < x->micro_batches; ++i) {
         ONS_TRY(wait_for(a, tasks[2 * (size_t)sent[i]], made[sent[i]]));
-        if (i >= places) ONS_TRY(wait_for(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
+        if (i >= places && !local) ONS_TRY(wait_for(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
         ONS_TRY(wait_for(a, used[taken[i]], tasks[2 * (size_t)taken[i]]));
-        if (i >= 1) ONS_TRY(wait_for(a, tasks[2 * (size_t)taken[i]], before[taken[i - 1]]));
+        if (i >= 1 && !local) ONS_TRY(wait_for(a, tasks[2 * (size_t)taken[i]], before[taken[i - 1]]));
     }
     return NULL;
 }

@@ -48,7 +48,7 @@ ons_stage_problem random_pipeline_stage(const ons_planning_problem *p, const uin
                                .host_latency = p->host_latency};
 }
 
-/* Decides for each stage, and notes what its recomputation takes. */
+/* Decides for each stage, and notes what that takes. */
 static ons_status *decide_all(random_source *random, ons_memory_workspace *workspace, ons_arena *arena,
                               random_pipeline *r) {
     for (uint32_t i = 0; i < r->problem.pipeline.stages; ++i) {
@@ -56,9 +56,20 @@ static ons_status *decide_all(random_source *random, ons_memory_workspace *works
         ons_stage_solution judged, *solution = &r->solutions[i];
         ONS_TRY(decide(random, arena, r, i));
         ONS_TRY(ons_memory_evaluate(&stage, solution->decisions, solution->decision_count, workspace, &judged));
+        judged.decisions = solution->decisions;
+        judged.decision_count = solution->decision_count;
+        *solution = judged;
         r->again[i] = judged.recompute_seconds;
     }
     return NULL;
+}
+
+ons_status *random_pipeline_decide(random_source *random, ons_arena *arena, random_pipeline *r) {
+    ons_memory_workspace *workspace;
+    ONS_TRY(ons_memory_workspace_new(&r->work, &workspace));
+    ons_status *status = decide_all(random, workspace, arena, r);
+    ons_memory_workspace_free(workspace);
+    return status;
 }
 
 ons_status *random_pipeline_make(uint64_t seed, ons_arena *arena, random_pipeline *r) {
@@ -75,10 +86,5 @@ ons_status *random_pipeline_make(uint64_t seed, ons_arena *arena, random_pipelin
     }
     r->problem.host_bandwidth = random_between(&random, 1e7, 1e10, true);
     r->problem.host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
-    if (!r->decided) return NULL;
-    ons_memory_workspace *workspace;
-    ONS_TRY(ons_memory_workspace_new(&r->work, &workspace));
-    ons_status *status = decide_all(&random, workspace, arena, r);
-    ons_memory_workspace_free(workspace);
-    return status;
+    return r->decided ? random_pipeline_decide(&random, arena, r) : NULL;
 }

@@ -1,0 +1,376 @@
+#include "tests/planner/plan_judge.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/planner/event_graph.h"
+
+typedef struct judged_action {
+    char kind; /* F B I W U */
+    uint32_t stage, micro_batch;
+} judged_action;
+
+typedef struct pieces {
+    double *seconds, *weight; /* `weight`: of them, weight gradients */
+    uint32_t count;
+} pieces;
+
+typedef struct copy {
+    double seconds;
+    uint32_t out_after, used_by, in_before, needed_by;
+    uint32_t gone_forward, gone_backward, gone_later; /* NONE: not there */
+} copy;
+
+/* Where a value is made or taken: events of one stage's action. */
+typedef struct place {
+    uint32_t first, last; /* pieces */
+    uint32_t before;      /* the last of what stands in front of the action in its list */
+} place;
+
+typedef struct stage {
+    uint32_t device;
+    pieces forward, backward;
+    copy *copies;
+    uint32_t copy_count;
+    double update_seconds;
+    /* what the lists say */
+    place *forward_at, *backward_at;     /* [micro-batch] */
+    uint32_t *left;                      /* [micro-batch * copies + copy]: the event at which the tensor has left */
+    uint32_t *order;                     /* [i]: the micro-batch of the i-th F */
+    uint32_t forwards, ended, in_flight; /* F so far, B or W so far, and the most that the one was ahead of the other */
+    bool fresh;                          /* the last F has no B or I behind it yet */
+    uint32_t last_gradient, update;      /* events */
+} stage;
+
+/* The last events so far of what goes one after another. */
+typedef struct device {
+    uint32_t compute, out, in;
+} device;
+
+typedef struct judge {
+    const cJSON *costs;
+    stage *stages;
+    device *devices;
+    uint32_t stage_count, device_count, micro_batches;
+    event_graph graph;
+    char *why;
+} judge;
+
+enum { NONE = 0xffffffffu };
+
+/* ---------------------------------------------------------------------------------------------------------- the file
+ */
+
+static void *allocate(size_t count, size_t size) {
+    void *memory = calloc(count + 1, size);
+    if (memory == NULL) abort();
+    return memory;
+}
+
+static const cJSON *member(const cJSON *o, const char *name) { return cJSON_GetObjectItemCaseSensitive(o, name); }
+
+static double number(const cJSON *o, const char *name) {
+    const cJSON *item = member(o, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static uint32_t whole(const cJSON *o, const char *name) { return (uint32_t)number(o, name); }
+static uint32_t whole_or_none(const cJSON *o, const char *name) { return member(o, name) ? whole(o, name) : NONE; }
+
+static pieces read_pieces(const cJSON *array) {
+    pieces p = {.count = (uint32_t)cJSON_GetArraySize(array)};
+    p.seconds = allocate(p.count, sizeof *p.seconds);
+    p.weight = allocate(p.count, sizeof *p.weight);
+    const cJSON *each;
+    uint32_t i = 0;
+    cJSON_ArrayForEach(each, array) {
+        p.seconds[i] = number(each, "seconds");
+        p.weight[i++] = number(each, "weight_gradient_seconds");
+    }
+    return p;
+}
+
+static void read_copies(const cJSON *array, stage *s) {
+    const cJSON *each;
+    s->copies = allocate((size_t)cJSON_GetArraySize(array), sizeof *s->copies);
+    cJSON_ArrayForEach(each, array) {
+        s->copies[s->copy_count++] = (copy){
+            .seconds = number(each, "seconds"),
+            .out_after = whole(each, "out_after"),
+            .used_by = whole(each, "used_by"),
+            .in_before = whole(each, "in_before"),
+            .needed_by = whole(each, "needed_by"),
+            .gone_forward = whole_or_none(each, "gone_in_forward"),
+            .gone_backward = whole_or_none(each, "gone_in_backward"),
+            .gone_later = whole(each, "gone_later"),
+        };
+    }
+}
+
+static void read_stage(const judge *j, const cJSON *decided, const cJSON *costs, stage *s) {
+    const cJSON *parts = member(costs, "parts");
+    s->device = whole(decided, "device");
+    s->update_seconds = number(costs, "update_seconds");
+    s->forward = read_pieces(member(parts, "forward"));
+    s->backward = read_pieces(member(parts, "backward"));
+    read_copies(member(parts, "copies"), s);
+    s->forward_at = allocate(j->micro_batches, sizeof *s->forward_at);
+    s->backward_at = allocate(j->micro_batches, sizeof *s->backward_at);
+    s->left = allocate((size_t)j->micro_batches * s->copy_count, sizeof *s->left);
+    s->order = allocate(j->micro_batches, sizeof *s->order);
+    for (uint32_t i = 0; i < j->micro_batches; ++i)
+        s->forward_at[i] = s->backward_at[i] = (place){NO_EVENT, NO_EVENT, NO_EVENT};
+    s->last_gradient = s->update = NO_EVENT;
+}
+
+static bool read_action(const judge *j, const cJSON *item, judged_action *a) {
+    int end = 0;
+    const char *text = cJSON_IsString(item) ? item->valuestring : "";
+    if (sscanf(text, "%u%c%u%n", &a->stage, &a->kind, &a->micro_batch, &end) != 3 || text[end] != '\0' ||
+        strchr("FBIWU", a->kind) == NULL || a->stage >= j->stage_count || a->micro_batch >= j->micro_batches) {
+        snprintf(j->why, PLAN_JUDGE_TEXT, "'%s' is no action", text);
+        return false;
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------------- computing
+ */
+
+static void wait_for(judge *j, uint32_t after, uint32_t before) { event_graph_wait(&j->graph, after, before); }
+
+/* An event behind the last one of its kind. */
+static uint32_t add_behind(judge *j, uint32_t *last, double seconds) {
+    uint32_t event = event_graph_add(&j->graph, seconds);
+    wait_for(j, event, *last);
+    return *last = event;
+}
+
+/* The event waits until the copy's tensor of the stage's F with that number has left. */
+static void wait_gone(judge *j, const stage *s, uint32_t number_of_copy, int64_t order, uint32_t event) {
+    order -= s->copies[number_of_copy].gone_later;
+    if (order >= 0) wait_for(j, event, s->left[(size_t)s->order[order] * s->copy_count + number_of_copy]);
+}
+
+static void begin_copies_out(judge *j, stage *s, uint32_t micro_batch, uint32_t piece, uint32_t event) {
+    for (uint32_t i = 0; i < s->copy_count; ++i) {
+        const copy *c = &s->copies[i];
+        uint32_t *left = &s->left[(size_t)micro_batch * s->copy_count + i];
+        if (c->out_after == piece) {
+            *left = add_behind(j, &j->devices[s->device].out, c->seconds);
+            wait_for(j, *left, event);
+        }
+    }
+    for (uint32_t i = 0; i < s->copy_count; ++i) { /* what is read longer than it is copied */
+        uint32_t *left = &s->left[(size_t)micro_batch * s->copy_count + i];
+        if (s->copies[i].used_by != piece || s->copies[i].out_after >= piece) continue;
+        uint32_t both = event_graph_add(&j->graph, 0);
+        wait_for(j, both, *left);
+        wait_for(j, both, event);
+        *left = both;
+    }
+}
+
+static void add_forward(judge *j, stage *s, uint32_t micro_batch) {
+    uint32_t i = s->forwards++, *compute = &j->devices[s->device].compute;
+    place *at = &s->forward_at[micro_batch];
+    s->order[i] = micro_batch;
+    at->before = *compute;
+    for (uint32_t piece = 0; piece < s->forward.count; ++piece) {
+        at->last = add_behind(j, compute, s->forward.seconds[piece]);
+        if (piece == 0) at->first = at->last;
+        for (uint32_t c = 0; c < s->copy_count; ++c) {
+            if (s->copies[c].gone_forward == piece) wait_gone(j, s, c, i, at->last);
+            if (piece == 0 && s->fresh && s->copies[c].gone_backward != NONE)
+                wait_gone(j, s, c, (int64_t)i - 1, at->last);
+        }
+        begin_copies_out(j, s, micro_batch, piece, at->last);
+    }
+    s->fresh = true;
+}
+
+/* The first of the copies back that begin in front of the piece, or NO_EVENT. */
+static uint32_t begin_copies_back(judge *j, stage *s, uint32_t micro_batch, uint32_t piece, uint32_t *back) {
+    uint32_t first = NO_EVENT;
+    for (uint32_t i = 0; i < s->copy_count; ++i) {
+        if (s->copies[i].in_before != piece) continue;
+        back[i] = add_behind(j, &j->devices[s->device].in, s->copies[i].seconds);
+        wait_for(j, back[i], j->devices[s->device].compute);
+        wait_for(j, back[i], s->left[(size_t)micro_batch * s->copy_count + i]);
+        if (first == NO_EVENT) first = back[i];
+    }
+    return first;
+}
+
+/* `B` where `whole_backward`, else `I`. */
+static void add_backward(judge *j, stage *s, uint32_t micro_batch, bool whole_backward) {
+    uint32_t *compute = &j->devices[s->device].compute, *back = allocate(s->copy_count, sizeof *back);
+    place *at = &s->backward_at[micro_batch];
+    at->before = *compute;
+    for (uint32_t piece = 0; piece < s->backward.count; ++piece) {
+        uint32_t first_back = begin_copies_back(j, s, micro_batch, piece, back);
+        double seconds = s->backward.seconds[piece] - (whole_backward ? 0 : s->backward.weight[piece]);
+        at->last = add_behind(j, compute, seconds);
+        if (piece == 0) at->first = at->last;
+        for (uint32_t c = 0; c < s->copy_count; ++c) {
+            if (s->copies[c].needed_by == piece) wait_for(j, at->last, back[c]);
+            if (s->copies[c].gone_backward != piece || !s->fresh) continue;
+            wait_gone(j, s, c, (int64_t)s->forwards - 1, at->last);
+            wait_gone(j, s, c, (int64_t)s->forwards - 1, first_back);
+        }
+    }
+    s->fresh = false;
+    free(back);
+}
+
+static void add_action(judge *j, const judged_action *a) {
+    stage *s = &j->stages[a->stage];
+    uint32_t *compute = &j->devices[s->device].compute;
+    double weight = 0;
+    for (uint32_t i = 0; i < s->backward.count; ++i) weight += s->backward.weight[i];
+    if (a->kind == 'F') add_forward(j, s, a->micro_batch);
+    if (a->kind == 'B' || a->kind == 'I') add_backward(j, s, a->micro_batch, a->kind == 'B');
+    if (a->kind == 'W') add_behind(j, compute, weight);
+    if (a->kind == 'U') s->update = add_behind(j, compute, s->update_seconds);
+    if (a->kind == 'B' || a->kind == 'W') {
+        s->last_gradient = *compute;
+        ++s->ended;
+    }
+    if (s->forwards > s->ended + s->in_flight) s->in_flight = s->forwards - s->ended;
+}
+
+static bool add_lists(judge *j, const cJSON *lists) {
+    uint32_t at = 0;
+    const cJSON *list, *item;
+    cJSON_ArrayForEach(list, lists) {
+        cJSON_ArrayForEach(item, list) {
+            judged_action a;
+            if (!read_action(j, item, &a)) return false;
+            if (j->stages[a.stage].device != at) {
+                snprintf(j->why, PLAN_JUDGE_TEXT, "'%s' is in the list of device %u", item->valuestring, at);
+                return false;
+            }
+            add_action(j, &a);
+        }
+        ++at;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- links
+ */
+
+static double travel_seconds(const judge *j, const stage *from, const stage *to, double bytes) {
+    double bandwidth = number(j->costs, "link_bandwidth");
+    if (bandwidth == 0 || from->device == to->device) return 0;
+    return bytes / bandwidth + number(j->costs, "link_latency");
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+enum { ENDLESS = INT32_MAX };
+
+/* Micro-batches pass in ascending order. */
+static void add_values(judge *j, double seconds, const place *made, const place *taken, uint32_t room) {
+    uint32_t *value = allocate(j->micro_batches, sizeof *value);
+    for (uint32_t i = 0; i < j->micro_batches; ++i) {
+        value[i] = event_graph_add(&j->graph, seconds);
+        wait_for(j, value[i], made[i].last);
+        wait_for(j, taken[i].first, value[i]);
+        if (i >= 1 && room != ENDLESS) wait_for(j, value[i], taken[i - 1].before);
+        if (i >= room) wait_for(j, made[i].first, value[i - room]);
+    }
+    free(value);
+}
+
+static void add_links(judge *j) {
+    const cJSON *link;
+    cJSON_ArrayForEach(link, member(j->costs, "links")) {
+        uint32_t number_from = whole(link, "from"), number_to = whole(link, "to");
+        const stage *from = &j->stages[number_from], *to = &j->stages[number_to];
+        uint32_t a = from->in_flight, b = to->in_flight, difference = a > b ? a - b : b - a;
+        uint32_t between_devices = 1 + larger(1, larger(number_to - number_from, difference));
+        uint32_t room = from->device == to->device ? ENDLESS : between_devices;
+        add_values(j, travel_seconds(j, from, to, number(link, "bytes")), from->forward_at, to->forward_at, room);
+        if (member(link, "gradient_bytes") == NULL) continue;
+        double back = travel_seconds(j, to, from, number(link, "gradient_bytes"));
+        add_values(j, back, to->backward_at, from->backward_at, room);
+    }
+}
+
+static void add_ties(judge *j) {
+    const cJSON *tie;
+    cJSON_ArrayForEach(tie, member(j->costs, "ties")) {
+        const stage *ends[] = {&j->stages[whole(tie, "first")], &j->stages[whole(tie, "second")]};
+        for (int i = 0; i < 2; ++i) {
+            uint32_t event = event_graph_add(&j->graph, travel_seconds(j, ends[0], ends[1], number(tie, "bytes")));
+            wait_for(j, event, ends[0]->last_gradient);
+            wait_for(j, event, ends[1]->last_gradient);
+            wait_for(j, ends[i]->update, event);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- judge
+ */
+
+static bool is_judged(const judge *j, const cJSON *root, const cJSON *decisions) {
+    const char *why = NULL;
+    if (whole(root, "version") != 2) why = "another version";
+    if (cJSON_IsTrue(member(decisions, "asynchronous"))) why = "an asynchronous plan";
+    if (number(j->costs, "link_bandwidth") > 0) why = "links that take time: values there wait for each other";
+    if (why != NULL) snprintf(j->why, PLAN_JUDGE_TEXT, "%s", why);
+    return why == NULL;
+}
+
+static void read_stages(judge *j, const cJSON *root) {
+    const cJSON *stages = member(member(root, "decisions"), "stages");
+    j->micro_batches = whole(member(root, "for"), "micro_batches");
+    j->stage_count = (uint32_t)cJSON_GetArraySize(stages);
+    j->device_count = (uint32_t)cJSON_GetArraySize(member(member(root, "decisions"), "actions"));
+    j->stages = allocate(j->stage_count, sizeof *j->stages);
+    j->devices = allocate(j->device_count, sizeof *j->devices);
+    for (uint32_t i = 0; i < j->device_count; ++i) j->devices[i] = (device){NO_EVENT, NO_EVENT, NO_EVENT};
+    const cJSON *costs = member(j->costs, "stages")->child, *each;
+    uint32_t i = 0;
+    for (each = stages->child; each != NULL && costs != NULL; each = each->next, costs = costs->next)
+        read_stage(j, each, costs, &j->stages[i++]);
+}
+
+static void free_judge(judge *j) {
+    for (uint32_t i = 0; i < j->stage_count; ++i) {
+        stage *s = &j->stages[i];
+        void *const owned[] = {s->forward.seconds, s->forward.weight, s->backward.seconds,
+                               s->backward.weight, s->copies,         s->forward_at,
+                               s->backward_at,     s->left,           s->order};
+        for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k) free(owned[k]);
+    }
+    free(j->stages);
+    free(j->devices);
+    event_graph_free(&j->graph);
+}
+
+bool plan_judge(const char *json, double *step_seconds, double *predicted, char why[static PLAN_JUDGE_TEXT]) {
+    cJSON *root = cJSON_Parse(json);
+    const cJSON *decisions = member(root, "decisions");
+    judge j = {.costs = member(root, "costs"), .why = why};
+    snprintf(why, PLAN_JUDGE_TEXT, "no plan");
+    *predicted = number(member(root, "predicted"), "step_seconds");
+    bool judged = j.costs != NULL && is_judged(&j, root, decisions);
+    if (judged) {
+        read_stages(&j, root);
+        judged = add_lists(&j, member(decisions, "actions"));
+    }
+    if (judged) {
+        add_links(&j);
+        add_ties(&j);
+        judged = event_graph_end(&j.graph, step_seconds);
+        if (!judged) snprintf(why, PLAN_JUDGE_TEXT, "some actions wait for each other");
+    }
+    free_judge(&j);
+    cJSON_Delete(root);
+    return judged;
+}
