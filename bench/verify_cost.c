@@ -32,7 +32,7 @@ static ons_status *measure(const ons_trainer *t) {
         double took = milliseconds() - begin;
         least = took < least ? took : least;
     }
-    printf("%zu nodes, %u stages, %u micro-batches: %.1f ms\n", t->training.full.graph->nodes.count,
+    printf("%zu nodes, %u stages, %u micro-batches: %.1f ms\n", t->training.graphs[ONS_WHOLE].graph->nodes.count,
            options.pipeline.stages, options.pipeline.micro_batches, least);
     return NULL;
 }

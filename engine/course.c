@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernels/backend.h"
-#include "runtime/portions.h"
 
 ons_course_options ons_training_course_options(const ons_model *model, const ons_config *config,
                                                const ons_batching *batching, int64_t samples, bool repeats) {
@@ -13,9 +12,7 @@ ons_course_options ons_training_course_options(const ons_model *model, const ons
     return (ons_course_options){
         .model = model,
         .config = config,
-        .rows = batching->rows,
-        .rest = batching->fixed ? 0 : (int64_t)last.rest,
-        .uneven = ons_batching_is_uneven(batching),
+        .rows = {batching->rows, (int64_t)last.rows[ONS_SHORTER], batching->fixed ? 0 : (int64_t)last.rows[ONS_REST]},
         .training = true,
         .repeats = repeats,
     };
@@ -38,10 +35,9 @@ static ons_status *build_graph(const ons_course_options *o, const ons_course *co
 }
 
 ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
-    ONS_TRY(build_graph(o, course, o->rows, &course->full));
-    if (o->uneven) ONS_TRY(build_graph(o, course, o->rows - 1, &course->less));
-    if (o->rest > 0) ONS_TRY(build_graph(o, course, o->rest, &course->rest));
-    if (course->full.loss == ONS_NONE) return NULL;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        if (o->rows[v] > 0) ONS_TRY(build_graph(o, course, o->rows[v], &course->graphs[v]));
+    if (course->graphs[ONS_WHOLE].loss == ONS_NONE) return NULL;
     ons_loss_options loss;
     ONS_TRY(ons_config_loss(o->config, &loss));
     course->counts_classes = ons_loss_counts_classes(loss.role);
@@ -75,22 +71,18 @@ static ons_status *cut_whole(const ons_model *model, ons_step_form form, const o
 }
 
 ons_status *ons_course_cut_whole(const ons_model *model, ons_step_form form, ons_course *course) {
-    ONS_TRY(cut_whole(model, form, &course->full, &course->full_cut));
-    ONS_TRY(cut_whole(model, form, &course->less, &course->less_cut));
-    return cut_whole(model, form, &course->rest, &course->rest_cut);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        ONS_TRY(cut_whole(model, form, &course->graphs[v], &course->cuts[v]));
+    return NULL;
 }
 
 void ons_course_drop_cuts(ons_course *course) {
-    ons_cut_free(&course->full_cut);
-    ons_cut_free(&course->less_cut);
-    ons_cut_free(&course->rest_cut);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_cut_free(&course->cuts[v]);
 }
 
 void ons_course_free(ons_course *course) {
     ons_course_drop_cuts(course);
-    ons_stage_graph_free(&course->full);
-    ons_stage_graph_free(&course->less);
-    ons_stage_graph_free(&course->rest);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_graph_free(&course->graphs[v]);
     ons_dataset_free(course->dataset);
     *course = (ons_course){0};
 }
@@ -103,8 +95,9 @@ static ons_type sample_of(const ons_stage_graph *stage, uint32_t index) {
 }
 
 uint32_t ons_course_target(const ons_course *course, ons_type *sample) {
-    if (course->full.target == ONS_NONE) return ONS_NO_FIELD;
-    *sample = sample_of(&course->full, course->full.input_count - 1);
+    const ons_stage_graph *whole = &course->graphs[ONS_WHOLE];
+    if (whole->target == ONS_NONE) return ONS_NO_FIELD;
+    *sample = sample_of(whole, whole->input_count - 1);
     return ons_dataset_find(course->dataset, ONS_TARGET_FIELD);
 }
 
@@ -130,15 +123,19 @@ static ons_status *copy_ids(const ons_cut_stage *cut, ons_arena *arena, const on
     return NULL;
 }
 
+static bool is_uneven(const ons_course *course) { return course->graphs[ONS_SHORTER].graph != NULL; }
+
 /* Inference alone says what its prediction is. */
 static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
     return whole->outputs != NULL && made_here(cut, whole->prediction) != ONS_NONE;
 }
 
-static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut *stages, uint32_t stage,
-                                 const ons_share *share, const uint32_t *fields, ons_share_unit *u) {
+static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v, const uint32_t *fields,
+                                 ons_share *share) {
+    const ons_stage_graph *whole = &o->course->graphs[v];
+    ons_share_unit *u = &share->units[v];
     if (whole->graph == NULL) return NULL;
-    const ons_cut_stage *cut = &stages->stages[stage];
+    const ons_cut_stage *cut = &o->course->cuts[v].stages[o->stage];
     ons_arena *arena = u->stage.arena;
     ons_value_id *inputs, *squares = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
@@ -147,13 +144,13 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut *st
         ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
     if (whole->outputs != NULL)
         ONS_TRY(copy_ids(cut, arena, whole->outputs, whole->output_count, made_here, &u->outputs));
-    u->prediction = predicts(whole, cut) ? made_here(cut, whole->prediction) : ONS_NONE;
     u->unit = (ons_unit){
         .program = u->stage.program,
         .stage = &u->stage,
         .rows = (size_t)whole->rows,
         .inputs = inputs,
         .loss = made_here(cut, whole->loss),
+        .prediction = predicts(whole, cut) ? made_here(cut, whole->prediction) : ONS_NONE,
         .norm = made_here(cut, whole->update.norm),
         .scale = made_here(cut, whole->update.scale),
         .squares = squares,
@@ -161,14 +158,15 @@ static ons_status *describe_unit(const ons_stage_graph *whole, const ons_cut *st
     return NULL;
 }
 
-static ons_status *build_program(const ons_share_options *o, const ons_stage_graph *whole, const ons_cut *cut,
-                                 bool joined, ons_share_unit *u) {
+static ons_status *build_program(const ons_share_options *o, ons_batch_variant v, ons_share *share) {
+    const ons_stage_graph *whole = &o->course->graphs[v];
     if (whole->graph == NULL) return NULL;
-    const ons_cut_stage *own = &cut->stages[o->stage];
+    const ons_cut_stage *own = &o->course->cuts[v].stages[o->stage];
+    ons_arena *arena = o->course->cuts[v].arena;
     ons_value_id *kept, *idle = NULL;
-    ONS_TRY(copy_ids(own, cut->arena, whole->kept, whole->kept_count, made_here, &kept));
+    ONS_TRY(copy_ids(own, arena, whole->kept, whole->kept_count, made_here, &kept));
     if (whole->squares_idle)
-        ONS_TRY(copy_ids(own, cut->arena, whole->squares, whole->update.trained_count, made_here, &idle));
+        ONS_TRY(copy_ids(own, arena, whole->squares, whole->update.trained_count, made_here, &idle));
     const ons_stage_program_options options = {
         .cut = own,
         .registry = o->model->registry,
@@ -181,9 +179,9 @@ static ons_status *build_program(const ons_share_options *o, const ons_stage_gra
         .device = o->stage,
         .micro_batches = o->micro_batches,
         .versions = o->versions,
-        .joined = joined,
+        .joined = v != ONS_REST && is_uneven(o->course),
     };
-    return ons_stage_program_make(o->machine, &options, &u->stage);
+    return ons_stage_program_make(o->machine, &options, &share->units[v].stage);
 }
 
 /* Whether the stage reads an input of the model; targets also where predictions are compared with them. */
@@ -193,37 +191,20 @@ static bool reads_field(const ons_stage_graph *whole, const ons_cut_stage *cut, 
 }
 
 ons_status *ons_share_prepare(const ons_share_options *o, ons_share *share) {
-    const ons_course *c = o->course;
-    bool joined = c->less.graph != NULL;
-    ONS_TRY(build_program(o, &c->full, &c->full_cut, joined, &share->full));
-    if (!joined) return NULL;
-    ONS_TRY(build_program(o, &c->less, &c->less_cut, joined, &share->less));
-    ons_program *const programs[] = {share->full.stage.program, share->less.stage.program};
-    return ons_machine_join(o->machine, programs);
-}
-
-/* A graph of the course with its cut. */
-typedef struct piece {
-    const ons_stage_graph *whole;
-    const ons_cut *cut;
-} piece;
-
-static uint32_t list_pieces(const ons_course *c, piece pieces[3]) {
-    const piece all[] = {{&c->full, &c->full_cut}, {&c->less, &c->less_cut}, {&c->rest, &c->rest_cut}};
-    uint32_t count = 0;
-    for (int i = 0; i < 3; ++i)
-        if (all[i].whole->graph != NULL) pieces[count++] = all[i];
-    return count;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v) ONS_TRY(build_program(o, v, share));
+    ons_program *const programs[] = {share->units[ONS_WHOLE].stage.program, share->units[ONS_SHORTER].stage.program};
+    return is_uneven(o->course) ? ons_machine_join(o->machine, programs) : NULL;
 }
 
 /* The inputs of the model that this stage reads, in any program. */
 static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
-    piece pieces[3];
-    uint32_t count = 0, piece_count = list_pieces(o->course, pieces);
-    for (uint32_t i = 0; i < o->course->full.input_count; ++i) {
+    const ons_course *c = o->course;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->graphs[ONS_WHOLE].input_count; ++i) {
         bool reads = false;
-        for (uint32_t k = 0; k < piece_count; ++k)
-            reads = reads || reads_field(pieces[k].whole, &pieces[k].cut->stages[o->stage], i);
+        for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+            reads =
+                reads || (c->graphs[v].graph != NULL && reads_field(&c->graphs[v], &c->cuts[v].stages[o->stage], i));
         if (reads) fields[count++] = i;
     }
     return count;
@@ -245,7 +226,7 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
         bool target = fields[i] >= imported->inputs.count;
         const char *name =
             target ? ONS_TARGET_FIELD : ons_graph_value(imported, imported->inputs.items[fields[i]])->name;
-        const ons_stage_graph *whole = &o->course->full;
+        const ons_stage_graph *whole = &o->course->graphs[ONS_WHOLE];
         if (ons_graph_value(whole->graph, whole->inputs[fields[i]])->type.shape.rank == 0)
             status = ons_status_new(ONS_UNSUPPORTED, "model input '%s' is a scalar: it has no axis for samples", name);
         described[i] = (ons_feed_field){.field = ons_dataset_find(o->course->dataset, name),
@@ -260,17 +241,15 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
 }
 
 static ons_status *build(const ons_share_options *o, uint32_t *fields, ons_share *share) {
-    const ons_course *c = o->course;
     ONS_TRY(ons_share_prepare(o, share));
-    ONS_TRY(build_program(o, &c->rest, &c->rest_cut, false, &share->rest));
+    ONS_TRY(build_program(o, ONS_REST, share));
     ONS_TRY(build_feed(o, fields, list_fields(o, fields), share));
-    ONS_TRY(describe_unit(&c->full, &c->full_cut, o->stage, share, fields, &share->full));
-    ONS_TRY(describe_unit(&c->less, &c->less_cut, o->stage, share, fields, &share->less));
-    return describe_unit(&c->rest, &c->rest_cut, o->stage, share, fields, &share->rest);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ONS_TRY(describe_unit(o, v, fields, share));
+    return NULL;
 }
 
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share) {
-    uint32_t *fields = calloc(options->course->full.input_count + 1, sizeof *fields);
+    uint32_t *fields = calloc(options->course->graphs[ONS_WHOLE].input_count + 1, sizeof *fields);
     if (fields == NULL) return ons_status_out_of_memory();
     ons_status *status = build(options, fields, share);
     free(fields);
@@ -278,11 +257,14 @@ ons_status *ons_share_build(const ons_share_options *options, ons_share *share) 
 }
 
 void ons_share_free(ons_share *share) {
-    ons_stage_program_free(&share->full.stage);
-    ons_stage_program_free(&share->less.stage);
-    ons_stage_program_free(&share->rest.stage);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_program_free(&share->units[v].stage);
     ons_feed_free(&share->feed);
     *share = (ons_share){0};
+}
+
+void ons_share_list_programs(const ons_share *share, const ons_stage_program **programs, uint32_t *count) {
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        if (share->units[v].unit.program != NULL) programs[(*count)++] = &share->units[v].stage;
 }
 
 ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_worker *worker,
@@ -290,17 +272,14 @@ ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_cour
     ons_evaluator_options options = {
         .worker = worker,
         .feed = (ons_feed *)&share->feed,
-        .full = share->full.unit,
-        .rest = share->rest.unit,
         .samples = ons_dataset_count(course->dataset),
         .counts_classes = course->counts_classes,
         .ignore_index = (int64_t)config->ignore_index.value,
-        .class_weights = course->full.class_weights,
-        .full_prediction = share->full.prediction,
-        .rest_prediction = share->rest.prediction,
-        .class_axis = course->full.class_axis,
+        .class_weights = course->graphs[ONS_WHOLE].class_weights,
+        .class_axis = course->graphs[ONS_WHOLE].class_axis,
         .fed_target = share->target_field,
     };
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) options.units[v] = share->units[v].unit;
     options.target_field = ons_course_target(course, &options.target_sample);
     return options;
 }

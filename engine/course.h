@@ -1,5 +1,4 @@
-/* A dataset with the graphs that run over it: for whole (micro-)batches, for those of one sample less where a batch
- * does not come out even (runtime/portions.h), and for what is left at the end. */
+/* A dataset with the graphs that run over it, one for each variant of its (micro-)batches (runtime/portions.h). */
 #ifndef ONSTAGE_ENGINE_COURSE_H
 #define ONSTAGE_ENGINE_COURSE_H
 
@@ -8,20 +7,19 @@
 #include "graph/passes/cut.h"
 #include "planner/schedule/schedule.h"
 #include "runtime/evaluator.h"
+#include "runtime/portions.h"
 
 typedef struct ons_course {
     ons_dataset *dataset;
-    ons_stage_graph full, less, rest; /* .graph of `less` NULL: all micro-batches are equal; of `rest`: nothing is left,
-                                         or it is dropped */
-    ons_cut full_cut, less_cut, rest_cut; /* one a stage */
+    ons_stage_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
+    ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
 } ons_course;
 
 typedef struct ons_course_options {
     const ons_model *model;
     const ons_config *config;
-    int64_t rows, rest; /* rest 0: none */
-    bool uneven;        /* there are micro-batches of rows - 1 samples, too */
+    int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
 } ons_course_options;
 /* The training course of a run: `samples` is that of its dataset. */
@@ -46,15 +44,14 @@ ons_status *ons_course_cut_whole(const ons_model *model, ons_step_form form, ons
  * What one stage has of a course: its programs on a machine, and the data that they read. */
 typedef struct ons_share_unit {
     ons_stage_program stage;
-    ons_unit unit;           /* .program NULL: there is none */
-    ons_value_id prediction; /* of the stage's graph; ONS_NONE: another stage's, or nobody's */
-    ons_value_id *outputs;   /* likewise: inference, in the order of the model's outputs */
+    ons_unit unit;         /* .program NULL: there is none */
+    ons_value_id *outputs; /* of the stage's graph, in the order of the model's; ONS_NONE: another stage's. Inference */
 } ons_share_unit;
 
 typedef struct ons_share {
-    ons_feed feed;                   /* the fields that this stage reads */
-    uint32_t target_field;           /* of the feed; ONS_NO_FIELD: it has none */
-    ons_share_unit full, less, rest; /* as the course has them */
+    ons_feed feed;         /* the fields that this stage reads */
+    uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
+    ons_share_unit units[ONS_BATCH_VARIANTS];
 } ons_share;
 
 typedef struct ons_share_options {
@@ -74,6 +71,9 @@ ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share
 /* Adds the programs to the machine, which is not started yet. */
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
 void ons_share_free(ons_share *share); /* after machine and worker; a zeroed one is fine */
+
+/* Appends the share's programs to those that a worker will run: ONS_BATCH_VARIANTS at most. */
+void ons_share_list_programs(const ons_share *share, const ons_stage_program **programs, uint32_t *count);
 
 /* The evaluator of a stage's share of an inference course, but for reader and progress. */
 ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_worker *worker,

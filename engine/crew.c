@@ -38,7 +38,7 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
         .model = o->model,
         .course = course,
         .machine = r->machine,
-        .batch = training ? (size_t)o->batching.batch : (size_t)course->full.rows,
+        .batch = training ? (size_t)o->batching.batch : (size_t)course->graphs[ONS_WHOLE].rows,
         .repeats = training && ons_step_form_of(&o->pipeline).repeats,
         .stage = r->stage,
         .schedule = o->schedule,
@@ -75,16 +75,16 @@ static ons_status *build_drivers(ons_crew *c) {
 }
 
 static bool reads_squares(const ons_crew *c) {
-    return c->o.training->full.squares != NULL && !c->o.training->full.squares_idle;
+    return c->o.training->graphs[ONS_WHOLE].squares != NULL && !c->o.training->graphs[ONS_WHOLE].squares_idle;
 }
 
 static ons_status *build(ons_crew *c) {
     ONS_NEW(c->records, c->arena, c->o.schedule->devices + 1);
     ONS_NEW(c->evaluations, c->arena, c->o.schedule->devices + 1);
-    bool adds_up = c->o.training->full.update.norm == ONS_NONE;
+    bool adds_up = c->o.training->graphs[ONS_WHOLE].update.norm == ONS_NONE;
     bool here = c->o.count == c->o.schedule->devices; /* for others' squares there is a message more in every step */
     if (reads_squares(c) && (here || adds_up || c->o.config->log_grad_norms)) {
-        size_t squares = c->o.training->full.update.trained_count;
+        size_t squares = c->o.training->graphs[ONS_WHOLE].update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
         ONS_NEW(c->all_squares, c->arena, squares * c->o.schedule->devices + 1);
     }
@@ -150,10 +150,7 @@ ons_rank *ons_crew_rank(const ons_crew *c, uint32_t index) { return &c->ranks[in
  */
 
 static ons_status *start_worker(ons_crew *c, ons_rank *r) {
-    enum { MOST = 5 };
-    const ons_stage_program *programs[MOST];
-    const ons_share_unit *units[] = {&r->training.full, &r->training.less, &r->training.rest, &r->validation.full,
-                                     &r->validation.rest};
+    const ons_stage_program *programs[2 * ONS_BATCH_VARIANTS];
     if (c->o.nccl) ONS_TRY(ons_nccl_new(r->transport, ons_machine_device(r->machine), &r->nccl));
     ons_worker_options options = {
         .machine = r->machine,
@@ -166,8 +163,8 @@ static ons_status *start_worker(ons_crew *c, ons_rank *r) {
         .programs = programs,
         .trace = c->o.trace,
     };
-    for (int i = 0; i < MOST; ++i)
-        if (units[i]->unit.program != NULL) programs[options.program_count++] = &units[i]->stage;
+    ons_share_list_programs(&r->training, programs, &options.program_count);
+    ons_share_list_programs(&r->validation, programs, &options.program_count);
     return ons_worker_new(&options, &r->worker);
 }
 
@@ -178,16 +175,14 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
         .schedule = o->schedule,
         .device = r->stage,
         .feed = &r->training.feed,
-        .full = r->training.full.unit,
-        .less = r->training.less.unit,
-        .rest = r->training.rest.unit,
         .batch = (size_t)o->batching.batch,
         .micro_batches = (uint32_t)o->batching.micro_batches,
         .order = {ons_dataset_count(o->training->dataset), (uint64_t)o->config->seed, o->config->shuffle},
         .counts_classes = o->training->counts_classes,
         .ignore_index = (int64_t)o->config->ignore_index.value,
-        .class_weights = o->training->full.class_weights,
+        .class_weights = o->training->graphs[ONS_WHOLE].class_weights,
     };
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) options.units[v] = r->training.units[v].unit;
     options.target_field = ons_course_target(o->training, &options.target_sample);
     return ons_stepper_new(&options, &r->stepper);
 }
@@ -298,7 +293,7 @@ ons_status *ons_crew_start(ons_crew *c) {
 
 /* Validation takes their places. NaN: another process has it. Of several stages that have it the first one's holds. */
 static ons_status *keep_squares(const ons_crew *c) {
-    uint32_t count = c->o.training->full.update.trained_count;
+    uint32_t count = c->o.training->graphs[ONS_WHOLE].update.trained_count;
     if (c->squares == NULL) return NULL;
     for (uint32_t i = 0; i < count; ++i) c->squares[i] = NAN;
     for (uint32_t i = c->o.count; i-- > 0;) {
@@ -311,8 +306,8 @@ static ons_status *keep_squares(const ons_crew *c) {
 /* What a stage has of a step's results. */
 static void merge_result(step_record *record, const ons_rank *r, ons_step_result *result) {
     *record = (step_record){
-        .has_loss = r->training.full.unit.loss != ONS_NONE,
-        .has_norm = r->training.full.unit.norm != ONS_NONE,
+        .has_loss = r->training.units[ONS_WHOLE].unit.loss != ONS_NONE,
+        .has_norm = r->training.units[ONS_WHOLE].unit.norm != ONS_NONE,
         .loss = r->result.loss,
         .norm = r->result.norm,
         .scale = r->result.scale,
@@ -336,7 +331,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
         result->stop = result->stop || c->records[i].stop;
         c->used_bytes += c->records[i].used_bytes;
     }
-    uint32_t squares = c->o.training->full.update.trained_count;
+    uint32_t squares = c->o.training->graphs[ONS_WHOLE].update.trained_count;
     if (c->squares == NULL) return NULL;
     if (!t->gather(t, c->squares, c->all_squares, squares * sizeof *c->squares)) return t->failure(t);
     for (uint32_t rank = 0; rank < c->o.schedule->devices; ++rank)
@@ -350,7 +345,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
 /* In the order of the file, whichever stage has what. */
 static ons_status *add_up_norm(ons_crew *c, ons_step_result *result) {
     double sum = 0, square;
-    for (uint32_t i = 0; i < c->o.training->full.update.trained_count; ++i) {
+    for (uint32_t i = 0; i < c->o.training->graphs[ONS_WHOLE].update.trained_count; ++i) {
         ONS_TRY(ons_crew_square(c, i, &square));
         sum += square;
     }
@@ -373,7 +368,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, ons_rate rate, bool last
     ONS_TRY(keep_squares(c));
     if (c->o.count < c->o.schedule->devices) ONS_TRY(merge_remote(c, result));
     /* A norm that nothing is clipped by is no stage's. */
-    bool adds_up = reads_squares(c) && c->o.training->full.update.norm == ONS_NONE;
+    bool adds_up = reads_squares(c) && c->o.training->graphs[ONS_WHOLE].update.norm == ONS_NONE;
     return adds_up ? add_up_norm(c, result) : NULL;
 }
 
@@ -408,7 +403,7 @@ ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
 
 /* The versions of a weight lie behind each other, aligned. */
 static ons_status *settle(ons_rank *r, uint32_t version) {
-    const ons_program *program = r->training.full.unit.program;
+    const ons_program *program = r->training.units[ONS_WHOLE].unit.program;
     const ons_graph *graph = ons_program_graph(program);
     const ons_liveness *liveness = ons_program_liveness(program);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {

@@ -5,9 +5,7 @@
 
 #include "runtime/verify_stages.h"
 
-#include "runtime/portions.h"
-
-enum { FLIGHTS_MOST = 5 };
+enum { FLIGHTS_MOST = 3 + ONS_BATCH_VARIANTS }; /* a whole step, an epoch's last one in two; validation */
 
 typedef struct verifying {
     const ons_crew_options *o;
@@ -21,41 +19,42 @@ typedef struct verifying {
 /* ------------------------------------------------------------------------------------------------------------- flights
  */
 
-typedef enum unit_kind { FULL, LESS, REST, VALIDATION, VALIDATION_REST } unit_kind;
-
-static const ons_stage_program *program_of(const ons_rank *rank, unit_kind kind) {
-    const ons_share_unit *units[] = {&rank->training.full, &rank->training.less, &rank->training.rest,
-                                     &rank->validation.full, &rank->validation.rest};
-    return &units[kind]->stage;
-}
-
-static ons_status *list_programs(const verifying *v, unit_kind kind, const ons_stage_program *const **result) {
+static ons_status *list_programs(const verifying *v, bool training, ons_batch_variant variant,
+                                 const ons_stage_program *const **result) {
     const ons_stage_program **programs;
     ONS_NEW(programs, v->arena, v->o->schedule->devices + 1);
-    for (uint32_t i = 0; i < v->o->count; ++i) programs[v->o->first + i] = program_of(&v->ranks[i], kind);
+    for (uint32_t i = 0; i < v->o->count; ++i) {
+        const ons_share *share = training ? &v->ranks[i].training : &v->ranks[i].validation;
+        programs[v->o->first + i] = &share->units[variant].stage;
+    }
     *result = programs;
     return NULL;
 }
 
-static ons_status *add(verifying *v, unit_kind kind, uint32_t micro_batches, ons_verify_options **flight) {
+static ons_status *add(verifying *v, bool training, ons_batch_variant variant, uint32_t micro_batches,
+                       ons_verify_options **flight) {
     *flight = &v->flights[v->count++];
     **flight = (ons_verify_options){.stages = v->o->schedule->devices, .micro_batches = micro_batches};
-    return list_programs(v, kind, &(*flight)->programs);
+    return list_programs(v, training, variant, &(*flight)->programs);
 }
 
-/* Part of a training step: `second` micro-batches of one sample less follow the first ones. */
-static ons_status *add_training(verifying *v, unit_kind kind, uint32_t first, uint32_t second) {
+/* Part of a training step: `second` shorter micro-batches follow `first` of a variant. */
+static ons_status *add_training(verifying *v, ons_batch_variant variant, uint32_t first, uint32_t second) {
     ons_schedule own;
     ons_verify_options *flight;
     if (first + second == 0) return NULL;
-    ONS_TRY(add(v, first > 0 ? kind : LESS, first + second, &flight));
-    if (first > 0 && second > 0) ONS_TRY(list_programs(v, LESS, &flight->seconds));
+    ONS_TRY(add(v, true, first > 0 ? variant : ONS_SHORTER, first + second, &flight));
+    if (first > 0 && second > 0) ONS_TRY(list_programs(v, true, ONS_SHORTER, &flight->seconds));
     flight->first_count = first;
     ONS_TRY(ons_schedule_shorten(v->o->schedule, first + second, v->arena, &own));
     flight->lists = own.lists;
     flight->updates = true;
     flight->asynchronous = own.asynchronous;
     return NULL;
+}
+
+static ons_status *add_together(verifying *v, const ons_portions *p) {
+    return add_training(v, ONS_WHOLE, (uint32_t)p->count[ONS_WHOLE], (uint32_t)p->count[ONS_SHORTER]);
 }
 
 /* Forward parts of all stages of the device, one after the other. */
@@ -68,11 +67,11 @@ static ons_status *list_inference(const verifying *v, uint32_t device, ons_actio
     return NULL;
 }
 
-static ons_status *add_validation(verifying *v, unit_kind kind) {
+static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
     ons_action_list *lists;
     ons_verify_options *flight;
     uint32_t devices = v->o->schedule->devices;
-    ONS_TRY(add(v, kind, 1, &flight));
+    ONS_TRY(add(v, false, variant, 1, &flight));
     ONS_NEW(lists, v->arena, devices);
     for (uint32_t i = 0; i < devices; ++i) ONS_TRY(list_inference(v, i, &lists[i]));
     flight->lists = lists;
@@ -85,12 +84,12 @@ static ons_status *list_flights(verifying *v) {
     uint64_t samples = ons_dataset_count(v->o->training->dataset), batch = (uint64_t)b->batch;
     ons_portions whole = ons_portions_make(batch, (uint64_t)b->micro_batches, batch);
     ons_portions last = ons_portions_make(batch, (uint64_t)b->micro_batches, samples % batch);
-    if (samples >= batch) ONS_TRY(add_training(v, FULL, (uint32_t)whole.full, (uint32_t)whole.less));
-    ONS_TRY(add_training(v, FULL, (uint32_t)last.full, (uint32_t)last.less));
-    if (v->o->training->rest.graph != NULL) ONS_TRY(add_training(v, REST, 1, 0));
-    if (v->o->validation->dataset == NULL) return NULL;
-    if (v->o->validation->full.graph != NULL) ONS_TRY(add_validation(v, VALIDATION));
-    return v->o->validation->rest.graph == NULL ? NULL : add_validation(v, VALIDATION_REST);
+    if (samples >= batch) ONS_TRY(add_together(v, &whole));
+    ONS_TRY(add_together(v, &last));
+    if (v->o->training->graphs[ONS_REST].graph != NULL) ONS_TRY(add_training(v, ONS_REST, 1, 0));
+    for (ons_batch_variant i = ONS_WHOLE; i < ONS_BATCH_VARIANTS; ++i)
+        if (v->o->validation->graphs[i].graph != NULL) ONS_TRY(add_validation(v, i));
+    return NULL;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- processes

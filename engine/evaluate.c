@@ -35,20 +35,18 @@ static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
     ONS_TRY(ons_choose_batching(e->model, e->config, &batching));
     int64_t samples = (int64_t)ons_dataset_count(e->course.dataset);
     ONS_TRY(ons_check_samples(&batching, (uint64_t)samples, "data", "--rows, --input or --tokens"));
-    o->rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
-    o->rest = batching.fixed ? 0 : samples % o->rows;
-    e->batch = (size_t)o->rows;
-    e->used = batching.fixed ? samples - samples % o->rows : samples;
+    int64_t rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
+    o->rows[ONS_WHOLE] = rows;
+    o->rows[ONS_REST] = batching.fixed ? 0 : samples % rows;
+    e->batch = (size_t)rows;
+    e->used = batching.fixed ? samples - samples % rows : samples;
     return NULL;
 }
 
 static ons_status *start_worker(evaluation *e) {
-    const ons_stage_program *programs[] = {&e->share.full.stage, &e->share.rest.stage};
-    const ons_worker_options options = {
-        .machine = e->machine,
-        .programs = programs,
-        .program_count = e->share.rest.unit.program == NULL ? 1 : 2,
-    };
+    const ons_stage_program *programs[ONS_BATCH_VARIANTS];
+    ons_worker_options options = {.machine = e->machine, .programs = programs};
+    ons_share_list_programs(&e->share, programs, &options.program_count);
     return ons_worker_new(&options, &e->worker);
 }
 
@@ -65,7 +63,7 @@ static ons_status *take_tensor(evaluation *e, const ons_named_tensor *tensor) {
               tensor->name, folder);
     ons_type type;
     void *address = ons_machine_find(e->machine, tensor->name, &type);
-    bool needed = ons_graph_find_value(e->course.full.graph, tensor->name) != ONS_NONE;
+    bool needed = ons_graph_find_value(e->course.graphs[ONS_WHOLE].graph, tensor->name) != ONS_NONE;
     ONS_CHECK(address != NULL || !needed, ONS_DEFECT, "'%s' has no place in the arena", tensor->name);
     if (address == NULL) return NULL; /* --loss-output leaves it out */
     return ons_machine_copy(e->machine, address, tensor->tensor.data, (size_t)ons_type_dense_bytes(&type));
@@ -135,7 +133,7 @@ static ons_status *open_outputs(evaluation *e) {
         output_file *file = &e->files[e->file_count++];
         file->path = e->config->outputs.items[i].value;
         ONS_TRY(find_output(e, e->config->outputs.items[i].name, &file->index));
-        const ons_stage_graph *stage = &e->course.full;
+        const ons_stage_graph *stage = &e->course.graphs[ONS_WHOLE];
         ons_type type = ons_graph_value(stage->graph, stage->outputs[file->index])->type;
         ONS_CHECK(type.shape.rank > 0 && type.shape.dims[0] == stage->rows, ONS_UNSUPPORTED,
                   "--output %s: its first axis does not count samples", e->config->outputs.items[i].name);
@@ -145,14 +143,14 @@ static ons_status *open_outputs(evaluation *e) {
     return NULL;
 }
 
-static ons_status *write_batch(void *context, const ons_unit *unit, size_t first, size_t samples) {
+static ons_status *write_batch(void *context, ons_batch_variant variant, size_t first, size_t samples) {
     evaluation *e = context;
-    const ons_share_unit *own = unit->program == e->share.full.unit.program ? &e->share.full : &e->share.rest;
+    const ons_share_unit *u = &e->share.units[variant];
     for (size_t i = 0; i < e->file_count; ++i) {
-        ons_value_id output = own->outputs[e->files[i].index];
-        const ons_type *type = &ons_graph_value(ons_program_graph(unit->program), output)->type;
+        ons_value_id output = u->outputs[e->files[i].index];
+        const ons_type *type = &ons_graph_value(ons_program_graph(u->unit.program), output)->type;
         const void *rows;
-        ONS_TRY(ons_machine_look(e->machine, ons_program_address(unit->program, output, NULL),
+        ONS_TRY(ons_machine_look(e->machine, ons_program_address(u->unit.program, output, NULL),
                                  (size_t)ons_type_dense_bytes(type), &e->output, &rows));
         ONS_TRY(ons_npy_write_rows(e->files[i].writer, rows, samples));
     }

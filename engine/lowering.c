@@ -299,7 +299,7 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
     cutting c = {.l = job->l, .model = job->model, .graph = stage->graph, .arena = ons_arena_new()};
     ons_status *status = c.arena == NULL ? ons_status_out_of_memory() : NULL;
     if (status == NULL && like != NULL) {
-        status = ons_weight_places_find(like->full.graph, &like->full_cut, c.arena, &places);
+        status = ons_weight_places_find(like->graphs[ONS_WHOLE].graph, &like->cuts[ONS_WHOLE], c.arena, &places);
         c.places = &places;
     }
     if (status == NULL) status = make_cut(&c, job, stage, cut);
@@ -309,11 +309,12 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
 
 ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained,
                              ons_step_form form, ons_course *course) {
-    if (course->full.graph == NULL) return NULL;
+    if (course->graphs[ONS_WHOLE].graph == NULL) return NULL;
     if (!l->planned) return ons_course_cut_whole(model, form, course);
     const lowering_job job = {l, model, trained == NULL, form};
-    const ons_course *like = trained == NULL ? course : trained;
-    ONS_TRY(cut_graph(&job, trained, &course->full, &course->full_cut));
-    ONS_TRY(cut_graph(&job, like, &course->less, &course->less_cut));
-    return cut_graph(&job, like, &course->rest, &course->rest_cut);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        const ons_course *like = trained == NULL && v != ONS_WHOLE ? course : trained;
+        ONS_TRY(cut_graph(&job, like, &course->graphs[v], &course->cuts[v]));
+    }
+    return NULL;
 }

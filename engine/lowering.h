@@ -1,7 +1,7 @@
 /* From a plan to stages: which node of a training graph runs where, what is swapped or computed again.
  *
- * The plan speaks in names of forward nodes and tensors; the graphs of a run are several (for whole micro-batches, for
- * shorter ones, and for what is left at the end), which differ in shapes and, here and there, in layouts.
+ * The plan speaks in names of forward nodes and tensors; the graphs of a run are several, one for each variant of its
+ * micro-batches, which differ in shapes and, here and there, in layouts.
  */
 #ifndef ONSTAGE_ENGINE_LOWERING_H
 #define ONSTAGE_ENGINE_LOWERING_H

@@ -80,8 +80,8 @@ static ons_status *measure(exact *x, int64_t *largest) {
     x->lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true, .pipeline = *pipeline, .plan = p->plan};
     if (x->lowering.arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
-    x->course.full = p->input.stage;
-    x->course.less = p->input.less;
+    x->course.graphs[ONS_WHOLE] = p->input.stage;
+    x->course.graphs[ONS_SHORTER] = p->input.less;
     ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->course));
     return measure_stages(x, largest);
 }
@@ -104,7 +104,7 @@ ons_status *ons_planning_make_exact(ons_planning *p, int64_t *largest) {
     exact x = {.p = p};
     *largest = 0;
     ons_status *status = measure(&x, largest);
-    x.course.full = x.course.less = (ons_stage_graph){0};
+    memset(x.course.graphs, 0, sizeof x.course.graphs);
     ons_course_free(&x.course);
     ons_lowering_free(&x.lowering);
     return status;

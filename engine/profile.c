@@ -207,7 +207,7 @@ static void list_beside(making *m, double *values[BESIDE]) {
 static const char *beside_key(const making *m, int which) {
     return which < BESIDE - 1 ? beside_names[which]
                               : ons_arena_format(m->o->arena, "%s %" PRId64, beside_names[which],
-                                                 ons_profile_data_bytes(&m->built.course.full));
+                                                 ons_profile_data_bytes(&m->built.course.graphs[ONS_WHOLE]));
 }
 
 /* Times of all nodes, and of what is beside them, from the cache; false where one is missing. */
@@ -228,7 +228,7 @@ static bool look_up_all(making *m) {
 
 /* Where the program that runs has each input of the whole graph, and before which part it is put in. */
 static void place_inputs(const making *m, ons_profile_data *data) {
-    const ons_stage_program *stage = &m->built.trained.full.stage;
+    const ons_stage_program *stage = &m->built.trained.units[ONS_WHOLE].stage;
     for (uint32_t i = 0; i < data->count; ++i) {
         ons_profiler_input *input = &data->inputs[i];
         ons_value_id value = stage->cut->value_of[input->value];
@@ -244,14 +244,14 @@ static void place_inputs(const making *m, ons_profile_data *data) {
 static ons_status *run_program(making *m) {
     ons_node_costs *costs = &m->o->costs;
     ons_profile_data data = {0};
-    ons_status *status = ons_profile_data_make(m->model, m->built.course.dataset, &m->built.course.full,
+    ons_status *status = ons_profile_data_make(m->model, m->built.course.dataset, &m->built.course.graphs[ONS_WHOLE],
                                                (uint64_t)m->config->seed, m->o->arena, &data);
     if (status == NULL) place_inputs(m, &data);
     ons_profiler_options options = {
         .slots = m->slots,
         .machine = m->machine,
         .program = m->program,
-        .whole = m->built.trained.full.stage.program,
+        .whole = m->built.trained.units[ONS_WHOLE].stage.program,
         .inputs = data.inputs,
         .input_count = data.count,
         .step = {.seed = (uint64_t)m->config->seed, .counted_targets = data.counted_targets, .sample_share = 1},

@@ -11,9 +11,9 @@ ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_
                                            .training = true,
                                            .repeats = form.repeats,
                                            .for_gpu = ons_config_uses_cuda(o->config)};
-    ONS_TRY(ons_stage_graph_build(&graph, &course->full));
+    ONS_TRY(ons_stage_graph_build(&graph, &course->graphs[ONS_WHOLE]));
     if (ons_config_uses_cuda(o->config))
-        ONS_TRY(ons_program_check(course->full.graph, ons_backend_find("cuda"), "--device cuda"));
+        ONS_TRY(ons_program_check(course->graphs[ONS_WHOLE].graph, ons_backend_find("cuda"), "--device cuda"));
     return ons_course_cut_whole(o->model, form, course);
 }
 
@@ -21,7 +21,7 @@ ons_status *ons_profile_program_add(const ons_profile_program_options *o, ons_ma
                                     ons_profile_program *program) {
     const ons_pipeline alone = {&ons_generator_gpipe, 1, o->slots, 1};
     ons_schedule schedule;
-    ONS_TRY(ons_schedule_make(&alone, program->course.full_cut.arena, &schedule));
+    ONS_TRY(ons_schedule_make(&alone, program->course.cuts[ONS_WHOLE].arena, &schedule));
     const ons_share_options share = {
         .model = o->model,
         .course = &program->course,
@@ -32,10 +32,10 @@ ons_status *ons_profile_program_add(const ons_profile_program_options *o, ons_ma
         .versions = 1,
     };
     ONS_TRY(ons_share_prepare(&share, &program->trained));
-    if (!program->course.full.squares_idle) return NULL;
-    program->course.full.squares_idle = false;
+    if (!program->course.graphs[ONS_WHOLE].squares_idle) return NULL;
+    program->course.graphs[ONS_WHOLE].squares_idle = false;
     ons_status *status = ons_share_prepare(&share, &program->complete);
-    program->course.full.squares_idle = true;
+    program->course.graphs[ONS_WHOLE].squares_idle = true;
     return status;
 }
 

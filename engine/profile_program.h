@@ -28,12 +28,12 @@ void ons_profile_program_free(ons_profile_program *program); /* after the machin
 
 /* The graph that runs, with its values. */
 static inline const ons_cut_stage *ons_profile_program_cut(const ons_profile_program *program) {
-    return &program->course.full_cut.stages[0];
+    return &program->course.cuts[ONS_WHOLE].stages[0];
 }
 /* The one that runs every node. */
 static inline ons_program *ons_profile_program_complete(const ons_profile_program *program) {
-    ons_program *complete = program->complete.full.stage.program;
-    return complete != NULL ? complete : program->trained.full.stage.program;
+    ons_program *complete = program->complete.units[ONS_WHOLE].stage.program;
+    return complete != NULL ? complete : program->trained.units[ONS_WHOLE].stage.program;
 }
 
 #endif

@@ -215,9 +215,10 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
     ONS_TRY(ons_crew_get_memory(t->crew, &memory));
     ONS_TRY(write_notes(t));
     int64_t trainable = 0;
-    for (uint32_t i = 0; i < t->training.full.update.trained_count; ++i) {
-        const ons_trained *each = &t->training.full.update.trained[i];
-        trainable += ons_shape_elements(&ons_graph_value(t->training.full.graph, each->parameter)->type.shape);
+    for (uint32_t i = 0; i < t->training.graphs[ONS_WHOLE].update.trained_count; ++i) {
+        const ons_trained *each = &t->training.graphs[ONS_WHOLE].update.trained[i];
+        trainable +=
+            ons_shape_elements(&ons_graph_value(t->training.graphs[ONS_WHOLE].graph, each->parameter)->type.shape);
     }
     *status = (ons_trainer_status){
         .step = t->step,

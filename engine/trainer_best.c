@@ -23,7 +23,7 @@ static ons_status *add_value(ons_trainer *t, ons_value_id id) {
     if (!ons_trainer_owns(t, id)) return NULL;
     const void *contents;
     best_value *value = &t->best.values[t->best.value_count];
-    value->name = ons_graph_value(t->training.full.graph, id)->name;
+    value->name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, id)->name;
     value->kept_name = ons_arena_format(t->arena, "%s#best", value->name);
     t->looked_name = NULL;
     ONS_TRY(ons_crew_look(t->crew, value->name, &value->type, &t->looked_at, &contents));
@@ -35,7 +35,7 @@ static ons_status *add_value(ons_trainer *t, ons_value_id id) {
 }
 
 static ons_status *make_room(ons_trainer *t) {
-    const ons_stage_graph *whole = &t->training.full;
+    const ons_stage_graph *whole = &t->training.graphs[ONS_WHOLE];
     ONS_NEW(t->best.values, t->arena, whole->graph->values.count + 1);
     for (uint32_t i = 0; i < whole->update.trained_count; ++i)
         ONS_TRY(add_value(t, whole->update.trained[i].parameter));

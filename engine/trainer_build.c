@@ -27,7 +27,7 @@ static const ons_node *find_batch_normalisation(const ons_graph *graph) {
 
 static ons_status *check_normalisation(ons_trainer *t) {
     const ons_batching *b = &t->batching;
-    const ons_node *node = b->micro_batches == 1 ? NULL : find_batch_normalisation(t->training.full.graph);
+    const ons_node *node = b->micro_batches == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
     if (node == NULL) return NULL;
     ONS_CHECK(
         b->rows > 1 || !b->fixed, ONS_UNSUPPORTED,
@@ -84,8 +84,7 @@ static ons_status *build_validation(ons_trainer *t) {
     const ons_course_options options = {
         .model = t->model,
         .config = t->config,
-        .rows = rows,
-        .rest = t->batching.fixed ? 0 : samples % rows,
+        .rows = {[ONS_WHOLE] = rows, [ONS_REST] = t->batching.fixed ? 0 : samples % rows},
     };
     return ons_course_build(&options, &t->validation);
 }
@@ -109,7 +108,7 @@ static void compute_digest(ons_trainer *t) {
     char run[160];
     snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch,
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
-    uint64_t hash = t->training.full.digest;
+    uint64_t hash = t->training.graphs[ONS_WHOLE].digest;
     for (const char *text = run; *text != '\0'; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
     t->digest = hash;
 }

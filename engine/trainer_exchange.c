@@ -23,7 +23,7 @@ static ons_transport *world(const ons_trainer *t) { return t->transports[0]; }
 
 /* The lowest stage that has a persistent value; the number of stages: none. */
 static uint32_t owner_of(const ons_trainer *t, ons_value_id value) {
-    const ons_cut *cut = &t->training.full_cut;
+    const ons_cut *cut = &t->training.cuts[ONS_WHOLE];
     uint32_t stage = 0;
     while (stage < cut->stage_count && cut->stages[stage].value_of[value] == ONS_NONE) ++stage;
     return stage;
@@ -99,7 +99,7 @@ static ons_value_id find_value(const ons_graph *graph, const char *name) {
 static ons_status *request(ons_trainer *t, ons_value_id value, uint32_t owner) {
     ons_transport *transport = world(t);
     ons_exchange *x = t->exchange;
-    size_t bytes = (size_t)ons_type_dense_bytes(&ons_graph_value(t->training.full.graph, value)->type);
+    size_t bytes = (size_t)ons_type_dense_bytes(&ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->type);
     if (x->held == value) return NULL;
     x->held = ONS_NONE;
     if (bytes > x->size) {
@@ -120,9 +120,9 @@ static ons_status *look(ons_trainer *t, const char *name, ons_type *type, const 
     t->looked_name = NULL;
     if (ons_trainer_find_best(t, name, type, contents)) return NULL;
     ONS_TRY(ons_crew_look(t->crew, name, type, &t->looked_at, contents));
-    ons_value_id value = *contents == NULL ? ONS_NONE : find_value(t->training.full.graph, name);
+    ons_value_id value = *contents == NULL ? ONS_NONE : find_value(t->training.graphs[ONS_WHOLE].graph, name);
     if (*contents == t->looked_at.data && value != ONS_NONE)
-        t->looked_name = ons_graph_value(t->training.full.graph, value)->name;
+        t->looked_name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->name;
     return NULL;
 }
 
@@ -133,14 +133,14 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
     if (!known) ONS_TRY(look(t, name, type, contents));
     if (*contents != NULL || !t->remote)
         return *contents != NULL ? NULL : ons_status_new(ONS_INVALID_ARGUMENT, "there is no weight named '%s'", name);
-    ons_value_id value = find_value(t->training.full.graph, name);
+    ons_value_id value = find_value(t->training.graphs[ONS_WHOLE].graph, name);
     uint32_t owner = value == ONS_NONE ? ONS_NONE : owner_of(t, value);
-    ONS_CHECK(value != ONS_NONE && owner < t->training.full_cut.stage_count, ONS_INVALID_ARGUMENT,
+    ONS_CHECK(value != ONS_NONE && owner < t->training.cuts[ONS_WHOLE].stage_count, ONS_INVALID_ARGUMENT,
               "there is no weight named '%s'", name);
     ONS_TRY(open_exchange(t));
     ONS_TRY(request(t, value, owner));
     *contents = t->exchange->contents;
-    if (type != NULL) *type = ons_graph_value(t->training.full.graph, value)->type;
+    if (type != NULL) *type = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->type;
     return NULL;
 }
 
@@ -158,9 +158,9 @@ ons_status *ons_trainer_collected(ons_trainer *t, ons_status *status) {
 
 static ons_status *answer(ons_trainer *t, ons_value_id value) {
     ons_transport *transport = world(t);
-    ONS_CHECK(value < t->training.full.graph->values.count, ONS_DEFECT, "rank 0 asks for value %u", value);
+    ONS_CHECK(value < t->training.graphs[ONS_WHOLE].graph->values.count, ONS_DEFECT, "rank 0 asks for value %u", value);
     ons_type type;
-    const char *name = ons_graph_value(t->training.full.graph, value)->name;
+    const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->name;
     const void *contents;
     if (!ons_trainer_find_best(t, name, &type, &contents))
         ONS_TRY(ons_crew_look(t->crew, name, &type, &t->looked_at, &contents));

@@ -26,7 +26,7 @@ static double share_idle(double busy, double whole) { return whole > busy ? 1 - 
 static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
     const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, rank->stage)];
-    const ons_stage_program *program = &rank->training.full.stage;
+    const ons_stage_program *program = &rank->training.units[ONS_WHOLE].stage;
     ons_machine_memory memory;
     ONS_TRY(ons_machine_predict(rank->machine, &memory));
     double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;

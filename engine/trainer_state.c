@@ -22,7 +22,7 @@ typedef ONS_VECTOR(kept_value) kept_values;
 /* Weights and running statistics under the initialisers' names, states under NAME#STATE. `names` holds the texts. The
  * same for all stages: which of them has a value is another question. */
 static ons_status *list_values(const ons_trainer *t, ons_arena *names, kept_values *list) {
-    const ons_stage_graph *whole = &t->training.full;
+    const ons_stage_graph *whole = &t->training.graphs[ONS_WHOLE];
     for (uint32_t i = 0; i < whole->update.trained_count; ++i) {
         const ons_trained *each = &whole->update.trained[i];
         const char *name = ons_graph_value(whole->graph, each->parameter)->name;
@@ -47,7 +47,8 @@ uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *t) {
     ons_status_free(names == NULL ? NULL : list_values(t, names, &values));
     uint64_t bytes = 0;
     for (size_t i = 0; i < values.count; ++i)
-        bytes += (uint64_t)ons_type_dense_bytes(&ons_graph_value(t->training.full.graph, values.items[i].value)->type);
+        bytes += (uint64_t)ons_type_dense_bytes(
+            &ons_graph_value(t->training.graphs[ONS_WHOLE].graph, values.items[i].value)->type);
     ons_vector_free(&values);
     ons_arena_free(names);
     return bytes;
@@ -65,7 +66,7 @@ static ons_status *list_tensors(const ons_trainer *t, const kept_values *values,
         const kept_value *each = &values->items[i];
         if (!ons_trainer_owns(t, each->value)) continue;
         ons_named_tensor tensor = {.name = each->name};
-        const char *name = ons_graph_value(t->training.full.graph, each->value)->name;
+        const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, each->value)->name;
         ONS_TRY(ons_crew_look(t->crew, name, &tensor.tensor.type, &copies[i], &tensor.tensor.data));
         ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
         ONS_PUSH(list, tensor);
@@ -225,7 +226,7 @@ static ons_status *check_fits(const ons_trainer *t, const ons_checkpoint *c) {
 
 /* To every stage in this process that holds it. */
 static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const kept_value *value) {
-    const char *name = ons_graph_value(t->training.full.graph, value->value)->name;
+    const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value->value)->name;
     const ons_tensor *found = ons_checkpoint_find(c, value->name);
     for (uint32_t i = 0; i < ons_crew_count(t->crew); ++i) {
         ons_type type;
@@ -339,7 +340,7 @@ static bool is_listed(const char *const *names, size_t count, const char *name) 
 }
 
 static ons_status *list_changed(ons_trainer *t, const char **names, size_t *count) {
-    const ons_stage_graph *stage = &t->training.full;
+    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
     *count = 0;
     for (uint32_t i = 0; i < stage->update.trained_count; ++i)
         names[(*count)++] = ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name;
@@ -362,7 +363,7 @@ static ons_status *list_changed(ons_trainer *t, const char **names, size_t *coun
 }
 
 static ons_status *save(ons_trainer *t, const char *path) {
-    const ons_stage_graph *stage = &t->training.full;
+    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
     const char **names = calloc(
         stage->graph->values.count + t->config->ties.count + ons_derived_count(t->model->file) + 1, sizeof *names);
     if (names == NULL) return ons_status_out_of_memory();

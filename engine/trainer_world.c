@@ -220,7 +220,8 @@ static ons_status *follow_plan(ons_trainer *t) {
     if (status == NULL && text == NULL) status = ons_status_out_of_memory();
     if (status == NULL) status = tell_all(t, text, size);
     if (status == NULL && !ons_trainer_leads(t)) status = ons_lowering_parse(text, size, &t->lowering);
-    if (status == NULL && !ons_trainer_leads(t)) status = ons_lowering_place(t->training.full.graph, &t->lowering);
+    if (status == NULL && !ons_trainer_leads(t))
+        status = ons_lowering_place(t->training.graphs[ONS_WHOLE].graph, &t->lowering);
     free(text);
     return status;
 }
@@ -241,7 +242,8 @@ static ons_status *make_plan(ons_trainer *t, int64_t capacity, uint8_t *found) {
     *found = 1;
     ons_status *status = NULL;
     if (ons_trainer_leads(t))
-        status = ons_lowering_make(t->model, t->config, &t->training.full, &t->batching, capacity, &t->lowering);
+        status = ons_lowering_make(t->model, t->config, &t->training.graphs[ONS_WHOLE], &t->batching, capacity,
+                                   &t->lowering);
     if (status != NULL && ons_status_get_code(status) == ONS_OUT_OF_MEMORY) {
         ons_status_free(status);
         status = NULL;
@@ -275,7 +277,7 @@ static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes)
 static ons_status *find_least(void *context, int64_t *capacity) {
     ons_trainer *t = ((attempt *)context)->t;
     if (ons_trainer_leads(t))
-        ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.full, &t->batching, capacity));
+        ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.graphs[ONS_WHOLE], &t->batching, capacity));
     return tell_all(t, capacity, sizeof *capacity);
 }
 
@@ -337,10 +339,11 @@ static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
 /* As the plan of a file says, whatever else would be better. */
 static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     int64_t bytes;
-    ONS_TRY_AT(ons_lowering_check(t->model, t->config, &t->training.full, &t->batching, &t->lowering), "--plan %s",
+    ONS_TRY_AT(ons_lowering_check(t->model, t->config, &t->training.graphs[ONS_WHOLE], &t->batching, &t->lowering),
+               "--plan %s", t->config->plan);
+    ONS_TRY_AT(ons_lowering_check_decisions(t->training.graphs[ONS_WHOLE].graph, &t->lowering), "--plan %s",
                t->config->plan);
-    ONS_TRY_AT(ons_lowering_check_decisions(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
-    ONS_TRY_AT(ons_lowering_place(t->training.full.graph, &t->lowering), "--plan %s", t->config->plan);
+    ONS_TRY_AT(ons_lowering_place(t->training.graphs[ONS_WHOLE].graph, &t->lowering), "--plan %s", t->config->plan);
     ONS_TRY_AT(ons_plan_check_costs(&t->lowering.plan, t->lowering.arena), "--plan %s", t->config->plan);
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(find_largest(t, &bytes));

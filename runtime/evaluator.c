@@ -7,7 +7,8 @@
 
 typedef struct evaluation {
     const ons_evaluator_options *o;
-    const ons_unit *unit;
+    ons_batch_variant variant; /* of the batch that runs */
+    const ons_unit *unit;      /* its programs */
     ons_step step;
     int slot;
     ons_flight flight;
@@ -94,8 +95,9 @@ static ons_status *count_batch(evaluation *e, size_t samples) {
 
 static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **status) {
     const ons_evaluator_options *o = e->o;
+    size_t whole = o->units[ONS_WHOLE].rows;
     uint64_t left = o->samples - first;
-    size_t count = left < o->full.rows ? (o->rest.program == NULL ? 0 : (size_t)left) : o->full.rows;
+    size_t count = left >= whole ? whole : o->units[ONS_REST].program == NULL ? 0 : (size_t)left;
     for (size_t i = 0; i < count; ++i) o->feed->rows[slot][i] = first + i;
     *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, count);
     return count;
@@ -121,14 +123,14 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     }
     e->targets += e->batch_targets;
     e->weight += e->batch_weight;
-    ons_value_id prediction = e->unit == &o->full ? o->full_prediction : o->rest_prediction;
-    if (o->counts_classes && prediction != ONS_NONE) ONS_TRY(count_right(e, prediction));
-    return o->read == NULL ? NULL : o->read(o->read_context, e->unit, first, count);
+    if (o->counts_classes && e->unit->prediction != ONS_NONE) ONS_TRY(count_right(e, e->unit->prediction));
+    return o->read == NULL ? NULL : o->read(o->read_context, e->variant, first, count);
 }
 
 /* Runs the batch in the current slot while the next one, from sample `first + count` on, is put into the other. */
 static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t *next) {
-    e->unit = count == e->o->full.rows ? &e->o->full : &e->o->rest;
+    e->variant = count == e->o->units[ONS_WHOLE].rows ? ONS_WHOLE : ONS_REST;
+    e->unit = &e->o->units[e->variant];
     ONS_TRY(count_batch(e, count));
     ons_status *launched = launch(e), *ahead = NULL;
     if (launched == NULL) *next = fill(e, first + count, 1 - e->slot, &ahead);
@@ -143,6 +145,7 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
 
 static ons_status *run(evaluation *e, ons_evaluation_result *result) {
     const ons_evaluator_options *o = e->o;
+    const ons_unit *whole = &o->units[ONS_WHOLE];
     ons_status *status;
     uint64_t first = 0;
     size_t count = fill(e, 0, 0, &status), next = 0;
@@ -156,17 +159,17 @@ static ons_status *run(evaluation *e, ons_evaluation_result *result) {
                                   o->samples);
     }
     ONS_CHECK(first > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
-              o->full.rows, o->samples);
+              whole->rows, o->samples);
     bool classes = o->counts_classes && o->target_field != ONS_NO_FIELD;
     ONS_CHECK(!classes || e->targets > 0, ONS_INVALID_DATA,
               "none of the targets counts, all are --ignore-index %" PRId64, o->ignore_index);
     ONS_CHECK(!classes || e->weight > 0, ONS_INVALID_DATA,
               "the classes of all targets have the weight 0 in --class-weights");
-    bool predicts = o->counts_classes && o->full_prediction != ONS_NONE;
+    bool predicts = o->counts_classes && whole->prediction != ONS_NONE;
     *result = (ons_evaluation_result){
         .samples = first,
         .dropped = o->samples - first,
-        .loss = o->full.loss == ONS_NONE ? NAN : e->loss_sum / e->weight,
+        .loss = whole->loss == ONS_NONE ? NAN : e->loss_sum / e->weight,
         .accuracy = predicts ? e->right / e->targets : NAN,
     };
     return NULL;

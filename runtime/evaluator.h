@@ -7,23 +7,22 @@
 
 #include "runtime/stepper.h"
 
-/* Called with the program after every batch, before the next one runs: reads outputs at their addresses. */
-typedef ons_status *ons_batch_reader(void *context, const ons_unit *unit, size_t first_sample, size_t samples);
+/* Called after every batch, before the next one runs: reads outputs of its variant's program at their addresses. */
+typedef ons_status *ons_batch_reader(void *context, ons_batch_variant variant, size_t first_sample, size_t samples);
 
 typedef struct ons_evaluator_options {
     ons_worker *worker;
     ons_feed *feed;
-    ons_unit full, rest; /* inference programs; loss ONS_NONE without targets, or of another stage; rest.program NULL:
-                            the rest is dropped */
+    /* Inference programs, of which none is for shorter batches; loss ONS_NONE without targets, or of another stage;
+     * program NULL of the rest: it is dropped. */
+    ons_unit units[ONS_BATCH_VARIANTS];
     uint64_t samples;
     uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
     ons_target_weights class_weights; /* where counts_classes: what a target of each class counts in the mean loss */
-    /* Accuracy where counts_classes: the prediction's value in each unit (ONS_NONE: of another stage), the axis of its
-     * classes, and the targets' field of the feed. */
-    ons_value_id full_prediction, rest_prediction;
+    /* Accuracy where counts_classes: the axis of the prediction's classes, and the targets' field of the feed. */
     uint32_t class_axis;
     uint32_t fed_target;
     ons_batch_reader *read; /* may be NULL */

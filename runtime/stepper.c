@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "graph/evaluate.h"
-#include "runtime/portions.h"
 
 /* One way of micro-batches through the pipeline: those that go together, or the rest. */
 typedef struct leg {
@@ -59,9 +58,10 @@ static ons_status *set_up(ons_stepper *s) {
     const ons_stepper_options *o = &s->o;
     uint64_t samples = o->order.count;
     ons_portions last = portions_of(s, samples % o->batch);
-    s->usable = o->rest.program != NULL ? samples : samples - last.rest;
+    s->usable = o->units[ONS_REST].program != NULL ? samples : samples - last.rows[ONS_REST];
     ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
-              "the model was exported for batches of %zu samples, the data has only %" PRIu64, o->full.rows, samples);
+              "the model was exported for batches of %zu samples, the data has only %" PRIu64, o->units[ONS_WHOLE].rows,
+              samples);
     s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
     s->step.seed = o->order.seed;
     s->least = ons_portions_together(&last);
@@ -157,10 +157,10 @@ static ons_status *count_targets(const ons_stepper *s, size_t first, size_t samp
 static ons_status *count_all_targets(ons_stepper *s) {
     ONS_TRY(count_targets(s, 0, s->samples, &s->step.counted_targets));
     ons_portions of_step = portions_of(s, s->samples);
-    for (size_t first = 0, i = 0, rows; is_asynchronous(s) && first < s->samples; first += rows, ++i) {
-        rows = i < of_step.full ? of_step.rows : i < ons_portions_together(&of_step) ? of_step.rows - 1 : of_step.rest;
-        ONS_TRY(count_targets(s, first, rows, &s->counted[i]));
-    }
+    size_t first = 0, number = 0;
+    for (ons_batch_variant v = ONS_WHOLE; is_asynchronous(s) && v < ONS_BATCH_VARIANTS; ++v)
+        for (uint64_t i = 0; i < of_step.count[v]; ++i, first += of_step.rows[v])
+            ONS_TRY(count_targets(s, first, of_step.rows[v], &s->counted[number++]));
     return NULL;
 }
 
@@ -211,7 +211,7 @@ static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn)
 static uint64_t updates_before(const ons_stepper *s) {
     uint64_t steps = s->steps_per_epoch, done = s->step.step - 1, left = s->usable % s->o.batch;
     uint64_t of_epoch = steps * s->o.micro_batches;
-    if (left > 0) of_epoch -= s->o.micro_batches - s->least - (portions_of(s, left).rest > 0);
+    if (left > 0) of_epoch -= s->o.micro_batches - s->least - portions_of(s, left).count[ONS_REST];
     return done / steps * of_epoch + done % steps * s->o.micro_batches;
 }
 
@@ -226,9 +226,9 @@ static double sample_share(const ons_stepper *s, const ons_unit *unit) {
 /* `first_count` micro-batches of the first unit, the others of the second. */
 static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
                          uint32_t count, bool last, leg *l) {
-    const ons_action_list *actions = units[0] == &s->o.rest        ? &s->rest_actions
-                                     : count == s->o.micro_batches ? &s->most_actions
-                                                                   : &s->least_actions;
+    const ons_action_list *actions = units[0] == &s->o.units[ONS_REST] ? &s->rest_actions
+                                     : count == s->o.micro_batches     ? &s->most_actions
+                                                                       : &s->least_actions;
     *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
     l->flight = (ons_flight){
         .lineup = {{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count},
@@ -258,15 +258,16 @@ static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
     ons_portions of_step = portions_of(s, s->samples);
     uint32_t together = ons_portions_together(&of_step), done = 0;
     if (together > 0) {
-        const ons_unit *const units[] = {of_step.full > 0 ? &o->full : &o->less,
-                                         of_step.full > 0 && of_step.less > 0 ? &o->less : NULL};
-        done = make_leg(s, units, (uint32_t)of_step.full, 0, together, of_step.rest == 0, &s->legs[TOGETHER]);
+        uint32_t whole = (uint32_t)of_step.count[ONS_WHOLE];
+        const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
+                                         whole > 0 && together > whole ? &o->units[ONS_SHORTER] : NULL};
+        done = make_leg(s, units, whole, 0, together, of_step.count[ONS_REST] == 0, &s->legs[TOGETHER]);
         ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].flight));
     }
-    if (of_step.rest > 0) {
-        const ons_unit *const units[] = {&o->rest, NULL};
+    if (of_step.count[ONS_REST] > 0) {
+        const ons_unit *const units[] = {&o->units[ONS_REST], NULL};
         done = make_leg(s, units, 1, done, 1, true, &s->legs[REST]);
-        s->legs[REST].first_row = s->samples - of_step.rest;
+        s->legs[REST].first_row = s->samples - of_step.rows[ONS_REST];
         ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].flight));
     }
     *micro_batches = done;
@@ -290,12 +291,14 @@ static ons_status *keep_legs(const ons_stepper *s) {
     ons_portions of_step = portions_of(s, s->samples);
     uint32_t together = ons_portions_together(&of_step);
     if (together > 0) ONS_TRY(keep(&s->legs[TOGETHER], 0));
-    return of_step.rest == 0 ? NULL : keep(&s->legs[REST], together);
+    return of_step.count[ONS_REST] == 0 ? NULL : keep(&s->legs[REST], together);
 }
 
 static const ons_unit *last_unit(const ons_stepper *s) {
     ons_portions of_step = portions_of(s, s->samples);
-    return of_step.rest > 0 ? &s->o.rest : of_step.less > 0 ? &s->o.less : &s->o.full;
+    ons_batch_variant v = ONS_REST;
+    while (v > ONS_WHOLE && of_step.count[v] == 0) --v;
+    return &s->o.units[v];
 }
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {

@@ -9,6 +9,7 @@
 
 #include "runtime/feed.h"
 #include "runtime/order.h"
+#include "runtime/portions.h"
 #include "runtime/worker.h"
 
 /* A program for micro-batches of `rows` samples. Of a pipeline, one stage's share; what other stages have is ONS_NONE.
@@ -19,6 +20,7 @@ typedef struct ons_unit {
     size_t rows;
     const ons_value_id *inputs;  /* of each of the feed's fields */
     ons_value_id loss;           /* float32 or float64 scalar: of the whole step, once its last micro-batch has run */
+    ons_value_id prediction;     /* ONS_NONE: nobody's */
     ons_value_id norm;           /* ONS_NONE: not computed */
     ons_value_id scale;          /* of the loss in this step; ONS_NONE: it is not scaled */
     const ons_value_id *squares; /* float64 scalars, one a trained weight; NULL: not computed */
@@ -26,14 +28,12 @@ typedef struct ons_unit {
 
 typedef struct ons_stepper_options {
     ons_worker *worker;
-    const ons_schedule *schedule; /* of a whole step */
-    uint32_t device; /* of the schedule */
-    ons_feed *feed;                 /* holds at least `batch` rows */
-    ons_unit full;
-    ons_unit less; /* for micro-batches of one sample less, see runtime/portions.h; program NULL: there are none */
-    ons_unit rest; /* for what is left of the last batch; program NULL: nothing is, or it is dropped */
-    size_t batch;  /* samples of a step */
-    uint32_t micro_batches; /* of a step */
+    const ons_schedule *schedule;       /* of a whole step */
+    uint32_t device;                    /* of the schedule */
+    ons_feed *feed;                     /* holds at least `batch` rows */
+    ons_unit units[ONS_BATCH_VARIANTS]; /* program NULL: there are no such micro-batches, or the rest is dropped */
+    size_t batch;                       /* samples of a step */
+    uint32_t micro_batches;             /* of a step */
     ons_order order;
     uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;

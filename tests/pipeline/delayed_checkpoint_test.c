@@ -54,7 +54,7 @@ static void run_steps(const run *r, int first, int last) {
 
 /* Weights, states and statistics in every stage that has them. */
 static void compare(const run *r, const delayed_course *d, const char *where) {
-    const ons_graph *graph = r->trainer->training.full.graph;
+    const ons_graph *graph = r->trainer->training.graphs[ONS_WHOLE].graph;
     uint32_t compared = 0;
     ons_crew_settle_versions(r->trainer->crew);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {

@@ -15,7 +15,7 @@ struct delayed_course {
     ons_course course; /* in one stage */
     ons_machine *machine;
     ons_share share;
-    uint32_t *full_stages, *less_stages, *rest_stages; /* of each node */
+    uint32_t *stages[ONS_BATCH_VARIANTS]; /* of each node */
     delayed *delayed;
     uint64_t usable, updates; /* samples; updates so far */
     const ons_unit *last;     /* that has run */
@@ -59,7 +59,7 @@ ons_status *delayed_course_new(const ons_model *model, const ons_config *config,
     d->batching = *batching;
     d->arena = ons_arena_new();
     ons_status *status = d->arena == NULL ? ons_status_out_of_memory() : build(d, threads);
-    if (status == NULL) status = delayed_new(d->machine, &d->share.full.stage, 1, &d->delayed);
+    if (status == NULL) status = delayed_new(d->machine, &d->share.units[ONS_WHOLE].stage, 1, &d->delayed);
     if (status != NULL) {
         delayed_course_free(d);
         return status;
@@ -79,12 +79,10 @@ void delayed_course_free(delayed_course *d) {
 }
 
 ons_status *delayed_course_follow(delayed_course *d, const ons_course *cut) {
-    ONS_TRY(delayed_find_stages(&cut->full_cut, &d->course.full_cut, d->arena, &d->full_stages));
-    if (d->course.less.graph != NULL)
-        ONS_TRY(delayed_find_stages(&cut->less_cut, &d->course.less_cut, d->arena, &d->less_stages));
-    if (d->course.rest.graph != NULL)
-        ONS_TRY(delayed_find_stages(&cut->rest_cut, &d->course.rest_cut, d->arena, &d->rest_stages));
-    delayed_set_stages(d->delayed, cut->full_cut.stage_count);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        if (d->course.graphs[v].graph != NULL)
+            ONS_TRY(delayed_find_stages(&cut->cuts[v], &d->course.cuts[v], d->arena, &d->stages[v]));
+    delayed_set_stages(d->delayed, cut->cuts[ONS_WHOLE].stage_count);
     return NULL;
 }
 
@@ -134,28 +132,30 @@ double delayed_course_square(const delayed_course *d, uint32_t index) {
 static double norm_of(const delayed_course *d) {
     double sum = 0;
     if (d->last->squares == NULL) return NAN;
-    for (uint32_t i = 0; i < d->course.full.update.trained_count; ++i) sum += delayed_course_square(d, i);
+    for (uint32_t i = 0; i < d->course.graphs[ONS_WHOLE].update.trained_count; ++i) sum += delayed_course_square(d, i);
     return sqrt(sum);
+}
+
+/* Of the micro-batch of this number in a step that has so many samples left; the first ones may have one more. */
+static ons_batch_variant variant_of(const delayed_course *d, size_t number, size_t left) {
+    size_t larger = (size_t)(d->batching.batch - d->batching.micro_batches * (d->batching.rows - 1));
+    if (number < larger && left >= d->share.units[ONS_WHOLE].unit.rows) return ONS_WHOLE;
+    bool shorter = d->course.graphs[ONS_SHORTER].graph != NULL && left >= d->share.units[ONS_SHORTER].unit.rows;
+    return shorter ? ONS_SHORTER : ONS_REST;
 }
 
 ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, double *loss, double *norm) {
     size_t samples, rows;
     double sum = 0, all = 0;
     ONS_TRY(fetch(d, step, &samples));
-    /* The first micro-batches of a step may have one sample more. */
-    size_t larger = (size_t)(d->batching.batch - d->batching.micro_batches * (d->batching.rows - 1));
     for (size_t first = 0, i = 0; first < samples; first += rows, ++i) {
-        size_t left = samples - first;
-        bool full = i < larger && left >= d->share.full.unit.rows;
-        bool less = !full && d->course.less.graph != NULL && left >= d->share.less.unit.rows;
-        const ons_share_unit *u = full ? &d->share.full : less ? &d->share.less : &d->share.rest;
+        ons_batch_variant variant = variant_of(d, i, samples - first);
+        const ons_share_unit *u = &d->share.units[variant];
         rows = u->unit.rows;
         delayed_turn turn = {
             .whole = &u->stage,
-            .stage_of_node = full   ? d->full_stages
-                             : less ? d->less_stages
-                                    : d->rest_stages,
-            .micro_batch = full || less ? (uint32_t)i : 0, /* the pipeline is emptied before the rest */
+            .stage_of_node = d->stages[variant],
+            .micro_batch = variant != ONS_REST ? (uint32_t)i : 0, /* the pipeline is emptied before the rest */
             .step = {.seed = (uint64_t)d->config->seed,
                      .step = step,
                      .micro_batch = (uint32_t)i,

@@ -22,7 +22,7 @@ static void look_at_versions(void *context, const ons_crew *crew, const ons_pipe
     const pipeline_setting *s = context;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
         const ons_rank *rank = ons_crew_rank(crew, i);
-        const ons_graph *graph = rank->training.full.stage.cut->graph;
+        const ons_graph *graph = rank->training.units[ONS_WHOLE].stage.cut->graph;
         int64_t expected = 0;
         ons_machine_memory memory;
         must(ons_machine_predict(rank->machine, &memory), s);

@@ -129,7 +129,7 @@ static ons_status *make_schedule(trial *t) {
 
 /* Stages by name, as the graph for whole micro-batches has them. */
 static ons_status *choose_stages(trial *t) {
-    const ons_graph *graph = t->course.full.graph;
+    const ons_graph *graph = t->course.graphs[ONS_WHOLE].graph;
     const ons_graph_work_options options = {.graph = graph, .registry = t->model->registry};
     cut_case *c = &t->choice;
     c->graph = graph;
@@ -253,7 +253,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
 
 static ons_status *run_steps(trial *t) {
     pipeline_record *r = t->r;
-    uint32_t trained = t->course.full.update.trained_count;
+    uint32_t trained = t->course.graphs[ONS_WHOLE].update.trained_count;
     r->steps = t->s->steps;
     r->trained = trained;
     ONS_NEW(r->losses, r->arena, r->steps + 1);
@@ -263,7 +263,7 @@ static ons_status *run_steps(trial *t) {
         ons_step_result result;
         ONS_TRY(poison(t));
         ONS_TRY(run_step(t, i, &result));
-        bool squares = t->course.full.squares != NULL && !t->course.full.squares_idle;
+        bool squares = t->course.graphs[ONS_WHOLE].squares != NULL && !t->course.graphs[ONS_WHOLE].squares_idle;
         for (uint32_t k = 0; squares && k < trained; ++k)
             if (t->delayed != NULL)
                 r->squares[(size_t)i * trained + k] = delayed_course_square(t->delayed, k);
@@ -297,7 +297,7 @@ static ons_status *keep_value(trial *t, const char *name) {
 }
 
 static ons_status *keep_values(trial *t) {
-    const ons_graph *graph = t->course.full.graph;
+    const ons_graph *graph = t->course.graphs[ONS_WHOLE].graph;
     ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
@@ -320,9 +320,8 @@ static ons_status *run(trial *t) {
     ONS_TRY(build_course(t));
     ONS_TRY(make_schedule(t));
     ONS_TRY(choose_stages(t));
-    ONS_TRY(cut_graph(t, &t->course.full, &t->course.full_cut));
-    ONS_TRY(cut_graph(t, &t->course.less, &t->course.less_cut));
-    ONS_TRY(cut_graph(t, &t->course.rest, &t->course.rest_cut));
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        ONS_TRY(cut_graph(t, &t->course.graphs[v], &t->course.cuts[v]));
     ONS_TRY(t->s->delayed ? build_delayed(t) : build_crew(t));
     ONS_TRY(run_steps(t));
     ONS_TRY(keep_values(t));

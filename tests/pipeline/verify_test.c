@@ -43,7 +43,7 @@ static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t 
     must(ons_schedule_make(pipeline, f.arena, &schedule));
     f.lists = schedule.lists;
     for (uint32_t i = 0; i < f.stages; ++i) {
-        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.full.stage;
+        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.units[ONS_WHOLE].stage;
         uint32_t marks = s->mark_end[ONS_PART_END], departures = s->cut->send_count + s->cut->swap_count;
         f.cuts[i] = *s->cut;
         f.cuts[i].sends = copy(&f, s->cut->sends, s->cut->send_count * sizeof *s->cut->sends);
@@ -410,7 +410,7 @@ static int copies_awaited;
 static void try_views(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
-        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.full.stage;
+        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.units[ONS_WHOLE].stage;
         for (uint32_t k = 0; k < s->mark_end[ONS_PART_END]; ++k) {
             if (s->marks[k].kind != ONS_MARK_GONE) continue;
             const ons_node *node = ons_graph_node(s->cut->graph, s->marks[k].position);

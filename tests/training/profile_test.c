@@ -63,8 +63,8 @@ static void expect_trained(const char *model, uint32_t micro_batches, bool idles
     run_open(&r);
     cr_assert_eq(r.trainer->batching.micro_batches, micro_batches);
     measured m = build(&r, micro_batches);
-    const ons_program *trained = ons_crew_rank(r.trainer->crew, 0)->training.full.stage.program;
-    expect_same_sequence(m.program.trained.full.stage.program, trained);
+    const ons_program *trained = ons_crew_rank(r.trainer->crew, 0)->training.units[ONS_WHOLE].stage.program;
+    expect_same_sequence(m.program.trained.units[ONS_WHOLE].stage.program, trained);
     cr_expect_eq(idle_count(trained) > 0, idles, "%u nodes idle", idle_count(trained));
     cr_expect_eq(idle_count(ons_profile_program_complete(&m.program)), 0, "a node is not measured");
     ons_machine_free(m.machine);
