@@ -14,9 +14,9 @@ static const paper_method methods[PAPER_FILLING_METHODS] = {
     [DAWNPIPER] = {"dawnpiper", "dawnpiper", "capuchin", &ons_generator_pipedream, 0, 0},
 };
 static const paper_method vpipe_plain = {"vPipe-AS, nothing optimised", "vpipe", "none",
-                                         &ons_generator_pipedream,        0,       PAPER_BLIND};
+                                         &ons_generator_pipedream,      0,       PAPER_BLIND};
 static const paper_method dawnpiper_plain = {"dawnpiper, nothing optimised", "dawnpiper", "none",
-                                             &ons_generator_pipedream,         0,           0};
+                                             &ons_generator_pipedream,       0,           0};
 
 /* Section 5.4 has T5 with micro-batches of 110: that is two and a half times the 44 that vPipe fits there with nothing
  * optimised, 1.31 times the 84 that DawnPiper does, and 0.76 of the 144 that vPipe does with swap and recompute. What

@@ -212,8 +212,7 @@ static ons_status *print_refusal(const size *s, ons_planning_problem *p) {
     p->capacity_bytes = least / 2;
     ONS_TRY(plan_all(p, &planned, &by_far, &step));
     printf("| %s | %u | %u | %s | %.1f | %.1f%s | %.1f |\n", s->name, p->work->node_count, s->stages,
-           p->pipeline.generator->name, (double)least / (1 << 20), nearly * 1e3, fits ? " (fits)" : "",
-           by_far * 1e3);
+           p->pipeline.generator->name, (double)least / (1 << 20), nearly * 1e3, fits ? " (fits)" : "", by_far * 1e3);
     return NULL;
 }
 

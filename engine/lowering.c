@@ -129,10 +129,11 @@ static ons_status *check_kinds(const ons_action_list *list, uint32_t device) {
 /* Versions of weights are those of one stage on a device. */
 static ons_status *check_asynchronous(const ons_schedule *s) {
     for (uint32_t i = 0; s->asynchronous && i < s->stages; ++i)
-        ONS_CHECK(s->devices == s->stages && !s->loads[i].apart, ONS_UNSUPPORTED,
-                  "decisions.actions[%u]: with updates between micro-batches, training takes one stage on a device, and "
-                  "whole backward parts",
-                  s->device_of[i]);
+        ONS_CHECK(
+            s->devices == s->stages && !s->loads[i].apart, ONS_UNSUPPORTED,
+            "decisions.actions[%u]: with updates between micro-batches, training takes one stage on a device, and "
+            "whole backward parts",
+            s->device_of[i]);
     return NULL;
 }
 

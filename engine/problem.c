@@ -54,7 +54,8 @@ ons_status *ons_problem_charged_devices(const ons_config *config, const ons_devi
     *devices = 0;
     if (!profile->processor) return NULL;
     ONS_TRY(ons_config_threads(config, &threads));
-    int64_t here = config->stages_here, all = ons_config_devices(config), count = ons_cpu_count(); /* here: on this machine */
+    int64_t here = config->stages_here, all = ons_config_devices(config),
+            count = ons_cpu_count(); /* here: on this machine */
     if (here == 0 && strcmp(config->transport, "mpi") == 0) here = 1;
     if (here == 0 || here == all)
         *devices = (uint32_t)((count + threads - 1) / threads); /* all are here, however many there are */

@@ -113,7 +113,8 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
     int64_t devices = ons_config_devices(c);
     ONS_CHECK(!t->remote || devices == world(t)->ranks, ONS_INVALID_ARGUMENT,
-              "%" PRId64 " stage%s on %" PRId64 " devices cannot run in %u processes: start one for each device (mpirun "
+              "%" PRId64 " stage%s on %" PRId64
+              " devices cannot run in %u processes: start one for each device (mpirun "
               "-n %" PRId64 ")",
               c->stages, c->stages == 1 ? "" : "s", devices, world(t)->ranks, devices);
     c->stages_here = t->remote ? world(t)->host_ranks : devices;

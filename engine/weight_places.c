@@ -69,7 +69,8 @@ ons_status *ons_weight_places_check(const ons_weight_places *p, const ons_graph 
             ONS_CHECK(cut->stages[device].value_of[id] == ONS_NONE || holds(p, device, weight), ONS_UNSUPPORTED,
                       "'%s' is trained in stage %u, and the graph '%s' reads it in stage %u, where it would never "
                       "change; another number of --stages or another --partition puts them together",
-                      ons_graph_value(graph, id)->name, holder_of(p, weight), graph->name, cut->stages[device].stages[0]);
+                      ons_graph_value(graph, id)->name, holder_of(p, weight), graph->name,
+                      cut->stages[device].stages[0]);
     }
     return NULL;
 }

@@ -3,12 +3,12 @@
  *   | group 0: slot 0 | slot 1 | … | slot k-1 | group 1: slot 0 | … | shared |
  *
  * A device works on several micro-batches at once: k lie between one part and another, say forward and backward, while
- * one part of one of them runs. What a micro-batch keeps from the one part to the other has a place in the micro-batch's
- * own slot of a group, which is that of the two parts; so it is free for the next micro-batch when the second part has
- * run, and no later. What lives only while a part runs lies where there is room, in the gaps of its micro-batch's slots
- * or in the shared part; what is still read by a copy or message while another part runs lies in the shared part. Where
- * nothing else runs between two parts there is no group for them, but the shared part. Buffers in rings lie behind it:
- * see ons_layout_options.
+ * one part of one of them runs. What a micro-batch keeps from the one part to the other has a place in the
+ * micro-batch's own slot of a group, which is that of the two parts; so it is free for the next micro-batch when the
+ * second part has run, and no later. What lives only while a part runs lies where there is room, in the gaps of its
+ * micro-batch's slots or in the shared part; what is still read by a copy or message while another part runs lies in
+ * the shared part. Where nothing else runs between two parts there is no group for them, but the shared part. Buffers
+ * in rings lie behind it: see ons_layout_options.
  *
  * Two programs whose micro-batches follow each other through one device are laid out in one arena: slots and the shared
  * part are as large as either wants them, and what must stay while parts of the other program run, whatever those put
@@ -62,9 +62,9 @@ typedef struct ons_arena_layout {
 /* Places all transient buffers so that no two that live at the same time overlap. Results in `arena`. */
 ons_status *ons_arena_layout_make(const ons_layout_options *options, ons_arena *arena, ons_arena_layout *layout);
 
-/* Brings two layouts, both made with `joined` and the same parts and places, into one arena. `buffers`: how many each has. `twins`:
- * of each buffer of the second, which one of the first holds the same bytes (ons_find_twins), and so its place as well;
- * ONS_NONE: none. */
+/* Brings two layouts, both made with `joined` and the same parts and places, into one arena. `buffers`: how many each
+ * has. `twins`: of each buffer of the second, which one of the first holds the same bytes (ons_find_twins), and so its
+ * place as well; ONS_NONE: none. */
 ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2],
                                   const ons_buffer_id *twins, ons_arena *arena);
 

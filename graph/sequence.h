@@ -1,5 +1,5 @@
-/* In which order a step runs the nodes, and in which parts. What one device computes of a micro-batch are one or several
- * stages of a pipeline ("chunks", from 0, in the order of the stages), each with parts of its own:
+/* In which order a step runs the nodes, and in which parts. What one device computes of a micro-batch are one or
+ * several stages of a pipeline ("chunks", from 0, in the order of the stages), each with parts of its own:
  *
  *   begin      once, before the micro-batches
  *   forward    for every micro-batch: of the first chunk, the second, …

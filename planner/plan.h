@@ -78,8 +78,8 @@ typedef struct ons_plan {
     const char *partition, *memory; /* strategies that made it */
     const char *order;              /* of the nodes that stages are intervals of: "file", "depth", … */
     const char *objective;          /* what decided: ons_plan_by_step or ons_plan_by_bottleneck; NULL: not said */
-    ons_pipeline pipeline; /* its generator makes `schedule`, or has nothing but its lists */
-    int64_t capacity_bytes; /* the cap; 0: none */
+    ons_pipeline pipeline;          /* its generator makes `schedule`, or has nothing but its lists */
+    int64_t capacity_bytes;         /* the cap; 0: none */
     ons_plan_stage *stages;
     ons_schedule schedule; /* what every device computes, in order */
     /* What the simulator runs (planner/plan_replay.h): the times and bytes of the stages' parts, what stages send each

@@ -17,8 +17,8 @@ typedef struct ons_step_stage {
 /* A schedule's actions in an order in which each stands behind what it waits for, which does not depend on times; and
  * scratch memory. */
 typedef struct ons_step_walk {
-    uint32_t micro_batches;   /* of a step */
-    ons_schedule schedule;    /* that is walked: a step, or a stretch of a pipeline without end */
+    uint32_t micro_batches; /* of a step */
+    ons_schedule schedule;  /* that is walked: a step, or a stretch of a pipeline without end */
     const ons_action *order;
     uint32_t count;
     const uint32_t *lowest;   /* [device]: its first stage */

@@ -82,7 +82,7 @@ ons_status *ons_workload_finish(ons_workload *work, ons_arena *arena);
 double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_backward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_weight_seconds(const ons_workload *work, uint32_t first, uint32_t end); /* of it: weight gradients */
-double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end); /* forward and backward */
+double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end);        /* forward and backward */
 /* Likewise, once a step; of no nodes 0. */
 double ons_work_update_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 
@@ -93,11 +93,11 @@ int64_t ons_work_cut_gradient_bytes(const ons_workload *work, uint32_t cut);
 
 /* How the micro-batches of a stage share its memory. */
 typedef struct ons_stage_load {
-    uint32_t in_flight; /* micro-batches between their forward part and their weight gradients: k of the paper */
-    uint32_t versions;  /* copies of trained weights; 1 where the schedule is synchronous */
-    bool accumulates;   /* gradients stay from micro-batch to micro-batch */
-    bool forward_first; /* all forward parts of a step come before its first backward part: a copy to the host hides
-                           behind forward parts alone */
+    uint32_t in_flight;    /* micro-batches between their forward part and their weight gradients: k of the paper */
+    uint32_t versions;     /* copies of trained weights; 1 where the schedule is synchronous */
+    bool accumulates;      /* gradients stay from micro-batch to micro-batch */
+    bool forward_first;    /* all forward parts of a step come before its first backward part: a copy to the host hides
+                              behind forward parts alone */
     bool apart;            /* input and weight gradients are parts of their own; else the next two say nothing new: */
     uint32_t before_input; /* micro-batches between their forward part and their input gradients */
     uint32_t between;      /* micro-batches between their input and their weight gradients */

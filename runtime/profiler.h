@@ -13,7 +13,7 @@ typedef struct ons_profiler_input {
 } ons_profiler_input;
 
 typedef struct ons_profiler_options {
-    uint32_t slots; /* of the program: micro-batches between forward and backward part; 0: 1 */
+    uint32_t slots;       /* of the program: micro-batches between forward and backward part; 0: 1 */
     ons_machine *machine; /* started */
     ons_program *program; /* of the machine: is timed node by node */
     ons_program *whole;   /* of the same graph, as the trainer has it: is timed as a whole; nodes may idle in it */

@@ -1,5 +1,5 @@
-/* One device's share of a training graph, one stage of a pipeline or several, ready to run: its program, and the places in it where something leaves the
- * device, comes to it, or is waited for.
+/* One device's share of a training graph, one stage of a pipeline or several, ready to run: its program, and the places
+ * in it where something leaves the device, comes to it, or is waited for.
  *
  * What leaves (a message, a copy to the host) is read by others while the stage goes on. The bytes of a message stay
  * until the next part, those of a copy about as long as it takes; from there on the stage waits where something new
@@ -51,19 +51,19 @@ typedef struct ons_stage_program_options {
                                      NULL: there is one stage, and one micro-batch at a time */
     uint32_t device;              /* of the schedule */
     uint32_t micro_batches;       /* at most, in one go */
-    uint32_t versions;         /* of trained weights */
-    bool joined;               /* it is going to be joined with another one: ons_machine_join */
+    uint32_t versions;            /* of trained weights */
+    bool joined;                  /* it is going to be joined with another one: ons_machine_join */
 } ons_stage_program_options;
 
 typedef struct ons_stage_program {
     ons_arena *arena; /* owned */
     const ons_cut_stage *cut;
     ons_program *program; /* the machine's */
-    uint32_t slots; /* micro-batches that wait for anything at once, at most */
+    uint32_t slots;       /* micro-batches that wait for anything at once, at most */
     uint32_t versions;
     ons_action_list forward; /* the forward parts of one micro-batch: an inference */
-    uint32_t *rings;   /* of each receive: places that it is received into in turn */
-    uint32_t *arrives; /* of each value that is put in from outside: the position before which it must be there */
+    uint32_t *rings;         /* of each receive: places that it is received into in turn */
+    uint32_t *arrives;       /* of each value that is put in from outside: the position before which it must be there */
     ons_mark *marks;
     uint32_t *mark_end; /* of each part */
     ons_departure *departures;
@@ -94,8 +94,8 @@ static inline ons_part_kind ons_stage_program_kind(const ons_stage_program *stag
     return ons_part_kind_of(stage->cut->chunks, part);
 }
 
-/* The part that the device's action number `i` is; false: it is none. The end of a synchronous step comes once, with the
- * device's last update. */
+/* The part that the device's action number `i` is; false: it is none. The end of a synchronous step comes once, with
+ * the device's last update. */
 bool ons_stage_program_part(const ons_stage_program *stage, const ons_action_list *list, uint32_t i, bool asynchronous,
                             ons_part *part);
 

@@ -13,8 +13,8 @@ ons_status *ons_runs_find(const ons_graph *graph, const ons_sequence *sequence, 
         const ons_node *node = ons_graph_node(graph, sequence->nodes[position]);
         runs->first[position] = runs->last[position] = position;
         if (ons_is_view(node->op) || idle[sequence->nodes[position]]) continue;
-        bool joins = several[sequence->nodes[position]] && node->op == op && ons_sequence_part(sequence, position) == part &&
-                     count < ONS_TOGETHER_MOST;
+        bool joins = several[sequence->nodes[position]] && node->op == op &&
+                     ons_sequence_part(sequence, position) == part && count < ONS_TOGETHER_MOST;
         first = joins ? first : position;
         count = joins ? count + 1 : 1;
         op = node->op;

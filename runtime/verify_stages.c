@@ -50,7 +50,8 @@ static ons_status *check_marks(const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;
     uint32_t gone = 0; /* where a copy's place is taken in the part in which it leaves: checked by the play of memory */
     for (uint32_t i = 0; i < s->mark_end[ons_part_last(s->cut->chunks)]; ++i) gone += s->marks[i].kind == ONS_MARK_GONE;
-    ONS_CHECK(s->mark_end[ons_part_last(s->cut->chunks)] == cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count + gone,
+    ONS_CHECK(s->mark_end[ons_part_last(s->cut->chunks)] ==
+                  cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count + gone,
               ONS_DEFECT, "stage %u has %u marks for %u sends, %u receives and %u swaps", stage,
               s->mark_end[ons_part_last(s->cut->chunks)], cut->send_count, cut->receive_count, cut->swap_count);
     ONS_TRY(check_marks_of(s, stage, ONS_MARK_SEND, cut->send_count));
@@ -77,7 +78,10 @@ static ons_status *check_action(const ons_verify_options *o, uint32_t stage, con
     case ONS_ACTION_BACKWARD: good = m == p->inputs++ && m == p->weights++ && m < p->forwards; break;
     case ONS_ACTION_INPUT_GRADIENT: good = m == p->inputs++ && m < p->forwards; break;
     case ONS_ACTION_WEIGHT_GRADIENT: good = m == p->weights++ && m < p->inputs; break;
-    default: good = m + 1 == p->weights && m + 1 == p->inputs; ++p->updates; break;
+    default:
+        good = m + 1 == p->weights && m + 1 == p->inputs;
+        ++p->updates;
+        break;
     }
     ONS_CHECK(good && m < o->micro_batches, ONS_DEFECT,
               "stage %u: %s of micro-batch %u and stage %u comes twice, out of order, or does not follow what it needs",

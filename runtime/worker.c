@@ -34,7 +34,8 @@ static ons_status *open_channel(ons_worker *w, const ons_cut_transfer *t, bool s
     ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
     *index = w->channel_count++; /* from here on it is freed */
     if (w->o.links != NULL)
-        ONS_TRY(ons_links_open(w->o.links, w->device, from, to, t->channel, sends, 2 * w->pending_capacity + 2, &c->link));
+        ONS_TRY(
+            ons_links_open(w->o.links, w->device, from, to, t->channel, sends, 2 * w->pending_capacity + 2, &c->link));
     else if (w->o.nccl != NULL)
         ONS_TRY(ons_nccl_open(w->o.nccl, from, to, t->channel, c->stream, &c->nccl));
     else

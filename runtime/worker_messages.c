@@ -133,7 +133,9 @@ ons_status *ons_half_flight_send(const ons_half_flight *x, uint32_t index, uint3
     return ons_half_flight_leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
 }
 
-static bool is_once(const ons_half_flight *x, ons_part_kind kind) { return kind == ONS_PART_END && !x->f->asynchronous; }
+static bool is_once(const ons_half_flight *x, ons_part_kind kind) {
+    return kind == ONS_PART_END && !x->f->asynchronous;
+}
 
 /* How many messages of each kind a channel's part brings to the micro-batches of this program. */
 static uint32_t times(const ons_half_flight *x, ons_part_kind kind) {

@@ -63,7 +63,8 @@ void ons_worker_begin_nodes(ons_job *job) {
 /* On a device that runs it later, what the host's clock says is how long it takes to launch: no sum is better. */
 void ons_worker_end_nodes(ons_job *job, int64_t begin) {
     ons_worker *w = job->worker;
-    const ons_span all = {.kind = ons_stage_program_kind(job->program, job->part), .begin = w->first_node, .end = w->last_node};
+    const ons_span all = {
+        .kind = ons_stage_program_kind(job->program, job->part), .begin = w->first_node, .end = w->last_node};
     if (w->device->timed_event_new == NULL)
         w->busy.of_part[ons_stage_program_kind(job->program, job->part)] += ons_trace_now() - begin;
     else if (w->clock != NULL)

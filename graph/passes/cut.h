@@ -3,12 +3,12 @@
  *
  * A node runs in one stage, and what it makes is sent to the devices that read it, straight from the one to the other;
  * within a device it lies there, and nothing is copied. Three kinds of nodes run on every device that needs them
- * instead, since sending what they make would be silly or wrong: views; what runs once before the micro-batches (weights
- * in another layout); and what replaces a value that several devices hold (the update of a tied weight), so that the
- * copies stay equal.
+ * instead, since sending what they make would be silly or wrong: views; what runs once before the micro-batches
+ * (weights in another layout); and what replaces a value that several devices hold (the update of a tied weight), so
+ * that the copies stay equal.
  *
- * In the forward part values go to later stages, in the backward part to earlier ones (parts: graph/sequence.h). Where a
- * stage's weight gradients are a part of their own, it holds the backward nodes that only weights' gradients need.
+ * In the forward part values go to later stages, in the backward part to earlier ones (parts: graph/sequence.h). Where
+ * a stage's weight gradients are a part of their own, it holds the backward nodes that only weights' gradients need.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_CUT_H
 #define ONSTAGE_GRAPH_PASSES_CUT_H
@@ -47,13 +47,13 @@ typedef struct ons_cut_options {
     size_t kept_count;
 } ons_cut_options;
 
-/* A value that comes from another device, or goes to one. Both ends list the values of a channel in the same order: that
- * of the nodes that make them in the whole graph. */
+/* A value that comes from another device, or goes to one. Both ends list the values of a channel in the same order:
+ * that of the nodes that make them in the whole graph. */
 typedef struct ons_cut_transfer {
     ons_value_id value; /* of the device's graph; where it is received it has no producer and is an ONS_INPUT */
     uint32_t peer;      /* device */
-    ons_part_kind kind; /* of both ends: a value of a forward part goes on its way then, also where the other stage reads
-                           it in its backward part alone; one that goes to an earlier stage goes backward */
+    ons_part_kind kind; /* of both ends: a value of a forward part goes on its way then, also where the other stage
+                           reads it in its backward part alone; one that goes to an earlier stage goes backward */
     ons_part part;      /* of this end: in which it is made, or first read */
     uint32_t from, to;  /* stages: that makes it, that reads it first */
     uint32_t channel;   /* of from, to and kind: unique in the whole cut, the same at both ends */

@@ -15,14 +15,14 @@ typedef struct lister {
     cut_steps *out;
     uint32_t device, values, chunks;
     ons_node_id *base;
-    uint32_t base_count, *end;                /* of the base's parts */
-    uint32_t forward_end, backward_end;       /* of the base: behind all forward parts, behind all backward ones */
-    const ons_cut_decision **decision;        /* of each value, NULL: none */
-    uint32_t *first_reader;                   /* of each root: the first base node of the backward part that reads it */
-    bool *saved;                              /* of each root: something behind the forward part reads it */
-    uint32_t *trigger;                        /* of each decided value: the base node before which it is there again */
-    ons_value_id *replaced_by;                /* of each state: its contents after the forward part, or ONS_NONE */
-    bool *reruns;                             /* of each node */
+    uint32_t base_count, *end;          /* of the base's parts */
+    uint32_t forward_end, backward_end; /* of the base: behind all forward parts, behind all backward ones */
+    const ons_cut_decision **decision;  /* of each value, NULL: none */
+    uint32_t *first_reader;             /* of each root: the first base node of the backward part that reads it */
+    bool *saved;                        /* of each root: something behind the forward part reads it */
+    uint32_t *trigger;                  /* of each decided value: the base node before which it is there again */
+    ons_value_id *replaced_by;          /* of each state: its contents after the forward part, or ONS_NONE */
+    bool *reruns;                       /* of each node */
     ons_node_id *group; /* nodes that run again, by group; a group's are [group_begin[i], group_begin[i + 1]) */
     uint32_t group_count, *group_begin; /* of each base node */
     ons_node_id *stack;

@@ -17,14 +17,14 @@ typedef struct cutter {
     const ons_graph *whole;
     ons_arena *scratch; /* what is needed until the cut is made */
     ons_cut *cut;
-    ons_value_id *root; /* of each value: the one whose bytes it shows; itself where it is no view */
-    uint32_t devices;   /* units of the cut: each has a graph of its own */
-    uint32_t *device;   /* of each stage */
+    ons_value_id *root;  /* of each value: the one whose bytes it shows; itself where it is no view */
+    uint32_t devices;    /* units of the cut: each has a graph of its own */
+    uint32_t *device;    /* of each stage */
     ons_part_kind *kind; /* of each node: of its part */
     bool *everywhere;    /* of each node: runs on every device that needs it */
-    uint32_t *stage;     /* of each node: where it runs; of one that runs everywhere: where it does if nobody needs it */
-    uint32_t *need;      /* of each device and value: 1 + the first part in which the device reads it, 0: it does not */
-    bool *runs;          /* of each device and node */
+    uint32_t *stage; /* of each node: where it runs; of one that runs everywhere: where it does if nobody needs it */
+    uint32_t *need;  /* of each device and value: 1 + the first part in which the device reads it, 0: it does not */
+    bool *runs;      /* of each device and node */
     uint32_t *part_there; /* of each device and node that runs there: its part */
 } cutter;
 

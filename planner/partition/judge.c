@@ -22,7 +22,7 @@ typedef struct memo_entry {
 
 struct ons_judge {
     ons_planning_problem problem;
-    uint32_t *load_class;  /* the first stage with the same load: they share what is remembered */
+    uint32_t *load_class; /* the first stage with the same load: they share what is remembered */
     ons_memory_workspace *workspace;
     memo_entry *memo; /* open addressing; a power of two, at most half full */
     uint32_t memo_size, memo_used;
@@ -50,8 +50,7 @@ static ons_status *prepare(ons_judge *judge) {
     judge->load_class = calloc(stages, sizeof *judge->load_class);
     judge->memo = calloc(FIRST_MEMO_SIZE, sizeof *judge->memo);
     judge->memo_size = FIRST_MEMO_SIZE;
-    if (judge->solutions == NULL || judge->load_class == NULL || judge->memo == NULL)
-        return ons_status_out_of_memory();
+    if (judge->solutions == NULL || judge->load_class == NULL || judge->memo == NULL) return ons_status_out_of_memory();
     if (p->schedule == NULL) {
         ONS_NEW(made, judge->solutions, 1);
         ONS_TRY(ons_schedule_make(&p->pipeline, judge->solutions, made));

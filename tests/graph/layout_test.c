@@ -67,7 +67,8 @@ Test(layout, random_buffers) {
         ons_arena_layout layout;
         const ons_sequence sequence = {
             .end = (uint32_t[]){0, POSITIONS, POSITIONS, POSITIONS, POSITIONS}, .chunks = 1, .count = POSITIONS};
-        must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
+        must(
+            ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
         check_layout(&liveness, &layout, POSITIONS, seed);
         ons_arena_free(arena);
     }
@@ -80,7 +81,8 @@ Test(layout, nothing_to_place) {
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
         const ons_sequence sequence = {.end = (uint32_t[]){0, 1, 1, 1, 1}, .chunks = 1, .count = 1};
-        must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
+        must(
+            ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
         cr_assert(layout.bytes == 0 && layout.lower_bound == 0);
         ons_arena_free(arena);
     }
@@ -107,7 +109,9 @@ Test(layout, twins_share_a_place) {
         }
         for (int k = 0; k < 2; ++k) {
             const ons_liveness liveness = {.buffers = buffers[k], .buffer_count = BUFFERS};
-            must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence, .joined = true}, arena, &layouts[k]));
+            must(ons_arena_layout_make(
+                &(ons_layout_options){.liveness = &liveness, .sequence = &sequence, .joined = true}, arena,
+                &layouts[k]));
         }
         int64_t apart = layouts[0].bytes + layouts[1].bytes, shared = 0;
         must(ons_arena_layout_join((ons_arena_layout *const[]){&layouts[0], &layouts[1]},

@@ -24,7 +24,7 @@ typedef struct pipeline_setting {
     uint32_t more; /* … and so many samples that do not come out even; not where the model's batch is fixed */
     uint32_t steps;
     /* how it is cut; one stage that keeps everything is what others are compared with */
-    uint32_t stages, devices; /* devices 0: as the schedule takes them */
+    uint32_t stages, devices;  /* devices 0: as the schedule takes them */
     const ons_generator *kind; /* NULL: gpipe */
     pipeline_relief relief;
     uint32_t one_in; /* a decision for one in so many values; 0: all of them */

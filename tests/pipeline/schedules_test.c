@@ -43,7 +43,9 @@ static void try_schedules(pipeline_setting s) {
     pipeline_record_free(&whole);
 }
 
-Test(schedules, multilayer_perceptron) { try_schedules((pipeline_setting){.model = "mlp", .micro_batches = 4, .steps = 2}); }
+Test(schedules, multilayer_perceptron) {
+    try_schedules((pipeline_setting){.model = "mlp", .micro_batches = 4, .steps = 2});
+}
 
 Test(schedules, convolutions_and_statistics) {
     try_schedules((pipeline_setting){.model = "lenet", .micro_batches = 6, .steps = 2});

@@ -87,9 +87,9 @@ static void try_cut(const pipeline_setting *s, const pipeline_record *whole, con
         if (status == NULL) status = pipeline_compare(whole, &cut);
     }
     *(status == NULL ? &passed : &failed) += 1;
-    printf("%-16s %6u %-6s %-9s %-9s %u+%u %2u %6llu %5u %5u %10lld %7.2f  %s\n", s->model, s->stages,
-           s->kind->name, pipeline_relief_name(s->relief), transport, s->micro_batches, s->more,
-           s->threads, (unsigned long long)s->seed, cut.swaps, cut.clones, (long long)cut.memory, now() - begin,
+    printf("%-16s %6u %-6s %-9s %-9s %u+%u %2u %6llu %5u %5u %10lld %7.2f  %s\n", s->model, s->stages, s->kind->name,
+           pipeline_relief_name(s->relief), transport, s->micro_batches, s->more, s->threads,
+           (unsigned long long)s->seed, cut.swaps, cut.clones, (long long)cut.memory, now() - begin,
            status == NULL ? "same" : ons_status_get_message(status));
     fflush(stdout);
     ons_status_free(status);

@@ -7,8 +7,8 @@
 #include "planner/cost_file.h"
 #include "planner/partition/orders.h"
 #include "planner/zero.h"
-#include "tests/planner/random_work.h"
 #include "tests/planner/loads.h"
+#include "tests/planner/random_work.h"
 
 enum { CASES = 150, MOST_STAGES = 6 };
 

@@ -349,7 +349,8 @@ Test(cost_file, piper) {
         weights += w.weights[i].bytes + w.weights[i].gradient_bytes + w.weights[i].state_bytes;
     for (uint32_t i = 0; i < w.tensor_count; ++i) saved += w.tensors[i].saver_count > 0 ? w.tensors[i].bytes : 0;
     ons_stage_memory memory;
-    ons_work_stage_memory(&w, 0, w.node_count, &(ons_stage_load){.in_flight = 3, .versions = 1, .accumulates = true}, &memory);
+    ons_work_stage_memory(&w, 0, w.node_count, &(ons_stage_load){.in_flight = 3, .versions = 1, .accumulates = true},
+                          &memory);
     cr_expect_eq(memory.weights + memory.gradients + memory.states, weights);
     cr_expect_eq(memory.stash, 2 * saved);
     ons_workload gnmt = load("piper/gnmt.json", ONS_ORDER_DEPTH, 0);

@@ -228,7 +228,8 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
                                                     .kept = stage->kept,
                                                     .kept_count = stage->kept_count};
             must(ons_liveness_find(&lifetimes, m.arena, &liveness));
-            must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, m.arena, &layout));
+            must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, m.arena,
+                                       &layout));
             ons_stage_memory memory;
             ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = micro_batches > 1};
             ons_work_stage_memory(w, 0, w->node_count, &load, &memory);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "planner/partition/dawnpiper.h"
+#include "tests/planner/loads.h"
 #include "tests/planner/planning_case.h"
 #include "tests/planner/transformer_work.h"
-#include "tests/planner/loads.h"
 
 static ons_arena *arena;
 static ons_planning_problem problem;
@@ -303,8 +303,8 @@ Test(partition, auto_is_within_a_thousandth_of_exact_on_a_long_model) {
         ons_partition fast = split("auto");
         end();
         cr_assert(exact.feasible && fast.feasible);
-        cr_expect(fast.bottleneck_seconds <= exact.bottleneck_seconds * 1.001, "%s: auto %.9g, exact %.9g",
-                  kind->name, fast.bottleneck_seconds, exact.bottleneck_seconds);
+        cr_expect(fast.bottleneck_seconds <= exact.bottleneck_seconds * 1.001, "%s: auto %.9g, exact %.9g", kind->name,
+                  fast.bottleneck_seconds, exact.bottleneck_seconds);
     }
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "planner/pipeline_simulation.h"
-#include "tests/planner/random_pipeline.h"
 #include "tests/planner/loads.h"
+#include "tests/planner/random_pipeline.h"
 
 static ons_arena *arena;
 
@@ -139,7 +139,8 @@ Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
     ons_workload work;
     uint32_t first[] = {0, 4};
     make_uniform(4, &work); /* tensor i: made by i, read and saved by i + 1 */
-    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 1, 1, 0}, .host_bandwidth = 1000 / 2e-3};
+    ons_planning_problem p = {
+        .work = &work, .pipeline = {&ons_generator_one_f_one_b, 1, 1, 0}, .host_bandwidth = 1000 / 2e-3};
     ons_tensor_decision d = {0, ONS_SWAP, 1, 2, ONS_NO_NODE}; /* 2 ms out after F1, 2 ms in before B2, needed by B1 */
     ons_stage_solution solution = {.feasible = true, .decisions = &d, .decision_count = 1};
     ons_pipeline_setup setup = {.problem = &p, .first = first, .solutions = &solution};
@@ -446,8 +447,8 @@ Test(pipeline_simulation, solved_stages_do_what_was_planned) {
         expect_success(ons_pipeline_simulate(&setup, arena, &f));
         for (uint32_t i = 0; i < stages; ++i)
             cr_assert(f.devices[i].peak_bytes <= solutions[i].memory.total,
-                      "seed %llu, %s, stage %u of %u: %lld of %lld", (unsigned long long)seed, kind->name,
-                      i, stages, (long long)f.devices[i].peak_bytes, (long long)solutions[i].memory.total);
+                      "seed %llu, %s, stage %u of %u: %lld of %lld", (unsigned long long)seed, kind->name, i, stages,
+                      (long long)f.devices[i].peak_bytes, (long long)solutions[i].memory.total);
         if (stages == 1) {
             double expected = m * solutions[0].seconds + ons_work_update_seconds(&work, 0, work.node_count);
             cr_assert(near(f.iteration_seconds, expected), "seed %llu: %g s instead of %g", (unsigned long long)seed,

@@ -23,7 +23,8 @@ ons_status *random_pipeline_work(uint64_t seed, bool chain, uint32_t nodes, ons_
 void random_pipeline_cut(random_source *random, uint32_t nodes, uint32_t stages, uint32_t *first);
 ons_stage_problem random_pipeline_stage(const ons_planning_problem *problem, const uint32_t *first, uint32_t stage);
 
-/* Swaps and recomputes some of what the stages save: of `pipeline` work, problem and cuts are given, and solutions made. */
+/* Swaps and recomputes some of what the stages save: of `pipeline` work, problem and cuts are given, and solutions
+ * made. */
 ons_status *random_pipeline_decide(random_source *random, ons_arena *arena, random_pipeline *pipeline);
 
 /* Everything in `arena`; the problem points into `pipeline`. */

@@ -56,7 +56,8 @@ static uint32_t most_in_flight(const ons_action_list *list) {
     return most;
 }
 
-/* Micro-batches in flight as the papers have them: all (GPipe), as many as there are stages from here on (the others). */
+/* Micro-batches in flight as the papers have them: all (GPipe), as many as there are stages from here on (the others).
+ */
 static uint32_t expected_in_flight(const ons_generator *generator, uint32_t stages, uint32_t stage, uint32_t m) {
     uint32_t behind = generator == &ons_generator_gpipe ? m : stages - stage;
     return behind < m || generator->asynchronous ? behind : m;

@@ -84,7 +84,8 @@ Test(workload, extremes_are_accepted) {
     work.tensors[0].bytes = (INT64_MAX >> 16) - 1 - 1000 - 400;
     expect_success(ons_workload_finish(&work, arena));
     ons_stage_memory memory;
-    ons_work_stage_memory(&work, 0, 1, &(ons_stage_load){.in_flight = 60000, .versions = 60000, .accumulates = true}, &memory);
+    ons_work_stage_memory(&work, 0, 1, &(ons_stage_load){.in_flight = 60000, .versions = 60000, .accumulates = true},
+                          &memory);
     cr_expect(memory.total > 0);
 }
 
