@@ -64,6 +64,11 @@ static const char *print_free(const ons_plan *plan, int64_t bytes, char text[sta
     return text;
 }
 
+/* Where a device's memory is known to the byte, all of it stands with the first of its stages. */
+static bool stands_elsewhere(const ons_plan *plan, uint32_t stage) {
+    return plan->stages[stage].memory_bytes == 0 && ons_plan_first_stage(plan, plan->stages[stage].device) != stage;
+}
+
 static void describe_stages(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     bool shared = shares_devices(plan);
@@ -78,8 +83,12 @@ static void describe_stages(const writer *w) {
             snprintf(left, sizeof left, "%u", s->device);
         else
             print_free(plan, s->memory_bytes, left);
-        fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds,
-                size(s->memory_bytes, memory), left, swapped, recomputed, ons_shown(s->first_node, first));
+        if (stands_elsewhere(plan, i))
+            snprintf(memory, sizeof memory, "with %u", ons_plan_first_stage(plan, s->device));
+        else
+            size(s->memory_bytes, memory);
+        fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds, memory,
+                left, swapped, recomputed, ons_shown(s->first_node, first));
     }
 }
 
@@ -109,6 +118,7 @@ static void describe_memory(const writer *w) {
     fprintf(w->out, "\nstage  weights     versions    gradients   optimiser   stashed     running     transfers\n");
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
         const ons_stage_memory *m = &plan->stages[i].memory;
+        if (stands_elsewhere(plan, i)) continue;
         const int64_t parts[] = {m->weights, m->versions, m->gradients, m->states, m->stash, m->peak, m->transfers};
         fprintf(w->out, "%5u", i);
         for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k) {

@@ -59,8 +59,10 @@ static void write_memory(const ons_capacity_report *r, FILE *out) {
     for (uint32_t i = 0; i < r->content.asked.stages; ++i) write_stage_row(r, i, out);
     fputs("</table></div>\n<p class=\"soft small\">Stashed: what micro-batches between their forward and backward part "
           "keep. Running: the one that is computed, with its gradients and scratch. Transfers: what arrives ahead of "
-          "its use. Swapped and recomputed count tensors.</p>\n",
+          "its use. Swapped and recomputed count tensors.",
           out);
+    if (r->exact && shares_devices(r)) fputs(" A device's memory stands with the first of its stages.", out);
+    fputs("</p>\n", out);
 }
 
 static void write_layers(const ons_capacity_report *r, FILE *out) {

@@ -1,12 +1,12 @@
 /* The search over orders of the nodes, and, where the step decides, over what was found in them. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "planner/order.h"
 #include "planner/partition/baselines.h"
 #include "planner/pipeline_simulation.h"
 #include "planner/planner.h"
+#include "planner/planner_search.h"
 #include "planner/step_estimate.h"
 #include "planner/step_search.h"
 
@@ -61,12 +61,6 @@ typedef struct planner_search {
 
 static bool is_large(const planner_search *s) {
     return s->orders[0].planned.problem.work->node_count > CAREFUL_MOST_NODES;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- stages */
@@ -449,8 +443,8 @@ static ons_status *choose(planner_search *s, ons_planned *planned) {
     return s->by_step ? choose_step(s, best, planned) : take_solutions(planned, best->judge, s->arena);
 }
 
-static ons_status *search_capped(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                 bool several, ons_arena *arena, ons_planned *planned) {
+ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                      bool several, ons_arena *arena, ons_planned *planned) {
     planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
     s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
                 problem->pipeline.stages > 1;
@@ -461,76 +455,4 @@ static ons_status *search_capped(const ons_planning_problem *problem, const ons_
     if (status == NULL) status = copy_decisions(planned, arena);
     for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);
     return status;
-}
-
-/* -------------------------------------------------------------------------------------- several stages on a device */
-
-enum { SHARES_TRIED = 4 }; /* between what is sure to fit and what did not */
-
-static ons_status *devices_hold(const ons_planned *planned, int64_t capacity, ons_arena *arena, bool *hold) {
-    int64_t *bytes;
-    *hold = planned->partition.feasible;
-    if (!*hold) return NULL;
-    ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
-    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i) *hold &= bytes[i] <= capacity;
-    return NULL;
-}
-
-/* The search caps each stage, and a device's stages share its memory. As much as a device has is tried for each stage
- * first: stages that need less than their share leave it to the others. Then the even share, with which every device
- * holds its stages, and then a few in between. */
-static ons_status *search_shares(const ons_planning_problem *problem, uint32_t local_stages,
-                                 const ons_partition_strategy *strategy, bool several, ons_arena *arena,
-                                 ons_planned *planned) {
-    int64_t capacity = problem->capacity_bytes, low = capacity / local_stages, high = capacity;
-    ons_planning_problem with = *problem;
-    bool hold;
-    ONS_TRY(search_capped(&with, strategy, several, arena, planned));
-    ONS_TRY(devices_hold(planned, capacity, arena, &hold));
-    if (hold) return NULL;
-    bool some = planned->partition.feasible;
-    with.capacity_bytes = low;
-    ONS_TRY(search_capped(&with, strategy, several, arena, planned));
-    for (int i = 0; some && i < SHARES_TRIED && high - low > 1; ++i) {
-        ons_planned next;
-        with.capacity_bytes = low + (high - low) / 2;
-        ONS_TRY(search_capped(&with, strategy, several, arena, &next));
-        ONS_TRY(devices_hold(&next, capacity, arena, &hold));
-        if (hold) *planned = next;
-        *(hold || !next.partition.feasible ? &low : &high) = with.capacity_bytes;
-    }
-    planned->problem.capacity_bytes = capacity;
-    if (!planned->partition.feasible &&
-        __builtin_mul_overflow(planned->partition.least_bytes, (int64_t)local_stages, &planned->partition.least_bytes))
-        planned->partition.least_bytes = INT64_MAX;
-    return NULL;
-}
-
-static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
-                          ons_arena *arena, ons_planned *planned) {
-    double start = now();
-    ons_planning_problem with = *problem;
-    if (with.schedule == NULL) {
-        ons_schedule *made;
-        ONS_NEW(made, arena, 1);
-        ONS_TRY(ons_schedule_make(&with.pipeline, arena, made));
-        with.schedule = made;
-    }
-    uint32_t local_stages = ons_schedule_most_local_stages(with.schedule);
-    if (local_stages > 1 && with.capacity_bytes > 0)
-        ONS_TRY(search_shares(&with, local_stages, strategy, several, arena, planned));
-    else
-        ONS_TRY(search_capped(&with, strategy, several, arena, planned));
-    planned->planning_seconds = now() - start;
-    return NULL;
-}
-
-ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                               ons_arena *arena, ons_planned *planned) {
-    return search(problem, strategy, ons_partition_takes_any_order(strategy), arena, planned);
-}
-
-ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                     ons_arena *arena, ons_planned *planned) {
-    return search(problem, strategy, false, arena, planned);
 }
