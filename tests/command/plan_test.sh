@@ -193,7 +193,8 @@ is_told_the_least() {
 # A cap in percent: of what the one before it was told.
 small=(--batch 16 --micro-batches 3 --stages 3 --optimizer sgd)
 for capped in "1GiB --cost-graph $resnet --stages 4" "2GiB --cost-graph $resnet --stages 4 --device-profile v100-16gb" \
-    "512KiB $gpt ${small[*]}" "97% $gpt ${small[*]}"; do
+    "512KiB $gpt ${small[*]}" "97% $gpt ${small[*]}" \
+    "1MiB $gpt --batch 16 --micro-batches 4 --stages 4 --pipeline interleaved"; do
     begin "what is said to be the smallest memory works, and a step takes no longer than said: ${capped%% *} ${capped##*/}"
     cap=${capped%% *}
     [[ $cap != *% ]] || cap=$((bytes * ${cap%\%} / 100))
