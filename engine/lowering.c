@@ -308,8 +308,24 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
     return status;
 }
 
+/* A device runs the backward part of a stage whole, or its input and weight gradients apart: it has one or the other.
+ */
+static ons_status *check_division(const ons_schedule *schedule) {
+    for (uint32_t device = 0; device < schedule->devices; ++device)
+        for (uint32_t i = 0; i < schedule->lists[device].count; ++i) {
+            const ons_action *a = &schedule->lists[device].items[i];
+            ONS_CHECK(
+                a->kind != ONS_ACTION_BACKWARD || !schedule->loads[a->stage].apart, ONS_UNSUPPORTED,
+                "stage %u, micro-batch %u: backward (B) in a stage whose gradients of other micro-batches are apart "
+                "(I, W); training takes one or the other: write I and W in its place",
+                a->stage, a->micro_batch);
+        }
+    return NULL;
+}
+
 ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained,
                              ons_step_form form, ons_course *course) {
+    ONS_TRY(check_division(&l->plan.schedule));
     if (course->graphs[ONS_WHOLE].graph == NULL) return NULL;
     if (!l->planned) return ons_course_cut_whole(model, form, course);
     const lowering_job job = {l, model, trained == NULL, form};

@@ -173,6 +173,12 @@ fi
 begin "training by a file with several stages on a device"
 printf '0F0,1F0,1B0,0B0\n' >s.csv
 if succeeds train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv; then pass "$name"; fi
+begin "training by a file with a gradient whole beside others apart"
+printf '0F0,0F1,0I0,0W0,0B1\n1F0,1F1,1B0,1B1\n' >s.csv
+refuses 3 "stage 0, micro-batch 1: backward \(B\).*write I and W" train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv
+begin "training by a file with one stage apart"
+printf '0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1F1,1B0,1B1\n' >s.csv
+if succeeds train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv; then pass "$name"; fi
 begin "a schedule beside a plan"
 write_schedule
 if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
