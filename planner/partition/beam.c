@@ -127,8 +127,10 @@ static void try_moves(beam *b, uint32_t cut) {
     }
 }
 
-/* The best split whose moves have not been tried; NULL: the beam no longer changes. */
+/* The best split whose moves have not been tried; NULL: the beam no longer changes, or enough was looked at. */
 static entry *next_to_expand(beam *b) {
+    uint64_t most = b->options->most_splits;
+    if (most > 0 && b->looked_at >= most) return NULL;
     for (uint32_t i = 0; i < b->count; ++i)
         if (!b->items[i].expanded) return &b->items[i];
     return NULL;

@@ -18,6 +18,7 @@ enum { ONS_BEAM_WIDTH = 32 }; /* L_K of the paper, which does not say how large 
 typedef struct ons_beam_options {
     double part_seconds;   /* what every forward and backward part takes beside the work of its nodes */
     double least_forward;  /* seconds: splits with a shorter forward part are rejected (appendix E); 0: none are */
+    uint64_t most_splits;  /* ends after the critical paths of so many were found, or a little later; 0: no limit */
     const uint32_t *start; /* cuts to begin with beside the even ones; NULL: none */
 } ons_beam_options;
 

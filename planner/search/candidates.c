@@ -7,7 +7,7 @@
 #include "planner/search/flexpipe_tuner.h"
 #include "planner/search/pfeife.h"
 
-enum { MOST_CANDIDATES = 40 };
+enum { MOST_CANDIDATES = 64 };
 
 /* Weight gradients are taken apart of schedules whose estimate is near the best one, and that have no more parts than
  * this: the time that it takes grows with their square. */
@@ -48,12 +48,15 @@ static bool is_repeated(const listing *l, ons_portfolio_candidate *c) {
     return c->verdict == ONS_REPEATED;
 }
 
+/* With links that are free: the beam sends what skips stages from each stage to the next, and where much does, as in a
+ * U-Net, that would decide. */
 static ons_status *find_estimate(const listing *l, ons_portfolio_candidate *c, ons_beam_split *split) {
     const ons_beam_options options = {.part_seconds = 0};
     ons_planning_problem p = *l->problem;
     p.pipeline = c->pipeline;
     p.schedule = c->schedule;
     p.capacity_bytes = 0;
+    p.link_bandwidth = 0;
     ONS_TRY(ons_beam_search(&p, &options, l->arena, split));
     c->estimate = split->seconds;
     return NULL;
@@ -65,6 +68,7 @@ static ons_status *add(listing *l, ons_portfolio_candidate *c, ons_status *made)
     ons_beam_split *split = &l->splits[l->count];
     c->step_seconds = c->estimate = INFINITY;
     if (c->strategy == NULL) c->strategy = l->options->strategy->name;
+    if (made == NULL) made = ons_schedule_verify(c->schedule, NULL, l->arena);
     if (made == NULL && !is_repeated(l, c)) made = find_estimate(l, c, split);
     ONS_TRY(note_refusal(l, made, c));
     l->items[l->count++] = *c;
@@ -112,22 +116,23 @@ static ons_status *find_same_work(void *context, int64_t samples, const ons_work
 }
 
 /* The micro-batches are those of the problem, counted as its samples. */
-static ons_flexpipe_tuner make_tuner(const listing *l) {
+static ons_flexpipe_tuner make_tuner(const listing *l, bool wide) {
     return (ons_flexpipe_tuner){.space = {.least_devices = l->devices,
                                           .most_devices = l->devices,
                                           .batch = l->problem->pipeline.micro_batches,
                                           .least_samples = 1,
                                           .most_samples = 1,
                                           .chunks = l->chunks > 0 ? l->chunks : 2,
-                                          .forward_first = true,
-                                          .intervals = true,
+                                          .forward_first = wide,
+                                          .intervals = wide,
                                           .limits = l->problem->capacity_bytes > 0},
                                 .works = {find_same_work, (void *)l->problem->work}};
 }
 
-/* The best of each placement. */
-static ons_status *add_flexpipe(listing *l) {
-    ons_flexpipe_tuner tuner = make_tuner(l);
+/* The best of each placement. `wide`: with what the paper leaves out, which is as fast and faster; but of what it
+ * leaves in, weight gradients taken apart may gain more. */
+static ons_status *add_flexpipe(listing *l, bool wide) {
+    ons_flexpipe_tuner tuner = make_tuner(l, wide);
     ons_flexpipe_tuning *found;
     ONS_NEW(found, l->arena, 1);
     ons_status *status = ons_flexpipe_tune(l->problem, &tuner, l->arena, found);
@@ -195,6 +200,7 @@ static ons_status *take_apart(const listing *l, const ons_portfolio_candidate *w
     ONS_NEW(c->schedule, l->arena, 1);
     for (uint32_t i = 0; i < stages; ++i) in_flight[i] = whole->schedule->loads[i].in_flight;
     ONS_TRY(ons_schedule_separate(whole->schedule, times, fuller ? NULL : in_flight, l->arena, c->schedule));
+    ONS_TRY(ons_schedule_put_updates_last(c->schedule, l->arena));
     return ons_generator_of_lists(c->schedule, whole->pipeline.generator->name, l->arena, &c->pipeline.generator);
 }
 
@@ -242,7 +248,8 @@ ons_status *ons_portfolio_list(const ons_planning_problem *problem, const ons_po
     ONS_NEW(l.splits, arena, MOST_CANDIDATES);
     ONS_TRY(add_generators(&l));
     ONS_TRY(add_pfeife(&l));
-    ONS_TRY(add_flexpipe(&l));
+    ONS_TRY(add_flexpipe(&l, true));
+    ONS_TRY(add_flexpipe(&l, false));
     ONS_TRY(add_all_apart(&l));
     *candidates = l.items;
     *count = l.count;

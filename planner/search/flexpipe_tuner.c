@@ -7,6 +7,7 @@
 #include "planner/partition/cuts.h"
 #include "planner/pipeline_simulation.h"
 #include "planner/schedule/separate.h"
+#include "planner/search/runnable.h"
 
 static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
 
@@ -18,6 +19,7 @@ typedef struct point {
     ons_schedule schedule;
     uint32_t *first;
     uint64_t hash; /* of the lists */
+    bool runs;     /* with the room that receivers have */
     double estimate;
     int64_t bytes;
 } point;
@@ -73,7 +75,7 @@ static ons_status *make_point(const tuning *t, const group *g, uint32_t index, o
     ONS_NEW(p->first, arena, (size_t)stages + 1);
     ONS_TRY(ons_cuts_seconds_before(g->work, arena, &before));
     ons_cuts_even(before, g->work->node_count, 0, stages, p->first);
-    return NULL;
+    return ons_schedule_can_run(&p->schedule, &p->runs);
 }
 
 static ons_status *estimate(point *p, ons_arena *arena, double *bound) {
@@ -116,22 +118,27 @@ static bool is_better(const ons_flexpipe_found *a, const ons_flexpipe_found *b) 
     return a->bytes < b->bytes;
 }
 
-/* Infinite where the lists hang: devices run further ahead of each other than there are places for what they send. */
-static ons_status *simulate(const ons_planning_problem *p, const uint32_t *first, double *step, double *bubble) {
-    ons_pipeline_setup setup = {.problem = p, .first = first, .times_alone = true};
+/* Time and bubbles, and what a device holds at any time, messages included, where that is more than its stages add up
+ * to. Infinite where the lists hang: what the simulator has room for is not quite what ons_schedule_verify counts on.
+ */
+static ons_status *simulate(const ons_planning_problem *p, ons_flexpipe_found *x) {
+    ons_pipeline_setup setup = {.problem = p, .first = x->first};
     ons_pipeline_forecast f;
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = ons_pipeline_simulate(&setup, scratch, &f);
     if (status == NULL) {
-        *step = f.iteration_seconds;
-        *bubble = 0;
-        for (uint32_t i = 0; i < f.device_count; ++i) *bubble += f.devices[i].bubble_share / f.device_count;
+        x->step_seconds = f.iteration_seconds;
+        x->bubble_share = 0;
+        for (uint32_t i = 0; i < f.device_count; ++i) {
+            x->bubble_share += f.devices[i].bubble_share / f.device_count;
+            if (f.devices[i].peak_bytes > x->bytes) x->bytes = f.devices[i].peak_bytes;
+        }
         ons_simulation_free(f.simulation);
     } else if (ons_status_get_code(status) == ONS_INVALID_DATA) {
         ons_status_free(status);
         status = NULL;
-        *step = INFINITY;
+        x->step_seconds = INFINITY;
     }
     ons_arena_free(scratch);
     return status;
@@ -164,13 +171,13 @@ static ons_status *simulate_point(tuning *t, const group *g, point *p) {
                             .type = p->type,
                             .work = g->work,
                             .schedule = &p->schedule,
-                            .bytes = p->bytes,
-                            .feasible = fits(t, p->bytes)};
+                            .first = p->first,
+                            .bytes = p->bytes};
     ++t->result->simulated;
     p->problem.schedule = &p->schedule;
-    ONS_TRY(simulate(&p->problem, p->first, &x.step_seconds, &x.bubble_share));
+    ONS_TRY(simulate(&p->problem, &x));
     x.step_seconds += g->exchange;
-    if (isinf(x.step_seconds)) ++t->result->hanging;
+    x.feasible = fits(t, x.bytes);
     if (isinf(x.step_seconds)) return NULL;
     return offer(t, g, p->index, &x);
 }
@@ -207,6 +214,7 @@ static ons_status *look_at(tuning *t, const group *g, uint32_t index, point *poi
     if (status == NULL && !is_known(points, *count, p.hash)) {
         status = estimate(&p, scratch, &bound);
         points[(*count)++] = p;
+        t->result->refused += !p.runs;
     }
     ++t->result->made;
     ons_arena_free(scratch);
@@ -229,7 +237,7 @@ static ons_status *simulate_again(tuning *t, const group *g, const point *seen) 
 static const point *emptiest(const point *points, uint32_t count) {
     const point *found = &points[0];
     for (uint32_t i = 1; i < count; ++i)
-        if (points[i].bytes < found->bytes) found = &points[i];
+        if (points[i].runs && (!found->runs || points[i].bytes < found->bytes)) found = &points[i];
     return found;
 }
 
@@ -241,12 +249,14 @@ static ons_status *try_group(tuning *t, const group *g) {
     t->result->different += count;
     if (status == NULL) qsort(points, count, sizeof *points, by_estimate);
     for (uint32_t i = 0; i < count && status == NULL; ++i) {
-        if (!fits(t, points[i].bytes)) continue;
+        if (!points[i].runs || !fits(t, points[i].bytes)) continue;
         ++fitting;
         if (points[i].estimate + g->exchange >= to_beat(t, g)) break;
         status = simulate_again(t, g, &points[i]);
     }
-    if (status == NULL && fitting == 0 && isinf(to_beat(t, g))) status = simulate_again(t, g, emptiest(points, count));
+    const point *last = count > 0 ? emptiest(points, count) : NULL;
+    bool wanted = status == NULL && fitting == 0 && isinf(to_beat(t, g)) && last != NULL && last->runs;
+    if (wanted) status = simulate_again(t, g, last);
     free(points);
     return status;
 }
@@ -260,7 +270,7 @@ static ons_status *try_every_point(tuning *t, const group *g) {
         if (scratch == NULL) return ons_status_out_of_memory();
         ons_status *status = make_point(t, g, i, scratch, &p);
         if (status == NULL) status = estimate(&p, scratch, &bound);
-        if (status == NULL) status = simulate_point(t, g, &p);
+        if (status == NULL && p.runs) status = simulate_point(t, g, &p);
         ++t->result->made;
         ons_arena_free(scratch);
         ONS_TRY(status);
@@ -358,6 +368,7 @@ static ons_status *separate(const tuning *t, const ons_flexpipe_found *x, bool f
     ons_stage_times *times;
     uint32_t *in_flight;
     int64_t *bytes;
+    bool runs;
     ons_planning_problem p = *t->problem;
     *apart = *x;
     apart->separated = true;
@@ -367,14 +378,17 @@ static ons_status *separate(const tuning *t, const ons_flexpipe_found *x, bool f
     ONS_NEW(apart->schedule, t->arena, 1);
     for (uint32_t i = 0; i < x->schedule->stages; ++i) in_flight[i] = x->schedule->loads[i].in_flight;
     ONS_TRY(ons_schedule_separate(x->schedule, times, fuller ? NULL : in_flight, t->arena, apart->schedule));
+    ONS_TRY(ons_schedule_put_updates_last(apart->schedule, t->arena));
+    ONS_TRY(ons_schedule_can_run(apart->schedule, &runs));
     p.work = x->work;
     p.pipeline = x->pipeline;
     p.schedule = apart->schedule;
     ONS_TRY(ons_generator_of_lists(apart->schedule, "flexpipe", t->arena, &p.pipeline.generator));
     apart->pipeline = p.pipeline;
     apart->bytes = ons_cuts_bytes(&p, x->first, bytes);
-    apart->feasible = fits(t, apart->bytes);
-    return simulate(&p, x->first, &apart->step_seconds, &apart->bubble_share);
+    ONS_TRY(simulate(&p, apart));
+    apart->feasible = runs && isfinite(apart->step_seconds) && fits(t, apart->bytes);
+    return NULL;
 }
 
 static ons_status *separate_best(tuning *t, ons_flexpipe_found *of) {

@@ -37,9 +37,10 @@ typedef struct ons_flexpipe_found {
 } ons_flexpipe_found;
 
 typedef struct ons_flexpipe_tuning {
-    uint64_t points;                       /* of the space */
-    uint64_t made, different;              /* of these: lists made; lists unlike the others of their group */
-    uint64_t simulated, hanging;           /* of these: hang, with the places that there are for messages */
+    uint64_t points;          /* of the space */
+    uint64_t made, different; /* of these: lists made; of these: unlike the others of their group */
+    uint64_t refused;         /* of these: hang with the room that receivers have for messages */
+    uint64_t simulated;
     ons_flexpipe_found best;               /* where nothing is feasible: what needs least memory */
     ons_flexpipe_found of[ONS_PLACEMENTS]; /* [placement]: its best; schedule NULL: none was simulated */
 } ons_flexpipe_tuning;

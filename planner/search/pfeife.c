@@ -1,6 +1,12 @@
 #include "planner/search/pfeife.h"
 
+#include "planner/search/runnable.h"
+
 enum { MOST_LOOPS = 3 };
+
+/* Of schedules with more parts than these, a critical path takes so long that each is looked at briefly first; then a
+ * few of the best, at length. */
+enum { FEW_PARTS = 600, BRIEFLY = 2000, AT_LENGTH = 20000, REFINED = 3 };
 
 typedef struct pfeife {
     const ons_planning_problem *problem;
@@ -8,6 +14,8 @@ typedef struct pfeife {
     ons_arena *arena; /* of plans */
     ons_pfeife_plan *best;
     uint32_t devices, micro_batches;
+    ons_pfeife_plan brief[REFINED + 1]; /* the best that were looked at briefly, the best first */
+    uint32_t brief_count;
     uint32_t *start; /* the best cuts of the last schedule with as many stages; NULL: none */
 } pfeife;
 
@@ -43,6 +51,11 @@ static ons_status *make_plan(const pfeife *s, ons_looped_vectors *vectors, ons_p
     return ons_schedule_make(&plan->pipeline, s->arena, plan->schedule);
 }
 
+static ons_status *can_run(const pfeife *s, const ons_schedule *schedule, bool *can) {
+    *can = true;
+    return s->options->endless_room ? NULL : ons_schedule_can_run(schedule, can);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- search
  */
 
@@ -51,23 +64,51 @@ static bool is_better(const ons_beam_split *a, const ons_beam_split *b) {
     return a->seconds < b->seconds;
 }
 
+static ons_status *look_for_cuts(pfeife *s, uint64_t most_splits, ons_pfeife_plan *plan) {
+    ons_planning_problem problem = *s->problem;
+    ons_beam_options beam = s->options->beam;
+    problem.pipeline = plan->pipeline;
+    problem.schedule = plan->schedule;
+    beam.most_splits = most_splits;
+    if (s->start != NULL) beam.start = s->start;
+    ONS_TRY(ons_beam_search(&problem, &beam, s->arena, &plan->split));
+    s->start = plan->split.first;
+    s->best->looked_at += plan->split.looked_at;
+    plan->schedules = s->best->schedules;
+    plan->refused = s->best->refused;
+    plan->looked_at = s->best->looked_at;
+    if (is_better(&plan->split, &s->best->split)) *s->best = *plan;
+    return NULL;
+}
+
+static void remember(pfeife *s, const ons_pfeife_plan *plan) {
+    uint32_t i = s->brief_count;
+    for (; i > 0 && is_better(&plan->split, &s->brief[i - 1].split); --i) s->brief[i] = s->brief[i - 1];
+    s->brief[i] = *plan;
+    if (s->brief_count < REFINED) ++s->brief_count;
+}
+
 static ons_status *try_schedule(pfeife *s, uint32_t loops, uint32_t loop_micro_batches, uint32_t most_prefetch) {
     ons_looped_vectors *vectors;
     ons_pfeife_plan plan;
-    ons_planning_problem problem = *s->problem;
-    ons_beam_options beam = s->options->beam;
+    bool runs, large = (uint64_t)loops * s->devices * s->micro_batches > FEW_PARTS;
     ONS_TRY(make_vectors(s, loops, loop_micro_batches, most_prefetch, &vectors));
     ONS_TRY(make_plan(s, vectors, &plan));
-    problem.pipeline = plan.pipeline;
-    problem.schedule = plan.schedule;
-    if (s->start != NULL) beam.start = s->start;
-    ONS_TRY(ons_beam_search(&problem, &beam, s->arena, &plan.split));
-    s->start = plan.split.first;
-    plan.schedules = s->best->schedules + 1;
-    plan.looked_at = s->best->looked_at + plan.split.looked_at;
-    if (is_better(&plan.split, &s->best->split)) *s->best = plan;
-    s->best->schedules = plan.schedules;
-    s->best->looked_at = plan.looked_at;
+    ONS_TRY(can_run(s, plan.schedule, &runs));
+    s->best->refused += !runs;
+    if (!runs) return NULL;
+    ++s->best->schedules;
+    ONS_TRY(look_for_cuts(s, large ? BRIEFLY : 0, &plan));
+    if (large) remember(s, &plan);
+    return NULL;
+}
+
+static ons_status *refine(pfeife *s) {
+    for (uint32_t i = 0; i < s->brief_count; ++i) {
+        ons_pfeife_plan plan = s->brief[i];
+        s->start = plan.split.first;
+        ONS_TRY(look_for_cuts(s, AT_LENGTH, &plan));
+    }
     return NULL;
 }
 
@@ -100,6 +141,12 @@ ons_status *ons_pfeife_search(const ons_planning_problem *problem, const ons_pfe
     uint32_t most = options->most_loops > 0 ? options->most_loops : MOST_LOOPS;
     for (uint32_t loops = least; loops <= most && (uint64_t)loops * s.devices <= problem->work->node_count; ++loops)
         ONS_TRY(try_loops(&s, loops));
+    ONS_TRY(refine(&s));
+    ONS_CHECK(
+        plan->schedules > 0 || plan->refused == 0, ONS_INVALID_ARGUMENT,
+        "%u devices wait for each other with every looped schedule of %u loops and more: receivers have too little "
+        "room for messages; take fewer loops or other --micro-batches",
+        s.devices, least);
     ONS_CHECK(plan->schedules > 0, ONS_INVALID_ARGUMENT,
               "%u loops over %u devices take more stages than the model's %u nodes; take fewer", least, s.devices,
               problem->work->node_count);

@@ -11,6 +11,8 @@
 typedef struct ons_pfeife_options {
     uint32_t least_loops, most_loops; /* N_l; 0: from 1, up to 3 as in the paper */
     uint32_t most_prefetch;           /* the largest B_f; ONS_PFEIFE_ANY: one less than there are devices */
+    bool endless_room;                /* schedules are tried as if receivers had room for all messages, as the paper has
+                                         it; else those alone that ons_schedule_verify takes */
     ons_beam_options beam;
 } ons_pfeife_options;
 enum { ONS_PFEIFE_ANY = UINT32_MAX };
@@ -21,6 +23,7 @@ typedef struct ons_pfeife_plan {
     ons_schedule *schedule;
     ons_beam_split split;
     uint32_t schedules; /* that cuts were looked for */
+    uint32_t refused;   /* that are in the space as well, but hang with the room that receivers have */
     uint64_t looked_at; /* splits of all schedules whose critical path was found */
 } ons_pfeife_plan;
 
@@ -30,7 +33,7 @@ typedef struct ons_pfeife_plan {
  *
  * Of the problem, the devices and micro-batches of the pipeline are looked at, and its generator and schedule are not.
  * What does not fit comes back with what its fullest device lacks. Fewer micro-batches than devices are
- * ONS_INVALID_ARGUMENT: B_l has no value. Everything in `arena`. */
+ * ONS_INVALID_ARGUMENT: B_l has no value; so is a space in which every schedule hangs. Everything in `arena`. */
 ons_status *ons_pfeife_search(const ons_planning_problem *problem, const ons_pfeife_options *options, ons_arena *arena,
                               ons_pfeife_plan *plan);
 

@@ -31,27 +31,12 @@ static double now(void) {
 
 /* All stages of a device, as planned. */
 static ons_status *fullest_device(const searching *s, const ons_planned *planned, int64_t *fullest) {
-    const ons_schedule *schedule = planned->problem.schedule;
     int64_t *bytes;
     *fullest = 0;
-    ONS_NEW(bytes, s->arena, schedule->devices);
-    for (uint32_t i = 0; i < schedule->stages; ++i) {
-        int64_t *of_device = &bytes[schedule->device_of[i]];
-        *of_device += planned->solutions[i].memory.total;
-        if (*of_device > *fullest) *fullest = *of_device;
-    }
+    ONS_TRY(ons_planned_sum_devices(planned, s->arena, &bytes));
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)
+        if (bytes[i] > *fullest) *fullest = bytes[i];
     return NULL;
-}
-
-static ons_status *plan_with(const searching *s, ons_portfolio_candidate *c, int64_t capacity) {
-    ons_planning_problem p = *s->problem;
-    p.pipeline = c->pipeline;
-    p.schedule = c->schedule;
-    p.capacity_bytes = capacity;
-    ONS_TRY(ons_planner_search(&p, ons_partition_strategy_find(c->strategy), s->arena, &c->planned));
-    c->planned.problem.capacity_bytes = s->problem->capacity_bytes;
-    c->memory_bytes = c->planned.partition.least_bytes;
-    return c->planned.partition.feasible ? fullest_device(s, &c->planned, &c->memory_bytes) : NULL;
 }
 
 /* Whether some cuts fit with all tensors kept; else c->memory_bytes is what the best ones need. */
@@ -67,24 +52,26 @@ static ons_status *fits_as_it_is(const searching *s, ons_portfolio_candidate *c,
     return NULL;
 }
 
-/* Strategies see one stage at a time. Where the stages of a device do not fit together, each is given an equal part of
- * it. What is decided about tensors of stages whose weight gradients are apart is not known to fit (a tensor that came
- * back stays until they are made), so these must fit as they are. */
+static ons_status *plan_with_strategy(const searching *s, ons_portfolio_candidate *c) {
+    ons_planning_problem p = *s->problem;
+    p.pipeline = c->pipeline;
+    p.schedule = c->schedule;
+    ONS_TRY(ons_planner_search(&p, ons_partition_strategy_find(c->strategy), s->arena, &c->planned));
+    c->memory_bytes = c->planned.partition.least_bytes;
+    return c->planned.partition.feasible ? fullest_device(s, &c->planned, &c->memory_bytes) : NULL;
+}
+
+/* What is decided about tensors of stages whose weight gradients are apart is not known to fit (a tensor that came back
+ * stays until they are made), so these must fit as they are. */
 static ons_status *plan(const searching *s, ons_portfolio_candidate *c, bool *fits) {
     int64_t capacity = s->problem->capacity_bytes;
-    uint32_t chunks = (c->pipeline.stages - 1) / c->schedule->devices + 1;
-    bool as_it_is;
-    ONS_TRY(fits_as_it_is(s, c, &as_it_is));
     *fits = false;
-    if (!as_it_is && c->schedule->loads[0].apart) return NULL;
-    if (as_it_is || chunks == 1) {
-        ONS_TRY(plan_with(s, c, capacity));
-        *fits = c->planned.partition.feasible && (capacity == 0 || c->memory_bytes <= capacity);
-        if (*fits || chunks == 1) return NULL;
+    if (c->schedule->loads[0].apart) {
+        ONS_TRY(fits_as_it_is(s, c, fits));
+        if (!*fits) return NULL;
     }
-    ONS_TRY(plan_with(s, c, capacity / chunks));
-    if (!c->planned.partition.feasible) c->memory_bytes *= chunks;
-    *fits = c->planned.partition.feasible && c->memory_bytes <= capacity;
+    ONS_TRY(plan_with_strategy(s, c));
+    *fits = c->planned.partition.feasible && (capacity == 0 || c->memory_bytes <= capacity);
     return NULL;
 }
 
@@ -169,7 +156,7 @@ static ons_status *say_slower(const searching *s, ons_portfolio_candidate *c) {
 static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) {
     const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
     return say(s, c, ONS_HOPELESS,
-               ons_arena_format(s->arena, "not planned: without a cap %.3f times as long as with %s, by estimate",
+               ons_arena_format(s->arena, "not planned: without cap and links estimated at %.3f times the step of %s",
                                 c->estimate / best->step_seconds, best->name));
 }
 
@@ -189,23 +176,10 @@ static ons_portfolio_candidate *next(const searching *s, const bool *seen) {
     return found;
 }
 
-/* Whether it is plain without planning that it is no faster than the best. Estimates send what skips stages from each
- * stage to the next; where that may be too slow, links that are free tell. */
-static ons_status *is_hopeless(const searching *s, const ons_portfolio_candidate *c, bool *hopeless) {
+/* Whether it is plain without planning that it is no faster than the best. */
+static bool is_hopeless(const searching *s, const ons_portfolio_candidate *c) {
     const ons_portfolio *r = s->result;
-    const ons_beam_options options = {.part_seconds = 0};
-    ons_planning_problem p = *s->problem;
-    ons_beam_split split;
-    double least = r->taken < r->count ? r->candidates[r->taken].step_seconds / (1 - ESTIMATE_ERROR) : INFINITY;
-    *hopeless = c->estimate >= least;
-    if (!*hopeless || p.link_bandwidth <= 0) return NULL;
-    p.pipeline = c->pipeline;
-    p.schedule = c->schedule;
-    p.capacity_bytes = 0;
-    p.link_bandwidth = 0;
-    ONS_TRY(ons_beam_search(&p, &options, s->arena, &split));
-    *hopeless = split.seconds >= least;
-    return NULL;
+    return r->taken < r->count && c->estimate * (1 - ESTIMATE_ERROR) >= r->candidates[r->taken].step_seconds;
 }
 
 static ons_status *try_candidates(searching *s) {
@@ -215,10 +189,8 @@ static ons_status *try_candidates(searching *s) {
     for (ons_portfolio_candidate *c = next(s, seen); c != NULL; c = next(s, seen)) {
         uint32_t index = (uint32_t)(c - r->candidates);
         const ons_portfolio_candidate *best = r->taken < r->count ? &r->candidates[r->taken] : NULL;
-        bool hopeless;
         seen[index] = true;
-        ONS_TRY(is_hopeless(s, c, &hopeless));
-        if (hopeless) continue;
+        if (is_hopeless(s, c)) continue;
         ONS_TRY(look_closely(s, c));
         if (isfinite(c->step_seconds) && (best == NULL || is_better(c, best))) r->taken = index;
     }

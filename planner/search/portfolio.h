@@ -2,8 +2,8 @@
  * model, and the fastest step by simulation of those that fit. What lost says why.
  *
  *   schedules: generators, FlexPipe's and Pfeife's searches, weight gradients apart
- *     ──▶ a beam of cuts without a cap: what the step may be at best ──▶ in that order: planned under the cap,
- * simulated ──▶ what may at best be slower than the fastest so far is not planned
+ *     ──▶ a beam of cuts without a cap, with free links: what the step may be at best ──▶ in that order: planned under
+ * the cap, simulated ──▶ what may at best be slower than the fastest so far is not planned
  *
  * 1F1B is always planned, so what is chosen is never slower than it.
  */
@@ -32,7 +32,7 @@ typedef struct ons_portfolio_candidate {
     const char *strategy; /* of partition */
     ons_pipeline pipeline;
     ons_schedule *schedule;  /* NULL where there is none */
-    double estimate;         /* of a step without a cap, by the beam; infinite: not known */
+    double estimate;         /* of a step without a cap and with free links, by the beam; infinite: not known */
     ons_planned planned;     /* where it was planned */
     double step_seconds;     /* simulated; infinite: it was not */
     double bubble_share;     /* of the devices' time, where it was simulated */
