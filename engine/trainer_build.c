@@ -152,7 +152,8 @@ static ons_status *check_alike(ons_trainer *t) {
     return NULL;
 }
 
-ons_status *ons_trainer_build(ons_trainer *t) {
+/* What options say against each other, or against the model, before anything is built. */
+static ons_status *check_options(ons_trainer *t) {
     ONS_TRY(ons_config_follow_schedule(t->config, t->arena));
     ONS_TRY(ons_config_check_supported(t->config));
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
@@ -160,7 +161,11 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_check_results(t->model, t->config));
     ONS_TRY(ons_config_schedule(t->config, &t->schedule));
     ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));
-    ONS_TRY(ons_assumptions_check(t->config, &t->assumptions));
+    return ons_assumptions_check(t->config, &t->assumptions);
+}
+
+ons_status *ons_trainer_build(ons_trainer *t) {
+    ONS_TRY(check_options(t));
     ONS_TRY(ons_trainer_open_world(t));
     ONS_TRY(ons_config_threads(t->config, &t->threads));
     ONS_TRY(ons_trainer_open_trace(t));

@@ -247,7 +247,7 @@ static ons_status *try_group(tuning *t, const group *g) {
     ons_status *status = points == NULL ? ons_status_out_of_memory() : NULL;
     for (uint32_t i = 0; i < types && status == NULL; ++i) status = look_at(t, g, i, points, &count);
     t->result->different += count;
-    if (status == NULL) qsort(points, count, sizeof *points, by_estimate);
+    if (count > 0) qsort(points, count, sizeof *points, by_estimate);
     for (uint32_t i = 0; i < count && status == NULL; ++i) {
         if (!points[i].runs || !fits(t, points[i].bytes)) continue;
         ++fitting;
