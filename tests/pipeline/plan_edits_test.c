@@ -212,7 +212,7 @@ Test(plan_edits, an_order_that_needs_more_places_is_refused) {
     for (int device = 0; device < 2; ++device) {
         ons_json *list = cJSON_CreateArray();
         for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
-            char action[8];
+            char action[16];
             snprintf(action, sizeof action, "%d%s", device, parts[i]);
             cJSON_AddItemToArray(list, cJSON_CreateString(action));
         }

@@ -239,7 +239,7 @@ Test(plan_file, gradients_apart_are_trained) {
     write_plan(path, "2", "1f1b", "48", "3");
     double whole = loss_of_plan(path);
     for (int i = 0; i < 3; ++i) {
-        char from[16], to[32];
+        char from[16], to[48];
         snprintf(from, sizeof from, "\"1B%d\"", i);
         snprintf(to, sizeof to, "\"1I%d\", \"1W%d\"", i, i);
         edit(path, from, to);
