@@ -74,10 +74,13 @@ static bool may_take(const finder *f, const ons_node *node, const ons_alias *ali
 }
 
 /* The beginning of the backward part in which something leaves that stays until `until`; of the first one for what
- * leaves when all micro-batches have run. */
+ * leaves when all micro-batches have run. A part without nodes has no position of its own: what leaves at the end of
+ * the micro-batches' nodes may do so in the last of their parts. */
 static uint32_t leaving_part_begin(const ons_sequence *s, uint32_t until) {
-    ons_part part = ons_sequence_part(s, until - 1), first = ons_part_first_backward(s->chunks);
-    return ons_sequence_begin(s, part < ons_part_last(s->chunks) ? part : first);
+    ons_part part = ons_sequence_part(s, until - 1);
+    if (part < ons_part_last(s->chunks)) return ons_sequence_begin(s, part);
+    return until - 1 > ons_sequence_last(s) ? ons_sequence_begin(s, ons_part_first_backward(s->chunks))
+                                            : ons_sequence_last(s);
 }
 
 /* The last read of anything that lies in the value's buffer. Filled in as values are placed: a view's readers extend

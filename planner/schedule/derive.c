@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "planner/schedule/schedule.h"
+#include "planner/schedule/turns.h"
 
 /* ---------------------------------------------------------------------------------------------------------- placing */
 
@@ -109,6 +109,7 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     ONS_NEW(s->device_of, arena, s->stages);
     ONS_NEW(s->loads, arena, s->stages);
     ONS_TRY(place(s));
+    ONS_TRY(ons_schedule_take_turns(s, arena));
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = walk_stages(s, scratch);
@@ -133,11 +134,6 @@ uint32_t ons_schedule_versions(const ons_schedule *s, uint32_t device) {
     for (uint32_t i = 0; i < s->stages; ++i)
         if (s->device_of[i] == device && s->loads[i].versions > most) most = s->loads[i].versions;
     return most;
-}
-
-uint32_t ons_schedule_ahead(const ons_schedule *s, uint32_t from, uint32_t to) {
-    uint32_t a = s->loads[from].in_flight, b = s->loads[to].in_flight, apart = a > b ? a - b : b - a;
-    return apart > 1 ? apart : 1;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- making */

@@ -57,6 +57,9 @@ typedef struct ons_schedule {
     ons_action_list *lists; /* [device] */
     uint32_t *device_of;    /* [stage] */
     ons_stage_load *loads;  /* [stage] */
+    /* [stage · micro_batches + micro-batch]: when forward parts, and input gradients, come where devices take turns
+     * (planner/schedule/turns.h), from 1; 0: never */
+    uint32_t *forward_turns, *backward_turns;
 } ons_schedule;
 
 /* A device updates its stages together, when all their gradients are there: those of weights that two stages share are.
@@ -72,8 +75,8 @@ uint32_t ons_schedule_most_local_stages(const ons_schedule *schedule);
 /* Most versions that a stage of the device has of its weights. */
 uint32_t ons_schedule_versions(const ons_schedule *schedule, uint32_t device);
 
-/* What follows from lists; of `schedule` all but device_of and loads is given, and stays. An action of a stage or
- * micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named; whether the
+/* What follows from lists; of `schedule` all but device_of, loads and turns is given, and stays. An action of a stage
+ * or micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named; whether the
  * lists can run is not looked at (ons_schedule_verify). */
 ons_status *ons_schedule_take(ons_schedule *schedule, ons_arena *arena);
 
@@ -102,7 +105,7 @@ typedef struct ons_stage_edge {
 } ons_stage_edge;
 
 /* The room for messages ahead of their use between two stages: the difference of what they have in flight, which is how
- * far one may run before the other, and one at the least. */
+ * far one may run before the other; as many as ever lie there where devices take turns; and one at the least. */
 uint32_t ons_schedule_ahead(const ons_schedule *schedule, uint32_t from, uint32_t to);
 
 /* Which stages feed which; NULL: each stage feeds the next one, with the room of ons_schedule_ahead. */

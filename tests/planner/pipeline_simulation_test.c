@@ -188,7 +188,8 @@ static ons_action_list parse(const char *text) { /* "F0.1 B0.1 U0.1": kind, stag
 
 static ons_status *simulate_lists(const ons_planning_problem *p, const uint32_t *first, ons_action_list *lists,
                                   uint32_t devices, ons_pipeline_forecast *f) {
-    ons_schedule schedule = {p->pipeline.stages, devices, p->pipeline.micro_batches, false, lists, NULL, NULL};
+    ons_schedule schedule = {
+        .stages = p->pipeline.stages, .devices = devices, .micro_batches = p->pipeline.micro_batches, .lists = lists};
     const ons_pipeline_setup setup = {.problem = p, .first = first, .schedule = &schedule};
     ONS_TRY(ons_schedule_take(&schedule, arena));
     return ons_pipeline_simulate(&setup, arena, f);

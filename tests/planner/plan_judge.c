@@ -41,8 +41,9 @@ typedef struct stage {
     uint32_t *left;                      /* [micro-batch * copies + copy]: the event at which the tensor has left */
     uint32_t *order;                     /* [i]: the micro-batch of the i-th F */
     uint32_t forwards, ended, in_flight; /* F so far, B or W so far, and the most that the one was ahead of the other */
-    bool fresh;                          /* the last F has no B or I behind it yet */
-    uint32_t last_gradient, update;      /* events */
+    uint32_t *forward_turn, *backward_turn; /* [micro-batch]: where devices take turns; 0: not yet */
+    bool fresh;                             /* the last F has no B or I behind it yet */
+    uint32_t last_gradient, update;         /* events */
 } stage;
 
 /* The last events so far of what goes one after another. */
@@ -121,6 +122,8 @@ static void read_stage(const judge *j, const cJSON *decided, const cJSON *costs,
     s->backward_at = allocate(j->micro_batches, sizeof *s->backward_at);
     s->left = allocate((size_t)j->micro_batches * s->copy_count, sizeof *s->left);
     s->order = allocate(j->micro_batches, sizeof *s->order);
+    s->forward_turn = allocate(j->micro_batches, sizeof *s->forward_turn);
+    s->backward_turn = allocate(j->micro_batches, sizeof *s->backward_turn);
     for (uint32_t i = 0; i < j->micro_batches; ++i)
         s->forward_at[i] = s->backward_at[i] = (place){NO_EVENT, NO_EVENT, NO_EVENT};
     s->last_gradient = s->update = NO_EVENT;
@@ -260,6 +263,51 @@ static bool add_lists(judge *j, const cJSON *lists) {
     return true;
 }
 
+/* ----------------------------------------------------------------------------------------------------------- turns */
+
+static bool is_done(uint32_t done, uint32_t turn) { return done > 0 && done < turn; }
+
+/* Whether the action may come in this turn; then it has. */
+static bool take_turn(judge *j, const judged_action *a, uint32_t turn) {
+    stage *s = &j->stages[a->stage];
+    if (a->kind == 'F') {
+        if (a->stage > 0 && !is_done(s[-1].forward_turn[a->micro_batch], turn)) return false;
+        s->forward_turn[a->micro_batch] = turn;
+    }
+    if (a->kind == 'B' || a->kind == 'I') {
+        if (a->stage + 1 < j->stage_count && !is_done(s[1].backward_turn[a->micro_batch], turn)) return false;
+        s->backward_turn[a->micro_batch] = turn;
+    }
+    return true;
+}
+
+static void take_turns(judge *j, const cJSON *lists) {
+    const cJSON **next = allocate(j->device_count, sizeof *next), *list;
+    uint32_t count = 0;
+    bool going = true;
+    cJSON_ArrayForEach(list, lists) next[count++] = list->child;
+    for (uint32_t turn = 1; going; ++turn) {
+        going = false;
+        for (uint32_t i = 0; i < j->device_count; ++i) {
+            judged_action a;
+            if (next[i] == NULL || !read_action(j, next[i], &a) || !take_turn(j, &a, turn)) continue;
+            next[i] = next[i]->next;
+            going = true;
+        }
+    }
+    free(next);
+}
+
+static uint32_t most_unread(const judge *j, const uint32_t *made, const uint32_t *read) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < j->micro_batches; ++i) {
+        uint32_t unread = i + 1;
+        for (uint32_t k = 0; k <= i; ++k) unread -= read[k] > 0 && read[k] <= made[i];
+        most = unread > most ? unread : most;
+    }
+    return most;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- links
  */
 
@@ -292,7 +340,9 @@ static void add_links(judge *j) {
         uint32_t number_from = whole(link, "from"), number_to = whole(link, "to");
         const stage *from = &j->stages[number_from], *to = &j->stages[number_to];
         uint32_t a = from->in_flight, b = to->in_flight, difference = a > b ? a - b : b - a;
-        uint32_t between_devices = 1 + larger(1, larger(number_to - number_from, difference));
+        uint32_t forth = most_unread(j, from->forward_turn, to->forward_turn);
+        uint32_t unread = larger(forth, most_unread(j, to->backward_turn, from->backward_turn));
+        uint32_t between_devices = 1 + larger(larger(1, unread), larger(number_to - number_from, difference));
         uint32_t room = from->device == to->device ? ENDLESS : between_devices;
         add_values(j, travel_seconds(j, from, to, number(link, "bytes")), from->forward_at, to->forward_at, room);
         if (member(link, "gradient_bytes") == NULL) continue;
@@ -343,9 +393,9 @@ static void read_stages(judge *j, const cJSON *root) {
 static void free_judge(judge *j) {
     for (uint32_t i = 0; i < j->stage_count; ++i) {
         stage *s = &j->stages[i];
-        void *const owned[] = {s->forward.seconds, s->forward.weight, s->backward.seconds,
-                               s->backward.weight, s->copies,         s->forward_at,
-                               s->backward_at,     s->left,           s->order};
+        void *const owned[] = {s->forward.seconds, s->forward.weight, s->backward.seconds, s->backward.weight,
+                               s->copies,          s->forward_at,     s->backward_at,      s->left,
+                               s->order,           s->forward_turn,   s->backward_turn};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k) free(owned[k]);
     }
     free(j->stages);
@@ -365,6 +415,7 @@ bool plan_judge(const char *json, double *step_seconds, double *predicted, char 
         judged = add_lists(&j, member(decisions, "actions"));
     }
     if (judged) {
+        take_turns(&j, member(decisions, "actions"));
         add_links(&j);
         add_ties(&j);
         judged = event_graph_end(&j.graph, step_seconds);

@@ -10,7 +10,7 @@
 #include "tests/planner/plan_judge.h"
 #include "tests/planner/random_pipeline.h"
 
-enum { SEARCHED = 200, CUT_BY_CHANCE = 800 };
+enum { SEARCHED = 300, CUT_BY_CHANCE = 700 };
 
 static ons_arena *arena;
 
@@ -23,10 +23,6 @@ static void expect_success(ons_status *status, uint64_t seed) {
     cr_assert(status == NULL, "seed %llu: %s", (unsigned long long)seed,
               status != NULL ? ons_status_get_message(status) : "");
 }
-
-typedef struct tally {
-    uint32_t by_generator[16], copies, again, ties, gone, shared, hang;
-} tally;
 
 /* ------------------------------------------------------------------------------------------------------------ points
  */
@@ -58,34 +54,22 @@ static void make_problem(random_source *random, uint64_t seed, uint32_t most_sta
                                         .memory = ons_memory_strategy_find("capuchin")};
 }
 
-/* A link that skips stages may have too little room for lists that hold many micro-batches in between: such points have
- * no plan. */
-static bool hangs(ons_status *status, uint64_t seed, tally *t) {
-    if (status == NULL) return false;
-    const char *message = ons_status_get_message(status);
-    cr_assert(strstr(message, "deadlock") != NULL || strstr(message, "hangs") != NULL, "seed %llu: %s",
-              (unsigned long long)seed, message);
-    ons_status_free(status);
-    ++t->hang;
-    return true;
-}
-
 /* As the planner cuts it and decides, with somewhat less memory than the stages would like; false: nothing fits. */
-static bool search(random_source *random, uint64_t seed, random_pipeline *r, ons_planned *planned, tally *t) {
+static bool search(random_source *random, uint64_t seed, random_pipeline *r, ons_planned *planned) {
     make_problem(random, seed, 18, r);
     uint32_t nodes = r->work.node_count, stages = r->problem.pipeline.stages;
     ons_stage_load load = {.in_flight = 1 + stages / 2, .versions = 1, .accumulates = true};
     ons_stage_memory m;
     ons_work_stage_memory(&r->work, 0, (nodes + stages - 1) / stages, &load, &m);
     r->problem.capacity_bytes = (int64_t)((double)m.total * random_between(random, 0.5, 4, true));
-    ons_status *status = ons_planner_search(&r->problem, ons_partition_strategy_find("auto"), arena, planned);
-    return !hangs(status, seed, t) && planned->partition.feasible;
+    expect_success(ons_planner_search(&r->problem, ons_partition_strategy_find("auto"), arena, planned), seed);
+    return planned->partition.feasible;
 }
 
 /* Some weight gradients put off into bubbles, by lists that no generator makes. */
 static void separate(random_source *random, uint64_t seed, ons_planning_problem *p) {
-    ons_schedule *lists = ons_arena_allocate(arena, 1, sizeof *lists);
     ons_stage_times *times = ons_arena_allocate(arena, p->pipeline.stages, sizeof *times);
+    ons_schedule *lists = ons_arena_allocate(arena, 1, sizeof *lists);
     for (uint32_t i = 0; i < p->pipeline.stages; ++i)
         times[i] = (ons_stage_times){random_unit(random), random_unit(random), random_unit(random)};
     ons_schedule whole;
@@ -113,6 +97,10 @@ static void cut_by_chance(random_source *random, uint64_t seed, random_pipeline 
 /* ------------------------------------------------------------------------------------------------------------- judge
  */
 
+typedef struct tally {
+    uint32_t by_generator[16], copies, again, ties, gone, shared;
+} tally;
+
 static void count(const ons_plan *plan, tally *t) {
     for (uint32_t i = 0; ons_generators[i] != NULL; ++i)
         t->by_generator[i] += plan->pipeline.generator == ons_generators[i];
@@ -126,15 +114,14 @@ static void count(const ons_plan *plan, tally *t) {
     }
 }
 
-/* Whether the point has a plan. */
-static bool judge(const ons_planned *planned, uint64_t seed, tally *t) {
+static void judge(const ons_planned *planned, uint64_t seed, tally *t) {
     ons_plan plan = {.subject = {.model = "random.onnx",
                                  .batch = planned->problem.pipeline.micro_batches,
                                  .micro_batches = planned->problem.pipeline.micro_batches},
                      .partition = "auto"};
     char *text, why[PLAN_JUDGE_TEXT];
     double step, predicted;
-    if (hangs(ons_planner_fill(planned, arena, &plan), seed, t)) return false;
+    expect_success(ons_planner_fill(planned, arena, &plan), seed);
     expect_success(ons_plan_print(&plan, &text), seed);
     bool judged = plan_judge(text, &step, &predicted, why);
     free(text);
@@ -144,18 +131,15 @@ static bool judge(const ons_planned *planned, uint64_t seed, tally *t) {
               (unsigned long long)seed, plan.pipeline.generator->name, plan.schedule.stages, plan.schedule.devices,
               step, predicted);
     count(&plan, t);
-    return true;
 }
 
 static void expect_variety(const tally *t) {
     for (uint32_t i = 0; ons_generators[i] != NULL; ++i)
         if (!ons_generators[i]->asynchronous)
             cr_expect_gt(t->by_generator[i], 20u, "%s: %u points", ons_generators[i]->name, t->by_generator[i]);
-    cr_log_info("%u copies (%u counted on as gone), %u pieces again, %u ties, %u points with several stages on a "
-                "device; %u more hang\n",
-                t->copies, t->gone, t->again, t->ties, t->shared, t->hang);
-    cr_expect_lt(t->hang, 15u);
-    cr_expect(t->copies > 100 && t->again > 100 && t->ties > 50 && t->shared > 25);
+    cr_expect(t->copies > 100 && t->again > 100 && t->ties > 100 && t->shared > 50,
+              "%u copies, %u pieces again, %u ties, %u points with several stages on a device", t->copies, t->again,
+              t->ties, t->shared);
 }
 
 Test(plan_judge, agrees_with_what_was_searched) {
@@ -165,7 +149,10 @@ Test(plan_judge, agrees_with_what_was_searched) {
         random_source random = {seed};
         random_pipeline r;
         ons_planned planned;
-        if (search(&random, seed, &r, &planned, &t)) judged += judge(&planned, seed, &t);
+        if (search(&random, seed, &r, &planned)) {
+            judge(&planned, seed, &t);
+            ++judged;
+        }
         free_arena(), make_arena();
     }
     expect_variety(&t);
@@ -173,13 +160,12 @@ Test(plan_judge, agrees_with_what_was_searched) {
 
 Test(plan_judge, agrees_with_what_was_cut_by_chance) {
     tally t = {0};
-    uint32_t judged = 0;
-    for (uint64_t seed = 1; judged < CUT_BY_CHANCE; ++seed) {
+    for (uint64_t seed = 1; seed <= CUT_BY_CHANCE; ++seed) {
         random_source random = {seed};
         random_pipeline r;
         ons_planned planned;
         cut_by_chance(&random, seed, &r, &planned);
-        judged += judge(&planned, seed, &t);
+        judge(&planned, seed, &t);
         free_arena(), make_arena();
     }
     expect_variety(&t);
