@@ -127,7 +127,11 @@ ons_status *ons_config_precision(const ons_config *config, ons_precision *precis
 ons_dtype ons_config_low_type(const ons_config *config);
 /* Whether a GPU may round what products of float32 read. */
 bool ons_config_takes_tf32(const ons_config *config);
-/* Schedule, stages and devices; how many micro-batches is the caller's to know. Fails where the schedule is not known,
+/* --pipeline auto: the planner chooses. */
+extern const char ons_any_schedule[];
+bool ons_config_chooses_schedule(const ons_config *config);
+/* Schedule, stages and devices; how many micro-batches is the caller's to know. Where the planner is to choose, the
+ * schedule that it compares others with. Fails where the schedule is not known,
  * or stages are fewer than devices. */
 ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline);
 /* How many devices the stages lie on. */

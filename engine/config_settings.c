@@ -10,6 +10,7 @@
 
 #include "base/nearest.h"
 #include "device/device_kind.h"
+#include "planner/search/portfolio.h"
 
 /* The options that only losses with class targets have. */
 static ons_status *check_class_options(const ons_config *config, const ons_loss_options *loss) {
@@ -184,9 +185,16 @@ ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *sch
                           config->lr_schedule);
 }
 
+bool ons_config_chooses_schedule(const ons_config *config) {
+    return config->generator == NULL && strcmp(config->pipeline, ons_any_schedule) == 0;
+}
+
 /* NULL: there is none of that name. */
 static const ons_generator *find_generator(const ons_config *config) {
-    return config->generator != NULL ? config->generator : ons_generator_find(config->pipeline);
+    if (config->generator != NULL) return config->generator;
+    if (ons_config_chooses_schedule(config))
+        return ons_portfolio_first((uint32_t)config->stages, (uint32_t)config->devices);
+    return ons_generator_find(config->pipeline);
 }
 
 ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline) {

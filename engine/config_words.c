@@ -30,8 +30,11 @@ static const char *metric(size_t index) {
     return words[index];
 }
 
+const char ons_any_schedule[] = "auto";
+
 static const char *pipeline(size_t index) {
-    const ons_generator *generator = ons_generators[index];
+    if (index == 0) return ons_any_schedule;
+    const ons_generator *generator = ons_generators[index - 1];
     return generator == NULL ? NULL : generator->name;
 }
 

@@ -14,75 +14,71 @@
  */
 
 typedef struct planning {
-    const ons_model *model;
-    const ons_config *config;
-    const ons_stage_graph *graph;
-    const ons_batching *batching;
+    const ons_lowering_request *request;
     int64_t capacity;
-    ons_lowering *r;
+    ons_arena *arena;
     ons_device_profile profile;
     const ons_partition_strategy *strategy;
     ons_planning_problem problem;
     ons_plan_costs costs;
 } planning;
 
-static ons_status *pose(planning *p, ons_planned *planned) {
-    ons_config own = *p->config;
+static ons_status *pose(planning *p) {
+    const ons_lowering_request *r = p->request;
+    ons_config own = *r->config;
     own.memory = NULL; /* `capacity` says it, with the libraries' share off */
-    ONS_TRY(ons_problem_pose(&own, p->r->arena, &p->profile, &p->strategy, &p->problem));
+    ONS_TRY(ons_problem_pose(&own, p->arena, &p->profile, &p->strategy, &p->problem));
+    if (r->choice != NULL) p->problem.pipeline = r->choice->pipeline;
+    if (r->choice != NULL) p->strategy = r->choice->strategy;
     p->problem.capacity_bytes = p->capacity;
-    p->problem.pipeline.micro_batches = (uint32_t)p->batching->micro_batches;
-    p->problem.batch = p->batching->batch;
-    p->r->pipeline = p->problem.pipeline;
+    p->problem.pipeline.micro_batches = (uint32_t)r->batching->micro_batches;
+    p->problem.batch = r->batching->batch;
     bool early_updates = ons_step_form_of(&p->problem.pipeline).early_updates;
-    ONS_TRY(ons_plan_costs_find(p->model, p->config, &p->profile, p->graph, early_updates, p->r->arena, &p->costs));
+    ONS_TRY(ons_plan_costs_find(r->model, r->config, &p->profile, r->graph, early_updates, p->arena, &p->costs));
     p->problem.work = &p->costs.graph_work.work;
-    return ons_planner_search(&p->problem, p->strategy, p->r->arena, planned);
+    return NULL;
 }
 
-static ons_status *search(planning *p) {
+static ons_status *search(planning *p, ons_lowering *lowering) {
+    const ons_lowering_request *r = p->request;
     ons_planned planned;
-    ons_plan *plan = &p->r->plan;
-    ONS_TRY(pose(p, &planned));
-    ONS_TRY(ons_planner_fill(&planned, p->r->arena, plan));
+    ons_plan *plan = &lowering->plan;
+    ONS_TRY(pose(p));
+    lowering->pipeline = p->problem.pipeline;
+    ONS_TRY(ons_planner_search(&p->problem, p->strategy, p->arena, &planned));
+    ONS_TRY(ons_planner_fill(&planned, p->arena, plan));
     plan->partition = p->strategy->name;
     plan->subject.device_profile = p->profile.name;
-    plan->subject.batch = p->batching->batch;
-    plan->subject.micro_batches = p->batching->micro_batches;
-    ONS_TRY(ons_plan_subject_fill(p->model, p->config, p->profile.processor, p->graph, p->r->arena, &plan->subject));
-    return ons_lowering_place(p->graph->graph, p->r);
+    plan->subject.batch = r->batching->batch;
+    plan->subject.micro_batches = r->batching->micro_batches;
+    ONS_TRY(ons_plan_subject_fill(r->model, r->config, p->profile.processor, r->graph, p->arena, &plan->subject));
+    return ons_lowering_place(r->graph->graph, lowering);
 }
 
-ons_status *ons_lowering_make(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
-                              const ons_batching *batching, int64_t capacity, ons_lowering *lowering) {
-    planning p = {
-        .model = model,
-        .config = config,
-        .graph = graph,
-        .batching = batching,
-        .capacity = capacity,
-        .r = lowering,
-    };
+ons_status *ons_lowering_make(const ons_lowering_request *request, int64_t capacity, ons_lowering *lowering) {
     *lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true};
-    return lowering->arena == NULL ? ons_status_out_of_memory() : search(&p);
+    planning p = {.request = request, .capacity = capacity, .arena = lowering->arena};
+    return lowering->arena == NULL ? ons_status_out_of_memory() : search(&p, lowering);
 }
 
-ons_status *ons_lowering_least(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
-                               const ons_batching *batching, int64_t *bytes) {
-    ons_lowering scratch = {.arena = ons_arena_new()};
-    if (scratch.arena == NULL) return ons_status_out_of_memory();
-    planning p = {
-        .model = model,
-        .config = config,
-        .graph = graph,
-        .batching = batching,
-        .capacity = 1, /* nothing fits */
-        .r = &scratch,
-    };
+ons_status *ons_lowering_least(const ons_lowering_request *request, int64_t *bytes) {
+    planning p = {.request = request, .capacity = 1, .arena = ons_arena_new()}; /* nothing fits */
     ons_planned planned;
-    ons_status *status = pose(&p, &planned);
+    if (p.arena == NULL) return ons_status_out_of_memory();
+    ons_status *status = pose(&p);
+    if (status == NULL) status = ons_planner_search(&p.problem, p.strategy, p.arena, &planned);
     if (status == NULL) *bytes = planned.partition.feasible ? 1 : planned.partition.least_bytes;
-    ons_lowering_free(&scratch);
+    ons_arena_free(p.arena);
+    return status;
+}
+
+ons_status *ons_lowering_choose(const ons_lowering_request *request, int64_t capacity, ons_arena *arena,
+                                ons_schedule_choices *choices) {
+    planning p = {.request = request, .capacity = capacity, .arena = ons_arena_new()};
+    if (p.arena == NULL) return ons_status_out_of_memory();
+    ons_status *status = pose(&p);
+    if (status == NULL) status = ons_schedule_choices_find(&p.problem, p.strategy, arena, choices);
+    ons_arena_free(p.arena);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #define ONSTAGE_ENGINE_LOWERING_H
 
 #include "engine/course.h"
+#include "engine/schedule_choice.h"
 #include "planner/plan.h"
 
 typedef struct ons_lowering {
@@ -19,10 +20,22 @@ typedef struct ons_lowering {
     uint32_t name_count;
 } ons_lowering;
 
-/* Makes a plan by the configuration (--stages, --pipeline, --partition, …) for a training graph. `capacity`: of each
- * stage's device in bytes; 0: none. Fails where nothing fits, with what would. */
-ons_status *ons_lowering_make(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
-                              const ons_batching *batching, int64_t capacity, ons_lowering *lowering);
+typedef struct ons_lowering_request {
+    const ons_model *model;
+    const ons_config *config;
+    const ons_stage_graph *graph; /* of training */
+    const ons_batching *batching;
+    const ons_schedule_choice *choice; /* NULL: the schedule is as the configuration says */
+} ons_lowering_request;
+
+/* Makes a plan by the configuration (--stages, --pipeline, --partition, …). `capacity`: of each device in bytes; 0:
+ * none. Fails where nothing fits, with what would. */
+ons_status *ons_lowering_make(const ons_lowering_request *request, int64_t capacity, ons_lowering *lowering);
+/* The smallest capacity that a plan is known for. */
+ons_status *ons_lowering_least(const ons_lowering_request *request, int64_t *bytes);
+/* Which schedules may be tried. In `arena`. */
+ons_status *ons_lowering_choose(const ons_lowering_request *request, int64_t capacity, ons_arena *arena,
+                                ons_schedule_choices *choices);
 /* The plan of a file's text; nothing is placed yet. */
 ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowering);
 /* ONS_INVALID_ARGUMENT where the plan was made for another model, batch, loss, …: with what differs. */
@@ -31,9 +44,6 @@ ons_status *ons_lowering_check(const ons_model *model, const ons_config *config,
 /* Which stage each forward node of the planned graph is in; ons_lowering_make has done so. */
 ons_status *ons_lowering_place(const ons_graph *graph, ons_lowering *lowering);
 
-/* The smallest capacity that a plan is known for. */
-ons_status *ons_lowering_least(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
-                               const ons_batching *batching, int64_t *bytes);
 /* Whether what the file decides can be done: each action, with no more micro-batches between their forward and backward
  * parts than the schedule's places hold; each swap and recomputation, of a tensor and at nodes that the graph has. */
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering);

@@ -1,6 +1,7 @@
 #include "engine/planning.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -307,10 +308,59 @@ static ons_status *check_out(const ons_planning *p) {
     return ons_check_output("out", p->config->out, "--cost-graph", p->config->cost_graph);
 }
 
-static ons_status *fill(ons_planning *p) {
+static ons_status *fill_one(ons_planning *p) {
     if (ons_planning_is_exact(p)) return fill_exact(p);
     if (!p->planned.partition.feasible) return refuse(p, 0);
     return ons_planner_fill(&p->planned, p->arena, &p->plan);
+}
+
+static void take_candidate(ons_planning *p, const ons_portfolio_candidate *c) {
+    p->planned = c->planned;
+    p->problem.pipeline = c->pipeline;
+    p->strategy = ons_partition_strategy_find(c->strategy);
+    p->plan.partition = c->strategy;
+}
+
+/* Makes its plan. *excess: what its largest arena takes, where that is more than there is; else 0. */
+static ons_status *fill_candidate(ons_planning *p, const ons_portfolio_candidate *c, int64_t *excess) {
+    int64_t largest, cap = p->problem.capacity_bytes;
+    take_candidate(p, c);
+    *excess = 0;
+    if (!ons_planning_is_exact(p)) return ons_planner_fill(&p->planned, p->arena, &p->plan);
+    ONS_TRY(find_exact(p, &largest));
+    *excess = cap > 0 && largest > cap ? largest : 0;
+    return NULL;
+}
+
+/* The fastest schedule that fits as it is laid out, and its plan. portfolio.taken == count: none does. */
+static ons_status *choose_schedule(ons_planning *p) {
+    const ons_portfolio_options options = {.strategy = p->strategy};
+    ons_portfolio *r = &p->portfolio;
+    uint32_t *order, count;
+    ONS_TRY(ons_portfolio_search(&p->problem, &options, p->arena, r));
+    ONS_TRY(ons_portfolio_rank(r, p->arena, &order, &count));
+    for (uint32_t i = 0; i < count; ++i) {
+        int64_t excess;
+        if (!isfinite(r->candidates[order[i]].step_seconds)) continue;
+        ONS_TRY(fill_candidate(p, &r->candidates[order[i]], &excess));
+        if (excess == 0) return ons_portfolio_take(r, order[i], p->arena);
+        ONS_TRY(ons_portfolio_exclude(r, order[i], excess, p->problem.capacity_bytes, p->arena));
+    }
+    return ons_portfolio_take(r, r->count, p->arena);
+}
+
+/* Where no schedule fits, the first one does not: it says what would. */
+static ons_status *fill(ons_planning *p) {
+    const ons_partition_strategy *strategy = p->strategy;
+    const ons_planned first = p->planned;
+    if (!ons_config_chooses_schedule(p->config)) return fill_one(p);
+    ONS_TRY(choose_schedule(p));
+    if (p->portfolio.taken < p->portfolio.count) return NULL;
+    p->planned = first;
+    p->problem.pipeline = first.problem.pipeline;
+    p->strategy = strategy;
+    p->plan.partition = strategy->name;
+    return fill_one(p);
 }
 
 /* That nothing fits is no reason to write no report, on the contrary. */

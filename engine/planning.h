@@ -3,7 +3,7 @@
 #define ONSTAGE_ENGINE_PLANNING_H
 
 #include "engine/plan_input.h"
-#include "planner/planner.h"
+#include "planner/search/portfolio.h"
 
 struct ons_planning {
     ons_arena *arena;
@@ -15,6 +15,7 @@ struct ons_planning {
     ons_plan_input input; /* of a model */
     ons_workload file;    /* of a cost graph */
     ons_planned planned;
+    ons_portfolio portfolio; /* of --pipeline auto; count 0: the schedule was given */
     ons_plan plan;
     char *report_text; /* NULL: no report was asked for */
     char *text;

@@ -10,6 +10,7 @@
 typedef struct writer {
     FILE *out;
     const ons_planning *p;
+    ons_status *status;
 } writer;
 
 static const char *size(int64_t bytes, char text[static ONS_BYTES_TEXT]) {
@@ -139,6 +140,31 @@ static void describe_choice(writer *w) {
             1e3 * planned->rival.bottleneck_seconds, 1e3 * planned->rival.step_seconds);
 }
 
+/* The fastest ones that lost, and how many there were. */
+static void describe_portfolio(writer *w) {
+    enum { SHOWN = 4 };
+    const ons_portfolio *r = &w->p->portfolio;
+    uint32_t *order, count, shown = 0, of[ONS_REPEATED + 1] = {0};
+    if (r->count == 0) return;
+    if (w->status == NULL) w->status = ons_portfolio_rank(r, w->p->arena, &order, &count);
+    if (w->status != NULL) return;
+    for (uint32_t i = 0; i < r->count; ++i) ++of[r->candidates[i].verdict];
+    fprintf(
+        w->out,
+        "\nschedule %s: the fastest of %u; %u do not fit, %u are not possible here, %u were not planned, as they are "
+        "estimated to be no faster",
+        r->candidates[r->taken].name, r->count - of[ONS_REPEATED], of[ONS_TOO_LARGE], of[ONS_IMPOSSIBLE],
+        of[ONS_HOPELESS]);
+    if (!w->p->plan.reproducible) fprintf(w->out, "; compared in %.2f s", r->seconds);
+    fputc('\n', w->out);
+    for (uint32_t i = 0; i < count && shown < SHOWN; ++i) {
+        const ons_portfolio_candidate *c = &r->candidates[order[i]];
+        if (order[i] == r->taken || c->verdict != ONS_SLOWER) continue;
+        fprintf(w->out, "  %s: %s\n", c->name, c->why);
+        ++shown;
+    }
+}
+
 ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     size_t length;
     writer w = {.out = open_memstream(text, &length), .p = p};
@@ -152,6 +178,11 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
             1e3 * p->plan.bottleneck_seconds, p->plan.subject.batch, 1e3 * p->plan.step_seconds,
             (double)p->plan.subject.batch / p->plan.step_seconds);
     describe_choice(&w);
+    describe_portfolio(&w);
     if (p->report_text != NULL) fputs(p->report_text, w.out);
-    return ons_text_close(w.out, text);
+    ons_status *status = ons_text_close(w.out, text);
+    if (w.status == NULL) return status;
+    if (status == NULL) free(*text);
+    ons_status_free(status);
+    return w.status;
 }

@@ -61,6 +61,7 @@ static ons_status *gather(ons_capacity_report *r) {
     if (shown != NULL)
         ONS_TRY(ons_timeline_make(&r->content.forecast, shown->problem.schedule, r->arena, &r->timeline));
     if (r->exact) r->content.fullest_bytes = need;
+    if (p->portfolio.count > 0) ONS_TRY(ons_portfolio_rank(&p->portfolio, r->arena, &r->ranking, &r->ranked));
     return ons_arena_check(r->arena);
 }
 

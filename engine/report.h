@@ -26,6 +26,8 @@ typedef struct ons_capacity_report {
     bool exact;            /* the planning knows the memory to the byte: see ons_planning_is_exact */
     ons_report content;
     ons_timeline timeline; /* of what is shown */
+    uint32_t *ranking;     /* of the planning's portfolio: those that were simulated, the fastest first */
+    uint32_t ranked;
 } ons_capacity_report;
 
 /* The devices that are compared: the planning's own, then all shipped ones. */
@@ -35,6 +37,7 @@ ons_status *ons_report_find_devices(ons_capacity_report *report);
 void ons_report_write_page(const ons_capacity_report *report, FILE *out);
 /* Its parts. */
 void ons_report_write_tables(const ons_capacity_report *report, FILE *out);
+void ons_report_write_schedules(const ons_capacity_report *report, FILE *out);
 void ons_report_write_what_if(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_devices(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_timeline(const ons_capacity_report *report, FILE *out);

@@ -238,13 +238,28 @@ static ons_status *note_arenas(ons_trainer *t) {
     return NULL;
 }
 
+typedef struct attempt {
+    ons_trainer *t;
+    int64_t cap;
+    const ons_schedule_choice *choice; /* where the planner chooses, of rank 0; NULL: as the configuration says */
+} attempt;
+
+static ons_lowering_request request_plan(const attempt *a) {
+    const ons_trainer *t = a->t;
+    return (ons_lowering_request){.model = t->model,
+                                  .config = t->config,
+                                  .graph = &t->training.graphs[ONS_WHOLE],
+                                  .batching = &t->batching,
+                                  .choice = a->choice};
+}
+
 /* Rank 0 alone searches. *found is false where no plan is for so little. */
-static ons_status *make_plan(ons_trainer *t, int64_t capacity, uint8_t *found) {
+static ons_status *make_plan(const attempt *a, int64_t capacity, uint8_t *found) {
+    ons_trainer *t = a->t;
+    const ons_lowering_request request = request_plan(a);
     *found = 1;
     ons_status *status = NULL;
-    if (ons_trainer_leads(t))
-        status = ons_lowering_make(t->model, t->config, &t->training.graphs[ONS_WHOLE], &t->batching, capacity,
-                                   &t->lowering);
+    if (ons_trainer_leads(t)) status = ons_lowering_make(&request, capacity, &t->lowering);
     if (status != NULL && ons_status_get_code(status) == ONS_OUT_OF_MEMORY) {
         ons_status_free(status);
         status = NULL;
@@ -254,11 +269,6 @@ static ons_status *make_plan(ons_trainer *t, int64_t capacity, uint8_t *found) {
     return tell_all(t, found, sizeof *found);
 }
 
-typedef struct attempt {
-    ons_trainer *t;
-    int64_t cap;
-} attempt;
-
 /* One plan for devices of `capacity` bytes, made ready. */
 static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes) {
     attempt *a = context;
@@ -266,7 +276,7 @@ static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes)
     drop_crew(t);
     ons_lowering_free(&t->lowering);
     uint8_t found;
-    ONS_TRY(make_plan(t, capacity, &found));
+    ONS_TRY(make_plan(a, capacity, &found));
     *bytes = INT64_MAX;
     if (found == 0) return NULL;
     if (t->remote) ONS_TRY(follow_plan(t));
@@ -276,9 +286,10 @@ static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes)
 }
 
 static ons_status *find_least(void *context, int64_t *capacity) {
-    ons_trainer *t = ((attempt *)context)->t;
-    if (ons_trainer_leads(t))
-        ONS_TRY(ons_lowering_least(t->model, t->config, &t->training.graphs[ONS_WHOLE], &t->batching, capacity));
+    const attempt *a = context;
+    ons_trainer *t = a->t;
+    const ons_lowering_request request = request_plan(a);
+    if (ons_trainer_leads(t)) ONS_TRY(ons_lowering_least(&request, capacity));
     return tell_all(t, capacity, sizeof *capacity);
 }
 
@@ -327,14 +338,34 @@ static ons_status *refuse(attempt *a, const ons_arena_search_options *options, i
                           a->cap, least);
 }
 
+static ons_status *search_crew(attempt *a, int64_t *bytes) {
+    const ons_arena_search_options options = {
+        .attempt = try_capacity, .least = find_least, .context = a, .cap = a->cap};
+    return a->cap == 0 ? try_capacity(a, 0, bytes) : ons_arena_search(&options, bytes);
+}
+
+/* Rank 0 chooses among schedules; all learn how many may be tried. */
+static ons_status *choose_schedules(attempt *a, ons_schedule_choices *choices) {
+    const ons_lowering_request request = request_plan(a);
+    *choices = (ons_schedule_choices){.count = 1};
+    if (!ons_config_chooses_schedule(a->t->config)) return NULL;
+    if (ons_trainer_leads(a->t)) ONS_TRY(ons_lowering_choose(&request, a->cap, a->t->arena, choices));
+    return tell_all(a->t, &choices->count, sizeof choices->count);
+}
+
 /* `whole`: what one stage takes that keeps everything; 0: not tried. */
 static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
-    attempt a = {t, cap};
-    int64_t bytes;
-    if (cap == 0) return try_capacity(&a, 0, &bytes);
+    attempt a = {.t = t, .cap = cap};
+    ons_schedule_choices choices;
+    int64_t bytes = 0;
+    ONS_TRY(choose_schedules(&a, &choices));
+    for (uint32_t i = 0; i < choices.count; ++i) {
+        if (choices.items != NULL) a.choice = &choices.items[i];
+        ONS_TRY(search_crew(&a, &bytes));
+        if (cap == 0 || bytes <= cap) return NULL;
+    }
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
-    ONS_TRY(ons_arena_search(&options, &bytes));
-    return bytes <= cap ? NULL : refuse(&a, &options, whole > 0 && whole < bytes ? whole : bytes);
+    return refuse(&a, &options, whole > 0 && whole < bytes ? whole : bytes);
 }
 
 /* As the plan of a file says, whatever else would be better. */

@@ -1,6 +1,7 @@
 #include "planner/search/candidates.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "planner/partition/beam.h"
 #include "planner/schedule/separate.h"
@@ -62,6 +63,17 @@ static ons_status *find_estimate(const listing *l, ons_portfolio_candidate *c, o
     return NULL;
 }
 
+/* A plan says by which schedule it was made. */
+static ons_status *name_generator(const listing *l, ons_portfolio_candidate *c) {
+    ons_generator *own;
+    if (c->schedule == NULL || strcmp(c->pipeline.generator->name, c->name) == 0) return NULL;
+    ONS_NEW(own, l->arena, 1);
+    *own = *c->pipeline.generator;
+    own->name = c->name;
+    c->pipeline.generator = own;
+    return NULL;
+}
+
 /* `made`: what making its lists came to. */
 static ons_status *add(listing *l, ons_portfolio_candidate *c, ons_status *made) {
     ONS_CHECK(l->count < MOST_CANDIDATES, ONS_DEFECT, "there are more schedules than a portfolio has places for");
@@ -71,6 +83,7 @@ static ons_status *add(listing *l, ons_portfolio_candidate *c, ons_status *made)
     if (made == NULL) made = ons_schedule_verify(c->schedule, NULL, l->arena);
     if (made == NULL && !is_repeated(l, c)) made = find_estimate(l, c, split);
     ONS_TRY(note_refusal(l, made, c));
+    ONS_TRY(name_generator(l, c));
     l->items[l->count++] = *c;
     return NULL;
 }
@@ -100,7 +113,7 @@ static ons_status *add_generator(listing *l, const ons_generator *g) {
 }
 
 static ons_status *add_generators(listing *l) {
-    const ons_generator *first = l->chunks > 1 ? &ons_generator_interleaved : &ons_generator_one_f_one_b;
+    const ons_generator *first = ons_portfolio_first(l->devices * (l->chunks > 0 ? l->chunks : 1), l->devices);
     ONS_TRY(add_generator(l, first));
     for (const ons_generator *const *g = ons_generators; *g != NULL; ++g)
         if (*g != first && !(*g)->asynchronous) ONS_TRY(add_generator(l, *g));

@@ -105,12 +105,12 @@ static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_verdi
     return why == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-static ons_status *say_too_large(const searching *s, ons_portfolio_candidate *c) {
+static ons_status *say_too_large(const searching *s, ons_portfolio_candidate *c, int64_t capacity) {
     char need[ONS_BYTES_TEXT], have[ONS_BYTES_TEXT];
     return say(s, c, ONS_TOO_LARGE,
                ons_arena_format(s->arena, "needs %s a device, of which there are %s",
                                 ons_bytes_print((double)c->memory_bytes, need),
-                                ons_bytes_print((double)s->problem->capacity_bytes, have)));
+                                ons_bytes_print((double)capacity, have)));
 }
 
 static ons_status *plan_and_simulate(const searching *s, ons_portfolio_candidate *c, bool *fits) {
@@ -136,7 +136,7 @@ static ons_status *look_closely(const searching *s, ons_portfolio_candidate *c) 
         return said;
     }
     ONS_TRY(status);
-    return fits ? NULL : say_too_large(s, c);
+    return fits ? NULL : say_too_large(s, c, s->problem->capacity_bytes);
 }
 
 static bool is_better(const ons_portfolio_candidate *a, const ons_portfolio_candidate *b) {
@@ -197,11 +197,15 @@ static ons_status *try_candidates(searching *s) {
     return NULL;
 }
 
-static ons_status *say_why(searching *s) {
+static bool depends_on_others(const ons_portfolio_candidate *c) {
+    return c->why == NULL || c->verdict == ONS_TAKEN || c->verdict == ONS_SLOWER || c->verdict == ONS_HOPELESS;
+}
+
+static ons_status *say_why(const searching *s) {
     ons_portfolio *r = s->result;
     for (uint32_t i = 0; i < r->count; ++i) {
         ons_portfolio_candidate *c = &r->candidates[i];
-        if (c->why != NULL) continue;
+        if (!depends_on_others(c)) continue;
         if (i == r->taken)
             ONS_TRY(say(s, c, ONS_TAKEN, "the fastest step"));
         else
@@ -221,4 +225,42 @@ ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_
     ONS_TRY(say_why(&s));
     portfolio->seconds = now() - began;
     return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------ what came of
+ * it
+ */
+
+const ons_generator *ons_portfolio_first(uint32_t stages, uint32_t devices) {
+    return devices > 0 && stages > devices ? &ons_generator_interleaved : &ons_generator_one_f_one_b;
+}
+
+ons_status *ons_portfolio_rank(const ons_portfolio *portfolio, ons_arena *arena, uint32_t **order, uint32_t *count) {
+    ONS_NEW(*order, arena, portfolio->count + 1);
+    *count = 0;
+    for (uint32_t i = 0; i < portfolio->count; ++i) {
+        uint32_t at = *count;
+        if (!isfinite(portfolio->candidates[i].step_seconds)) continue;
+        for (; at > 0 && is_better(&portfolio->candidates[i], &portfolio->candidates[(*order)[at - 1]]); --at)
+            (*order)[at] = (*order)[at - 1];
+        (*order)[at] = i;
+        ++*count;
+    }
+    if (!isfinite(portfolio->candidates[0].step_seconds)) (*order)[(*count)++] = 0;
+    return NULL;
+}
+
+ons_status *ons_portfolio_exclude(ons_portfolio *portfolio, uint32_t candidate, int64_t memory_bytes,
+                                  int64_t capacity_bytes, ons_arena *arena) {
+    const searching s = {.arena = arena, .result = portfolio};
+    ons_portfolio_candidate *c = &portfolio->candidates[candidate];
+    c->step_seconds = INFINITY;
+    c->memory_bytes = memory_bytes;
+    return say_too_large(&s, c, capacity_bytes);
+}
+
+ons_status *ons_portfolio_take(ons_portfolio *portfolio, uint32_t candidate, ons_arena *arena) {
+    const searching s = {.arena = arena, .result = portfolio};
+    portfolio->taken = candidate;
+    return candidate < portfolio->count ? say_why(&s) : NULL;
 }

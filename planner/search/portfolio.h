@@ -49,10 +49,24 @@ typedef struct ons_portfolio {
     double seconds;        /* of the search */
 } ons_portfolio;
 
+/* The candidate that comes first: 1F1B, or what comes nearest to it where devices hold several stages. `devices` 0: as
+ * many as stages. */
+const ons_generator *ons_portfolio_first(uint32_t stages, uint32_t devices);
+
 /* Of the problem's pipeline, micro-batches, stages and devices are looked at: where it says both, and more stages than
  * devices, schedules have that many; otherwise it says how many devices there are, and they hold one stage or two.
  * Schedules are synchronous. Everything in `arena`. */
 ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_portfolio_options *options,
                                  ons_arena *arena, ons_portfolio *portfolio);
+
+/* Those that fit, the fastest first, as numbers of candidates; the first candidate is the last of them where it is not
+ * among them: whoever finds that something does not fit after all goes on with the next. In `arena`. */
+ons_status *ons_portfolio_rank(const ons_portfolio *portfolio, ons_arena *arena, uint32_t **order, uint32_t *count);
+
+/* What was found not to fit after all. */
+ons_status *ons_portfolio_exclude(ons_portfolio *portfolio, uint32_t candidate, int64_t memory_bytes,
+                                  int64_t capacity_bytes, ons_arena *arena);
+/* It is the one (portfolio->count: none is): reasons are told anew. */
+ons_status *ons_portfolio_take(ons_portfolio *portfolio, uint32_t candidate, ons_arena *arena);
 
 #endif

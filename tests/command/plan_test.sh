@@ -100,7 +100,7 @@ begin "training by every schedule is training in one stage, to the bit"
 options=(train "${mlp[@]:0:7}" --batch 8 --micro-batches 4 --steps 3 --threads 1)
 wrong=
 succeeds "${options[@]}" --stages 1 --log-json one.jsonl || wrong=1
-for schedule in gpipe 1f1b zb-h1 "interleaved --devices 2" "looped --devices 2" "v --devices 2"; do
+for schedule in gpipe 1f1b zb-h1 "interleaved --devices 2" "looped --devices 2" "v --devices 2" auto "auto --devices 2"; do
     # shellcheck disable=SC2086
     succeeds "${options[@]}" --stages 4 --pipeline $schedule --log-json some.jsonl &&
         diff <(losses one.jsonl) <(losses some.jsonl) >/dev/null && (($(losses some.jsonl | wc -l) == 3)) || wrong+=" $schedule"
@@ -127,6 +127,30 @@ for pipeline in gpipe 1f1b interleaved looped zb-h1 v; do
         if cmp -s a.csv b.csv; then pass "$name"; else fail "$name" "the files differ"; fi
     fi
 done
+
+begin "the fastest schedule, and why the others lost"
+if succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline 1f1b && step=$(step_of) &&
+    succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline auto --report r.html -o plan.json && "$html_check" r.html; then
+    chosen=$(sed -nE 's/^schedule (.*): the fastest of [0-9]+; .*/\1/p' "$work/stdout")
+    if [[ ! $chosen ]] || ! grep -qF "schedule $chosen, partition" "$work/stdout" || ! grep -q 'Which schedule' r.html; then
+        fail "$name" "no schedule is named"
+    elif ! awk "BEGIN { exit !($(step_of) < $step) }"; then fail "$name" "a step takes $(step_of) ms, with 1F1B $step"
+    elif succeeds simulate plan.json && printed "$chosen"; then pass "$name"; fi
+fi
+begin "the fastest schedule for the devices that there are"
+if succeeds "${cost[@]}" --stages 4 --devices 2 --micro-batches 6 --pipeline auto && printed '4 stages on 2 devices'; then pass "$name"; fi
+begin "the fastest schedule that fits as it is laid out"
+options=("${mlp[@]:0:7}" --batch 8 --micro-batches 4 --stages 2)
+run plan "${options[@]}" --pipeline 1f1b --memory 1000
+least=$(sed -nE 's/.* --memory ([0-9]+) .*/\1/p' "$work/stderr") wrong=
+for percent in 100 105 110 120 150; do
+    bytes=$((least * percent / 100))
+    succeeds plan "${options[@]}" --pipeline auto --memory $bytes -o plan.json && succeeds train "${options[@]:0:9}" --micro-batches 4 --plan plan.json --steps 1 &&
+        succeeds train "${options[@]}" --pipeline auto --memory $bytes --steps 1 || wrong+=" $bytes"
+done
+if [[ $wrong ]]; then fail "$name" "$wrong"; else pass "$name"; fi
+begin "no schedule fits"
+refuses 6 "no plan fits 1000 B a device" plan "${options[@]}" --pipeline auto --memory 1000
 
 # By hand, as PyTorch writes it: with bubbles, communication and gradients apart.
 write_schedule() {
