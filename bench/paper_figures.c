@@ -3,7 +3,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "planner/pipeline_simulation.h"
+#include "planner/simulate/pipeline_simulation.h"
 
 enum { VPIPE_ASYNC, AUTO_ASYNC, GPIPE, VPIPE_SYNC, AUTO_SYNC };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "planner/order.h"
+#include "planner/workload/order.h"
 #include "tests/planner/loads.h"
 
 enum { STAGES = 8, VPIPE = 0, AUTO, DAWNPIPER };

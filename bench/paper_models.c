@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "include/onstage.h"
-#include "planner/order.h"
 #include "planner/partition/baselines.h"
 #include "planner/partition/dawnpiper.h"
 #include "planner/partition/reach.h"
-#include "planner/zero.h"
+#include "planner/workload/order.h"
+#include "planner/workload/zero.h"
 #include "tests/planner/loads.h"
 
 const paper_subject paper_subjects[PAPER_MODELS] = {

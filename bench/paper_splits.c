@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/order.h"
+#include "planner/workload/order.h"
 #include "tests/planner/loads.h"
 
 typedef struct finder {

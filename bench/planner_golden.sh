@@ -5,7 +5,7 @@ set -euo pipefail
 
 onstage=${ONSTAGE:-bazel-bin/tools/onstage}
 profile=a100-40gb
-reserve=$(sed -n 's/.*"reserve_bytes":[[:space:]]*\([0-9]*\).*/\1/p' "planner/profiles/$profile.json")
+reserve=$(sed -n 's/.*"reserve_bytes":[[:space:]]*\([0-9]*\).*/\1/p' "planner/cost/profiles/$profile.json")
 plan=$(mktemp) text=$(mktemp)
 trap 'rm -f "$plan" "$text"' EXIT
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "planner/cost_file.h"
+#include "planner/cost/cost_file.h"
 #include "planner/partition/partition.h"
 
 /* optimizer_graph_hierarchical.py of github.com/msr-fiddle/pipedream at 7db6a1c: a straight pipeline, links of 10^30
@@ -114,21 +114,22 @@ static void print_row(const pipedream_figure *figure, const char *folder, int co
     printf(" %s |\n", no_worse ? "yes" : "**no**");
 }
 
-static const char intro[] = "# Splits of PipeDream's profiles\n"
-                            "\n"
-                            "Made by `./bazelw run //bench:planner_profiles`. Seconds of the slowest stage for one "
-                            "micro-batch, forward and backward;\n"
-                            "straight pipeline, free links, no cap on memory. The columns up to *auto* take the nodes "
-                            "by depth; *packed* is `auto` on the\n"
-                            "order that is packed for this number of stages (`planner/order.h`), and its planning time "
-                            "goes from the file's bytes to the\n"
-                            "stages, the fastest of 5 runs. PipeDream's planner is optimizer_graph_hierarchical.py at "
-                            "7db6a1c, one run on the same machine,\n"
-                            "import and start of Python not counted. On inception_v3 it was ended after 150 s; what "
-                            "*packed* finds there is the optimum:\n"
-                            "without a limit on the sets of nodes that it follows, it finds nothing faster.\n"
-                            "\"no worse\": the slowest stage is no slower, and planning took less time.\n"
-                            "\n";
+static const char intro[] =
+    "# Splits of PipeDream's profiles\n"
+    "\n"
+    "Made by `./bazelw run //bench:planner_profiles`. Seconds of the slowest stage for one "
+    "micro-batch, forward and backward;\n"
+    "straight pipeline, free links, no cap on memory. The columns up to *auto* take the nodes "
+    "by depth; *packed* is `auto` on the\n"
+    "order that is packed for this number of stages (`planner/workload/order.h`), and its planning time "
+    "goes from the file's bytes to the\n"
+    "stages, the fastest of 5 runs. PipeDream's planner is optimizer_graph_hierarchical.py at "
+    "7db6a1c, one run on the same machine,\n"
+    "import and start of Python not counted. On inception_v3 it was ended after 150 s; what "
+    "*packed* finds there is the optimum:\n"
+    "without a limit on the sets of nodes that it follows, it finds nothing faster.\n"
+    "\"no worse\": the slowest stage is no slower, and planning took less time.\n"
+    "\n";
 
 int main(int count, char **arguments) {
     const char *folder = count > 1 ? arguments[1] : "examples/data/profiles/pipedream";

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "planner/pipeline_simulation.h"
-#include "planner/planner.h"
+#include "planner/search/planner.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/transformer_work.h"
 
 static const ons_generator *const schedules[] = {&ons_generator_gpipe, &ons_generator_one_f_one_b,

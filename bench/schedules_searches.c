@@ -1,8 +1,8 @@
 #include "bench/schedules_page.h"
 #include "planner/partition/cuts.h"
-#include "planner/pipeline_simulation.h"
 #include "planner/search/flexpipe_tuner.h"
 #include "planner/search/pfeife.h"
+#include "planner/simulate/pipeline_simulation.h"
 
 enum { SIZES = 8 };
 

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <time.h>
 
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 #include "planner/partition/beam.h"
 #include "planner/partition/cuts.h"
-#include "planner/pipeline_simulation.h"
 #include "planner/search/flexpipe_tuner.h"
 #include "planner/search/pfeife.h"
+#include "planner/simulate/pipeline_simulation.h"
 
 enum { BLOCK_NODES = 10, FRONT_NODES = 2 }; /* of tests/planner/vision_work.h */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "planner/simulate.h"
+#include "planner/simulate/simulate.h"
 
 enum { STAGES = 8 };
 
@@ -70,9 +70,11 @@ static ons_status *measure(ons_simulation *s, uint32_t micro_batches) {
         ons_task_id activations[STAGES], gradients[STAGES];
         for (uint32_t stage = 0; stage < STAGES; ++stage) activations[stage] = gradients[stage] = ONS_NO_TASK;
         for (uint32_t stage = 0; stage < STAGES; ++stage)
-            ONS_TRY(add_action(s, &x, (ons_action){ONS_ACTION_FORWARD, stage, i}, activations, gradients));
+            ONS_TRY(add_action(s, &x, (ons_action){.kind = ONS_ACTION_FORWARD, .stage = stage, .micro_batch = i},
+                               activations, gradients));
         for (uint32_t stage = STAGES; stage-- > 0;)
-            ONS_TRY(add_action(s, &x, (ons_action){ONS_ACTION_BACKWARD, stage, i}, activations, gradients));
+            ONS_TRY(add_action(s, &x, (ons_action){.kind = ONS_ACTION_BACKWARD, .stage = stage, .micro_batch = i},
+                               activations, gradients));
     }
     double added = now();
     ONS_TRY(ons_simulation_run(s));

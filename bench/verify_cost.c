@@ -1,4 +1,5 @@
-/* What it costs to verify a run of several stages before it starts: runtime/verify_stages.h, as the trainer calls it.
+/* What it costs to verify a run of several stages before it starts: runtime/verify/verify_stages.h, as the trainer
+ * calls it.
  *
  *     ./bazelw run //bench:verify_cost -- MODEL NAME VALUE...      options of `onstage train`, without dashes
  */

@@ -7,7 +7,7 @@
 typedef struct ons_batching {
     int64_t batch;         /* samples of a step */
     int64_t micro_batches; /* of a full step */
-    int64_t rows;          /* samples of a micro-batch, the first one at least: see runtime/portions.h */
+    int64_t rows;          /* samples of a micro-batch, the first one at least: see runtime/data/portions.h */
     bool fixed;            /* the model takes no other number */
 } ons_batching;
 static inline bool ons_batching_is_uneven(const ons_batching *b) { return b->batch % b->micro_batches != 0; }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/timeline.h"
-#include "planner/print.h"
+#include "planner/workload/print.h"
 
 enum { COLUMNS_LEAST = 20, COLUMNS_MOST = 2000, LABEL = 32 };
 

@@ -6,7 +6,7 @@
 
 #include "graph/evaluate.h"
 #include "onnx_import/tensor_file.h"
-#include "runtime/array.h"
+#include "runtime/data/array.h"
 
 static ons_status *check_weight(double weight, int64_t class, double *sum) {
     ONS_CHECK(isfinite((float)weight) && weight >= 0, ONS_INVALID_DATA,

@@ -7,7 +7,7 @@
 #include "graph/passes/bind.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/update.h"
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 #include "planner/schedule/schedule.h"
 
 /* NAME=VALUE */

@@ -1,4 +1,4 @@
-/* A dataset with the graphs that run over it, one for each variant of its (micro-)batches (runtime/portions.h). */
+/* A dataset with the graphs that run over it, one for each variant of its (micro-)batches (runtime/data/portions.h). */
 #ifndef ONSTAGE_ENGINE_COURSE_H
 #define ONSTAGE_ENGINE_COURSE_H
 
@@ -6,8 +6,8 @@
 #include "engine/stage_graph.h"
 #include "graph/passes/cut.h"
 #include "planner/schedule/schedule.h"
-#include "runtime/evaluator.h"
-#include "runtime/portions.h"
+#include "runtime/data/portions.h"
+#include "runtime/pipeline/evaluator.h"
 
 typedef struct ons_course {
     ons_dataset *dataset;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/verify_stages.h"
+#include "runtime/verify/verify_stages.h"
 
 enum { FLIGHTS_MOST = 3 + ONS_BATCH_VARIANTS }; /* a whole step, an epoch's last one in two; validation */
 

@@ -6,8 +6,8 @@
 #include "engine/course.h"
 #include "engine/given.h"
 #include "engine/results.h"
-#include "runtime/checkpoint.h"
-#include "runtime/npy.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/data/npy.h"
 
 /* One --output: a file that grows batch by batch. */
 typedef struct output_file {

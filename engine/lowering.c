@@ -7,8 +7,8 @@
 #include "engine/plan_subject.h"
 #include "engine/problem.h"
 #include "engine/weight_places.h"
-#include "planner/graph_positions.h"
-#include "planner/planner.h"
+#include "planner/cost/graph_positions.h"
+#include "planner/search/planner.h"
 
 /* ------------------------------------------------------------------------------------------------------------ planning
  */

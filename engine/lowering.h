@@ -8,7 +8,7 @@
 
 #include "engine/course.h"
 #include "engine/schedule_choice.h"
-#include "planner/plan.h"
+#include "planner/plan/plan.h"
 
 typedef struct ons_lowering {
     ons_arena *arena; /* owned */

@@ -4,9 +4,9 @@
 
 #include "engine/model.h"
 #include "engine/stage_graph.h"
-#include "planner/graph_work.h"
-#include "planner/node_costs.h"
-#include "planner/plan.h"
+#include "planner/cost/graph_work.h"
+#include "planner/cost/node_costs.h"
+#include "planner/plan/plan.h"
 
 /* What the nodes of a training graph cost. */
 typedef struct ons_plan_costs {

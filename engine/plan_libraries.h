@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "planner/plan.h"
+#include "planner/plan/plan.h"
 
 /* Those that choose this machine's kernels, for a plan that asked these; in `arena`. */
 ons_status *ons_plan_libraries_fill(ons_arena *arena, ons_plan_subject *subject);

@@ -3,7 +3,7 @@
 #define ONSTAGE_ENGINE_PLAN_SUBJECT_H
 
 #include "engine/stage_graph.h"
-#include "planner/plan.h"
+#include "planner/plan/plan.h"
 
 /* Everything but batch, micro_batches and device_profile, from a training graph; texts in `arena` or the model's.
  * `here`: kernels are those of this machine, so libraries are named. */

@@ -14,9 +14,9 @@
 #include "engine/problem.h"
 #include "engine/results.h"
 #include "engine/schedule_file.h"
-#include "planner/cost_file.h"
-#include "planner/least_memory.h"
-#include "planner/workload_scale.h"
+#include "planner/cost/cost_file.h"
+#include "planner/search/least_memory.h"
+#include "planner/workload/workload_scale.h"
 
 static const ons_workload *work_of(const ons_planning *p) {
     return p->model == NULL ? &p->file : &p->input.costs.graph_work.work;

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "engine/plan_libraries.h"
 #include "engine/plan_subject.h"
-#include "planner/graph_width.h"
-#include "planner/least_memory.h"
+#include "planner/cost/graph_width.h"
+#include "planner/search/least_memory.h"
 
 /* ---------------------------------------------------------------------------------------------------------- digests */
 

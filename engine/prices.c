@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 
 static bool is_profile(const char *name, const char *own) {
     if (strcmp(name, own) == 0) return true;

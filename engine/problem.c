@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/device.h"
-#include "planner/planner.h"
+#include "planner/search/planner.h"
 
 typedef struct posing {
     const ons_config *config;

@@ -3,7 +3,7 @@
 #define ONSTAGE_ENGINE_PROBLEM_H
 
 #include "engine/config.h"
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 #include "planner/partition/partition.h"
 
 /* Strategies, schedule, number of stages, device with its links and capacity; the workload and the number of

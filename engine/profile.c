@@ -15,11 +15,11 @@
 #include "engine/results.h"
 #include "engine/schedule_file.h"
 #include "kernels/backend.h"
-#include "planner/node_amount.h"
-#include "planner/node_costs.h"
+#include "planner/cost/node_amount.h"
+#include "planner/cost/node_costs.h"
 #include "planner/schedule/schedule.h"
-#include "runtime/cost_cache.h"
-#include "runtime/profiler.h"
+#include "runtime/measure/cost_cache.h"
+#include "runtime/measure/profiler.h"
 
 /* A profile and what it consists of. */
 typedef struct owned_profile {

@@ -3,7 +3,7 @@
 #define ONSTAGE_ENGINE_PROFILE_DATA_H
 
 #include "engine/stage_graph.h"
-#include "runtime/profiler.h"
+#include "runtime/measure/profiler.h"
 
 typedef struct ons_profile_data {
     ons_profiler_input *inputs; /* of every input of the stage; the data is owned */

@@ -1,6 +1,6 @@
 #include "engine/profile_speed.h"
 
-#include "planner/planner.h"
+#include "planner/search/planner.h"
 
 typedef struct number {
     const char *name; /* in the cache */

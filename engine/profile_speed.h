@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "engine/config.h"
-#include "planner/device_profile.h"
-#include "runtime/cost_cache.h"
-#include "runtime/device_speed.h"
-#include "runtime/gpu_speed.h"
-#include "runtime/machine.h"
+#include "planner/cost/device_profile.h"
+#include "runtime/measure/cost_cache.h"
+#include "runtime/measure/device_speed.h"
+#include "runtime/measure/gpu_speed.h"
+#include "runtime/program/machine.h"
 
 typedef struct ons_profile_speed {
     bool gpu; /* which of the two was measured */

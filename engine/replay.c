@@ -11,10 +11,10 @@
 #include "engine/plan_libraries.h"
 #include "engine/results.h"
 #include "engine/timeline.h"
-#include "planner/plan_check.h"
-#include "planner/plan_replay.h"
-#include "planner/planner.h"
+#include "planner/plan/plan_check.h"
+#include "planner/plan/plan_replay.h"
 #include "planner/schedule/csv.h"
+#include "planner/search/planner.h"
 
 struct ons_replay {
     ons_arena *arena;

@@ -1,4 +1,5 @@
-/* The capacity report of a plan: gathered by planner/report.h, here with what it is made from and written as a page. */
+/* The capacity report of a plan: gathered by planner/report/report.h, here with what it is made from and written as a
+ * page. */
 #ifndef ONSTAGE_ENGINE_REPORT_H
 #define ONSTAGE_ENGINE_REPORT_H
 
@@ -8,7 +9,7 @@
 #include "engine/planning.h"
 #include "engine/prices.h"
 #include "engine/timeline.h"
-#include "planner/report.h"
+#include "planner/report/report.h"
 
 enum { ONS_REPORT_SIZES = 2 };
 

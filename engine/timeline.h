@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "planner/pipeline_simulation.h"
+#include "planner/simulate/pipeline_simulation.h"
 
 typedef struct ons_timeline {
     const ons_simulation *simulation;

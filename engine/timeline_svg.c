@@ -4,7 +4,7 @@
 
 #include "engine/html.h"
 #include "engine/timeline.h"
-#include "planner/print.h"
+#include "planner/workload/print.h"
 
 enum { LEFT = ONS_TIMELINE_LEFT, WIDTH = ONS_TIMELINE_WIDTH, TINTS = 4, LINE = 18, LETTER = 7 };
 

@@ -10,7 +10,7 @@
 
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
-#include "runtime/removal.h"
+#include "runtime/checkpoint/removal.h"
 
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **result) {
     ONS_GIVEN(model, "model");

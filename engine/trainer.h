@@ -5,11 +5,11 @@
 #include "engine/assumptions.h"
 #include "engine/crew.h"
 #include "engine/lowering.h"
-#include "runtime/checkpoint.h"
-#include "runtime/checkpoint_lock.h"
-#include "runtime/log_json.h"
-#include "runtime/tensorboard.h"
-#include "runtime/trace.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/checkpoint_lock.h"
+#include "runtime/log/log_json.h"
+#include "runtime/log/tensorboard.h"
+#include "runtime/log/trace.h"
 
 typedef struct ons_exchange ons_exchange;
 

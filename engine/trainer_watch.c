@@ -9,8 +9,8 @@
 
 #include "engine/given.h"
 #include "engine/trainer.h"
-#include "planner/planner.h"
-#include "runtime/removal.h"
+#include "planner/search/planner.h"
+#include "runtime/checkpoint/removal.h"
 
 int64_t ons_resident_bytes(void) {
     char text[128];

@@ -10,8 +10,8 @@
 #include "engine/plan_libraries.h"
 #include "engine/problem.h"
 #include "engine/trainer.h"
-#include "planner/device_profile.h"
-#include "planner/plan_check.h"
+#include "planner/cost/device_profile.h"
+#include "planner/plan/plan_check.h"
 
 /* --------------------------------------------------------------------------------------------------------------- world
  */

@@ -26,7 +26,7 @@
  * In GPipe (load.forward_first) forward parts follow each other without backward parts in between: the copies out of a
  * micro-batch must fit the time of its forward part, and what is more is waited for there. The same is not counted
  * where a pipeline of another kind fills; memory is what is said here as long as the device waits for the copies
- * (planner/pipeline_simulation.h does).
+ * (planner/simulate/pipeline_simulation.h does).
  */
 #include <math.h>
 #include <string.h>

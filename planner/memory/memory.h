@@ -8,7 +8,7 @@
 #define ONSTAGE_PLANNER_MEMORY_H
 
 #include "base/status.h"
-#include "planner/workload.h"
+#include "planner/workload/workload.h"
 
 typedef enum ons_decision { ONS_KEEP, ONS_SWAP, ONS_RECOMPUTE } ons_decision;
 

@@ -5,7 +5,7 @@
 #define ONSTAGE_PLANNER_PARTITION_CUTS_H
 
 #include "planner/partition/partition.h"
-#include "planner/step_estimate.h"
+#include "planner/partition/step_estimate.h"
 
 /* Of stage `stage` of the cuts `first` (stages + 1 positions). `part_seconds`: what every forward and backward part
  * takes beside the work of its nodes. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "planner/partition/partition.h"
-#include "planner/workload_index.h"
+#include "planner/workload/workload_index.h"
 
 /* What a memory strategy answered. Stages that fit as they are cost less to work out again than to look up. */
 typedef struct memo_entry {

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_PLANNER_PARTITION_ORDERS_H
 #define ONSTAGE_PLANNER_PARTITION_ORDERS_H
 
-#include "planner/order.h"
 #include "planner/partition/partition.h"
+#include "planner/workload/order.h"
 
 typedef struct ons_ordered_partition {
     ons_workload work; /* the problem's, in the order that was chosen */

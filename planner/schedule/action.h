@@ -1,4 +1,5 @@
-/* What a device does in a step, one after another: each action names a stage, a copy of it, and which micro-batches. */
+/* What a device does in a step, one after another: each action names a stage, a copy of it, and a micro-batch, which is
+ * a range of the batch's samples (runtime/data/portions.h). */
 #ifndef ONSTAGE_PLANNER_SCHEDULE_ACTION_H
 #define ONSTAGE_PLANNER_SCHEDULE_ACTION_H
 
@@ -24,6 +25,7 @@ typedef enum ons_action_kind {
 typedef struct ons_action {
     ons_action_kind kind;
     uint32_t stage;
+    uint32_t copy;        /* of the stage; a stage has one, number 0 */
     uint32_t micro_batch; /* of an update: the last one that it takes in */
 } ons_action;
 

@@ -21,7 +21,9 @@ static const char *const codes[ONS_ACTION_COUNT] = {
 };
 
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]) {
-    snprintf(text, ONS_ACTION_TEXT, "%u%s%u", action->stage, codes[action->kind], action->micro_batch);
+    char copy[16] = "";
+    if (action->copy > 0) snprintf(copy, sizeof copy, ".%u", action->copy);
+    snprintf(text, ONS_ACTION_TEXT, "%u%s%s%u", action->stage, copy, codes[action->kind], action->micro_batch);
     return text;
 }
 
@@ -34,14 +36,28 @@ static bool read_number(const char **text, uint32_t *number) {
     return *text > start && value < UINT32_MAX && (*start != '0' || *text == start + 1);
 }
 
-bool ons_action_parse(const char *text, ons_action *action) {
-    if (!read_number(&text, &action->stage)) return false;
-    size_t length = strspn(text, "ABCFGIORSUW");
-    for (int kind = 0; kind < ONS_ACTION_COUNT; ++kind) {
-        if (strlen(codes[kind]) != length || strncmp(codes[kind], text, length) != 0) continue;
-        action->kind = (ons_action_kind)kind;
-        text += length;
-        return read_number(&text, &action->micro_batch) && *text == '\0';
+/* The number behind `mark`; without the mark *number stays. */
+static bool read_optional(const char **text, char mark, uint32_t *number) {
+    if (**text != mark) return true;
+    ++*text;
+    return read_number(text, number);
+}
+
+static bool read_kind(const char **text, ons_action_kind *kind) {
+    size_t length = strspn(*text, "ABCFGIORSUW");
+    for (int i = 0; i < ONS_ACTION_COUNT; ++i) {
+        if (strlen(codes[i]) != length || strncmp(codes[i], *text, length) != 0) continue;
+        *kind = (ons_action_kind)i;
+        *text += length;
+        return true;
     }
     return false;
+}
+
+bool ons_action_parse(const char *text, ons_action *action, uint32_t *last) {
+    action->copy = 0;
+    if (!read_number(&text, &action->stage) || !read_optional(&text, '.', &action->copy)) return false;
+    if (!read_kind(&text, &action->kind) || !read_number(&text, &action->micro_batch)) return false;
+    *last = action->micro_batch;
+    return read_optional(&text, '-', last) && *last >= action->micro_batch && *text == '\0';
 }

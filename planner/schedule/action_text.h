@@ -7,9 +7,10 @@
 /*   F forward   B backward   I input gradient   W weight gradient   U update
  *   SA RA  send, receive activation   SG RG  send, receive gradient   AR  all-reduce
  *   SO SI  swap out, swap in          RC     recompute */
-enum { ONS_ACTION_TEXT = 32 };
+enum { ONS_ACTION_TEXT = 48 };
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]);
-/* false where the text is none. */
-bool ons_action_parse(const char *text, ons_action *action);
+/* Also of several micro-batches one after another ("2F0-3"), and of a copy of the stage ("2.1F0"). *last: the last
+ * micro-batch; `action` is of the first. false where the text is none. */
+bool ons_action_parse(const char *text, ons_action *action, uint32_t *last);
 
 #endif

@@ -210,7 +210,8 @@ static ons_status *add_updates(const reader *r, ons_arena *arena, ons_schedule *
             const ons_action *a = &from->items[i];
             to->items[to->count++] = *a;
             if (last[a->stage] == a)
-                to->items[to->count++] = (ons_action){ONS_ACTION_UPDATE, a->stage, s->micro_batches - 1};
+                to->items[to->count++] =
+                    (ons_action){.kind = ONS_ACTION_UPDATE, .stage = a->stage, .micro_batch = s->micro_batches - 1};
         }
     }
     return NULL;

@@ -12,6 +12,9 @@ static ons_status *place(ons_schedule *s) {
             ONS_CHECK(a->stage < s->stages && a->micro_batch < s->micro_batches, ONS_INVALID_DATA,
                       "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage,
                       a->micro_batch);
+            ONS_CHECK(a->copy == 0, ONS_INVALID_DATA,
+                      "device %u, action %u: stage %u has one copy, number 0, and no number %u", device, i, a->stage,
+                      a->copy);
             uint32_t known = s->device_of[a->stage];
             ONS_CHECK(known == UINT32_MAX || known == device, ONS_INVALID_DATA,
                       "device %u, action %u: stage %u is on device %u, too", device, i, a->stage, known);

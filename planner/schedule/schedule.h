@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "planner/schedule/action.h"
-#include "planner/workload.h"
+#include "planner/workload/workload.h"
 
 typedef struct ons_generator ons_generator;
 

@@ -76,7 +76,8 @@ static event *put(separator *x, uint32_t device, ons_action a, double ready, con
 
 static event *put_weight_gradient(separator *x, uint32_t device, uint32_t stage) {
     uint32_t micro_batch = x->counts[stage].weight++;
-    return put(x, device, (ons_action){ONS_ACTION_WEIGHT_GRADIENT, stage, micro_batch}, 0, NULL);
+    return put(x, device, (ons_action){.kind = ONS_ACTION_WEIGHT_GRADIENT, .stage = stage, .micro_batch = micro_batch},
+               0, NULL);
 }
 
 static uint32_t waiting(const separator *x, uint32_t stage) { return x->counts[stage].input - x->counts[stage].weight; }

@@ -5,7 +5,7 @@
 #include "planner/schedule/schedule.h"
 
 static inline void ons_schedule_put(ons_action_list *list, ons_action_kind kind, uint32_t stage, uint32_t micro_batch) {
-    list->items[list->count++] = (ons_action){kind, stage, micro_batch};
+    list->items[list->count++] = (ons_action){.kind = kind, .stage = stage, .micro_batch = micro_batch};
 }
 
 /* Of one stage: forward parts run ahead by `ahead` micro-batches, then forward and backward alternate until the forward

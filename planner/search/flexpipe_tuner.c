@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "planner/partition/cuts.h"
-#include "planner/pipeline_simulation.h"
 #include "planner/schedule/separate.h"
 #include "planner/search/runnable.h"
+#include "planner/simulate/pipeline_simulation.h"
 
 static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
 

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "planner/partition/beam.h"
-#include "planner/pipeline_simulation.h"
 #include "planner/search/candidates.h"
+#include "planner/simulate/pipeline_simulation.h"
 
 static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
 /* By how much an estimate without a cap, and with links that are free, may be above what planning finds: a beam does
@@ -148,16 +148,16 @@ static ons_status *say_slower(const searching *s, ons_portfolio_candidate *c) {
     const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
     double times = c->step_seconds / best->step_seconds;
     const char *why = times > 1 + EQUAL
-                          ? ons_arena_format(s->arena, "a step takes %.3f times as long as with %s", times, best->name)
-                          : ons_arena_format(s->arena, "as fast as %s, in no less memory", best->name);
+                          ? ons_arena_format(s->arena, "a step takes %.3f times as long as the fastest", times)
+                          : "as fast as the fastest, in no less memory";
     return say(s, c, ONS_SLOWER, why);
 }
 
 static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) {
     const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
     return say(s, c, ONS_HOPELESS,
-               ons_arena_format(s->arena, "not planned: without cap and links estimated at %.3f times the step of %s",
-                                c->estimate / best->step_seconds, best->name));
+               ons_arena_format(s->arena, "not planned: without cap and links estimated at %.3f times the fastest",
+                                c->estimate / best->step_seconds));
 }
 
 /* -------------------------------------------------------------------------------------------------------------- search

@@ -10,7 +10,7 @@
 #ifndef ONSTAGE_PLANNER_SEARCH_PORTFOLIO_H
 #define ONSTAGE_PLANNER_SEARCH_PORTFOLIO_H
 
-#include "planner/planner.h"
+#include "planner/search/planner.h"
 
 typedef struct ons_portfolio_options {
     const ons_partition_strategy

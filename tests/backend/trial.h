@@ -3,7 +3,7 @@
 #define ONSTAGE_TESTS_BACKEND_TRIAL_H
 
 #include "engine/model.h"
-#include "runtime/machine.h"
+#include "runtime/program/machine.h"
 #include "tests/backend/data_file.h"
 
 typedef struct trial {

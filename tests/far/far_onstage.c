@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "runtime/nccl_api.h"
+#include "runtime/transport/nccl_api.h"
 #include "tests/far/far_device.h"
 #include "tests/nccl/fake_nccl.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/plan_input.h"
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 #include "tests/far/far_device.h"
 #include "tests/kernels/emulation/host_compiler.h"
 #include "tests/training/fixture.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "device/device_kind.h"
-#include "runtime/nccl_api.h"
-#include "runtime/transport_nccl.h"
+#include "runtime/transport/nccl_api.h"
+#include "runtime/transport/transport_nccl.h"
 #include "tests/far/far_device.h"
 #include "tests/nccl/fake_nccl.h"
 #include "tests/training/fixture.h"

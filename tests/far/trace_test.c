@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/device_clock.h"
-#include "runtime/trace.h"
+#include "runtime/log/trace.h"
+#include "runtime/measure/device_clock.h"
 #include "tests/far/far_device.h"
 #include "tests/training/fixture.h"
 #include "tests/training/trace_rows.h"

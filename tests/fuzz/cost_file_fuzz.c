@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/cost_file.h"
+#include "planner/cost/cost_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

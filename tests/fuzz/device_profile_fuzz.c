@@ -1,5 +1,5 @@
 /* Any bytes as a device profile: what was read prints, and what was printed reads. */
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 
 #include <stdlib.h>
 #include <string.h>

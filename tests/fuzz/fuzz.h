@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/array.h"
+#include "runtime/data/array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -1,5 +1,5 @@
 /* Any bytes as an idx file, plain and gzipped. */
-#include "runtime/idx.h"
+#include "runtime/data/idx.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

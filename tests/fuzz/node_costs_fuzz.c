@@ -1,5 +1,5 @@
 /* Any bytes as measured costs: what was read prints, and what was printed reads. */
-#include "planner/node_costs.h"
+#include "planner/cost/node_costs.h"
 
 #include <stdlib.h>
 #include <string.h>

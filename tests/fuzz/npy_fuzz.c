@@ -1,5 +1,5 @@
 /* Any bytes as an .npy file: an array whose data can be read, or a failure. */
-#include "runtime/npy.h"
+#include "runtime/data/npy.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

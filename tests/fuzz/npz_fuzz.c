@@ -1,5 +1,5 @@
 /* Any bytes as an .npz archive. */
-#include "runtime/npz.h"
+#include "runtime/data/npz.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/plan_replay.h"
+#include "planner/plan/plan_replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -1,5 +1,5 @@
 /* Any bytes as a safetensors file. */
-#include "runtime/safetensors.h"
+#include "runtime/data/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -1,5 +1,5 @@
 /* Any bytes as a stream of tokens: the first two say how it is opened. */
-#include "runtime/tokens.h"
+#include "runtime/data/tokens.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

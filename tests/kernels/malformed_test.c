@@ -18,7 +18,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/registry.h"
 #include "onnx_import/import.h"
-#include "runtime/machine.h"
+#include "runtime/program/machine.h"
 #include "tests/kernels/mutant.h"
 
 enum { MUTANTS = 40, SECONDS = 20, RUN_BYTES = 4 << 20 };

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/mpi_world.h"
+#include "runtime/transport/mpi_world.h"
 #include "tests/runtime/traffic.h"
 
 static double now(void) {

@@ -1,10 +1,10 @@
-/* Whether the declarations of runtime/nccl_api.h are those of NCCL's own header, where there is one; it only has to
- * compile. */
+/* Whether the declarations of runtime/transport/nccl_api.h are those of NCCL's own header, where there is one; it only
+ * has to compile. */
 #if __has_include(<nccl.h>)
 
 #include <nccl.h>
 
-#include "runtime/nccl_api.h"
+#include "runtime/transport/nccl_api.h"
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 #define SAME_PLACE(ours, theirs)                                                                                       \

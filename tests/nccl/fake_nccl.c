@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/nccl_api.h"
+#include "runtime/transport/nccl_api.h"
 
 enum { RANKS_MOST = 16, INTERNAL_ERROR = 3, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
 

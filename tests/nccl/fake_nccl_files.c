@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/nccl_api.h"
+#include "runtime/transport/nccl_api.h"
 #include "tests/nccl/fake_nccl.h"
 
 enum {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "device/device_kind.h"
-#include "runtime/nccl_api.h"
-#include "runtime/transport_nccl.h"
+#include "runtime/transport/nccl_api.h"
+#include "runtime/transport/transport_nccl.h"
 
 enum { BYTES = 3 << 20, ROUNDS = 20, GPUS_MOST = 16, NUMBERS = BYTES / 8 };
 

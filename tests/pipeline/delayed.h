@@ -11,7 +11,7 @@
 #ifndef ONSTAGE_TESTS_PIPELINE_DELAYED_H
 #define ONSTAGE_TESTS_PIPELINE_DELAYED_H
 
-#include "runtime/stage_program.h"
+#include "runtime/program/stage_program.h"
 
 typedef struct delayed delayed;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/trainer.h"
-#include "planner/graph_positions.h"
+#include "planner/cost/graph_positions.h"
 #include "tests/pipeline/delayed_course.h"
 #include "tests/training/fixture.h"
 

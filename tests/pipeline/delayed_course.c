@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/order.h"
+#include "runtime/data/order.h"
 #include "tests/pipeline/delayed.h"
 
 struct delayed_course {

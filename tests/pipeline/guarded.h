@@ -4,7 +4,7 @@
 #ifndef ONSTAGE_TESTS_PIPELINE_GUARDED_H
 #define ONSTAGE_TESTS_PIPELINE_GUARDED_H
 
-#include "runtime/machine.h"
+#include "runtime/program/machine.h"
 
 /* Overwrites the transient part of the machine's arena with what is no number. While nothing runs. */
 ons_status *guarded_poison(const ons_machine *machine);

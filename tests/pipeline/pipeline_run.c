@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/crew.h"
-#include "planner/graph_positions.h"
+#include "planner/cost/graph_positions.h"
 #include "tests/graph/cut_case.h"
 #include "tests/pipeline/delayed_course.h"
 #include "tests/pipeline/guarded.h"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/graph_positions.h"
-#include "runtime/verify_stages.h"
-#include "runtime/worker.h"
+#include "planner/cost/graph_positions.h"
+#include "runtime/pipeline/worker.h"
+#include "runtime/verify/verify_stages.h"
 #include "tests/graph/cut_random.h"
 #include "tests/pipeline/delayed.h"
 #include "tests/pipeline/guarded.h"

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 
 enum { STAGES_MOST = 64, PATH_BYTES = 256, STALL_SECONDS = 60 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/crew.h"
-#include "runtime/verify_stages.h"
+#include "runtime/verify/verify_stages.h"
 #include "tests/pipeline/pipeline_run.h"
 
 enum { STAGES_MAX = 8, ROUNDS = 20 };
@@ -183,9 +183,11 @@ static bool wait_for_each_other(flight *f, uint32_t stage) {
     if (stage > 0 || f->stages == 1 || f->micro_batches < 2) return false;
     ons_action_list *first = &f->lists[0], *last = &f->lists[f->stages - 1];
     for (uint32_t i = 0; i < 2 * f->micro_batches; ++i) {
-        first->items[i] = (ons_action){i % 2 == 0 ? ONS_ACTION_FORWARD : ONS_ACTION_BACKWARD, 0, i / 2};
-        last->items[i] = (ons_action){i < f->micro_batches ? ONS_ACTION_FORWARD : ONS_ACTION_BACKWARD, f->stages - 1,
-                                      i % f->micro_batches};
+        first->items[i] =
+            (ons_action){.kind = i % 2 == 0 ? ONS_ACTION_FORWARD : ONS_ACTION_BACKWARD, .micro_batch = i / 2};
+        last->items[i] = (ons_action){.kind = i < f->micro_batches ? ONS_ACTION_FORWARD : ONS_ACTION_BACKWARD,
+                                      .stage = f->stages - 1,
+                                      .micro_batch = i % f->micro_batches};
     }
     return true;
 }
@@ -362,7 +364,8 @@ static void try_inference(void *context, const ons_crew *crew, const ons_pipelin
     options.updates = false;
     must_be_found(ons_verify_stages(&options), "training as inference", "forward parts", *seed);
     for (uint32_t i = 0; i < f.stages; ++i) {
-        for (uint32_t k = 0; k < f.micro_batches; ++k) f.lists[i].items[k] = (ons_action){ONS_ACTION_FORWARD, i, k};
+        for (uint32_t k = 0; k < f.micro_batches; ++k)
+            f.lists[i].items[k] = (ons_action){.kind = ONS_ACTION_FORWARD, .stage = i, .micro_batch = k};
         f.lists[i].count = f.micro_batches;
     }
     must_be_found(ons_verify_stages(&options), "inference that is sent backwards", "deadlock", *seed);

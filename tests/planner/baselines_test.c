@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/cost_file.h"
+#include "planner/cost/cost_file.h"
 #include "planner/partition/orders.h"
-#include "planner/zero.h"
+#include "planner/workload/zero.h"
 #include "tests/planner/loads.h"
 #include "tests/planner/random_work.h"
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "planner/pipeline_simulation.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/random_work.h"
 
 enum { MOST_STAGES = 32 };

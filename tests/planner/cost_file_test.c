@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/cost_file.h"
+#include "planner/cost/cost_file.h"
 #include "tests/planner/random_work.h"
 
 static ons_arena *arena;

@@ -2,9 +2,9 @@
  * of the simulation; where nothing fits, the memory that is said to do does. */
 #include <criterion/criterion.h>
 
-#include "planner/least_memory.h"
-#include "planner/pipeline_simulation.h"
-#include "planner/planner.h"
+#include "planner/search/least_memory.h"
+#include "planner/search/planner.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/random_work.h"
 
 enum { CASES = 40, NODES = 24, STAGES = 4, MICRO_BATCHES = 4 };

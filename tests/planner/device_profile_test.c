@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/device_profile.h"
+#include "planner/cost/device_profile.h"
 
 static void expect_success(ons_status *status) {
     cr_assert_null(status, "%s", ons_status_get_message(status));

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/philox.h"
-#include "planner/fit.h"
+#include "planner/cost/fit.h"
 
 static const ons_device_profile truth = {
     .name = "truth",

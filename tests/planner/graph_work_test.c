@@ -5,8 +5,8 @@
 
 #include "engine/plan_input.h"
 #include "graph/arena_layout.h"
-#include "planner/graph_width.h"
-#include "planner/workload_scale.h"
+#include "planner/cost/graph_width.h"
+#include "planner/workload/workload_scale.h"
 
 typedef struct made {
     ons_config *config;

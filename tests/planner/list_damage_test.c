@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "planner/plan_check.h"
+#include "planner/plan/plan_check.h"
 #include "tests/planner/longest_path.h"
 #include "tests/planner/random_lists.h"
 

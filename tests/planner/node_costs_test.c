@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/node_amount.h"
-#include "planner/node_costs.h"
+#include "planner/cost/node_amount.h"
+#include "planner/cost/node_costs.h"
 
 static ons_cost cost_of(const ons_operands *o) {
     double elements = (double)ons_shape_elements(&o->outputs[0].shape);

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "planner/partition/cuts.h"
-#include "planner/pipeline_simulation.h"
 #include "planner/search/pfeife.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/random_work.h"
 #include "tests/planner/vision_work.h"
 

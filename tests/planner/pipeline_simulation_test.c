@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "planner/pipeline_simulation.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/loads.h"
 #include "tests/planner/random_pipeline.h"
 
@@ -180,8 +180,9 @@ static ons_action_list parse(const char *text) { /* "F0.1 B0.1 U0.1": kind, stag
         static const ons_action_kind kinds[] = {
             ONS_ACTION_FORWARD, ONS_ACTION_BACKWARD, ONS_ACTION_INPUT_GRADIENT, ONS_ACTION_WEIGHT_GRADIENT,
             ONS_ACTION_UPDATE,  ONS_ACTION_SWAP_OUT, ONS_ACTION_SWAP_IN};
-        list.items[list.count++] = (ons_action){kinds[strchr("FBIWUoi", text[0]) - "FBIWUoi"],
-                                                (uint32_t)(text[1] - '0'), (uint32_t)(text[3] - '0')};
+        list.items[list.count++] = (ons_action){.kind = kinds[strchr("FBIWUoi", text[0]) - "FBIWUoi"],
+                                                .stage = (uint32_t)(text[1] - '0'),
+                                                .micro_batch = (uint32_t)(text[3] - '0')};
     }
     return list;
 }

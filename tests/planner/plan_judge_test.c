@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/planner.h"
 #include "planner/schedule/separate.h"
+#include "planner/search/planner.h"
 #include "tests/planner/plan_judge.h"
 #include "tests/planner/random_pipeline.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "planner/least_memory.h"
-#include "planner/plan_replay.h"
+#include "planner/plan/plan_replay.h"
+#include "planner/search/least_memory.h"
 #include "tests/planner/planning_case.h"
 
 static ons_arena *arena;
@@ -169,6 +169,49 @@ Test(plan, follows_edited_actions) {
         expect_success(ons_schedule_make(&gpipe, arena, &plan.schedule), seed);
         plan.pipeline = gpipe;
         cr_expect(replay(&plan, seed) != before, "seed %llu", (unsigned long long)seed);
+        return;
+    }
+}
+
+static void expect_refusal(const char *text, const char *part) {
+    ons_plan plan;
+    ons_status *status = ons_plan_parse(text, strlen(text), arena, &plan);
+    cr_assert_not_null(status, "expected a failure with '%s'", part);
+    cr_expect(strstr(ons_status_get_message(status), part) != NULL, "'%s' lacks '%s'", ons_status_get_message(status),
+              part);
+    ons_status_free(status);
+}
+
+/* The first forward parts of the first device as one entry: "0F0", "0F1", ... */
+static char *join_forward_parts(const char *text, uint32_t count, const char *joined) {
+    const char *first = strstr(text, "\"0F0\""), *end = first;
+    for (uint32_t i = 0; i < count; ++i) end = strchr(strchr(end, '"') + 1, '"') + 1;
+    char *edited = ons_arena_format(arena, "%.*s\"%s\"%s", (int)(first - text), text, joined, end);
+    cr_assert_not_null(edited);
+    return edited;
+}
+
+/* An entry may stand for several micro-batches, and names a copy of its stage. */
+Test(plan, an_entry_of_several_micro_batches) {
+    for (uint64_t seed = 1;; ++seed) {
+        ons_planning_problem problem;
+        ons_planned planned;
+        ons_plan plan, again;
+        char *text;
+        cr_assert_leq(seed, PLANS);
+        if (!random_plan(seed, &problem, &planned, &plan)) continue;
+        if (plan.pipeline.generator != &ons_generator_gpipe || plan.pipeline.micro_batches < 3) continue;
+        expect_success(ons_plan_print(&plan, &text), seed);
+        char *edited = join_forward_parts(text, 3, "0.0F0-2");
+        expect_success(ons_plan_parse(edited, strlen(edited), arena, &again), seed);
+        cr_expect(ons_schedule_equal(&plan.schedule, &again.schedule), "seed %llu", (unsigned long long)seed);
+        edited = join_forward_parts(text, 3, "0F2-0");
+        expect_refusal(edited, "actions[0][0]");
+        edited = join_forward_parts(text, 3, "0F0-4000000000");
+        expect_refusal(edited, "there is no such stage or micro-batch");
+        edited = join_forward_parts(text, 3, "0.1F0-2");
+        expect_refusal(edited, "stage 0 has one copy, number 0, and no number 1");
+        free(text);
         return;
     }
 }
@@ -380,15 +423,6 @@ Test(plan, every_broken_field_is_named) {
     expect_success(parse_json(root), 0); /* all was put back */
     ons_json_free(root);
     free(text);
-}
-
-static void expect_refusal(const char *text, const char *part) {
-    ons_plan plan;
-    ons_status *status = ons_plan_parse(text, strlen(text), arena, &plan);
-    cr_assert_not_null(status, "expected a failure with '%s'", part);
-    cr_expect(strstr(ons_status_get_message(status), part) != NULL, "'%s' lacks '%s'", ons_status_get_message(status),
-              part);
-    ons_status_free(status);
 }
 
 Test(plan, damaged_files_are_refused) {

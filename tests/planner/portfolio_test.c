@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "planner/pipeline_simulation.h"
 #include "planner/search/portfolio.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/random_work.h"
 #include "tests/planner/vision_work.h"
 

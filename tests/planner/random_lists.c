@@ -47,7 +47,7 @@ static bool can_run(const maker *m, ons_action_kind kind, uint32_t i) {
 
 static void put(maker *m, ons_action_kind kind, uint32_t stage, uint32_t micro_batch) {
     ons_action_list *list = &m->s->lists[m->device_of[stage]];
-    list->items[list->count++] = (ons_action){kind, stage, micro_batch};
+    list->items[list->count++] = (ons_action){.kind = kind, .stage = stage, .micro_batch = micro_batch};
 }
 
 static void run(maker *m, ons_action_kind kind, uint32_t i) {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_TESTS_PLANNER_RANDOM_PIPELINE_H
 #define ONSTAGE_TESTS_PLANNER_RANDOM_PIPELINE_H
 
-#include "planner/pipeline_simulation.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/random_work.h"
 
 enum { RANDOM_PIPELINE_STAGES = 8 }; /* at most */

@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_TESTS_PLANNER_RANDOM_WORK_H
 #define ONSTAGE_TESTS_PLANNER_RANDOM_WORK_H
 
-#include "planner/workload.h"
+#include "planner/workload/workload.h"
 
 /* SplitMix64: small, and good enough to choose test data with. */
 typedef struct random_source {

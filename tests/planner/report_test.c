@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "planner/order.h"
-#include "planner/report.h"
+#include "planner/report/report.h"
+#include "planner/workload/order.h"
 #include "tests/planner/random_work.h"
 
 enum { CASES = 6, NODES = 20, STAGES = 3, MICRO_BATCHES = 3, DEVICES = 2 };

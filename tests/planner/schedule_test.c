@@ -136,7 +136,7 @@ static ons_action_list parse(const char *text) {
     ons_action_list list = {ons_arena_allocate(arena, strlen(text) + 1, sizeof(ons_action)), 0};
     while (*text != '\0') {
         char *end;
-        ons_action a = {(ons_action_kind)(strchr(letters, *text) - letters), 0, 0};
+        ons_action a = {.kind = (ons_action_kind)(strchr(letters, *text) - letters)};
         a.stage = (uint32_t)strtoul(text + 1, &end, 10);
         a.micro_batch = (uint32_t)strtoul(end + 1, &end, 10);
         list.items[list.count++] = a;
@@ -282,8 +282,9 @@ static random_schedule make_schedule(random_source *random) {
         r.lists[i].items = ons_arena_allocate(arena, total, sizeof *r.lists[i].items);
     for (uint32_t i = 0; i < r.s.stages; ++i) r.device_of[i] = i < r.s.devices ? i : random_below(random, r.s.devices);
     for (uint32_t made = 0; made < total;) {
-        ons_action a = {kinds[random_below(random, 3)], random_below(random, r.s.stages),
-                        random_below(random, r.s.micro_batches)};
+        ons_action a = {.kind = kinds[random_below(random, 3)],
+                        .stage = random_below(random, r.s.stages),
+                        .micro_batch = random_below(random, r.s.micro_batches)};
         if (!may_run(&r, a)) continue;
         ons_action_list *list = &r.lists[r.device_of[a.stage]];
         list->items[list->count++] = a;

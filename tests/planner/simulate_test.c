@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "planner/simulate.h"
+#include "planner/simulate/simulate.h"
 #include "tests/planner/random_work.h"
 
 static ons_simulation *s;
@@ -177,7 +177,7 @@ static random_tasks make_tasks(random_source *random, double backwards) {
     for (uint32_t i = 0; i < TASKS; ++i) {
         int64_t bytes = 1 + random_below(random, 100);
         r.specs[i] = (ons_task_spec){.name = "task",
-                                     .action = {ONS_ACTION_FORWARD, i % 3, i},
+                                     .action = {.kind = ONS_ACTION_FORWARD, .stage = i % 3, .micro_batch = i},
                                      .resource = random_stream(random),
                                      .second_resource = random_stream(random),
                                      .seconds = 1 + random_below(random, 50), /* whole: sums are exact in any order */
@@ -302,7 +302,7 @@ Test(simulate, the_trace_shows_devices_streams_and_memory) {
     ons_resource_id send = stream(4, "send"), receive = stream(5, "receive");
     ons_task_id id;
     ons_task_spec spec = {.name = "co\"py",
-                          .action = {ONS_ACTION_SEND_ACTIVATION, 2, 3},
+                          .action = {.kind = ONS_ACTION_SEND_ACTIVATION, .stage = 2, .micro_batch = 3},
                           .resource = receive,
                           .second_resource = send,
                           .seconds = 0.25,

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "planner/pipeline_simulation.h"
-#include "planner/planner.h"
-#include "planner/step_estimate.h"
+#include "planner/partition/step_estimate.h"
+#include "planner/search/planner.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/planning_case.h"
 
 static ons_arena *arena;

@@ -7,7 +7,7 @@
 #define ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
 
 #include "planner/schedule/schedule.h"
-#include "planner/workload.h"
+#include "planner/workload/workload.h"
 
 typedef struct transformer_work_options {
     uint32_t layers;

@@ -7,7 +7,7 @@
 #ifndef ONSTAGE_TESTS_PLANNER_VISION_WORK_H
 #define ONSTAGE_TESTS_PLANNER_VISION_WORK_H
 
-#include "planner/workload.h"
+#include "planner/workload/workload.h"
 
 typedef struct vision_work_options {
     uint32_t blocks;

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "runtime/array.h"
-#include "runtime/npy.h"
+#include "runtime/data/array.h"
+#include "runtime/data/npy.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(array, .init = scratch_make, .fini = scratch_remove);

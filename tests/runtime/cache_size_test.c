@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "runtime/cache_size.h"
+#include "runtime/measure/cache_size.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(cache_size, .init = scratch_make, .fini = scratch_remove);

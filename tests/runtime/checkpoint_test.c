@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "runtime/checkpoint.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(checkpoint, .init = scratch_make, .fini = scratch_remove);

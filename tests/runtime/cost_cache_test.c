@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runtime/cost_cache.h"
+#include "runtime/measure/cost_cache.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(cost_cache, .init = scratch_make, .fini = scratch_remove);

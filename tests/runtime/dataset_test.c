@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/convert.h"
-#include "runtime/dataset.h"
-#include "runtime/npy.h"
+#include "runtime/data/convert.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/npy.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(dataset, .init = scratch_make, .fini = scratch_remove);

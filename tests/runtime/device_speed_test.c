@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/device_speed.h"
-#include "runtime/trace.h"
+#include "runtime/log/trace.h"
+#include "runtime/measure/device_speed.h"
 #include "tests/runtime/scratch.h"
 
 enum { EDGE = 192, RUNS = 5 };

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "runtime/log_json.h"
-#include "runtime/tensorboard.h"
-#include "runtime/trace.h"
+#include "runtime/log/log_json.h"
+#include "runtime/log/tensorboard.h"
+#include "runtime/log/trace.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(log_json, .init = scratch_make, .fini = scratch_remove);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/order.h"
+#include "runtime/data/order.h"
 
 static void expect_permutation(uint64_t count, uint64_t seed, uint64_t epoch) {
     ons_order order = {count, seed, true};

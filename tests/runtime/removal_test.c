@@ -1,9 +1,9 @@
-/* runtime/removal.h: names go at once, space when it is waited for. */
+/* runtime/checkpoint/removal.h: names go at once, space when it is waited for. */
 #include <criterion/criterion.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "runtime/removal.h"
+#include "runtime/checkpoint/removal.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(removal, .init = scratch_make, .fini = scratch_remove);

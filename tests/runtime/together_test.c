@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "runtime/together.h"
+#include "runtime/program/together.h"
 
 enum { BYTES = 64, NODES = 12, EXTENTS = 4 };
 

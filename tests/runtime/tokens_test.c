@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/dataset.h"
-#include "runtime/npy.h"
-#include "runtime/tokens.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/npy.h"
+#include "runtime/data/tokens.h"
 #include "tests/runtime/scratch.h"
 
 TestSuite(tokens, .init = scratch_make, .fini = scratch_remove);

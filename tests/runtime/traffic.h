@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 
 /* This rank's part of the traffic that follows from `seed` and the number of ranks: channels drawn at random, served by
  * a thread each, and gathers meanwhile. Fails where anything but what was sent arrives. *digest: of everything that

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 #include "tests/runtime/traffic.h"
 
 enum { RANKS = 4 };

@@ -48,7 +48,7 @@ tidy_file() {
 
 check_tidy() {
     local bin cuda=/usr/local/cuda without=()
-    ./bazelw build //third_party/onnx:onnx_proto_c //planner:profiles || return 1
+    ./bazelw build //third_party/onnx:onnx_proto_c //planner/cost:profiles || return 1
     bin=$(./bazelw info bazel-bin 2>/dev/null)
     mkdir -p "$cache"
     export cache

@@ -1,0 +1,233 @@
+#include "planner/partition/step_estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------------------------- the order
+ */
+
+typedef struct ordering {
+    const ons_schedule *s;
+    ons_action *order;
+    uint32_t count;
+    uint32_t *next;           /* [device]: in its list */
+    uint8_t *forward, *input; /* [stage · micro-batches + micro-batch]: has run */
+} ordering;
+
+static bool is_input(ons_action_kind kind) { return kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT; }
+
+static bool can_run(const ordering *o, const ons_action *a) {
+    size_t at = (size_t)a->stage * o->s->micro_batches + a->micro_batch;
+    if (a->kind == ONS_ACTION_FORWARD) return a->stage == 0 || o->forward[at - o->s->micro_batches];
+    if (is_input(a->kind)) return a->stage + 1 == o->s->stages || o->input[at + o->s->micro_batches];
+    return true;
+}
+
+static bool advance(ordering *o, uint32_t device) {
+    const ons_action_list *list = &o->s->lists[device];
+    uint32_t before = o->next[device];
+    for (; o->next[device] < list->count && can_run(o, &list->items[o->next[device]]); ++o->next[device]) {
+        const ons_action *a = &list->items[o->next[device]];
+        size_t at = (size_t)a->stage * o->s->micro_batches + a->micro_batch;
+        if (a->kind == ONS_ACTION_FORWARD) o->forward[at] = 1;
+        if (is_input(a->kind)) o->input[at] = 1;
+        o->order[o->count++] = *a;
+    }
+    return o->next[device] > before;
+}
+
+static ons_status *put_in_order(const ons_schedule *s, ons_arena *arena, ons_step_walk *w) {
+    ordering o = {.s = s};
+    size_t places = (size_t)s->stages * s->micro_batches, actions = 0;
+    bool moved = true;
+    for (uint32_t i = 0; i < s->devices; ++i) actions += s->lists[i].count;
+    ONS_NEW(o.order, arena, actions);
+    ONS_NEW(o.next, arena, s->devices);
+    ONS_NEW(o.forward, arena, places);
+    ONS_NEW(o.input, arena, places);
+    while (moved) {
+        moved = false;
+        for (uint32_t i = 0; i < s->devices; ++i) moved |= advance(&o, i);
+    }
+    ONS_CHECK(o.count == actions, ONS_INVALID_DATA, "the schedule hangs: devices wait for each other");
+    w->order = o.order;
+    w->count = o.count;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ making
+ */
+
+/* Without end, a pipeline is steady after it has been filled, mostly, and then as many micro-batches more tell its
+ * period; at the end forward parts have run out. */
+static ons_status *choose_schedule(const ons_pipeline *p, const ons_schedule *given, ons_arena *arena,
+                                   ons_schedule *walked) {
+    ons_pipeline longer = *p;
+    if (given != NULL && !given->asynchronous) {
+        *walked = *given;
+        return NULL;
+    }
+    if (ons_pipeline_is_asynchronous(p)) longer.micro_batches = 4 * p->stages + 2;
+    return ons_schedule_make(&longer, arena, walked);
+}
+
+static ons_status *find_devices(const ons_schedule *s, ons_arena *arena, ons_step_walk *w) {
+    uint32_t *lowest;
+    bool *apart;
+    ONS_NEW(lowest, arena, s->devices);
+    ONS_NEW(apart, arena, s->devices);
+    for (uint32_t i = s->stages; i-- > 0;) {
+        lowest[s->device_of[i]] = i;
+        apart[s->device_of[i]] |= s->loads[i].apart;
+    }
+    w->lowest = lowest;
+    w->apart = apart;
+    return NULL;
+}
+
+ons_status *ons_step_walk_make(const ons_pipeline *p, const ons_schedule *given, ons_arena *arena, ons_step_walk *w) {
+    *w = (ons_step_walk){.micro_batches = p->micro_batches};
+    ons_schedule *s = &w->schedule;
+    ONS_TRY(choose_schedule(p, given, arena, s));
+    size_t places = (size_t)s->stages * s->micro_batches;
+    ONS_NEW(w->device, arena, s->devices);
+    ONS_NEW(w->load, arena, s->devices);
+    ONS_NEW(w->link, arena, s->stages);
+    ONS_NEW(w->link_back, arena, s->stages);
+    ONS_NEW(w->sent, arena, places);
+    ONS_NEW(w->returned, arena, places);
+    ONS_TRY(find_devices(s, arena, w));
+    return put_in_order(s, arena, w);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- walking
+ */
+
+static bool is_local(const ons_step_walk *w, uint32_t stage) {
+    return w->schedule.device_of[stage] == w->schedule.device_of[stage - 1];
+}
+
+static void run_forward(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
+    uint32_t m = w->schedule.micro_batches, next = a->stage + 1;
+    size_t at = (size_t)a->stage * m + a->micro_batch;
+    double *free = &w->device[w->schedule.device_of[a->stage]];
+    if (a->stage > 0 && w->sent[at - m] > *free) *free = w->sent[at - m];
+    *free += stages[a->stage].forward;
+    if (next == w->schedule.stages) return;
+    w->sent[at] = *free;
+    if (!is_local(w, next)) w->sent[at] = w->link[a->stage] = fmax(w->link[a->stage], *free) + stages[next].arrive;
+}
+
+static void run_input(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
+    uint32_t m = w->schedule.micro_batches, stage = a->stage;
+    size_t at = (size_t)stage * m + a->micro_batch;
+    const ons_step_stage *s = &stages[stage];
+    double *free = &w->device[w->schedule.device_of[stage]];
+    if (stage + 1 < w->schedule.stages) *free = fmax(*free, w->returned[at + m]);
+    *free += a->kind == ONS_ACTION_BACKWARD ? s->backward : s->backward - s->weight;
+    w->returned[at] = *free;
+    if (stage > 0 && !is_local(w, stage))
+        w->returned[at] = w->link_back[stage] = fmax(w->link_back[stage], *free) + s->back;
+}
+
+static void run(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
+    double *free = &w->device[w->schedule.device_of[a->stage]];
+    switch ((int)a->kind) {
+    case ONS_ACTION_FORWARD: run_forward(w, stages, a); break;
+    case ONS_ACTION_BACKWARD:
+    case ONS_ACTION_INPUT_GRADIENT: run_input(w, stages, a); break;
+    case ONS_ACTION_WEIGHT_GRADIENT: *free += stages[a->stage].weight; break;
+    case ONS_ACTION_UPDATE: *free += stages[a->stage].update; break;
+    default: break;
+    }
+}
+
+static void rewind_walk(const ons_step_walk *w) {
+    memset(w->device, 0, w->schedule.devices * sizeof *w->device);
+    memset(w->link, 0, w->schedule.stages * sizeof *w->link);
+    memset(w->link_back, 0, w->schedule.stages * sizeof *w->link_back);
+}
+
+/* The period of the first stage's updates, once the pipeline has been filled. */
+static double estimate_steady(const ons_step_walk *w, const ons_step_stage *stages) {
+    uint32_t from = 2 * w->schedule.stages, to = 3 * w->schedule.stages;
+    double began = 0, ended = 0;
+    for (uint32_t i = 0; i < w->count && ended == 0; ++i) {
+        const ons_action *a = &w->order[i];
+        run(w, stages, a);
+        if (a->kind != ONS_ACTION_UPDATE || a->stage != 0) continue;
+        if (a->micro_batch == from) began = w->device[w->schedule.device_of[0]];
+        if (a->micro_batch == to) ended = w->device[w->schedule.device_of[0]];
+    }
+    double period = (ended - began) / (to - from);
+    return fmax(period * w->micro_batches, ons_step_bound(w, stages));
+}
+
+double ons_step_estimate(const ons_step_walk *w, const ons_step_stage *stages) {
+    double seconds = 0;
+    rewind_walk(w);
+    if (w->schedule.asynchronous) return estimate_steady(w, stages);
+    for (uint32_t i = 0; i < w->count; ++i) run(w, stages, &w->order[i]);
+    for (uint32_t i = 0; i < w->schedule.devices; ++i) seconds = fmax(seconds, w->device[i]);
+    return seconds;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- bounds
+ */
+
+static void add_loads(const ons_step_walk *w, const ons_step_stage *stages, bool updates) {
+    memset(w->load, 0, w->schedule.devices * sizeof *w->load);
+    for (uint32_t i = 0; i < w->schedule.stages; ++i)
+        w->load[w->schedule.device_of[i]] += stages[i].forward + stages[i].backward + (updates ? stages[i].update : 0);
+}
+
+/* A device and links have so much to do for each micro-batch; and with so many in flight, a micro-batch's way from a
+ * stage on and back to it may take no longer than as many periods. */
+static double bound_steady(const ons_step_walk *w, const ons_step_stage *stages) {
+    double period = 0, way = 0;
+    add_loads(w, stages, true);
+    for (uint32_t i = 0; i < w->schedule.devices; ++i) period = fmax(period, w->load[i]);
+    for (uint32_t stage = w->schedule.stages; stage-- > 0;) {
+        const ons_step_stage *s = &stages[stage];
+        bool local = stage > 0 && is_local(w, stage);
+        way += s->forward + s->backward;
+        if (!local) period = fmax(period, fmax(s->arrive, s->back));
+        period = fmax(period, (way + s->update) / w->schedule.loads[stage].in_flight);
+        if (!local) way += s->arrive + s->back;
+    }
+    return w->micro_batches * period * (1 - 1e-12);
+}
+
+/* Between the beginning and a device's first part lies the way to its first stage, and behind its last part the way
+ * back from there: where weight gradients are apart, they may be that last part. */
+double ons_step_bound(const ons_step_walk *w, const ons_step_stage *stages) {
+    double there = 0, back = 0, most = 0;
+    if (w->schedule.asynchronous) return bound_steady(w, stages);
+    add_loads(w, stages, false);
+    for (uint32_t stage = 0; stage < w->schedule.stages; ++stage) {
+        const ons_step_stage *s = &stages[stage];
+        uint32_t device = w->schedule.device_of[stage];
+        if (stage > 0 && !is_local(w, stage)) {
+            there += s->arrive;
+            back += s->back;
+        }
+        if (w->lowest[device] == stage) {
+            double own = w->micro_batches * w->load[device];
+            double behind = w->apart[device] ? s->update : back + (stage == 0 ? s->update : stages[0].update);
+            most = fmax(most, there + own + behind);
+        }
+        there += s->forward;
+        back += w->schedule.loads[stage].apart ? s->backward - s->weight : s->backward;
+    }
+    return most * (1 - 1e-12);
+}
+
+double ons_step_most(const ons_step_walk *w, const ons_step_stage *stages, uint32_t stage, double limit) {
+    bool without_end = w->schedule.asynchronous;
+    uint32_t device = w->schedule.device_of[stage], lowest = w->lowest[device];
+    double beside = without_end ? w->micro_batches * stages[stage].update : stages[0].update;
+    if (!without_end && w->apart[device]) return fmax(limit / w->micro_batches, 0) * (1 + 1e-9);
+    for (uint32_t i = 0; i < lowest && !without_end; ++i)
+        beside += stages[i].forward + stages[i].backward + stages[i + 1].arrive + stages[i + 1].back;
+    return fmax((limit - beside) / w->micro_batches, 0) * (1 + 1e-9);
+}

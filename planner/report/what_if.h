@@ -1,0 +1,72 @@
+/* What if: the same training on other devices, on more or fewer of them, with another batch. */
+#ifndef ONSTAGE_PLANNER_REPORT_WHAT_IF_H
+#define ONSTAGE_PLANNER_REPORT_WHAT_IF_H
+
+#include "planner/cost/device_profile.h"
+#include "planner/search/planner.h"
+
+/* Two sizes of one model's micro-batch; others are drawn from them (planner/workload/workload_scale.h). */
+typedef struct ons_what_if_work {
+    const ons_workload *low, *high; /* high NULL: no other size than low's can be told */
+} ons_what_if_work;
+
+/* A device with what the model costs on it. */
+typedef struct ons_what_if_device {
+    const ons_device_profile *profile;
+    int64_t capacity_bytes;   /* after what its libraries take */
+    double money_per_hour;    /* 0: not known */
+    ons_what_if_work single;  /* one micro-batch on one stage: gradients are not added up */
+    ons_what_if_work summed;  /* all others */
+    uint32_t charged_devices; /* so many of them or more leave no processor for copies to the host: host_share of
+                                 ons_planning_problem is 1; 0: copies never cost computing */
+} ons_what_if_device;
+
+typedef struct ons_question {
+    const ons_what_if_device *device;
+    const ons_partition_strategy *partition;
+    const ons_memory_strategy *memory;
+    /* The node at each position, for workloads whose nodes are those of `ordered`, which is in that order already;
+     * NULL: as the workloads have them. Graphs for another device may have other nodes. */
+    const uint32_t *order;
+    const ons_workload *ordered;
+    const ons_generator *generator;
+    uint32_t stages, devices; /* devices 0: the generator's own number */
+    int64_t batch, micro_batches;
+    int64_t capacity_bytes; /* of each device; 0: no limit */
+    bool without_host;      /* nothing can be swapped */
+} ons_question;
+
+typedef struct ons_answer {
+    bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be told, or the
+                       generator has no schedule of these stages and devices */
+    bool feasible;  /* the rest holds where it is */
+    bool optimised; /* fits only with swap or recompute */
+    double step_seconds, samples_per_second;
+    double recompute_seconds, stall_seconds; /* of all stages, for one micro-batch */
+    int64_t fullest_bytes;                   /* of the fullest device */
+    int64_t least_bytes;                     /* where not feasible: the smallest capacity that would do */
+} ons_answer;
+
+/* How many devices the stages lie on. */
+uint32_t ons_question_devices(const ons_question *question);
+/* Asks for another number of stages, with as many on each device as before where that was said; where it cannot be, the
+ * generator's own number of devices is asked for. */
+void ons_question_set_stages(ons_question *question, uint32_t stages);
+
+/* Samples of the largest micro-batch, which costs and memory are asked for. */
+static inline int64_t ons_question_rows(const ons_question *q) {
+    return (q->batch + q->micro_batches - 1) / q->micro_batches;
+}
+
+/* One search and one simulation. */
+ons_status *ons_what_if(const ons_question *question, ons_answer *answer);
+
+enum { ONS_WHAT_IF_ROWS = 1 << 16 }; /* the largest micro-batch that is tried */
+/* The largest batch with the question's number of micro-batches that fits, and the answer for it; 0: none, or it cannot
+ * be told. */
+ons_status *ons_what_if_largest(const ons_question *question, int64_t *batch, ons_answer *answer);
+
+/* Money for a million samples; 0: not known. */
+double ons_what_if_money(const ons_question *question, const ons_answer *answer);
+
+#endif

@@ -1,0 +1,98 @@
+#include "planner/search/planner.h"
+
+#include "planner/plan/plan_check.h"
+#include "planner/plan/plan_replay.h"
+
+ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes) {
+    const ons_schedule *s = planned->problem.schedule;
+    ONS_NEW(*bytes, arena, s->devices);
+    for (uint32_t i = 0; i < s->stages; ++i) (*bytes)[s->device_of[i]] += planned->solutions[i].memory.total;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- fill */
+
+static ons_status *fill_decisions(const ons_planning_problem *p, const ons_stage_solution *solution, ons_arena *arena,
+                                  ons_plan_stage *stage) {
+    const ons_workload *work = p->work;
+    ONS_NEW(stage->decisions, arena, solution->decision_count);
+    for (uint32_t i = 0; i < solution->decision_count; ++i) {
+        const ons_tensor_decision *d = &solution->decisions[i];
+        if (d->decision == ONS_KEEP) continue;
+        stage->decisions[stage->decision_count++] = (ons_plan_decision){
+            .tensor = work->tensors[d->tensor].name,
+            .decision = d->decision,
+            .out_after = d->decision == ONS_SWAP ? work->nodes[d->out_after].name : NULL,
+            .in_before = work->nodes[d->in_before].name,
+            .gone_before = d->gone_before == ONS_NO_NODE ? NULL : work->nodes[d->gone_before].name,
+        };
+    }
+    return NULL;
+}
+
+static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *planned, uint32_t index,
+                              ons_arena *arena, ons_plan_stage *stage) {
+    const ons_stage_solution *solution = &planned->solutions[index];
+    uint32_t first = planned->partition.first[index], end = planned->partition.first[index + 1];
+    *stage = (ons_plan_stage){
+        .first_node = p->work->nodes[first].name,
+        .node_count = end - first,
+        .device = p->schedule->device_of[index],
+        .load = p->schedule->loads[index],
+        .seconds = solution->seconds,
+        .forward_seconds = ons_work_forward_seconds(p->work, first, end),
+        .backward_seconds = ons_work_backward_seconds(p->work, first, end),
+        .recompute_seconds = solution->recompute_seconds,
+        .stall_seconds = solution->stall_seconds,
+        .update_seconds = ons_work_update_seconds(p->work, first, end),
+        .send_bytes = end < p->work->node_count ? ons_work_cut_bytes(p->work, end) : 0,
+        .receive_bytes = ons_work_cut_bytes(p->work, first),
+        .memory = solution->memory,
+        .memory_bytes = solution->memory.total,
+    };
+    if (planned->node_at != NULL) {
+        ONS_NEW(stage->names, arena, (size_t)stage->node_count + 1);
+        for (uint32_t i = 0; i < stage->node_count; ++i) stage->names[i] = p->work->nodes[first + i].name;
+    }
+    if (p->link_bandwidth > 0 && stage->send_bytes > 0)
+        stage->send_seconds = p->link_latency + (double)stage->send_bytes / p->link_bandwidth;
+    ONS_TRY(fill_decisions(p, solution, arena, stage));
+    return ons_plan_note_made_for(stage, arena);
+}
+
+/* Exactly what `onstage simulate` will find in the file. */
+static ons_status *simulate(const ons_planned *planned, ons_arena *arena, ons_plan *plan) {
+    ons_pipeline_forecast forecast;
+    ons_pipeline_setup setup = {
+        .problem = &planned->problem,
+        .first = planned->partition.first,
+        .solutions = planned->solutions,
+    };
+    plan->link_bandwidth = planned->problem.link_bandwidth;
+    plan->link_latency = planned->problem.link_latency;
+    ONS_TRY(ons_pipeline_parts_make(&setup, arena, &plan->parts));
+    ONS_TRY(ons_plan_replay(plan, arena, &forecast));
+    plan->step_seconds = forecast.iteration_seconds;
+    ons_simulation_free(forecast.simulation);
+    return NULL;
+}
+
+ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_plan *plan) {
+    const ons_planning_problem *p = &planned->problem;
+    char need[ONS_BYTES_TEXT], have[ONS_BYTES_TEXT];
+    ONS_CHECK(planned->partition.feasible, ONS_OUT_OF_MEMORY,
+              "no plan fits %s a device; the smallest memory that would do is %s (%lld bytes)",
+              ons_bytes_print((double)p->capacity_bytes, have),
+              ons_bytes_print((double)planned->partition.least_bytes, need), (long long)planned->partition.least_bytes);
+    plan->memory = p->memory->name;
+    plan->order = planned->order;
+    plan->objective = planned->by_step ? ons_plan_by_step : ons_plan_by_bottleneck;
+    plan->pipeline = p->pipeline;
+    plan->capacity_bytes = p->capacity_bytes;
+    plan->bottleneck_seconds = planned->partition.bottleneck_seconds;
+    plan->planning_seconds = planned->planning_seconds;
+    ONS_NEW(plan->stages, arena, p->pipeline.stages);
+    for (uint32_t i = 0; i < p->pipeline.stages; ++i) ONS_TRY(fill_stage(p, planned, i, arena, &plan->stages[i]));
+    plan->schedule = *p->schedule;
+    return simulate(planned, arena, plan);
+}

@@ -1,0 +1,12 @@
+/* The search with a cap for each stage, whatever else lies on its device. */
+#ifndef ONSTAGE_PLANNER_SEARCH_PLANNER_SEARCH_H
+#define ONSTAGE_PLANNER_SEARCH_PLANNER_SEARCH_H
+
+#include "planner/search/planner.h"
+
+/* As ons_planner_search, of a problem with a schedule; `several`: in several orders of the nodes. planning_seconds is
+ * not said. */
+ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                      bool several, ons_arena *arena, ons_planned *planned);
+
+#endif

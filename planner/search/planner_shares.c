@@ -1,0 +1,83 @@
+/* The search where several stages lie on a device: they share its memory, and it knows a cap for each stage. */
+#include <time.h>
+
+#include "planner/search/planner.h"
+#include "planner/search/planner_search.h"
+
+enum { SHARES_TRIED = 4 }; /* between what is sure to fit and what did not */
+
+static ons_status *devices_hold(const ons_planned *planned, int64_t capacity, ons_arena *arena, bool *hold) {
+    int64_t *bytes;
+    *hold = planned->partition.feasible;
+    if (!*hold) return NULL;
+    ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i) *hold &= bytes[i] <= capacity;
+    return NULL;
+}
+
+/* The search caps each stage, and a device's stages share its memory. As much as a device has is tried for each stage
+ * first: stages that need less than their share leave it to the others. Then the even share, with which every device
+ * holds its stages, and then a few in between. */
+static ons_status *search_shares(const ons_planning_problem *problem, uint32_t local_stages,
+                                 const ons_partition_strategy *strategy, bool several, ons_arena *arena,
+                                 ons_planned *planned) {
+    int64_t capacity = problem->capacity_bytes, high = capacity;
+    int64_t low = capacity < local_stages ? 1 : capacity / local_stages; /* 0 would be no limit */
+    ons_planning_problem with = *problem;
+    bool hold;
+    ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, planned));
+    ONS_TRY(devices_hold(planned, capacity, arena, &hold));
+    if (hold) return NULL;
+    bool some = planned->partition.feasible;
+    with.capacity_bytes = low;
+    if (some)
+        ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, planned)); /* else even less does not do */
+    for (int i = 0; some && i < SHARES_TRIED && high - low > 1; ++i) {
+        ons_planned next;
+        with.capacity_bytes = low + (high - low) / 2;
+        ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, &next));
+        ONS_TRY(devices_hold(&next, capacity, arena, &hold));
+        if (hold) *planned = next;
+        *(hold || !next.partition.feasible ? &low : &high) = with.capacity_bytes;
+    }
+    planned->problem.capacity_bytes = capacity;
+    if (!planned->partition.feasible &&
+        __builtin_mul_overflow(planned->partition.least_bytes, (int64_t)local_stages, &planned->partition.least_bytes))
+        planned->partition.least_bytes = INT64_MAX;
+    return NULL;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
+                          ons_arena *arena, ons_planned *planned) {
+    double start = now();
+    ons_planning_problem with = *problem;
+    if (with.schedule == NULL) {
+        ons_schedule *made;
+        ONS_NEW(made, arena, 1);
+        ONS_TRY(ons_schedule_make(&with.pipeline, arena, made));
+        with.schedule = made;
+    }
+    uint32_t local_stages = ons_schedule_most_local_stages(with.schedule);
+    if (local_stages > 1 && with.capacity_bytes > 0)
+        ONS_TRY(search_shares(&with, local_stages, strategy, several, arena, planned));
+    else
+        ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, planned));
+    planned->planning_seconds = now() - start;
+    return NULL;
+}
+
+ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                               ons_arena *arena, ons_planned *planned) {
+    return search(problem, strategy, ons_partition_takes_any_order(strategy), arena, planned);
+}
+
+ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                     ons_arena *arena, ons_planned *planned) {
+    return search(problem, strategy, false, arena, planned);
+}

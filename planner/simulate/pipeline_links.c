@@ -1,0 +1,88 @@
+#include "planner/simulate/pipeline_tasks.h"
+
+/* Links by [from · stages + to]; most pairs of stages exchange nothing. */
+static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, ons_stage_link *pairs) {
+    const ons_work_tensor *t = &split->problem->work->tensors[tensor];
+    uint32_t first, last, from = ons_split_stage_of(split, t->producer);
+    uint32_t begin = split->first[to], end = split->first[to + 1];
+    bool reads = ons_within(t->readers, t->reader_count, begin, end, &first, &last);
+    if (!reads && !ons_within(t->savers, t->saver_count, begin, end, &first, &last)) return;
+    ons_stage_link *link = &pairs[(size_t)from * split->stages + to];
+    link->from = from;
+    link->to = to; /* > 0: the pair is used */
+    link->bytes += t->bytes;
+    if (!reads || t->gradient_bytes == 0) return;
+    link->gradient = true;
+    link->gradient_bytes += t->gradient_bytes;
+}
+
+static uint32_t last_use(const ons_work_tensor *t) {
+    uint32_t read = t->reader_count > 0 ? t->readers[t->reader_count - 1] : t->producer;
+    uint32_t save = t->saver_count > 0 ? t->savers[t->saver_count - 1] : t->producer;
+    return read > save ? read : save;
+}
+
+/* The farthest stage takes a value last, so the sender frees it then. */
+static void add_freed(const ons_pipeline_tasks *x, uint32_t from, ons_stage_link *pairs) {
+    const ons_stage_tasks *stage = &x->stages[from];
+    for (uint32_t i = 0; i < stage->sent_count; ++i) {
+        const ons_work_tensor *t = &x->split.problem->work->tensors[stage->sent[i]];
+        uint32_t to = ons_split_stage_of(&x->split, last_use(t));
+        pairs[(size_t)from * x->split.stages + to].freed_bytes += t->bytes;
+    }
+}
+
+static ons_status *make_links(ons_pipeline_tasks *x, ons_arena *arena) {
+    size_t pairs_count = (size_t)x->split.stages * x->split.stages;
+    ons_stage_link *pairs;
+    ONS_NEW(pairs, arena, pairs_count);
+    for (uint32_t to = 1; to < x->split.stages; ++to) {
+        ons_work_list crossing = ons_work_crossing(x->split.problem->work, x->split.first[to]);
+        for (uint32_t i = 0; i < crossing.count; ++i) add_crossing(&x->split, to, crossing.items[i], pairs);
+    }
+    for (uint32_t from = 0; from < x->split.stages; ++from) add_freed(x, from, pairs);
+    for (size_t i = 0; i < pairs_count; ++i)
+        if (pairs[i].to > 0) pairs[x->link_count++] = pairs[i];
+    x->links = pairs;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ties */
+
+/* The stage of the next user from `*user` on, which is moved past all users of that stage. */
+static uint32_t next_stage(const ons_split *split, const ons_work_weight *w, uint32_t *user) {
+    uint32_t stage = ons_split_stage_of(split, w->users[*user]);
+    while (*user < w->user_count && w->users[*user] < split->first[stage + 1]) ++*user;
+    return stage;
+}
+
+static void add_tied(const ons_split *split, const ons_work_weight *w, int64_t *pairs) {
+    for (uint32_t i = 0; i < w->user_count;) {
+        uint32_t a = next_stage(split, w, &i);
+        for (uint32_t k = i; k < w->user_count;)
+            pairs[(size_t)a * split->stages + next_stage(split, w, &k)] += w->gradient_bytes;
+    }
+}
+
+static ons_status *make_ties(ons_pipeline_tasks *x, ons_arena *arena) {
+    const ons_split *split = &x->split;
+    const ons_workload *work = split->problem->work;
+    int64_t *pairs;
+    ONS_NEW(pairs, arena, (size_t)split->stages * split->stages);
+    for (uint32_t i = 0; i < work->weight_count; ++i)
+        if (work->weights[i].gradient_bytes > 0) add_tied(split, &work->weights[i], pairs);
+    for (size_t i = 0; i < (size_t)split->stages * split->stages; ++i) x->tie_count += pairs[i] > 0;
+    ONS_NEW(x->ties, arena, x->tie_count);
+    ons_stage_tie *next = x->ties;
+    for (uint32_t a = 0; a < split->stages; ++a)
+        for (uint32_t b = a + 1; b < split->stages; ++b) {
+            int64_t bytes = pairs[(size_t)a * split->stages + b];
+            if (bytes > 0) *next++ = (ons_stage_tie){a, b, bytes};
+        }
+    return NULL;
+}
+
+ons_status *ons_pipeline_links_make(ons_pipeline_tasks *x, ons_arena *arena) {
+    ONS_TRY(make_links(x, arena));
+    return x->schedule->asynchronous ? NULL : make_ties(x, arena);
+}

@@ -1,0 +1,85 @@
+/* A pipeline's actions as tasks of the simulator: computations in the order of each device's list, copies to the host
+ * and back on streams of their own, and transfers between stages.
+ *
+ *   compute    F ─────────┐      B        a transfer occupies the sender's send stream and the receiver's
+ *   send        ····[activation]····      receive stream; it starts when its value is there and the receiver has
+ *   receive     ····[activation]····      room: for one micro-batch ahead of the one that is computed
+ */
+#ifndef ONSTAGE_PLANNER_SIMULATE_PIPELINE_TASKS_H
+#define ONSTAGE_PLANNER_SIMULATE_PIPELINE_TASKS_H
+
+#include "planner/simulate/simulate.h"
+#include "planner/simulate/stage_tasks.h"
+
+/* What goes from a stage straight to a later one for each micro-batch, and what comes back. */
+typedef struct ons_stage_link {
+    uint32_t from, to;
+    bool gradient;
+    int64_t bytes, gradient_bytes;
+    int64_t freed_bytes; /* by the sender when the values were sent */
+} ons_stage_link;
+
+/* Two stages with copies of the same trained weights: at the end of a synchronous step each sends the other what it has
+ * added up. (Not simulated where the schedule is asynchronous: waiting for it after every micro-batch would undo that.)
+ */
+typedef struct ons_stage_tie {
+    uint32_t first, second;
+    int64_t bytes; /* each way */
+} ons_stage_tie;
+
+/* All that the simulation of a split needs to know of it. */
+typedef struct ons_pipeline_parts {
+    ons_stage_tasks *stages;
+    ons_stage_link *links;
+    ons_stage_tie *ties;
+    uint32_t link_count, tie_count;
+} ons_pipeline_parts;
+
+/* How a device's streams are numbered in the simulation: device · ONS_DEVICE_STREAMS + stream. */
+enum {
+    ONS_STREAM_COMPUTE,
+    ONS_STREAM_SEND,
+    ONS_STREAM_RECEIVE,
+    ONS_STREAM_SWAP_OUT,
+    ONS_STREAM_SWAP_IN,
+    ONS_STREAM_LOCAL, /* what takes no time: values between stages of one device, memory that is freed */
+    ONS_DEVICE_STREAMS
+};
+
+typedef struct ons_pipeline_tasks {
+    ons_split split;
+    const ons_schedule *schedule; /* the split's */
+    uint32_t micro_batches;       /* of the schedule */
+    ons_stage_tasks *stages;
+    ons_stage_tasks *whole; /* the same before gradients that are apart were taken apart */
+    ons_stage_link *links;
+    ons_stage_tie *ties;
+    uint32_t link_count, tie_count;
+    /* [stage · micro_batches + micro-batch], set by ons_pipeline_tasks_add: tasks */
+    ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
+    ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
+    uint32_t *forward_order, *backward_order;      /* [stage · micro_batches + i]: the i-th micro-batch */
+    uint32_t *forward_count, *backward_count;      /* [stage] */
+} ons_pipeline_tasks;
+
+/* Everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed. What
+ * is pointed to must outlive the result, which lives in `arena`. */
+ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions, ons_arena *arena,
+                                    ons_pipeline_tasks *tasks);
+
+/* The same from parts that were made before, as a plan holds them: of the split only the problem's pipeline and links
+ * are looked at. */
+ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts, ons_arena *arena,
+                                    ons_pipeline_tasks *tasks);
+
+/* Links and ties, from the split and the tasks of its stages. */
+ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);
+
+/* Adds all tasks to an empty simulation and runs it.
+ *
+ * Streams serve in the order of adding, so transfers need an order. They are therefore simulated twice: first with
+ * links that never make anybody wait, then in the order in which they started there. That order agrees with every
+ * dependency, so no transfer can hang behind one that waits for it. */
+ons_status *ons_pipeline_tasks_run(ons_pipeline_tasks *tasks, ons_arena *arena, ons_simulation **simulation);
+
+#endif

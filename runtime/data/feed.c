@@ -1,0 +1,65 @@
+#include "runtime/data/feed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static ons_status *allocate_slot(ons_feed *feed, int slot) {
+    void *memory = NULL;
+    if (feed->device != NULL)
+        ONS_TRY(feed->device->allocate_host(feed->device, (int64_t)feed->bytes + 64, &memory));
+    else
+        memory = aligned_alloc(64, feed->bytes + 64);
+    feed->slots[slot] = memory;
+    return memory == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *dataset, const ons_feed_field *fields,
+                          uint32_t field_count, size_t rows_max) {
+    *feed = (ons_feed){.dataset = dataset, .field_count = field_count, .rows_max = rows_max, .device = device};
+    feed->fields = calloc(field_count + 1, sizeof *feed->fields);
+    if (feed->fields == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < field_count; ++i) {
+        feed->fields[i] = fields[i];
+        feed->fields[i].bytes = (size_t)ons_type_dense_bytes(&fields[i].sample);
+        ONS_TRY(ons_dataset_check(dataset, fields[i].field, &fields[i].sample));
+        size_t bytes;
+        ONS_CHECK(!__builtin_mul_overflow(feed->fields[i].bytes, rows_max, &bytes) &&
+                      !__builtin_add_overflow(feed->bytes, (bytes + 63) / 64 * 64, &feed->bytes),
+                  ONS_INVALID_ARGUMENT, "a batch of %zu samples is too large", rows_max);
+    }
+    for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
+        feed->rows[slot] = calloc(rows_max + 1, sizeof *feed->rows[slot]);
+        if (feed->rows[slot] == NULL) return ons_status_out_of_memory();
+        ONS_TRY(allocate_slot(feed, slot));
+    }
+    return NULL;
+}
+
+void ons_feed_free(ons_feed *feed) {
+    free(feed->fields);
+    for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
+        free(feed->rows[slot]);
+        if (feed->device == NULL)
+            free(feed->slots[slot]);
+        else if (feed->slots[slot] != NULL)
+            feed->device->release_host(feed->device, feed->slots[slot], (int64_t)feed->bytes + 64);
+    }
+    *feed = (ons_feed){0};
+}
+
+static size_t field_offset(const ons_feed *feed, uint32_t field) {
+    size_t offset = 0;
+    for (uint32_t i = 0; i < field; ++i) offset += (feed->fields[i].bytes * feed->rows_max + 63) / 64 * 64;
+    return offset;
+}
+
+ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t count) {
+    for (uint32_t i = 0; i < feed->field_count; ++i)
+        ONS_TRY(ons_dataset_gather(feed->dataset, feed->fields[i].field, feed->rows[slot], count,
+                                   &feed->fields[i].sample, feed->slots[slot] + field_offset(feed, i)));
+    return NULL;
+}
+
+const void *ons_feed_sample(const ons_feed *feed, int slot, uint32_t field, size_t row) {
+    return feed->slots[slot] + field_offset(feed, field) + row * feed->fields[field].bytes;
+}

@@ -1,0 +1,282 @@
+/* Measurements on a device that runs work later than the host launches it, by marks among that work.
+ *
+ * Where every node is timed, the stream is held up first by copies that take longer than the host needs to launch the
+ * step: otherwise a small kernel would be said to take as long as its launch. What lies between two marks with nothing
+ * in between comes off every node. Whole steps are repeated as a recording where the trainer does that.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/log/trace.h"
+#include "runtime/measure/device_clock.h"
+#include "runtime/measure/profiler_state.h"
+
+enum { HOLD_BYTES = 16 << 20, HOLDS_MOST = 512, EMPTY_MARKS = 33 };
+
+typedef struct node_marks {
+    ons_node_id node;
+    uint32_t begin, end;
+    double share;
+} node_marks;
+
+typedef struct turn_marks {
+    uint32_t feed, begin, end;
+    double share;
+} turn_marks;
+
+struct ons_profiler_far {
+    ons_device *device;
+    ons_stream *compute;
+    ons_machine_control control;
+    ons_device_clock *clock;
+    void *inputs; /* all of them, in the host's memory that copies are fast with */
+    int64_t input_bytes;
+    void *hold_device, *hold_host; /* NULL: no room to hold the stream up */
+    double hold_seconds;           /* of one copy */
+    double empty_seconds;          /* between two marks */
+    double launch_seconds;         /* the host's, for a step without marks; 0: not known yet */
+    node_marks *nodes;
+    turn_marks *turns;
+    uint32_t node_count, turn_count;
+    uint32_t begin, last; /* marks before and behind what ran last */
+    bool every_node, records;
+    bool marks;               /* among the work that is launched */
+    ons_recording *recording; /* of a whole step; NULL: there is none yet, or none can be made */
+};
+
+/* -------------------------------------------------------------------------------------------------------------- life
+ */
+
+/* Memory that a cap leaves no room for is done without. */
+static void take_hold(ons_profiler_far *f) {
+    ons_status *status = f->device->allocate(f->device, HOLD_BYTES, &f->hold_device);
+    if (status == NULL) status = f->device->allocate_host(f->device, HOLD_BYTES, &f->hold_host);
+    ons_status_free(status);
+}
+
+static ons_status *take_inputs(ons_profiling *p) {
+    ons_profiler_far *f = p->far;
+    int64_t at = 0;
+    for (uint32_t i = 0; i < p->o->input_count; ++i) f->input_bytes += ons_arena_align((int64_t)p->o->inputs[i].bytes);
+    ONS_TRY(f->device->allocate_host(f->device, f->input_bytes, &f->inputs));
+    for (uint32_t i = 0; i < p->o->input_count; ++i) {
+        memcpy((char *)f->inputs + at, p->o->inputs[i].data, p->o->inputs[i].bytes);
+        at += ons_arena_align((int64_t)p->o->inputs[i].bytes);
+    }
+    return NULL;
+}
+
+static void hold(const ons_profiler_far *f, int64_t copies) {
+    for (int64_t i = 0; f->hold_host != NULL && i < copies; ++i)
+        f->device->copy(f->compute, f->hold_host, f->hold_device, HOLD_BYTES);
+}
+
+static double seconds_of(ons_profiler_far *f, uint32_t begin, uint32_t end) {
+    return (double)(ons_device_clock_time(f->clock, end) - ons_device_clock_time(f->clock, begin)) * 1e-9;
+}
+
+static int by_value(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static void calibrate(ons_profiler_far *f) {
+    double between[EMPTY_MARKS - 1];
+    uint32_t begin = ons_device_clock_mark(f->clock, f->compute), marks[EMPTY_MARKS];
+    hold(f, 2);
+    for (int i = 0; i < EMPTY_MARKS; ++i) marks[i] = ons_device_clock_mark(f->clock, f->compute);
+    for (int i = 0; i + 1 < EMPTY_MARKS; ++i) between[i] = seconds_of(f, marks[i], marks[i + 1]);
+    qsort(between, EMPTY_MARKS - 1, sizeof between[0], by_value);
+    f->empty_seconds = between[(EMPTY_MARKS - 1) / 2];
+    f->hold_seconds = seconds_of(f, begin, marks[0]) / 2;
+    ons_device_clock_reset(f->clock);
+}
+
+static bool may_record(const ons_profiling *p, const ons_device *device) {
+    const char *wish = getenv("ONSTAGE_CUDA_GRAPHS");
+    return p->o->repeats_steps && p->slots == 1 && device->record_begin != NULL &&
+           (wish == NULL || strcmp(wish, "off") != 0);
+}
+
+ons_status *ons_profiler_open_far(ons_profiling *p, ons_arena *arena) {
+    ons_device *device = ons_machine_device(p->o->machine);
+    const ons_fault none = {0};
+    size_t most = (p->nodes + 1) * p->slots;
+    if (device->host_can_access) return NULL;
+    ons_profiler_far *f;
+    ONS_NEW(f, arena, 1);
+    p->far = f;
+    f->device = device;
+    f->records = may_record(p, device);
+    f->compute = ons_machine_compute(p->o->machine);
+    f->control = ons_machine_get_control(p->o->machine);
+    ONS_NEW(f->nodes, arena, most);
+    ONS_NEW(f->turns, arena, (size_t)ONS_PART_KINDS * p->slots);
+    ONS_TRY(ons_device_clock_new(device, f->compute, &f->clock));
+    ONS_TRY(take_inputs(p));
+    take_hold(f);
+    calibrate(f);
+    return ons_machine_copy(p->o->machine, f->control.fault, &none, sizeof none);
+}
+
+void ons_profiler_close_far(ons_profiling *p) {
+    ons_profiler_far *f = p->far;
+    if (f == NULL) return;
+    if (f->recording != NULL) f->device->recording_free(f->recording);
+    ons_device_clock_free(f->clock);
+    if (f->inputs != NULL) f->device->release_host(f->device, f->inputs, f->input_bytes);
+    if (f->hold_host != NULL) f->device->release_host(f->device, f->hold_host, HOLD_BYTES);
+    f->device->release(f->device, f->hold_device, HOLD_BYTES);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- running
+ */
+
+/* Called when the node has been put on the stream. */
+static void mark_node(void *context, const ons_observed *o) {
+    ons_profiling *p = context;
+    ons_profiler_far *f = p->far;
+    if (o->index == 0) {
+        f->begin = f->last;
+        f->last = ons_device_clock_mark(f->clock, f->compute);
+    }
+    f->nodes[f->node_count++] = (node_marks){o->node, f->begin, f->last, p->share * (o->to - o->from)};
+}
+
+/* Whether there was something to put in. */
+static bool feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_turn *turn) {
+    const ons_profiler_far *f = p->far;
+    const char *from = f->inputs;
+    bool any = false;
+    for (uint32_t i = 0; i < p->o->input_count; ++i) {
+        const ons_profiler_input *input = &p->o->inputs[i];
+        bool now = input->value != ONS_NONE && input->part == part;
+        void *address = now ? ons_program_address(program, input->value, turn) : NULL;
+        if (address != NULL) f->device->copy(f->compute, address, from, input->bytes);
+        any = any || address != NULL;
+        from += ons_arena_align((int64_t)input->bytes);
+    }
+    return any;
+}
+
+static uint32_t mark(ons_profiler_far *f) { return f->marks ? ons_device_clock_mark(f->clock, f->compute) : 0; }
+
+static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
+    ons_profiler_far *f = p->far;
+    uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
+    ons_program *program = f->every_node ? p->o->program : p->o->whole;
+    p->share = 1.0 / times;
+    for (uint32_t i = 0; i < times; ++i) {
+        const ons_turn turn = {.micro_batch = i};
+        const ons_run run = {.step = f->control.steps,
+                             .turn = &turn,
+                             .observer = f->every_node ? mark_node : NULL,
+                             .context = p,
+                             .stream = native,
+                             .device_fault = f->control.fault};
+        turn_marks *marks = &f->turns[f->turn_count++];
+        marks->feed = marks->begin = mark(f);
+        if (feed(p, program, part, &turn)) marks->begin = mark(f);
+        f->last = marks->begin;
+        ons_program_run(program, part, &run);
+        marks->end = mark(f);
+        marks->share = p->share;
+    }
+}
+
+static void put_step(void *argument, uintptr_t native) {
+    ons_profiling *p = argument;
+    ons_profiler_far *f = p->far;
+    f->node_count = f->turn_count = 0;
+    if (f->every_node && f->hold_seconds > 0) {
+        double copies = 3 * f->launch_seconds / f->hold_seconds; /* marks are launched as well */
+        hold(f, copies < HOLDS_MOST ? (int64_t)copies + 1 : HOLDS_MOST);
+    }
+    for (int part = 0; part < ONS_PART_KINDS; ++part) put_part(p, (ons_part)part, native);
+}
+
+static void read_nodes(ons_profiling *p) {
+    ons_profiler_far *f = p->far;
+    for (uint32_t i = 0; i < f->node_count; ++i) {
+        const node_marks *marks = &f->nodes[i];
+        double seconds = seconds_of(f, marks->begin, marks->end);
+        seconds = seconds > 2 * f->empty_seconds ? seconds - f->empty_seconds : seconds / 2;
+        p->now[marks->node] += (seconds > 0 ? seconds : 1e-9) * marks->share;
+    }
+}
+
+static void read_turns(ons_profiling *p) {
+    ons_profiler_far *f = p->far;
+    p->feed_seconds = p->step_seconds = 0;
+    for (uint32_t i = 0; i < f->turn_count; ++i) {
+        const turn_marks *marks = &f->turns[i];
+        p->feed_seconds += seconds_of(f, marks->feed, marks->begin) * marks->share;
+        p->step_seconds += seconds_of(f, marks->begin, marks->end) * marks->share;
+    }
+    p->whole_seconds = seconds_of(f, f->turns[0].feed, f->turns[f->turn_count - 1].end);
+}
+
+static ons_status *read_fault(ons_profiling *p) {
+    ons_fault *fault = &p->fault.fault;
+    ONS_TRY(ons_machine_copy(p->o->machine, fault, p->far->control.fault, sizeof *fault));
+    if (fault->problem != NULL) p->fault.node = ons_program_find_fault(p->o->program, fault);
+    return NULL;
+}
+
+/* A step that cannot be recorded is put on the stream each time. */
+static void record_step(ons_profiling *p) {
+    ons_profiler_far *f = p->far;
+    ons_status *status = f->device->record_begin(f->compute);
+    f->records = false;
+    if (status == NULL) {
+        f->marks = false;
+        ons_machine_launch(p->o->machine, put_step, p);
+        f->marks = true;
+        status = f->device->record_end(f->compute, &f->recording);
+    }
+    if (status == NULL) return;
+    f->recording = NULL;
+    p->unrecorded = ons_arena_format(p->arena, "%s", ons_status_get_message(status));
+    ons_status_free(status);
+}
+
+/* From the beginning of a recorded step to its end; what its data take is known from the run before. */
+static void repeat_step(ons_profiling *p, uint32_t marks[2]) {
+    ons_profiler_far *f = p->far;
+    marks[0] = mark(f);
+    f->device->recording_repeat(f->compute, f->recording);
+    marks[1] = mark(f);
+}
+
+ons_status *ons_profiler_run_far(ons_profiling *p, bool every_node) {
+    ons_profiler_far *f = p->far;
+    uint32_t marks[2] = {0};
+    f->every_node = every_node;
+    f->marks = true;
+    bool repeats = f->recording != NULL && !every_node;
+    ONS_TRY(ons_machine_copy(p->o->machine, f->control.steps, &p->step, sizeof p->step));
+    int64_t start = ons_trace_now();
+    if (repeats)
+        repeat_step(p, marks);
+    else
+        ons_machine_launch(p->o->machine, put_step, p);
+    double launched = (double)(ons_trace_now() - start) * 1e-9;
+    ons_machine_wait(p->o->machine);
+    double whole = (double)(ons_trace_now() - start) * 1e-9;
+    ONS_TRY(f->device->failure(f->device));
+    if (every_node) read_nodes(p);
+    if (repeats) {
+        p->whole_seconds = seconds_of(f, marks[0], marks[1]);
+        p->step_seconds = p->whole_seconds > p->feed_seconds ? p->whole_seconds - p->feed_seconds : p->whole_seconds;
+    } else {
+        read_turns(p);
+    }
+    p->handover_seconds = whole - p->whole_seconds;
+    if (!every_node && !repeats)
+        f->launch_seconds = f->launch_seconds > 0 && f->launch_seconds < launched ? f->launch_seconds : launched;
+    ons_device_clock_reset(f->clock);
+    ONS_TRY(ons_device_clock_failure(f->clock));
+    ONS_TRY(read_fault(p));
+    if (!every_node && f->records && p->fault.fault.problem == NULL) record_step(p);
+    return NULL;
+}

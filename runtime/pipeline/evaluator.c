@@ -1,0 +1,183 @@
+#include "runtime/pipeline/evaluator.h"
+#include "graph/evaluate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct evaluation {
+    const ons_evaluator_options *o;
+    ons_batch_variant variant; /* of the batch that runs */
+    const ons_unit *unit;      /* its programs */
+    ons_step step;
+    int slot;
+    ons_flight flight;
+    double batch_targets, batch_weight; /* targets that count, and the sum of their classes' weights */
+    double loss_sum, weight, targets, right;
+    ons_host_copy prediction;
+} evaluation;
+
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+    (void)micro_batch;
+    const evaluation *e = context;
+    const ons_feed *feed = e->o->feed;
+    for (uint32_t i = 0; i < feed->field_count; ++i) {
+        ons_value_id input = e->unit->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(e->unit->stage, input, part)) continue;
+        void *address = ons_program_address(e->unit->program, input, turn);
+        if (address != NULL)
+            ons_worker_transfer(e->o->worker, address, ons_feed_sample(feed, e->slot, i, 0),
+                                e->unit->rows * feed->fields[i].bytes);
+    }
+}
+
+/* The forward parts with what comes before them; nothing is computed backward, nothing brought up to date. */
+static ons_status *launch(evaluation *e) {
+    e->flight = (ons_flight){
+        .lineup = {{e->unit->stage, NULL}, 0},
+        .actions = e->unit->stage->forward,
+        .micro_batches = 1,
+        .begins = true,
+        .step = e->step,
+        .load = load,
+        .context = e,
+    };
+    return ons_worker_launch(e->o->worker, &e->flight);
+}
+
+/* The class with the largest output, the first of equals. */
+static int64_t best_class(const float *scores, int64_t classes, int64_t stride) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < classes; ++c)
+        if (scores[c * stride] > scores[best * stride]) best = c;
+    return best;
+}
+
+static ons_status *count_right(evaluation *e, ons_value_id prediction) {
+    const ons_evaluator_options *o = e->o;
+    const ons_type *type = &ons_graph_value(ons_program_graph(e->unit->program), prediction)->type;
+    const float *scores;
+    ONS_TRY(ons_machine_look(ons_worker_machine(o->worker), ons_program_address(e->unit->program, prediction, NULL),
+                             (size_t)ons_type_dense_bytes(type), &e->prediction, (const void **)&scores));
+    const void *targets = ons_feed_sample(o->feed, e->slot, o->fed_target, 0);
+    bool wide = o->target_sample.dtype == ONS_INT64;
+    int64_t classes = type->shape.dims[o->class_axis];
+    int64_t inner = ons_shape_span(&type->shape, o->class_axis + 1, type->shape.rank);
+    int64_t outer = ons_shape_span(&type->shape, 0, o->class_axis);
+    for (int64_t i = 0; i < outer * inner; ++i) {
+        int64_t target = wide ? ((const int64_t *)targets)[i] : ((const int32_t *)targets)[i];
+        const float *row = scores + i / inner * classes * inner + i % inner;
+        if (target != o->ignore_index) e->right += best_class(row, classes, inner) == target;
+    }
+    return NULL;
+}
+
+static ons_status *count_classes(evaluation *e, size_t samples) {
+    const ons_evaluator_options *o = e->o;
+    const uint64_t *rows = o->feed->rows[e->slot];
+    uint64_t counted;
+    ONS_TRY(ons_dataset_count_targets(o->feed->dataset, o->target_field, rows, samples, o->ignore_index, &counted));
+    e->batch_targets = e->batch_weight = (double)counted;
+    if (o->class_weights.of_class == NULL) return NULL;
+    return ons_dataset_weigh_targets(o->feed->dataset, o->target_field, rows, samples, o->ignore_index,
+                                     &o->class_weights, &e->batch_weight);
+}
+
+static ons_status *count_batch(evaluation *e, size_t samples) {
+    const ons_evaluator_options *o = e->o;
+    bool targets = o->target_field != ONS_NO_FIELD;
+    e->batch_targets = (double)samples * (targets ? (double)ons_shape_elements(&o->target_sample.shape) : 1);
+    e->batch_weight = e->batch_targets;
+    if (targets && o->counts_classes) ONS_TRY(count_classes(e, samples));
+    e->step.counted_targets = e->batch_weight > 0 ? e->batch_weight : 1; /* a batch of no weight may have a loss */
+    return NULL;
+}
+
+static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **status) {
+    const ons_evaluator_options *o = e->o;
+    size_t whole = o->units[ONS_WHOLE].rows;
+    uint64_t left = o->samples - first;
+    size_t count = left >= whole ? whole : o->units[ONS_REST].program == NULL ? 0 : (size_t)left;
+    for (size_t i = 0; i < count; ++i) o->feed->rows[slot][i] = first + i;
+    *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, count);
+    return count;
+}
+
+static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t first) {
+    char text[ONS_FAULT_TEXT];
+    const char *node = ons_program_fault_node(where->program, found);
+    return ons_status_new(ONS_INVALID_DATA, "samples from %" PRIu64 " on, node '%s': %s", first, node,
+                          ons_fault_print(&found->fault, text));
+}
+
+static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
+    const ons_evaluator_options *o = e->o;
+    ons_program_fault fault;
+    const ons_stage_program *where;
+    ONS_TRY(ons_worker_wait(o->worker, &fault, &where));
+    if (fault.fault.problem != NULL) return fault_status(&fault, where, first);
+    if (e->unit->loss != ONS_NONE) {
+        double loss;
+        ONS_TRY(ons_machine_scalar(ons_worker_machine(o->worker), e->unit->program, e->unit->loss, &loss));
+        e->loss_sum += loss * e->step.counted_targets;
+    }
+    e->targets += e->batch_targets;
+    e->weight += e->batch_weight;
+    if (o->counts_classes && e->unit->prediction != ONS_NONE) ONS_TRY(count_right(e, e->unit->prediction));
+    return o->read == NULL ? NULL : o->read(o->read_context, e->variant, first, count);
+}
+
+/* Runs the batch in the current slot while the next one, from sample `first + count` on, is put into the other. */
+static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t *next) {
+    e->variant = count == e->o->units[ONS_WHOLE].rows ? ONS_WHOLE : ONS_REST;
+    e->unit = &e->o->units[e->variant];
+    ONS_TRY(count_batch(e, count));
+    ons_status *launched = launch(e), *ahead = NULL;
+    if (launched == NULL) *next = fill(e, first + count, 1 - e->slot, &ahead);
+    ons_status *finished = finish_batch(e, first, count);
+    if (launched != NULL || finished != NULL) ons_status_free(ahead);
+    if (launched != NULL) ons_status_free(finished);
+    ONS_TRY(launched);
+    ONS_TRY(finished);
+    e->slot = 1 - e->slot;
+    return ahead;
+}
+
+static ons_status *run(evaluation *e, ons_evaluation_result *result) {
+    const ons_evaluator_options *o = e->o;
+    const ons_unit *whole = &o->units[ONS_WHOLE];
+    ons_status *status;
+    uint64_t first = 0;
+    size_t count = fill(e, 0, 0, &status), next = 0;
+    ONS_TRY(status);
+    while (count > 0) {
+        ONS_TRY(run_batch(e, first, count, &next));
+        first += count;
+        count = next;
+        if (o->progress != NULL && !o->progress(o->progress_context, (int64_t)first, (int64_t)o->samples))
+            return ons_status_new(ONS_INTERRUPTED, "stopped after %" PRIu64 " of %" PRIu64 " samples", first,
+                                  o->samples);
+    }
+    ONS_CHECK(first > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
+              whole->rows, o->samples);
+    bool classes = o->counts_classes && o->target_field != ONS_NO_FIELD;
+    ONS_CHECK(!classes || e->targets > 0, ONS_INVALID_DATA,
+              "none of the targets counts, all are --ignore-index %" PRId64, o->ignore_index);
+    ONS_CHECK(!classes || e->weight > 0, ONS_INVALID_DATA,
+              "the classes of all targets have the weight 0 in --class-weights");
+    bool predicts = o->counts_classes && whole->prediction != ONS_NONE;
+    *result = (ons_evaluation_result){
+        .samples = first,
+        .dropped = o->samples - first,
+        .loss = whole->loss == ONS_NONE ? NAN : e->loss_sum / e->weight,
+        .accuracy = predicts ? e->right / e->targets : NAN,
+    };
+    return NULL;
+}
+
+ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_result *result) {
+    evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}};
+    ons_status *status = run(&e, result);
+    ons_host_copy_free(&e.prediction);
+    return status;
+}

@@ -1,0 +1,362 @@
+#include "runtime/pipeline/stepper.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/evaluate.h"
+
+/* One way of micro-batches through the pipeline: those that go together, or the rest. */
+typedef struct leg {
+    ons_stepper *stepper;
+    const ons_unit *units[2]; /* as in the flight's lineup */
+    size_t first_row;
+    int slot; /* of the feed */
+    ons_flight flight;
+} leg;
+
+enum { TOGETHER, REST, LEGS };
+
+struct ons_stepper {
+    ons_stepper_options o;
+    ons_arena *arena;
+    uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
+    uint32_t least;                   /* micro-batches but the rest of an epoch's last step */
+    ons_action_list most_actions, least_actions, rest_actions;
+    uint64_t filled[ONS_FEED_SLOTS]; /* the step whose samples a slot holds; 0: none */
+    double *counted;                 /* of each micro-batch, where each has an update of its own */
+    uint64_t *losses;                /* likewise, the bits of the program's float32 or float64 */
+    uint32_t version;                /* place of the newest weights */
+    /* the step that runs */
+    ons_step step;
+    int slot;
+    size_t samples;
+    leg legs[LEGS];
+};
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
+
+static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
+    return ons_portions_make(s->o.batch, s->o.micro_batches, samples);
+}
+
+static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list) {
+    ons_schedule shorter;
+    if (micro_batches == 0) return NULL;
+    ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
+    *list = shorter.lists[s->o.device];
+    return NULL;
+}
+
+static int64_t losses_bytes(const ons_stepper *s) { return (int64_t)((s->o.micro_batches + 2) * sizeof *s->losses); }
+
+static ons_status *set_up(ons_stepper *s) {
+    const ons_stepper_options *o = &s->o;
+    uint64_t samples = o->order.count;
+    ons_portions last = portions_of(s, samples % o->batch);
+    s->usable = o->units[ONS_REST].program != NULL ? samples : samples - last.rows[ONS_REST];
+    ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
+              "the model was exported for batches of %zu samples, the data has only %" PRIu64, o->units[ONS_WHOLE].rows,
+              samples);
+    s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
+    s->step.seed = o->order.seed;
+    s->least = ons_portions_together(&last);
+    ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
+    ons_device *device = ons_machine_device(ons_worker_machine(o->worker));
+    void *losses;
+    ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
+    s->losses = losses;
+    ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions));
+    ONS_TRY(list_actions(s, s->least, &s->least_actions));
+    return list_actions(s, 1, &s->rest_actions);
+}
+
+ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **result) {
+    ons_stepper *s = calloc(1, sizeof *s);
+    if (s == NULL) return ons_status_out_of_memory();
+    s->o = *options;
+    s->arena = ons_arena_new();
+    ons_status *status = s->arena == NULL ? ons_status_out_of_memory() : set_up(s);
+    if (status != NULL) {
+        ons_stepper_free(s);
+        return status;
+    }
+    *result = s;
+    return NULL;
+}
+
+void ons_stepper_free(ons_stepper *s) {
+    if (s == NULL) return;
+    ons_device *device = ons_machine_device(ons_worker_machine(s->o.worker));
+    if (s->losses != NULL) device->release_host(device, s->losses, losses_bytes(s));
+    ons_arena_free(s->arena);
+    free(s);
+}
+
+uint64_t ons_stepper_steps_per_epoch(const ons_stepper *s) { return s->steps_per_epoch; }
+
+uint64_t ons_stepper_dropped(const ons_stepper *s) { return s->o.order.count - s->usable; }
+
+uint32_t ons_stepper_version(const ons_stepper *s) { return s->version; }
+
+void ons_stepper_rewind(ons_stepper *s) { s->version = 0; }
+
+/* ---------------------------------------------------------------------------------------------------------------- data
+ */
+
+/* How many samples step `step` takes. */
+static size_t sample_count(const ons_stepper *s, uint64_t step) {
+    uint64_t position = (step - 1) % s->steps_per_epoch * s->o.batch;
+    uint64_t left = s->usable - position;
+    return left < s->o.batch ? (size_t)left : s->o.batch;
+}
+
+static ons_status *fetch(ons_stepper *s, uint64_t step) {
+    int slot = (int)(step % ONS_FEED_SLOTS);
+    if (s->filled[slot] == step) return NULL;
+    s->filled[slot] = 0;
+    size_t count = sample_count(s, step);
+    uint64_t epoch = (step - 1) / s->steps_per_epoch, position = (step - 1) % s->steps_per_epoch * s->o.batch;
+    ons_order_rows(&s->o.order, epoch, position, count, s->o.feed->rows[slot]);
+    ONS_TRY(ons_feed_fill(s->o.feed, slot, count));
+    s->filled[slot] = step;
+    return NULL;
+}
+
+static ons_status *weigh_targets(const ons_stepper *s, size_t first, size_t samples, double *weight) {
+    ONS_TRY(ons_dataset_weigh_targets(s->o.feed->dataset, s->o.target_field, s->o.feed->rows[s->slot] + first, samples,
+                                      s->o.ignore_index, &s->o.class_weights, weight));
+    ONS_CHECK(*weight > 0, ONS_INVALID_DATA,
+              "step %" PRIu64 ": the classes of all its targets have the weight 0 in --class-weights", s->step.step);
+    return NULL;
+}
+
+/* Targets that count among some samples of the step, or the sum of their classes' weights. */
+static ons_status *count_targets(const ons_stepper *s, size_t first, size_t samples, double *counted) {
+    *counted = (double)samples;
+    if (s->o.target_field == ONS_NO_FIELD) return NULL;
+    if (!s->o.counts_classes) {
+        *counted *= (double)ons_shape_elements(&s->o.target_sample.shape);
+        return NULL;
+    }
+    uint64_t count;
+    ONS_TRY(ons_dataset_count_targets(s->o.feed->dataset, s->o.target_field, s->o.feed->rows[s->slot] + first, samples,
+                                      s->o.ignore_index, &count));
+    ONS_CHECK(count > 0, ONS_INVALID_DATA,
+              "step %" PRIu64 ": none of its targets counts, all are --ignore-index %" PRId64, s->step.step,
+              s->o.ignore_index);
+    *counted = (double)count;
+    return s->o.class_weights.of_class == NULL ? NULL : weigh_targets(s, first, samples, counted);
+}
+
+/* Of the whole step, whichever micro-batch they fall into; asynchronously each micro-batch is an update of its own. */
+static ons_status *count_all_targets(ons_stepper *s) {
+    ONS_TRY(count_targets(s, 0, s->samples, &s->step.counted_targets));
+    ons_portions of_step = portions_of(s, s->samples);
+    size_t first = 0, number = 0;
+    for (ons_batch_variant v = ONS_WHOLE; is_asynchronous(s) && v < ONS_BATCH_VARIANTS; ++v)
+        for (uint64_t i = 0; i < of_step.count[v]; ++i, first += of_step.rows[v])
+            ONS_TRY(count_targets(s, first, of_step.rows[v], &s->counted[number++]));
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- step
+ */
+
+static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
+    return l->units[l->units[1] != NULL && micro_batch >= l->flight.lineup.first_count];
+}
+
+/* The first sample of a micro-batch among those of the step. */
+static size_t first_row(const leg *l, uint32_t micro_batch) {
+    const ons_unit *unit = unit_of(l, micro_batch);
+    size_t before = unit == l->units[0] ? 0 : l->flight.lineup.first_count;
+    return l->first_row + before * l->units[0]->rows + (micro_batch - before) * unit->rows;
+}
+
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+    const leg *l = context;
+    const ons_unit *unit = unit_of(l, micro_batch);
+    const ons_feed *feed = l->stepper->o.feed;
+    for (uint32_t i = 0; i < feed->field_count; ++i) {
+        ons_value_id input = unit->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(unit->stage, input, part)) continue;
+        void *address = ons_program_address(unit->program, input, turn);
+        if (address != NULL)
+            ons_worker_transfer(l->stepper->o.worker, address,
+                                ons_feed_sample(feed, l->slot, i, first_row(l, micro_batch)),
+                                unit->rows * feed->fields[i].bytes);
+    }
+}
+
+static bool is_wide(const ons_unit *unit) {
+    return ons_graph_value(ons_program_graph(unit->program), unit->loss)->type.dtype == ONS_FLOAT64;
+}
+
+/* Of an asynchronous pipeline: its losses do not add up by themselves. */
+static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn) {
+    const leg *l = context;
+    const ons_unit *unit = unit_of(l, micro_batch);
+    uint32_t number = l->flight.step.micro_batch + micro_batch;
+    ons_worker_transfer(l->stepper->o.worker, &l->stepper->losses[number],
+                        ons_program_address(unit->program, unit->loss, turn),
+                        is_wide(unit) ? sizeof(double) : sizeof(float));
+}
+
+/* Of an asynchronous pipeline, in which every micro-batch is an update. */
+static uint64_t updates_before(const ons_stepper *s) {
+    uint64_t steps = s->steps_per_epoch, done = s->step.step - 1, left = s->usable % s->o.batch;
+    uint64_t of_epoch = steps * s->o.micro_batches;
+    if (left > 0) of_epoch -= s->o.micro_batches - s->least - portions_of(s, left).count[ONS_REST];
+    return done / steps * of_epoch + done % steps * s->o.micro_batches;
+}
+
+/* Which rows of which slot are loaded, and which losses are read. */
+static uint32_t places(uint32_t done, int slot) { return 1 + done * ONS_FEED_SLOTS + (uint32_t)slot; }
+
+/* Of the step that a micro-batch belongs to: asynchronously it is a step of its own. */
+static double sample_share(const ons_stepper *s, const ons_unit *unit) {
+    return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
+}
+
+/* `first_count` micro-batches of the first unit, the others of the second. */
+static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
+                         uint32_t count, bool last, leg *l) {
+    const ons_action_list *actions = units[0] == &s->o.units[ONS_REST] ? &s->rest_actions
+                                     : count == s->o.micro_batches     ? &s->most_actions
+                                                                       : &s->least_actions;
+    *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
+    l->flight = (ons_flight){
+        .lineup = {{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count},
+        .actions = *actions,
+        .micro_batches = count,
+        .begins = true,
+        .updates = last || is_asynchronous(s),
+        .asynchronous = is_asynchronous(s),
+        .version = s->version + done,
+        .step = s->step,
+        .update = is_asynchronous(s) ? updates_before(s) + done + 1 : s->step.step,
+        .counted_targets = is_asynchronous(s) ? s->counted + done : NULL,
+        .load = load,
+        .read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL,
+        .context = l,
+        .places = places(done, s->slot),
+    };
+    l->flight.step.micro_batch = done;
+    l->flight.step.sample_share = sample_share(s, units[0]);
+    if (units[1] != NULL) l->flight.second_share = sample_share(s, units[1]);
+    return done + count;
+}
+
+/* Micro-batches that go through the pipeline together, then what is left. */
+static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
+    const ons_stepper_options *o = &s->o;
+    ons_portions of_step = portions_of(s, s->samples);
+    uint32_t together = ons_portions_together(&of_step), done = 0;
+    if (together > 0) {
+        uint32_t whole = (uint32_t)of_step.count[ONS_WHOLE];
+        const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
+                                         whole > 0 && together > whole ? &o->units[ONS_SHORTER] : NULL};
+        done = make_leg(s, units, whole, 0, together, of_step.count[ONS_REST] == 0, &s->legs[TOGETHER]);
+        ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].flight));
+    }
+    if (of_step.count[ONS_REST] > 0) {
+        const ons_unit *const units[] = {&o->units[ONS_REST], NULL};
+        done = make_leg(s, units, 1, done, 1, true, &s->legs[REST]);
+        s->legs[REST].first_row = s->samples - of_step.rows[ONS_REST];
+        ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].flight));
+    }
+    *micro_batches = done;
+    return NULL;
+}
+
+/* What has run once is recorded, with the data of either slot: so nothing is taken on the device from the second step
+ * of a kind on. */
+static ons_status *keep(const leg *l, uint32_t done) {
+    for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
+        leg other = *l;
+        other.slot = slot;
+        other.flight.places = places(done, slot);
+        other.flight.context = &other;
+        ONS_TRY(ons_worker_keep(l->stepper->o.worker, &other.flight));
+    }
+    return NULL;
+}
+
+static ons_status *keep_legs(const ons_stepper *s) {
+    ons_portions of_step = portions_of(s, s->samples);
+    uint32_t together = ons_portions_together(&of_step);
+    if (together > 0) ONS_TRY(keep(&s->legs[TOGETHER], 0));
+    return of_step.count[ONS_REST] == 0 ? NULL : keep(&s->legs[REST], together);
+}
+
+static const ons_unit *last_unit(const ons_stepper *s) {
+    ons_portions of_step = portions_of(s, s->samples);
+    ons_batch_variant v = ONS_REST;
+    while (v > ONS_WHOLE && of_step.count[v] == 0) --v;
+    return &s->o.units[v];
+}
+
+static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
+    char text[ONS_FAULT_TEXT];
+    const char *node = ons_program_fault_node(where->program, found);
+    return ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s", step, node,
+                          ons_fault_print(&found->fault, text));
+}
+
+static double loss_of_bits(const ons_unit *unit, const uint64_t *bits) {
+    double wide;
+    float narrow;
+    memcpy(&wide, bits, sizeof wide);
+    memcpy(&narrow, bits, sizeof narrow);
+    return is_wide(unit) ? wide : (double)narrow;
+}
+
+/* NaN: the stage has no such number. */
+static ons_status *read_numbers(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches,
+                                ons_step_result *result) {
+    const ons_value_id values[] = {last->loss, last->scale, last->norm};
+    double numbers[] = {NAN, NAN, NAN}, sum = 0;
+    ONS_TRY(ons_machine_scalars(ons_worker_machine(s->o.worker), last->program, values, 3, numbers));
+    result->loss = numbers[0];
+    result->scale = numbers[1];
+    result->norm = numbers[2];
+    if (!is_asynchronous(s) || last->loss == ONS_NONE) return NULL;
+    for (uint32_t i = 0; i < micro_batches; ++i) sum += loss_of_bits(last, &s->losses[i]) * s->counted[i];
+    result->loss = sum / s->step.counted_targets;
+    return NULL;
+}
+
+static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches, ons_step_result *result) {
+    ons_program_fault fault;
+    const ons_stage_program *where;
+    ONS_TRY(ons_worker_wait(s->o.worker, &fault, &where));
+    if (fault.fault.problem != NULL) return fault_status(&fault, where, step);
+    const ons_unit *last = last_unit(s);
+    if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
+    *result = (ons_step_result){.samples = s->samples, .last = last};
+    return read_numbers(s, last, micro_batches, result);
+}
+
+ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, ons_rate rate, bool last_step, ons_step_result *result) {
+    ONS_TRY(fetch(s, step));
+    s->slot = (int)(step % ONS_FEED_SLOTS);
+    s->samples = sample_count(s, step);
+    s->step.step = step;
+    s->step.learning_rate = (float)(rate.base * rate.share);
+    s->step.rate_share = rate.share;
+    ONS_TRY(count_all_targets(s));
+    uint32_t micro_batches = 0;
+    ons_status *launched = launch(s, &micro_batches);
+    /* What fails for the next step fails there, before anything is done: this step is as good as any. */
+    if (launched == NULL && !last_step) ons_status_free(fetch(s, step + 1));
+    ons_status *finished = finish(s, step, micro_batches, result);
+    if (launched != NULL) ons_status_free(finished);
+    ONS_TRY(launched);
+    ONS_TRY(finished);
+    return last_step ? NULL : keep_legs(s);
+}

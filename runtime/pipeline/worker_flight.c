@@ -1,0 +1,411 @@
+/* Putting a flight on the streams: parts are cut where something leaves, comes or is waited for. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/evaluate.h"
+#include "runtime/pipeline/worker_flight.h"
+
+const ons_half_flight *ons_half_flight_of(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+    ons_part_kind kind = ons_stage_program_kind(x->stage, part);
+    return &x->halves[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- jobs
+ */
+
+/* Blocks stay from step to step. */
+static ons_status *take_job(const ons_half_flight *x, ons_job **job) {
+    ons_worker *w = x->w;
+    size_t block = w->jobs_used / ONS_JOBS_IN_BLOCK;
+    if (block == w->blocks.count) {
+        ons_job_block *added = malloc(sizeof *added);
+        if (added == NULL || !ons_vector_push(&w->blocks, added)) {
+            free(added);
+            return ons_status_out_of_memory();
+        }
+    }
+    *job = &w->blocks.items[block]->jobs[w->jobs_used++ % ONS_JOBS_IN_BLOCK];
+    **job = (ons_job){.worker = w, .flight = x->f, .program = x->stage};
+    return NULL;
+}
+
+/* The other stages are told at once: what they would get from here is worth nothing, and must bring nothing up to date.
+ */
+static void tell_fault(ons_worker *w, const ons_job *job) {
+    char text[ONS_FAULT_TEXT];
+    w->faulty = job->program;
+    if (w->o.transport == NULL) return;
+    const char *node = w->fault.node == ONS_NONE ? "" : ons_graph_node(job->program->cut->graph, w->fault.node)->name;
+    ons_status *status = ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s", job->step.step, node,
+                                        ons_fault_print(&w->fault.fault, text));
+    status = ons_status_at(status, "stage %u", w->o.stage);
+    w->o.transport->fail(w->o.transport, status);
+    ons_status_free(status);
+}
+
+static void run_nodes(void *argument, uintptr_t native) {
+    ons_job *job = argument;
+    ons_worker *w = job->worker;
+    if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) return;
+    bool far = job->device_step != NULL;
+    const ons_run run = {
+        .step = far ? job->device_step : &job->step,
+        .turn = &job->turn,
+        .observer = ons_worker_node_observer(w),
+        .context = job,
+        .fault = far ? NULL : &w->fault,
+        .stream = native,
+        .device_fault = w->control.fault,
+    };
+    int64_t begin = ons_trace_now();
+    ons_worker_begin_nodes(job);
+    ons_program_run_positions(job->program->program, job->first, job->end, &run);
+    ons_worker_end_nodes(job, begin);
+    if (w->fault.fault.problem != NULL) tell_fault(w, job);
+}
+
+static void load_data(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    job->flight->load(job->flight->context, job->micro_batch, job->part, &job->turn);
+}
+
+static void read_results(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    job->flight->read(job->flight->context, job->micro_batch, &job->turn);
+}
+
+static void begin_copy(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    job->worker->copy_begin[job->first] = ons_trace_now();
+}
+
+static void end_copy(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    ons_worker_record(job, "swap", job->worker->copy_begin[job->first]);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- turns
+ */
+
+static bool is_end(const ons_half_flight *x, ons_part part) {
+    return ons_stage_program_kind(x->stage, part) == ONS_PART_END;
+}
+
+ons_turn ons_half_flight_turn(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+    if (!x->f->asynchronous) return (ons_turn){.micro_batch = micro_batch};
+    return ons_stage_program_turn(x->stage, ons_stage_program_kind(x->stage, part), micro_batch, x->f->version);
+}
+
+static void fill_job(const ons_half_flight *x, ons_job *job, ons_part part, uint32_t micro_batch) {
+    job->part = part;
+    job->micro_batch = micro_batch;
+    job->turn = ons_half_flight_turn(x, part, micro_batch);
+    job->step = x->f->step;
+    job->step.micro_batch += micro_batch;
+    if (x != x->halves) job->step.sample_share = x->f->second_share;
+    if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
+    if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
+}
+
+ons_status *ons_half_flight_job(const ons_half_flight *x, ons_part part, uint32_t micro_batch, ons_job **job) {
+    ONS_TRY(take_job(x, job));
+    fill_job(x, *job, part, micro_batch);
+    return NULL;
+}
+
+/* The steps of updates lie behind those of the micro-batches. */
+static uint32_t step_index(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+    return is_end(x, part) ? x->f->micro_batches + micro_batch : micro_batch;
+}
+
+/* What kernels read of the steps of this flight goes to the device before all else of it. */
+static ons_status *put_steps(const ons_half_flight *x) {
+    ons_worker *w = x->w;
+    if (w->steps == NULL) return NULL;
+    ONS_CHECK(w->flights < ONS_FLIGHTS_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
+              "flight %u of %u micro-batches has no room for its steps", w->flights, x->f->micro_batches);
+    ons_step *steps = w->steps + (size_t)w->control.count * w->flights++;
+    for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
+        ons_job job;
+        bool update = i >= x->f->micro_batches;
+        ons_part part = update ? ons_part_last(x->cut->chunks) : ONS_PART_FORWARD;
+        uint32_t micro_batch = update ? i - x->f->micro_batches : i;
+        fill_job(ons_half_flight_of(x, part, micro_batch), &job, part, micro_batch);
+        steps[i] = job.step;
+    }
+    w->device->copy(w->compute, w->control.steps, steps, 2 * x->f->micro_batches * sizeof *steps);
+    return NULL;
+}
+
+static ons_status *put_task(const ons_half_flight *x, ons_task *task, ons_part part, uint32_t micro_batch) {
+    ons_job *job;
+    ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
+    x->w->device->launch(x->w->compute, task, job);
+    return NULL;
+}
+
+static ons_status *put_nodes(const ons_half_flight *x, ons_part part, uint32_t micro_batch, uint32_t first,
+                             uint32_t end) {
+    ons_job *job;
+    if (first >= end) return NULL;
+    ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
+    job->first = first;
+    job->end = end;
+    if (x->w->steps != NULL) job->device_step = x->w->control.steps + step_index(x, part, micro_batch);
+    x->w->device->launch(x->w->compute, run_nodes, job);
+    return NULL;
+}
+
+void ons_half_flight_follow_compute(const ons_half_flight *x, ons_stream *stream) {
+    x->w->device->event_record(x->w->compute, x->w->mark);
+    x->w->device->stream_wait(stream, x->w->mark);
+}
+
+void ons_half_flight_record_span(const ons_half_flight *x, ons_trace_track *track, const char *name,
+                                 const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
+                                 ons_stream *stream) {
+    const ons_span span = {
+        .track = track,
+        .begin = begin,
+        .event = {.name = name,
+                  .category = category,
+                  .step = (int64_t)x->f->step.step,
+                  .micro_batch = (int64_t)x->f->step.micro_batch + micro_batch,
+                  .bytes = bytes},
+    };
+    ons_worker_record_span(x->w, &span, stream);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- copies
+ */
+
+static ons_part part_of_copy(const ons_half_flight *x, const ons_cut_swap *swap, bool out) {
+    ons_part part = ONS_PART_BEGIN;
+    while ((out ? swap->out_after : swap->in_before) >= x->cut->end[part]) ++part;
+    return part;
+}
+
+static ons_status *put_copy(const ons_half_flight *x, uint32_t index, uint32_t micro_batch, bool out) {
+    ons_worker *w = x->w;
+    const ons_cut_swap *swap = &x->cut->swaps[index];
+    ons_stream *stream = out ? w->swap_out : w->swap_in;
+    ons_part part = part_of_copy(x, swap, out);
+    ons_turn turn = ons_half_flight_turn(x, part, micro_batch);
+    char *device = ons_program_address(x->stage->program, out ? swap->value : swap->back, &turn);
+    int64_t bytes = ons_stage_program_bytes(x->stage, swap->value);
+    char *host = (char *)w->host + micro_batch % x->stage->slots * w->slot_host_bytes + x->p->host_offset[index];
+    const char *name = ons_graph_value(x->cut->graph, swap->value)->name;
+    ons_job *job = NULL;
+    uint32_t begin = ons_worker_mark(w, stream);
+    if (w->o.trace != NULL && w->clock == NULL) {
+        ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
+        job->first = out ? 0 : 1;
+        job->bytes = (size_t)bytes;
+        job->name = name;
+        job->track = out ? w->out_track : w->in_track;
+        w->device->launch(stream, begin_copy, job);
+    }
+    w->device->copy(stream, out ? host : device, out ? device : host, (size_t)bytes);
+    if (job != NULL) w->device->launch(stream, end_copy, job);
+    ons_half_flight_record_span(x, out ? w->out_track : w->in_track, name, "swap", micro_batch, bytes, begin, stream);
+    *(out ? &w->traffic.swapped_out_bytes : &w->traffic.swapped_in_bytes) += bytes;
+    return NULL;
+}
+
+static ons_status *copy_out(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_event *event = x->p->out[index * x->stage->slots + micro_batch % x->stage->slots];
+    ons_half_flight_follow_compute(x, x->w->swap_out);
+    uint32_t receive = x->p->receive_of_swap[index]; /* nobody may have read it yet */
+    if (receive != ONS_NO_POSITION)
+        x->w->device->stream_wait(x->w->swap_out,
+                                  x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
+    ONS_TRY(put_copy(x, index, micro_batch, true));
+    x->w->device->event_record(x->w->swap_out, event);
+    return ons_half_flight_leave(x,
+                                 &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
+}
+
+static ons_status *copy_in(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+    ons_half_flight_follow_compute(x, x->w->swap_in);
+    x->w->device->stream_wait(x->w->swap_in, x->p->out[index * x->stage->slots + micro_batch % x->stage->slots]);
+    ONS_TRY(put_copy(x, index, micro_batch, false));
+    x->w->device->event_record(x->w->swap_in, x->p->in[index]);
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- parts
+ */
+
+/* From where on in this part something that has left must be gone: before all of it where another program put it there;
+ * what only its ring's rules keep is nothing to wait for. */
+static uint32_t conflict_of(const ons_half_flight *x, const ons_pending *pending, ons_part part, uint32_t micro_batch) {
+    const ons_departure *d = &pending->program->departures[pending->departure];
+    if (d->slots > 0 && pending->micro_batch % d->slots != micro_batch % d->slots) return ONS_NO_POSITION;
+    if (pending->program == x->stage) return d->conflict[part];
+    return d->conflicts ? 0 : ONS_NO_POSITION;
+}
+
+/* What has left in earlier parts and must be gone at some position of this one; it is forgotten then. */
+static uint32_t collect_waits(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    uint32_t count = 0, kept = 0;
+    for (uint32_t i = 0; i < w->pending_count; ++i) {
+        const ons_pending *pending = &w->pending[i];
+        uint32_t position = conflict_of(x, pending, part, micro_batch);
+        if (position == ONS_NO_POSITION) {
+            w->pending[kept++] = *pending;
+            continue;
+        }
+        uint32_t at = count++;
+        for (; at > 0 && w->waits[at - 1].position > position; --at) w->waits[at] = w->waits[at - 1];
+        w->waits[at] = (ons_wait){position, *pending};
+    }
+    w->pending_count = kept;
+    return count;
+}
+
+/* What has left in this part must be gone before the part ends; it is forgotten. */
+static ons_status *await_departure(const ons_half_flight *x, uint32_t departure, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    for (uint32_t i = w->pending_count; i-- > 0;)
+        if (w->pending[i].program == x->stage && w->pending[i].departure == departure &&
+            w->pending[i].micro_batch == micro_batch)
+            return ons_half_flight_forget(x, i);
+    return NULL;
+}
+
+static ons_status *carry_out(const ons_half_flight *x, const ons_mark *mark, uint32_t micro_batch) {
+    switch (mark->kind) {
+    case ONS_MARK_SEND: return ons_half_flight_send(x, mark->index, micro_batch);
+    case ONS_MARK_OUT: return copy_out(x, mark->index, micro_batch);
+    case ONS_MARK_GONE: return await_departure(x, x->cut->send_count + mark->index, micro_batch);
+    case ONS_MARK_RELEASE: return ons_half_flight_release(x, mark->index, micro_batch);
+    case ONS_MARK_IN: return copy_in(x, mark->index, micro_batch);
+    case ONS_MARK_AWAIT: return ons_half_flight_await(x, mark->index, micro_batch);
+    case ONS_MARK_BACK: x->w->device->stream_wait(x->w->compute, x->p->in[mark->index]); return NULL;
+    }
+    return NULL;
+}
+
+static void share_fault(void *argument, uintptr_t native) { ons_nccl_share_fault(argument, native); }
+
+/* No stage updates where another has found something wrong with the data; what this one has found goes to the host
+ * first. (Asynchronous updates are not the same step's in all stages, so they cannot wait for each other.) */
+static void share_faults(const ons_half_flight *x) {
+    ons_worker *w = x->w;
+    if (w->o.nccl == NULL || x->f->asynchronous) return;
+    w->device->copy(w->compute, w->own, w->control.fault, sizeof *w->own);
+    w->device->launch(w->compute, share_fault, w->o.nccl);
+}
+
+static ons_status *put_part(const ons_half_flight *any, ons_part part, uint32_t micro_batch) {
+    const ons_half_flight *x = part == ONS_PART_BEGIN ? any : ons_half_flight_of(any, part, micro_batch);
+    const ons_stage_program *s = x->stage;
+    if (is_end(x, part)) share_faults(x);
+    uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
+    uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
+    uint32_t waits = collect_waits(x, part, micro_batch);
+    /* Data is put in before the first node: not over something that has not left yet. */
+    for (; wait < waits && x->w->waits[wait].position <= position; ++wait)
+        ONS_TRY(ons_half_flight_await_gone(x, &x->w->waits[wait].pending));
+    bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
+    if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
+    while (wait < waits || mark < s->mark_end[part]) {
+        bool waiting =
+            wait < waits && (mark == s->mark_end[part] || x->w->waits[wait].position <= s->marks[mark].position);
+        uint32_t next = waiting ? x->w->waits[wait].position : s->marks[mark].position;
+        ONS_TRY(put_nodes(x, part, micro_batch, position, next));
+        position = next > position ? next : position;
+        if (waiting)
+            ONS_TRY(ons_half_flight_await_gone(x, &x->w->waits[wait++].pending));
+        else
+            ONS_TRY(carry_out(x, &s->marks[mark++], micro_batch));
+    }
+    return put_nodes(x, part, micro_batch, position, end);
+}
+
+static bool reads_results(const ons_flight *f, const ons_action *a) {
+    return f->read != NULL && (a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT);
+}
+
+/* Data of the model's inputs, and what a flight makes that the host reads. */
+static ons_status *put_action(const ons_half_flight *x, uint32_t i) {
+    const ons_flight *f = x->f;
+    const ons_action *a = &f->actions.items[i];
+    ons_part part;
+    if (!ons_stage_program_part(x->stage, &f->actions, i, f->asynchronous, &part)) return NULL;
+    if (a->kind == ONS_ACTION_UPDATE && !f->updates) return NULL;
+    ONS_TRY(put_part(x, part, a->micro_batch));
+    if (!reads_results(f, a)) return NULL;
+    return put_task(ons_half_flight_of(x, part, a->micro_batch), read_results, part, a->micro_batch);
+}
+
+/* Before another program uses the same memory everything of the last flight is gone. */
+static ons_status *settle(const ons_half_flight *x) {
+    ons_status *status = NULL;
+    for (uint32_t i = 0; status == NULL && i < x->w->pending_count; ++i)
+        status = ons_half_flight_await_gone(x, &x->w->pending[i]);
+    x->w->pending_count = 0;
+    return status;
+}
+
+static ons_status *put_actions(const ons_half_flight *x) {
+    ONS_TRY(ons_half_flight_begin_messages(x));
+    for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
+    for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));
+    return NULL;
+}
+
+/* The flight by its programs, which is one or two. */
+static ons_status *split_in_halves(ons_worker *w, const ons_flight *f, ons_half_flight halves[2]) {
+    uint32_t count = f->lineup.programs[1] == NULL ? 1 : 2;
+    for (uint32_t i = 0; i < count; ++i) {
+        const ons_stage_program *stage = f->lineup.programs[i];
+        halves[i] = (ons_half_flight){
+            .w = w,
+            .f = f,
+            .p = ons_worker_find_program(w, stage),
+            .stage = stage,
+            .cut = stage->cut,
+            .first = i == 0 ? 0 : f->lineup.first_count,
+            .end = i + 1 == count ? f->micro_batches : f->lineup.first_count,
+            .given_back = w->given_back + (size_t)i * w->most_receives,
+            .halves = halves,
+            .half_count = count,
+        };
+        ONS_CHECK(halves[i].p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
+    }
+    return NULL;
+}
+
+ons_status *ons_worker_put(ons_worker *w, const ons_flight *f) {
+    ons_half_flight halves[2];
+    ONS_TRY(split_in_halves(w, f, halves));
+    ons_status *status = put_actions(halves);
+    ons_status *settled = settle(halves);
+    if (status != NULL) ons_status_free(settled);
+    return status != NULL ? status : settled;
+}
+
+static void repeat(ons_worker *w, const ons_kept_flight *kept) {
+    w->device->recording_repeat(w->compute, kept->recording);
+    w->traffic.swapped_out_bytes += kept->traffic.swapped_out_bytes;
+    w->traffic.swapped_in_bytes += kept->traffic.swapped_in_bytes;
+    w->traffic.sent_bytes += kept->traffic.sent_bytes;
+    w->traffic.received_bytes += kept->traffic.received_bytes;
+}
+
+ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
+    ons_half_flight halves[2];
+    ONS_TRY(split_in_halves(w, f, halves));
+    const ons_kept_flight *kept = ons_worker_find_kept(w, f);
+    ONS_TRY(put_steps(halves));
+    w->shared = w->shared || (w->o.nccl != NULL && f->updates && !f->asynchronous);
+    if (kept == NULL) return ons_worker_put(w, f);
+    repeat(w, kept);
+    return NULL;
+}

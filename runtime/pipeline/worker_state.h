@@ -1,0 +1,173 @@
+/* What a worker consists of: shared by worker.c (its life), worker_flight.c and worker_messages.c (putting flights on
+ * the streams), worker_keep.c and worker_trace.c. */
+#ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
+#define ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
+
+#include <stdatomic.h>
+
+#include "base/vector.h"
+#include "device/device.h"
+#include "runtime/measure/device_clock.h"
+#include "runtime/pipeline/worker.h"
+
+/* A channel to or from another device, with the stream that serves it. */
+typedef struct ons_worker_channel {
+    uint32_t peer, number; /* as the cut has them */
+    ons_part_kind kind;
+    bool sends;
+    ons_channel *channel;
+    ons_link *link;         /* in the place of the channel, where there are links */
+    ons_nccl_channel *nccl; /* likewise, where there is NCCL */
+    ons_stream *stream;
+    ons_trace_track *track;
+} ons_worker_channel;
+
+/* A program with the events of what leaves and comes. */
+typedef struct ons_worker_program {
+    const ons_stage_program *stage;
+    ons_event **sent;     /* of each send */
+    ons_event **arrived;  /* of each receive and place of its ring, at ring_begin[receive] */
+    ons_event **released; /* likewise */
+    uint32_t *ring_begin;
+    ons_event **out; /* of each swap and slot */
+    ons_event **in;  /* of each swap */
+    uint32_t *send_channel, *receive_channel;
+    int64_t *host_offset;      /* of each swap, in the host's memory for one slot */
+    uint32_t *receive_of_swap; /* the message that brought what is copied to the host; ONS_NO_POSITION: none */
+    uint32_t *swap_of_receive; /* what came and is copied to the host; ONS_NO_POSITION: it is not */
+} ons_worker_program;
+
+/* Something that has left and whose place must not be taken before it is gone. */
+typedef struct ons_pending {
+    const ons_stage_program *program;
+    uint32_t departure, micro_batch;
+    ons_event *event;
+    ons_link *link; /* not NULL: a message, in the place of the event */
+    uint64_t ticket;
+    uint32_t offered; /* mark of the device's clock, where there is one */
+} ons_pending;
+
+/* A wait of the compute stream within a part. */
+typedef struct ons_wait {
+    uint32_t position;
+    ons_pending pending;
+} ons_wait;
+
+typedef struct ons_job ons_job;
+struct ons_job {
+    ons_worker *worker;
+    const ons_flight *flight;
+    const ons_stage_program *program;
+    uint32_t first, end; /* positions */
+    ons_part part;
+    uint32_t micro_batch;
+    ons_turn turn;
+    ons_step step;
+    const ons_step *device_step; /* the same in the device's memory, where the host cannot access that */
+    /* messages and copies */
+    ons_channel *channel;
+    ons_nccl_channel *nccl;
+    void *address;
+    size_t bytes;
+    const char *name;
+    ons_trace_track *track;
+};
+
+/* Something on a stream whose time the device's clock tells when all is done. */
+typedef struct ons_span {
+    ons_trace_track *track; /* NULL: computing of parts of this kind, for the sums alone */
+    ons_trace_event event;
+    ons_part_kind kind;
+    uint32_t begin, end; /* marks */
+    double from, to;     /* its share of the time between them; 0, both: all of it */
+} ons_span;
+
+/* A flight that is repeated by one call. */
+typedef struct ons_kept_flight {
+    ons_flight flight; /* one of those that it stands for */
+    ons_recording *recording;
+    ons_worker_traffic traffic; /* of one */
+} ons_kept_flight;
+
+/* Whether flights are kept: where it is possible, always (a refusal is a failure), never. */
+typedef enum ons_keeping { ONS_KEEP_WHERE_POSSIBLE, ONS_KEEP_ALWAYS, ONS_KEEP_NEVER } ons_keeping;
+
+enum { ONS_JOBS_IN_BLOCK = 256 };
+typedef struct ons_job_block {
+    ons_job jobs[ONS_JOBS_IN_BLOCK];
+} ons_job_block;
+
+/* Of a step: whole micro-batches, and what is left of the batch. */
+enum { ONS_FLIGHTS_AT_ONCE = 2 };
+
+struct ons_worker {
+    ons_worker_options o;
+    ons_device *device;
+    ons_arena *arena;
+    ons_stream *compute, *swap_out, *swap_in; /* compute is the machine's */
+    ons_event *mark;                          /* places in the compute stream that others wait for */
+    ons_event *idle;
+    ons_worker_program *programs;
+    ons_worker_channel *channels;
+    uint32_t channel_count;
+    void *host; /* a part for each slot, whichever program's micro-batch is in it */
+    int64_t host_bytes, slot_host_bytes;
+    ons_trace_track *compute_track, *out_track, *in_track;
+    int64_t copy_begin[2];          /* of the copy that runs, for the trace */
+    ons_device_clock *clock;        /* of a trace, where work runs later than it is launched; NULL: none */
+    ONS_VECTOR(ons_span) spans;     /* since the last wait, by that clock */
+    uint32_t first_node, last_node; /* its marks: before the first node of a job, behind the last so far */
+    ons_machine_control control;    /* in the device's memory; count 0: there is none */
+    ons_step *steps;                /* of the flights since the last wait, on their way there, `control.count` each */
+    ons_fault *found;               /* on its way back */
+    ons_fault *own;                 /* behind it: as it was before others' came to it, where stages have a GPU each */
+    bool shared;                    /* others' faults have come since the last wait */
+    int64_t control_bytes;          /* of `steps`, `found` and `own`, which lie in one block */
+    uint32_t flights;               /* since the last wait */
+    ONS_VECTOR(ons_job_block *) blocks;
+    size_t jobs_used;
+    ons_worker_traffic traffic;
+    ONS_VECTOR(ons_kept_flight) kept;
+    ons_keeping keeping;
+    const char *unkept; /* why no more flights are kept than there are; NULL: nothing was refused */
+    /* the flight that is being put on the streams */
+    ons_pending *pending;
+    uint32_t pending_count, pending_capacity;
+    ons_wait *waits;
+    uint32_t *asked;      /* [channel]: messages that have been asked for */
+    uint32_t *given_back; /* [receive]: places released; of the second program behind `most_receives` */
+    uint32_t most_receives;
+    /* the compute thread's */
+    ons_program_fault fault;
+    const ons_stage_program *faulty;
+    atomic_bool cut_off; /* a message did not go or come: nothing may run that could have needed it */
+    ons_worker_busy busy;
+};
+
+/* worker_trace.c: what ran when */
+ons_status *ons_worker_open_trace(ons_worker *worker);
+void ons_worker_close_trace(ons_worker *worker);
+/* Nodes of a job, launched between the two; `observe` is for each of them. */
+void ons_worker_begin_nodes(ons_job *job);
+ons_node_observer *ons_worker_node_observer(const ons_worker *worker);
+void ons_worker_end_nodes(ons_job *job, int64_t begin);
+/* A message or copy of a job: on the stream's thread, from `begin` until now. */
+void ons_worker_record(const ons_job *job, const char *category, int64_t begin);
+/* The same by the device's clock, from mark `begin` to the end of what is on `stream`; nothing where there is none. */
+uint32_t ons_worker_mark(ons_worker *worker, ons_stream *stream);
+void ons_worker_record_span(ons_worker *worker, const ons_span *span, ons_stream *stream);
+/* When all has run: spans become events, and are forgotten. */
+ons_status *ons_worker_settle_trace(ons_worker *worker);
+void ons_worker_drop_spans(ons_worker *worker);
+
+ons_worker_program *ons_worker_find_program(ons_worker *worker, const ons_stage_program *stage);
+
+/* All of a flight but its steps; the compute stream waits for all that comes of it. */
+ons_status *ons_worker_put(ons_worker *worker, const ons_flight *flight);
+
+/* The recording that stands for the flight; NULL: there is none. */
+const ons_kept_flight *ons_worker_find_kept(const ons_worker *worker, const ons_flight *flight);
+ons_status *ons_worker_choose_keeping(ons_worker *worker);
+void ons_worker_free_kept(ons_worker *worker);
+
+#endif

@@ -1,0 +1,125 @@
+/* What ran when, for the timeline and for the sums of a stage's computing. Where tasks run on the streams' own threads,
+ * these read the host's clock; where they only put work on the streams, marks among that work are read when it is done.
+ */
+#include "runtime/pipeline/worker_state.h"
+
+ons_status *ons_worker_open_trace(ons_worker *w) {
+    if (w->o.trace == NULL || w->device->timed_event_new == NULL) return NULL;
+    return ons_device_clock_new(w->device, w->compute, &w->clock);
+}
+
+void ons_worker_close_trace(ons_worker *w) {
+    ons_device_clock_free(w->clock);
+    ons_vector_free(&w->spans);
+}
+
+static ons_trace_event event_of_node(const ons_job *job, ons_node_id id) {
+    static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
+    const ons_node *node = ons_graph_node(job->program->cut->graph, id);
+    return (ons_trace_event){
+        .name = node->name,
+        .category = job->program->cut->again[id] ? "recompute" : phases[node->phase],
+        .step = (int64_t)job->step.step,
+        .micro_batch = (int64_t)job->step.micro_batch,
+        .bytes = -1,
+        .detail = node->op->name,
+    };
+}
+
+static void record_node(void *context, const ons_observed *o) {
+    const ons_job *job = context;
+    ons_trace_event event = event_of_node(job, o->node);
+    event.begin = o->start;
+    event.end = o->end;
+    ons_trace_record(job->worker->compute_track, &event);
+}
+
+/* From the node before, with nothing in between, to here. Nodes that ran together share the time between the marks. */
+static void mark_node(void *context, const ons_observed *o) {
+    const ons_job *job = context;
+    ons_worker *w = job->worker;
+    ons_span span = {.track = w->compute_track, .event = event_of_node(job, o->node), .from = o->from, .to = o->to};
+    if (o->index > 0 && w->spans.count > 0) {
+        span.begin = w->spans.items[w->spans.count - 1].begin;
+        span.end = w->spans.items[w->spans.count - 1].end;
+        (void)ons_vector_push(&w->spans, span);
+        return;
+    }
+    span.begin = w->last_node;
+    ons_worker_record_span(w, &span, w->compute);
+    if (w->spans.count > 0) w->last_node = w->spans.items[w->spans.count - 1].end;
+}
+
+ons_node_observer *ons_worker_node_observer(const ons_worker *w) {
+    if (w->compute_track == NULL) return NULL;
+    return w->clock != NULL ? mark_node : record_node;
+}
+
+void ons_worker_begin_nodes(ons_job *job) {
+    ons_worker *w = job->worker;
+    w->first_node = w->last_node = ons_worker_mark(w, w->compute);
+}
+
+/* On a device that runs it later, what the host's clock says is how long it takes to launch: no sum is better. */
+void ons_worker_end_nodes(ons_job *job, int64_t begin) {
+    ons_worker *w = job->worker;
+    const ons_span all = {
+        .kind = ons_stage_program_kind(job->program, job->part), .begin = w->first_node, .end = w->last_node};
+    if (w->device->timed_event_new == NULL)
+        w->busy.of_part[ons_stage_program_kind(job->program, job->part)] += ons_trace_now() - begin;
+    else if (w->clock != NULL)
+        (void)ons_vector_push(&w->spans, all);
+}
+
+void ons_worker_record(const ons_job *job, const char *category, int64_t begin) {
+    if (job->track == NULL) return;
+    const ons_trace_event event = {
+        .name = job->name,
+        .category = category,
+        .begin = begin,
+        .end = ons_trace_now(),
+        .step = (int64_t)job->step.step,
+        .micro_batch = (int64_t)job->step.micro_batch,
+        .bytes = (int64_t)job->bytes,
+    };
+    ons_trace_record(job->track, &event);
+}
+
+uint32_t ons_worker_mark(ons_worker *w, ons_stream *stream) {
+    return w->clock == NULL ? 0 : ons_device_clock_mark(w->clock, stream);
+}
+
+void ons_worker_record_span(ons_worker *w, const ons_span *span, ons_stream *stream) {
+    if (w->clock == NULL || !ons_vector_push(&w->spans, *span)) return; /* short of memory: it is missing */
+    w->spans.items[w->spans.count - 1].end = ons_device_clock_mark(w->clock, stream);
+}
+
+/* Messages that wait for each other are shown one behind the other: a row holds no two things at once. */
+static void set_times(ons_worker *w, ons_span *span) {
+    int64_t begin = ons_device_clock_time(w->clock, span->begin), end = ons_device_clock_time(w->clock, span->end);
+    int64_t last = ons_trace_last_end(span->track);
+    if (span->to > 0) {
+        double length = (double)(end - begin);
+        end = begin + (int64_t)(length * span->to);
+        begin += (int64_t)(length * span->from);
+    }
+    span->event.begin = begin > last ? begin : last;
+    span->event.end = end > span->event.begin ? end : span->event.begin;
+}
+
+ons_status *ons_worker_settle_trace(ons_worker *w) {
+    if (w->clock == NULL) return NULL;
+    for (size_t i = 0; i < w->spans.count; ++i) {
+        ons_span *span = &w->spans.items[i];
+        set_times(w, span);
+        ons_trace_record(span->track, &span->event);
+        if (span->track == NULL) w->busy.of_part[span->kind] += span->event.end - span->event.begin;
+    }
+    ons_worker_drop_spans(w);
+    return ons_device_clock_failure(w->clock);
+}
+
+void ons_worker_drop_spans(ons_worker *w) {
+    w->spans.count = 0;
+    if (w->clock != NULL) ons_device_clock_reset(w->clock);
+}

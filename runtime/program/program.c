@@ -1,0 +1,435 @@
+#include "runtime/program/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/operands.h"
+#include "graph/sharing.h"
+#include "graph/twins.h"
+#include "runtime/program/together.h"
+
+typedef struct prepared {
+    const ons_kernel *kernel; /* NULL: nothing runs */
+    void *state;
+    void (*destroy)(void *state);
+    const char *implementation;
+} prepared;
+
+typedef struct launch {
+    const ons_kernel *kernel;
+    ons_node_id node;
+    uint64_t node_key;
+    const void **inputs;
+    void **outputs;
+    void *scratch;
+    const void *state;
+    bool moves;     /* some operand has several places */
+    uint32_t end;   /* launches up to there can run together with it */
+    double touched; /* bytes */
+} launch;
+
+/* What chooses among the places of a buffer. */
+typedef enum place_kind { PLACE_FIXED, PLACE_BY_SLOT, PLACE_IN_RING, PLACE_BY_VERSION } place_kind;
+
+typedef struct place {
+    char *first;
+    int64_t stride;
+    uint32_t count;
+    place_kind kind;
+} place;
+
+struct ons_program {
+    ons_arena *arena;
+    const ons_graph *graph;
+    const ons_registry *registry;
+    prepared *prepared; /* of each node */
+    int64_t *scratch;   /* of each node */
+    bool *idle;         /* of each node: it does not run */
+    ons_sequence sequence;
+    ons_liveness liveness;
+    ons_arena_layout layout;
+    const ons_backend *backend;
+    bool far;
+    uint32_t versions;
+    bool *versioned; /* of each buffer */
+    uint32_t *rings; /* of each buffer */
+    launch *launches;
+    uint32_t launch_count;
+    uint32_t *launch_at; /* of each position, and of the end: the first launch from there on */
+    ons_runs runs;
+    ons_launch *together; /* for as many as run together at most */
+    place *places;        /* of each buffer */
+};
+
+/* Scratch memory begins where the backend wants it, in a buffer that begins at a multiple of less. */
+static int64_t scratch_slack(const ons_program *p) { return p->backend->scratch_alignment - ONS_ARENA_ALIGNMENT; }
+
+static void *align_scratch(const ons_program *p, void *scratch) {
+    uintptr_t alignment = (uintptr_t)p->backend->scratch_alignment, past = (uintptr_t)scratch % alignment;
+    return past != 0 ? (char *)scratch + (alignment - past) : scratch;
+}
+
+static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
+    const ons_node *node = ons_graph_node(p->graph, id);
+    if (ons_is_view(node->op)) return NULL;
+    ons_operands *operands;
+    ONS_NEW(operands, p->arena, 1);
+    ONS_TRY(ons_operands_of(p->graph, id, p->arena, operands));
+    ons_prepare prepare = {
+        .operands = operands,
+        .threads = options->threads,
+        .tf32 = options->tf32,
+        .scratch_limit = options->scratch_limit > 0 ? options->scratch_limit : INT64_MAX,
+        .arena = p->arena,
+        .node_key = ons_graph_node_key(p->graph, id),
+    };
+    const ons_kernel *kernel = NULL;
+    ons_status *status = ons_backend_prepare(p->backend, &prepare, &kernel);
+    p->prepared[id] = (prepared){kernel, prepare.state, prepare.destroy, prepare.implementation};
+    p->scratch[id] = prepare.scratch_bytes;
+    if (prepare.scratch_bytes > 0) p->scratch[id] += scratch_slack(p);
+    bool short_of_memory = ons_status_get_code(status) == ONS_OUT_OF_MEMORY;
+    return short_of_memory ? ons_status_at(status, "node '%s' (%s)", node->name, node->op->name) : status;
+}
+
+/* Which buffers have several places: those of values in rings, and weights that are brought up to date. */
+static ons_status *note_places(ons_program *p, const ons_program_options *options) {
+    uint32_t buffers = p->liveness.buffer_count;
+    ONS_NEW(p->places, p->arena, buffers + 1);
+    ONS_NEW(p->rings, p->arena, buffers + 1);
+    ONS_NEW(p->versioned, p->arena, buffers + 1);
+    p->versions = options->versions > 0 ? options->versions : 1;
+    for (ons_value_id id = 0; id < p->graph->values.count; ++id) {
+        ons_buffer_id buffer = p->liveness.buffer_of_value[id];
+        const ons_value *value = ons_graph_value(p->graph, id);
+        if (buffer == ONS_NONE) continue;
+        if (options->rings != NULL && options->rings[id] > 0) p->rings[buffer] = options->rings[id];
+        if (value->kind == ONS_PARAMETER && value->pair != ONS_NONE && p->versions > 1) p->versioned[buffer] = true;
+    }
+    return NULL;
+}
+
+static bool wants_together(void) {
+    const char *wish = getenv("ONSTAGE_CUDA_TOGETHER");
+    return wish == NULL || strcmp(wish, "off") != 0;
+}
+
+static ons_status *prepare_all(ons_program *p, const ons_program_options *options) {
+    ONS_NEW(p->prepared, p->arena, p->graph->nodes.count + 1);
+    ONS_NEW(p->scratch, p->arena, p->graph->nodes.count + 1);
+    ONS_NEW(p->launches, p->arena, p->graph->nodes.count + 1);
+    ONS_NEW(p->launch_at, p->arena, p->graph->nodes.count + 2);
+    ONS_NEW(p->idle, p->arena, p->graph->nodes.count + 1);
+    for (size_t i = 0; i < options->idle_count; ++i)
+        if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
+    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
+    ONS_TRY(ons_sequence_make(p->graph, options->end, options->chunks > 0 ? options->chunks : 1, options->repeats,
+                              p->arena, &p->sequence));
+    bool *several;
+    ONS_NEW(several, p->arena, p->graph->nodes.count + 1);
+    bool wanted = wants_together();
+    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id)
+        several[id] = wanted && p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
+    ONS_TRY(ons_runs_find(p->graph, &p->sequence, p->idle, several, p->arena, &p->runs));
+    const ons_liveness_options lifetimes = {
+        .graph = p->graph,
+        .registry = p->registry,
+        .sequence = &p->sequence,
+        .scratch_bytes = p->scratch,
+        .scratch_first = p->runs.first,
+        .scratch_last = p->runs.last,
+        .kept = options->kept,
+        .kept_count = options->kept_count,
+        .arrives = options->arrives,
+        .stays = options->stays,
+    };
+    ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
+    ONS_TRY(note_places(p, options));
+    uint32_t slots = options->slots > 0 ? options->slots : 1;
+    const ons_layout_options layout = {.liveness = &p->liveness,
+                                       .sequence = &p->sequence,
+                                       .places = options->places,
+                                       .slots = slots,
+                                       .rings = p->rings,
+                                       .joined = options->joined};
+    return ons_arena_layout_make(&layout, p->arena, &p->layout);
+}
+
+ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *registry,
+                                const ons_program_options *options, ons_program **result) {
+    ons_arena *arena = ons_arena_new();
+    ons_program *p = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *p);
+    if (p == NULL) {
+        ons_arena_free(arena);
+        return ons_status_out_of_memory();
+    }
+    p->arena = arena;
+    p->graph = graph;
+    p->registry = registry;
+    p->backend = options->backend;
+    p->far = options->far;
+    ons_status *status = prepare_all(p, options);
+    if (status != NULL) {
+        ons_program_free(p);
+        return status;
+    }
+    *result = p;
+    return NULL;
+}
+
+ons_status *ons_program_join(ons_program *const programs[2]) {
+    ons_arena_layout *layouts[] = {&programs[0]->layout, &programs[1]->layout};
+    const uint32_t buffers[] = {programs[0]->liveness.buffer_count, programs[1]->liveness.buffer_count};
+    ons_twin_side sides[2];
+    ons_buffer_id *twins;
+    for (int i = 0; i < 2; ++i)
+        sides[i] = (ons_twin_side){programs[i]->graph, &programs[i]->sequence, &programs[i]->liveness};
+    ONS_TRY(ons_find_twins(sides, programs[1]->arena, &twins));
+    return ons_arena_layout_join(layouts, buffers, twins, programs[1]->arena);
+}
+
+void ons_program_free(ons_program *p) {
+    if (p == NULL) return;
+    for (size_t i = 0; p->prepared != NULL && i < p->graph->nodes.count; ++i)
+        if (p->prepared[i].destroy != NULL) p->prepared[i].destroy(p->prepared[i].state);
+    ons_arena_free(p->arena); /* the program itself lies in it */
+}
+
+const ons_graph *ons_program_graph(const ons_program *p) { return p->graph; }
+
+const ons_liveness *ons_program_liveness(const ons_program *p) { return &p->liveness; }
+
+const ons_arena_layout *ons_program_layout(const ons_program *p) { return &p->layout; }
+
+const ons_sequence *ons_program_sequence(const ons_program *p) { return &p->sequence; }
+
+bool ons_program_is_versioned(const ons_program *p, ons_value_id value) {
+    ons_buffer_id buffer = p->liveness.buffer_of_value[value];
+    return buffer != ONS_NONE && p->versioned[buffer];
+}
+
+static const ons_turn first_turn = {0};
+
+static void *address_of_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
+    if (id == ONS_NONE) return NULL;
+    const place *at = &p->places[id];
+    switch (at->kind) {
+    case PLACE_BY_SLOT:
+    case PLACE_IN_RING: return at->first + at->stride * (turn->micro_batch % at->count);
+    case PLACE_BY_VERSION: return at->first + at->stride * (fresh ? turn->fresh_version : turn->version);
+    default: return at->first;
+    }
+}
+
+/* What takes a weight's place is written where the next version is. */
+static void *address_of_value(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    if (value == ONS_NONE) return NULL;
+    const ons_value *v = ons_graph_value(p->graph, value);
+    return address_of_buffer(p, p->liveness.buffer_of_value[value], turn,
+                             v->pair != ONS_NONE && v->producer != ONS_NONE);
+}
+
+void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    return address_of_value(p, value, turn != NULL ? turn : &first_turn);
+}
+
+double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    const void *address = ons_program_address(p, value, turn);
+    bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
+    return wide ? *(const double *)address : (double)*(const float *)address;
+}
+
+const char *ons_program_implementation(const ons_program *p, ons_node_id node) {
+    return p->prepared[node].implementation;
+}
+
+static place place_of(const ons_program *p, ons_buffer_id id, void *const *persistent, void *transient) {
+    const ons_buffer *buffer = &p->liveness.buffers[id];
+    int64_t bytes = ons_arena_align(buffer->bytes), offset = p->layout.offsets[id];
+    if (buffer->persistent) {
+        place_kind kind = p->versioned[id] ? PLACE_BY_VERSION : PLACE_FIXED;
+        return (place){persistent[id], bytes, p->versions, kind};
+    }
+    char *first = (char *)transient + ons_arena_layout_place(&p->layout, offset, 0);
+    if (p->rings[id] > 0) return (place){first, bytes, p->rings[id], PLACE_IN_RING};
+    const ons_slot_group *group = ons_arena_layout_group(&p->layout, offset);
+    if (group != NULL) return (place){first, group->bytes, group->slots, PLACE_BY_SLOT};
+    return (place){first, 0, 1, PLACE_FIXED};
+}
+
+static ons_buffer_id buffer_of(const ons_program *p, ons_value_id value) {
+    return value == ONS_NONE ? ONS_NONE : p->liveness.buffer_of_value[value];
+}
+
+static bool moves(const ons_program *p, ons_value_id value) {
+    ons_buffer_id buffer = buffer_of(p, value);
+    return buffer != ONS_NONE && p->places[buffer].kind != PLACE_FIXED;
+}
+
+static void resolve(const ons_program *p, launch *l, const ons_turn *turn) {
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
+    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
+    l->scratch = align_scratch(p, address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false));
+}
+
+static ons_status *add_launch(ons_program *p, ons_node_id id) {
+    const ons_node *node = ons_graph_node(p->graph, id);
+    launch *l = &p->launches[p->launch_count++];
+    *l = (launch){.kernel = p->prepared[id].kernel,
+                  .node = id,
+                  .node_key = ons_graph_node_key(p->graph, id),
+                  .state = p->prepared[id].state,
+                  .end = p->launch_count};
+    /* Kernels may look at every slot that the operator has, also those that the node does not. */
+    uint32_t inputs = node->op->arity.inputs_max, outputs = node->op->arity.outputs_max;
+    inputs = inputs == (uint32_t)ONS_VARIADIC || inputs < node->input_count ? node->input_count : inputs;
+    outputs = outputs == (uint32_t)ONS_VARIADIC || outputs < node->output_count ? node->output_count : outputs;
+    ONS_NEW(l->inputs, p->arena, inputs + 1);
+    ONS_NEW(l->outputs, p->arena, outputs + 1);
+    for (uint32_t i = 0; i < node->input_count; ++i) l->moves = l->moves || moves(p, node->inputs[i]);
+    for (uint32_t i = 0; i < node->output_count; ++i) l->moves = l->moves || moves(p, node->outputs[i]);
+    ons_buffer_id scratch = p->liveness.scratch_of_node[id];
+    l->moves = l->moves || (scratch != ONS_NONE && p->places[scratch].kind != PLACE_FIXED);
+    resolve(p, l, &first_turn);
+    return NULL;
+}
+
+/* All places of a buffer that a turn may choose among, unless those of everything in a slot move alike; 0: it has none.
+ */
+static uint32_t take_extent(const ons_program *p, ons_buffer_id id, ons_extent *extent) {
+    if (id == ONS_NONE) return 0;
+    const place *at = &p->places[id];
+    bool apart = at->kind == PLACE_IN_RING || at->kind == PLACE_BY_VERSION;
+    int64_t bytes = p->liveness.buffers[id].bytes + (apart ? at->stride * (at->count - 1) : 0);
+    *extent = (ons_extent){at->first, at->first + bytes};
+    return 1;
+}
+
+static ons_status *find_touched(const ons_program *p, const launch *l, ons_arena *scratch, ons_touched *touched) {
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    ons_extent *extents;
+    ONS_NEW(extents, scratch, (size_t)node->input_count + node->output_count + 1);
+    *touched = (ons_touched){.extents = extents};
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        touched->count += take_extent(p, buffer_of(p, node->inputs[i]), &extents[touched->count]);
+    touched->reads = touched->count;
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        touched->count += take_extent(p, buffer_of(p, node->outputs[i]), &extents[touched->count]);
+    touched->count += take_extent(p, p->liveness.scratch_of_node[l->node], &extents[touched->count]);
+    return NULL;
+}
+
+/* Launches [first, first + count) are of one run: those that can be together are. */
+static ons_status *join(ons_program *p, uint32_t first, uint32_t count, ons_arena *scratch) {
+    ons_touched *touched;
+    ONS_NEW(touched, scratch, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        ONS_TRY(find_touched(p, &p->launches[first + i], scratch, &touched[i]));
+        for (uint32_t k = 0; k < touched[i].count; ++k)
+            p->launches[first + i].touched += (double)(touched[i].extents[k].end - touched[i].extents[k].first);
+    }
+    for (uint32_t i = 0, several; i < count; i += several) {
+        several = ons_together_count(touched + i, count - i);
+        for (uint32_t k = i; k < i + several; ++k) p->launches[first + k].end = first + i + several;
+    }
+    return NULL;
+}
+
+static ons_status *join_all(ons_program *p) {
+    ons_arena *scratch = ons_arena_new();
+    ons_status *status = scratch == NULL ? ons_status_out_of_memory() : NULL;
+    for (uint32_t position = 0; status == NULL && position < p->sequence.count; ++position) {
+        uint32_t first = p->launch_at[position], end = p->launch_at[p->runs.last[position] + 1];
+        if (p->runs.first[position] == position && end > first + 1) status = join(p, first, end - first, scratch);
+    }
+    ons_arena_free(scratch);
+    return status;
+}
+
+bool ons_program_runs(const ons_program *p, ons_node_id node) {
+    return !ons_is_view(ons_graph_node(p->graph, node)->op) && !p->idle[node];
+}
+
+ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
+    for (uint32_t id = 0; id < p->liveness.buffer_count; ++id) p->places[id] = place_of(p, id, persistent, transient);
+    p->launch_count = 0;
+    for (uint32_t position = 0; position < p->sequence.count; ++position) {
+        ons_node_id id = p->sequence.nodes[position];
+        p->launch_at[position] = p->launch_count;
+        if (ons_program_runs(p, id)) ONS_TRY(add_launch(p, id));
+    }
+    p->launch_at[p->sequence.count] = p->launch_count;
+    ONS_NEW(p->together, p->arena, ONS_TOGETHER_MOST);
+    return join_all(p);
+}
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
+    if (l->moves) resolve(p, l, run->turn != NULL ? run->turn : &first_turn);
+    return (ons_launch){
+        .inputs = l->inputs,
+        .outputs = l->outputs,
+        .scratch = l->scratch,
+        .state = l->state,
+        .step = p->far ? NULL : run->step,
+        .fault = p->far ? run->device_fault : &run->fault->fault,
+        .node_key = l->node_key,
+        .stream = run->stream,
+        .device_step = run->step,
+    };
+}
+
+static void observe(const ons_program *p, uint32_t first, uint32_t count, const ons_run *run, int64_t start) {
+    int64_t end = now();
+    double all = 0, before = 0;
+    for (uint32_t i = first; i < first + count; ++i) all += p->launches[i].touched;
+    for (uint32_t i = 0; i < count; ++i) {
+        double from = all > 0 ? before / all : (double)i / count;
+        before += p->launches[first + i].touched;
+        double to = i + 1 == count ? 1 : all > 0 ? before / all : (i + 1.0) / count;
+        const ons_observed observed = {p->launches[first + i].node, start, end, i, from, to};
+        run->observer(run->context, &observed);
+    }
+}
+
+void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
+    ons_program_fault *fault = run->fault;
+    for (uint32_t i = p->launch_at[first], next; i < p->launch_at[end]; i = next) {
+        launch *l = &p->launches[i];
+        next = l->end < p->launch_at[end] ? l->end : p->launch_at[end];
+        int64_t start = run->observer == NULL ? 0 : now();
+        if (next == i + 1) {
+            const ons_launch arguments = arguments_of(p, l, run);
+            l->kernel->run(&arguments);
+        } else {
+            for (uint32_t k = i; k < next; ++k) p->together[k - i] = arguments_of(p, &p->launches[k], run);
+            l->kernel->run_several(p->together, next - i);
+        }
+        if (run->observer != NULL) observe(p, i, next - i, run, start);
+        if (fault != NULL && fault->fault.problem != NULL) {
+            fault->node = l->node;
+            return;
+        }
+    }
+}
+
+void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
+    ons_program_run_positions(p, ons_sequence_begin(&p->sequence, part), p->sequence.end[part], run);
+}
+
+ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault) {
+    for (uint32_t i = 0; i < p->launch_count; ++i)
+        if (p->launches[i].node_key == fault->node_key) return p->launches[i].node;
+    return ONS_NONE;
+}
+
+const char *ons_program_fault_node(const ons_program *p, const ons_program_fault *fault) {
+    return fault->node == ONS_NONE ? "(not known)" : ons_graph_node(p->graph, fault->node)->name;
+}

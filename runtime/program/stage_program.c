@@ -1,0 +1,405 @@
+#include "runtime/program/stage_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/sharing.h"
+#include "planner/schedule/places.h"
+
+typedef struct maker {
+    const ons_stage_program_options *o;
+    const ons_cut_stage *cut;
+    const ons_graph *graph;
+    ons_stage_program *r;
+    const ons_schedule *schedule; /* of as many micro-batches as go in one go; NULL: see the options */
+    ons_device_places places;
+    uint32_t chunks, parts;
+    uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
+    uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
+    uint32_t mark_count;
+} maker;
+
+static uint32_t part_begin(const maker *m, ons_part part) { return part == ONS_PART_BEGIN ? 0 : m->cut->end[part - 1]; }
+
+static ons_part part_of(const maker *m, uint32_t position) {
+    ons_part part = ONS_PART_BEGIN;
+    while (part < ons_part_last(m->chunks) && position >= m->cut->end[part]) ++part;
+    return part;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* What comes, is copied to the host and is read after it came back only: the copy reads it. */
+static void find_copies(maker *m) {
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        ons_value_id value = m->cut->swaps[i].value;
+        if (m->first_reader[value] != ONS_NO_POSITION || ons_graph_value(m->graph, value)->producer != ONS_NONE)
+            continue;
+        m->first_reader[value] = m->last_reader[value] = m->cut->swaps[i].out_after;
+    }
+}
+
+/* The nodes of a stage stand in the order in which they run, so ids are positions. */
+static void find_readers(maker *m) {
+    for (ons_value_id id = 0; id < m->graph->values.count; ++id) m->first_reader[id] = ONS_NO_POSITION;
+    for (ons_node_id id = (ons_node_id)m->graph->nodes.count; id-- > 0;) {
+        const ons_node *node = ons_graph_node(m->graph, id);
+        for (uint32_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] == ONS_NONE) continue;
+            m->first_reader[node->inputs[i]] = id;
+            m->last_reader[node->inputs[i]] = larger(m->last_reader[node->inputs[i]], id);
+        }
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
+            if (alias->kind == ONS_ALIAS_VIEW && node->outputs[alias->output] != ONS_NONE) {
+                uint32_t *last = &m->last_reader[node->inputs[alias->input]];
+                *last = larger(*last, m->last_reader[node->outputs[alias->output]]);
+            }
+    }
+}
+
+static bool is_persistent(const ons_value *value) {
+    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
+           value->kind == ONS_BUFFER;
+}
+
+/* Micro-batches that hold something from one part to another. */
+static uint32_t held_between(const maker *m, ons_part from, ons_part to) {
+    if (to >= ons_part_last(m->chunks)) to = ons_part_last(m->chunks) - 1;
+    if (from >= to || m->schedule == NULL) return 1;
+    return larger(1, m->places.of[from * m->parts + to]);
+}
+
+/* How many places a message is received into: one for each micro-batch that needs it at once, and those that the sender
+ * may be ahead, so that it does not wait for this device's computations. */
+static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
+    if (t->kind == ONS_PART_END || m->schedule == NULL) return 1;
+    uint32_t held = held_between(m, t->part, part_of(m, m->last_reader[t->value]));
+    return larger(1, smaller(held + ons_schedule_ahead(m->schedule, t->from, t->to), m->o->micro_batches));
+}
+
+/* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
+ * it. */
+static uint32_t copy_begin(const maker *m, const ons_cut_swap *swap) {
+    uint32_t begin = swap->out_after + 1;
+    return m->rings[swap->value] > 0 ? larger(begin, m->first_reader[swap->value] + 1) : begin;
+}
+
+static ons_status *find_lifetimes(maker *m) {
+    ons_arena *arena = m->r->arena;
+    size_t values = m->graph->values.count + 1;
+    ONS_NEW(m->first_reader, arena, values);
+    ONS_NEW(m->last_reader, arena, values);
+    ONS_NEW(m->arrives, arena, values);
+    ONS_NEW(m->stays, arena, values);
+    ONS_NEW(m->rings, arena, values);
+    ONS_NEW(m->r->rings, arena, m->cut->receive_count + 1);
+    m->r->arrives = m->arrives;
+    find_readers(m);
+    find_copies(m);
+    for (ons_value_id id = 0; id < m->graph->values.count; ++id) /* data is put in when the part begins */
+        if (m->first_reader[id] != ONS_NO_POSITION) m->arrives[id] = part_begin(m, part_of(m, m->first_reader[id]));
+    for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
+        const ons_cut_transfer *t = &m->cut->receives[i];
+        ONS_CHECK(m->first_reader[t->value] != ONS_NO_POSITION, ONS_DEFECT, "'%s' is received and not read",
+                  ons_graph_value(m->graph, t->value)->name);
+        m->r->rings[i] = m->rings[t->value] = ring_of(m, t);
+    }
+    for (uint32_t i = 0; i < m->cut->send_count; ++i) { /* beyond the beginning of the part, also of an empty one */
+        const ons_cut_transfer *t = &m->cut->sends[i];
+        uint32_t end = larger(m->cut->end[t->part], t->kind == ONS_PART_FORWARD ? 0 : part_begin(m, t->part) + 1);
+        m->stays[t->value] = larger(m->stays[t->value], end);
+    }
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        const ons_cut_swap *swap = &m->cut->swaps[i];
+        m->arrives[swap->back] = swap->in_before;
+        uint32_t end = m->cut->end[part_of(m, swap->out_after)];
+        uint32_t begin = copy_begin(m, swap); /* the node before may not take it */
+        uint32_t until = swap->gone_before < end ? larger(swap->gone_before - 1, begin) : end;
+        m->stays[swap->value] = larger(m->stays[swap->value], until);
+    }
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- marks
+ */
+
+static void mark(maker *m, uint32_t position, ons_mark_kind kind, uint32_t index) {
+    m->r->marks[m->mark_count++] = (ons_mark){position, kind, index};
+}
+
+static int compare_marks(const void *left, const void *right) {
+    const ons_mark *a = left, *b = right;
+    if (a->position != b->position) return a->position < b->position ? -1 : 1;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* A mark behind the last node of a part stands at the next part's first position; which part it is of says `part`. So
+ * the parts are sorted one by one. */
+static void close_part(maker *m, ons_part part, uint32_t first) {
+    qsort(m->r->marks + first, m->mark_count - first, sizeof *m->r->marks, compare_marks);
+    m->r->mark_end[part] = m->mark_count;
+}
+
+/* A value that came and is copied to the host is not free before that has begun. */
+static uint32_t left_at(const maker *m, ons_value_id value) {
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i)
+        if (m->cut->swaps[i].value == value) return copy_begin(m, &m->cut->swaps[i]);
+    return 0;
+}
+
+/* Where a value can be sent. */
+static uint32_t made_at(const maker *m, const ons_cut_transfer *t) {
+    ons_node_id node = ons_graph_value(m->graph, t->value)->producer;
+    bool here = node != ONS_NONE && part_of(m, node) == t->part;
+    return here ? node + 1 : part_begin(m, t->part);
+}
+
+/* Where it is sent: behind those that the other end expects before it. */
+static uint32_t sent_at(const maker *m, uint32_t send) {
+    const ons_cut_transfer *t = &m->cut->sends[send];
+    uint32_t position = made_at(m, t);
+    for (uint32_t i = 0; i < send; ++i) {
+        const ons_cut_transfer *earlier = &m->cut->sends[i];
+        if (earlier->peer == t->peer && earlier->part == t->part) position = larger(position, made_at(m, earlier));
+    }
+    return position;
+}
+
+static void mark_message_ends(maker *m, ons_part part) {
+    for (uint32_t i = 0; i < m->cut->send_count; ++i)
+        if (m->cut->sends[i].part == part) mark(m, sent_at(m, i), ONS_MARK_SEND, i);
+    for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
+        ons_value_id value = m->cut->receives[i].value;
+        uint32_t last = m->last_reader[value];
+        if (part_of(m, m->first_reader[value]) == part) mark(m, m->first_reader[value], ONS_MARK_AWAIT, i);
+        if (part_of(m, last) == part) mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
+    }
+}
+
+typedef struct extent {
+    int64_t first, end;
+} extent;
+
+static extent extent_of(const ons_program *program, ons_buffer_id buffer) {
+    int64_t offset = ons_program_layout(program)->offsets[buffer];
+    return (extent){offset, offset + ons_arena_align(ons_program_liveness(program)->buffers[buffer].bytes)};
+}
+
+/* Whether a node puts something into the buffer; what views make lies in it without being written. */
+static bool writes(const maker *m, ons_node_id id, ons_buffer_id buffer) {
+    const ons_liveness *l = ons_program_liveness(m->r->program);
+    const ons_node *node = ons_graph_node(m->graph, id);
+    bool found = false;
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        found = found || (node->outputs[i] != ONS_NONE && l->buffer_of_value[node->outputs[i]] == buffer);
+    return found && !ons_is_view(node->op);
+}
+
+/* Where in the forward part something is first put over a value that is on its way to the host. */
+static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
+    const ons_liveness *l = ons_program_liveness(m->r->program);
+    ons_buffer_id buffer = l->buffer_of_value[swap->value];
+    uint32_t begin = copy_begin(m, swap), end = m->cut->end[part_of(m, swap->out_after)], position = ONS_NO_POSITION;
+    if (m->rings[swap->value] > 0) return position; /* its place is given back when it is gone */
+    extent own = extent_of(m->r->program, buffer);
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        if (l->buffers[i].persistent || l->buffers[i].first < begin || l->buffers[i].first >= end) continue;
+        extent other = extent_of(m->r->program, i);
+        if (other.end > own.first && other.first < own.end) position = smaller(position, l->buffers[i].first);
+    }
+    for (ons_node_id id = begin; id < end && id < position; ++id)
+        if (writes(m, id, buffer)) position = id;
+    return position;
+}
+
+static void mark_copies(maker *m, ons_part part) {
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
+        const ons_cut_swap *swap = &m->cut->swaps[i];
+        if (part == part_of(m, swap->out_after)) {
+            uint32_t taken = taken_again(m, swap);
+            mark(m, copy_begin(m, swap), ONS_MARK_OUT, i);
+            if (taken != ONS_NO_POSITION) mark(m, taken, ONS_MARK_GONE, i);
+        }
+        uint32_t reader = m->first_reader[swap->back];
+        if (part == part_of(m, swap->in_before)) mark(m, swap->in_before, ONS_MARK_IN, i);
+        if (part == part_of(m, reader)) mark(m, reader, ONS_MARK_BACK, i);
+    }
+}
+
+static ons_status *place_marks(maker *m) {
+    size_t most = m->cut->send_count + 2 * (size_t)m->cut->receive_count + 4 * (size_t)m->cut->swap_count;
+    ONS_NEW(m->r->marks, m->r->arena, most + 1);
+    ONS_NEW(m->r->mark_end, m->r->arena, m->parts);
+    for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) {
+        uint32_t first = m->mark_count;
+        mark_message_ends(m, part);
+        mark_copies(m, part);
+        close_part(m, part, first);
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- departures
+ */
+
+static void note_conflict(const maker *m, ons_departure *d, uint32_t position) {
+    uint32_t *conflict = &d->conflict[part_of(m, position)];
+    *conflict = smaller(*conflict, position);
+    d->conflicts = true;
+}
+
+/* Where in each part something is first put over what lies in `buffer`. */
+static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *d) {
+    const ons_program *program = m->r->program;
+    const ons_liveness *l = ons_program_liveness(program);
+    const ons_arena_layout *layout = ons_program_layout(program);
+    extent own = extent_of(program, buffer);
+    const ons_slot_group *group = ons_arena_layout_group(layout, own.first);
+    d->slots = group != NULL ? group->slots : 0;
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        if (l->buffers[i].persistent || layout->offsets[i] < 0) continue; /* itself, too: the next micro-batch's data */
+        extent other = extent_of(program, i);
+        if (other.end <= own.first || other.first >= own.end) continue;
+        note_conflict(m, d, l->buffers[i].first);
+    }
+    /* What takes its place in the same buffer, and the next micro-batch's own. */
+    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id)
+        if (writes(m, id, buffer)) note_conflict(m, d, id);
+}
+
+static ons_status *find_departures(maker *m) {
+    uint32_t sends = m->cut->send_count, swaps = m->cut->swap_count;
+    ONS_NEW(m->r->departures, m->r->arena, (size_t)sends + swaps + 1);
+    const ons_liveness *l = ons_program_liveness(m->r->program);
+    for (uint32_t i = 0; i < sends + swaps; ++i) {
+        ons_value_id value = i < sends ? m->cut->sends[i].value : m->cut->swaps[i - sends].value;
+        ons_departure *d = &m->r->departures[i];
+        ONS_NEW(d->conflict, m->r->arena, m->parts);
+        for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) d->conflict[part] = ONS_NO_POSITION;
+        /* Persistent places are written again in the next step at the earliest; rings have their own rule. */
+        ons_buffer_id buffer = l->buffer_of_value[value];
+        if (!is_persistent(ons_graph_value(m->graph, value)) && m->rings[value] == 0) find_conflicts(m, buffer, d);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- program
+ */
+
+bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part) {
+    const uint32_t *end = stage->cut->end;
+    return stage->arrives[input] == end[part - 1] && end[part] > end[part - 1]; /* an empty part begins there, too */
+}
+
+int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value) {
+    const ons_liveness *l = ons_program_liveness(stage->program);
+    return l->buffers[l->buffer_of_value[value]].bytes;
+}
+
+static ons_status *make(ons_machine *machine, maker *m) {
+    ONS_TRY(find_lifetimes(m));
+    const ons_program_options options = {
+        .repeats = m->o->repeats,
+        .kept = m->o->kept,
+        .kept_count = m->o->kept_count,
+        .idle = m->o->idle,
+        .idle_count = m->o->idle_count,
+        .scratch_limit = m->o->scratch_limit,
+        .end = m->cut->end,
+        .chunks = m->chunks,
+        .places = m->places.of,
+        .micro_batches = m->o->micro_batches,
+        .versions = m->o->versions,
+        .arrives = m->arrives,
+        .stays = m->stays,
+        .rings = m->rings,
+        .joined = m->o->joined,
+    };
+    ONS_TRY(ons_machine_add(machine, m->graph, &options, &m->r->program));
+    ONS_TRY(place_marks(m));
+    for (uint32_t i = 0; i < m->cut->swap_count; ++i)
+        m->r->swapped_bytes += ons_arena_align(ons_stage_program_bytes(m->r, m->cut->swaps[i].value));
+    return find_departures(m);
+}
+
+/* With fewer micro-batches than the step has, less waits. */
+static ons_status *find_places(maker *m) {
+    const ons_schedule *whole = m->o->schedule;
+    ons_schedule *shorter;
+    m->r->slots = 1;
+    if (whole == NULL) return NULL;
+    ONS_NEW(shorter, m->r->arena, 1);
+    m->schedule = whole;
+    if (m->o->micro_batches < whole->micro_batches) {
+        ONS_TRY(ons_schedule_shorten(whole, m->o->micro_batches, m->r->arena, shorter));
+        m->schedule = shorter;
+    }
+    ONS_TRY(ons_schedule_places(m->schedule, m->o->device, m->r->arena, &m->places));
+    ONS_CHECK(m->places.chunks == m->chunks, ONS_DEFECT, "a device of %u stages in the schedule has %u in the cut",
+              m->places.chunks, m->chunks);
+    for (uint32_t i = 0; i < m->parts * m->parts; ++i) m->r->slots = larger(m->r->slots, m->places.of[i]);
+    return NULL;
+}
+
+static ons_status *list_forward_parts(ons_stage_program *r) {
+    ONS_NEW(r->forward.items, r->arena, r->cut->chunks);
+    for (uint32_t i = 0; i < r->cut->chunks; ++i)
+        r->forward.items[r->forward.count++] = (ons_action){.kind = ONS_ACTION_FORWARD, .stage = r->cut->stages[i]};
+    return NULL;
+}
+
+ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
+                                   ons_stage_program *result) {
+    *result = (ons_stage_program){.arena = ons_arena_new(), .cut = options->cut};
+    if (result->arena == NULL) return ons_status_out_of_memory();
+    result->versions = larger(1, options->versions);
+    maker m = {.o = options,
+               .cut = options->cut,
+               .graph = options->cut->graph,
+               .r = result,
+               .chunks = options->cut->chunks,
+               .parts = ons_part_count(options->cut->chunks)};
+    ons_status *status = find_places(&m);
+    if (status == NULL) status = list_forward_parts(result);
+    if (status == NULL) status = make(machine, &m);
+    if (status != NULL) ons_stage_program_free(result);
+    return status;
+}
+
+void ons_stage_program_free(ons_stage_program *stage) {
+    ons_arena_free(stage->arena);
+    *stage = (ons_stage_program){0};
+}
+
+static bool is_last_update(const ons_action_list *list, uint32_t i) {
+    while (++i < list->count)
+        if (list->items[i].kind == ONS_ACTION_UPDATE) return false;
+    return true;
+}
+
+bool ons_stage_program_part(const ons_stage_program *s, const ons_action_list *list, uint32_t i, bool asynchronous,
+                            ons_part *part) {
+    static const ons_part_kind kinds[ONS_ACTION_COUNT] = {[ONS_ACTION_FORWARD] = ONS_PART_FORWARD,
+                                                          [ONS_ACTION_BACKWARD] = ONS_PART_BACKWARD,
+                                                          [ONS_ACTION_INPUT_GRADIENT] = ONS_PART_BACKWARD,
+                                                          [ONS_ACTION_WEIGHT_GRADIENT] = ONS_PART_WEIGHT,
+                                                          [ONS_ACTION_UPDATE] = ONS_PART_END};
+    const ons_action *a = &list->items[i];
+    uint32_t chunk = ons_cut_chunk(s->cut, a->stage);
+    if (kinds[a->kind] == ONS_PART_BEGIN || chunk == s->cut->chunks) return false;
+    *part = ons_part_of(s->cut->chunks, kinds[a->kind], chunk);
+    return a->kind != ONS_ACTION_UPDATE || asynchronous || is_last_update(list, i);
+}
+
+ons_turn ons_stage_program_turn(const ons_stage_program *s, ons_part_kind kind, uint32_t micro_batch,
+                                uint32_t version) {
+    uint32_t newest = version + micro_batch;
+    uint32_t behind = micro_batch < s->versions ? micro_batch : s->versions - 1;
+    return (ons_turn){
+        .micro_batch = micro_batch,
+        .version = (kind == ONS_PART_END ? newest : newest - behind) % s->versions,
+        .fresh_version = (newest + 1) % s->versions,
+    };
+}

@@ -1,0 +1,275 @@
+/* Both ends of every message agree, and with rendezvous no stage waits for ever. What stages send and receive does not
+ * depend on time, so one order of playing shows what every order would. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/verify/verify_told.h"
+
+/* One stage that runs. */
+typedef struct player {
+    const ons_told *told;
+    uint32_t at;                  /* event */
+    uint32_t *sent, *arrived;     /* of each send and receive: so many times */
+    uint32_t *awaited, *released; /* of each receive, likewise */
+} player;
+
+/* One channel between two devices: a message after the other. */
+typedef struct way {
+    uint32_t from, to, channel;
+    ons_part_kind kind;
+    uint32_t *queue; /* sends that were put on their way: index, micro-batch in turn */
+    size_t queued, done, room;
+    uint32_t receive, micro_batch; /* the next that the other end takes */
+} way;
+
+typedef struct play {
+    uint32_t stages;
+    player *players;
+    way *ways;
+    uint32_t way_count;
+} play;
+
+static const char *name_of(const ons_told *told, const ons_told_transfer *t) { return told->names + t->name; }
+
+/* ------------------------------------------------------------------------------------------------------------- pairing
+ */
+
+/* The next transfer from `at` on with this peer over this channel; `count`: none. */
+static uint32_t next_with(const ons_told_transfer *list, uint32_t count, uint32_t at, uint32_t peer, uint32_t channel) {
+    while (at < count && (list[at].peer != peer || list[at].channel != channel)) ++at;
+    return at;
+}
+
+static ons_status *check_pair(const ons_told *a, const ons_told_transfer *send, const ons_told *b,
+                              const ons_told_transfer *receive) {
+    uint32_t from = a->head->stage, to = b->head->stage;
+    ONS_CHECK(send->number == receive->number && send->half == receive->half &&
+                  strcmp(name_of(a, send), name_of(b, receive)) == 0,
+              ONS_DEFECT, "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to,
+              name_of(b, receive));
+    ONS_CHECK(ons_type_equal(&send->type, &receive->type) && send->bytes == receive->bytes, ONS_DEFECT,
+              "'%s' is of another type in stage %u, which sends it, than in stage %u", name_of(a, send), from, to);
+    return NULL;
+}
+
+static ons_status *check_channel(const ons_told *a, const ons_told *b, uint32_t channel) {
+    uint32_t send = 0, receive = 0, from = a->head->stage, to = b->head->stage;
+    for (;;) {
+        send = next_with(a->sends, a->head->send_count, send, to, channel);
+        receive = next_with(b->receives, b->head->receive_count, receive, from, channel);
+        if (send == a->head->send_count && receive == b->head->receive_count) return NULL;
+        ONS_CHECK(send < a->head->send_count, ONS_DEFECT, "stage %u waits for '%s', which stage %u does not send", to,
+                  name_of(b, &b->receives[receive]), from);
+        ONS_CHECK(receive < b->head->receive_count, ONS_DEFECT, "stage %u sends '%s', which stage %u does not receive",
+                  from, name_of(a, &a->sends[send]), to);
+        ONS_TRY(check_pair(a, &a->sends[send++], b, &b->receives[receive++]));
+    }
+}
+
+static bool is_first_of_channel(const ons_told_transfer *list, uint32_t index) {
+    for (uint32_t i = 0; i < index; ++i)
+        if (list[i].peer == list[index].peer && list[i].channel == list[index].channel) return false;
+    return true;
+}
+
+static ons_status *check_pairs(const ons_told *a, const ons_told *b) {
+    uint32_t from = a->head->stage, to = b->head->stage;
+    for (uint32_t i = 0; i < a->head->send_count; ++i)
+        if (a->sends[i].peer == to && is_first_of_channel(a->sends, i))
+            ONS_TRY(check_channel(a, b, a->sends[i].channel));
+    for (uint32_t i = 0; i < b->head->receive_count; ++i)
+        if (b->receives[i].peer == from && is_first_of_channel(b->receives, i))
+            ONS_TRY(check_channel(a, b, b->receives[i].channel));
+    return NULL;
+}
+
+ons_status *ons_told_check_pairs(const ons_told *told, uint32_t stages) {
+    for (uint32_t i = 0; i < stages; ++i)
+        ONS_CHECK(told[i].head->micro_batches == told[0].head->micro_batches && told[i].head->stages == stages &&
+                      told[i].head->first_count == told[0].head->first_count,
+                  ONS_DEFECT,
+                  "stage %u is one of %u and takes %u micro-batches in one go, %u of them whole, stage 0 %u and %u", i,
+                  told[i].head->stages, told[i].head->micro_batches, told[i].head->first_count,
+                  told[0].head->micro_batches, told[0].head->first_count);
+    for (uint32_t from = 0; from < stages; ++from)
+        for (uint32_t to = 0; to < stages; ++to)
+            if (to != from) ONS_TRY(check_pairs(&told[from], &told[to]));
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- ways
+ */
+
+static way *find_way(const play *p, uint32_t from, uint32_t to, uint32_t channel) {
+    for (uint32_t i = 0; i < p->way_count; ++i)
+        if (p->ways[i].from == from && p->ways[i].to == to && p->ways[i].channel == channel) return &p->ways[i];
+    return NULL;
+}
+
+/* Which program a part of a micro-batch runs: ons_lineup_find. */
+static uint32_t half_of(const ons_told_head *head, ons_part_kind kind, uint32_t micro_batch) {
+    if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
+    return micro_batch >= head->first_count;
+}
+
+/* How often a transfer of this kind happens in the flight. */
+static uint32_t times(const play *p, uint32_t stage, ons_part_kind kind) {
+    const ons_told_head *head = p->players[stage].told->head;
+    return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches;
+}
+
+/* The next message of this micro-batch that the other end takes, or of those behind it. */
+static void go_on(const play *p, way *w, uint32_t at) {
+    const ons_told *to = p->players[w->to].told;
+    for (;; at = 0, ++w->micro_batch) {
+        uint32_t half = half_of(to->head, w->kind, w->micro_batch);
+        w->receive = next_with(to->receives, to->head->receive_count, at, w->from, w->channel);
+        while (w->receive < to->head->receive_count && to->receives[w->receive].half != half)
+            w->receive = next_with(to->receives, to->head->receive_count, w->receive + 1, w->from, w->channel);
+        if (w->receive < to->head->receive_count || w->micro_batch >= times(p, w->to, w->kind)) return;
+    }
+}
+
+static ons_status *add_ways(play *p, uint32_t from) {
+    const ons_told *told = p->players[from].told;
+    for (uint32_t i = 0; i < told->head->send_count; ++i) {
+        const ons_told_transfer *t = &told->sends[i];
+        if (find_way(p, from, t->peer, t->channel) != NULL) continue;
+        way *w = &p->ways[p->way_count++];
+        *w = (way){.from = from, .to = t->peer, .channel = t->channel, .kind = (ons_part_kind)t->kind};
+        go_on(p, w, 0);
+    }
+    for (uint32_t i = 0; i < told->head->event_count; ++i) {
+        if (told->events[i].kind != ONS_TOLD_SEND) continue;
+        const ons_told_transfer *t = &told->sends[told->events[i].index];
+        ++find_way(p, from, t->peer, t->channel)->room;
+    }
+    for (uint32_t i = 0; i < p->way_count; ++i) {
+        way *w = &p->ways[i];
+        if (w->from != from) continue;
+        w->queue = calloc(w->room + 1, 2 * sizeof *w->queue);
+        if (w->queue == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
+/* A message goes where the sender has it ready and the receiver has a free place for it. */
+static bool try_message(const play *p, way *w, ons_status **status) {
+    player *a = &p->players[w->from], *b = &p->players[w->to];
+    const ons_told *to = b->told;
+    if (w->done == w->queued || w->micro_batch >= times(p, w->to, w->kind)) return false;
+    const ons_told_transfer *r = &to->receives[w->receive];
+    uint32_t first = r->half == 1 && half_of(to->head, w->kind, 0) == 0 ? to->head->first_count : 0;
+    if (w->micro_batch - first >= r->ring + b->released[w->receive]) return false;
+    uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
+    const ons_told_transfer *s = &a->told->sends[send];
+    bool turned = w->kind != ONS_PART_END && micro_batch != w->micro_batch;
+    if (s->number != r->number || s->half != r->half || turned) {
+        *status = ons_status_new(ONS_DEFECT,
+                                 "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
+                                 w->from, name_of(a->told, s), micro_batch, w->to, name_of(to, r), w->micro_batch);
+        return false;
+    }
+    ++w->done;
+    ++a->sent[send];
+    ++b->arrived[w->receive];
+    go_on(p, w, w->receive + 1);
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- stages
+ */
+
+/* The message that an event waits for; NULL: none. */
+static const ons_told_transfer *waits_for(const player *q, const ons_told_event *e) {
+    if (e->kind == ONS_TOLD_WAIT) return q->sent[e->index] < e->count ? &q->told->sends[e->index] : NULL;
+    if (e->kind != ONS_TOLD_AWAIT) return NULL;
+    return q->arrived[e->index] <= q->awaited[e->index] ? &q->told->receives[e->index] : NULL;
+}
+
+static bool try_event(const play *p, uint32_t stage) {
+    player *q = &p->players[stage];
+    if (q->at == q->told->head->event_count) return false;
+    const ons_told_event *e = &q->told->events[q->at];
+    if (waits_for(q, e) != NULL) return false;
+    if (e->kind == ONS_TOLD_SEND) {
+        const ons_told_transfer *t = &q->told->sends[e->index];
+        way *w = find_way(p, stage, t->peer, t->channel);
+        w->queue[2 * w->queued] = e->index;
+        w->queue[2 * w->queued++ + 1] = e->micro_batch;
+    }
+    if (e->kind == ONS_TOLD_AWAIT) ++q->awaited[e->index];
+    if (e->kind == ONS_TOLD_RELEASE) ++q->released[e->index];
+    ++q->at;
+    return true;
+}
+
+static ons_status *describe_stuck(const play *p, uint32_t stage) {
+    const player *q = &p->players[stage];
+    const ons_told_event *e = &q->told->events[q->at];
+    const ons_told_transfer *t = waits_for(q, e);
+    bool receives = e->kind == ONS_TOLD_AWAIT;
+    return ons_status_new(ONS_DEFECT, "deadlock: stage %u waits for ever %s '%s' of micro-batch %u %s stage %u", stage,
+                          receives ? "for" : "until", name_of(q->told, t), e->micro_batch,
+                          receives ? "from" : "has gone to", t->peer);
+}
+
+static ons_status *check_end(const play *p) {
+    for (uint32_t i = 0; i < p->stages; ++i)
+        if (p->players[i].at < p->players[i].told->head->event_count) return describe_stuck(p, i);
+    for (uint32_t i = 0; i < p->way_count; ++i) {
+        const way *w = &p->ways[i];
+        const ons_told *a = p->players[w->from].told, *b = p->players[w->to].told;
+        ONS_CHECK(w->done == w->queued, ONS_DEFECT, "deadlock: stage %u sends '%s', and stage %u never takes it",
+                  w->from, name_of(a, &a->sends[w->queue[2 * w->done]]), w->to);
+        ONS_CHECK(w->micro_batch == times(p, w->to, w->kind), ONS_DEFECT,
+                  "deadlock: stage %u is to receive '%s' of micro-batch %u, and stage %u never sends it", w->to,
+                  name_of(b, &b->receives[w->receive]), w->micro_batch, w->from);
+    }
+    return NULL;
+}
+
+static ons_status *run(play *p) {
+    ons_status *status = NULL;
+    for (bool going = true; going && status == NULL;) {
+        going = false;
+        for (uint32_t i = 0; i < p->stages; ++i)
+            while (try_event(p, i)) going = true;
+        for (uint32_t i = 0; i < p->way_count && status == NULL; ++i)
+            while (status == NULL && try_message(p, &p->ways[i], &status)) going = true;
+    }
+    return status != NULL ? status : check_end(p);
+}
+
+static ons_status *set_up(play *p, const ons_told *told) {
+    size_t sends = 0;
+    p->players = calloc(p->stages + 1, sizeof *p->players);
+    if (p->players == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < p->stages; ++i) {
+        player *q = &p->players[i];
+        const ons_told_head *head = told[i].head;
+        q->told = &told[i];
+        uint32_t *counts = calloc(head->send_count + 3 * (size_t)head->receive_count + 1, sizeof *counts);
+        if (counts == NULL) return ons_status_out_of_memory();
+        q->sent = counts;
+        q->arrived = counts + head->send_count;
+        q->awaited = q->arrived + head->receive_count;
+        q->released = q->awaited + head->receive_count;
+        sends += head->send_count;
+    }
+    p->ways = calloc(sends + 1, sizeof *p->ways);
+    if (p->ways == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < p->stages; ++i) ONS_TRY(add_ways(p, i));
+    return NULL;
+}
+
+ons_status *ons_told_play(const ons_told *told, uint32_t stages) {
+    play p = {.stages = stages};
+    ons_status *status = set_up(&p, told);
+    if (status == NULL) status = run(&p);
+    for (uint32_t i = 0; i < p.way_count; ++i) free(p.ways[i].queue);
+    for (uint32_t i = 0; p.players != NULL && i < stages; ++i) free(p.players[i].sent);
+    free(p.ways);
+    free(p.players);
+    return status;
+}

@@ -1,0 +1,264 @@
+#include "runtime/verify/verify_stages.h"
+
+#include <stdlib.h>
+
+#include "runtime/verify/verify_told.h"
+
+/* --------------------------------------------------------------------------------------------------------------- marks
+ */
+
+static const char *const kind_names[] = {"sent",        "copied out", "released",  "gone",
+                                         "copied back", "awaited",    "used again"};
+
+static ons_part part_of_node(const ons_stage_program *s, ons_node_id node) {
+    ons_part part = ONS_PART_BEGIN;
+    while (part < ons_part_last(s->cut->chunks) && node >= s->cut->end[part]) ++part;
+    return part;
+}
+
+/* In which part a mark belongs; ANY: any. */
+enum { ANY = 0xffffffffu };
+
+static ons_part part_of(const ons_stage_program *s, ons_mark_kind kind, uint32_t index) {
+    switch (kind) {
+    case ONS_MARK_SEND: return s->cut->sends[index].part;
+    case ONS_MARK_OUT:
+    case ONS_MARK_GONE: return part_of_node(s, s->cut->swaps[index].out_after);
+    case ONS_MARK_IN: return part_of_node(s, s->cut->swaps[index].in_before);
+    default: return ANY;
+    }
+}
+
+static ons_status *check_marks_of(const ons_stage_program *s, uint32_t stage, ons_mark_kind kind, uint32_t count) {
+    for (uint32_t index = 0; index < count; ++index) {
+        uint32_t found = 0, wrong = 0, mark = 0;
+        for (ons_part part = ONS_PART_BEGIN; part < ons_part_count(s->cut->chunks); ++part)
+            for (; mark < s->mark_end[part]; ++mark) {
+                if (s->marks[mark].kind != kind || s->marks[mark].index != index) continue;
+                ons_part wanted = part_of(s, kind, index);
+                ++found;
+                wrong += wanted != ANY && wanted != part;
+                wrong += s->marks[mark].position > s->cut->end[part];
+            }
+        ONS_CHECK(found == 1 && wrong == 0, ONS_DEFECT, "stage %u: transfer %u is %s %u times, %u of them elsewhere",
+                  stage, index, kind_names[kind], found, wrong);
+    }
+    return NULL;
+}
+
+static ons_status *check_marks(const ons_stage_program *s, uint32_t stage) {
+    const ons_cut_stage *cut = s->cut;
+    uint32_t gone = 0; /* where a copy's place is taken in the part in which it leaves: checked by the play of memory */
+    for (uint32_t i = 0; i < s->mark_end[ons_part_last(s->cut->chunks)]; ++i) gone += s->marks[i].kind == ONS_MARK_GONE;
+    ONS_CHECK(s->mark_end[ons_part_last(s->cut->chunks)] ==
+                  cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count + gone,
+              ONS_DEFECT, "stage %u has %u marks for %u sends, %u receives and %u swaps", stage,
+              s->mark_end[ons_part_last(s->cut->chunks)], cut->send_count, cut->receive_count, cut->swap_count);
+    ONS_TRY(check_marks_of(s, stage, ONS_MARK_SEND, cut->send_count));
+    ONS_TRY(check_marks_of(s, stage, ONS_MARK_AWAIT, cut->receive_count));
+    ONS_TRY(check_marks_of(s, stage, ONS_MARK_RELEASE, cut->receive_count));
+    ONS_TRY(check_marks_of(s, stage, ONS_MARK_OUT, cut->swap_count));
+    ONS_TRY(check_marks_of(s, stage, ONS_MARK_IN, cut->swap_count));
+    return check_marks_of(s, stage, ONS_MARK_BACK, cut->swap_count);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- actions
+ */
+
+/* What has run of one of the device's stages. */
+typedef struct progress {
+    uint32_t forwards, inputs, weights, updates;
+} progress;
+
+static ons_status *check_action(const ons_verify_options *o, uint32_t stage, const ons_action *a, progress *p) {
+    uint32_t m = a->micro_batch;
+    bool good = true;
+    switch ((int)a->kind) {
+    case ONS_ACTION_FORWARD: good = m == p->forwards++; break;
+    case ONS_ACTION_BACKWARD: good = m == p->inputs++ && m == p->weights++ && m < p->forwards; break;
+    case ONS_ACTION_INPUT_GRADIENT: good = m == p->inputs++ && m < p->forwards; break;
+    case ONS_ACTION_WEIGHT_GRADIENT: good = m == p->weights++ && m < p->inputs; break;
+    default:
+        good = m + 1 == p->weights && m + 1 == p->inputs;
+        ++p->updates;
+        break;
+    }
+    ONS_CHECK(good && m < o->micro_batches, ONS_DEFECT,
+              "stage %u: %s of micro-batch %u and stage %u comes twice, out of order, or does not follow what it needs",
+              stage, ons_action_name(a->kind), m, a->stage);
+    return NULL;
+}
+
+/* Each part once for each micro-batch, one after the other, and in ascending order, which decides the bits of sums. */
+static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, progress *chunks) {
+    const ons_action_list *list = &o->lists[stage];
+    const ons_cut_stage *cut = o->programs[stage]->cut;
+    for (uint32_t i = 0; i < list->count; ++i) {
+        const ons_action *a = &list->items[i];
+        uint32_t chunk = ons_cut_chunk(cut, a->stage);
+        bool known = a->kind <= ONS_ACTION_UPDATE && chunk < cut->chunks;
+        ONS_CHECK(known, ONS_DEFECT, "stage %u: %s of micro-batch %u and stage %u is no action that it can carry out",
+                  stage, ons_action_name(a->kind), a->micro_batch, a->stage);
+        ONS_TRY(check_action(o, stage, a, &chunks[chunk]));
+    }
+    for (uint32_t i = 0; i < cut->chunks; ++i) {
+        const progress *p = &chunks[i];
+        ONS_CHECK(p->forwards == o->micro_batches && p->inputs == o->micro_batches && p->weights == o->micro_batches &&
+                      p->updates == (o->asynchronous ? o->micro_batches : 1),
+                  ONS_DEFECT, "stage %u: %u forward parts, %u backward parts and %u updates of %u micro-batches", stage,
+                  p->forwards, p->inputs, p->updates, o->micro_batches);
+    }
+    return NULL;
+}
+
+static ons_status *check_forward_parts(const ons_verify_options *o, uint32_t stage) {
+    const ons_action_list *list = &o->lists[stage];
+    const ons_cut_stage *cut = o->programs[stage]->cut;
+    bool good = list->count == o->micro_batches * cut->chunks;
+    for (uint32_t i = 0; good && i < list->count; ++i)
+        good = list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch == i / cut->chunks &&
+               list->items[i].stage == cut->stages[i % cut->chunks];
+    ONS_CHECK(good, ONS_DEFECT, "stage %u: an inference of %u micro-batches is no list of their forward parts", stage,
+              o->micro_batches);
+    return NULL;
+}
+
+uint32_t ons_verify_updates(const ons_verify_options *o, uint32_t stage) {
+    uint32_t updates = 0;
+    for (uint32_t i = 0; o->updates && i < o->lists[stage].count; ++i)
+        updates += o->lists[stage].items[i].kind == ONS_ACTION_UPDATE;
+    return o->asynchronous || updates == 0 ? updates : 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ versions
+ */
+
+/* The places of a stage's weights: after how many updates the weights are that lie there. */
+typedef struct places {
+    const ons_stage_program *s;
+    uint32_t stage, updates;
+    uint32_t *after; /* NOTHING: the place was not written yet */
+} places;
+
+enum { NOTHING = 0xffffffffu };
+
+static ons_status *expect_weights(const places *p, ons_part_kind kind, uint32_t micro_batch, uint32_t wanted) {
+    uint32_t version = ons_stage_program_turn(p->s, kind, micro_batch, 0).version;
+    ONS_CHECK(version < p->s->versions && p->after[version] == wanted, ONS_DEFECT,
+              "stage %u: micro-batch %u wants the weights after %u updates in its %s part, which are not there",
+              p->stage, micro_batch, wanted,
+              kind == ONS_PART_FORWARD    ? "forward"
+              : kind == ONS_PART_BACKWARD ? "backward"
+                                          : "last");
+    return NULL;
+}
+
+/* A micro-batch may be as many updates behind as there are versions besides the newest. */
+static ons_status *play_versions(const ons_action_list *list, places *p) {
+    for (uint32_t i = 0; i < list->count; ++i) {
+        uint32_t micro_batch = list->items[i].micro_batch, oldest = p->s->versions - 1;
+        uint32_t read = micro_batch < oldest ? 0 : micro_batch - oldest;
+        switch (list->items[i].kind) {
+        case ONS_ACTION_FORWARD: ONS_TRY(expect_weights(p, ONS_PART_FORWARD, micro_batch, read)); break;
+        case ONS_ACTION_BACKWARD: ONS_TRY(expect_weights(p, ONS_PART_BACKWARD, micro_batch, read)); break;
+        default:
+            ONS_TRY(expect_weights(p, ONS_PART_END, micro_batch, p->updates));
+            p->after[ons_stage_program_turn(p->s, ONS_PART_END, micro_batch, 0).fresh_version] = ++p->updates;
+        }
+    }
+    return NULL;
+}
+
+static ons_status *check_versions(const ons_verify_options *o, uint32_t stage) {
+    places p = {.s = o->programs[stage], .stage = stage};
+    const ons_stage_program *second = ons_verify_lineup(o, stage).programs[1];
+    if (!o->asynchronous) return NULL;
+    ONS_CHECK(second == NULL || second->versions == p.s->versions, ONS_DEFECT,
+              "stage %u: programs with %u and %u versions", stage, p.s->versions, second->versions);
+    p.after = malloc(p.s->versions * sizeof *p.after);
+    if (p.after == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < p.s->versions; ++i) p.after[i] = i == 0 ? 0 : NOTHING;
+    ons_status *status = play_versions(&o->lists[stage], &p);
+    free(p.after);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- all
+ */
+
+static ons_status *check_peers(const ons_verify_options *o, const ons_stage_program *s, uint32_t stage) {
+    const ons_cut_stage *cut = s->cut;
+    for (uint32_t i = 0; i < cut->send_count; ++i)
+        ONS_CHECK(cut->sends[i].peer < o->stages && cut->sends[i].peer != stage, ONS_DEFECT,
+                  "stage %u sends '%s' to stage %u", stage, ons_graph_value(cut->graph, cut->sends[i].value)->name,
+                  cut->sends[i].peer);
+    for (uint32_t i = 0; i < cut->receive_count; ++i)
+        ONS_CHECK(s->rings[i] > 0, ONS_DEFECT, "stage %u has no place for '%s', which it receives", stage,
+                  ons_graph_value(cut->graph, cut->receives[i].value)->name);
+    return NULL;
+}
+
+static ons_status *check_all_actions(const ons_verify_options *o, uint32_t stage) {
+    if (o->inference) return check_forward_parts(o, stage);
+    progress *chunks = calloc(o->programs[stage]->cut->chunks + 1, sizeof *chunks);
+    ons_status *status = chunks == NULL ? ons_status_out_of_memory() : check_actions(o, stage, chunks);
+    free(chunks);
+    return status;
+}
+
+ons_status *ons_verify_stage(const ons_verify_options *o, uint32_t stage, ons_verify_bytes *told) {
+    ons_verify_steps steps = {0};
+    const ons_lineup lineup = ons_verify_lineup(o, stage);
+    for (int half = 0; half < 2 && lineup.programs[half] != NULL; ++half) {
+        ONS_TRY(check_peers(o, lineup.programs[half], stage));
+        ONS_TRY(check_marks(lineup.programs[half], stage));
+    }
+    ONS_TRY(check_all_actions(o, stage));
+    ONS_TRY(check_versions(o, stage));
+    ons_status *status = ons_verify_list_steps(o, stage, &steps);
+    if (status == NULL) status = ons_told_write(o, stage, &steps, told);
+    ons_vector_free(&steps);
+    return status;
+}
+
+static ons_status *check_told(uint32_t stages, const ons_verify_bytes *told, size_t *at, ons_told *flight) {
+    while (at[0] < told[0].count) {
+        for (uint32_t i = 0; i < stages; ++i)
+            ONS_TRY(ons_told_read(told[i].items, told[i].count, &at[i], i, &flight[i]));
+        ONS_TRY(ons_told_check_pairs(flight, stages));
+        ONS_TRY(ons_told_play(flight, stages));
+    }
+    for (uint32_t i = 0; i < stages; ++i)
+        ONS_CHECK(at[i] == told[i].count, ONS_DEFECT, "stage %u tells of more than stage 0", i);
+    return NULL;
+}
+
+ons_status *ons_verify_told(uint32_t stages, const ons_verify_bytes *told) {
+    size_t *at = calloc(stages + 1, sizeof *at);
+    ons_told *flight = calloc(stages + 1, sizeof *flight);
+    ons_status *status =
+        at == NULL || flight == NULL ? ons_status_out_of_memory() : check_told(stages, told, at, flight);
+    free(at);
+    free(flight);
+    return status;
+}
+
+ons_status *ons_verify_stage_memory(const ons_verify_options *o, uint32_t stage) {
+    ons_verify_steps steps = {0};
+    const ons_lineup lineup = ons_verify_lineup(o, stage);
+    ons_status *status = ons_verify_list_steps(o, stage, &steps);
+    if (status == NULL) status = ons_verify_memory(&lineup, stage, &steps);
+    ons_vector_free(&steps);
+    return status;
+}
+
+ons_status *ons_verify_stages(const ons_verify_options *o) {
+    ons_verify_bytes *told = calloc(o->stages + 1, sizeof *told);
+    ons_status *status = told == NULL ? ons_status_out_of_memory() : NULL;
+    for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage(o, i, &told[i]);
+    if (status == NULL) status = ons_verify_told(o->stages, told);
+    for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage_memory(o, i);
+    for (uint32_t i = 0; told != NULL && i < o->stages; ++i) ons_vector_free(&told[i]);
+    free(told);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* Whether the stages' programs can run together, found out before anything runs.
+ *
+ * - What stages send each other agrees at both ends: number, name, type, order.
+ * - All stages are played at once by the rules of the worker, with messages that nothing buffers: none waits for ever,
+ *   and none is left over.
+ * - Each stage's memory is played part by part: what a node reads is what was put there, of its own micro-batch, and
+ *   nothing is put over what is read later, is being sent, copied or received. This knows addresses, and nothing of how
+ *   the layout came about.
+ * - With asynchronous updates each micro-batch reads the weights of the same update in its forward and its backward
+ * part, the newest that the number of versions allows.
+ *
+ * Of stages in several processes each looks at its own, and tells the others what it sends and receives.
+ */
+#ifndef ONSTAGE_RUNTIME_VERIFY_VERIFY_STAGES_H
+#define ONSTAGE_RUNTIME_VERIFY_VERIFY_STAGES_H
+
+#include "base/vector.h"
+#include "planner/schedule/schedule.h"
+#include "runtime/program/stage_program.h"
+
+/* One flight of micro-batches (runtime/pipeline/worker.h) through all stages. */
+typedef struct ons_verify_options {
+    uint32_t stages;
+    const ons_stage_program *const *programs; /* of each stage that is looked at */
+    const ons_stage_program *const *seconds;  /* likewise: of the micro-batches behind the first `first_count`, see
+                                                 ons_lineup; NULL: all run the programs above */
+    const ons_action_list *lists;             /* likewise */
+    uint32_t micro_batches, first_count;
+    bool updates; /* update actions are carried out */
+    bool asynchronous;
+    bool inference; /* forward parts alone */
+} ons_verify_options;
+
+typedef ONS_VECTOR(unsigned char) ons_verify_bytes;
+
+/* The failure is ONS_DEFECT and names stage, micro-batch and value: of a deadlock the first stage that is stuck. */
+ons_status *ons_verify_stages(const ons_verify_options *options);
+
+/* The same in three parts. A stage's actions, marks and versions; appends what the others have to know, a flight behind
+ * the other. */
+ons_status *ons_verify_stage(const ons_verify_options *options, uint32_t stage, ons_verify_bytes *told);
+/* The messages of all flights that all stages have told, in their order. */
+ons_status *ons_verify_told(uint32_t stages, const ons_verify_bytes *told);
+/* A stage's memory. */
+ons_status *ons_verify_stage_memory(const ons_verify_options *options, uint32_t stage);
+
+#endif

@@ -1,0 +1,175 @@
+#include "runtime/verify/verify_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A departure that may have to be waited for. */
+typedef struct leaving {
+    uint32_t half, departure, micro_batch;
+} leaving;
+
+typedef struct lister {
+    const ons_verify_options *o;
+    ons_lineup lineup;
+    const ons_stage_program *s; /* whose part is listed */
+    uint32_t half;
+    ons_verify_steps *steps;
+    ONS_VECTOR(leaving) leaving;
+    uint32_t capacity; /* of the worker's list: with more the oldest is waited for */
+    uint32_t *left[2]; /* of each departure: how often it was put on its way */
+} lister;
+
+static ons_status *add_step(lister *l, ons_verify_step step) {
+    step.half = l->half;
+    ONS_PUSH(l->steps, step);
+    return NULL;
+}
+
+static ons_status *add_wait(lister *l, const leaving *from) {
+    ONS_PUSH(l->steps, (ons_verify_step){.kind = ONS_VERIFY_WAIT,
+                                         .half = from->half,
+                                         .index = from->departure,
+                                         .count = l->left[from->half][from->departure]});
+    return NULL;
+}
+
+static ons_status *leave(lister *l, uint32_t departure, uint32_t micro_batch) {
+    if (l->leaving.count == l->capacity) {
+        ONS_TRY(add_wait(l, &l->leaving.items[0]));
+        memmove(l->leaving.items, l->leaving.items + 1, --l->leaving.count * sizeof *l->leaving.items);
+    }
+    ++l->left[l->half][departure];
+    ONS_PUSH(&l->leaving, (leaving){l->half, departure, micro_batch});
+    return NULL;
+}
+
+/* From where on in the part that is listed it must be gone; see conflict_of in worker_flight.c. */
+static uint32_t conflict_of(const lister *l, const leaving *each, ons_part part, uint32_t micro_batch) {
+    const ons_departure *d = &l->lineup.programs[each->half]->departures[each->departure];
+    if (d->slots > 0 && each->micro_batch % d->slots != micro_batch % d->slots) return ONS_NO_POSITION;
+    if (each->half == l->half) return d->conflict[part];
+    return d->conflicts ? 0 : ONS_NO_POSITION;
+}
+
+/* The first of those that have left before this part and must be gone before `position`; it is forgotten. */
+static ons_status *wait_until(lister *l, size_t *before, ons_part part, uint32_t micro_batch, uint32_t position) {
+    size_t kept = 0;
+    for (size_t i = 0; i < l->leaving.count; ++i) {
+        leaving each = l->leaving.items[i];
+        if (i < *before && conflict_of(l, &each, part, micro_batch) <= position) {
+            ONS_TRY(add_wait(l, &each));
+            continue;
+        }
+        l->leaving.items[kept++] = each;
+    }
+    *before -= l->leaving.count - kept;
+    l->leaving.count = kept;
+    return NULL;
+}
+
+/* The next position up to `end` at which something must be gone. */
+static uint32_t next_wait(const lister *l, size_t before, ons_part part, uint32_t micro_batch, uint32_t end) {
+    uint32_t next = end;
+    for (size_t i = 0; i < before; ++i) {
+        uint32_t conflict = conflict_of(l, &l->leaving.items[i], part, micro_batch);
+        if (conflict < next) next = conflict;
+    }
+    return next;
+}
+
+/* What has left in this part must be gone before the part ends; it is forgotten. */
+static ons_status *await_departure(lister *l, uint32_t departure, uint32_t micro_batch) {
+    for (size_t i = l->leaving.count; i-- > 0;) {
+        leaving *each = &l->leaving.items[i], found = *each;
+        if (each->half != l->half || each->departure != departure || each->micro_batch != micro_batch) continue;
+        memmove(each, each + 1, (--l->leaving.count - i) * sizeof *each);
+        return add_wait(l, &found);
+    }
+    return NULL;
+}
+
+static ons_status *add_mark(lister *l, const ons_mark *mark, ons_part part, uint32_t micro_batch) {
+    if (mark->kind == ONS_MARK_GONE) return await_departure(l, l->s->cut->send_count + mark->index, micro_batch);
+    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_MARK,
+                                          .mark = mark->kind,
+                                          .part = part,
+                                          .micro_batch = micro_batch,
+                                          .index = mark->index}));
+    if (mark->kind == ONS_MARK_SEND) return leave(l, mark->index, micro_batch);
+    if (mark->kind == ONS_MARK_OUT) return leave(l, l->s->cut->send_count + mark->index, micro_batch);
+    return NULL;
+}
+
+static ons_status *add_nodes(lister *l, ons_part part, uint32_t micro_batch, uint32_t *position, uint32_t end) {
+    if (*position >= end) return NULL;
+    ONS_TRY(add_step(
+        l, (ons_verify_step){
+               .kind = ONS_VERIFY_NODES, .part = part, .micro_batch = micro_batch, .first = *position, .end = end}));
+    *position = end;
+    return NULL;
+}
+
+static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t micro_batch) {
+    const ons_stage_program *s = l->s = l->lineup.programs[half];
+    l->half = half;
+    uint32_t position = part == ONS_PART_BEGIN ? 0 : s->cut->end[part - 1], end = s->cut->end[part];
+    uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1];
+    size_t before = l->leaving.count;
+    ONS_TRY(wait_until(l, &before, part, micro_batch, position));
+    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_LOAD, .part = part, .micro_batch = micro_batch}));
+    for (bool going = true; going;) {
+        uint32_t marked = mark < s->mark_end[part] ? s->marks[mark].position : ONS_NO_POSITION;
+        uint32_t waited = next_wait(l, before, part, micro_batch, ONS_NO_POSITION);
+        uint32_t next = marked < waited ? marked : waited;
+        going = next != ONS_NO_POSITION;
+        ONS_TRY(add_nodes(l, part, micro_batch, &position, going && next < end ? next : end));
+        if (going && waited <= marked)
+            ONS_TRY(wait_until(l, &before, part, micro_batch, waited));
+        else if (going)
+            ONS_TRY(add_mark(l, &s->marks[mark++], part, micro_batch));
+    }
+    return NULL;
+}
+
+static ons_status *add_part(lister *l, ons_part part, uint32_t micro_batch) {
+    ons_part_kind kind = ons_stage_program_kind(l->lineup.programs[0], part);
+    uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->o->micro_batches, l->o->asynchronous);
+    return add_part_of(l, half, part, micro_batch);
+}
+
+static ons_status *add_actions(lister *l, const ons_verify_options *o, const ons_action_list *actions) {
+    ONS_TRY(add_part_of(l, 0, ONS_PART_BEGIN, 0));
+    if (l->lineup.programs[1] != NULL) ONS_TRY(add_part_of(l, 1, ONS_PART_BEGIN, 0));
+    for (uint32_t i = 0; i < actions->count; ++i) {
+        const ons_action *action = &actions->items[i];
+        ons_part part;
+        if (!ons_stage_program_part(l->lineup.programs[0], actions, i, o->asynchronous, &part)) continue;
+        if (action->kind != ONS_ACTION_UPDATE || o->updates) ONS_TRY(add_part(l, part, action->micro_batch));
+    }
+    return NULL;
+}
+
+ons_lineup ons_verify_lineup(const ons_verify_options *o, uint32_t stage) {
+    return (ons_lineup){{o->programs[stage], o->seconds == NULL ? NULL : o->seconds[stage]}, o->first_count};
+}
+
+static uint32_t count_departures(const ons_stage_program *s) { return s->cut->send_count + s->cut->swap_count; }
+
+ons_status *ons_verify_list_steps(const ons_verify_options *o, uint32_t stage, ons_verify_steps *steps) {
+    lister l = {.o = o, .lineup = ons_verify_lineup(o, stage), .steps = steps};
+    uint32_t most = 0;
+    for (int half = 0; half < 2 && l.lineup.programs[half] != NULL; ++half) {
+        const ons_stage_program *s = l.lineup.programs[half];
+        uint32_t capacity = count_departures(s) * (s->slots + 2);
+        l.capacity = capacity > l.capacity ? capacity : l.capacity;
+        most = count_departures(s) > most ? count_departures(s) : most;
+    }
+    uint32_t *left = calloc(2 * (size_t)most + 1, sizeof *left);
+    if (left == NULL) return ons_status_out_of_memory();
+    l.left[0] = left;
+    l.left[1] = left + most;
+    ons_status *status = add_actions(&l, o, &o->lists[stage]);
+    free(left);
+    ons_vector_free(&l.leaving);
+    return status;
+}
