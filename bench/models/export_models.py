@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Exports the small deep models of the pipeline benchmarks, untrained, with a symbolic batch.
 
-    python3 export_models.py [bert] [resnet] [plain]     all where none is named; each FILE.onnx beside this script
+    python3 export_models.py [bert] [resnet] [plain] [vit]     all of these where none is named; each FILE.onnx beside this script
+    python3 export_models.py gpt resnet18                      too large to be kept
 
     bert    24 post-norm encoder layers as in BERT-large, but 48 wide; `tokens` int64 [batch, 64], `logits` [batch, 64, 65]
     resnet  residual blocks of two convolutions with batch normalisation, 5 at each of three sizes (ResNet-32 of the paper
             on CIFAR, half as wide); `image` float32 [batch, 1, 28, 28], `logits` [batch, 10]
     plain   16 such blocks of one size, so that it can be cut into equal halves; the same input and output
+    vit     12 pre-norm encoder layers, 64 wide, over 49 patches of 4 x 4; the same input and output
+    gpt     6 causal layers of 384, as a GPT for characters; `tokens` int64 [batch, 64], `logits` [batch, 64, 65]
+    resnet18  ResNet-18 for small pictures; the same input and output as `resnet`
 
 Deep and narrow: what a pipeline's memory is made of are activations, as in training of large models, and a step takes
 fractions of a second. Needs torch and onnx.
@@ -58,6 +62,60 @@ class Bert(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(x)
+
+
+class PreNormLayer(nn.Module):
+    def __init__(self, width, heads, causal):
+        super().__init__()
+        self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.key, self.value, self.project = (nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.width, self.heads, self.causal = width, heads, causal
+
+    def attend(self, x, length):
+        split = lambda t: t.reshape(-1, length, self.heads, self.width // self.heads).transpose(1, 2)
+        q, k, v = split(self.query(x)), split(self.key(x)), split(self.value(x))
+        scores = q @ k.transpose(2, 3) * (1.0 / math.sqrt(self.width // self.heads))
+        if self.causal:
+            scores = scores + torch.triu(torch.full((length, length), -1e9), diagonal=1)
+        mixed = torch.softmax(scores, dim=-1) @ v
+        return self.project(mixed.transpose(1, 2).reshape(-1, length, self.width))
+
+    def forward(self, x, length):
+        x = x + self.attend(self.ln1(x), length)
+        return x + self.down(F.gelu(self.up(self.ln2(x))))
+
+
+class Vit(nn.Module):
+    def __init__(self, width=64, layers=12, heads=4):
+        super().__init__()
+        self.patches = nn.Conv2d(1, width, 4, 4)
+        self.position = nn.Parameter(torch.empty(49, width))
+        self.layers = nn.ModuleList(PreNormLayer(width, heads, False) for _ in range(layers))
+        self.ln = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, image):
+        x = self.patches(image).flatten(2).transpose(1, 2) + self.position
+        for layer in self.layers:
+            x = layer(x, 49)
+        return self.head(self.ln(x).mean(1))
+
+
+class Gpt(nn.Module):
+    def __init__(self, width=384, layers=6, heads=6):
+        super().__init__()
+        self.word = nn.Embedding(VOCABULARY, width)
+        self.position = nn.Parameter(torch.empty(TOKENS, width))
+        self.layers = nn.ModuleList(PreNormLayer(width, heads, True) for _ in range(layers))
+        self.ln = nn.LayerNorm(width)
+        self.head = nn.Linear(width, VOCABULARY)
+
+    def forward(self, tokens):
+        x = self.word(tokens) + self.position
+        for layer in self.layers:
+            x = layer(x, TOKENS)
+        return self.head(self.ln(x))
 
 
 class Block(nn.Module):
@@ -113,12 +171,17 @@ MODELS = {
     "bert": (Bert, "tokens", lambda: torch.zeros(2, TOKENS, dtype=torch.int64)),
     "resnet": (lambda: ResNet(1, [(8, 5), (16, 5), (32, 5)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
     "plain": (lambda: ResNet(2, [(32, 16)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
+    "vit": (Vit, "image", lambda: torch.zeros(2, 1, 28, 28)),
+}
+LARGE = {
+    "gpt": (Gpt, "tokens", lambda: torch.zeros(2, TOKENS, dtype=torch.int64)),
+    "resnet18": (lambda: ResNet(1, [(64, 2), (128, 2), (256, 2), (512, 2)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
 }
 
 
 def main():
     for name in sys.argv[1:] or MODELS:
-        make, given, example = MODELS[name]
+        make, given, example = {**MODELS, **LARGE}[name]
         torch.onnx.export(
             start(make()).train(), (example(),), str(HERE / f"{name}.onnx"), dynamo=False, opset_version=17,
             training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, input_names=[given],

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "planner/schedule/action_text.h"
 
 /* ------------------------------------------------------------------------------------------------------------ digests
  */
@@ -102,14 +103,36 @@ ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
     return invalid;
 }
 
+/* The first action with which more than `places` micro-batches of the stage wait. */
+static uint32_t find_overrun(const ons_action_list *list, uint32_t stage, uint32_t places) {
+    uint32_t waiting = 0;
+    for (uint32_t i = 0; i < list->count; ++i) {
+        const ons_action *a = &list->items[i];
+        if (a->stage != stage) continue;
+        if (a->kind == ONS_ACTION_FORWARD && ++waiting > places) return i;
+        waiting -= a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
+    }
+    return 0; /* not where the stage's load says that there are more */
+}
+
+static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
+    const ons_schedule *s = &plan->schedule;
+    uint32_t device = s->device_of[stage], places = plan->stages[stage].load.in_flight;
+    if (s->loads[stage].in_flight <= places) return NULL;
+    uint32_t index = find_overrun(&s->lists[device], stage, places);
+    char action[ONS_ACTION_TEXT];
+    return ons_status_new(ONS_INVALID_DATA,
+                          "decisions.actions[%u][%u] (\"%s\"): one micro-batch more waits for its backward part in "
+                          "stage %u than the %u that layout.stages[%u].in_flight has places for; plan again",
+                          device, index, ons_action_print(&s->lists[device].items[index], action), stage, places,
+                          stage);
+}
+
 /* Places on the device and in the host's memory are as many as the layout was made for. */
 ons_status *ons_plan_check_places(const ons_plan *plan) {
     for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
         const ons_stage_load *now = &plan->schedule.loads[i], *then = &plan->stages[i].load;
-        ONS_CHECK(now->in_flight <= then->in_flight, ONS_INVALID_DATA,
-                  "decisions.actions[%u]: %u micro-batches wait for their backward part in stage %u, and "
-                  "layout.stages[%u].in_flight has places for %u; plan again",
-                  plan->schedule.device_of[i], now->in_flight, i, i, then->in_flight);
+        ONS_TRY(check_in_flight(plan, i));
         ONS_CHECK(now->versions <= then->versions, ONS_INVALID_DATA,
                   "decisions.actions[%u]: stage %u needs %u versions of its weights, and layout.stages[%u].versions "
                   "has places for %u; plan again",

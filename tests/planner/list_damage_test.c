@@ -87,7 +87,7 @@ static void name_action(list_damage damage, const ons_action *a, char part[stati
     if (damage == ACTION_TWICE)
         snprintf(part, 64, "%s of stage %u, micro-batch %u comes twice", kind, a->stage, a->micro_batch);
     else if (damage == PLACE_OVERRUN)
-        snprintf(part, 64, "wait for their backward part in stage %u,", a->stage);
+        snprintf(part, 64, "(\"%uF%u\"): one micro-batch more waits", a->stage, a->micro_batch);
     else if (damage == CIRCULAR_WAIT)
         snprintf(part, 64, "the schedule hangs with room for ");
     else if (a->kind == ONS_ACTION_UPDATE && damage == ACTION_MISSING)
@@ -165,5 +165,5 @@ Test(list_damage, all_weight_gradients_last_overrun_the_places_of_zb_h1) {
         list->items = sorted;
     }
     expect_success(ons_schedule_verify(&lists, NULL, arena), 0);
-    expect_part(check(&plan, &lists), "8 micro-batches wait for their backward part in stage 0, and", 0);
+    expect_part(check(&plan, &lists), "(\"0F4\"): one micro-batch more waits for its backward part in stage 0 than the 4", 0);
 }
