@@ -357,6 +357,17 @@ static int64_t add_tensor(account *a, uint32_t index, ons_decision decision) {
     return 0;
 }
 
+/* Where weight gradients are apart, what is back for the backward part stays until they are made, as gradients do. */
+static int64_t find_apart(const ons_memory_workspace *w, const uint8_t *decisions) {
+    const ons_stage_problem *p = w->problem;
+    int64_t back = 0;
+    if (!p->load.apart) return 0;
+    for (uint32_t i = 0; i < w->tensor_count; ++i)
+        if (decisions[i] != ONS_KEEP || (w->tensors[i].first_saver == ONS_NO_NODE && runs_again(w, &w->tensors[i])))
+            back += w->tensors[i].bytes;
+    return ons_work_apart_bytes(p->work, p->first, p->end, &p->load) + p->load.between * back;
+}
+
 static void find_memory(ons_memory_workspace *w, const uint8_t *decisions, double seconds, ons_walk *walk) {
     account a = {w, w->changes, 0, w->part_count, waiting(w), seconds};
     int64_t held = 0, alive = 0, peak = -1;
@@ -372,6 +383,7 @@ static void find_memory(ons_memory_workspace *w, const uint8_t *decisions, doubl
     const ons_stage_memory *m = &w->base;
     walk->stash = (int64_t)a.waiting * held;
     walk->peak = peak + a.always - walk->stash;
+    walk->stash += find_apart(w, decisions);
     walk->total = m->weights + m->gradients + m->states + m->versions + walk->stash + walk->peak + m->transfers;
 }
 

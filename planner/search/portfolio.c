@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "planner/partition/beam.h"
 #include "planner/search/candidates.h"
 #include "planner/simulate/pipeline_simulation.h"
 
@@ -39,38 +38,14 @@ static ons_status *fullest_device(const searching *s, const ons_planned *planned
     return NULL;
 }
 
-/* Whether some cuts fit with all tensors kept; else c->memory_bytes is what the best ones need. */
-static ons_status *fits_as_it_is(const searching *s, ons_portfolio_candidate *c, bool *fits) {
-    const ons_beam_options options = {.part_seconds = 0};
-    ons_planning_problem p = *s->problem;
-    ons_beam_split split;
-    p.pipeline = c->pipeline;
-    p.schedule = c->schedule;
-    ONS_TRY(ons_beam_search(&p, &options, s->arena, &split));
-    *fits = split.over_bytes == 0;
-    c->memory_bytes = s->problem->capacity_bytes + split.over_bytes;
-    return NULL;
-}
-
-static ons_status *plan_with_strategy(const searching *s, ons_portfolio_candidate *c) {
+static ons_status *plan(const searching *s, ons_portfolio_candidate *c, bool *fits) {
+    int64_t capacity = s->problem->capacity_bytes;
     ons_planning_problem p = *s->problem;
     p.pipeline = c->pipeline;
     p.schedule = c->schedule;
     ONS_TRY(ons_planner_search(&p, ons_partition_strategy_find(c->strategy), s->arena, &c->planned));
     c->memory_bytes = c->planned.partition.least_bytes;
-    return c->planned.partition.feasible ? fullest_device(s, &c->planned, &c->memory_bytes) : NULL;
-}
-
-/* What is decided about tensors of stages whose weight gradients are apart is not known to fit (a tensor that came back
- * stays until they are made), so these must fit as they are. */
-static ons_status *plan(const searching *s, ons_portfolio_candidate *c, bool *fits) {
-    int64_t capacity = s->problem->capacity_bytes;
-    *fits = false;
-    if (c->schedule->loads[0].apart) {
-        ONS_TRY(fits_as_it_is(s, c, fits));
-        if (!*fits) return NULL;
-    }
-    ONS_TRY(plan_with_strategy(s, c));
+    if (c->planned.partition.feasible) ONS_TRY(fullest_device(s, &c->planned, &c->memory_bytes));
     *fits = c->planned.partition.feasible && (capacity == 0 || c->memory_bytes <= capacity);
     return NULL;
 }

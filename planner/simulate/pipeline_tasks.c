@@ -94,7 +94,7 @@ static ons_status *wait_for(adder *a, ons_task_id task, ons_task_id before) {
 static ons_status *add_piece(adder *a, const ons_action *action, const ons_stage_piece *piece, ons_task_id *id) {
     uint32_t device = a->x->schedule->device_of[action->stage];
     ons_task_spec spec = {.name = ons_action_name(piece->kind),
-                          .action = {piece->kind, action->stage, action->micro_batch},
+                          .action = {.kind = piece->kind, .stage = action->stage, .micro_batch = action->micro_batch},
                           .resource = stream(device, ONS_STREAM_COMPUTE),
                           .second_resource = ONS_NO_RESOURCE,
                           .seconds = piece->seconds,
@@ -109,7 +109,7 @@ static ons_status *add_copy_task(adder *a, const ons_action *action, const ons_s
                                  ons_task_id *id) {
     ons_action_kind kind = which == ONS_STREAM_SWAP_IN ? ONS_ACTION_SWAP_IN : ONS_ACTION_SWAP_OUT;
     ons_task_spec spec = {.name = copy->name,
-                          .action = {kind, action->stage, action->micro_batch},
+                          .action = {.kind = kind, .stage = action->stage, .micro_batch = action->micro_batch},
                           .resource = stream(a->x->schedule->device_of[action->stage], which),
                           .second_resource = ONS_NO_RESOURCE,
                           .seconds = which == ONS_STREAM_LOCAL ? 0 : copy->seconds};
@@ -296,12 +296,12 @@ static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const transf
                                .seconds = transfer_seconds(x->split.problem, x->ties[t->link].bytes)};
     const ons_stage_link *link = &x->links[t->link];
     int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
-    return (ons_task_spec){
-        .name = t->gradient ? "gradient" : "activation",
-        .action = {t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION, 0, t->micro_batch},
-        .seconds = transfer_seconds(x->split.problem, bytes),
-        .start_bytes = bytes,
-        .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
+    return (ons_task_spec){.name = t->gradient ? "gradient" : "activation",
+                           .action = {.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION,
+                                      .micro_batch = t->micro_batch},
+                           .seconds = transfer_seconds(x->split.problem, bytes),
+                           .start_bytes = bytes,
+                           .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
 }
 
 static ons_status *add_transfer(adder *a, const transfer *t) {

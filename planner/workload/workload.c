@@ -251,6 +251,7 @@ static ons_status *sum_nodes(const ons_workload *work, ons_work_index *x, ons_ar
 static ons_status *sum_tensors(const ons_workload *work, ons_work_index *x, ons_arena *arena) {
     size_t count = (size_t)work->node_count + 2;
     ONS_NEW(x->saved_by_producer, arena, count);
+    ONS_NEW(x->gradients_by_producer, arena, count);
     ONS_NEW(x->saved_by_saver, arena, count);
     ONS_NEW(x->cut_bytes, arena, count);
     ONS_NEW(x->cut_gradient_bytes, arena, count);
@@ -262,11 +263,13 @@ static ons_status *sum_tensors(const ons_workload *work, ons_work_index *x, ons_
         add_span(x->cut_bytes, from, to, t->bytes);
         add_span(x->cut_gradient_bytes, from, to, t->gradient_bytes);
         if (t->producer == ONS_NO_NODE) x->outside[x->outside_count++] = i;
+        if (t->producer != ONS_NO_NODE) x->gradients_by_producer[t->producer + 1] += t->gradient_bytes;
         if (t->saver_count == 0 || t->producer == ONS_NO_NODE) continue;
         x->saved_by_producer[t->producer + 1] += t->bytes;
         x->saved_by_saver[t->savers[0] + 1] += t->bytes;
     }
     sum_changes(x->saved_by_producer, work->node_count);
+    sum_changes(x->gradients_by_producer, work->node_count);
     sum_changes(x->saved_by_saver, work->node_count);
     sum_changes(x->cut_bytes, work->node_count);
     sum_changes(x->cut_gradient_bytes, work->node_count);
@@ -372,6 +375,11 @@ static void find_weights(const ons_workload *work, uint32_t first, uint32_t end,
     m->versions = load->versions > 1 ? (int64_t)(load->versions - 1) * trained : 0;
 }
 
+int64_t ons_work_apart_bytes(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load) {
+    const ons_work_index *x = work->index;
+    return load->apart ? load->between * (x->gradients_by_producer[end] - x->gradients_by_producer[first]) : 0;
+}
+
 void ons_work_stage_memory(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load,
                            ons_stage_memory *m) {
     const ons_work_index *x = work->index;
@@ -400,6 +408,7 @@ void ons_work_stage_memory(const ons_workload *work, uint32_t first, uint32_t en
     }
     m->peak = data + (forward > backward ? forward : backward);
     m->stash = load->in_flight > 1 ? (int64_t)(load->in_flight - 1) * saved : 0;
+    m->stash += ons_work_apart_bytes(work, first, end, load);
     m->transfers =
         ons_work_cut_bytes(work, first) + (end < work->node_count ? ons_work_cut_gradient_bytes(work, end) : 0);
     m->total = m->weights + m->gradients + m->states + m->versions + m->stash + m->peak + m->transfers;

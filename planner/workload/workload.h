@@ -113,6 +113,10 @@ typedef struct ons_stage_memory {
     int64_t total;
 } ons_stage_memory;
 
+/* Where weight gradients are apart: what micro-batches keep from their input gradients until these are made, beside
+ * what they saved: the gradients of all that the stage makes. O(1) */
+int64_t ons_work_apart_bytes(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load);
+
 /* Without swap or recompute. O(log n) and the tensors and weights that cross the stage's borders. Never less than what
  * ons_stage_lifetimes finds. */
 void ons_work_stage_memory(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load,

@@ -18,6 +18,7 @@ typedef struct ons_range_maximum {
 struct ons_work_index {
     double *forward_seconds, *backward_seconds, *weight_seconds, *update_seconds; /* [i]: of nodes before i */
     int64_t *saved_by_producer;                      /* [i]: bytes of saved tensors made before i */
+    int64_t *gradients_by_producer;                  /* [i]: bytes of gradients of tensors made before i */
     int64_t *saved_by_saver;                         /* [i]: bytes of tensors whose first saver stands before i */
     int64_t *weights, *gradients, *states, *trained; /* [i]: of weights whose first user stands before i */
     int64_t *cut_bytes, *cut_gradient_bytes;         /* [i]: over the cut in front of i */

@@ -165,5 +165,6 @@ Test(list_damage, all_weight_gradients_last_overrun_the_places_of_zb_h1) {
         list->items = sorted;
     }
     expect_success(ons_schedule_verify(&lists, NULL, arena), 0);
-    expect_part(check(&plan, &lists), "(\"0F4\"): one micro-batch more waits for its backward part in stage 0 than the 4", 0);
+    expect_part(check(&plan, &lists),
+                "(\"0F4\"): one micro-batch more waits for its backward part in stage 0 than the 4", 0);
 }
