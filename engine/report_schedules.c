@@ -44,7 +44,8 @@ void ons_report_write_schedules(const ons_capacity_report *r, FILE *out) {
         if (!listed && portfolio->candidates[i].verdict != ONS_REPEATED) write_row(portfolio, i, out);
     }
     fputs("</table></div>\n<p class=\"soft small\">Each planned for the model under the devices' memory and simulated; "
-          "the fastest step is taken. What could be no faster at best was not planned. Schedules whose lists are "
-          "another's are left out.</p>\n",
+          "the fastest step is taken. What is estimated, without cap and links, to be no faster was not planned. "
+          "Schedules "
+          "whose lists are another's are left out.</p>\n",
           out);
 }

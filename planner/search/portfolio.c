@@ -131,7 +131,7 @@ static ons_status *say_slower(const searching *s, ons_portfolio_candidate *c) {
 static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) {
     const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
     return say(s, c, ONS_HOPELESS,
-               ons_arena_format(s->arena, "not planned: without cap and links estimated at %.3f times the fastest",
+               ons_arena_format(s->arena, "not planned: estimated at %.3f times the fastest",
                                 c->estimate / best->step_seconds));
 }
 
