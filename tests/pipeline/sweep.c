@@ -196,6 +196,6 @@ int main(int argc, char **argv) {
     ons_status_free(w.plan_status);
     ons_status_free(w.whole_status);
     pipeline_record_free(&w.whole);
-    printf("%u passed, %u failed, %u refused\n", passed, failed, refused);
+    printf("%u refused\n%u passed, %u failed\n", refused, passed, failed);
     return failed != 0 || passed == 0;
 }
