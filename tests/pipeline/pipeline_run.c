@@ -53,10 +53,20 @@ static ons_status *parse_plan(trial *t) {
     return status;
 }
 
+/* The plan decides, as it does for a trainer. */
+static ons_status *follow_plan(trial *t) {
+    ONS_TRY(parse_plan(t));
+    t->config->stages = t->pipeline.stages;
+    t->config->devices = t->pipeline.devices;
+    t->config->pipeline = t->pipeline.generator->name;
+    t->config->generator = t->pipeline.generator;
+    return NULL;
+}
+
 static ons_status *configure(trial *t) {
     ONS_TRY(ons_config_new(&t->config));
     ONS_TRY(pipeline_configure(t->s, t->config));
-    if (t->s->plan != NULL) return parse_plan(t);
+    if (t->s->plan != NULL) return follow_plan(t);
     t->pipeline.generator = t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe;
     t->pipeline.stages = t->s->stages;
     t->pipeline.devices = t->s->devices;
@@ -302,8 +312,8 @@ static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
     const ons_plan *plan = &t->lowering.plan;
     uint32_t device = ons_crew_rank(t->crew, index)->stage;
     int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
-    ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device,
-              (long long)planned, (long long)taken);
+    ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device, (long long)planned,
+              (long long)taken);
     ONS_CHECK(t->s->cap == 0 || taken <= t->s->cap, ONS_DEFECT, "device %u: %lld bytes are taken, and %lld allowed",
               device, (long long)taken, (long long)t->s->cap);
     return NULL;

@@ -249,7 +249,8 @@ Test(plan_file, gradients_apart_are_trained) {
     unlink(path);
 }
 
-static double loss_without_plan(const char *stages, const char *pipeline, const char *batch, const char *micro_batches) {
+static double loss_without_plan(const char *stages, const char *pipeline, const char *batch,
+                                const char *micro_batches) {
     ons_config *c = configure();
     must(ons_config_set(c, "stages", stages));
     must(ons_config_set(c, "pipeline", pipeline));

@@ -1,6 +1,6 @@
-/* Everything that must have the bits of the uncut run, compared with it: models, schedules, devices, stages on a device,
- * memory, transports, micro-batches, threads. What is asynchronous is compared with training in sequence (delayed.h).
- * Prints a line for each case, and counts.
+/* Everything that must have the bits of the uncut run, compared with it: models, schedules, devices, stages on a
+ * device, memory, transports, micro-batches, threads. What is asynchronous is compared with training in sequence
+ * (delayed.h). Prints a line for each case, and counts.
  *
  *     ./bazelw run //tests/pipeline:sweep -- [--models A,B] [--pipelines gpipe,1f1b,…] [--devices 2,3,4] [--chunks 1,2]
  *         [--cuts planned,capped,slices,anywhere/both,…] [--transports local,mpi] [--micro-batches 1,4,3+2]

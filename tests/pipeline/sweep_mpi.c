@@ -121,10 +121,24 @@ static void print_numbers(const pipeline_setting *s, char texts[NUMBERS][24]) {
 static void execute(const pipeline_setting *s, const char *folder, const char *program) {
     char numbers[NUMBERS][24];
     print_numbers(s, numbers);
-    const char *arguments[64] = {
-        "timeout", "-k",    "5",           "300",   "mpirun", "-n", numbers[DEVICES], "--oversubscribe", "--bind-to",
-        "none",    "--mca", "btl",         "self,vader", program, "--part", folder,    s->model,
-        s->plan == NULL ? "-" : s->plan};
+    const char *arguments[64] = {"timeout",
+                                 "-k",
+                                 "5",
+                                 "300",
+                                 "mpirun",
+                                 "-n",
+                                 numbers[DEVICES],
+                                 "--oversubscribe",
+                                 "--bind-to",
+                                 "none",
+                                 "--mca",
+                                 "btl",
+                                 "self,vader",
+                                 program,
+                                 "--part",
+                                 folder,
+                                 s->model,
+                                 s->plan == NULL ? "-" : s->plan};
     int count = 0;
     while (arguments[count] != NULL) ++count;
     for (int i = 0; i < NUMBERS; ++i) arguments[count++] = numbers[i];

@@ -23,10 +23,7 @@ static list lists[SWEEP_LISTS] = {
                       0},
     [SWEEP_MICRO_BATCHES] = {"--micro-batches", "4", {0}, 0},
     [SWEEP_THREADS] = {"--threads", "1", {0}, 0},
-    [SWEEP_PIPELINES] = {"--pipelines",
-                         "gpipe,1f1b,pipedream-async,interleaved,looped,zb-h1,v,flexpipe,separated",
-                         {0},
-                         0},
+    [SWEEP_PIPELINES] = {"--pipelines", NULL, {0}, 0},
     [SWEEP_DEVICES] = {"--devices", "2,3,4", {0}, 0},
     [SWEEP_CHUNKS] = {"--chunks", "1,2", {0}, 0},
     [SWEEP_CUTS] = {"--cuts", "planned,capped", {0}, 0},
@@ -39,6 +36,18 @@ static list lists[SWEEP_LISTS] = {
 
 static uint64_t seed;
 
+/* Every generator, and the lists of sweep_plan.h. */
+static const char *all_schedules(void) {
+    static char text[TEXT_BYTES];
+    for (const ons_generator *const *g = ons_generators; *g != NULL; ++g) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s,", (*g)->name);
+    }
+    size_t length = strlen(text);
+    snprintf(text + length, sizeof text - length, "flexpipe,separated");
+    return text;
+}
+
 /* The items live as long as the program. */
 static void split(list *l) {
     static char copies[SWEEP_LISTS][TEXT_BYTES];
@@ -47,17 +56,20 @@ static void split(list *l) {
     while (l->count < MOST && (item = strsep(&rest, ",")) != NULL) l->items[l->count++] = item;
 }
 
-static bool is_cut(const char *name) {
-    static const char *const names[] = {"planned", "capped", "slices", "anywhere"};
-    const char *relief = strchr(name, '/');
-    size_t length = relief == NULL ? strlen(name) : (size_t)(relief - name);
-    for (int i = 0; i < 4; ++i)
-        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
-            if (relief == NULL) return true;
-            for (pipeline_relief r = PIPELINE_KEEPS; i >= 2 && r < PIPELINE_RELIEFS; ++r)
-                if (strcmp(pipeline_relief_name(r), relief + 1) == 0) return true;
-        }
+static bool is_relief(const char *name) {
+    for (pipeline_relief r = PIPELINE_KEEPS; r < PIPELINE_RELIEFS; ++r)
+        if (strcmp(pipeline_relief_name(r), name) == 0) return true;
     return false;
+}
+
+static bool is_cut(const char *name) {
+    static const char *const by_chance[] = {"slices", "anywhere"};
+    for (int i = 0; i < 2; ++i) {
+        size_t length = strlen(by_chance[i]);
+        if (strncmp(name, by_chance[i], length) != 0) continue;
+        return name[length] == '\0' || (name[length] == '/' && is_relief(name + length + 1));
+    }
+    return strcmp(name, "planned") == 0 || strcmp(name, "capped") == 0;
 }
 
 static bool is_transport(const char *name) { return strcmp(name, "local") == 0 || strcmp(name, "mpi") == 0; }
@@ -69,6 +81,7 @@ static bool all_are(sweep_list l, bool (*known)(const char *name)) {
 }
 
 static bool read_arguments(int argc, char **argv) {
+    lists[SWEEP_PIPELINES].text = all_schedules();
     for (int i = 1; i < argc; i += 2) {
         int at = 0;
         while (at < SWEEP_LISTS && strcmp(lists[at].name, argv[i]) != 0) ++at;
