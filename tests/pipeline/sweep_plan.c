@@ -143,14 +143,23 @@ static ons_status *find_least(const plan_wish *w, int64_t *least) {
     return NULL;
 }
 
+/* What is possible without a cap is so with one that is not below the least. */
+static ons_status *plan_capped(const plan_wish *w, int64_t largest, int64_t *cap) {
+    int64_t least;
+    ONS_TRY(find_least(w, &least));
+    *cap = least < largest ? least + (largest - least) / 5 : largest;
+    return plan(w, *cap, &largest);
+}
+
 ons_status *sweep_plan(const pipeline_setting *setting, const char *schedule, bool capped, const char *path,
                        int64_t *cap) {
     const plan_wish wish = {setting, schedule, path};
-    int64_t largest, least;
+    int64_t largest;
     *cap = 0;
     ONS_TRY(plan(&wish, 0, &largest));
-    if (!capped) return NULL;
-    ONS_TRY(find_least(&wish, &least));
-    *cap = least < largest ? least + (largest - least) / 5 : largest;
-    return plan(&wish, *cap, &largest);
+    ons_status *problem = capped ? plan_capped(&wish, largest, cap) : NULL;
+    if (problem == NULL) return NULL;
+    ons_status *defect = ons_status_new(ONS_DEFECT, "with a cap: %s", ons_status_get_message(problem));
+    ons_status_free(problem);
+    return defect;
 }
