@@ -9,7 +9,7 @@
 #include "engine/trainer.h"
 
 bool ons_trainer_repeats(const ons_trainer *t) {
-    return t->batching.micro_batches > 1 && strcmp(t->config->pipeline, "pipedream-async") != 0;
+    return t->batching.micro_batches > 1 && !ons_config_is_asynchronous(t->config);
 }
 
 /* A node whose running statistics move: it normalises by its micro-batch. NULL: there is none. */

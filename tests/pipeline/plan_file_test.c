@@ -290,3 +290,15 @@ Test(plan_file, asynchronous_lists_that_a_person_wrote_are_trained) {
     cr_expect(loss > 0 && loss < 10, "loss %g", loss);
     unlink(path);
 }
+
+/* What makes a plan asynchronous is that it says so, and not the name of its schedule. */
+Test(plan_file, asynchronous_plans_may_have_any_name) {
+    char path[PATH_BYTES];
+    scratch_path(path, "plan.json");
+    write_plan(path, "2", "pipedream-async", "64", "4");
+    double named = loss_of_plan(path);
+    edit(path, "\"pipedream-async\"", "\"mine\"");
+    double renamed = loss_of_plan(path);
+    cr_expect_eq(renamed, named, "%.17g, not %.17g", renamed, named);
+    unlink(path);
+}
