@@ -31,33 +31,20 @@ static ons_status *place(ons_schedule *s) {
 typedef struct walk {
     uint32_t forward, input, weight; /* gradients: a whole backward part is both */
     uint32_t updates;
-    uint32_t distinct; /* versions of weights that micro-batches in flight have read */
-    uint32_t *version; /* [micro-batch]: the updates before its forward part */
-    uint32_t *readers; /* [version]: micro-batches in flight that have read it */
 } walk;
 
 static void raise(uint32_t *most, uint32_t count) {
     if (count > *most) *most = count;
 }
 
-static void begin_reading(walk *w, uint32_t micro_batch) {
-    w->version[micro_batch] = w->updates;
-    if (w->readers[w->updates]++ == 0) ++w->distinct;
-}
-
-/* (Lists that are damaged may end what has not begun.) */
-static void end_reading(walk *w, uint32_t micro_batch) {
-    uint32_t *readers = &w->readers[w->version[micro_batch]];
-    if (*readers > 0 && --*readers == 0) --w->distinct;
-}
-
 /* What is saved for the backward part has a place until weight gradients, the last that need any of it, are made. */
-static void step(walk *w, ons_stage_load *load, const ons_action *a, uint32_t micro_batches) {
+static void step(walk *w, ons_stage_load *load, const ons_action *a, bool asynchronous) {
     bool input = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT;
     bool weight = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
     if (a->kind == ONS_ACTION_FORWARD) {
         ++w->forward;
-        begin_reading(w, a->micro_batch);
+        /* Its weights lack the updates of micro-batches on their way, and lie beside the one that these end with. */
+        if (asynchronous && w->forward > w->updates) raise(&load->versions, w->forward - w->updates);
     }
     if (w->forward > w->input) raise(&load->before_input, w->forward - w->input);
     if (w->forward > w->weight) raise(&load->in_flight, w->forward - w->weight);
@@ -65,26 +52,18 @@ static void step(walk *w, ons_stage_load *load, const ons_action *a, uint32_t mi
     w->input += input;
     w->weight += weight;
     if (w->input > w->weight) raise(&load->between, w->input - w->weight);
-    if (weight) end_reading(w, a->micro_batch);
-    if (a->kind != ONS_ACTION_UPDATE) return;
-    /* It writes beside what others still read. */
-    raise(&load->versions, w->distinct + 1);
-    if (w->updates < micro_batches) ++w->updates;
+    w->updates += a->kind == ONS_ACTION_UPDATE;
 }
 
 static ons_status *walk_stages(ons_schedule *s, ons_arena *arena) {
-    size_t micro_batches = s->micro_batches;
     walk *walks;
     ONS_NEW(walks, arena, s->stages);
-    for (uint32_t i = 0; i < s->stages; ++i) {
-        ONS_NEW(walks[i].version, arena, micro_batches);
-        ONS_NEW(walks[i].readers, arena, micro_batches + 1);
+    for (uint32_t i = 0; i < s->stages; ++i)
         s->loads[i] = (ons_stage_load){.versions = 1, .accumulates = s->asynchronous || s->micro_batches > 1};
-    }
     for (uint32_t device = 0; device < s->devices; ++device)
         for (uint32_t i = 0; i < s->lists[device].count; ++i) {
             const ons_action *a = &s->lists[device].items[i];
-            step(&walks[a->stage], &s->loads[a->stage], a, s->micro_batches);
+            step(&walks[a->stage], &s->loads[a->stage], a, s->asynchronous);
         }
     return NULL;
 }
@@ -171,7 +150,8 @@ static ons_status *take_steady_loads(const ons_pipeline *p, ons_arena *arena, on
     ons_pipeline longer = *p;
     ons_schedule steady;
     longer.micro_batches = 2 * p->stages;
-    if (!p->generator->asynchronous || p->micro_batches >= longer.micro_batches) return NULL;
+    bool written = p->generator->given != NULL; /* of these lists nobody knows how they go on */
+    if (!p->generator->asynchronous || written || p->micro_batches >= longer.micro_batches) return NULL;
     ONS_TRY(generate(&longer, arena, &steady));
     s->loads = steady.loads;
     return NULL;

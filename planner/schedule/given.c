@@ -29,7 +29,7 @@ ons_status *ons_generator_of_lists(const ons_schedule *schedule, const char *nam
     return NULL;
 }
 
-ons_status *ons_generator_recognise(const ons_schedule *schedule, const char *name, ons_arena *arena,
+ons_status *ons_generator_recognise(ons_schedule *schedule, const char *name, ons_arena *arena,
                                     const ons_generator **generator) {
     const ons_generator *named = ons_generator_find(name);
     if (named != NULL) {
@@ -37,7 +37,10 @@ ons_status *ons_generator_recognise(const ons_schedule *schedule, const char *na
         ons_schedule own;
         ons_status *status = ons_schedule_make(&p, arena, &own);
         *generator = named;
-        if (status == NULL && ons_schedule_equal(&own, schedule)) return NULL;
+        if (status == NULL && ons_schedule_equal(&own, schedule)) {
+            schedule->loads = own.loads;
+            return NULL;
+        }
         ons_status_free(status); /* it has no such schedule */
     }
     return ons_generator_of_lists(schedule, name, arena, generator);

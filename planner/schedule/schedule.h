@@ -90,9 +90,9 @@ bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b); /* the sa
 /* A generator that has but these lists, for as many micro-batches and fewer. `schedule` outlives it. */
 ons_status *ons_generator_of_lists(const ons_schedule *schedule, const char *name, ons_arena *arena,
                                    const ons_generator **generator);
-/* One that makes the schedule, in other lengths too where it can: the named one where these are its lists, else
- * ons_generator_of_lists. */
-ons_status *ons_generator_recognise(const ons_schedule *schedule, const char *name, ons_arena *arena,
+/* One that makes the schedule, in other lengths too where it can: the named one where these are its lists, which gives
+ * it its loads (an asynchronous pipeline's are those of a longer one), else ons_generator_of_lists. */
+ons_status *ons_generator_recognise(ons_schedule *schedule, const char *name, ons_arena *arena,
                                     const ons_generator **generator);
 
 /* A stage's result that a later stage reads. */

@@ -12,13 +12,26 @@ ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena
 
 /* ------------------------------------------------------------------------------------------------------------- fill */
 
-static ons_status *fill_decisions(const ons_planning_problem *p, const ons_stage_solution *solution, ons_arena *arena,
-                                  ons_plan_stage *stage) {
-    const ons_workload *work = p->work;
+/* A device has one copy of a tensor that several of its stages read. Of those that decide about it the latest does: it
+ * is the last to read it on the way forth, and the first on the way back. */
+static bool later_stage_decides(const ons_planned *planned, uint32_t index, uint32_t tensor) {
+    const ons_schedule *s = planned->problem.schedule;
+    for (uint32_t later = index + 1; later < s->stages; ++later) {
+        const ons_stage_solution *solution = &planned->solutions[later];
+        if (s->device_of[later] != s->device_of[index]) continue;
+        for (uint32_t i = 0; i < solution->decision_count; ++i)
+            if (solution->decisions[i].tensor == tensor && solution->decisions[i].decision != ONS_KEEP) return true;
+    }
+    return false;
+}
+
+static ons_status *fill_decisions(const ons_planned *planned, uint32_t index, ons_arena *arena, ons_plan_stage *stage) {
+    const ons_workload *work = planned->problem.work;
+    const ons_stage_solution *solution = &planned->solutions[index];
     ONS_NEW(stage->decisions, arena, solution->decision_count);
     for (uint32_t i = 0; i < solution->decision_count; ++i) {
         const ons_tensor_decision *d = &solution->decisions[i];
-        if (d->decision == ONS_KEEP) continue;
+        if (d->decision == ONS_KEEP || later_stage_decides(planned, index, d->tensor)) continue;
         stage->decisions[stage->decision_count++] = (ons_plan_decision){
             .tensor = work->tensors[d->tensor].name,
             .decision = d->decision,
@@ -56,7 +69,7 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
     }
     if (p->link_bandwidth > 0 && stage->send_bytes > 0)
         stage->send_seconds = p->link_latency + (double)stage->send_bytes / p->link_bandwidth;
-    ONS_TRY(fill_decisions(p, solution, arena, stage));
+    ONS_TRY(fill_decisions(planned, index, arena, stage));
     return ons_plan_note_made_for(stage, arena);
 }
 

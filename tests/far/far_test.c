@@ -179,6 +179,23 @@ Test(far, stages_of_convolutions, .timeout = 600) { expect_stages("cnn_dynamic",
 /* Half types: filters are cast and laid out once a step, where they are read; messages are channels last. */
 Test(far, stages_with_channels_last, .timeout = 600) { expect_stages_in("bf16", "cnn_dynamic", "8", "2", 1); }
 
+/* Two stages on each of two devices, gradients whole and apart: what a device sends and takes belongs to several. */
+Test(far, several_stages_on_a_device, .timeout = 600) {
+    static const char *const schedules[] = {"interleaved", "looped", "v"};
+#define SHARED "batch", "16", "micro-batches", "4"
+    result whole = train("mlp", OPTIONS(SHARED), 1);
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; ++i) {
+        result parts = train("mlp", OPTIONS(SHARED, "stages", "4", "devices", "2", "pipeline", schedules[i]), 7 + i);
+        expect_same(&parts, &whole, schedules[i]);
+        weights_free(&parts.weights);
+    }
+    result apart = train("mlp", OPTIONS(SHARED, "stages", "2", "pipeline", "zb-h1"), 11);
+#undef SHARED
+    expect_same(&apart, &whole, "gradients apart");
+    weights_free(&apart.weights);
+    weights_free(&whole.weights);
+}
+
 /* A micro-batch's gradients come from older weights, which follows from schedule and stages alone. */
 Test(far, asynchronous, .timeout = 600) {
     const char *const *options =

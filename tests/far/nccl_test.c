@@ -263,6 +263,23 @@ Test(nccl, stages_that_share_weights, .timeout = 600) {
     expect_stages("gpt_tied", "8", 1, 2);
 }
 
+/* Two stages on each of two GPUs: messages of several stages go between the same two. */
+Test(nccl, several_stages_on_a_gpu, .timeout = 600) {
+    static const char *const schedules[] = {"interleaved", "looped", "v"};
+    use_fake(2);
+    const char *const *options = OPTIONS("batch", "16", "micro-batches", "4", "clip-norm", "0.5");
+    result one = train("mlp", options, NULL, 1);
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; ++i) {
+        const char *const *more = OPTIONS("stages", "4", "devices", "2", "pipeline", schedules[i], "transport", "nccl");
+        result several = train("mlp", options, more, 20 + i);
+        expect_same(&several, &one, schedules[i]);
+        cr_expect_gt(several.messages, 0);
+        weights_free(&several.weights);
+    }
+    weights_free(&one.weights);
+    expect_no_complaint();
+}
+
 Test(nccl, asynchronous, .timeout = 600) {
     use_fake(3);
     const char *const *options =

@@ -70,6 +70,8 @@ for model in mlp gpt_tied; do
             as_alone "$model, $ranks processes, $schedule" "$ranks"
         done
     done
+    over 2 --stages 4 --devices 2 --pipeline interleaved --transport nccl
+    as_alone "$model, 2 processes with two stages each" 2
     over 2 --stages 2
     as_alone "$model, NCCL is taken where each process has a GPU" 2
     ONSTAGE_CUDA_GRAPHS=on over 2 --stages 2

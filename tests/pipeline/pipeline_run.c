@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "engine/crew.h"
+#include "engine/lowering.h"
 #include "planner/cost/graph_positions.h"
 #include "tests/graph/cut_case.h"
 #include "tests/pipeline/delayed_course.h"
@@ -23,7 +23,8 @@ typedef struct trial {
     ons_course course, validation; /* there is none of the latter */
     cut_case choice;               /* of the graph for whole micro-batches */
     ons_map stage_of_name;         /* of its nodes */
-    uint64_t seed;
+    ons_pipeline pipeline;
+    ons_lowering lowering; /* of the setting's plan */
     ons_schedule schedule;
     bool *apart;                /* of each stage */
     ons_transport **transports; /* of each device; NULL: there is one */
@@ -36,70 +37,47 @@ const char *pipeline_relief_name(pipeline_relief relief) {
     return names[relief];
 }
 
-/* ------------------------------------------------------------------------------------------------------- configuration
- */
-
-static ons_status *set(trial *t, const char *option, const char *value) {
-    return ons_config_set(t->config, option, value);
-}
-
-static ons_status *set_number(trial *t, const char *option, uint32_t value) {
-    char text[16];
-    snprintf(text, sizeof text, "%u", value);
-    return set(t, option, text);
-}
-
-/* ["--freeze", "encoder.*", "--nesterov"] */
-static ons_status *set_flags(trial *t, const cJSON *flags) {
-    int size = cJSON_GetArraySize(flags);
-    for (int i = 0; i < size; ++i) {
-        const cJSON *next = i + 1 < size ? cJSON_GetArrayItem(flags, i + 1) : NULL;
-        bool has_value = next != NULL && strncmp(next->valuestring, "--", 2) != 0;
-        ONS_TRY(set(t, cJSON_GetArrayItem(flags, i)->valuestring + 2, has_value ? next->valuestring : "true"));
-        i += has_value;
-    }
-    return NULL;
-}
-
-static ons_status *configure_as_golden(trial *t, const ons_json *golden) {
-    char text[512];
-    const cJSON *input;
-    ONS_TRY(set(t, "loss", ons_json_find(golden, "loss")->valuestring));
-    ONS_TRY(set(t, "loss-output", ons_json_find(golden, "output")->valuestring));
-    uint32_t usual = (uint32_t)ons_json_find(golden, "batch")->valueint * t->s->micro_batches;
-    ONS_TRY(set_number(t, "batch", t->s->batch > 0 ? t->s->batch : usual));
-    ONS_TRY(set_flags(t, ons_json_find(golden, "options")));
-    cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
-        snprintf(text, sizeof text, "%s=tests/golden/%s/%s", input->string, t->s->model, input->valuestring);
-        ONS_TRY(set(t, "input", text));
-    }
-    snprintf(text, sizeof text, "tests/golden/%s/%s", t->s->model, ons_json_find(golden, "target")->valuestring);
-    return set(t, "target", text);
-}
-
-static ons_status *configure(trial *t) {
-    char path[512];
-    ons_mapping mapping;
-    ons_json *golden = NULL;
-    snprintf(path, sizeof path, "tests/golden/%s/golden.json", t->s->model);
-    ONS_TRY(ons_config_new(&t->config));
-    ONS_TRY(ons_mapping_open(path, &mapping));
-    ons_status *status = ons_json_parse(mapping.bytes, mapping.size, &golden);
-    ons_mapping_close(&mapping);
-    if (status == NULL) status = configure_as_golden(t, golden);
-    ons_json_free(golden);
-    ONS_TRY(status);
-    ONS_TRY(set_number(t, "micro-batches", t->s->micro_batches));
-    ONS_TRY(set(t, "log-json", "not opened here")); /* asks for norms */
-    for (const char *const *option = t->s->options; option != NULL && *option != NULL; option += 2)
-        ONS_TRY(set(t, option[0], option[1]));
-    return NULL;
-}
-
 /* -------------------------------------------------------------------------------------------------------------- graphs
  */
 
-static bool repeats(const trial *t) { return t->batching.micro_batches > 1 && t->s->kind != &ons_generator_pipedream; }
+static bool repeats(const trial *t) {
+    return t->batching.micro_batches > 1 && !ons_pipeline_is_asynchronous(&t->pipeline);
+}
+
+static ons_status *parse_plan(trial *t) {
+    ons_mapping file;
+    ONS_TRY(ons_mapping_open(t->s->plan, &file));
+    ons_status *status = ons_lowering_parse((const char *)file.bytes, file.size, &t->lowering);
+    ons_mapping_close(&file);
+    t->pipeline = t->lowering.pipeline;
+    return status;
+}
+
+/* The plan decides, as it does for a trainer. */
+static ons_status *follow_plan(trial *t) {
+    ONS_TRY(parse_plan(t));
+    t->config->stages = t->pipeline.stages;
+    t->config->devices = t->pipeline.devices;
+    t->config->pipeline = t->pipeline.generator->name;
+    t->config->generator = t->pipeline.generator;
+    return NULL;
+}
+
+static ons_status *configure(trial *t) {
+    ONS_TRY(ons_config_new(&t->config));
+    ONS_TRY(pipeline_configure(t->s, t->config));
+    if (t->s->plan != NULL) return follow_plan(t);
+    t->pipeline.generator = t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe;
+    t->pipeline.stages = t->s->stages;
+    t->pipeline.devices = t->s->devices;
+    return NULL;
+}
+
+static ons_status *set_batch(trial *t, int64_t batch) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)batch);
+    return ons_config_set(t->config, "batch", text);
+}
 
 static ons_status *build_course(trial *t) {
     char path[512];
@@ -109,7 +87,7 @@ static ons_status *build_course(trial *t) {
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     t->r->fixed = t->batching.fixed;
     if (t->s->more > 0 && !t->batching.fixed) {
-        ONS_TRY(set_number(t, "batch", (uint32_t)t->batching.batch + t->s->more));
+        ONS_TRY(set_batch(t, t->batching.batch + t->s->more));
         ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     }
     int64_t samples = (int64_t)ons_dataset_count(t->course.dataset);
@@ -119,9 +97,8 @@ static ons_status *build_course(trial *t) {
 }
 
 static ons_status *make_schedule(trial *t) {
-    const ons_pipeline pipeline = {t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe, t->s->stages,
-                                   (uint32_t)t->batching.micro_batches, t->s->devices};
-    ONS_TRY(ons_schedule_make(&pipeline, t->arena, &t->schedule));
+    t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
+    ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &t->schedule));
     ONS_NEW(t->apart, t->arena, t->s->stages);
     for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
     return ons_schedule_verify(&t->schedule, NULL, t->arena);
@@ -181,9 +158,33 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
         cut_case_decide(&c, &plain, t->s->one_in > 0 ? t->s->one_in : 1, &options);
         ons_cut_free(&plain);
     }
-    ONS_TRY(ons_cut_make(&options, cut));
-    for (uint32_t i = 0; i < cut->stage_count; ++i) t->r->swaps += cut->stages[i].swap_count;
-    t->r->clones += count_clones(cut);
+    return ons_cut_make(&options, cut);
+}
+
+static ons_status *cut_by_chance(trial *t) {
+    ONS_TRY(make_schedule(t));
+    ONS_TRY(choose_stages(t));
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        ONS_TRY(cut_graph(t, &t->course.graphs[v], &t->course.cuts[v]));
+    return NULL;
+}
+
+static ons_status *cut_as_planned(trial *t) {
+    const ons_stage_graph *whole = &t->course.graphs[ONS_WHOLE];
+    t->schedule = t->lowering.plan.schedule;
+    ONS_TRY(ons_lowering_check(t->model, t->config, whole, &t->batching, &t->lowering));
+    ONS_TRY(ons_lowering_check_decisions(whole->graph, &t->lowering));
+    ONS_TRY(ons_lowering_place(whole->graph, &t->lowering));
+    return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&t->pipeline), &t->course);
+}
+
+static ons_status *cut_course(trial *t) {
+    ONS_TRY(t->s->plan != NULL ? cut_as_planned(t) : cut_by_chance(t));
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        const ons_cut *cut = &t->course.cuts[v];
+        for (uint32_t i = 0; i < cut->stage_count; ++i) t->r->swaps += cut->stages[i].swap_count;
+        t->r->clones += count_clones(cut);
+    }
     return NULL;
 }
 
@@ -195,25 +196,24 @@ static ons_status *build_delayed(trial *t) {
 }
 
 static ons_status *build_crew(trial *t) {
-    const ons_pipeline pipeline = {t->s->kind != NULL ? t->s->kind : &ons_generator_gpipe, t->s->stages,
-                                   (uint32_t)t->batching.micro_batches, t->s->devices};
     const ons_schedule *schedule = &t->schedule;
     ons_crew_options options = {
         .model = t->model,
         .config = t->config,
         .training = &t->course,
         .validation = &t->validation,
-        .pipeline = pipeline,
+        .pipeline = t->pipeline,
         .schedule = schedule,
         .batching = t->batching,
         .threads = threads_of(t),
+        .cap = t->s->cap,
         .count = schedule->devices,
     };
     if (t->s->transport != NULL) {
         options.transports = &t->s->transport;
         options.first = t->s->transport->rank;
         options.count = 1;
-    } else if (t->s->stages > 1) {
+    } else if (schedule->stages > 1) {
         ONS_NEW(t->transports, t->arena, schedule->devices);
         if (schedule->devices > 1) ONS_TRY(ons_local_transports_new(schedule->devices, t->transports));
         options.transports = t->transports;
@@ -306,11 +306,25 @@ static ons_status *keep_values(trial *t) {
     return NULL;
 }
 
+/* To the byte. */
+static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
+    if (t->s->plan == NULL || t->delayed != NULL) return NULL;
+    const ons_plan *plan = &t->lowering.plan;
+    uint32_t device = ons_crew_rank(t->crew, index)->stage;
+    int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
+    ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device, (long long)planned,
+              (long long)taken);
+    ONS_CHECK(t->s->cap == 0 || taken <= t->s->cap, ONS_DEFECT, "device %u: %lld bytes are taken, and %lld allowed",
+              device, (long long)taken, (long long)t->s->cap);
+    return NULL;
+}
+
 static ons_status *check_memory(trial *t) {
     for (uint32_t i = 0; i < machine_count(t); ++i) {
         const ons_machine *machine = machine_of(t, i);
         ONS_TRY_AT(guarded_check(machine), "stage %u", i);
         t->r->memory += ons_machine_used(machine);
+        ONS_TRY(check_plan(t, i, ons_machine_used(machine)));
     }
     return NULL;
 }
@@ -318,10 +332,7 @@ static ons_status *check_memory(trial *t) {
 static ons_status *run(trial *t) {
     ONS_TRY(configure(t));
     ONS_TRY(build_course(t));
-    ONS_TRY(make_schedule(t));
-    ONS_TRY(choose_stages(t));
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        ONS_TRY(cut_graph(t, &t->course.graphs[v], &t->course.cuts[v]));
+    ONS_TRY(cut_course(t));
     ONS_TRY(t->s->delayed ? build_delayed(t) : build_crew(t));
     ONS_TRY(run_steps(t));
     ONS_TRY(keep_values(t));
@@ -342,6 +353,7 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     ons_model_free(t.model);
     ons_config_free(t.config);
     ons_map_free(&t.stage_of_name);
+    ons_lowering_free(&t.lowering);
     ons_arena_free(t.arena);
     if (status != NULL) pipeline_record_free(record);
     return status;

@@ -14,6 +14,7 @@ typedef enum pipeline_relief {
 } pipeline_relief;
 const char *pipeline_relief_name(pipeline_relief relief);
 
+struct ons_config;
 struct ons_crew;
 struct ons_transport;
 
@@ -31,6 +32,9 @@ typedef struct pipeline_setting {
     bool scattered;  /* nodes anywhere, not only intervals of them */
     bool delayed;    /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
+    const char
+        *plan;   /* or: a plan's file, which says all of that and what each device takes, to the byte. NULL: none */
+    int64_t cap; /* of each device, in bytes; 0: none */
     /* This process is the stage of its rank, the others are in other processes; NULL: all are threads of this one. */
     struct ons_transport *transport;
     /* Called before the first step, where the run is ready to start. NULL: nothing. */
@@ -55,8 +59,11 @@ typedef struct pipeline_record {
     int64_t memory;         /* of all stages in this process */
 } pipeline_record;
 
-/* Fails where the run does; where an arena is not as large as predicted; where memory outside of it was written; where
- * copies of one value differ from stage to stage. */
+/* Options of the model's run, as pipeline_run sets them: `more` is left to it. */
+ons_status *pipeline_configure(const pipeline_setting *setting, struct ons_config *config);
+
+/* Fails where the run does; where an arena is not as large as predicted, or as planned; where memory outside of it was
+ * written; where copies of one value differ from stage to stage. */
 ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *record);
 void pipeline_record_free(pipeline_record *record); /* a zeroed one is fine */
 

@@ -248,3 +248,57 @@ Test(plan_file, gradients_apart_are_trained) {
     cr_expect_eq(apart, whole, "%.17g, not %.17g", apart, whole);
     unlink(path);
 }
+
+static double loss_without_plan(const char *stages, const char *pipeline, const char *batch,
+                                const char *micro_batches) {
+    ons_config *c = configure();
+    must(ons_config_set(c, "stages", stages));
+    must(ons_config_set(c, "pipeline", pipeline));
+    must(ons_config_set(c, "batch", batch));
+    must(ons_config_set(c, "micro-batches", micro_batches));
+    opened o = open(c);
+    double loss = last_loss(&o);
+    close_all(&o);
+    ons_config_free(c);
+    return loss;
+}
+
+/* A step may be shorter than the pipeline takes to be full; places are those of a full one, in the file as without. */
+Test(plan_file, asynchronous_steps_of_few_micro_batches_are_trained) {
+    static const char *const cases[][2] = {{"32", "2"}, {"48", "3"}, {"64", "4"}, {"80", "5"}, {"144", "9"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char path[PATH_BYTES];
+        scratch_path(path, "plan.json");
+        write_plan(path, "4", "pipedream-async", cases[i][0], cases[i][1]);
+        double planned = loss_of_plan(path);
+        double expected = loss_without_plan("4", "pipedream-async", cases[i][0], cases[i][1]);
+        cr_expect_eq(planned, expected, "%s micro-batches: %.17g, not %.17g", cases[i][1], planned, expected);
+        unlink(path);
+    }
+}
+
+/* Lists that a person wrote may need more versions of the weights than the schedule's own. */
+Test(plan_file, asynchronous_lists_that_a_person_wrote_are_trained) {
+    char path[PATH_BYTES];
+    scratch_path(path, "plan.json");
+    write_plan(path, "3", "pipedream-async", "64", "4");
+    edit(path, "\"1F0\", \"1F1\", \"1B0\", \"1U0\", \"1F2\", \"1B1\"",
+         "\"1F0\", \"1F1\", \"1F2\", \"1B0\", \"1U0\", \"1B1\"");
+    edit(path, "\"in_flight\":\t2", "\"in_flight\":\t3");
+    edit(path, "\"versions\":\t2", "\"versions\":\t3");
+    double loss = loss_of_plan(path);
+    cr_expect(loss > 0 && loss < 10, "loss %g", loss);
+    unlink(path);
+}
+
+/* What makes a plan asynchronous is that it says so, and not the name of its schedule. */
+Test(plan_file, asynchronous_plans_may_have_any_name) {
+    char path[PATH_BYTES];
+    scratch_path(path, "plan.json");
+    write_plan(path, "2", "pipedream-async", "64", "4");
+    double named = loss_of_plan(path);
+    edit(path, "\"pipedream-async\"", "\"mine\"");
+    double renamed = loss_of_plan(path);
+    cr_expect_eq(renamed, named, "%.17g, not %.17g", renamed, named);
+    unlink(path);
+}

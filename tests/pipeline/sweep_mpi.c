@@ -8,10 +8,26 @@
 
 #include "runtime/transport/transport.h"
 
-enum { STAGES_MOST = 64, PATH_BYTES = 256, STALL_SECONDS = 60 };
+enum { DEVICES_MOST = 64, PATH_BYTES = 256, STALL_SECONDS = 60 };
 
-/* What mpirun runs: this program with these arguments. */
-enum { PART_ARGUMENTS = 13, NUMBERS = 9 };
+/* What mpirun runs: this program with "--part", FOLDER, MODEL, PLAN ("-": none) and these numbers. */
+enum {
+    STAGES,
+    DEVICES,
+    KIND,
+    RELIEF,
+    MICRO_BATCHES,
+    MORE,
+    THREADS,
+    STEPS,
+    SEED,
+    ONE_IN,
+    SCATTERED,
+    CAP,
+    NUMBERS,
+    FIRST_NUMBER = 5,
+    PART_ARGUMENTS = FIRST_NUMBER + NUMBERS
+};
 
 /* ------------------------------------------------------------------------------------------------------------ one part
  */
@@ -27,8 +43,6 @@ static ons_status *run_part(const pipeline_setting *s, const char *folder) {
     }
     return status;
 }
-
-static uint32_t number(const char *text) { return (uint32_t)strtoul(text, NULL, 10); }
 
 /* Told once, by the rank that has to. */
 static int end(ons_transport *transport, ons_status *status) {
@@ -46,21 +60,30 @@ static int end(ons_transport *transport, ons_status *status) {
     return failed;
 }
 
+static pipeline_setting read_setting(char **argv) {
+    uint64_t numbers[NUMBERS];
+    for (int i = 0; i < NUMBERS; ++i) numbers[i] = strtoull(argv[FIRST_NUMBER + i], NULL, 10);
+    return (pipeline_setting){
+        .model = argv[3],
+        .plan = strcmp(argv[4], "-") == 0 ? NULL : argv[4],
+        .stages = (uint32_t)numbers[STAGES],
+        .devices = (uint32_t)numbers[DEVICES],
+        .kind = ons_generators[numbers[KIND]],
+        .relief = (pipeline_relief)numbers[RELIEF],
+        .micro_batches = (uint32_t)numbers[MICRO_BATCHES],
+        .more = (uint32_t)numbers[MORE],
+        .threads = (uint32_t)numbers[THREADS],
+        .steps = (uint32_t)numbers[STEPS],
+        .seed = numbers[SEED],
+        .one_in = (uint32_t)numbers[ONE_IN],
+        .scattered = numbers[SCATTERED] != 0,
+        .cap = (int64_t)numbers[CAP],
+    };
+}
+
 bool sweep_is_part(int argc, char **argv, int *code) {
     if (argc != PART_ARGUMENTS || strcmp(argv[1], "--part") != 0) return false;
-    pipeline_setting s = {
-        .model = argv[3],
-        .stages = number(argv[4]),
-        .kind = ons_generators[number(argv[5])],
-        .relief = (pipeline_relief)number(argv[6]),
-        .micro_batches = number(argv[7]),
-        .threads = number(argv[8]),
-        .steps = number(argv[9]),
-        .seed = strtoull(argv[10], NULL, 10),
-        .one_in = number(argv[11]) / 2,
-        .scattered = number(argv[11]) % 2,
-        .more = number(argv[12]),
-    };
+    pipeline_setting s = read_setting(argv);
     ons_status *status = ons_mpi_transport_new(STALL_SECONDS, &s.transport);
     if (status == NULL) status = run_part(&s, argv[2]);
     *code = end(s.transport, status);
@@ -77,12 +100,53 @@ static uint64_t place_of(const ons_generator *generator) {
     return place;
 }
 
-static void become_mpirun(const pipeline_setting *s, const char *folder, const char *program) {
-    char numbers[NUMBERS][24], log[PATH_BYTES];
+static void print_numbers(const pipeline_setting *s, char texts[NUMBERS][24]) {
     const uint64_t values[NUMBERS] = {
-        s->stages, place_of(s->kind), (uint64_t)s->relief,          s->micro_batches, s->threads,
-        s->steps,  s->seed,           2 * s->one_in + s->scattered, s->more};
-    for (int i = 0; i < NUMBERS; ++i) snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)values[i]);
+        [STAGES] = s->stages,
+        [DEVICES] = s->devices,
+        [KIND] = place_of(s->kind),
+        [RELIEF] = (uint64_t)s->relief,
+        [MICRO_BATCHES] = s->micro_batches,
+        [MORE] = s->more,
+        [THREADS] = s->threads,
+        [STEPS] = s->steps,
+        [SEED] = s->seed,
+        [ONE_IN] = s->one_in,
+        [SCATTERED] = s->scattered,
+        [CAP] = (uint64_t)s->cap,
+    };
+    for (int i = 0; i < NUMBERS; ++i) snprintf(texts[i], sizeof texts[i], "%llu", (unsigned long long)values[i]);
+}
+
+static void execute(const pipeline_setting *s, const char *folder, const char *program) {
+    char numbers[NUMBERS][24];
+    print_numbers(s, numbers);
+    const char *arguments[64] = {"timeout",
+                                 "-k",
+                                 "5",
+                                 "300",
+                                 "mpirun",
+                                 "-n",
+                                 numbers[DEVICES],
+                                 "--oversubscribe",
+                                 "--bind-to",
+                                 "none",
+                                 "--mca",
+                                 "btl",
+                                 "self,vader",
+                                 program,
+                                 "--part",
+                                 folder,
+                                 s->model,
+                                 s->plan == NULL ? "-" : s->plan};
+    int count = 0;
+    while (arguments[count] != NULL) ++count;
+    for (int i = 0; i < NUMBERS; ++i) arguments[count++] = numbers[i];
+    execvp(arguments[0], (char *const *)arguments);
+}
+
+static void become_mpirun(const pipeline_setting *s, const char *folder, const char *program) {
+    char log[PATH_BYTES];
     snprintf(log, sizeof log, "%s/log", folder);
     if (freopen(log, "w", stderr) == NULL || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(126);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -91,9 +155,7 @@ static void become_mpirun(const pipeline_setting *s, const char *folder, const c
     /* Some containers forbid reading another process's memory (what Open MPI 4 and 5 call it). */
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
     setenv("OMPI_MCA_smsc", "^cma", 1);
-    execlp("timeout", "timeout", "-k", "5", "300", "mpirun", "-n", numbers[0], "--oversubscribe", "--bind-to", "none",
-           "--mca", "btl", "self,vader", program, "--part", folder, s->model, numbers[0], numbers[1], numbers[2],
-           numbers[3], numbers[4], numbers[5], numbers[6], numbers[7], numbers[8], (char *)NULL);
+    execute(s, folder, program);
     _exit(127);
 }
 
@@ -124,18 +186,18 @@ static ons_status *run_parts(const pipeline_setting *s, const char *folder) {
 
 static ons_status *compare(const pipeline_setting *s, const pipeline_record *whole, const char *folder,
                            pipeline_record *parts) {
-    for (uint32_t i = 0; i < s->stages; ++i) {
+    for (uint32_t i = 0; i < s->devices; ++i) {
         char path[PATH_BYTES];
         snprintf(path, sizeof path, "%s/%u", folder, i);
         ONS_TRY(pipeline_record_read(path, &parts[i]));
         if (i > 0) parts[0].memory += parts[i].memory;
     }
-    return pipeline_compare_parts(whole, parts, s->stages);
+    return pipeline_compare_parts(whole, parts, s->devices);
 }
 
-static void remove_folder(const char *folder, uint32_t stages) {
+static void remove_folder(const char *folder, uint32_t devices) {
     char path[PATH_BYTES];
-    for (uint32_t i = 0; i < stages; ++i) {
+    for (uint32_t i = 0; i < devices; ++i) {
         snprintf(path, sizeof path, "%s/%u", folder, i);
         unlink(path);
     }
@@ -146,12 +208,12 @@ static void remove_folder(const char *folder, uint32_t stages) {
 
 ons_status *sweep_by_processes(const pipeline_setting *s, const pipeline_record *whole, pipeline_record *first) {
     char folder[] = "/tmp/sweep.XXXXXX";
-    pipeline_record parts[STAGES_MOST] = {{.arena = NULL}};
-    ONS_CHECK(s->stages <= STAGES_MOST && mkdtemp(folder) != NULL, ONS_IO_ERROR, "no folder for records in /tmp");
+    pipeline_record parts[DEVICES_MOST] = {{.arena = NULL}};
+    ONS_CHECK(s->devices <= DEVICES_MOST && mkdtemp(folder) != NULL, ONS_IO_ERROR, "no folder for records in /tmp");
     ons_status *status = run_parts(s, folder);
     if (status == NULL) status = compare(s, whole, folder, parts);
-    remove_folder(folder, s->stages);
-    for (uint32_t i = 1; i < s->stages; ++i) pipeline_record_free(&parts[i]);
+    remove_folder(folder, s->devices);
+    for (uint32_t i = 1; i < s->devices; ++i) pipeline_record_free(&parts[i]);
     *first = parts[0];
     return status;
 }

@@ -1,4 +1,4 @@
-/* A case of the sweep by processes: mpirun starts this program again, once for each stage; each writes its record to a
+/* A case of the sweep by processes: mpirun starts this program again, once for each device; each writes its record to a
  * file, and the one that has called puts them together. */
 #ifndef ONSTAGE_TESTS_PIPELINE_SWEEP_MPI_H
 #define ONSTAGE_TESTS_PIPELINE_SWEEP_MPI_H

@@ -2,6 +2,7 @@
  * the plan and in every moment of the simulation; where nothing fits, the memory that is said to do does. */
 #include <criterion/criterion.h>
 
+#include "base/map.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/planner.h"
 #include "planner/simulate/pipeline_simulation.h"
@@ -29,6 +30,7 @@ static ons_planning_problem pose(uint64_t seed, ons_workload *work) {
         .work = work,
         .pipeline = {generators[seed % 4], STAGES, MICRO_BATCHES, 0},
         .memory = ons_memory_strategy_find(seed / 4 % 2 == 0 ? "capuchin" : "recompute-all"),
+        .host_bandwidth = 1e8,
     };
     return problem;
 }
@@ -38,6 +40,22 @@ static int64_t fullest(const ons_planned *planned) {
     expect_success(ons_planned_sum_devices(planned, arena, &bytes));
     for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i) most = bytes[i] > most ? bytes[i] : most;
     return most;
+}
+
+/* A device has one copy of a tensor, whichever of its stages read it. */
+static void expect_one_decision(const ons_planned *planned, uint64_t seed) {
+    ons_plan plan = {0};
+    ons_map decided[STAGES] = {{0}};
+    expect_success(ons_planner_fill(planned, arena, &plan));
+    for (uint32_t i = 0; i < STAGES; ++i)
+        for (uint32_t k = 0; k < plan.stages[i].decision_count; ++k) {
+            const char *tensor = plan.stages[i].decisions[k].tensor;
+            ons_map *of_device = &decided[plan.stages[i].device];
+            cr_expect_eq(ons_map_get(of_device, tensor), ONS_MAP_ABSENT, "seed %llu: '%s' of stage %u is decided twice",
+                         (unsigned long long)seed, tensor, i);
+            expect_success(ons_map_set(of_device, tensor, i));
+        }
+    for (uint32_t i = 0; i < STAGES; ++i) ons_map_free(&decided[i]);
 }
 
 static void expect_to_hold(const ons_planned *planned, int64_t capacity, uint64_t seed) {
@@ -50,6 +68,7 @@ static void expect_to_hold(const ons_planned *planned, int64_t capacity, uint64_
     for (uint32_t i = 0; i < forecast.device_count; ++i)
         cr_expect(forecast.devices[i].peak_bytes <= capacity, "seed %llu, device %u", (unsigned long long)seed, i);
     ons_simulation_free(forecast.simulation);
+    expect_one_decision(planned, seed);
 }
 
 Test(device_memory, stages_of_a_device_share_its_memory) {

@@ -49,9 +49,11 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 clean "messages between processes" mpirun -n 2 --oversubscribe --bind-to none "$bin/tests/mpi/traffic" run 5
 # Stages of a pipeline, each with its driver, compute, message and copy threads; the runs are compared bit by bit, too.
 for pipeline in gpipe 1f1b; do
-    clean "three stages that swap and recompute, $pipeline" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --stages 3 \
-        --pipelines "$pipeline" --reliefs none,both --micro-batches 4 --threads 1 --steps 3 --transports local
+    clean "three stages that swap and recompute, $pipeline" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --devices 3 \
+        --chunks 1 --pipelines "$pipeline" --cuts slices,slices/both --transports local
 done
+clean "several stages on a device" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --devices 2 --chunks 2 --cuts planned \
+    --transports local
 for model in lenet=image gpt_decomposed=tokens; do
     folder=$golden/${model%=*}
     clean "training of ${model%=*}" "$bin/tools/onstage" train "$folder/model.onnx" --input "${model#*=}=$folder/input.npy" \
