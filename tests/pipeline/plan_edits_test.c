@@ -219,7 +219,7 @@ Test(plan_edits, an_order_that_needs_more_places_is_refused) {
         cr_assert_eq(cJSON_GetArraySize(cJSON_GetArrayItem(actions, device)), cJSON_GetArraySize(list));
         cJSON_ReplaceItemInArray(actions, device, list);
     }
-    refuse_and_free(plan, "decisions.actions[0]: 4 micro-batches wait");
+    refuse_and_free(plan, "decisions.actions[0][2] (\"0F2\"): one micro-batch more waits");
 }
 
 static void forget_made_for(const ons_json *plan) {
