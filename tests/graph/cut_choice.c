@@ -70,6 +70,13 @@ static ons_node_id pick_forward(cut_case *c, const ons_cut_stage *stage, ons_nod
     return found;
 }
 
+/* What arrives at a stage that has no forward nodes cannot be copied to the host after one. */
+static bool all_have_forward_nodes(const ons_cut_stage *device) {
+    bool all = true;
+    for (uint32_t i = 0; i < device->chunks; ++i) all &= device->end[i] < device->end[i + 1];
+    return all;
+}
+
 static void decide_value(cut_case *c, const ons_cut_stage *stage, ons_value_id value, ons_cut_decision *list,
                          uint32_t *count) {
     ons_value_id own = stage->value_of[value];
@@ -77,7 +84,8 @@ static void decide_value(cut_case *c, const ons_cut_stage *stage, ons_value_id v
     if (ons_graph_value(stage->graph, own)->pair != ONS_NONE) return;
     bool made = maker != ONS_NONE && maker >= stage->end[ONS_PART_BEGIN] && maker < stage->end[stage->chunks] &&
                 !ons_graph_node(stage->graph, maker)->per_step;
-    if (!made && (c->reliefs == CUT_RECOMPUTES || !is_received_forward(stage, own))) return;
+    bool arrives = !made && is_received_forward(stage, own) && all_have_forward_nodes(stage);
+    if (!made && (c->reliefs == CUT_RECOMPUTES || !arrives)) return;
     bool again = made && c->reliefs != CUT_SWAPS && (c->reliefs == CUT_RECOMPUTES || cut_case_random(c, 2) == 0);
     ons_cut_decision d = {
         .relief = again ? ONS_RELIEF_RECOMPUTE : ONS_RELIEF_SWAP,

@@ -6,7 +6,8 @@
  *         [--cuts planned,capped,slices,anywhere/both,…] [--transports local,mpi] [--micro-batches 1,4,3+2]
  *         [--threads 1,2] [--steps N] [--rounds N] [--seed N] [--one-in N]
  *
- * Cuts: planned      by the planner, what each device takes compared with the plan to the byte
+ * Cuts: planned      by the planner, what each device takes compared with the plan to the byte (a plan knows of no last
+ *                    batch that is smaller: its micro-batches must come out even in the samples)
  *       capped       the same where memory is short (sweep_plan.h)
  *       slices       at random between nodes; slices/swap, /recompute, /both: with random values swapped, made again
  *       anywhere     every node in any stage; likewise

@@ -1,5 +1,6 @@
 #include "tests/pipeline/sweep_mpi.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,8 @@ static void become_mpirun(const pipeline_setting *s, const char *folder, const c
     if (freopen(log, "w", stderr) == NULL || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(126);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    /* The folder of its own that it makes in there is also removed by other runs that end. */
+    setenv("TMPDIR", folder, 1);
     setenv("HOME", folder, 0); /* Open MPI 5 does not start without one */
     /* Some containers forbid reading another process's memory (what Open MPI 4 and 5 call it). */
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
@@ -195,16 +198,15 @@ static ons_status *compare(const pipeline_setting *s, const pipeline_record *who
     return pipeline_compare_parts(whole, parts, s->devices);
 }
 
-static void remove_folder(const char *folder, uint32_t devices) {
-    char path[PATH_BYTES];
-    for (uint32_t i = 0; i < devices; ++i) {
-        snprintf(path, sizeof path, "%s/%u", folder, i);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/log", folder);
-    unlink(path);
-    rmdir(folder);
+static int remove_entry(const char *path, const struct stat *information, int type, struct FTW *where) {
+    (void)information;
+    (void)type;
+    (void)where;
+    return remove(path);
 }
+
+/* With what Open MPI has left in it. */
+static void remove_folder(const char *folder) { nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); }
 
 ons_status *sweep_by_processes(const pipeline_setting *s, const pipeline_record *whole, pipeline_record *first) {
     char folder[] = "/tmp/sweep.XXXXXX";
@@ -212,7 +214,7 @@ ons_status *sweep_by_processes(const pipeline_setting *s, const pipeline_record 
     ONS_CHECK(s->devices <= DEVICES_MOST && mkdtemp(folder) != NULL, ONS_IO_ERROR, "no folder for records in /tmp");
     ons_status *status = run_parts(s, folder);
     if (status == NULL) status = compare(s, whole, folder, parts);
-    remove_folder(folder, s->devices);
+    remove_folder(folder);
     for (uint32_t i = 1; i < s->devices; ++i) pipeline_record_free(&parts[i]);
     *first = parts[0];
     return status;

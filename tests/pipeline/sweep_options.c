@@ -120,8 +120,10 @@ uint64_t sweep_product(void) {
 
 void sweep_decode(uint64_t number, uint32_t at[SWEEP_DIMENSIONS]) {
     for (uint32_t l = SWEEP_DIMENSIONS; l-- > 0;) {
-        at[l] = (uint32_t)(number % sweep_count((sweep_list)l));
-        number /= sweep_count((sweep_list)l);
+        uint32_t count = sweep_count((sweep_list)l);
+        if (count == 0) return; /* then there are no cases */
+        at[l] = (uint32_t)(number % count);
+        number /= count;
     }
 }
 
