@@ -5,11 +5,13 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/rules.h"
 
-/* ------------------------------------------------------------------------------------------------------- descriptors */
+/* ------------------------------------------------------------------------------------------------------- descriptors
+ */
 
-enum { FORWARD, INPUT, WEIGHT };
+enum { FORWARD, INPUT, WEIGHT, INPUT_FIRST };
 #define SECONDS                                                                                                        \
-    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("forward", 0), ONS_FLOAT_ATTRIBUTE("input", 0), ONS_FLOAT_ATTRIBUTE("weight", 0))
+    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("forward", 0), ONS_FLOAT_ATTRIBUTE("input", 0),                                 \
+                   ONS_FLOAT_ATTRIBUTE("weight", 0), ONS_INT_ATTRIBUTE("input_first", 0))
 
 static ons_status *sleep_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[0].shape, *w = &o->inputs[1].shape;
@@ -37,8 +39,10 @@ static ons_cost weight_cost(const ons_operands *o) { return cost_of(o, WEIGHT); 
 
 static ons_status *sleep_gradient(ons_gradient *g) {
     ons_value_id dy = g->cotangents[0], x = ons_gradient_input(g, 0), w = ons_gradient_input(g, 1);
-    if (g->wanted[0]) g->gradients[0] = ons_make_like(g, &ons_op_sleep_input_gradient, ONS_IN(dy, w));
+    bool input_first = ons_attribute_int(g->operands, INPUT_FIRST) != 0;
+    if (g->wanted[0] && input_first) g->gradients[0] = ons_make_like(g, &ons_op_sleep_input_gradient, ONS_IN(dy, w));
     if (g->wanted[1]) g->gradients[1] = ons_make_like(g, &ons_op_sleep_weight_gradient, ONS_IN(dy, x));
+    if (g->wanted[0] && !input_first) g->gradients[0] = ons_make_like(g, &ons_op_sleep_input_gradient, ONS_IN(dy, w));
     return NULL;
 }
 
@@ -59,8 +63,7 @@ static void sum_reference(const ons_operands *o, const ons_step *step, const voi
 }
 
 ONS_DEFINE_OPERATOR(sleep, "Sleep", ONS_IN_DOMAIN(SLEEP_DOMAIN, 1, 1), ONS_ARITY(2, 2, 1, 1), SECONDS,
-                    ONS_INFER(sleep_infer), ONS_COST(forward_cost),
-                    ONS_GRADIENT_RULE(sleep_gradient, ONS_ALL_INPUTS),
+                    ONS_INFER(sleep_infer), ONS_COST(forward_cost), ONS_GRADIENT_RULE(sleep_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(multiply_reference));
 
@@ -74,7 +77,8 @@ ONS_DEFINE_OPERATOR(sleep_weight_gradient, "SleepWeightGradient", ONS_INTERNAL, 
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(sum_reference));
 
-/* ----------------------------------------------------------------------------------------------------------- kernels */
+/* ----------------------------------------------------------------------------------------------------------- kernels
+ */
 
 typedef struct nap {
     double seconds;

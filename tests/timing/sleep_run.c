@@ -8,7 +8,9 @@
 #include "include/onstage.h"
 #include "tests/timing/sleep_model.h"
 
-enum { ROWS = 2, PATH = 512 };
+enum { PATH = 512 };
+
+float sleep_input(size_t element) { return (float)(element % 7) - 3; }
 
 typedef struct course {
     const sleep_setting *s;
@@ -21,7 +23,8 @@ typedef struct course {
     double *seconds; /* of steps behind the first */
 } course;
 
-/* ------------------------------------------------------------------------------------------------------------ options */
+/* ------------------------------------------------------------------------------------------------------------ options
+ */
 
 static ons_status *set_number(const course *c, const char *option, uint32_t value) {
     char text[16];
@@ -29,27 +32,39 @@ static ons_status *set_number(const course *c, const char *option, uint32_t valu
     return ons_config_set(c->config, option, value == 0 ? "0" : text);
 }
 
+/* The exact split by the slowest stage is the one that gives each stage its layer. */
 static ons_status *set_texts(const course *c) {
-    const char *const texts[] = {
-        "loss",      "mse",   "optimizer", "sgd",   "lr",  "1e-6",      "threads",        "1",
-        "partition", "auto",  "pin",       "false", "pipeline",         c->s->pipeline,
-        "shuffle",   "false", "transport", c->s->processes ? "mpi" : "local", "device-profile", c->profile_path,
+    const char *const texts[][2] = {
+        {"loss", "mse"},
+        {"optimizer", "sgd"},
+        {"lr", SLEEP_RATE},
+        {"threads", "1"},
+        {"pin", "false"},
+        {"shuffle", "false"},
+        {"partition", "exact"},
+        {"pipeline", c->s->pipeline},
+        {"transport", c->s->processes ? "mpi" : "local"},
+        {"device-profile", c->profile_path},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i += 2)
-        ONS_TRY(ons_config_set(c->config, texts[i], texts[i + 1]));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i)
+        ONS_TRY(ons_config_set(c->config, texts[i][0], texts[i][1]));
     return NULL;
 }
 
 static ons_status *set_data(course *c) {
     const sleep_setting *s = c->s;
-    c->dims[0] = (int64_t)ROWS * s->micro_batches;
+    c->dims[0] = (int64_t)SLEEP_ROWS * s->micro_batches;
     c->dims[1] = s->columns;
     size_t count = (size_t)(c->dims[0] * c->dims[1]);
-    c->data = malloc(count * sizeof *c->data);
+    c->data = malloc(2 * count * sizeof *c->data);
     ONS_CHECK(c->data != NULL, ONS_OUT_OF_MEMORY, "no memory for data");
-    for (size_t i = 0; i < count; ++i) c->data[i] = (float)(i % 7) - 3;
+    for (size_t i = 0; i < count; ++i) {
+        c->data[i] = sleep_input(i);
+        c->data[count + i] = c->data[i] / 2;
+    }
     ons_array_view view = {ONS_ELEMENT_FLOAT32, 2, c->dims, c->data};
     ONS_TRY(ons_config_array(c->config, "x", false, &view));
+    view.data = c->data + count;
     return ons_config_array(c->config, "target", false, &view);
 }
 
@@ -60,12 +75,13 @@ static ons_status *configure(course *c) {
     ONS_TRY(set_number(c, "stages", s->stages));
     ONS_TRY(set_number(c, "devices", s->devices));
     ONS_TRY(set_number(c, "micro-batches", s->micro_batches));
-    ONS_TRY(set_number(c, "batch", ROWS * s->micro_batches));
+    ONS_TRY(set_number(c, "batch", SLEEP_ROWS * s->micro_batches));
     ONS_TRY(set_number(c, "steps", s->steps));
     return set_data(c);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- steps */
+/* -------------------------------------------------------------------------------------------------------------- steps
+ */
 
 static int by_size(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
@@ -89,6 +105,8 @@ static ons_status *train(course *c, sleep_times *times) {
     times->measured = (c->seconds[count / 2] + c->seconds[(count - 1) / 2]) / 2;
     times->least = c->seconds[0];
     times->speaks = is.speaks;
+    if (!c->s->processes) ONS_TRY(ons_trainer_read(c->trainer, "weight0", c->data, c->s->columns));
+    times->weight = c->data[0];
     return ons_trainer_finish(c->trainer);
 }
 
@@ -119,16 +137,4 @@ ons_status *sleep_run(const sleep_setting *s, sleep_times *times) {
     free(c.data);
     free(c.seconds);
     return status;
-}
-
-ons_status *sleep_run_steady(const sleep_setting *s, uint32_t more, sleep_times *times) {
-    sleep_setting longer = *s;
-    sleep_times other;
-    longer.micro_batches += more;
-    ONS_TRY(sleep_run(s, times));
-    ONS_TRY(sleep_run(&longer, &other));
-    double share = (double)s->micro_batches / more;
-    times->least = (other.least - times->least) * share;
-    times->measured = (other.measured - times->measured) * share;
-    return NULL;
 }

@@ -1,7 +1,9 @@
-/* Steps of sleeping layers beside the simulator's, a line of a table each:
+/* A step of sleeping layers beside the simulator's:
  *     steps PIPELINE STAGES [--OPTION VALUE]...
  * --devices D, --micro-batches M, --steps N, --columns C; --forward, --input, --weight, --latency: milliseconds;
- * --transport mpi: this is one of the processes that mpirun has started. */
+ * --bandwidth: bytes a second; --input-first 1: see sleep_operator.h; --transport mpi: this is one of the processes
+ * that mpirun has started. It prints devices, micro-batches, and in seconds what was simulated, the median of the steps
+ * and the shortest one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,8 @@ static bool take(sleep_setting *s, const char *option, const char *value) {
     if (strcmp(option, "--input") == 0) return s->input = milliseconds(value), true;
     if (strcmp(option, "--weight") == 0) return s->weight = milliseconds(value), true;
     if (strcmp(option, "--latency") == 0) return s->latency = milliseconds(value), true;
+    if (strcmp(option, "--bandwidth") == 0) return s->bandwidth = strtod(value, NULL), true;
+    if (strcmp(option, "--input-first") == 0) return s->input_first = whole(value) != 0, true;
     if (strcmp(option, "--transport") == 0) return s->processes = strcmp(value, "mpi") == 0, true;
     return false;
 }
@@ -31,13 +35,10 @@ static ons_status *run(const sleep_setting *s) {
     const ons_generator *generator;
     ONS_TRY(ons_generator_parse(s->pipeline, &generator));
     const ons_pipeline pipeline = {generator, s->stages, s->micro_batches, s->devices};
-    if (generator->asynchronous)
-        ONS_TRY(sleep_run_steady(s, 2 * s->micro_batches, &times));
-    else
-        ONS_TRY(sleep_run(s, &times));
-    if (!times.speaks) return NULL;
-    printf("| %s | %u | %u | %u | %.1f | %.1f | %.3f |\n", s->pipeline, s->stages, ons_pipeline_devices(&pipeline),
-           s->micro_batches, 1e3 * times.simulated, 1e3 * times.measured, times.measured / times.simulated);
+    ONS_TRY(sleep_run(s, &times));
+    if (times.speaks)
+        printf("%u %u %.6f %.6f %.6f\n", ons_pipeline_devices(&pipeline), s->micro_batches, times.simulated,
+               times.measured, times.least);
     return NULL;
 }
 
