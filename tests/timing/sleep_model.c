@@ -67,10 +67,12 @@ ons_status *sleep_profile_write(const sleep_setting *s, const char *path) {
         "{\"onstage_device_profile\": 1, \"name\": \"sleepers\", \"title\": \"layers that sleep\", \"kind\": \"cpu\",\n"
         " \"memory_bytes\": 1073741824, \"reserve_bytes\": 0, \"launch_seconds\": 1e-9,\n"
         " \"matrix_flops\": {\"fp32\": %g}, \"vector_flops\": %g, \"memory_bandwidth\": 1e15,\n"
-        " \"link\": {\"bandwidth\": %g, \"latency\": %g}, \"host\": {\"bandwidth\": 1e12, \"latency\": 1e-9},\n"
+        " \"link\": {\"bandwidth\": %g, \"latency\": %g, \"eager_bytes\": %u}, \"host\": {\"bandwidth\": 1e12, "
+        "\"latency\": 1e-9},\n"
         " \"efficiency\": {\"matrix\": {\"share\": 1, \"half\": 0}, \"vector\": {\"share\": 1, \"half\": 0},\n"
         "                \"memory\": {\"share\": 1, \"half\": 0}}}\n";
     char text[1024];
-    snprintf(text, sizeof text, form, SLEEP_FLOPS_PER_SECOND, SLEEP_FLOPS_PER_SECOND, s->bandwidth, s->latency);
+    snprintf(text, sizeof text, form, SLEEP_FLOPS_PER_SECOND, SLEEP_FLOPS_PER_SECOND, s->bandwidth, s->latency,
+             s->eager_bytes);
     return ons_file_write_text(path, text);
 }

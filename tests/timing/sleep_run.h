@@ -21,6 +21,7 @@ typedef struct sleep_setting {
     uint32_t steps;                /* that are trained: the first one warms up */
     double forward, input, weight; /* seconds of a layer for a micro-batch */
     double latency, bandwidth;     /* of a link, as the device profile has them: seconds, bytes a second */
+    uint32_t eager_bytes;          /* likewise; 0: not said */
     bool input_first;              /* see sleep_operator.h */
     bool processes; /* this process is one of those that mpirun has started; else all stages are threads */
 } sleep_setting;

@@ -1,9 +1,9 @@
 /* A step of sleeping layers beside the simulator's:
  *     steps PIPELINE STAGES [--OPTION VALUE]...
  * --devices D, --micro-batches M, --steps N, --columns C; --forward, --input, --weight, --latency: milliseconds;
- * --bandwidth: bytes a second; --input-first 1: see sleep_operator.h; --transport mpi: this is one of the processes
- * that mpirun has started. It prints devices, micro-batches, and in seconds what was simulated, the median of the steps
- * and the shortest one. */
+ * --bandwidth: bytes a second; --eager: bytes of the largest message that leaves without asking; --input-first 1: see
+ * sleep_operator.h; --transport mpi: this is one of the processes that mpirun has started. It prints devices,
+ * micro-batches, and in seconds what was simulated, the median of the steps and the shortest one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,7 @@ static bool take(sleep_setting *s, const char *option, const char *value) {
     if (strcmp(option, "--weight") == 0) return s->weight = milliseconds(value), true;
     if (strcmp(option, "--latency") == 0) return s->latency = milliseconds(value), true;
     if (strcmp(option, "--bandwidth") == 0) return s->bandwidth = strtod(value, NULL), true;
+    if (strcmp(option, "--eager") == 0) return s->eager_bytes = whole(value), true;
     if (strcmp(option, "--input-first") == 0) return s->input_first = whole(value) != 0, true;
     if (strcmp(option, "--transport") == 0) return s->processes = strcmp(value, "mpi") == 0, true;
     return false;
