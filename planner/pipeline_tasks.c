@@ -1,5 +1,6 @@
 #include "planner/pipeline_tasks.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "planner/link.h"
@@ -298,13 +299,12 @@ static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const transf
     return (ons_task_spec){
         .name = t->gradient ? "gradient" : "activation",
         .action = {t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION, 0, t->micro_batch},
-        .seconds = ons_link_busy(x->split.problem, bytes),
+        .seconds = ons_link_seconds(x->split.problem, bytes),
         .start_bytes = bytes,
         .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
 }
 
-/* What leaves without asking travels beside others, and then lies outside of the receiver's memory until there is room
- * for it there. */
+/* What travels beside others then lies outside of the receiver's memory until there is room for it there. */
 static ons_status *add_arrival(adder *a, ons_task_id sent, const ons_action *send, uint32_t receiver, int64_t bytes,
                                ons_task_id *id) {
     bool gradient = send->kind == ONS_ACTION_SEND_GRADIENT;
@@ -313,7 +313,7 @@ static ons_status *add_arrival(adder *a, ons_task_id sent, const ons_action *sen
         .action = {gradient ? ONS_ACTION_RECEIVE_GRADIENT : ONS_ACTION_RECEIVE_ACTIVATION, receiver, send->micro_batch},
         .resource = stream(a->x->schedule->device_of[receiver], ONS_STREAM_LOCAL),
         .second_resource = ONS_NO_RESOURCE,
-        .seconds = a->x->split.problem->link_latency,
+        .seconds = ons_link_travel(a->x->split.problem),
     };
     ons_task_id travel;
     ONS_TRY(ons_simulation_add_task(a->s, &spec, &travel));
@@ -339,11 +339,14 @@ static ons_status *add_transfer(adder *a, const transfer *t) {
     if (a->free_links) spec.resource = spec.second_resource = ONS_NO_RESOURCE;
     ons_task_id *task = &a->transfers[transfer_index(x, t)], *arrival = &a->arrivals[transfer_index(x, t)];
     int64_t bytes = spec.start_bytes;
-    bool eager = !t->tie && from != to && ons_link_is_eager(x->split.problem, bytes);
-    if (eager) spec.start_bytes = 0;
+    bool travels = !t->tie && from != to && ons_link_overlaps(x->split.problem);
+    if (travels) {
+        spec.start_bytes = 0;
+        spec.seconds = fmax(spec.seconds - ons_link_travel(x->split.problem), 0);
+    }
     ONS_TRY(ons_simulation_add_task(a->s, &spec, task));
     *arrival = *task;
-    return eager ? add_arrival(a, *task, &spec.action, receiver, bytes, arrival) : NULL;
+    return travels ? add_arrival(a, *task, &spec.action, receiver, bytes, arrival) : NULL;
 }
 
 static ons_status *add_transfers(adder *a, const transfer *transfers, size_t count) {
@@ -351,12 +354,20 @@ static ons_status *add_transfers(adder *a, const transfer *transfers, size_t cou
     return NULL;
 }
 
+/* In how many places a sender keeps what has not gone. A stage may be as far ahead as the receiver's stage is behind
+ * it, and one more; where it asks before it sends, it goes on when the answer has come, unless it keeps the value. */
+static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *link, bool gradient, uint32_t ahead) {
+    uint32_t apart = link->to - link->from;
+    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
+    if (asks && apart == 1 && (gradient || link->freed_bytes > 0)) return 1;
+    return 1 + (apart > ahead ? apart : ahead);
+}
+
 /* What a link's transfers wait for, and who waits for them; in the order in which the stages at its ends compute.
  *
- * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed (where
- * it leaves without asking: may be taken in). A
- * sender keeps what was not yet taken, in a place that is used again: its stage may be as far ahead as the receiver's
- * stage is behind it, and one more. Within a device nothing is sent: there are places for all that its lists keep. */
+ * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. Where a
+ * sender asks, the answer comes when there are places for all that may wait, and the message is taken in like any
+ * other. Within a device nothing is sent: there are places for all that its lists keep. */
 static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_link *link = &x->links[link_number];
@@ -368,8 +379,9 @@ static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
     const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
     const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
-    uint32_t apart = link->to - link->from, ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
-    uint32_t places = 1 + (apart > ahead ? apart : ahead);
+    uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
+    uint32_t places = count_places(x, link, gradient, ahead);
+    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
     bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
     transfer t = {.link = link_number, .gradient = gradient};
     const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
@@ -379,6 +391,7 @@ static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
         if (i >= places && !local) ONS_TRY(wait_for(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
         ONS_TRY(wait_for(a, used[taken[i]], arrivals[2 * (size_t)taken[i]]));
         if (i >= 1 && !local) ONS_TRY(wait_for(a, arrivals[2 * (size_t)taken[i]], before[taken[i - 1]]));
+        if (i >= ahead && !local && asks) ONS_TRY(wait_for(a, tasks[2 * (size_t)taken[i]], before[taken[i - ahead]]));
     }
     return NULL;
 }
