@@ -90,6 +90,7 @@ static ons_status *pose(posing *p) {
     ONS_TRY(choose_capacity(p));
     p->problem->link_bandwidth = p->profile->link_bandwidth;
     p->problem->link_latency = p->profile->link_latency;
+    p->problem->link_eager_bytes = p->profile->link_eager_bytes;
     p->problem->host_bandwidth = p->profile->host_bandwidth;
     p->problem->host_latency = p->profile->host_latency;
     ONS_TRY(choose_host_share(p));

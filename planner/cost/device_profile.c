@@ -109,10 +109,29 @@ static ons_status *read_pair(const ons_json *object, const char *first, range fi
     return read_number(object, second, any_number, second_value);
 }
 
-static ons_status *read_link(const ons_json *json, const char *name, double *bandwidth, double *latency) {
+static ons_status *read_host(const ons_json *json, ons_device_profile *p) {
     const ons_json *object;
-    ONS_TRY(ons_json_get_object(json, name, &object));
-    ONS_TRY_AT(read_pair(object, "bandwidth", positive_number, bandwidth, "latency", latency), "'%s'", name);
+    ONS_TRY(ons_json_get_object(json, "host", &object));
+    ONS_TRY_AT(read_pair(object, "bandwidth", positive_number, &p->host_bandwidth, "latency", &p->host_latency),
+               "'host'");
+    return NULL;
+}
+
+static ons_status *read_link_members(const ons_json *object, ons_device_profile *p) {
+    static const char *const known[] = {"bandwidth", "latency", "eager_bytes", NULL};
+    ONS_TRY(check_known(object, known));
+    ONS_TRY(read_number(object, "bandwidth", positive_number, &p->link_bandwidth));
+    ONS_TRY(read_number(object, "latency", any_number, &p->link_latency));
+    if (ons_json_find(object, "eager_bytes") == NULL) return NULL;
+    ONS_TRY(ons_json_get_int(object, "eager_bytes", &p->link_eager_bytes));
+    ONS_CHECK(p->link_eager_bytes >= 0, ONS_INVALID_DATA, "'eager_bytes' is negative");
+    return NULL;
+}
+
+static ons_status *read_link(const ons_json *json, ons_device_profile *p) {
+    const ons_json *object;
+    ONS_TRY(ons_json_get_object(json, "link", &object));
+    ONS_TRY_AT(read_link_members(object, p), "'link'");
     return NULL;
 }
 
@@ -231,8 +250,8 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
     ONS_TRY(read_number(json, "vector_flops", positive_number, &p->vector_flops));
     ONS_TRY(read_number(json, "memory_bandwidth", positive_number, &p->memory_bandwidth));
     ONS_TRY(read_number(json, "launch_seconds", any_number, &p->launch_seconds));
-    ONS_TRY(read_link(json, "link", &p->link_bandwidth, &p->link_latency));
-    ONS_TRY(read_link(json, "host", &p->host_bandwidth, &p->host_latency));
+    ONS_TRY(read_link(json, p));
+    ONS_TRY(read_host(json, p));
     ONS_TRY(read_efficiencies(json, p));
     if (ons_json_find(json, "fit_error") != NULL) ONS_TRY(read_number(json, "fit_error", any_number, &p->fit_error));
     ONS_TRY(read_sources(json, arena, p));
@@ -299,9 +318,11 @@ static ons_status *set_object(ons_json *parent, const char *name, const char *co
     return ons_json_set(parent, name, object);
 }
 
-static ons_status *set_link(ons_json *json, const char *name, double bandwidth, double latency) {
-    static const char *const fields[] = {"bandwidth", "latency"};
-    return set_object(json, name, fields, (const double[]){bandwidth, latency}, 2);
+/* `eager_bytes` 0: left out. */
+static ons_status *set_link(ons_json *json, const char *name, double bandwidth, double latency, int64_t eager_bytes) {
+    static const char *const fields[] = {"bandwidth", "latency", "eager_bytes"};
+    const double values[] = {bandwidth, latency, (double)eager_bytes};
+    return set_object(json, name, fields, values, eager_bytes > 0 ? 3 : 2);
 }
 
 static ons_status *set_efficiency(ons_json *json, const char *name, const ons_efficiency *e) {
@@ -354,8 +375,8 @@ static ons_status *fill_profile(ons_json *json, const ons_device_profile *p) {
     ONS_TRY(ons_json_set_double(json, "vector_flops", p->vector_flops));
     ONS_TRY(ons_json_set_double(json, "memory_bandwidth", p->memory_bandwidth));
     ONS_TRY(ons_json_set_double(json, "launch_seconds", p->launch_seconds));
-    ONS_TRY(set_link(json, "link", p->link_bandwidth, p->link_latency));
-    ONS_TRY(set_link(json, "host", p->host_bandwidth, p->host_latency));
+    ONS_TRY(set_link(json, "link", p->link_bandwidth, p->link_latency, p->link_eager_bytes));
+    ONS_TRY(set_link(json, "host", p->host_bandwidth, p->host_latency, 0));
     ONS_TRY(set_filled(json, "efficiency", p, fill_efficiencies));
     ONS_TRY(ons_json_set_double(json, "fit_error", p->fit_error));
     return set_filled(json, "sources", p, fill_sources);

@@ -35,6 +35,7 @@ typedef struct ons_device_profile {
     double memory_bandwidth; /* bytes a second */
     double launch_seconds;   /* of a kernel */
     double link_bandwidth, link_latency; /* between neighbouring devices, each way */
+    int64_t link_eager_bytes; /* messages of up to so many bytes leave without asking the other end; 0: not said */
     double host_bandwidth, host_latency; /* between device and host, each way */
     ons_efficiency matrix, vector, memory;
     double

@@ -3,9 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static double transfer(const ons_planning_problem *p, int64_t bytes) {
-    return p->link_bandwidth > 0 && bytes > 0 ? p->link_latency + (double)bytes / p->link_bandwidth : 0;
-}
+#include "planner/partition/link.h"
 
 ons_step_stage ons_cuts_times(const ons_planning_problem *p, const uint32_t *first, uint32_t stage,
                               double part_seconds) {
@@ -16,8 +14,9 @@ ons_step_stage ons_cuts_times(const ons_planning_problem *p, const uint32_t *fir
         .backward = ons_work_backward_seconds(work, from, to) + part_seconds,
         .weight = ons_work_weight_seconds(work, from, to),
         .update = ons_work_update_seconds(work, from, to),
-        .arrive = stage > 0 ? transfer(p, ons_work_cut_bytes(work, from)) : 0,
-        .back = stage > 0 ? transfer(p, ons_work_cut_gradient_bytes(work, from)) : 0,
+        .arrive = stage > 0 ? ons_link_least(p, ons_work_cut_bytes(work, from)) : 0,
+        .back = stage > 0 ? ons_link_least(p, ons_work_cut_gradient_bytes(work, from)) : 0,
+        .travel = ons_link_travel(p),
     };
 }
 

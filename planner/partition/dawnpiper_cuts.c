@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "planner/partition/dawnpiper.h"
+#include "planner/partition/link.h"
 
 /* The nearest node that follows on every path from both; each node's own lies behind it, so the earlier one moves. */
 static uint32_t meet(const uint32_t *post_dominator, uint32_t a, uint32_t b) {
@@ -75,7 +76,7 @@ static uint32_t move_cut(const ons_cut_finder *finder, cut_range range, uint32_t
 static double transfer(const ons_planning_problem *p, uint32_t cut) {
     if (p->link_bandwidth <= 0) return 0;
     int64_t forward = ons_work_cut_bytes(p->work, cut), backward = ons_work_cut_gradient_bytes(p->work, cut);
-    return p->link_latency + (double)(forward > backward ? forward : backward) / p->link_bandwidth;
+    return ons_link_seconds(p, forward > backward ? forward : backward);
 }
 
 /* The theorem's second condition: sending takes less time than either side, stage by stage, computes. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planner/partition/link.h"
 #include "planner/partition/partition.h"
 #include "planner/workload/workload_index.h"
 
@@ -377,7 +378,7 @@ double ons_judge_transfer(const ons_judge *judge, uint32_t cut) {
     const ons_planning_problem *p = &judge->problem;
     if (p->link_bandwidth <= 0 || cut == 0 || cut >= p->work->node_count) return 0;
     int64_t forward = ons_work_cut_bytes(p->work, cut), backward = ons_work_cut_gradient_bytes(p->work, cut);
-    return p->link_latency + (double)(forward > backward ? forward : backward) / p->link_bandwidth;
+    return ons_link_seconds(p, forward > backward ? forward : backward);
 }
 
 ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition) {

@@ -21,7 +21,9 @@ typedef struct ons_planning_problem {
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */
     double link_bandwidth;  /* bytes a second between neighbouring stages, each way; 0: transfers cost nothing */
     double link_latency;
-    double host_bandwidth; /* between device and host, for swapping; 0: none */
+    int64_t link_eager_bytes; /* messages of up to so many bytes leave without asking (planner/partition/link.h); 0: not
+                                 said */
+    double host_bandwidth;    /* between device and host, for swapping; 0: none */
     double host_latency;
     double host_share; /* of a copy's time, what computing loses: see ons_stage_problem */
     const ons_memory_strategy *memory;

@@ -115,7 +115,9 @@ static void run_forward(const ons_step_walk *w, const ons_step_stage *stages, co
     *free += stages[a->stage].forward;
     if (next == w->schedule.stages) return;
     w->sent[at] = *free;
-    if (!is_local(w, next)) w->sent[at] = w->link[a->stage] = fmax(w->link[a->stage], *free) + stages[next].arrive;
+    if (is_local(w, next)) return;
+    w->sent[at] = fmax(w->link[a->stage], *free) + stages[next].arrive;
+    w->link[a->stage] = w->sent[at] - stages[next].travel;
 }
 
 static void run_input(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
@@ -126,8 +128,9 @@ static void run_input(const ons_step_walk *w, const ons_step_stage *stages, cons
     if (stage + 1 < w->schedule.stages) *free = fmax(*free, w->returned[at + m]);
     *free += a->kind == ONS_ACTION_BACKWARD ? s->backward : s->backward - s->weight;
     w->returned[at] = *free;
-    if (stage > 0 && !is_local(w, stage))
-        w->returned[at] = w->link_back[stage] = fmax(w->link_back[stage], *free) + s->back;
+    if (stage == 0 || is_local(w, stage)) return;
+    w->returned[at] = fmax(w->link_back[stage], *free) + s->back;
+    w->link_back[stage] = w->returned[at] - s->travel;
 }
 
 static void run(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
@@ -191,7 +194,7 @@ static double bound_steady(const ons_step_walk *w, const ons_step_stage *stages)
         const ons_step_stage *s = &stages[stage];
         bool local = stage > 0 && is_local(w, stage);
         way += s->forward + s->backward;
-        if (!local) period = fmax(period, fmax(s->arrive, s->back));
+        if (!local) period = fmax(period, fmax(s->arrive, s->back) - s->travel);
         period = fmax(period, (way + s->update) / w->schedule.loads[stage].in_flight);
         if (!local) way += s->arrive + s->back;
     }

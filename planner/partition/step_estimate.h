@@ -12,6 +12,7 @@ typedef struct ons_step_stage {
     double weight;            /* of `backward`: weight gradients, where they are parts of their own */
     double update;            /* of a step; asynchronous: of a micro-batch */
     double arrive, back;      /* over the cut in front of the stage: what it reads, and the gradients that it returns */
+    double travel;            /* of each of these, at its end: the way is free for the next one */
 } ons_step_stage;
 
 /* A schedule's actions in an order in which each stands behind what it waits for, which does not depend on times; and

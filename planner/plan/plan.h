@@ -86,6 +86,7 @@ typedef struct ons_plan {
      * each other, and over which links. */
     ons_pipeline_parts parts;
     double link_bandwidth, link_latency; /* bytes a second, 0: transfers take no time; seconds */
+    int64_t link_eager_bytes;            /* see planner/partition/link.h */
     double step_seconds, bottleneck_seconds, planning_seconds;
     bool reproducible; /* planning_seconds is left out of the file */
 } ons_plan;

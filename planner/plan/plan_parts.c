@@ -63,6 +63,7 @@ ons_status *ons_plan_write_links(ons_json *costs, const ons_plan *plan) {
     ons_json *links, *ties, *o;
     ONS_TRY(ons_json_set_double(costs, "link_bandwidth", plan->link_bandwidth));
     ONS_TRY(ons_json_set_double(costs, "link_latency", plan->link_latency));
+    if (plan->link_eager_bytes > 0) ONS_TRY(ons_plan_set_int(costs, "link_eager_bytes", plan->link_eager_bytes));
     ONS_TRY(ons_plan_add_array(costs, "links", &links));
     for (uint32_t i = 0; i < plan->parts.link_count; ++i) {
         const ons_stage_link *link = &plan->parts.links[i];
@@ -204,6 +205,8 @@ ons_status *ons_plan_read_links(const ons_json *costs, ons_arena *arena, ons_pla
     uint32_t i = 0;
     ONS_TRY(ons_plan_get_seconds(costs, "link_bandwidth", &plan->link_bandwidth));
     ONS_TRY(ons_plan_get_seconds(costs, "link_latency", &plan->link_latency));
+    if (ons_json_find(costs, "link_eager_bytes") != NULL)
+        ONS_TRY(ons_plan_get_bytes(costs, "link_eager_bytes", &plan->link_eager_bytes));
     ONS_TRY(ons_json_get_array(costs, "links", &links));
     ONS_TRY(ons_json_get_array(costs, "ties", &ties));
     p->link_count = count_of(links);

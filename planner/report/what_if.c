@@ -76,6 +76,7 @@ static ons_status *search(const ons_question *q, const ons_workload *work, ons_a
         .capacity_bytes = q->capacity_bytes,
         .link_bandwidth = profile->link_bandwidth,
         .link_latency = profile->link_latency,
+        .link_eager_bytes = profile->link_eager_bytes,
         .host_bandwidth = q->without_host ? 0 : profile->host_bandwidth,
         .host_latency = profile->host_latency,
         .host_share = q->device->charged_devices > 0 && devices >= q->device->charged_devices ? 1 : 0,

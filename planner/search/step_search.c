@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner/partition/link.h"
 #include "planner/partition/step_estimate.h"
 
 static const uint64_t NODE_BUDGET = 4000;        /* of stages optimised, for each way of moving cuts */
@@ -28,10 +29,6 @@ typedef struct seeker {
 
 /* ------------------------------------------------------------------------------------------------------- one split */
 
-static double transfer(const ons_planning_problem *p, int64_t bytes) {
-    return p->link_bandwidth > 0 && bytes > 0 ? p->link_latency + (double)bytes / p->link_bandwidth : 0;
-}
-
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
     const ons_workload *work = s->problem->work;
     uint32_t from = first[stage], to = first[stage + 1];
@@ -40,8 +37,9 @@ static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
         .backward = ons_work_backward_seconds(work, from, to),
         .weight = ons_work_weight_seconds(work, from, to),
         .update = ons_work_update_seconds(work, from, to),
-        .arrive = stage > 0 ? transfer(s->problem, ons_work_cut_bytes(work, from)) : 0,
-        .back = stage > 0 ? transfer(s->problem, ons_work_cut_gradient_bytes(work, from)) : 0,
+        .arrive = stage > 0 ? ons_link_least(s->problem, ons_work_cut_bytes(work, from)) : 0,
+        .back = stage > 0 ? ons_link_least(s->problem, ons_work_cut_gradient_bytes(work, from)) : 0,
+        .travel = ons_link_travel(s->problem),
     };
 }
 

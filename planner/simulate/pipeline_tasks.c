@@ -1,6 +1,9 @@
 #include "planner/simulate/pipeline_tasks.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+#include "planner/partition/link.h"
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
@@ -80,6 +83,7 @@ typedef struct adder {
     ons_task_id *last;                   /* [device]: of its compute stream */
     ons_task_id **out, *in;              /* out[stage][micro-batch · copies + copy]: to the host; in[copy]: back */
     ons_task_id *transfers;              /* see transfer_index */
+    ons_task_id *arrivals;               /* likewise: what readers wait for, mostly the transfer itself */
     ons_task_id *gradient_last, *update; /* [stage]: the last part that adds to weights' gradients; the update */
     bool *forward_newest;                /* [stage]: a forward part was added last, no backward part since */
     bool free_links;                     /* transfers take their time, but nobody waits for a link */
@@ -284,24 +288,43 @@ static size_t transfer_places(const ons_pipeline_tasks *x) {
     return ((size_t)x->link_count * x->micro_batches + x->tie_count) * 2;
 }
 
-static double transfer_seconds(const ons_planning_problem *p, int64_t bytes) {
-    return p->link_bandwidth > 0 ? (double)bytes / p->link_bandwidth + p->link_latency : 0;
-}
-
 /* What a transfer is, without its streams. */
 static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const transfer *t) {
     if (t->tie)
         return (ons_task_spec){.name = "tied gradients",
                                .action = {.kind = ONS_ACTION_ALL_REDUCE, .micro_batch = x->micro_batches - 1},
-                               .seconds = transfer_seconds(x->split.problem, x->ties[t->link].bytes)};
+                               .seconds = ons_link_seconds(x->split.problem, x->ties[t->link].bytes)};
     const ons_stage_link *link = &x->links[t->link];
     int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
     return (ons_task_spec){.name = t->gradient ? "gradient" : "activation",
                            .action = {.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION,
                                       .micro_batch = t->micro_batch},
-                           .seconds = transfer_seconds(x->split.problem, bytes),
+                           .seconds = ons_link_seconds(x->split.problem, bytes),
                            .start_bytes = bytes,
                            .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
+}
+
+/* What travels beside others then lies outside of the receiver's memory until there is room for it there. */
+static ons_status *add_arrival(adder *a, ons_task_id sent, const ons_action *send, uint32_t receiver, int64_t bytes,
+                               ons_task_id *id) {
+    bool gradient = send->kind == ONS_ACTION_SEND_GRADIENT;
+    ons_task_spec spec = {
+        .name = "on its way",
+        .action = {.kind = gradient ? ONS_ACTION_RECEIVE_GRADIENT : ONS_ACTION_RECEIVE_ACTIVATION,
+                   .stage = receiver,
+                   .micro_batch = send->micro_batch},
+        .resource = stream(a->x->schedule->device_of[receiver], ONS_STREAM_LOCAL),
+        .second_resource = ONS_NO_RESOURCE,
+        .seconds = ons_link_travel(a->x->split.problem),
+    };
+    ons_task_id travel;
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, &travel));
+    ONS_TRY(wait_for(a, travel, sent));
+    spec.name = "arrival";
+    spec.seconds = 0;
+    spec.start_bytes = bytes;
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, id));
+    return wait_for(a, *id, travel);
 }
 
 static ons_status *add_transfer(adder *a, const transfer *t) {
@@ -316,7 +339,16 @@ static ons_status *add_transfer(adder *a, const transfer *t) {
     spec.second_resource = stream(from, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_SEND);
     if (from == to) spec.seconds = 0;
     if (a->free_links) spec.resource = spec.second_resource = ONS_NO_RESOURCE;
-    return ons_simulation_add_task(a->s, &spec, &a->transfers[transfer_index(x, t)]);
+    ons_task_id *task = &a->transfers[transfer_index(x, t)], *arrival = &a->arrivals[transfer_index(x, t)];
+    int64_t bytes = spec.start_bytes;
+    bool travels = !t->tie && from != to && ons_link_overlaps(x->split.problem);
+    if (travels) {
+        spec.start_bytes = 0;
+        spec.seconds = fmax(spec.seconds - ons_link_travel(x->split.problem), 0);
+    }
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, task));
+    *arrival = *task;
+    return travels ? add_arrival(a, *task, &spec.action, receiver, bytes, arrival) : NULL;
 }
 
 static ons_status *add_transfers(adder *a, const transfer *transfers, size_t count) {
@@ -324,11 +356,20 @@ static ons_status *add_transfers(adder *a, const transfer *transfers, size_t cou
     return NULL;
 }
 
+/* In how many places a sender keeps what has not gone. A stage may be as far ahead as the receiver's stage is behind
+ * it, and one more; where it asks before it sends, it goes on when the answer has come, unless it keeps the value. */
+static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *link, bool gradient, uint32_t ahead) {
+    uint32_t apart = link->to - link->from;
+    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
+    if (asks && apart == 1 && (gradient || link->freed_bytes > 0)) return 1;
+    return 1 + (apart > ahead ? apart : ahead);
+}
+
 /* What a link's transfers wait for, and who waits for them; in the order in which the stages at its ends compute.
  *
- * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. A
- * sender keeps what was not yet taken, in a place that is used again: its stage may be as far ahead as the receiver's
- * stage is behind it, and one more. Within a device nothing is sent: there are places for all that its lists keep. */
+ * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. Where a
+ * sender asks, the answer comes when there are places for all that may wait, and the message is taken in like any
+ * other. Within a device nothing is sent: there are places for all that its lists keep. */
 static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_link *link = &x->links[link_number];
@@ -340,16 +381,19 @@ static ons_status *connect_link(adder *a, uint32_t link_number, bool gradient) {
     const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
     const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
     const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
-    uint32_t apart = link->to - link->from, ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
-    uint32_t places = 1 + (apart > ahead ? apart : ahead);
+    uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
+    uint32_t places = count_places(x, link, gradient, ahead);
+    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
     bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
     transfer t = {.link = link_number, .gradient = gradient};
     const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
+    const ons_task_id *arrivals = a->arrivals + transfer_index(x, &t);
     for (uint32_t i = 0; i < x->micro_batches; ++i) {
         ONS_TRY(wait_for(a, tasks[2 * (size_t)sent[i]], made[sent[i]]));
         if (i >= places && !local) ONS_TRY(wait_for(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
-        ONS_TRY(wait_for(a, used[taken[i]], tasks[2 * (size_t)taken[i]]));
-        if (i >= 1 && !local) ONS_TRY(wait_for(a, tasks[2 * (size_t)taken[i]], before[taken[i - 1]]));
+        ONS_TRY(wait_for(a, used[taken[i]], arrivals[2 * (size_t)taken[i]]));
+        if (i >= 1 && !local) ONS_TRY(wait_for(a, arrivals[2 * (size_t)taken[i]], before[taken[i - 1]]));
+        if (i >= ahead && !local && asks) ONS_TRY(wait_for(a, tasks[2 * (size_t)taken[i]], before[taken[i - ahead]]));
     }
     return NULL;
 }
@@ -434,6 +478,7 @@ static ons_status *allocate(adder *a, ons_arena *arena) {
     ONS_NEW(a->last, arena, x->schedule->devices);
     ONS_NEW(a->forward_newest, arena, x->split.stages);
     ONS_NEW(a->transfers, arena, transfer_places(x));
+    ONS_NEW(a->arrivals, arena, transfer_places(x));
     ONS_NEW(a->gradient_last, arena, x->split.stages);
     ONS_NEW(a->update, arena, x->split.stages);
     ONS_NEW(a->out, arena, x->split.stages);

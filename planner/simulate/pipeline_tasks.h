@@ -4,6 +4,9 @@
  *   compute    F ─────────┐      B        a transfer occupies the sender's send stream and the receiver's
  *   send        ····[activation]····      receive stream; it starts when its value is there and the receiver has
  *   receive     ····[activation]····      room: for one micro-batch ahead of the one that is computed
+ *
+ * What leaves without asking (planner/partition/link.h) occupies the streams for its bytes alone, is on its way for the
+ * latency, and needs the room when it arrives.
  */
 #ifndef ONSTAGE_PLANNER_SIMULATE_PIPELINE_TASKS_H
 #define ONSTAGE_PLANNER_SIMULATE_PIPELINE_TASKS_H

@@ -69,6 +69,9 @@ for ((i = 0; i < hosts; ++i)); do
     ip -n "$name-$i" link set lo up
     ip -n "$name-$i" address add "10.77.0.$((i + 1))/24" dev eth0
     ip -n "$name-$i" link set eth0 up
+    # The delay is the network's, and not TCP's way of feeling how much it carries: once a connection is made, or was idle.
+    ip netns exec "$name-$i" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+    ip -n "$name-$i" route change 10.77.0.0/24 dev eth0 initcwnd 256 initrwnd 256
     ports+=("port$i")
     addresses+=${addresses:+,}10.77.0.$((i + 1)):1
     mkdir "$work/host$i"

@@ -156,6 +156,27 @@ Test(device_profile, failures_name_the_field) {
     refuse("\"onstage_device_profile\":\t1", "\"onstage_device_profile\":\t2", "knows version 1");
 }
 
+Test(device_profile, a_link_may_say_what_leaves_without_asking) {
+    ons_arena *arena = ons_arena_new();
+    ons_device_profile p, again;
+    char *text;
+    ons_status *status = ons_device_profile_load("a100-40gb", arena, &p);
+    cr_assert_null(status);
+    cr_expect_eq(p.link_eager_bytes, 0, "not said");
+    p.link_eager_bytes = 65536;
+    cr_assert_null(ons_device_profile_print(&p, &text));
+    cr_assert_null(ons_device_profile_parse(text, strlen(text), arena, &again));
+    cr_expect_eq(again.link_eager_bytes, 65536);
+    *strstr(text, "65536") = '-';
+    status = ons_device_profile_parse(text, strlen(text), arena, &again);
+    cr_assert_not_null(status);
+    cr_expect_not_null(strstr(ons_status_get_message(status), "'link': 'eager_bytes' is negative"), "%s",
+                       ons_status_get_message(status));
+    ons_status_free(status);
+    free(text);
+    ons_arena_free(arena);
+}
+
 Test(device_profile, an_unknown_name_lists_those_that_there_are) {
     ons_arena *arena = ons_arena_new();
     ons_device_profile p;

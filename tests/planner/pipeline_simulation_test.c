@@ -84,6 +84,38 @@ Test(pipeline_simulation, transfers_add_to_the_way_through) {
     ons_simulation_free(f.simulation);
 }
 
+/* Messages follow each other; or they leave without asking, and travel beside each other; or they are larger than that.
+ */
+Test(pipeline_simulation, how_messages_leave) {
+    enum { MICRO_BATCHES = 5 };
+    ons_workload work;
+    uint32_t first[] = {0, 2, 4};
+    make_uniform(4, &work);
+    int64_t there = ons_work_cut_bytes(&work, 2), back = ons_work_cut_gradient_bytes(&work, 2);
+    double turn = 4 * 3e-3, latency = 0.1, bytes = (double)(there + back) / 1e9; /* links are what all wait for */
+    ons_planning_problem p = {.work = &work,
+                              .pipeline = {&ons_generator_gpipe, 2, MICRO_BATCHES, 0},
+                              .link_bandwidth = 1e9,
+                              .link_latency = latency};
+    ons_pipeline_forecast f = simulate(&p, first);
+    double expected = turn + 2 * MICRO_BATCHES * latency + MICRO_BATCHES * bytes;
+    cr_expect(near(f.iteration_seconds, expected), "one after another: %g, not %g", f.iteration_seconds, expected);
+    ons_simulation_free(f.simulation);
+    p.link_eager_bytes = there > back ? there : back;
+    f = simulate(&p, first);
+    expected = (MICRO_BATCHES + 1) * turn / 2 + 2 * latency + bytes;
+    cr_expect(near(f.iteration_seconds, expected), "without asking: %g, not %g", f.iteration_seconds, expected);
+    cr_expect(near(f.devices[0].send_seconds, MICRO_BATCHES * (double)there / 1e9), "the latency keeps nobody");
+    cr_expect_eq(f.critical_count, 2 * (MICRO_BATCHES + 1) + 2 * 3, "each message leaves, travels, arrives");
+    ons_simulation_free(f.simulation);
+    p.link_eager_bytes = 1;
+    f = simulate(&p, first);
+    /* Gradients are made when the one before has gone: two latencies, and a part. Values of uniform work are kept. */
+    cr_expect(f.iteration_seconds > turn + 4 * MICRO_BATCHES * latency + 2 * latency);
+    cr_expect(f.iteration_seconds < MICRO_BATCHES * (turn + 4 * latency + bytes) + 2 * latency + turn);
+    ons_simulation_free(f.simulation);
+}
+
 static double stage_load(const ons_workload *work, const uint32_t *first, uint32_t stage, bool with_update) {
     return ons_work_seconds(work, first[stage], first[stage + 1]) +
            (with_update ? ons_work_update_seconds(work, first[stage], first[stage + 1]) : 0);

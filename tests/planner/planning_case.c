@@ -124,6 +124,7 @@ ons_status *planning_case_make(const planning_case *o, ons_arena *arena, ons_pla
     if (!o->free_links && random_chance(&random, 0.5)) {
         p->link_bandwidth = random_between(&random, 1e7, 1e9, true);
         p->link_latency = 1e-5;
+        if (o->seed % 3 == 0) p->link_eager_bytes = (int64_t)1 << o->seed % 24;
     }
     int64_t fixed, total;
     find_needs(p, &fixed, &total);

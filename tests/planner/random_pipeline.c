@@ -86,5 +86,6 @@ ons_status *random_pipeline_make(uint64_t seed, ons_arena *arena, random_pipelin
     }
     r->problem.host_bandwidth = random_between(&random, 1e7, 1e10, true);
     r->problem.host_latency = random_chance(&random, 0.5) ? 1e-5 : 0;
+    if (seed % 3 == 0) r->problem.link_eager_bytes = (int64_t)1 << random_below(&random, 24);
     return r->decided ? random_pipeline_decide(&random, arena, r) : NULL;
 }

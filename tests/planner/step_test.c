@@ -48,6 +48,7 @@ static ons_step_stage *stages_of(const ons_planning_problem *p, const uint32_t *
             .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
             .arrive = i > 0 ? transfer(p, ons_work_cut_bytes(p->work, first[i])) : 0,
             .back = i > 0 ? transfer(p, ons_work_cut_gradient_bytes(p->work, first[i])) : 0,
+            .travel = p->link_eager_bytes > 0 ? p->link_latency : 0,
         };
     return s;
 }

@@ -1,0 +1,140 @@
+#include "tests/timing/sleep_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "include/onstage.h"
+#include "tests/timing/sleep_model.h"
+
+enum { PATH = 512 };
+
+float sleep_input(size_t element) { return (float)(element % 7) - 3; }
+
+typedef struct course {
+    const sleep_setting *s;
+    char model_path[PATH], profile_path[PATH];
+    float *data;
+    int64_t dims[2];
+    ons_config *config;
+    ons_model *model;
+    ons_trainer *trainer;
+    double *seconds; /* of steps behind the first */
+} course;
+
+/* ------------------------------------------------------------------------------------------------------------ options
+ */
+
+static ons_status *set_number(const course *c, const char *option, uint32_t value) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    return ons_config_set(c->config, option, value == 0 ? "0" : text);
+}
+
+/* The exact split by the slowest stage is the one that gives each stage its layer. */
+static ons_status *set_texts(const course *c) {
+    const char *const texts[][2] = {
+        {"loss", "mse"},
+        {"optimizer", "sgd"},
+        {"lr", SLEEP_RATE},
+        {"threads", "1"},
+        {"pin", "false"},
+        {"shuffle", "false"},
+        {"partition", "exact"},
+        {"pipeline", c->s->pipeline},
+        {"transport", c->s->processes ? "mpi" : "local"},
+        {"device-profile", c->profile_path},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i)
+        ONS_TRY(ons_config_set(c->config, texts[i][0], texts[i][1]));
+    return NULL;
+}
+
+static ons_status *set_data(course *c) {
+    const sleep_setting *s = c->s;
+    c->dims[0] = (int64_t)SLEEP_ROWS * s->micro_batches;
+    c->dims[1] = s->columns;
+    size_t count = (size_t)(c->dims[0] * c->dims[1]);
+    c->data = malloc(2 * count * sizeof *c->data);
+    ONS_CHECK(c->data != NULL, ONS_OUT_OF_MEMORY, "no memory for data");
+    for (size_t i = 0; i < count; ++i) {
+        c->data[i] = sleep_input(i);
+        c->data[count + i] = c->data[i] / 2;
+    }
+    ons_array_view view = {ONS_ELEMENT_FLOAT32, 2, c->dims, c->data};
+    ONS_TRY(ons_config_array(c->config, "x", false, &view));
+    view.data = c->data + count;
+    return ons_config_array(c->config, "target", false, &view);
+}
+
+static ons_status *configure(course *c) {
+    const sleep_setting *s = c->s;
+    ONS_TRY(ons_config_new(&c->config));
+    ONS_TRY(set_texts(c));
+    ONS_TRY(set_number(c, "stages", s->stages));
+    ONS_TRY(set_number(c, "devices", s->devices));
+    ONS_TRY(set_number(c, "micro-batches", s->micro_batches));
+    ONS_TRY(set_number(c, "batch", SLEEP_ROWS * s->micro_batches));
+    ONS_TRY(set_number(c, "steps", s->steps));
+    return set_data(c);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- steps
+ */
+
+static int by_size(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static ons_status *train(course *c, sleep_times *times) {
+    uint32_t count = c->s->steps - 1;
+    ons_trainer_status is;
+    c->seconds = calloc(c->s->steps, sizeof *c->seconds);
+    ONS_CHECK(c->seconds != NULL, ONS_OUT_OF_MEMORY, "no memory for times");
+    for (uint32_t i = 0; i < c->s->steps; ++i) {
+        ons_step_report report;
+        ONS_TRY(ons_trainer_step(c->trainer, &report));
+        if (i > 0) c->seconds[i - 1] = report.step_seconds;
+        times->loss = report.loss;
+    }
+    ONS_TRY(ons_trainer_get_status(c->trainer, &is));
+    qsort(c->seconds, count, sizeof *c->seconds, by_size);
+    times->simulated = is.predicted_step_seconds;
+    times->measured = (c->seconds[count / 2] + c->seconds[(count - 1) / 2]) / 2;
+    times->least = c->seconds[0];
+    times->speaks = is.speaks;
+    if (!c->s->processes) ONS_TRY(ons_trainer_read(c->trainer, "weight0", c->data, c->s->columns));
+    times->weight = c->data[0];
+    return ons_trainer_finish(c->trainer);
+}
+
+static ons_status *run(course *c, sleep_times *times) {
+    ONS_CHECK(c->s->steps > 1, ONS_INVALID_ARGUMENT, "of %u steps none is measured", c->s->steps);
+    ONS_TRY(sleep_model_write(c->s, c->model_path));
+    ONS_TRY(sleep_profile_write(c->s, c->profile_path));
+    ONS_TRY(configure(c));
+    ONS_TRY(ons_model_load(c->model_path, c->config, &c->model));
+    ONS_TRY(ons_trainer_new(c->model, c->config, &c->trainer));
+    return train(c, times);
+}
+
+ons_status *sleep_run(const sleep_setting *s, sleep_times *times) {
+    course c = {.s = s};
+    const char *folder = getenv("TEST_TMPDIR");
+    if (folder == NULL) folder = getenv("TMPDIR");
+    if (folder == NULL) folder = "/tmp";
+    snprintf(c.model_path, PATH, "%s/sleepers-%d.onnx", folder, (int)getpid());
+    snprintf(c.profile_path, PATH, "%s/sleepers-%d.json", folder, (int)getpid());
+    *times = (sleep_times){0};
+    ons_status *status = run(&c, times);
+    ons_trainer_free(c.trainer);
+    ons_model_free(c.model);
+    ons_config_free(c.config);
+    unlink(c.model_path);
+    unlink(c.profile_path);
+    free(c.data);
+    free(c.seconds);
+    return status;
+}

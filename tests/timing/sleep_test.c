@@ -1,0 +1,83 @@
+/* Pipelines of layers that sleep. A sleep may last too long, where a machine has other work, and never ends too early:
+ * so that a step is no shorter than the simulator says holds however busy the machine is. That it is no longer than
+ * that, within 5 %, is measured by bench/pipeline_timing.sh. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "planner/schedule/schedule.h"
+#include "tests/timing/sleep_run.h"
+
+enum { COLUMNS = 8, STEPS = 4 };
+
+static const sleep_setting usual = {.columns = COLUMNS,
+                                    .steps = STEPS,
+                                    .forward = 0.004,
+                                    .input = 0.005,
+                                    .weight = 0.003,
+                                    .latency = 1e-9,
+                                    .bandwidth = 1e12};
+
+static sleep_times run(const ons_generator *generator, uint32_t stages, uint32_t micro_batches) {
+    sleep_setting s = usual;
+    sleep_times times;
+    s.pipeline = generator->name;
+    s.stages = stages;
+    s.micro_batches = micro_batches;
+    ons_status *status = sleep_run(&s, &times);
+    cr_assert(status == NULL, "%s, %u stages: %s", s.pipeline, stages, ons_status_get_message(status));
+    return times;
+}
+
+/* Layers without a first one's input gradient, one after the other. */
+static double sum_of_sleeps(uint32_t layers, uint32_t micro_batches) {
+    return micro_batches * (layers * (usual.forward + usual.input + usual.weight) - usual.input);
+}
+
+/* At least what is simulated; and much less than on one device. */
+static void expect_step(const ons_generator *g, uint32_t stages, uint32_t micro_batches, const sleep_times *t) {
+    double alone = sum_of_sleeps(stages, micro_batches);
+    cr_expect(t->simulated < alone, "%s, %u stages: %g s simulated, %g s on one device", g->name, stages, t->simulated,
+              alone);
+    cr_expect(t->least >= 0.98 * t->simulated, "%s, %u stages: a step took %g s, simulated %g s", g->name, stages,
+              t->least, t->simulated);
+    cr_expect(t->least < alone, "%s, %u stages: the fastest step took %g s, on one device %g s", g->name, stages,
+              t->least, alone);
+}
+
+static void try_stages(uint32_t stages) {
+    sleep_times first = {0};
+    for (const ons_generator *const *g = ons_generators; *g != NULL; ++g) {
+        sleep_times t = run(*g, stages, 2 * stages);
+        expect_step(*g, stages, 2 * stages, &t);
+        if ((*g)->asynchronous) continue;
+        if (first.weight == 0) first = t;
+        cr_expect(t.loss == first.loss && t.weight == first.weight, "%s, %u stages: loss %.17g and not %.17g",
+                  (*g)->name, stages, t.loss, first.loss);
+    }
+}
+
+Test(sleep, every_schedule_over_4_stages) { try_stages(4); }
+Test(sleep, every_schedule_over_8_stages) { try_stages(8); }
+
+/* The layers' weights stay alike: y = x · w^layers, and each is one of so many factors. */
+static double train_by_hand(uint32_t layers, uint32_t micro_batches) {
+    double w = 1;
+    uint32_t rows = SLEEP_ROWS * micro_batches;
+    for (int step = 0; step < STEPS; ++step) {
+        double gradient = 0;
+        for (uint32_t row = 0; row < rows; ++row) {
+            double x = sleep_input((size_t)row * COLUMNS), wrong = x * pow(w, layers) - x / 2;
+            gradient += 2 * wrong * x * pow(w, layers - 1) / (rows * COLUMNS);
+        }
+        w -= strtod(SLEEP_RATE, NULL) * gradient;
+    }
+    return w;
+}
+
+Test(sleep, the_layers_learn_what_they_should) {
+    sleep_times t = run(&ons_generator_zero_bubble, 3, 6);
+    double expected = train_by_hand(3, 6);
+    cr_expect(fabs(expected - 1) > 1e-3, "weights hardly change: the test says little");
+    cr_expect(fabs(t.weight - expected) < 1e-6, "a weight is %.9g and not %.9g", t.weight, expected);
+}

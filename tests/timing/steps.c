@@ -1,0 +1,72 @@
+/* A step of sleeping layers beside the simulator's:
+ *     steps PIPELINE STAGES [--OPTION VALUE]...
+ * --devices D, --micro-batches M, --steps N, --columns C; --forward, --input, --weight, --latency: milliseconds;
+ * --bandwidth: bytes a second; --eager: bytes of the largest message that leaves without asking; --input-first 1: see
+ * sleep_operator.h; --transport mpi: this is one of the processes that mpirun has started. It prints devices,
+ * micro-batches, and in seconds what was simulated, the median of the steps and the shortest one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/onstage.h"
+#include "planner/schedule/schedule.h"
+#include "tests/timing/sleep_run.h"
+
+static uint32_t whole(const char *text) { return (uint32_t)strtoul(text, NULL, 10); }
+static double milliseconds(const char *text) { return 1e-3 * strtod(text, NULL); }
+
+static bool take(sleep_setting *s, const char *option, const char *value) {
+    if (strcmp(option, "--devices") == 0) return s->devices = whole(value), true;
+    if (strcmp(option, "--micro-batches") == 0) return s->micro_batches = whole(value), true;
+    if (strcmp(option, "--steps") == 0) return s->steps = whole(value), true;
+    if (strcmp(option, "--columns") == 0) return s->columns = whole(value), true;
+    if (strcmp(option, "--forward") == 0) return s->forward = milliseconds(value), true;
+    if (strcmp(option, "--input") == 0) return s->input = milliseconds(value), true;
+    if (strcmp(option, "--weight") == 0) return s->weight = milliseconds(value), true;
+    if (strcmp(option, "--latency") == 0) return s->latency = milliseconds(value), true;
+    if (strcmp(option, "--bandwidth") == 0) return s->bandwidth = strtod(value, NULL), true;
+    if (strcmp(option, "--eager") == 0) return s->eager_bytes = whole(value), true;
+    if (strcmp(option, "--input-first") == 0) return s->input_first = whole(value) != 0, true;
+    if (strcmp(option, "--transport") == 0) return s->processes = strcmp(value, "mpi") == 0, true;
+    return false;
+}
+
+static ons_status *run(const sleep_setting *s) {
+    sleep_times times;
+    const ons_generator *generator;
+    ONS_TRY(ons_generator_parse(s->pipeline, &generator));
+    const ons_pipeline pipeline = {generator, s->stages, s->micro_batches, s->devices};
+    ONS_TRY(sleep_run(s, &times));
+    if (times.speaks)
+        printf("%u %u %.6f %.6f %.6f\n", ons_pipeline_devices(&pipeline), s->micro_batches, times.simulated,
+               times.measured, times.least);
+    return NULL;
+}
+
+int main(int count, char **words) {
+    ons_shorten_waits(words); /* as the command does */
+    if (count < 3 || count % 2 == 0) {
+        fprintf(stderr, "usage: steps PIPELINE STAGES [--OPTION VALUE]...\n");
+        return ONS_INVALID_ARGUMENT;
+    }
+    sleep_setting s = {.pipeline = words[1],
+                       .stages = whole(words[2]),
+                       .columns = 16,
+                       .steps = 6,
+                       .forward = 0.020,
+                       .input = 0.025,
+                       .weight = 0.022,
+                       .latency = 1e-6,
+                       .bandwidth = 1e9};
+    s.micro_batches = 2 * s.stages;
+    for (int i = 3; i < count; i += 2)
+        if (!take(&s, words[i], words[i + 1])) {
+            fprintf(stderr, "steps: there is no option '%s'\n", words[i]);
+            return ONS_INVALID_ARGUMENT;
+        }
+    ons_status *status = run(&s);
+    ons_status_code code = ons_status_get_code(status);
+    if (status != NULL) fprintf(stderr, "steps: %s\n", ons_status_get_message(status));
+    ons_status_free(status);
+    return (int)code;
+}
