@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "planner/partition/beam.h"
 #include "planner/search/candidates.h"
 #include "planner/simulate/pipeline_simulation.h"
 
@@ -38,9 +39,28 @@ static ons_status *fullest_device(const searching *s, const ons_planned *planned
     return NULL;
 }
 
+/* Whether some cuts fit with all tensors kept; else c->memory_bytes is what the best ones need. */
+static ons_status *fits_as_it_is(const searching *s, ons_portfolio_candidate *c, bool *fits) {
+    const ons_beam_options options = {.part_seconds = 0};
+    ons_planning_problem p = *s->problem;
+    ons_beam_split split;
+    p.pipeline = c->pipeline;
+    p.schedule = c->schedule;
+    ONS_TRY(ons_beam_search(&p, &options, s->arena, &split));
+    *fits = split.over_bytes == 0;
+    c->memory_bytes = s->problem->capacity_bytes + split.over_bytes;
+    return NULL;
+}
+
+/* Where weight gradients are apart, swap and recompute gain little, as what comes back stays until these are made; such
+ * plans must fit as they are. */
 static ons_status *plan(const searching *s, ons_portfolio_candidate *c, bool *fits) {
     int64_t capacity = s->problem->capacity_bytes;
     ons_planning_problem p = *s->problem;
+    if (c->schedule->loads[0].apart && capacity > 0) {
+        ONS_TRY(fits_as_it_is(s, c, fits));
+        if (!*fits) return NULL;
+    }
     p.pipeline = c->pipeline;
     p.schedule = c->schedule;
     ONS_TRY(ons_planner_search(&p, ons_partition_strategy_find(c->strategy), s->arena, &c->planned));
