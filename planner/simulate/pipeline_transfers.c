@@ -1,0 +1,186 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "planner/partition/link.h"
+#include "planner/simulate/pipeline_adder.h"
+
+static size_t transfer_index(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t) {
+    if (t->tie) return ((size_t)x->link_count * x->micro_batches + t->link) * 2 + t->gradient;
+    return ((size_t)t->link * x->micro_batches + t->micro_batch) * 2 + t->gradient;
+}
+
+size_t ons_pipeline_transfer_places(const ons_pipeline_tasks *x) {
+    return ((size_t)x->link_count * x->micro_batches + x->tie_count) * 2;
+}
+
+/* What a transfer is, without its streams. */
+static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t) {
+    if (t->tie)
+        return (ons_task_spec){.name = "tied gradients",
+                               .action = {.kind = ONS_ACTION_ALL_REDUCE, .micro_batch = x->micro_batches - 1},
+                               .seconds = ons_link_seconds(x->split.problem, x->ties[t->link].bytes)};
+    const ons_stage_link *link = &x->links[t->link];
+    int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
+    return (ons_task_spec){.name = t->gradient ? "gradient" : "activation",
+                           .action = {.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION,
+                                      .micro_batch = t->micro_batch},
+                           .seconds = ons_link_seconds(x->split.problem, bytes),
+                           .start_bytes = bytes,
+                           .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
+}
+
+/* What travels beside others then lies outside of the receiver's memory until there is room for it there. */
+static ons_status *add_arrival(ons_pipeline_adder *a, ons_task_id sent, const ons_action *send, uint32_t receiver,
+                               int64_t bytes, ons_task_id *id) {
+    bool gradient = send->kind == ONS_ACTION_SEND_GRADIENT;
+    ons_task_spec spec = {
+        .name = "on its way",
+        .action = {.kind = gradient ? ONS_ACTION_RECEIVE_GRADIENT : ONS_ACTION_RECEIVE_ACTIVATION,
+                   .stage = receiver,
+                   .micro_batch = send->micro_batch},
+        .resource = ons_device_stream(a->x->schedule->device_of[receiver], ONS_STREAM_LOCAL),
+        .second_resource = ONS_NO_RESOURCE,
+        .seconds = ons_link_travel(a->x->split.problem),
+    };
+    ons_task_id travel;
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, &travel));
+    ONS_TRY(ons_adder_wait(a, travel, sent));
+    spec.name = "arrival";
+    spec.seconds = 0;
+    spec.start_bytes = bytes;
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, id));
+    return ons_adder_wait(a, *id, travel);
+}
+
+static ons_status *add_transfer(ons_pipeline_adder *a, const ons_pipeline_transfer *t) {
+    const ons_pipeline_tasks *x = a->x;
+    uint32_t early = t->tie ? x->ties[t->link].first : x->links[t->link].from;
+    uint32_t late = t->tie ? x->ties[t->link].second : x->links[t->link].to;
+    uint32_t sender = t->gradient ? late : early, receiver = t->gradient ? early : late;
+    uint32_t from = x->schedule->device_of[sender], to = x->schedule->device_of[receiver];
+    ons_task_spec spec = describe_transfer(x, t);
+    spec.action.stage = sender;
+    spec.resource = ons_device_stream(to, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE);
+    spec.second_resource = ons_device_stream(from, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_SEND);
+    if (from == to) spec.seconds = 0;
+    if (a->free_links) spec.resource = spec.second_resource = ONS_NO_RESOURCE;
+    ons_task_id *task = &a->transfers[transfer_index(x, t)], *arrival = &a->arrivals[transfer_index(x, t)];
+    int64_t bytes = spec.start_bytes;
+    bool travels = !t->tie && from != to && ons_link_overlaps(x->split.problem);
+    if (travels) {
+        spec.start_bytes = 0;
+        spec.seconds = fmax(spec.seconds - ons_link_travel(x->split.problem), 0);
+    }
+    ONS_TRY(ons_simulation_add_task(a->s, &spec, task));
+    *arrival = *task;
+    return travels ? add_arrival(a, *task, &spec.action, receiver, bytes, arrival) : NULL;
+}
+
+static ons_status *add_transfers(ons_pipeline_adder *a, const ons_pipeline_transfer *transfers, size_t count) {
+    for (size_t i = 0; i < count; ++i) ONS_TRY(add_transfer(a, &transfers[i]));
+    return NULL;
+}
+
+/* In how many places a sender keeps what has not gone. A stage may be as far ahead as the receiver's stage is behind
+ * it, and one more; where it asks before it sends, it goes on when the answer has come, unless it keeps the value. */
+static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *link, bool gradient, uint32_t ahead) {
+    uint32_t apart = link->to - link->from;
+    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
+    if (asks && apart == 1 && (gradient || link->freed_bytes > 0)) return 1;
+    return 1 + (apart > ahead ? apart : ahead);
+}
+
+/* What a link's transfers wait for, and who waits for them; in the order in which the stages at its ends compute.
+ *
+ * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. Where a
+ * sender asks, the answer comes when there are places for all that may wait, and the message is taken in like any
+ * other. Within a device nothing is sent: there are places for all that its lists keep. */
+static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, bool gradient) {
+    const ons_pipeline_tasks *x = a->x;
+    const ons_stage_link *link = &x->links[link_number];
+    size_t from = (size_t)(gradient ? link->to : link->from) * x->micro_batches;
+    size_t to = (size_t)(gradient ? link->from : link->to) * x->micro_batches;
+    const uint32_t *sent = gradient ? x->backward_order + from : x->forward_order + from;
+    const uint32_t *taken = gradient ? x->backward_order + to : x->forward_order + to;
+    const ons_task_id *made = gradient ? x->backward_last + from : x->forward_last + from;
+    const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
+    const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
+    const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
+    uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
+    uint32_t places = count_places(x, link, gradient, ahead);
+    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
+    bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
+    ons_pipeline_transfer t = {.link = link_number, .gradient = gradient};
+    const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
+    const ons_task_id *arrivals = a->arrivals + transfer_index(x, &t);
+    for (uint32_t i = 0; i < x->micro_batches; ++i) {
+        ONS_TRY(ons_adder_wait(a, tasks[2 * (size_t)sent[i]], made[sent[i]]));
+        if (i >= places && !local) ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
+        ONS_TRY(ons_adder_wait(a, used[taken[i]], arrivals[2 * (size_t)taken[i]]));
+        if (i >= 1 && !local) ONS_TRY(ons_adder_wait(a, arrivals[2 * (size_t)taken[i]], before[taken[i - 1]]));
+        if (i >= ahead && !local && asks)
+            ONS_TRY(ons_adder_wait(a, tasks[2 * (size_t)taken[i]], before[taken[i - ahead]]));
+    }
+    return NULL;
+}
+
+/* Each of two stages that share weights adds the other's gradients to its own before it updates. They exchange them
+ * when both have all of theirs, so that nothing large stands in the way of the pipeline's own transfers. */
+static ons_status *connect_tie(ons_pipeline_adder *a, uint32_t number) {
+    const ons_pipeline_tasks *x = a->x;
+    const ons_stage_tie *tie = &x->ties[number];
+    for (int up = 0; up < 2; ++up) {
+        ons_task_id task =
+            a->transfers[transfer_index(x, &(ons_pipeline_transfer){.tie = true, .link = number, .gradient = up})];
+        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[tie->first]));
+        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[tie->second]));
+        ONS_TRY(ons_adder_wait(a, a->update[up ? tie->first : tie->second], task));
+    }
+    return NULL;
+}
+
+static ons_status *connect_links(ons_pipeline_adder *a) {
+    for (uint32_t i = 0; i < a->x->link_count; ++i) {
+        ONS_TRY(connect_link(a, i, false));
+        if (a->x->links[i].gradient) ONS_TRY(connect_link(a, i, true));
+    }
+    for (uint32_t i = 0; i < a->x->tie_count; ++i) ONS_TRY(connect_tie(a, i));
+    return NULL;
+}
+
+ons_status *ons_pipeline_transfers_add(ons_pipeline_adder *a, const ons_pipeline_transfer *list, size_t count) {
+    ONS_TRY(add_transfers(a, list, count));
+    return connect_links(a);
+}
+
+/* -------------------------------------------------------------------------------------------------------- the order */
+
+static int by_start(const void *left, const void *right) {
+    const ons_pipeline_transfer *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void ons_pipeline_transfers_sort(const ons_pipeline_adder *a, ons_pipeline_transfer *transfers, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        ons_task_id task = a->transfers[transfer_index(a->x, &transfers[i])];
+        transfers[i].start = ons_simulation_times(a->s, task).start;
+        transfers[i].order = ons_simulation_order(a->s, task);
+    }
+    qsort(transfers, count, sizeof *transfers, by_start);
+}
+
+ons_status *ons_pipeline_transfers_list(const ons_pipeline_tasks *x, ons_arena *arena, ons_pipeline_transfer **list,
+                                        size_t *count) {
+    ONS_NEW(*list, arena, ons_pipeline_transfer_places(x));
+    *count = 0;
+    for (uint32_t link = 0; link < x->link_count; ++link)
+        for (uint32_t i = 0; i < x->micro_batches; ++i)
+            for (int gradient = 0; gradient <= (int)x->links[link].gradient; ++gradient)
+                (*list)[(*count)++] =
+                    (ons_pipeline_transfer){.link = link, .micro_batch = i, .gradient = gradient != 0};
+    for (uint32_t tie = 0; tie < x->tie_count; ++tie)
+        for (int up = 0; up < 2; ++up)
+            (*list)[(*count)++] = (ons_pipeline_transfer){.tie = true, .link = tie, .gradient = up != 0};
+    return NULL;
+}
