@@ -6,6 +6,7 @@
 #include "engine/plan_input.h"
 #include "engine/plan_subject.h"
 #include "engine/problem.h"
+#include "engine/unordered.h"
 #include "engine/weight_places.h"
 #include "planner/cost/graph_positions.h"
 #include "planner/search/planner.h"
@@ -328,6 +329,8 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
         const ons_course *like = trained == NULL && v != ONS_WHOLE ? course : trained;
         ONS_TRY(cut_graph(&job, like, &course->graphs[v], &course->cuts[v]));
+        if (job.training && course->graphs[v].graph != NULL)
+            ONS_TRY(ons_check_unordered(&l->plan.schedule, &course->cuts[v]));
     }
     return NULL;
 }

@@ -327,9 +327,14 @@ static ons_status *fill_candidate(ons_planning *p, const ons_portfolio_candidate
     take_candidate(p, c);
     *excess = 0;
     if (!ons_planning_is_exact(p)) return ons_planner_fill(&p->planned, p->arena, &p->plan);
-    ONS_TRY(find_exact(p, &largest));
+    ons_status *status = find_exact(p, &largest);
+    if (status != NULL && ons_status_get_code(status) == ONS_UNSUPPORTED) {
+        ons_status_free(status); /* what would be swapped or computed again cannot be in such lists */
+        *excess = c->memory_bytes;
+        return NULL;
+    }
     *excess = cap > 0 && largest > cap ? largest : 0;
-    return NULL;
+    return status;
 }
 
 /* The fastest schedule that fits as it is laid out, and its plan. portfolio.taken == count: none does. */

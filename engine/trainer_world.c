@@ -361,7 +361,12 @@ static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
     ONS_TRY(choose_schedules(&a, &choices));
     for (uint32_t i = 0; i < choices.count; ++i) {
         if (choices.items != NULL) a.choice = &choices.items[i];
-        ONS_TRY(search_crew(&a, &bytes));
+        ons_status *status = search_crew(&a, &bytes);
+        if (status != NULL && ons_status_get_code(status) == ONS_UNSUPPORTED && i + 1 < choices.count) {
+            ons_status_free(status); /* what would be swapped or computed again cannot be in such lists */
+            continue;
+        }
+        ONS_TRY(status);
         if (cap == 0 || bytes <= cap) return NULL;
     }
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};

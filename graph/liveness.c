@@ -8,6 +8,8 @@ typedef struct finder {
     ons_liveness *l;
     uint32_t *last_read; /* of each value: position of its last reader, 0 where there is none */
     uint32_t *position;  /* of each node */
+    ons_part *weight; /* of each value: the first part of weight gradients that reads it; ONS_PART_BEGIN: none does */
+    bool *either;     /* of each value: who reads it last is not known */
 } finder;
 
 static bool is_persistent(const ons_value *value) {
@@ -39,6 +41,38 @@ static void find_last_reads(finder *f) {
     }
 }
 
+static bool is_weight_part(const ons_sequence *s, ons_part part) {
+    return part > s->chunks && part < ons_part_last(s->chunks) && ons_part_kind_of(s->chunks, part) == ONS_PART_WEIGHT;
+}
+
+static void find_weight_readers(finder *f) {
+    const ons_sequence *s = f->sequence;
+    for (uint32_t position = s->count; position-- > 0;) {
+        const ons_node *node = ons_graph_node(f->graph, s->nodes[position]);
+        ons_part part = ons_sequence_part(s, position);
+        for (uint32_t i = 0; i < node->input_count && is_weight_part(s, part); ++i)
+            if (node->inputs[i] != ONS_NONE) f->weight[node->inputs[i]] = part;
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
+            if (alias->kind != ONS_ALIAS_VIEW || node->outputs[alias->output] == ONS_NONE) continue;
+            ons_part *source = &f->weight[node->inputs[alias->input]], view = f->weight[node->outputs[alias->output]];
+            if (view != ONS_PART_BEGIN && (*source == ONS_PART_BEGIN || view < *source)) *source = view;
+        }
+    }
+}
+
+/* What weight gradients read that may be made later, or earlier, than a part that reads it as well. */
+static void keep_until_either(finder *f) {
+    const ons_sequence *s = f->sequence;
+    uint32_t end = ons_sequence_last(s);
+    if (!f->o->unordered || end == ons_sequence_first(s)) return;
+    find_weight_readers(f);
+    for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
+        if (f->weight[id] == ONS_PART_BEGIN || f->last_read[id] >= end) continue;
+        f->either[id] = ons_sequence_part(s, f->last_read[id]) > f->weight[id];
+        if (f->either[id]) f->last_read[id] = end - 1;
+    }
+}
+
 static void extend(ons_buffer *buffer, uint32_t position) {
     buffer->last = position > buffer->last ? position : buffer->last;
     buffer->last_read = position > buffer->last_read ? position : buffer->last_read;
@@ -54,7 +88,7 @@ static bool may_take(const finder *f, const ons_node *node, const ons_alias *ali
     const ons_value *out = ons_graph_value(f->graph, node->outputs[alias->output]);
     int64_t bytes = ons_registry_type_bytes(f->registry, &out->type);
     bool read_by_others = f->o->stays != NULL && f->o->stays[from] >= position; /* who would wait for them */
-    if (buffer->persistent || read_by_others || buffer->last != position || buffer->bytes != bytes ||
+    if (buffer->persistent || read_by_others || f->either[from] || buffer->last != position || buffer->bytes != bytes ||
         ons_graph_value(f->graph, buffer->owner)->kind == ONS_INPUT)
         return false;
     bool elementwise = (node->op->roles.traits & ONS_TRAIT_ELEMENTWISE) != 0;
@@ -83,12 +117,20 @@ static uint32_t leaving_part_begin(const ons_sequence *s, uint32_t until) {
                                             : ons_sequence_last(s);
 }
 
+/* What a backward part makes for the end of the step: weight gradients of smaller parts may be made after it. */
+static void keep_from_backward(const finder *f, ons_buffer *buffer) {
+    uint32_t backward = ons_sequence_backward(f->sequence), end = ons_sequence_last(f->sequence);
+    if (f->o->unordered && buffer->first > backward && buffer->first < end && buffer->last_read >= end)
+        buffer->first = backward;
+}
+
 /* The last read of anything that lies in the value's buffer. Filled in as values are placed: a view's readers extend
  * it. */
 static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32_t position) {
     f->l->buffer_of_value[id] = buffer;
     extend(&f->l->buffers[buffer], position);
     extend(&f->l->buffers[buffer], f->last_read[id]);
+    keep_from_backward(f, &f->l->buffers[buffer]);
     if (f->o->stays == NULL) return;
     /* What leaves in a backward part waits for it, as if a node read it there. */
     uint32_t backward = ons_sequence_backward(f->sequence);
@@ -172,6 +214,8 @@ ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, o
     ONS_NEW(l->scratch_of_node, arena, graph->nodes.count + 1);
     ONS_NEW(f.last_read, arena, graph->values.count + 1);
     ONS_NEW(f.position, arena, graph->nodes.count + 1);
+    ONS_NEW(f.weight, arena, graph->values.count + 1);
+    ONS_NEW(f.either, arena, graph->values.count + 1);
     for (uint32_t i = 0; i < sequence->count; ++i) f.position[sequence->nodes[i]] = i;
     for (size_t i = 0; i < graph->values.count; ++i) l->buffer_of_value[i] = ONS_NONE;
     for (size_t i = 0; i < graph->nodes.count; ++i) l->scratch_of_node[i] = ONS_NONE;
@@ -180,6 +224,7 @@ ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, o
     for (size_t i = 0; i < o->kept_count; ++i)
         if (o->kept[i] != ONS_NONE) f.last_read[o->kept[i]] = sequence->count;
     carry_back_views(&f);
+    keep_until_either(&f);
     place_sources(&f);
     for (uint32_t position = 0; position < sequence->count; ++position) {
         ons_node_id id = sequence->nodes[position];

@@ -36,6 +36,8 @@ typedef struct ons_liveness_options {
                                 it comes; NULL: all before the first */
     const uint32_t *stays;   /* of every value: a position until which its bytes are read by others (a copy, a message);
                                 0: none. NULL: none at all */
+    bool unordered;          /* weight gradients may be made after parts of greater numbers: what is read for them and
+                                in such a part stays until the micro-batch ends */
 } ons_liveness_options;
 
 /* Views and states share their input's buffer; outputs that may take an input's place do so where the input dies at the

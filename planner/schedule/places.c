@@ -34,10 +34,33 @@ static uint32_t end_of(const finder *f, ons_part from, ons_part to, uint32_t mic
     return end;
 }
 
-/* Whether all that stands in between in the list is of the micro-batch itself. */
+/* The first of it. */
+static uint32_t begin_of(const finder *f, ons_part from, ons_part to, uint32_t micro_batch) {
+    uint32_t begin = UINT32_MAX;
+    for (ons_part part = from; part <= to; ++part) {
+        uint32_t at = *place_of(f, part, micro_batch);
+        begin = at < begin ? at : begin;
+    }
+    return begin;
+}
+
+/* Of an action that is no update; a whole backward part counts as its first half. */
+static ons_part part_of(const finder *f, const ons_action *a) {
+    uint32_t chunk = f->chunk_of[a->stage];
+    ons_part_kind kind = a->kind == ONS_ACTION_FORWARD           ? ONS_PART_FORWARD
+                         : a->kind == ONS_ACTION_WEIGHT_GRADIENT ? ONS_PART_WEIGHT
+                                                                 : ONS_PART_BACKWARD;
+    return ons_part_of(f->chunks, kind, chunk);
+}
+
+/* Whether all that stands in between in the list is of the micro-batch itself, and in the order of its parts. */
 static bool is_alone(const finder *f, uint32_t micro_batch, uint32_t begin, uint32_t end) {
-    for (uint32_t i = begin; i <= end; ++i)
-        if (f->list->items[i].micro_batch != micro_batch || f->list->items[i].kind == ONS_ACTION_UPDATE) return false;
+    ons_part last = ONS_PART_BEGIN;
+    for (uint32_t i = begin; i <= end; ++i) {
+        const ons_action *a = &f->list->items[i];
+        if (a->micro_batch != micro_batch || a->kind == ONS_ACTION_UPDATE || part_of(f, a) < last) return false;
+        last = part_of(f, a);
+    }
     return true;
 }
 
@@ -46,11 +69,19 @@ static uint32_t count(const finder *f, ons_part from, ons_part to) {
     uint32_t most = 1, oldest = 0, m = f->s->micro_batches;
     bool alone = true;
     for (uint32_t i = 0; i < m; ++i) {
-        while (end_of(f, from, to, oldest) < *place_of(f, from, i)) ++oldest;
+        while (end_of(f, from, to, oldest) < begin_of(f, from, to, i)) ++oldest;
         if (i - oldest + 1 > most) most = i - oldest + 1;
-        alone = alone && is_alone(f, i, *place_of(f, from, i), end_of(f, from, to, i));
+        alone = alone && is_alone(f, i, begin_of(f, from, to, i), end_of(f, from, to, i));
     }
     return most == 1 && alone ? 0 : most;
+}
+
+static bool is_ordered(const finder *f) {
+    ons_part last = ons_part_last(f->chunks);
+    for (uint32_t i = 0; i < f->s->micro_batches; ++i)
+        for (ons_part part = ONS_PART_FORWARD + 1; part < last; ++part)
+            if (*place_of(f, part, i) < *place_of(f, part - 1, i)) return false;
+    return true;
 }
 
 ons_status *ons_schedule_places(const ons_schedule *s, uint32_t device, ons_arena *arena, ons_device_places *places) {
@@ -66,6 +97,6 @@ ons_status *ons_schedule_places(const ons_schedule *s, uint32_t device, ons_aren
     ons_part last = ons_part_last(f.chunks);
     for (ons_part from = ONS_PART_FORWARD; from < last; ++from)
         for (ons_part to = from + 1; to < last; ++to) of[from * f.parts + to] = count(&f, from, to);
-    *places = (ons_device_places){f.chunks, of};
+    *places = (ons_device_places){f.chunks, of, f.at, is_ordered(&f)};
     return NULL;
 }

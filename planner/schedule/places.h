@@ -8,8 +8,10 @@
 typedef struct ons_device_places {
     uint32_t chunks; /* stages on the device */
     /* [part · parts + later part]: micro-batches between the beginning of the one and the end of the other at once, at
-     * most, whatever parts lie between them; 0: no other part of the device runs in between. */
+     * most, whatever parts lie between them; 0: those between them, in their order, are all that runs in between. */
     const uint32_t *of;
+    const uint32_t *at; /* [part · micro-batches + micro-batch]: where the list has it */
+    bool ordered;       /* each micro-batch goes through the device's parts in the order of their numbers */
 } ons_device_places;
 
 /* From the device's list. Everything in `arena`. */

@@ -322,8 +322,8 @@ static ons_status *put_part(const ons_half_flight *any, ons_part part, uint32_t 
         position = next > position ? next : position;
         if (waiting)
             ONS_TRY(ons_half_flight_await_gone(x, &x->w->waits[wait++].pending));
-        else
-            ONS_TRY(carry_out(x, &s->marks[mark++], micro_batch));
+        else if (ons_stage_program_heeds(s, &s->marks[mark++], part, micro_batch))
+            ONS_TRY(carry_out(x, &s->marks[mark - 1], micro_batch));
     }
     return put_nodes(x, part, micro_batch, position, end);
 }

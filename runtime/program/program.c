@@ -143,6 +143,7 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
         .kept_count = options->kept_count,
         .arrives = options->arrives,
         .stays = options->stays,
+        .unordered = options->unordered,
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));

@@ -26,8 +26,9 @@ typedef struct ons_program_options {
     size_t idle_count;
     int64_t scratch_limit; /* bytes a kernel may have; 0: no limit */
     /* Of a pipeline's stage; all zero elsewhere. */
-    const uint32_t *end;     /* where the parts of the graph end, of so many chunks: ons_sequence_make */
-    uint32_t chunks;         /* 0: 1 */
+    const uint32_t *end; /* where the parts of the graph end, of so many chunks: ons_sequence_make */
+    uint32_t chunks;     /* 0: 1 */
+    bool unordered; /* a micro-batch may come to a part before those with smaller numbers: see ons_liveness_options */
     const uint32_t *places;  /* micro-batches between two parts: see ons_layout_options; NULL: as `slots` says */
     uint32_t slots;          /* micro-batches between their forward and their backward part, at most; 0: 1 */
     uint32_t micro_batches;  /* of a step, at most; 0: 1 */

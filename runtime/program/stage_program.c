@@ -6,6 +6,11 @@
 #include "graph/sharing.h"
 #include "planner/schedule/places.h"
 
+/* Of each part the first and last position that reads a value or a view of it; ONS_NO_POSITION: none. */
+typedef struct part_readers {
+    uint32_t *first, *last;
+} part_readers;
+
 typedef struct maker {
     const ons_stage_program_options *o;
     const ons_cut_stage *cut;
@@ -16,6 +21,7 @@ typedef struct maker {
     uint32_t chunks, parts;
     uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
     uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
+    part_readers *part_readers; /* of each receive, where the list decides which part reads it first and last */
     uint32_t mark_count;
 } maker;
 
@@ -167,15 +173,103 @@ static uint32_t sent_at(const maker *m, uint32_t send) {
     return position;
 }
 
-static void mark_message_ends(maker *m, ons_part part) {
-    for (uint32_t i = 0; i < m->cut->send_count; ++i)
-        if (m->cut->sends[i].part == part) mark(m, sent_at(m, i), ONS_MARK_SEND, i);
+/* The value, or what it is a view of, at once. */
+static bool reads(const maker *m, const ons_node *node, const bool *lies_there) {
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        if (node->inputs[i] != ONS_NONE && lies_there[node->inputs[i]]) return true;
+    return false;
+}
+
+static ons_status *find_part_readers(const maker *m, ons_value_id value, part_readers *r) {
+    bool *lies_there;
+    ONS_NEW(lies_there, m->r->arena, m->graph->values.count + 1);
+    lies_there[value] = true;
+    for (ons_part part = 0; part < m->parts; ++part) r->first[part] = r->last[part] = ONS_NO_POSITION;
+    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(m->graph, id);
+        ons_part part = part_of(m, id);
+        if (reads(m, node, lies_there)) {
+            r->first[part] = smaller(r->first[part], id);
+            r->last[part] = id;
+        }
+        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
+            if (alias->kind == ONS_ALIAS_VIEW && node->outputs[alias->output] != ONS_NONE &&
+                lies_there[node->inputs[alias->input]])
+                lies_there[node->outputs[alias->output]] = true;
+    }
+    return NULL;
+}
+
+/* Where micro-batches do not go through parts in their order, the list says which part reads a message first and last.
+ */
+static void find_end_parts(maker *m, uint32_t receive, const part_readers *r) {
+    uint32_t count = m->r->micro_batches;
+    ons_value_id value = m->cut->receives[receive].value;
+    ons_part *first = &m->r->first_part[(size_t)receive * count], *last = &m->r->last_part[(size_t)receive * count];
+    for (uint32_t i = 0; i < count; ++i) {
+        first[i] = part_of(m, m->first_reader[value]);
+        last[i] = part_of(m, m->last_reader[value]);
+        for (ons_part part = ONS_PART_FORWARD; part < ons_part_last(m->chunks); ++part) {
+            if (r->last[part] == ONS_NO_POSITION) continue;
+            uint32_t at = m->places.at[part * count + i];
+            if (first[i] < ons_part_last(m->chunks) && at < m->places.at[first[i] * count + i]) first[i] = part;
+            if (last[i] < ons_part_last(m->chunks) && at > m->places.at[last[i] * count + i]) last[i] = part;
+        }
+    }
+}
+
+static bool holds_any(const ons_part *parts, uint32_t count, ons_part part) {
+    for (uint32_t i = 0; i < count; ++i)
+        if (parts[i] == part) return true;
+    return false;
+}
+
+static void mark_unordered_ends(maker *m, ons_part part) {
+    uint32_t count = m->r->micro_batches;
+    for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
+        const part_readers *r = &m->part_readers[i];
+        ons_value_id value = m->cut->receives[i].value;
+        uint32_t first = r->first[part] != ONS_NO_POSITION ? r->first[part] : m->first_reader[value];
+        uint32_t last = r->last[part] != ONS_NO_POSITION ? r->last[part] : m->last_reader[value];
+        if (holds_any(&m->r->first_part[(size_t)i * count], count, part)) mark(m, first, ONS_MARK_AWAIT, i);
+        if (holds_any(&m->r->last_part[(size_t)i * count], count, part))
+            mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
+    }
+}
+
+/* Sets last_part where it is needed. */
+static ons_status *find_ends(maker *m) {
+    if (m->schedule == NULL || m->places.ordered) return NULL;
+    size_t receives = m->cut->receive_count;
+    m->r->micro_batches = m->schedule->micro_batches;
+    ONS_NEW(m->r->first_part, m->r->arena, receives * m->r->micro_batches + 1);
+    ONS_NEW(m->r->last_part, m->r->arena, receives * m->r->micro_batches + 1);
+    ONS_NEW(m->part_readers, m->r->arena, receives + 1);
+    for (uint32_t i = 0; i < receives; ++i) {
+        ONS_NEW(m->part_readers[i].first, m->r->arena, m->parts);
+        ONS_NEW(m->part_readers[i].last, m->r->arena, m->parts);
+        ONS_TRY(find_part_readers(m, m->cut->receives[i].value, &m->part_readers[i]));
+        find_end_parts(m, i, &m->part_readers[i]);
+    }
+    return NULL;
+}
+
+static void mark_receives(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
         ons_value_id value = m->cut->receives[i].value;
         uint32_t last = m->last_reader[value];
         if (part_of(m, m->first_reader[value]) == part) mark(m, m->first_reader[value], ONS_MARK_AWAIT, i);
         if (part_of(m, last) == part) mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
     }
+}
+
+static void mark_message_ends(maker *m, ons_part part) {
+    for (uint32_t i = 0; i < m->cut->send_count; ++i)
+        if (m->cut->sends[i].part == part) mark(m, sent_at(m, i), ONS_MARK_SEND, i);
+    if (m->r->last_part != NULL)
+        mark_unordered_ends(m, part);
+    else
+        mark_receives(m, part);
 }
 
 typedef struct extent {
@@ -229,7 +323,9 @@ static void mark_copies(maker *m, ons_part part) {
 }
 
 static ons_status *place_marks(maker *m) {
-    size_t most = m->cut->send_count + 2 * (size_t)m->cut->receive_count + 4 * (size_t)m->cut->swap_count;
+    ONS_TRY(find_ends(m));
+    size_t each = m->r->last_part != NULL ? m->parts : 1;
+    size_t most = m->cut->send_count + 2 * each * m->cut->receive_count + 4 * (size_t)m->cut->swap_count;
     ONS_NEW(m->r->marks, m->r->arena, most + 1);
     ONS_NEW(m->r->mark_end, m->r->arena, m->parts);
     for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) {
@@ -288,6 +384,14 @@ static ons_status *find_departures(maker *m) {
 /* ------------------------------------------------------------------------------------------------------------- program
  */
 
+bool ons_stage_program_heeds(const ons_stage_program *stage, const ons_mark *mark, ons_part part,
+                             uint32_t micro_batch) {
+    if (stage->last_part == NULL || micro_batch >= stage->micro_batches) return true;
+    if (mark->kind != ONS_MARK_RELEASE && mark->kind != ONS_MARK_AWAIT) return true;
+    const ons_part *parts = mark->kind == ONS_MARK_RELEASE ? stage->last_part : stage->first_part;
+    return parts[(size_t)mark->index * stage->micro_batches + micro_batch] == part;
+}
+
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part) {
     const uint32_t *end = stage->cut->end;
     return stage->arrives[input] == end[part - 1] && end[part] > end[part - 1]; /* an empty part begins there, too */
@@ -310,6 +414,7 @@ static ons_status *make(ons_machine *machine, maker *m) {
         .end = m->cut->end,
         .chunks = m->chunks,
         .places = m->places.of,
+        .unordered = m->schedule != NULL && !m->places.ordered,
         .micro_batches = m->o->micro_batches,
         .versions = m->o->versions,
         .arrives = m->arrives,

@@ -66,6 +66,10 @@ typedef struct ons_stage_program {
     uint32_t *arrives;       /* of each value that is put in from outside: the position before which it must be there */
     ons_mark *marks;
     uint32_t *mark_end; /* of each part */
+    /* [receive · micro-batches + micro-batch]: the parts that read it first and last, where the device's list decides
+     * which those are; each that may be has a mark. NULL: a receive has one mark of each kind, which says so */
+    ons_part *first_part, *last_part;
+    uint32_t micro_batches; /* of it */
     ons_departure *departures;
     int64_t swapped_bytes; /* of one micro-batch */
 } ons_stage_program;
@@ -98,6 +102,9 @@ static inline ons_part_kind ons_stage_program_kind(const ons_stage_program *stag
  * the device's last update. */
 bool ons_stage_program_part(const ons_stage_program *stage, const ons_action_list *list, uint32_t i, bool asynchronous,
                             ons_part *part);
+
+/* Whether what the mark says happens in this part of the micro-batch. */
+bool ons_stage_program_heeds(const ons_stage_program *stage, const ons_mark *mark, ons_part part, uint32_t micro_batch);
 
 /* Whether data for this input of the model is put in before the part. */
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part);

@@ -125,8 +125,8 @@ static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t
         ONS_TRY(add_nodes(l, part, micro_batch, &position, going && next < end ? next : end));
         if (going && waited <= marked)
             ONS_TRY(wait_until(l, &before, part, micro_batch, waited));
-        else if (going)
-            ONS_TRY(add_mark(l, &s->marks[mark++], part, micro_batch));
+        else if (going && ons_stage_program_heeds(s, &s->marks[mark++], part, micro_batch))
+            ONS_TRY(add_mark(l, &s->marks[mark - 1], part, micro_batch));
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "engine/crew.h"
 #include "engine/lowering.h"
+#include "engine/unordered.h"
 #include "planner/cost/graph_positions.h"
 #include "tests/graph/cut_case.h"
 #include "tests/pipeline/delayed_course.h"
@@ -158,7 +159,8 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
         cut_case_decide(&c, &plain, t->s->one_in > 0 ? t->s->one_in : 1, &options);
         ons_cut_free(&plain);
     }
-    return ons_cut_make(&options, cut);
+    ONS_TRY(ons_cut_make(&options, cut));
+    return ons_check_unordered(&t->schedule, cut);
 }
 
 static ons_status *cut_by_chance(trial *t) {
