@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Exports the small deep models of the pipeline benchmarks, untrained, with a symbolic batch.
 
-    python3 export_models.py [bert] [resnet] [plain] [vit]     all of these where none is named; each FILE.onnx beside this script
-    python3 export_models.py gpt resnet18                      too large to be kept
+    python3 export_models.py [bert] [resnet] [plain]     all of these where none is named; each FILE.onnx beside this script
+    python3 export_models.py vit gpt resnet18          too large to be kept
 
     bert    24 post-norm encoder layers as in BERT-large, but 48 wide; `tokens` int64 [batch, 64], `logits` [batch, 64, 65]
     resnet  residual blocks of two convolutions with batch normalisation, 5 at each of three sizes (ResNet-32 of the paper
             on CIFAR, half as wide); `image` float32 [batch, 1, 28, 28], `logits` [batch, 10]
     plain   16 such blocks of one size, so that it can be cut into equal halves; the same input and output
-    vit     12 pre-norm encoder layers, 64 wide, over 49 patches of 4 x 4; the same input and output
+    vit     6 pre-norm encoder layers, 384 wide, over 49 patches of 4 x 4; the same input and output
     gpt     6 causal layers of 384, as a GPT for characters; `tokens` int64 [batch, 64], `logits` [batch, 64, 65]
     resnet18  ResNet-18 for small pictures; the same input and output as `resnet`
 
@@ -87,7 +87,7 @@ class PreNormLayer(nn.Module):
 
 
 class Vit(nn.Module):
-    def __init__(self, width=64, layers=12, heads=4):
+    def __init__(self, width=384, layers=6, heads=6):
         super().__init__()
         self.patches = nn.Conv2d(1, width, 4, 4)
         self.position = nn.Parameter(torch.empty(49, width))
@@ -171,9 +171,9 @@ MODELS = {
     "bert": (Bert, "tokens", lambda: torch.zeros(2, TOKENS, dtype=torch.int64)),
     "resnet": (lambda: ResNet(1, [(8, 5), (16, 5), (32, 5)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
     "plain": (lambda: ResNet(2, [(32, 16)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
-    "vit": (Vit, "image", lambda: torch.zeros(2, 1, 28, 28)),
 }
 LARGE = {
+    "vit": (Vit, "image", lambda: torch.zeros(2, 1, 28, 28)),
     "gpt": (Gpt, "tokens", lambda: torch.zeros(2, TOKENS, dtype=torch.int64)),
     "resnet18": (lambda: ResNet(1, [(64, 2), (128, 2), (256, 2), (512, 2)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
 }
