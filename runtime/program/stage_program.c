@@ -5,11 +5,7 @@
 
 #include "graph/sharing.h"
 #include "planner/schedule/places.h"
-
-/* Of each part the first and last position that reads a value or a view of it; ONS_NO_POSITION: none. */
-typedef struct part_readers {
-    uint32_t *first, *last;
-} part_readers;
+#include "runtime/program/part_readers.h"
 
 typedef struct maker {
     const ons_stage_program_options *o;
@@ -21,7 +17,7 @@ typedef struct maker {
     uint32_t chunks, parts;
     uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
     uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
-    part_readers *part_readers; /* of each receive, where the list decides which part reads it first and last */
+    ons_part_readers *part_readers; /* of each receive, where the list decides which part reads it first and last */
     uint32_t mark_count;
 } maker;
 
@@ -173,36 +169,9 @@ static uint32_t sent_at(const maker *m, uint32_t send) {
     return position;
 }
 
-/* The value, or what it is a view of, at once. */
-static bool reads(const maker *m, const ons_node *node, const bool *lies_there) {
-    for (uint32_t i = 0; i < node->input_count; ++i)
-        if (node->inputs[i] != ONS_NONE && lies_there[node->inputs[i]]) return true;
-    return false;
-}
-
-static ons_status *find_part_readers(const maker *m, ons_value_id value, part_readers *r) {
-    bool *lies_there;
-    ONS_NEW(lies_there, m->r->arena, m->graph->values.count + 1);
-    lies_there[value] = true;
-    for (ons_part part = 0; part < m->parts; ++part) r->first[part] = r->last[part] = ONS_NO_POSITION;
-    for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(m->graph, id);
-        ons_part part = part_of(m, id);
-        if (reads(m, node, lies_there)) {
-            r->first[part] = smaller(r->first[part], id);
-            r->last[part] = id;
-        }
-        for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-            if (alias->kind == ONS_ALIAS_VIEW && node->outputs[alias->output] != ONS_NONE &&
-                lies_there[node->inputs[alias->input]])
-                lies_there[node->outputs[alias->output]] = true;
-    }
-    return NULL;
-}
-
 /* Where micro-batches do not go through parts in their order, the list says which part reads a message first and last.
  */
-static void find_end_parts(maker *m, uint32_t receive, const part_readers *r) {
+static void find_end_parts(maker *m, uint32_t receive, const ons_part_readers *r) {
     uint32_t count = m->r->micro_batches;
     ons_value_id value = m->cut->receives[receive].value;
     ons_part *first = &m->r->first_part[(size_t)receive * count], *last = &m->r->last_part[(size_t)receive * count];
@@ -210,7 +179,7 @@ static void find_end_parts(maker *m, uint32_t receive, const part_readers *r) {
         first[i] = part_of(m, m->first_reader[value]);
         last[i] = part_of(m, m->last_reader[value]);
         for (ons_part part = ONS_PART_FORWARD; part < ons_part_last(m->chunks); ++part) {
-            if (r->last[part] == ONS_NO_POSITION) continue;
+            if (r->last[part] == ONS_NONE) continue;
             uint32_t at = m->places.at[part * count + i];
             if (first[i] < ons_part_last(m->chunks) && at < m->places.at[first[i] * count + i]) first[i] = part;
             if (last[i] < ons_part_last(m->chunks) && at > m->places.at[last[i] * count + i]) last[i] = part;
@@ -227,10 +196,10 @@ static bool holds_any(const ons_part *parts, uint32_t count, ons_part part) {
 static void mark_unordered_ends(maker *m, ons_part part) {
     uint32_t count = m->r->micro_batches;
     for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
-        const part_readers *r = &m->part_readers[i];
+        const ons_part_readers *r = &m->part_readers[i];
         ons_value_id value = m->cut->receives[i].value;
-        uint32_t first = r->first[part] != ONS_NO_POSITION ? r->first[part] : m->first_reader[value];
-        uint32_t last = r->last[part] != ONS_NO_POSITION ? r->last[part] : m->last_reader[value];
+        uint32_t first = r->first[part] != ONS_NONE ? r->first[part] : m->first_reader[value];
+        uint32_t last = r->last[part] != ONS_NONE ? r->last[part] : m->last_reader[value];
         if (holds_any(&m->r->first_part[(size_t)i * count], count, part)) mark(m, first, ONS_MARK_AWAIT, i);
         if (holds_any(&m->r->last_part[(size_t)i * count], count, part))
             mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
@@ -246,9 +215,7 @@ static ons_status *find_ends(maker *m) {
     ONS_NEW(m->r->last_part, m->r->arena, receives * m->r->micro_batches + 1);
     ONS_NEW(m->part_readers, m->r->arena, receives + 1);
     for (uint32_t i = 0; i < receives; ++i) {
-        ONS_NEW(m->part_readers[i].first, m->r->arena, m->parts);
-        ONS_NEW(m->part_readers[i].last, m->r->arena, m->parts);
-        ONS_TRY(find_part_readers(m, m->cut->receives[i].value, &m->part_readers[i]));
+        ONS_TRY(ons_part_readers_find(m->cut, m->cut->receives[i].value, m->r->arena, &m->part_readers[i]));
         find_end_parts(m, i, &m->part_readers[i]);
     }
     return NULL;
