@@ -79,5 +79,8 @@ same "a convolutional network" 2 6 "$onstage" train "$golden/cnn_dynamic/model.o
 same "a language model with tied weights" 3 4 "$onstage" train "$golden/gpt_tied/model.onnx" \
     --input "tokens=$golden/gpt_tied/input.npy" --target "$golden/gpt_tied/target.npy" --loss cross_entropy \
     --batch 8 --micro-batches 2 --optimizer adamw --lr 0.01 --clip-norm 1 --pipeline gpipe --seed 7
+same "the fastest schedule" 2 3 "$onstage" train "$golden/dynamo_gpt/model.onnx" \
+    --input "tokens=$golden/dynamo_gpt/input.npy" --target "$golden/dynamo_gpt/target.npy" --loss cross_entropy \
+    --batch 4 --micro-batches 4 --optimizer adamw --pipeline auto --seed 7
 
 report_and_exit
