@@ -10,15 +10,15 @@
 enum { FLOAT = 1, OPSET = 17 };
 
 /* "x" in front of the first layer, "y" behind the last. */
-static const char *name_value(const sleep_setting *s, uint32_t layer, char text[static 16]) {
+static const char *name_value(const sleep_setting *s, uint32_t layer, char text[static 32]) {
     if (layer == 0) return "x";
     if (layer == s->stages) return "y";
-    snprintf(text, 16, "value%u", layer);
+    snprintf(text, 32, "value%u", layer);
     return text;
 }
 
 static void put_layer(const sleep_setting *s, uint32_t layer, bytes *graph) {
-    char from[16], to[16], name[16], weight[16], inputs[40];
+    char from[32], to[32], name[32], weight[32], inputs[80];
     int64_t columns = s->columns;
     float *ones = malloc(s->columns * sizeof *ones);
     for (uint32_t i = 0; ones != NULL && i < s->columns; ++i) ones[i] = 1;
