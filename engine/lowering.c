@@ -123,21 +123,9 @@ static ons_status *check_kinds(const ons_action_list *list, uint32_t device) {
     return NULL;
 }
 
-/* Versions of weights are those of one stage on a device. */
-static ons_status *check_asynchronous(const ons_schedule *s) {
-    for (uint32_t i = 0; s->asynchronous && i < s->stages; ++i)
-        ONS_CHECK(
-            s->devices == s->stages && !s->loads[i].apart, ONS_UNSUPPORTED,
-            "decisions.actions[%u]: with updates between micro-batches, training takes one stage on a device, and "
-            "whole backward parts",
-            s->device_of[i]);
-    return NULL;
-}
-
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering) {
     const ons_plan *plan = &lowering->plan;
     for (uint32_t i = 0; i < plan->schedule.devices; ++i) ONS_TRY(check_kinds(&plan->schedule.lists[i], i));
-    ONS_TRY(check_asynchronous(&plan->schedule));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
         for (uint32_t k = 0; k < plan->stages[i].decision_count; ++k)
             ONS_TRY(check_names(graph, &plan->stages[i].decisions[k], i));
@@ -305,24 +293,8 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
     return status;
 }
 
-/* A device runs the backward part of a stage whole, or its input and weight gradients apart: it has one or the other.
- */
-static ons_status *check_division(const ons_schedule *schedule) {
-    for (uint32_t device = 0; device < schedule->devices; ++device)
-        for (uint32_t i = 0; i < schedule->lists[device].count; ++i) {
-            const ons_action *a = &schedule->lists[device].items[i];
-            ONS_CHECK(
-                a->kind != ONS_ACTION_BACKWARD || !schedule->loads[a->stage].apart, ONS_UNSUPPORTED,
-                "stage %u, micro-batch %u: backward (B) in a stage whose gradients of other micro-batches are apart "
-                "(I, W); training takes one or the other: write I and W in its place",
-                a->stage, a->micro_batch);
-        }
-    return NULL;
-}
-
 ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained,
                              ons_step_form form, ons_course *course) {
-    ONS_TRY(check_division(&l->plan.schedule));
     if (course->graphs[ONS_WHOLE].graph == NULL) return NULL;
     if (!l->planned) return ons_course_cut_whole(model, form, course);
     const lowering_job job = {l, model, trained == NULL, form};

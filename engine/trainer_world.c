@@ -164,11 +164,18 @@ static ons_status *find_schedule(ons_trainer *t, ons_pipeline *pipeline, const o
     return ons_schedule_make(pipeline, t->arena, made);
 }
 
+static ons_status *cut_training(ons_trainer *t) {
+    ons_pipeline pipeline;
+    const ons_schedule *schedule;
+    ONS_TRY(find_schedule(t, &pipeline, &schedule));
+    return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training);
+}
+
+/* The training graphs are cut already. */
 static ons_status *make_crew(ons_trainer *t, int64_t cap) {
     ons_pipeline pipeline;
     const ons_schedule *schedule;
     ONS_TRY(find_schedule(t, &pipeline, &schedule));
-    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training));
     ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, (ons_step_form){0}, &t->validation));
     const ons_crew_options options = {
         .model = t->model,
@@ -242,6 +249,7 @@ typedef struct attempt {
     ons_trainer *t;
     int64_t cap;
     const ons_schedule_choice *choice; /* where the planner chooses, of rank 0; NULL: as the configuration says */
+    bool may_fail;                     /* another choice follows: a cut that cannot be made is no failure */
 } attempt;
 
 static ons_lowering_request request_plan(const attempt *a) {
@@ -269,6 +277,16 @@ static ons_status *make_plan(const attempt *a, int64_t capacity, uint8_t *found)
     return tell_all(t, found, sizeof *found);
 }
 
+/* Every rank cuts the whole graph, so all of them come to the same. *cut is false where what the plan swaps or computes
+ * again cannot be in its lists, and another choice follows. */
+static ons_status *try_cut(const attempt *a, bool *cut) {
+    ons_status *status = cut_training(a->t);
+    *cut = status == NULL || !a->may_fail || ons_status_get_code(status) != ONS_UNSUPPORTED;
+    if (*cut) return status;
+    ons_status_free(status);
+    return NULL;
+}
+
 /* One plan for devices of `capacity` bytes, made ready. */
 static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes) {
     attempt *a = context;
@@ -276,10 +294,13 @@ static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes)
     drop_crew(t);
     ons_lowering_free(&t->lowering);
     uint8_t found;
+    bool cut;
     ONS_TRY(make_plan(a, capacity, &found));
     *bytes = INT64_MAX;
     if (found == 0) return NULL;
     if (t->remote) ONS_TRY(follow_plan(t));
+    ONS_TRY(try_cut(a, &cut));
+    if (!cut) return NULL;
     ONS_TRY(make_crew(t, a->cap));
     ONS_TRY(note_arenas(t));
     return find_largest(t, bytes);
@@ -361,13 +382,9 @@ static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
     ONS_TRY(choose_schedules(&a, &choices));
     for (uint32_t i = 0; i < choices.count; ++i) {
         if (choices.items != NULL) a.choice = &choices.items[i];
-        ons_status *status = search_crew(&a, &bytes);
-        if (status != NULL && ons_status_get_code(status) == ONS_UNSUPPORTED && i + 1 < choices.count) {
-            ons_status_free(status); /* what would be swapped or computed again cannot be in such lists */
-            continue;
-        }
-        ONS_TRY(status);
-        if (cap == 0 || bytes <= cap) return NULL;
+        a.may_fail = i + 1 < choices.count;
+        ONS_TRY(search_crew(&a, &bytes));
+        if (bytes < INT64_MAX && (cap == 0 || bytes <= cap)) return NULL;
     }
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
     return refuse(&a, &options, whole > 0 && whole < bytes ? whole : bytes);
@@ -382,6 +399,7 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
                t->config->plan);
     ONS_TRY_AT(ons_lowering_place(t->training.graphs[ONS_WHOLE].graph, &t->lowering), "--plan %s", t->config->plan);
     ONS_TRY_AT(ons_plan_check_costs(&t->lowering.plan, t->lowering.arena), "--plan %s", t->config->plan);
+    ONS_TRY(cut_training(t));
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(find_largest(t, &bytes));
     const char *elsewhere;
@@ -405,6 +423,7 @@ ons_status *ons_trainer_choose_crew(ons_trainer *t) {
     ONS_TRY(ons_config_memory(t->config, &cap));
     if (t->config->plan != NULL) return follow_file(t, cap);
     if (t->config->stages > 1) return plan_crew(t, cap, 0);
+    ONS_TRY(cut_training(t));
     ONS_TRY(make_crew(t, cap));
     ONS_TRY(find_largest(t, &bytes));
     return cap == 0 || bytes <= cap ? NULL : plan_crew(t, cap, bytes);

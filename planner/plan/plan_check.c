@@ -94,7 +94,21 @@ static ons_status *check_updates(const ons_schedule *s, ons_arena *arena) {
     return NULL;
 }
 
+/* Where updates come between micro-batches, which versions of weights lie on a device follows from one stage's list. */
+static ons_status *check_versions(const ons_schedule *s, ons_arena *arena) {
+    bool *taken; /* [device] */
+    uint32_t stage = 0;
+    if (!s->asynchronous || s->devices == s->stages) return NULL;
+    ONS_NEW(taken, arena, s->devices);
+    while (!taken[s->device_of[stage]]) taken[s->device_of[stage++]] = true;
+    return ons_status_new(ONS_INVALID_DATA,
+                          "decisions.actions[%u]: stage %u is not the device's only one; an asynchronous schedule has "
+                          "one stage on each device",
+                          s->device_of[stage], stage);
+}
+
 ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
+    ONS_TRY(check_versions(&plan->schedule, arena));
     ONS_TRY(check_updates(&plan->schedule, arena));
     ons_status *status = ons_schedule_verify(&plan->schedule, NULL, arena);
     if (status == NULL || ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;

@@ -25,6 +25,45 @@ static ons_status *place(ons_schedule *s) {
     return NULL;
 }
 
+/* --------------------------------------------------------------------------------------------------------- dividing */
+
+/* Stages that have input gradients apart in some micro-batch. */
+static void find_divided(const ons_schedule *s, bool *divided) {
+    for (uint32_t device = 0; device < s->devices; ++device)
+        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
+            const ons_action *a = &s->lists[device].items[i];
+            if (a->kind == ONS_ACTION_INPUT_GRADIENT) divided[a->stage] = true;
+        }
+}
+
+static bool is_whole(const ons_action *a, const bool *divided) {
+    return a->kind == ONS_ACTION_BACKWARD && divided[a->stage];
+}
+
+/* What a stage keeps for its weight gradients is the same in all micro-batches: where one has them apart, a whole
+ * backward part is the two of them in a row. */
+static ons_status *divide_alike(ons_schedule *s, const bool *divided, ons_arena *arena) {
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        ons_action_list *list = &s->lists[device];
+        ons_action *items;
+        uint32_t count = 0, whole = 0;
+        for (uint32_t i = 0; i < list->count; ++i) whole += is_whole(&list->items[i], divided);
+        if (whole == 0) continue;
+        ONS_NEW(items, arena, (size_t)list->count + whole);
+        for (uint32_t i = 0; i < list->count; ++i) {
+            ons_action a = list->items[i];
+            if (is_whole(&a, divided)) {
+                a.kind = ONS_ACTION_INPUT_GRADIENT;
+                items[count++] = a;
+                a.kind = ONS_ACTION_WEIGHT_GRADIENT;
+            }
+            items[count++] = a;
+        }
+        *list = (ons_action_list){items, count};
+    }
+    return NULL;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- walking */
 
 /* A stage while its device's list is walked. Counts of micro-batches are those that have passed an action. */
@@ -88,9 +127,13 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     ONS_CHECK(s->stages > 0 && s->micro_batches > 0 && (uint64_t)s->stages * s->micro_batches < UINT32_MAX / 16,
               ONS_INVALID_DATA, "a schedule of %u stages and %u micro-batches: none, or more than can be numbered",
               s->stages, s->micro_batches);
+    bool *divided;
     ONS_NEW(s->device_of, arena, s->stages);
     ONS_NEW(s->loads, arena, s->stages);
     ONS_TRY(place(s));
+    ONS_NEW(divided, arena, s->stages);
+    find_divided(s, divided);
+    ONS_TRY(divide_alike(s, divided, arena));
     ONS_TRY(ons_schedule_take_turns(s, arena));
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();

@@ -75,7 +75,8 @@ uint32_t ons_schedule_most_local_stages(const ons_schedule *schedule);
 /* Most versions that a stage of the device has of its weights. */
 uint32_t ons_schedule_versions(const ons_schedule *schedule, uint32_t device);
 
-/* What follows from lists; of `schedule` all but device_of, loads and turns is given, and stays. An action of a stage
+/* What follows from lists; of `schedule` all but device_of, loads and turns is given, and stays, but for this: in a
+ * stage that has gradients apart (I, W), a whole backward part (B) is replaced by the two of them. An action of a stage
  * or micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named; whether the
  * lists can run is not looked at (ons_schedule_verify). */
 ons_status *ons_schedule_take(ons_schedule *schedule, ons_arena *arena);

@@ -146,13 +146,11 @@ typedef struct places {
 enum { NOTHING = 0xffffffffu };
 
 static ons_status *expect_weights(const places *p, ons_part_kind kind, uint32_t micro_batch, uint32_t wanted) {
+    static const char *const names[ONS_PART_KINDS] = {"first", "forward", "backward", "weight gradients'", "last"};
     uint32_t version = ons_stage_program_turn(p->s, kind, micro_batch, 0).version;
     ONS_CHECK(version < p->s->versions && p->after[version] == wanted, ONS_DEFECT,
               "stage %u: micro-batch %u wants the weights after %u updates in its %s part, which are not there",
-              p->stage, micro_batch, wanted,
-              kind == ONS_PART_FORWARD    ? "forward"
-              : kind == ONS_PART_BACKWARD ? "backward"
-                                          : "last");
+              p->stage, micro_batch, wanted, names[kind]);
     return NULL;
 }
 
@@ -163,7 +161,9 @@ static ons_status *play_versions(const ons_action_list *list, places *p) {
         uint32_t read = micro_batch < oldest ? 0 : micro_batch - oldest;
         switch (list->items[i].kind) {
         case ONS_ACTION_FORWARD: ONS_TRY(expect_weights(p, ONS_PART_FORWARD, micro_batch, read)); break;
-        case ONS_ACTION_BACKWARD: ONS_TRY(expect_weights(p, ONS_PART_BACKWARD, micro_batch, read)); break;
+        case ONS_ACTION_BACKWARD:
+        case ONS_ACTION_INPUT_GRADIENT: ONS_TRY(expect_weights(p, ONS_PART_BACKWARD, micro_batch, read)); break;
+        case ONS_ACTION_WEIGHT_GRADIENT: ONS_TRY(expect_weights(p, ONS_PART_WEIGHT, micro_batch, read)); break;
         default:
             ONS_TRY(expect_weights(p, ONS_PART_END, micro_batch, p->updates));
             p->after[ons_stage_program_turn(p->s, ONS_PART_END, micro_batch, 0).fresh_version] = ++p->updates;

@@ -232,21 +232,33 @@ static double loss_of_plan(const char *path) {
     return loss;
 }
 
-/* A person may take a backward part apart: the same bits. */
-Test(plan_file, gradients_apart_are_trained) {
+/* A person may take backward parts of stage 1 apart, of all micro-batches or of some: the same bits. */
+static void try_apart(const char *schedule, unsigned micro_batches) {
     char path[PATH_BYTES];
     scratch_path(path, "plan.json");
-    write_plan(path, "2", "1f1b", "48", "3");
+    write_plan(path, "2", schedule, "48", "3");
     double whole = loss_of_plan(path);
-    for (int i = 0; i < 3; ++i) {
+    for (unsigned i = 0; i < 3; ++i) {
         char from[16], to[48];
-        snprintf(from, sizeof from, "\"1B%d\"", i);
-        snprintf(to, sizeof to, "\"1I%d\", \"1W%d\"", i, i);
+        if ((micro_batches >> i & 1) == 0) continue;
+        snprintf(from, sizeof from, "\"1B%u\"", i);
+        snprintf(to, sizeof to, "\"1I%u\", \"1W%u\"", i, i);
         edit(path, from, to);
     }
     double apart = loss_of_plan(path);
-    cr_expect_eq(apart, whole, "%.17g, not %.17g", apart, whole);
+    cr_expect_eq(apart, whole, "%s, micro-batches %x: %.17g, not %.17g", schedule, micro_batches, apart, whole);
     unlink(path);
+}
+
+Test(plan_file, gradients_apart_are_trained) { try_apart("1f1b", 7); }
+
+Test(plan_file, gradients_apart_beside_whole_ones_are_trained) {
+    for (unsigned micro_batches = 1; micro_batches < 7; ++micro_batches) try_apart("1f1b", micro_batches);
+}
+
+Test(plan_file, gradients_apart_are_trained_with_updates_between_micro_batches) {
+    try_apart("pipedream-async", 7);
+    try_apart("pipedream-async", 2);
 }
 
 static double loss_without_plan(const char *stages, const char *pipeline, const char *batch,

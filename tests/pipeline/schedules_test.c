@@ -112,7 +112,8 @@ static void put_some(waiting *w, random_source *random, double chance, ons_actio
     }
 }
 
-/* The same order, but weight gradients come by chance, updates behind them. */
+/* The same order, but weight gradients come by chance, some of them right behind their input gradients as a whole
+ * backward part; updates come last. */
 static void take_apart(const ons_action_list *from, random_source *random, ons_arena *arena, ons_action_list *to) {
     waiting w = {ons_arena_allocate(arena, from->count, sizeof *w.items), 0}, updates = w;
     updates.items = ons_arena_allocate(arena, from->count, sizeof *updates.items);
@@ -123,8 +124,9 @@ static void take_apart(const ons_action_list *from, random_source *random, ons_a
             updates.items[updates.count++] = a;
             continue;
         }
-        put_some(&w, random, 0.3, to);
-        if (a.kind == ONS_ACTION_BACKWARD) {
+        bool whole = a.kind == ONS_ACTION_BACKWARD && random_chance(random, 0.2);
+        put_some(&w, random, whole ? 1 : 0.3, to); /* gradients are added in the order of micro-batches */
+        if (a.kind == ONS_ACTION_BACKWARD && !whole) {
             a.kind = ONS_ACTION_WEIGHT_GRADIENT;
             w.items[w.count++] = a;
             a.kind = ONS_ACTION_INPUT_GRADIENT;

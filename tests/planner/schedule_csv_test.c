@@ -116,7 +116,11 @@ Test(schedule_csv, gradients_apart_in_both_spellings) {
     ons_schedule now = read("0F0,0F1,0I0,0W0,0B1\n"), earlier = read("0F0,0F1,0B0,0W0,0BW1\n");
     cr_expect(ons_schedule_equal(&now, &earlier));
     cr_expect_eq(earlier.lists[0].items[2].kind, ONS_ACTION_INPUT_GRADIENT);
-    cr_expect_eq(earlier.lists[0].items[4].kind, ONS_ACTION_BACKWARD);
+}
+
+Test(schedule_csv, whole_gradients_beside_others_apart_are_two_in_a_row) {
+    ons_schedule mixed = read("0F0,0F1,0I0,0W0,0B1\n"), apart = read("0F0,0F1,0I0,0W0,0I1,0W1\n");
+    cr_expect(ons_schedule_equal(&mixed, &apart));
 }
 
 Test(schedule_csv, updates_come_behind_the_last_gradient_of_the_device) {
