@@ -64,12 +64,12 @@ static int64_t rows_by_symbol(const ons_model *model, const ons_config *config) 
 /* As many micro-batches as the batch that the model was exported for fits into the step's. */
 static ons_status *fit_micro_batches(ons_batching *b, int64_t exported) {
     if (b->micro_batches == 1) {
-        ONS_CHECK(
-            b->batch % exported == 0, ONS_INVALID_ARGUMENT,
-            "--batch %lld is no multiple of %lld, the batch that the model was exported for; export it with a dynamic "
-            "batch axis, or choose another batch",
-            (long long)b->batch, (long long)exported);
-        b->micro_batches = b->batch / exported;
+        int64_t together = exported * b->replicas;
+        ONS_CHECK(b->batch % together == 0, ONS_INVALID_ARGUMENT,
+                  "--batch %lld is no multiple of %lld, the batch that the model was exported for%s; export it with a "
+                  "dynamic batch axis, or choose another batch",
+                  (long long)b->batch, (long long)together, b->replicas > 1 ? ", in each replica" : "");
+        b->micro_batches = b->batch / together;
     }
     return NULL;
 }
@@ -90,26 +90,32 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
               "--batch %" PRId64 " is more than the %d samples that a step can have", config->batch, BATCH_MAX);
     ONS_CHECK(exported <= BATCH_MAX, ONS_UNSUPPORTED,
               "the model was exported for batches of %" PRId64 " samples; a step can have %d", exported, BATCH_MAX);
-    *b = (ons_batching){config->batch, config->micro_batches > 0 ? config->micro_batches : config->stages, 0, false};
-    if (b->batch == 0 && exported == 0)
-        ONS_TRY(multiply_batch(rows_by_symbol(model, config), b->micro_batches, &b->batch));
-    if (b->batch == 0)
-        ONS_TRY(multiply_batch(exported > 0 ? exported : 32, exported > 0 ? b->micro_batches : 1, &b->batch));
+    *b = (ons_batching){config->batch, config->micro_batches > 0 ? config->micro_batches : config->stages,
+                        config->replicas, 0, false};
+    int64_t together;
+    ONS_CHECK(!__builtin_mul_overflow(b->micro_batches, b->replicas, &together) && together <= BATCH_MAX,
+              ONS_INVALID_ARGUMENT,
+              "%" PRId64 " micro-batches in each of %" PRId64
+              " replicas are more than the %d samples that a step can have",
+              b->micro_batches, b->replicas, BATCH_MAX);
+    if (b->batch == 0 && exported == 0) ONS_TRY(multiply_batch(rows_by_symbol(model, config), together, &b->batch));
+    if (b->batch == 0) ONS_TRY(multiply_batch(exported > 0 ? exported : 32, exported > 0 ? together : 1, &b->batch));
     if (exported > 0) ONS_TRY(has_obstacle(model, config, &b->fixed));
     if (b->fixed && exported > 0) ONS_TRY(fit_micro_batches(b, exported));
-    ONS_CHECK(b->micro_batches <= b->batch, ONS_INVALID_ARGUMENT,
-              "--batch %lld has too few samples for %lld micro-batches, one of which is for each stage where "
+    together = ons_batching_micro_batches(b);
+    ONS_CHECK(together <= b->batch, ONS_INVALID_ARGUMENT,
+              "--batch %lld has too few samples for %lld micro-batches%s, one of which is for each stage where "
               "--micro-batches does not say otherwise; choose a smaller --micro-batches or a larger --batch",
-              (long long)b->batch, (long long)b->micro_batches);
-    b->rows = (b->batch + b->micro_batches - 1) / b->micro_batches;
+              (long long)b->batch, (long long)together, b->replicas > 1 ? " in all replicas" : "");
+    b->rows = (b->batch + together - 1) / together;
     if (!b->fixed) return NULL;
     int64_t wanted;
-    ONS_TRY(multiply_batch(exported, b->micro_batches, &wanted));
+    ONS_TRY(multiply_batch(exported, together, &wanted));
     ONS_CHECK(
         b->batch == wanted, ONS_INVALID_ARGUMENT,
         "--batch %lld in %lld micro-batches makes %s%lld sample%s each, but the model was exported for %lld; choose "
         "--batch %lld, or export it with a dynamic batch axis",
-        (long long)b->batch, (long long)b->micro_batches, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
+        (long long)b->batch, (long long)together, ons_batching_is_uneven(b) ? "up to " : "", (long long)b->rows,
         b->rows == 1 ? "" : "s", (long long)exported, (long long)wanted);
     return NULL;
 }

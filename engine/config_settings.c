@@ -202,13 +202,15 @@ ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline
               "--devices %" PRId64 ": %" PRId64 " stage%s cannot lie on more devices than that; take more --stages, or "
               "fewer --devices",
               config->devices, config->stages, config->stages == 1 ? "" : "s");
-    *pipeline = (ons_pipeline){
-        .generator = find_generator(config), .stages = (uint32_t)config->stages, .devices = (uint32_t)config->devices};
+    *pipeline = (ons_pipeline){.generator = find_generator(config),
+                               .stages = (uint32_t)config->stages,
+                               .devices = (uint32_t)config->devices,
+                               .replicas = (uint32_t)config->replicas};
     return pipeline->generator != NULL ? NULL : ons_generator_parse(config->pipeline, &pipeline->generator);
 }
 
 int64_t ons_config_devices(const ons_config *config) {
-    const ons_pipeline p = {find_generator(config), (uint32_t)config->stages, 1, (uint32_t)config->devices};
+    const ons_pipeline p = {find_generator(config), (uint32_t)config->stages, 1, (uint32_t)config->devices, 1};
     return p.generator == NULL ? config->stages : ons_pipeline_devices(&p);
 }
 
@@ -242,11 +244,17 @@ ons_dtype ons_config_low_type(const ons_config *config) {
 
 bool ons_config_takes_tf32(const ons_config *config) { return strcmp(config->precision, "tf32") == 0; }
 
-enum { STAGES_MOST = 65536 };
+enum { STAGES_MOST = 65536, REPLICAS_MOST = 1024 };
 
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
+    ONS_CHECK(config->replicas <= REPLICAS_MOST, ONS_INVALID_ARGUMENT,
+              "--replicas %" PRId64 ": more than %d are not possible", config->replicas, REPLICAS_MOST);
+    ONS_CHECK(config->replicas == 1 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
+              "--replicas %" PRId64 ": GPUs' gradients are not added up over replicas yet; train with --device cpu, or "
+              "without --replicas",
+              config->replicas);
     ONS_TRY(ons_config_check_words(config));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
@@ -261,6 +269,10 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
               "--transport nccl, or leave it out");
     bool asynchronous = ons_config_is_asynchronous(config);
+    ONS_CHECK(!asynchronous || config->replicas == 1, ONS_UNSUPPORTED,
+              "--replicas %" PRId64 ": an asynchronous pipeline has no moment at which all gradients are there; take "
+              "--pipeline 1f1b",
+              config->replicas);
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
               "take --pipeline 1f1b");

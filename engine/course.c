@@ -7,8 +7,7 @@
 
 ons_course_options ons_training_course_options(const ons_model *model, const ons_config *config,
                                                const ons_batching *batching, int64_t samples, bool repeats) {
-    ons_portions last = ons_portions_make((uint64_t)batching->batch, (uint64_t)batching->micro_batches,
-                                          (uint64_t)(samples % batching->batch));
+    ons_portions last = ons_batching_portions(batching, samples % batching->batch);
     return (ons_course_options){
         .model = model,
         .config = config,
@@ -45,9 +44,10 @@ ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
 }
 
 ons_step_form ons_step_form_of(const ons_pipeline *p) {
+    bool several = p->micro_batches > 1 || p->replicas > 1; /* sums over replicas begin where those here end */
     return (ons_step_form){
-        .repeats = p->micro_batches > 1 && !ons_pipeline_is_asynchronous(p),
-        .early_updates = p->stages == 1 && p->micro_batches == 1,
+        .repeats = several && !ons_pipeline_is_asynchronous(p),
+        .early_updates = p->stages == 1 && !several,
     };
 }
 
@@ -234,8 +234,8 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
         if (target) share->target_field = i;
     }
     if (status == NULL)
-        status =
-            ons_feed_init(&share->feed, feeding_device(o->machine), o->course->dataset, described, count, o->batch);
+        status = ons_feed_init(&share->feed, feeding_device(o->machine), o->course->dataset, described, count, o->batch,
+                               o->step_batch > o->batch ? o->step_batch : o->batch);
     free(described);
     return status;
 }

@@ -58,7 +58,8 @@ typedef struct ons_share_options {
     const ons_model *model;
     const ons_course *course; /* cut */
     ons_machine *machine;
-    size_t batch; /* samples that the feed holds */
+    size_t batch;      /* samples that the feed holds */
+    size_t step_batch; /* samples of a step, whoever computes them; 0: no more */
     bool repeats;
     uint32_t stage;               /* number of the device */
     const ons_schedule *schedule; /* of a whole step */

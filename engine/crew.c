@@ -6,6 +6,7 @@
 
 #include "device/device_kind.h"
 #include "engine/crew_verify.h"
+#include "runtime/transport/transport_group.h"
 
 typedef struct step_record {
     bool has_loss, has_norm, stop;
@@ -28,6 +29,11 @@ struct ons_crew {
     int64_t used_bytes;            /* of all stages, where some are elsewhere; 0: not known yet */
 };
 
+/* Devices of all replicas. */
+static uint32_t world_size(const ons_crew *c) { return c->o.schedule->devices * (uint32_t)c->o.batching.replicas; }
+
+static bool is_all_here(const ons_crew *c) { return c->o.count == world_size(c); }
+
 /* ------------------------------------------------------------------------------------------------------------ building
  */
 
@@ -38,7 +44,8 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
         .model = o->model,
         .course = course,
         .machine = r->machine,
-        .batch = training ? (size_t)o->batching.batch : (size_t)course->graphs[ONS_WHOLE].rows,
+        .batch = (size_t)(training ? ons_batching_replica_samples(&o->batching) : course->graphs[ONS_WHOLE].rows),
+        .step_batch = (size_t)(training ? o->batching.batch : course->graphs[ONS_WHOLE].rows),
         .repeats = training && ons_step_form_of(&o->pipeline).repeats,
         .stage = r->stage,
         .schedule = o->schedule,
@@ -46,6 +53,21 @@ static ons_status *build_share(const ons_crew *c, ons_rank *r, const ons_course 
         .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,
     };
     return ons_share_build(&options, share);
+}
+
+enum { BUCKET_BYTES = 4 << 20 };
+
+/* What the training programs add up is added up over the replicas. */
+static ons_status *plan_reduction(ons_crew *c, ons_rank *r) {
+    const ons_stage_program **programs;
+    uint32_t count = 0;
+    if (c->o.batching.replicas == 1) return NULL;
+    ONS_NEW(programs, c->arena, ONS_BATCH_VARIANTS);
+    ons_share_list_programs(&r->training, programs, &count);
+    ONS_TRY(
+        ons_reduction_plan(programs, count, (uint32_t)c->o.batching.replicas, BUCKET_BYTES, c->arena, &r->reduction));
+    ons_machine_reserve_staging(r->machine, r->reduction.staging_bytes);
+    return NULL;
 }
 
 static ons_status *build_rank(ons_crew *c, ons_rank *r) {
@@ -57,6 +79,7 @@ static ons_status *build_rank(ons_crew *c, ons_rank *r) {
     ONS_TRY(ons_machine_new(device, c->o.model->registry, c->o.threads, &r->machine));
     ons_machine_set_tf32(r->machine, ons_config_takes_tf32(c->o.config));
     ONS_TRY(build_share(c, r, c->o.training, true, &r->training));
+    ONS_TRY(plan_reduction(c, r));
     return c->o.validation->dataset == NULL ? NULL : build_share(c, r, c->o.validation, false, &r->validation);
 }
 
@@ -67,8 +90,7 @@ static ons_status *build_drivers(ons_crew *c) {
     ONS_NEW(c->drivers, c->arena, c->o.count + 1);
     ONS_NEW(c->done, c->arena, c->o.count + 1);
     for (uint32_t i = 0; i < c->o.count; ++i) {
-        ONS_TRY(
-            c->host->stream_new(c->host, ons_arena_format(c->arena, "stage %u", c->o.first + i), 1, &c->drivers[i]));
+        ONS_TRY(c->host->stream_new(c->host, ons_arena_format(c->arena, "rank %u", c->o.first + i), 1, &c->drivers[i]));
         ONS_TRY(c->host->event_new(c->host, &c->done[i]));
     }
     return NULL;
@@ -79,18 +101,30 @@ static bool reads_squares(const ons_crew *c) {
 }
 
 static ons_status *build(ons_crew *c) {
-    ONS_NEW(c->records, c->arena, c->o.schedule->devices + 1);
-    ONS_NEW(c->evaluations, c->arena, c->o.schedule->devices + 1);
+    ONS_NEW(c->records, c->arena, world_size(c) + 1);
+    ONS_NEW(c->evaluations, c->arena, world_size(c) + 1);
     bool adds_up = c->o.training->graphs[ONS_WHOLE].update.norm == ONS_NONE;
-    bool here = c->o.count == c->o.schedule->devices; /* for others' squares there is a message more in every step */
+    bool here = is_all_here(c); /* for others' squares there is a message more in every step */
     if (reads_squares(c) && (here || adds_up || c->o.config->log_grad_norms)) {
         size_t squares = c->o.training->graphs[ONS_WHOLE].update.trained_count;
         ONS_NEW(c->squares, c->arena, squares + 1);
-        ONS_NEW(c->all_squares, c->arena, squares * c->o.schedule->devices + 1);
+        ONS_NEW(c->all_squares, c->arena, squares * world_size(c) + 1);
     }
     for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_rank(c, &c->ranks[i]));
     ONS_TRY(ons_crew_verify(&c->o, c->ranks));
     return build_drivers(c);
+}
+
+/* Of one replica the world is the group. */
+static ons_status *place_rank(const ons_crew *c, uint32_t index) {
+    ons_rank *r = &c->ranks[index];
+    uint32_t devices = c->o.schedule->devices, number = c->o.first + index;
+    r->stage = number % devices;
+    r->replica = number / devices;
+    if (c->o.transports == NULL) return NULL;
+    r->world = r->transport = c->o.transports[index];
+    if (c->o.batching.replicas == 1) return NULL;
+    return ons_transport_group_new(r->world, r->replica * devices, devices, &r->transport);
 }
 
 ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
@@ -104,11 +138,9 @@ ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
         return ons_status_out_of_memory();
     }
     *c = (ons_crew){.o = *options, .ranks = ranks, .arena = arena};
-    for (uint32_t i = 0; i < options->count; ++i) {
-        ranks[i].stage = options->first + i;
-        ranks[i].transport = options->transports == NULL ? NULL : options->transports[i];
-    }
-    ons_status *status = build(c);
+    ons_status *status = NULL;
+    for (uint32_t i = 0; status == NULL && i < options->count; ++i) status = place_rank(c, i);
+    if (status == NULL) status = build(c);
     if (status != NULL) {
         ons_crew_free(c);
         return status;
@@ -120,12 +152,14 @@ ons_status *ons_crew_new(const ons_crew_options *options, ons_crew **result) {
 static void free_rank(ons_rank *r) {
     ons_stepper_free(r->stepper);
     ons_worker_free(r->worker);
+    ons_reducer_free(r->reducer);
     ons_nccl_free(r->nccl);
     ons_feed_free(&r->training.feed); /* its memory is the device's */
     ons_feed_free(&r->validation.feed);
     ons_machine_free(r->machine);
     ons_share_free(&r->training);
     ons_share_free(&r->validation);
+    if (r->transport != r->world) r->transport->free(r->transport);
     ons_status_free(r->status);
 }
 
@@ -149,6 +183,18 @@ ons_rank *ons_crew_rank(const ons_crew *c, uint32_t index) { return &c->ranks[in
 /* ------------------------------------------------------------------------------------------------------------ starting
  */
 
+static ons_status *start_reducer(ons_crew *c, ons_rank *r) {
+    uint32_t *ranks;
+    if (c->o.batching.replicas == 1) return NULL;
+    ONS_NEW(ranks, c->arena, (size_t)c->o.batching.replicas);
+    for (uint32_t i = 0; i < c->o.batching.replicas; ++i) ranks[i] = i * c->o.schedule->devices + r->stage;
+    ons_reducer_options options = {
+        .machine = r->machine, .world = r->world, .ranks = ranks, .replica = r->replica, .reduction = &r->reduction};
+    const char *process = ons_arena_format(c->arena, "replica %u, stage %u", r->replica, r->stage);
+    if (c->o.trace != NULL) ONS_TRY(ons_trace_add_track(c->o.trace, r->world->rank, process, "reduce", &options.track));
+    return ons_reducer_new(&options, &r->reducer);
+}
+
 static ons_status *start_worker(ons_crew *c, ons_rank *r) {
     const ons_stage_program *programs[2 * ONS_BATCH_VARIANTS];
     if (c->o.nccl) ONS_TRY(ons_nccl_new(r->transport, ons_machine_device(r->machine), &r->nccl));
@@ -157,9 +203,11 @@ static ons_status *start_worker(ons_crew *c, ons_rank *r) {
         .transport = r->transport,
         .links = c->links,
         .nccl = r->nccl,
+        .reducer = r->reducer,
         /* One page for all: updates of any stage stop where another has found a fault. */
         .fault = c->links == NULL ? NULL : ons_machine_get_control(c->ranks[0].machine).fault,
         .stage = r->stage,
+        .replica = r->replica,
         .programs = programs,
         .trace = c->o.trace,
     };
@@ -177,6 +225,9 @@ static ons_status *start_stepper(ons_crew *c, ons_rank *r) {
         .feed = &r->training.feed,
         .batch = (size_t)o->batching.batch,
         .micro_batches = (uint32_t)o->batching.micro_batches,
+        .replica = r->replica,
+        .replicas = (uint32_t)o->batching.replicas,
+        .reducer = r->reducer,
         .order = {ons_dataset_count(o->training->dataset), (uint64_t)o->config->seed, o->config->shuffle},
         .counts_classes = o->training->counts_classes,
         .ignore_index = (int64_t)o->config->ignore_index.value,
@@ -224,6 +275,7 @@ static void note_work(ons_rank *r, const ons_rank_work *before) {
 static void share_failure(ons_rank *r) {
     if (r->status == NULL || r->transport == NULL) return;
     r->status = ons_status_at(r->status, "stage %u", r->stage);
+    if (r->reducer != NULL) r->status = ons_status_at(r->status, "replica %u", r->replica);
     r->transport->fail(r->transport, r->status);
 }
 
@@ -282,6 +334,7 @@ static void connect_rank(void *argument, uintptr_t native) {
 ons_status *ons_crew_start(ons_crew *c) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         ONS_TRY(ons_machine_start(c->ranks[i].machine));
+        ONS_TRY(start_reducer(c, &c->ranks[i]));
         ONS_TRY(start_worker(c, &c->ranks[i]));
         ONS_TRY(start_stepper(c, &c->ranks[i]));
         if (c->o.validation->dataset != NULL) start_evaluator(c, &c->ranks[i]);
@@ -321,11 +374,11 @@ static void merge_result(step_record *record, const ons_rank *r, ons_step_result
 
 /* The stages of other processes, which have come to the end of the step, too. */
 static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
-    ons_transport *t = c->ranks[0].transport;
+    ons_transport *t = c->ranks[0].world;
     step_record own = c->records[0];
     if (!t->gather(t, &own, c->records, sizeof own)) return t->failure(t);
     c->used_bytes = 0;
-    for (uint32_t i = 0; i < c->o.schedule->devices; ++i) {
+    for (uint32_t i = 0; i < world_size(c); ++i) {
         if (c->records[i].has_loss) result->loss = c->records[i].loss;
         if (c->records[i].has_norm) result->norm = c->records[i].norm, result->scale = c->records[i].scale;
         result->stop = result->stop || c->records[i].stop;
@@ -334,7 +387,7 @@ static ons_status *merge_remote(ons_crew *c, ons_step_result *result) {
     uint32_t squares = c->o.training->graphs[ONS_WHOLE].update.trained_count;
     if (c->squares == NULL) return NULL;
     if (!t->gather(t, c->squares, c->all_squares, squares * sizeof *c->squares)) return t->failure(t);
-    for (uint32_t rank = 0; rank < c->o.schedule->devices; ++rank)
+    for (uint32_t rank = 0; rank < world_size(c); ++rank)
         for (uint32_t i = 0; i < squares; ++i) {
             double each = c->all_squares[(size_t)rank * squares + i];
             if (!isnan(each)) c->squares[i] = each;
@@ -366,7 +419,7 @@ ons_status *ons_crew_step(ons_crew *c, uint64_t number, ons_rate rate, bool last
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
     for (uint32_t i = 0; i < c->o.count; ++i) merge_result(&c->records[i], &c->ranks[i], result);
     ONS_TRY(keep_squares(c));
-    if (c->o.count < c->o.schedule->devices) ONS_TRY(merge_remote(c, result));
+    if (!is_all_here(c)) ONS_TRY(merge_remote(c, result));
     /* A norm that nothing is clipped by is no stage's. */
     bool adds_up = reads_squares(c) && c->o.training->graphs[ONS_WHOLE].update.norm == ONS_NONE;
     return adds_up ? add_up_norm(c, result) : NULL;
@@ -390,11 +443,11 @@ ons_status *ons_crew_evaluate(ons_crew *c, ons_evaluation_result *result) {
     ONS_TRY(collect_failures(c));
     *result = c->ranks[0].evaluation;
     for (uint32_t i = 1; i < c->o.count; ++i) merge_evaluation(&c->ranks[i].evaluation, result);
-    if (c->o.count == c->o.schedule->devices) return NULL;
-    ons_transport *t = c->ranks[0].transport;
+    if (is_all_here(c)) return NULL;
+    ons_transport *t = c->ranks[0].world;
     ons_evaluation_result own = *result;
     if (!t->gather(t, &own, c->evaluations, sizeof own)) return t->failure(t);
-    for (uint32_t i = 0; i < c->o.schedule->devices; ++i) merge_evaluation(&c->evaluations[i], result);
+    for (uint32_t i = 0; i < world_size(c); ++i) merge_evaluation(&c->evaluations[i], result);
     return NULL;
 }
 

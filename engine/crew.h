@@ -16,11 +16,15 @@ typedef struct ons_rank_work {
 } ons_rank_work;
 
 typedef struct ons_rank {
-    uint32_t stage; /* number of the device: of its only stage, mostly */
+    uint32_t stage;   /* number of the device in its replica: of its only stage, mostly */
+    uint32_t replica; /* of the pipeline */
     ons_machine *machine;
-    ons_transport *transport; /* NULL: the only stage */
+    ons_transport *world;     /* of the stages of all replicas; NULL: the only stage */
+    ons_transport *transport; /* of those of this replica; NULL likewise */
     ons_share training, validation;
-    ons_nccl *nccl; /* NULL: messages go another way */
+    ons_reduction reduction;
+    ons_reducer *reducer; /* NULL: there is one replica */
+    ons_nccl *nccl;       /* NULL: messages go another way */
     ons_worker *worker;
     ons_stepper *stepper;
     /* the step that runs, or the last one: the driver's */
@@ -45,10 +49,10 @@ typedef struct ons_crew_options {
     ons_batching batching;
     int threads;                      /* of each stage */
     int64_t cap;                      /* of each stage's device; 0: none */
-    uint32_t first, count;            /* the devices in this process */
+    uint32_t first, count;            /* the ranks in this process; the devices of a replica follow each other */
     bool nccl;                        /* each stage has a GPU of its own; else those of a process share one */
     int gpu;                          /* of the first stage; of the others with NCCL those that follow */
-    ons_transport *const *transports; /* of each stage in this process; they outlive the crew. NULL: one stage */
+    ons_transport *const *transports; /* of each rank in this process; they outlive the crew. NULL: one stage */
     ons_trace *trace;
     const atomic_bool *stop_requested; /* of this process, looked at after each step; NULL: nobody asks */
 } ons_crew_options;

@@ -9,7 +9,8 @@ enum { FLIGHTS_MOST = 3 + ONS_BATCH_VARIANTS }; /* a whole step, an epoch's last
 
 typedef struct verifying {
     const ons_crew_options *o;
-    const ons_rank *ranks; /* of this process */
+    const ons_rank *ranks; /* of one replica, in this process */
+    uint32_t rank_count;
     ons_arena *arena;
     ons_verify_options flights[FLIGHTS_MOST];
     uint32_t count;
@@ -23,9 +24,9 @@ static ons_status *list_programs(const verifying *v, bool training, ons_batch_va
                                  const ons_stage_program *const **result) {
     const ons_stage_program **programs;
     ONS_NEW(programs, v->arena, v->o->schedule->devices + 1);
-    for (uint32_t i = 0; i < v->o->count; ++i) {
+    for (uint32_t i = 0; i < v->rank_count; ++i) {
         const ons_share *share = training ? &v->ranks[i].training : &v->ranks[i].validation;
-        programs[v->o->first + i] = &share->units[variant].stage;
+        programs[v->ranks[i].stage] = &share->units[variant].stage;
     }
     *result = programs;
     return NULL;
@@ -79,11 +80,17 @@ static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
     return NULL;
 }
 
+/* What the replica has of a step of so many samples. */
+static ons_portions own_portions(const verifying *v, int64_t samples) {
+    ons_portions p = ons_batching_portions(&v->o->batching, samples);
+    ons_replica_range range =
+        ons_replica_range_of(ons_portions_total(&p), v->ranks[0].replica, (uint64_t)v->o->batching.replicas);
+    return ons_portions_between(p, range.first, range.end);
+}
+
 static ons_status *list_flights(verifying *v) {
-    const ons_batching *b = &v->o->batching;
-    uint64_t samples = ons_dataset_count(v->o->training->dataset), batch = (uint64_t)b->batch;
-    ons_portions whole = ons_portions_make(batch, (uint64_t)b->micro_batches, batch);
-    ons_portions last = ons_portions_make(batch, (uint64_t)b->micro_batches, samples % batch);
+    int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset), batch = v->o->batching.batch;
+    ons_portions whole = own_portions(v, batch), last = own_portions(v, samples % batch);
     if (samples >= batch) ONS_TRY(add_together(v, &whole));
     ONS_TRY(add_together(v, &last));
     if (v->o->training->graphs[ONS_REST].graph != NULL) ONS_TRY(add_training(v, ONS_REST, 1, 0));
@@ -95,10 +102,11 @@ static ons_status *list_flights(verifying *v) {
 /* ----------------------------------------------------------------------------------------------------------- processes
  */
 
-/* One stage a process: everybody gets what all have told. */
+/* One stage a process: everybody gets what all stages of the replica have told. */
 static ons_status *exchange(const verifying *v) {
-    ons_transport *t = v->ranks[0].transport;
-    ons_verify_bytes *own = &v->told[t->rank];
+    ons_transport *t = v->ranks[0].world;
+    uint32_t devices = v->o->schedule->devices, first = v->ranks[0].replica * devices;
+    ons_verify_bytes *own = &v->told[v->ranks[0].stage];
     uint64_t size = own->count, most = 0, *sizes;
     unsigned char *mine, *all;
     ONS_NEW(sizes, v->arena, t->ranks);
@@ -108,8 +116,8 @@ static ons_status *exchange(const verifying *v) {
     ONS_NEW(all, v->arena, most * t->ranks + 1);
     if (own->items != NULL) memcpy(mine, own->items, size);
     if (!t->gather(t, mine, all, most)) return t->failure(t);
-    for (uint32_t i = 0; i < t->ranks; ++i) {
-        ons_verify_bytes *theirs = &v->told[i];
+    for (uint32_t i = first; i < first + devices; ++i) {
+        ons_verify_bytes *theirs = &v->told[i - first];
         if (i == t->rank) continue;
         if (!ons_vector_reserve(theirs, sizes[i] + 1)) return ons_status_out_of_memory();
         if (theirs->items != NULL) memcpy(theirs->items, all + i * most, sizes[i]);
@@ -119,21 +127,19 @@ static ons_status *exchange(const verifying *v) {
 }
 
 static ons_status *verify(verifying *v) {
-    const ons_crew_options *o = v->o;
+    uint32_t first = v->ranks[0].stage, end = first + v->rank_count, devices = v->o->schedule->devices;
     ONS_TRY(list_flights(v));
     for (uint32_t flight = 0; flight < v->count; ++flight)
-        for (uint32_t i = o->first; i < o->first + o->count; ++i)
-            ONS_TRY(ons_verify_stage(&v->flights[flight], i, &v->told[i]));
-    if (o->count < o->schedule->devices) ONS_TRY(exchange(v));
-    ONS_TRY(ons_verify_told(o->schedule->devices, v->told));
+        for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage(&v->flights[flight], i, &v->told[i]));
+    if (v->rank_count < devices) ONS_TRY(exchange(v));
+    ONS_TRY(ons_verify_told(devices, v->told));
     for (uint32_t flight = 0; flight < v->count; ++flight)
-        for (uint32_t i = o->first; i < o->first + o->count; ++i)
-            ONS_TRY(ons_verify_stage_memory(&v->flights[flight], i));
+        for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage_memory(&v->flights[flight], i));
     return NULL;
 }
 
-ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ranks) {
-    verifying v = {.o = options, .ranks = ranks, .arena = ons_arena_new()};
+static ons_status *verify_replica(const ons_crew_options *options, const ons_rank *ranks, uint32_t count) {
+    verifying v = {.o = options, .ranks = ranks, .rank_count = count, .arena = ons_arena_new()};
     if (v.arena == NULL) return ons_status_out_of_memory();
     v.told = calloc(options->schedule->devices + 1, sizeof *v.told);
     ons_status *status = v.told == NULL ? ons_status_out_of_memory() : verify(&v);
@@ -141,4 +147,13 @@ ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ran
     free(v.told);
     ons_arena_free(v.arena);
     return status;
+}
+
+ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ranks) {
+    for (uint32_t i = 0, count; i < options->count; i += count) {
+        uint32_t left = options->schedule->devices - ranks[i].stage;
+        count = left < options->count - i ? left : options->count - i;
+        ONS_TRY(verify_replica(options, &ranks[i], count));
+    }
+    return NULL;
 }

@@ -33,7 +33,7 @@ static ons_status *pose(planning *p) {
     if (r->choice != NULL) p->strategy = r->choice->strategy;
     p->problem.capacity_bytes = p->capacity;
     p->problem.pipeline.micro_batches = (uint32_t)r->batching->micro_batches;
-    p->problem.batch = r->batching->batch;
+    p->problem.batch = ons_batching_replica_samples(r->batching);
     bool early_updates = ons_step_form_of(&p->problem.pipeline).early_updates;
     ONS_TRY(ons_plan_costs_find(r->model, r->config, &p->profile, r->graph, early_updates, p->arena, &p->costs));
     p->problem.work = &p->costs.graph_work.work;
@@ -50,7 +50,7 @@ static ons_status *search(planning *p, ons_lowering *lowering) {
     ONS_TRY(ons_planner_fill(&planned, p->arena, plan));
     plan->partition = p->strategy->name;
     plan->subject.device_profile = p->profile.name;
-    plan->subject.batch = r->batching->batch;
+    plan->subject.batch = ons_batching_replica_samples(r->batching);
     plan->subject.micro_batches = r->batching->micro_batches;
     ONS_TRY(ons_plan_subject_fill(r->model, r->config, p->profile.processor, r->graph, p->arena, &plan->subject));
     return ons_lowering_place(r->graph->graph, lowering);
@@ -96,7 +96,7 @@ ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowe
 
 ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
                                const ons_batching *batching, const ons_lowering *lowering) {
-    ons_plan_subject run = {.batch = batching->batch, .micro_batches = batching->micro_batches};
+    ons_plan_subject run = {.batch = ons_batching_replica_samples(batching), .micro_batches = batching->micro_batches};
     ONS_TRY(ons_plan_subject_fill(model, config, false, graph, lowering->arena, &run));
     return ons_plan_subject_check(&lowering->plan.subject, &run);
 }

@@ -19,7 +19,7 @@ ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_
 
 ons_status *ons_profile_program_add(const ons_profile_program_options *o, ons_machine *machine,
                                     ons_profile_program *program) {
-    const ons_pipeline alone = {&ons_generator_gpipe, 1, o->slots, 1};
+    const ons_pipeline alone = {&ons_generator_gpipe, 1, o->slots, 1, 1};
     ons_schedule schedule;
     ONS_TRY(ons_schedule_make(&alone, program->course.cuts[ONS_WHOLE].arena, &schedule));
     const ons_share_options share = {

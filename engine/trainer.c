@@ -194,6 +194,7 @@ static ons_status *write_notes(ons_trainer *t) {
     if (t->in_parts != NULL) fprintf(out, "%s\n", t->in_parts);
     if (t->mixed != NULL) fprintf(out, "%s\n", t->mixed);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);
+    if (t->regrouped != NULL) fprintf(out, "%s\n", t->regrouped);
     if (t->other_bits != NULL) fprintf(out, "%s\n", t->other_bits);
     if (t->unkept != NULL) fprintf(out, "%s\n", t->unkept);
     if (t->config->plan != NULL) ons_plan_libraries_compare(&t->lowering.plan.subject, out);

@@ -65,6 +65,7 @@ struct ons_trainer {
     const char *libraries;   /* ons_libraries_text; of several processes the texts that differ, one behind the other */
     const char *in_parts;    /* why a batch takes more micro-batches than were asked for; NULL: it does not */
     const char *mixed;       /* that other processes compute with other kernels; NULL: they do not */
+    const char *regrouped;   /* that the resumed checkpoint is another number of replicas'; NULL: it is not */
     const char *passed_over; /* which checkpoint could not be resumed, and why; NULL: none */
     const char
         *other_bits; /* that the resumed checkpoint's numbers were computed by other kernels; NULL: they were not */

@@ -8,7 +8,7 @@
 #include "engine/trainer.h"
 
 bool ons_trainer_repeats(const ons_trainer *t) {
-    return t->batching.micro_batches > 1 && !ons_config_is_asynchronous(t->config);
+    return ons_batching_micro_batches(&t->batching) > 1 && !ons_config_is_asynchronous(t->config);
 }
 
 /* A node whose running statistics move: it normalises by its micro-batch. NULL: there is none. */
@@ -26,7 +26,8 @@ static const ons_node *find_batch_normalisation(const ons_graph *graph) {
 
 static ons_status *check_normalisation(ons_trainer *t) {
     const ons_batching *b = &t->batching;
-    const ons_node *node = b->micro_batches == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
+    const ons_node *node =
+        ons_batching_micro_batches(b) == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
     if (node == NULL) return NULL;
     ONS_CHECK(
         b->rows > 1 || !b->fixed, ONS_UNSUPPORTED,
@@ -64,7 +65,8 @@ static ons_status *build_training(ons_trainer *t) {
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
     /* No memory for a batch that never comes; but a plan says what its batch is, and was made without these data. */
-    bool never_full = !t->batching.fixed && t->batching.micro_batches == 1 && t->batching.batch > samples;
+    bool never_full =
+        !t->batching.fixed && ons_batching_micro_batches(&t->batching) == 1 && t->batching.batch > samples;
     if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
     const ons_course_options options =
         ons_training_course_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
@@ -107,6 +109,8 @@ static void compute_digest(ons_trainer *t) {
     char run[160];
     snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch,
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
+    if (t->batching.replicas > 1)
+        snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
     uint64_t hash = t->training.graphs[ONS_WHOLE].digest;
     for (const char *text = run; *text != '\0'; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
     t->digest = hash;

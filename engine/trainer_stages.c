@@ -49,15 +49,12 @@ static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stag
 
 ons_status *ons_trainer_gather_stages(ons_trainer *t) {
     if (!t->lowering.planned) return NULL;
-    uint32_t stages = t->lowering.plan.schedule.devices, here = ons_crew_count(t->crew);
-    ONS_NEW(t->stages, t->arena, stages);
-    for (uint32_t i = 0; i < here; ++i) {
-        const ons_rank *rank = ons_crew_rank(t->crew, i);
-        ONS_TRY(describe(t, rank, &t->stages[rank->stage]));
-    }
-    if (here == stages) return NULL;
-    ons_transport *transport = ons_crew_rank(t->crew, 0)->transport;
-    const ons_stage_report own = t->stages[ons_crew_rank(t->crew, 0)->stage];
+    uint32_t here = ons_crew_count(t->crew);
+    ONS_NEW(t->stages, t->arena, t->lowering.plan.schedule.devices * t->batching.replicas);
+    for (uint32_t i = 0; i < here; ++i) ONS_TRY(describe(t, ons_crew_rank(t->crew, i), &t->stages[i]));
+    if (!t->remote) return NULL;
+    ons_transport *transport = t->transports[0];
+    const ons_stage_report own = t->stages[0];
     return transport->gather(transport, &own, t->stages, sizeof own) ? NULL : transport->failure(transport);
 }
 
@@ -82,6 +79,10 @@ static ons_status *join_libraries(ons_trainer *t, const libraries_of_process *al
         if (t->libraries == NULL) return ons_status_out_of_memory();
     }
     if (t->libraries == all[0].text) return NULL;
+    ONS_CHECK(t->batching.replicas == 1, ONS_UNSUPPORTED,
+              "--replicas: the processes compute with different kernels, and replicas would not stay the same (%s); "
+              "start them on machines of one kind, or set ONSTAGE_CPU to the lesser one everywhere",
+              t->libraries);
     t->mixed = ons_arena_format(
         t->arena, "the processes compute with different kernels, so the bits are those of none (%s)", t->libraries);
     return t->mixed == NULL ? ons_status_out_of_memory() : NULL;
@@ -109,7 +110,8 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
     report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
     report->measured_seconds = report->measured_idle = NAN;
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
-    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / (double)work->samples;
+    double samples = (double)work->samples / (double)t->batching.replicas; /* of this one */
+    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / samples;
     report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
     return NULL;
 }

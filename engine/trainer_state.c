@@ -106,11 +106,13 @@ static ons_status *write_shards(ons_trainer *t, const ons_checkpoint_info *info,
     return status;
 }
 
+typedef bool option_filter(const ons_option *option);
+
 /* Whether a run with another value has other numbers; what only says how long or where it runs may change. */
 static bool decides_numbers(const ons_option *option) {
     static const char *const groups[] = {"Model", "Loss", "Optimiser"};
-    static const char *const others[] = {"seed", "shuffle",   "precision", "rows",
-                                         "seq",  "normalize", "stages",    "pipeline"};
+    static const char *const others[] = {"seed",      "shuffle", "precision", "rows",    "seq",
+                                         "normalize", "stages",  "pipeline",  "replicas"};
     static const char *const free_ones[] = {"lr", "lr-schedule", "warmup", "strict", "metric"};
     bool decides = false;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; ++i) decides |= strcmp(option->group, groups[i]) == 0;
@@ -130,6 +132,16 @@ static ons_status *list_options(const ons_trainer *t, ons_json *more) {
         if (decides_numbers(&options[i]))
             ONS_TRY(ons_json_set_text(kept, options[i].name, ons_config_text(t->config, i)));
     return NULL;
+}
+
+/* {"grouping": {"replicas": …, "micro_batches": …, "samples": …}}: over what the step's sums were taken. */
+static ons_status *write_grouping(const ons_trainer *t, ons_json *more) {
+    ons_json *grouping;
+    ONS_TRY(ons_json_new_object(&grouping));
+    ONS_TRY(ons_json_set(more, "grouping", grouping)); /* which then holds it, also while it is filled */
+    ONS_TRY(ons_json_set_double(grouping, "replicas", (double)t->batching.replicas));
+    ONS_TRY(ons_json_set_double(grouping, "micro_batches", (double)t->batching.micro_batches));
+    return ons_json_set_double(grouping, "samples", (double)ons_dataset_count(t->training.dataset));
 }
 
 static ons_status *write_with(ons_trainer *t, const named_tensors *list, const ons_json *more) {
@@ -156,6 +168,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
     ons_json *more;
     ONS_TRY(ons_json_new_object(&more));
     ons_status *status = list_options(t, more);
+    if (status == NULL) status = write_grouping(t, more);
     if (status == NULL) status = ons_trainer_write_best(t, more);
     if (status == NULL) status = write_with(t, list, more);
     ons_json_free(more);
@@ -187,12 +200,13 @@ ons_status *ons_trainer_checkpoint(ons_trainer *t) {
  */
 
 /* "--batch 16 instead of 32, --seed 1 instead of 0": the options that are others now; "" where none is. */
-static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *c, const char **text) {
+static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *c, option_filter *filter,
+                                    const char **text) {
     const ons_option *options = ons_options();
     const ons_json *kept = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "options");
     *text = "";
     for (size_t i = 0; options[i].name != NULL; ++i) {
-        const ons_json *there = decides_numbers(&options[i]) ? ons_json_find(kept, options[i].name) : NULL;
+        const ons_json *there = filter(&options[i]) ? ons_json_find(kept, options[i].name) : NULL;
         const char *here = ons_config_text(t->config, i), *before = cJSON_GetStringValue(there);
         if (before == NULL || strcmp(before, here) == 0) continue;
         *text =
@@ -203,12 +217,47 @@ static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *
     return NULL;
 }
 
-static ons_status *check_fits(const ons_trainer *t, const ons_checkpoint *c) {
+/* What a step's sums are taken over; the same samples are in it all the same. */
+static bool decides_more_than_grouping(const ons_option *option) {
+    static const char *const grouping[] = {"replicas", "micro-batches", "stages", "pipeline"};
+    bool decides = decides_numbers(option);
+    for (size_t i = 0; i < sizeof grouping / sizeof *grouping; ++i) decides &= strcmp(option->name, grouping[i]) != 0;
+    return decides;
+}
+
+/* Whether the checkpoint is of this run, but for another number of replicas: from here on sums are grouped by this one.
+ * That is said once. */
+static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, bool *regrouped) {
+    const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
+    int64_t replicas, micro_batches, samples;
+    const char *differences;
+    *regrouped = false;
+    if (grouping == NULL) return NULL; /* of an earlier version */
+    ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
+    ONS_TRY(ons_json_get_int(grouping, "micro_batches", &micro_batches));
+    ONS_TRY(ons_json_get_int(grouping, "samples", &samples));
+    ONS_TRY(list_differences(t, c, decides_more_than_grouping, &differences));
+    *regrouped = replicas != t->batching.replicas && differences[0] == '\0' &&
+                 samples == (int64_t)ons_dataset_count(t->training.dataset);
+    if (!*regrouped) return NULL;
+    t->regrouped = ons_arena_format(t->arena,
+                                    "--resume: the checkpoint was computed by %" PRId64 " replica%s of %" PRId64
+                                    " micro-batch%s; from here on the numbers have the roundings of %" PRId64 " of "
+                                    "%" PRId64,
+                                    replicas, replicas == 1 ? "" : "s", micro_batches, micro_batches == 1 ? "" : "es",
+                                    t->batching.replicas, t->batching.micro_batches);
+    return t->regrouped == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     char digest[32];
     const char *differences;
+    bool fits, regrouped = false;
     snprintf(digest, sizeof digest, "%016" PRIx64, t->digest);
-    if (strcmp(c->info.options_digest, digest) != 0) {
-        ONS_TRY(list_differences(t, c, &differences));
+    fits = strcmp(c->info.options_digest, digest) == 0;
+    if (!fits) ONS_TRY(find_regrouped(t, c, &regrouped));
+    if (!fits && !regrouped) {
+        ONS_TRY(list_differences(t, c, decides_numbers, &differences));
         bool known = differences[0] != '\0';
         return ons_status_new(ONS_INVALID_ARGUMENT,
                               "--resume: the checkpoint in %s was written with %s%s; resume with the same options, or "

@@ -91,7 +91,7 @@ static ons_status *read_plan(ons_trainer *t) {
     c->pipeline = plan->pipeline.generator->name;
     c->generator = plan->pipeline.generator;
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
-    if (c->batch == 0) c->batch = plan->subject.batch;
+    if (c->batch == 0) c->batch = plan->subject.batch * c->replicas; /* a plan is one replica's */
     return NULL;
 }
 
@@ -99,8 +99,24 @@ static ons_status *read_plan(ons_trainer *t) {
 static ons_status *choose_stages(ons_config *c, uint32_t ranks) {
     ons_pipeline pipeline;
     ONS_TRY(ons_config_pipeline(c, &pipeline));
-    c->stages = (int64_t)ranks * (pipeline.devices > 0 ? 1 : pipeline.generator->chunks);
+    if (ranks % c->replicas != 0) return NULL; /* refused below */
+    c->stages = ranks / c->replicas * (pipeline.devices > 0 ? 1 : pipeline.generator->chunks);
     return NULL;
+}
+
+/* Every device of every replica has a rank of its own. */
+static ons_status *check_ranks(const ons_trainer *t, int64_t devices) {
+    const ons_config *c = t->config;
+    if (!t->remote || devices * c->replicas == world(t)->ranks) return NULL;
+    if (c->replicas > 1)
+        return ons_status_new(ONS_INVALID_ARGUMENT,
+                              "%" PRId64 " replicas of %" PRId64 " device%s cannot run in %u processes: start one for "
+                              "each device of each replica (mpirun -n %" PRId64 ")",
+                              c->replicas, devices, devices == 1 ? "" : "s", world(t)->ranks, devices * c->replicas);
+    return ons_status_new(ONS_INVALID_ARGUMENT,
+                          "%" PRId64 " stage%s on %" PRId64 " devices cannot run in %u processes: start one for each "
+                          "device (mpirun -n %" PRId64 ")",
+                          c->stages, c->stages == 1 ? "" : "s", devices, world(t)->ranks, devices);
 }
 
 ons_status *ons_trainer_open_world(ons_trainer *t) {
@@ -111,17 +127,13 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     if (strcmp(c->transport, "mpi") == 0 || among_processes) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
-    int64_t devices = ons_config_devices(c);
-    ONS_CHECK(!t->remote || devices == world(t)->ranks, ONS_INVALID_ARGUMENT,
-              "%" PRId64 " stage%s on %" PRId64
-              " devices cannot run in %u processes: start one for each device (mpirun "
-              "-n %" PRId64 ")",
-              c->stages, c->stages == 1 ? "" : "s", devices, world(t)->ranks, devices);
-    c->stages_here = t->remote ? world(t)->host_ranks : devices;
-    if (!t->remote && devices > 1) {
-        ONS_NEW(t->transports, t->arena, devices);
-        ONS_TRY(ons_local_transports_new((uint32_t)devices, t->transports));
-        t->transport_count = (uint32_t)devices;
+    ONS_TRY(check_ranks(t, ons_config_devices(c)));
+    int64_t size = ons_config_devices(c) * c->replicas;
+    c->stages_here = t->remote ? world(t)->host_ranks : size;
+    if (!t->remote && size > 1) {
+        ONS_NEW(t->transports, t->arena, size);
+        ONS_TRY(ons_local_transports_new((uint32_t)size, t->transports));
+        t->transport_count = (uint32_t)size;
     }
     return ons_trainer_choose_gpus(t);
 }
@@ -154,12 +166,14 @@ static void drop_crew(ons_trainer *t) {
 static ons_status *find_schedule(ons_trainer *t, ons_pipeline *pipeline, const ons_schedule **schedule) {
     if (t->lowering.planned) {
         *pipeline = t->lowering.pipeline;
+        pipeline->replicas = (uint32_t)t->batching.replicas;
         *schedule = &t->lowering.plan.schedule;
         return NULL;
     }
     ons_schedule *made;
     *pipeline = ons_pipeline_of_one_stage(ons_config_is_asynchronous(t->config), (uint32_t)t->batching.micro_batches);
     ONS_NEW(made, t->arena, 1);
+    pipeline->replicas = (uint32_t)t->batching.replicas;
     *schedule = made;
     return ons_schedule_make(pipeline, t->arena, made);
 }
@@ -188,7 +202,7 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
         .threads = t->threads,
         .cap = cap,
         .first = t->remote ? world(t)->rank : 0,
-        .count = t->remote ? 1 : schedule->devices,
+        .count = t->remote ? 1 : schedule->devices * (uint32_t)t->batching.replicas,
         .nccl = t->nccl,
         .gpu = t->gpu,
         .transports = t->transports,

@@ -169,10 +169,11 @@ typedef enum ons_role {
 } ons_role;
 
 typedef enum ons_trait {
-    ONS_TRAIT_IDENTITY = 1 << 0,     /* output 0 is input 0 */
-    ONS_TRAIT_CONSTANT = 1 << 1,     /* output known without inputs */
-    ONS_TRAIT_RANDOM = 1 << 2,       /* draws random numbers while training */
-    ONS_TRAIT_STATISTICS = 1 << 3,   /* keeps running statistics */
+    ONS_TRAIT_IDENTITY = 1 << 0,   /* output 0 is input 0 */
+    ONS_TRAIT_CONSTANT = 1 << 1,   /* output known without inputs */
+    ONS_TRAIT_RANDOM = 1 << 2,     /* draws random numbers while training */
+    ONS_TRAIT_STATISTICS = 1 << 3, /* keeps running statistics: what takes a state's place is that state times the float
+                                      attribute "momentum", plus something of the micro-batch alone */
     ONS_TRAIT_CONTROL_FLOW = 1 << 4, /* attribute 0 is the graph taken where input 0 is true, attribute 1 the other */
     ONS_TRAIT_COUPLES_SAMPLES = 1 << 5, /* a sample's result depends on the others of its micro-batch */
     ONS_TRAIT_COMMUTATIVE = 1 << 6,     /* its two inputs may change places: patterns match both ways */
@@ -342,8 +343,9 @@ typedef struct ons_fault {
 /* What changes from run to run. */
 typedef struct ons_step {
     uint64_t seed;
-    uint64_t step;        /* from 1 */
-    uint32_t micro_batch; /* from 0 */
+    uint64_t step;              /* from 1 */
+    uint32_t micro_batch;       /* from 0, of all replicas */
+    uint32_t first_micro_batch; /* of this replica: sums over micro-batches begin with it */
     float learning_rate;
     double rate_share;      /* what the schedule leaves of any learning rate */
     double counted_targets; /* targets of the whole step that count in the loss */

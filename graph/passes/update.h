@@ -25,7 +25,7 @@
  *   before; the scale of this step. Where a sum is not finite the scale is halved and the factor negative; after
  *   `interval` finite steps it is doubled. An optimiser takes float32[2] as factor: a negative one leaves parameter and
  *   states as they are, and skipped steps are not counted in its bias corrections.
- * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place; with ons_step.micro_batch 0 it
+ * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place; with the first micro-batch it
  * copies.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_UPDATE_H

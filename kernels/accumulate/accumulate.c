@@ -15,7 +15,7 @@ static void accumulate_reference(const ons_operands *o, const ons_step *step, co
     const double *sum = inputs[0], *summand = inputs[1];
     double *result = outputs[0];
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i)
-        result[i] = step->micro_batch == 0 ? summand[i] : sum[i] + summand[i];
+        result[i] = step->micro_batch == step->first_micro_batch ? summand[i] : sum[i] + summand[i];
 }
 
 ONS_DEFINE_OPERATOR(accumulate, "Accumulate", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,

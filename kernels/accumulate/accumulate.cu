@@ -12,7 +12,7 @@ struct accumulate_tensor {
 /* The first micro-batch copies: whatever lies in the sum is not read into it. */
 template <class T>
 __global__ void accumulate_tensors(const __grid_constant__ ons::tensor_table<accumulate_tensor> table, const ons_step *step) {
-    bool first = step->micro_batch == 0;
+    bool first = step->micro_batch == step->first_micro_batch;
     for (int64_t block = blockIdx.x; block < table.ends[table.count - 1]; block += gridDim.x) {
         int64_t chunk = block;
         const accumulate_tensor t = table.items[ons::find_tensor(table, chunk)];

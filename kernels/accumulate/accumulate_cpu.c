@@ -13,7 +13,7 @@ static void accumulate_run(const ons_launch *launch) {
     int64_t n = *(const int64_t *)launch->state;
     const float *sum = launch->inputs[0], *summand = launch->inputs[1];
     float *result = launch->outputs[0];
-    if (launch->step->micro_batch == 0) {
+    if (launch->step->micro_batch == launch->step->first_micro_batch) {
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
         for (int64_t i = 0; i < n; ++i) result[i] = summand[i];
         return;

@@ -186,7 +186,7 @@ static ons_status *read_schedule(const reader *r, const ons_json *decisions) {
     for (const ons_json *list = devices->child; list != NULL; list = list->next, ++device)
         ONS_TRY(read_list(r, list, device, &s->lists[device]));
     ONS_TRY_AT(ons_schedule_take(s, r->arena), "actions");
-    plan->pipeline = (ons_pipeline){NULL, s->stages, s->micro_batches, s->devices};
+    plan->pipeline = (ons_pipeline){NULL, s->stages, s->micro_batches, s->devices, 1};
     return ons_generator_recognise(s, name, r->arena, &plan->pipeline.generator);
 }
 

@@ -38,7 +38,7 @@ static ons_status *find_work(const ons_question *q, int64_t samples, ons_arena *
 }
 
 uint32_t ons_question_devices(const ons_question *q) {
-    const ons_pipeline p = {q->generator, q->stages, 1, q->devices};
+    const ons_pipeline p = {q->generator, q->stages, 1, q->devices, 1};
     return ons_pipeline_devices(&p);
 }
 

@@ -211,6 +211,7 @@ ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, on
               "%u devices for %u stages: a device without a stage would have nothing to do; take fewer --devices",
               p.devices, p.stages);
     ONS_TRY(generate(&p, arena, s));
+    for (uint32_t i = 0; i < p.stages; ++i) s->loads[i].accumulates = s->loads[i].accumulates || p.replicas > 1;
     return take_steady_loads(&p, arena, s);
 }
 

@@ -37,5 +37,5 @@ uint32_t ons_pipeline_devices(const ons_pipeline *p) {
 }
 
 ons_pipeline ons_pipeline_of_one_stage(bool asynchronous, uint32_t micro_batches) {
-    return (ons_pipeline){asynchronous ? &ons_generator_pipedream : &ons_generator_one_f_one_b, 1, micro_batches, 1};
+    return (ons_pipeline){asynchronous ? &ons_generator_pipedream : &ons_generator_one_f_one_b, 1, micro_batches, 1, 1};
 }

@@ -33,7 +33,7 @@ ons_status *ons_generator_recognise(ons_schedule *schedule, const char *name, on
                                     const ons_generator **generator) {
     const ons_generator *named = ons_generator_find(name);
     if (named != NULL) {
-        const ons_pipeline p = {named, schedule->stages, schedule->micro_batches, schedule->devices};
+        const ons_pipeline p = {named, schedule->stages, schedule->micro_batches, schedule->devices, 1};
         ons_schedule own;
         ons_status *status = ons_schedule_make(&p, arena, &own);
         *generator = named;

@@ -18,6 +18,7 @@ typedef struct ons_pipeline {
     uint32_t stages;
     uint32_t micro_batches; /* of a step; asynchronous: of the stretch that is looked at */
     uint32_t devices;       /* that the stages lie on; 0: as many as the generator takes where nothing is said */
+    uint32_t replicas;      /* copies of all of it, each with its own samples; 0: one */
 } ons_pipeline;
 
 /* `lists`: one for each of pipeline->devices, empty; the update of each stage comes behind its last gradient, or, where

@@ -14,7 +14,7 @@ static ons_status *allocate_slot(ons_feed *feed, int slot) {
 }
 
 ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *dataset, const ons_feed_field *fields,
-                          uint32_t field_count, size_t rows_max) {
+                          uint32_t field_count, size_t rows_max, size_t step_rows) {
     *feed = (ons_feed){.dataset = dataset, .field_count = field_count, .rows_max = rows_max, .device = device};
     feed->fields = calloc(field_count + 1, sizeof *feed->fields);
     if (feed->fields == NULL) return ons_status_out_of_memory();
@@ -28,7 +28,7 @@ ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *datas
                   ONS_INVALID_ARGUMENT, "a batch of %zu samples is too large", rows_max);
     }
     for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
-        feed->rows[slot] = calloc(rows_max + 1, sizeof *feed->rows[slot]);
+        feed->rows[slot] = calloc(step_rows + 1, sizeof *feed->rows[slot]);
         if (feed->rows[slot] == NULL) return ons_status_out_of_memory();
         ONS_TRY(allocate_slot(feed, slot));
     }
@@ -53,9 +53,9 @@ static size_t field_offset(const ons_feed *feed, uint32_t field) {
     return offset;
 }
 
-ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t count) {
+ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count) {
     for (uint32_t i = 0; i < feed->field_count; ++i)
-        ONS_TRY(ons_dataset_gather(feed->dataset, feed->fields[i].field, feed->rows[slot], count,
+        ONS_TRY(ons_dataset_gather(feed->dataset, feed->fields[i].field, feed->rows[slot] + first, count,
                                    &feed->fields[i].sample, feed->slots[slot] + field_offset(feed, i)));
     return NULL;
 }

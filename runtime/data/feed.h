@@ -18,21 +18,21 @@ typedef struct ons_feed {
     ons_dataset *dataset; /* not owned */
     ons_feed_field *fields;
     uint32_t field_count;
-    size_t rows_max; /* samples a slot holds */
-    uint64_t *rows[ONS_FEED_SLOTS];
+    size_t rows_max;                /* samples a slot holds */
+    uint64_t *rows[ONS_FEED_SLOTS]; /* of the whole step, of which a slot may hold some */
     uint8_t *slots[ONS_FEED_SLOTS]; /* field after field, each rows_max samples */
     size_t bytes;
     ons_device *device; /* not owned; its host memory is what the slots lie in. NULL: usual memory */
 } ons_feed;
 
 /* `fields` is copied. Checks that the dataset can give what is wanted, and allocates the slots, for copies to `device`,
- * which outlives the feed (NULL: any). */
+ * which outlives the feed (NULL: any). `step_rows`: samples of a step, at least `rows_max`. */
 ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *dataset, const ons_feed_field *fields,
-                          uint32_t field_count, size_t rows_max);
+                          uint32_t field_count, size_t rows_max, size_t step_rows);
 void ons_feed_free(ons_feed *feed);
 
-/* Gathers the samples rows[slot][0..count) that the caller has set. */
-ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t count);
+/* Gathers the samples rows[slot][first..first + count) that the caller has set. */
+ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count);
 
 /* Where sample `row` of a field lies in a slot. */
 const void *ons_feed_sample(const ons_feed *feed, int slot, uint32_t field, size_t row);

@@ -36,6 +36,38 @@ static inline ons_portions ons_portions_make(uint64_t batch, uint64_t micro_batc
     return p;
 }
 
+static inline uint64_t ons_portions_total(const ons_portions *p) {
+    return p->count[ONS_WHOLE] + p->count[ONS_SHORTER] + p->count[ONS_REST];
+}
+
+/* Of a step's micro-batches, in their order, those from `first` to `end` - 1. */
+static inline ons_portions ons_portions_between(ons_portions p, uint64_t first, uint64_t end) {
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        uint64_t count = p.count[v], skipped = first < count ? first : count, taken = end < count ? end : count;
+        p.count[v] = taken - skipped;
+        first -= skipped;
+        end -= taken;
+    }
+    return p;
+}
+
+static inline uint64_t ons_portions_samples(const ons_portions *p) {
+    uint64_t samples = 0;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) samples += p->rows[v] * p->count[v];
+    return samples;
+}
+
+/* Which of a step's micro-batches a replica computes: as many as any other, or one more; the first replicas have those,
+ * so where there are fewer than replicas the last ones have none. */
+typedef struct ons_replica_range {
+    uint64_t first, end;
+} ons_replica_range;
+static inline ons_replica_range ons_replica_range_of(uint64_t micro_batches, uint64_t replica, uint64_t replicas) {
+    uint64_t each = micro_batches / replicas, more = micro_batches % replicas;
+    uint64_t first = replica * each + (replica < more ? replica : more);
+    return (ons_replica_range){first, first + each + (replica < more)};
+}
+
 /* Micro-batches that go through a pipeline in one go. */
 static inline uint32_t ons_portions_together(const ons_portions *portions) {
     return (uint32_t)(portions->count[ONS_WHOLE] + portions->count[ONS_SHORTER]);

@@ -99,7 +99,7 @@ static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **s
     uint64_t left = o->samples - first;
     size_t count = left >= whole ? whole : o->units[ONS_REST].program == NULL ? 0 : (size_t)left;
     for (size_t i = 0; i < count; ++i) o->feed->rows[slot][i] = first + i;
-    *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, count);
+    *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, 0, count);
     return count;
 }
 

@@ -22,8 +22,8 @@ struct ons_stepper {
     ons_stepper_options o;
     ons_arena *arena;
     uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
-    uint32_t least;                   /* micro-batches but the rest of an epoch's last step */
-    ons_action_list most_actions, least_actions, rest_actions;
+    uint32_t least;                   /* micro-batches but the rest of an epoch's last step, of this replica */
+    ons_action_list most_actions, least_actions, rest_actions, update_actions;
     uint64_t filled[ONS_FEED_SLOTS]; /* the step whose samples a slot holds; 0: none */
     double *counted;                 /* of each micro-batch, where each has an update of its own */
     uint64_t *losses;                /* likewise, the bits of the program's float32 or float64 */
@@ -31,7 +31,11 @@ struct ons_stepper {
     /* the step that runs */
     ons_step step;
     int slot;
-    size_t samples;
+    size_t samples;   /* of all replicas */
+    ons_portions own; /* what this replica has of it */
+    ons_replica_range range;
+    uint32_t *shares; /* [replica]: micro-batches */
+    uint32_t active;  /* replicas that have any */
     leg legs[LEGS];
 };
 
@@ -41,7 +45,16 @@ struct ons_stepper {
 static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
 
 static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
-    return ons_portions_make(s->o.batch, s->o.micro_batches, samples);
+    return ons_portions_make(s->o.batch, (uint64_t)s->o.micro_batches * s->o.replicas, samples);
+}
+
+static ons_replica_range range_of(const ons_stepper *s, const ons_portions *of_step, uint32_t replica) {
+    return ons_replica_range_of(ons_portions_total(of_step), replica, s->o.replicas);
+}
+
+static ons_portions own_portions(const ons_stepper *s, const ons_portions *of_step) {
+    ons_replica_range range = range_of(s, of_step, s->o.replica);
+    return ons_portions_between(*of_step, range.first, range.end);
 }
 
 static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list) {
@@ -49,6 +62,19 @@ static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_acti
     if (micro_batches == 0) return NULL;
     ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
     *list = shorter.lists[s->o.device];
+    return NULL;
+}
+
+/* Of a replica that has no sample in a step, and yet the same weights after it. */
+static ons_status *list_updates(ons_stepper *s) {
+    const ons_action_list *all = &s->o.schedule->lists[s->o.device];
+    ons_action_list *list = &s->update_actions;
+    ONS_NEW(list->items, s->arena, all->count + 1);
+    for (uint32_t i = 0; i < all->count; ++i)
+        if (all->items[i].kind == ONS_ACTION_UPDATE) {
+            list->items[list->count] = all->items[i];
+            list->items[list->count++].micro_batch = 0;
+        }
     return NULL;
 }
 
@@ -64,7 +90,9 @@ static ons_status *set_up(ons_stepper *s) {
               samples);
     s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
     s->step.seed = o->order.seed;
+    last = own_portions(s, &last);
     s->least = ons_portions_together(&last);
+    ONS_NEW(s->shares, s->arena, o->replicas);
     ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
     ons_device *device = ons_machine_device(ons_worker_machine(o->worker));
     void *losses;
@@ -72,6 +100,7 @@ static ons_status *set_up(ons_stepper *s) {
     s->losses = losses;
     ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions));
     ONS_TRY(list_actions(s, s->least, &s->least_actions));
+    ONS_TRY(list_updates(s));
     return list_actions(s, 1, &s->rest_actions);
 }
 
@@ -79,6 +108,7 @@ ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **re
     ons_stepper *s = calloc(1, sizeof *s);
     if (s == NULL) return ons_status_out_of_memory();
     s->o = *options;
+    if (s->o.replicas == 0) s->o.replicas = 1;
     s->arena = ons_arena_new();
     ons_status *status = s->arena == NULL ? ons_status_out_of_memory() : set_up(s);
     if (status != NULL) {
@@ -122,7 +152,9 @@ static ons_status *fetch(ons_stepper *s, uint64_t step) {
     size_t count = sample_count(s, step);
     uint64_t epoch = (step - 1) / s->steps_per_epoch, position = (step - 1) % s->steps_per_epoch * s->o.batch;
     ons_order_rows(&s->o.order, epoch, position, count, s->o.feed->rows[slot]);
-    ONS_TRY(ons_feed_fill(s->o.feed, slot, count));
+    ons_portions of_step = portions_of(s, count), own = own_portions(s, &of_step);
+    ons_portions before = ons_portions_between(of_step, 0, range_of(s, &of_step, s->o.replica).first);
+    ONS_TRY(ons_feed_fill(s->o.feed, slot, ons_portions_samples(&before), ons_portions_samples(&own)));
     s->filled[slot] = step;
     return NULL;
 }
@@ -171,7 +203,7 @@ static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
     return l->units[l->units[1] != NULL && micro_batch >= l->flight.lineup.first_count];
 }
 
-/* The first sample of a micro-batch among those of the step. */
+/* The first sample of a micro-batch among those that this replica has of the step. */
 static size_t first_row(const leg *l, uint32_t micro_batch) {
     const ons_unit *unit = unit_of(l, micro_batch);
     size_t before = unit == l->units[0] ? 0 : l->flight.lineup.first_count;
@@ -223,15 +255,9 @@ static double sample_share(const ons_stepper *s, const ons_unit *unit) {
     return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
 }
 
-/* `first_count` micro-batches of the first unit, the others of the second. */
-static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
-                         uint32_t count, bool last, leg *l) {
-    const ons_action_list *actions = units[0] == &s->o.units[ONS_REST] ? &s->rest_actions
-                                     : count == s->o.micro_batches     ? &s->most_actions
-                                                                       : &s->least_actions;
-    *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
-    l->flight = (ons_flight){
-        .lineup = {{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count},
+static ons_flight make_flight(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
+                              bool last) {
+    ons_flight flight = {
         .actions = *actions,
         .micro_batches = count,
         .begins = true,
@@ -241,37 +267,61 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
         .step = s->step,
         .update = is_asynchronous(s) ? updates_before(s) + done + 1 : s->step.step,
         .counted_targets = is_asynchronous(s) ? s->counted + done : NULL,
+        .replicas = {s->active, s->shares},
         .load = load,
-        .read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL,
-        .context = l,
         .places = places(done, s->slot),
     };
-    l->flight.step.micro_batch = done;
+    flight.step.first_micro_batch = (uint32_t)s->range.first;
+    flight.step.micro_batch = (uint32_t)s->range.first + done;
+    return flight;
+}
+
+/* `first_count` micro-batches of the first unit, the others of the second. */
+static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
+                         uint32_t count, bool last, leg *l) {
+    const ons_action_list *actions = units[0] == &s->o.units[ONS_REST] ? &s->rest_actions
+                                     : count == s->o.micro_batches     ? &s->most_actions
+                                                                       : &s->least_actions;
+    *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
+    l->flight = make_flight(s, actions, count, done, last);
+    l->flight.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
+    l->flight.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
+    l->flight.context = l;
     l->flight.step.sample_share = sample_share(s, units[0]);
     if (units[1] != NULL) l->flight.second_share = sample_share(s, units[1]);
     return done + count;
 }
 
+/* No micro-batch: sums come from other replicas. */
+static ons_status *launch_update(ons_stepper *s) {
+    leg *l = &s->legs[TOGETHER];
+    *l = (leg){.stepper = s, .units = {&s->o.units[ONS_WHOLE], NULL}, .slot = s->slot};
+    l->flight = make_flight(s, &s->update_actions, 0, 0, true);
+    l->flight.lineup = (ons_lineup){{l->units[0]->stage, NULL}, 0};
+    l->flight.context = l;
+    return ons_worker_launch(s->o.worker, &l->flight);
+}
+
 /* Micro-batches that go through the pipeline together, then what is left. */
 static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
     const ons_stepper_options *o = &s->o;
-    ons_portions of_step = portions_of(s, s->samples);
-    uint32_t together = ons_portions_together(&of_step), done = 0;
+    const ons_portions *own = &s->own;
+    uint32_t together = ons_portions_together(own), done = 0;
     if (together > 0) {
-        uint32_t whole = (uint32_t)of_step.count[ONS_WHOLE];
+        uint32_t whole = (uint32_t)own->count[ONS_WHOLE];
         const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
                                          whole > 0 && together > whole ? &o->units[ONS_SHORTER] : NULL};
-        done = make_leg(s, units, whole, 0, together, of_step.count[ONS_REST] == 0, &s->legs[TOGETHER]);
+        done = make_leg(s, units, whole, 0, together, own->count[ONS_REST] == 0, &s->legs[TOGETHER]);
         ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].flight));
     }
-    if (of_step.count[ONS_REST] > 0) {
+    if (own->count[ONS_REST] > 0) {
         const ons_unit *const units[] = {&o->units[ONS_REST], NULL};
         done = make_leg(s, units, 1, done, 1, true, &s->legs[REST]);
-        s->legs[REST].first_row = s->samples - of_step.rows[ONS_REST];
+        s->legs[REST].first_row = ons_portions_samples(own) - own->rows[ONS_REST];
         ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].flight));
     }
     *micro_batches = done;
-    return NULL;
+    return done > 0 ? NULL : launch_update(s);
 }
 
 /* What has run once is recorded, with the data of either slot: so nothing is taken on the device from the second step
@@ -288,16 +338,14 @@ static ons_status *keep(const leg *l, uint32_t done) {
 }
 
 static ons_status *keep_legs(const ons_stepper *s) {
-    ons_portions of_step = portions_of(s, s->samples);
-    uint32_t together = ons_portions_together(&of_step);
+    uint32_t together = ons_portions_together(&s->own);
     if (together > 0) ONS_TRY(keep(&s->legs[TOGETHER], 0));
-    return of_step.count[ONS_REST] == 0 ? NULL : keep(&s->legs[REST], together);
+    return s->own.count[ONS_REST] == 0 ? NULL : keep(&s->legs[REST], together);
 }
 
 static const ons_unit *last_unit(const ons_stepper *s) {
-    ons_portions of_step = portions_of(s, s->samples);
     ons_batch_variant v = ONS_REST;
-    while (v > ONS_WHOLE && of_step.count[v] == 0) --v;
+    while (v > ONS_WHOLE && s->own.count[v] == 0) --v;
     return &s->o.units[v];
 }
 
@@ -342,6 +390,20 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     return read_numbers(s, last, micro_batches, result);
 }
 
+/* Which micro-batches of the step are whose. */
+static void share_step(ons_stepper *s) {
+    ons_portions of_step = portions_of(s, s->samples);
+    s->range = range_of(s, &of_step, s->o.replica);
+    s->own = own_portions(s, &of_step);
+    s->active = 0;
+    for (uint32_t i = 0; i < s->o.replicas; ++i) {
+        ons_replica_range range = range_of(s, &of_step, i);
+        s->shares[i] = (uint32_t)(range.end - range.first);
+        s->active += s->shares[i] > 0;
+    }
+    if (s->o.reducer != NULL) ons_reducer_begin_step(s->o.reducer);
+}
+
 ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, ons_rate rate, bool last_step, ons_step_result *result) {
     ONS_TRY(fetch(s, step));
     s->slot = (int)(step % ONS_FEED_SLOTS);
@@ -350,6 +412,7 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, ons_rate rate, bool l
     s->step.learning_rate = (float)(rate.base * rate.share);
     s->step.rate_share = rate.share;
     ONS_TRY(count_all_targets(s));
+    share_step(s);
     uint32_t micro_batches = 0;
     ons_status *launched = launch(s, &micro_batches);
     /* What fails for the next step fails there, before anything is done: this step is as good as any. */

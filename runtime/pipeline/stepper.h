@@ -30,10 +30,12 @@ typedef struct ons_stepper_options {
     ons_worker *worker;
     const ons_schedule *schedule;       /* of a whole step */
     uint32_t device;                    /* of the schedule */
-    ons_feed *feed;                     /* holds at least `batch` rows */
+    ons_feed *feed;                     /* holds the samples of so many micro-batches, and numbers of `batch` */
     ons_unit units[ONS_BATCH_VARIANTS]; /* program NULL: there are no such micro-batches, or the rest is dropped */
     size_t batch;                       /* samples of a step */
-    uint32_t micro_batches;             /* of a step */
+    uint32_t micro_batches;             /* of a step, in one replica, at most */
+    uint32_t replica, replicas;         /* which of so many this is, each with `micro_batches`; replicas 0: one */
+    ons_reducer *reducer;               /* the worker's */
     ons_order order;
     uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;

@@ -16,8 +16,13 @@ static uint32_t find_channel(const ons_worker *w, uint32_t peer, uint32_t number
 
 static ons_status *add_track(ons_worker *w, const char *name, ons_trace_track **track) {
     const char *process = ons_arena_format(w->arena, "stage %u", w->o.stage);
+    uint32_t number = w->o.stage;
     if (w->o.trace == NULL) return NULL;
-    return ons_trace_add_track(w->o.trace, w->o.stage, process, name, track);
+    if (w->o.reducer != NULL) {
+        process = ons_arena_format(w->arena, "replica %u, stage %u", w->o.replica, w->o.stage);
+        number += w->o.replica * (w->o.transport->ranks);
+    }
+    return ons_trace_add_track(w->o.trace, number, process, name, track);
 }
 
 static ons_status *open_channel(ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t *index) {

@@ -13,6 +13,7 @@
 
 #include "planner/schedule/schedule.h"
 #include "runtime/log/trace.h"
+#include "runtime/pipeline/reducer.h"
 #include "runtime/program/stage_program.h"
 #include "runtime/transport/links.h"
 #include "runtime/transport/transport_nccl.h"
@@ -25,7 +26,9 @@ typedef struct ons_worker_options {
     ons_links *links;         /* messages go this way, not by the transport; NULL: there are none */
     ons_nccl *nccl;           /* likewise, by NCCL; ons_worker_connect is called before the first flight */
     ons_fault *fault;         /* in the device's memory, shared by all stages; NULL: the machine's own */
+    ons_reducer *reducer;     /* sums over the replicas of this device; NULL: there is one */
     uint32_t stage;
+    uint32_t replica;                         /* of `reducer` */
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
     uint32_t program_count;
     ons_trace *trace; /* NULL: none. Not while another thread adds tracks */
@@ -53,6 +56,7 @@ typedef struct ons_flight {
     double second_share;           /* … but for those that run the second program */
     uint64_t update;               /* number of the first update, for the optimiser */
     const double *counted_targets; /* of each micro-batch; NULL: as in step */
+    ons_replica_work replicas;     /* of the whole step, where there is a reducer and the flight updates */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
      * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn), by
      * ons_worker_transfer. */

@@ -39,6 +39,7 @@ static void tell_fault(ons_worker *w, const ons_job *job) {
     ons_status *status = ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s", job->step.step, node,
                                         ons_fault_print(&w->fault.fault, text));
     status = ons_status_at(status, "stage %u", w->o.stage);
+    if (w->o.reducer != NULL) status = ons_status_at(status, "replica %u", w->o.replica);
     w->o.transport->fail(w->o.transport, status);
     ons_status_free(status);
 }
@@ -148,8 +149,8 @@ static ons_status *put_task(const ons_half_flight *x, ons_task *task, ons_part p
     return NULL;
 }
 
-static ons_status *put_nodes(const ons_half_flight *x, ons_part part, uint32_t micro_batch, uint32_t first,
-                             uint32_t end) {
+static ons_status *launch_nodes(const ons_half_flight *x, ons_part part, uint32_t micro_batch, uint32_t first,
+                                uint32_t end) {
     ons_job *job;
     if (first >= end) return NULL;
     ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
@@ -158,6 +159,25 @@ static ons_status *put_nodes(const ons_half_flight *x, ons_part part, uint32_t m
     if (x->w->steps != NULL) job->device_step = x->w->control.steps + step_index(x, part, micro_batch);
     x->w->device->launch(x->w->compute, run_nodes, job);
     return NULL;
+}
+
+/* Whether what micro-batches add up is complete behind the nodes of this part, bucket by bucket. */
+static const uint32_t *find_ready(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+    const ons_reducer *reducer = x->w->o.reducer;
+    if (reducer == NULL || !x->f->updates || micro_batch + 1 != x->f->micro_batches || is_end(x, part)) return NULL;
+    return ons_reducer_ready(reducer, x->stage);
+}
+
+static ons_status *put_nodes(const ons_half_flight *x, ons_part part, uint32_t micro_batch, uint32_t first,
+                             uint32_t end) {
+    const uint32_t *ready = find_ready(x, part, micro_batch);
+    for (uint32_t i = 0; ready != NULL && first < end && i < ons_reducer_buckets(x->w->o.reducer); ++i) {
+        if (ready[i] <= first || ready[i] > end) continue;
+        ONS_TRY(launch_nodes(x, part, micro_batch, first, ready[i]));
+        ons_reducer_complete(x->w->o.reducer, i, x->w->compute);
+        first = ready[i];
+    }
+    return launch_nodes(x, part, micro_batch, first, end);
 }
 
 void ons_half_flight_follow_compute(const ons_half_flight *x, ons_stream *stream) {
@@ -306,6 +326,7 @@ static ons_status *put_part(const ons_half_flight *any, ons_part part, uint32_t 
     const ons_half_flight *x = part == ONS_PART_BEGIN ? any : ons_half_flight_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
     if (is_end(x, part)) share_faults(x);
+    if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_finish(x->w->o.reducer, x->w->compute);
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);
@@ -354,6 +375,8 @@ static ons_status *settle(const ons_half_flight *x) {
 }
 
 static ons_status *put_actions(const ons_half_flight *x) {
+    if (x->w->o.reducer != NULL && x->f->updates)
+        ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
     ONS_TRY(ons_half_flight_begin_messages(x));
     for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));

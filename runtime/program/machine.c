@@ -26,7 +26,7 @@ struct ons_machine {
     ONS_VECTOR(ons_program *) programs;
     ONS_VECTOR(resident) residents;
     ons_map by_name;
-    int64_t transient_bytes, lower_bound;
+    int64_t transient_bytes, lower_bound, staging_bytes;
     uint32_t step_count; /* places for steps in the control part; 0: there is none */
     void *arena;
     int64_t arena_bytes;
@@ -179,6 +179,8 @@ ons_status *ons_machine_join(ons_machine *m, ons_program *const programs[2]) {
     return NULL;
 }
 
+void ons_machine_reserve_staging(ons_machine *m, int64_t bytes) { m->staging_bytes = ons_arena_align(bytes); }
+
 static int64_t fault_offset(const ons_machine *m) {
     return ons_arena_align((int64_t)m->step_count * (int64_t)sizeof(ons_step));
 }
@@ -188,8 +190,10 @@ static int64_t control_bytes(const ons_machine *m) {
 }
 
 ons_status *ons_machine_predict(const ons_machine *m, ons_machine_memory *memory) {
-    *memory = (ons_machine_memory){
-        .transient = m->transient_bytes, .lower_bound = m->lower_bound, .control = control_bytes(m)};
+    *memory = (ons_machine_memory){.transient = m->transient_bytes,
+                                   .lower_bound = m->lower_bound,
+                                   .staging = m->staging_bytes,
+                                   .control = control_bytes(m)};
     for (size_t i = 0; i < m->residents.count; ++i) {
         const resident *each = &m->residents.items[i];
         int64_t bytes = ons_arena_align(each->bytes);
@@ -199,8 +203,8 @@ ons_status *ons_machine_predict(const ons_machine *m, ons_machine_memory *memory
                                                     : &memory->constants;
         ONS_CHECK(!__builtin_add_overflow(*part, bytes, part), ONS_OUT_OF_MEMORY, "the model's size overflows");
     }
-    memory->total =
-        memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient + memory->control;
+    memory->total = memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient +
+                    memory->staging + memory->control;
     return NULL;
 }
 
@@ -277,6 +281,10 @@ void *ons_machine_find(const ons_machine *m, const char *name, ons_type *type) {
     if (index == ONS_MAP_ABSENT) return NULL;
     if (type != NULL) *type = m->residents.items[index].type;
     return (char *)m->arena + m->residents.items[index].offset;
+}
+
+void *ons_machine_staging(const ons_machine *m) {
+    return (char *)m->arena + m->arena_bytes - control_bytes(m) - m->staging_bytes;
 }
 
 ons_machine_control ons_machine_get_control(const ons_machine *m) {

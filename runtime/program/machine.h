@@ -1,11 +1,11 @@
 /* One stage on one device: a compute stream, the programs that run on it, and the one arena in which all of them live.
  *
- *   | parameters, states, running statistics | constants | transient part, shared by all programs | control |
+ *   | parameters, states, running statistics | constants | transient part, shared by all programs | staging | control |
  *
  * Persistent values are shared between programs by name (constants by their data). The arena is taken once, in
  * ons_machine_start, and is exactly as large as the layout says; nothing else is taken on the device. The control part
  * is for devices whose memory the host cannot access: what kernels read there of the step, and where they say what is
- * wrong with the data.
+ * wrong with the data. The staging part is what comes from replicas to be added up.
  */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_MACHINE_H
 #define ONSTAGE_RUNTIME_PROGRAM_MACHINE_H
@@ -16,7 +16,7 @@
 typedef struct ons_machine ons_machine;
 
 typedef struct ons_machine_memory {
-    int64_t parameters, states, buffers, constants, transient, control; /* bytes, aligned as they lie */
+    int64_t parameters, states, buffers, constants, transient, staging, control; /* bytes, aligned as they lie */
     int64_t total;
     int64_t lower_bound; /* of the transient part: what is alive at once */
 } ons_machine_memory;
@@ -33,6 +33,10 @@ ons_status *ons_machine_add(ons_machine *machine, const ons_graph *graph, const 
 
 /* Parts of the two programs run in turn; both were added with `joined`, and as many slots. */
 ons_status *ons_machine_join(ons_machine *machine, ons_program *const programs[2]);
+
+/* Room of the arena that no program uses; before it is taken. */
+void ons_machine_reserve_staging(ons_machine *machine, int64_t bytes);
+void *ons_machine_staging(const ons_machine *machine);
 
 /* What the arena will take, with the programs added so far. */
 ons_status *ons_machine_predict(const ons_machine *machine, ons_machine_memory *memory);

@@ -363,7 +363,7 @@ static void try_graph(uint64_t seed) {
     outcome whole = run_whole(&m, options, micro_batches);
     for (int round = 0; round < 2; ++round) {
         const ons_pipeline kind = {round == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b,
-                                   1 + cut_case_random(&m.c, STAGES_MAX), micro_batches, 0};
+                                   1 + cut_case_random(&m.c, STAGES_MAX), micro_batches, 0, 1};
         snprintf(text, sizeof text, "seed %llu, %u stages, %s", (unsigned long long)seed, kind.stages,
                  kind.generator->name);
         ons_cut cut = cut_anyhow(&m, options, kind.stages);
@@ -381,7 +381,7 @@ static void try_asynchronous(uint64_t seed) {
     char text[64];
     cut_random m = cut_random_open(seed);
     const ons_pipeline kind = {&ons_generator_pipedream, 2 + cut_case_random(&m.c, 3),
-                               1 + cut_case_random(&m.c, MICRO_BATCHES_MAX), 0};
+                               1 + cut_case_random(&m.c, MICRO_BATCHES_MAX), 0, 1};
     snprintf(text, sizeof text, "seed %llu, asynchronous, %u stages, %u micro-batches", (unsigned long long)seed,
              kind.stages, kind.micro_batches);
     where = text;

@@ -138,7 +138,7 @@ static void take_apart(const ons_action_list *from, random_source *random, ons_a
 }
 
 static const ons_generator *make_apart(const pipeline_setting *s, ons_arena *arena) {
-    const ons_pipeline p = {s->kind, s->stages, s->micro_batches, s->devices};
+    const ons_pipeline p = {s->kind, s->stages, s->micro_batches, s->devices, 1};
     ons_schedule *schedule = ons_arena_allocate(arena, 1, sizeof *schedule);
     random_source random = {s->seed};
     const ons_generator *generator;

@@ -89,7 +89,7 @@ static pipeline_setting setting_of(const uint32_t *at) {
 
 static ons_status *check_schedule(const pipeline_setting *s, const char *name) {
     ons_schedule schedule;
-    const ons_pipeline pipeline = {s->kind, s->stages, s->micro_batches, s->devices};
+    const ons_pipeline pipeline = {s->kind, s->stages, s->micro_batches, s->devices, 1};
     ONS_CHECK(ons_generator_find(name) != NULL, ONS_INVALID_ARGUMENT, "schedule %s is for cuts that are planned", name);
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();

@@ -27,14 +27,14 @@ static ons_status *make_flexpipe(const pipeline_setting *s, ons_arena *arena, on
         .type = ONS_BACKWARD_FIRST,
         .forward = {.depth_first = true},
     };
-    ons_pipeline pipeline = {NULL, s->stages, s->micro_batches, s->devices};
+    ons_pipeline pipeline = {NULL, s->stages, s->micro_batches, s->devices, 1};
     ONS_TRY(ons_generator_of_flexpipe(&options, "flexpipe", arena, &pipeline.generator));
     return ons_schedule_make(&pipeline, arena, schedule);
 }
 
 static ons_status *make_separated(const pipeline_setting *s, ons_arena *arena, ons_schedule *schedule) {
     const ons_generator *base = s->stages > s->devices ? &ons_generator_interleaved : &ons_generator_one_f_one_b;
-    const ons_pipeline pipeline = {base, s->stages, s->micro_batches, s->devices};
+    const ons_pipeline pipeline = {base, s->stages, s->micro_batches, s->devices, 1};
     ons_schedule whole;
     ons_stage_times *times;
     ONS_TRY(ons_schedule_make(&pipeline, arena, &whole));

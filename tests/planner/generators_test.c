@@ -31,14 +31,14 @@ static void expect_refusal(ons_status *status, const char *part) {
 
 static ons_schedule make(const ons_generator *generator, uint32_t stages, uint32_t devices, uint32_t micro_batches) {
     ons_schedule schedule;
-    expect_success(ons_schedule_make(&(ons_pipeline){generator, stages, micro_batches, devices}, arena, &schedule));
+    expect_success(ons_schedule_make(&(ons_pipeline){generator, stages, micro_batches, devices, 1}, arena, &schedule));
     cr_assert_eq(schedule.devices, devices);
     return schedule;
 }
 
 static ons_status *refuse(const ons_generator *generator, uint32_t stages, uint32_t devices, uint32_t micro_batches) {
     ons_schedule schedule;
-    return ons_schedule_make(&(ons_pipeline){generator, stages, micro_batches, devices}, arena, &schedule);
+    return ons_schedule_make(&(ons_pipeline){generator, stages, micro_batches, devices, 1}, arena, &schedule);
 }
 
 static double step_of(const ons_schedule *schedule, stage_times each) {
@@ -227,7 +227,7 @@ Test(generators, vectors_run_where_they_are_taken) {
         uint32_t prefetch[5], devices = 1 + random_below(&random, 5);
         for (uint32_t i = 0; i < devices; ++i) prefetch[i] = random_below(&random, seed % 2 ? 3 : 16);
         ons_looped_vectors v = {0, 1 + random_below(&random, 3), devices + random_below(&random, 3), devices, prefetch};
-        ons_pipeline p = {NULL, v.loops * devices, v.loop_micro_batches * (1 + random_below(&random, 3)), devices};
+        ons_pipeline p = {NULL, v.loops * devices, v.loop_micro_batches * (1 + random_below(&random, 3)), devices, 1};
         ons_schedule s;
         expect_success(ons_generator_of_vectors(&v, "vectors", arena, &p.generator));
         ons_status *status = ons_schedule_make(&p, arena, &s);

@@ -149,7 +149,7 @@ Test(list_damage, damaged_lists_are_refused) {
 /* Without places for more than 1F1B's first stage keeps, weight gradients cannot all wait for the end. */
 Test(list_damage, all_weight_gradients_last_overrun_the_places_of_zb_h1) {
     ons_schedule lists;
-    expect_success(ons_schedule_make(&(ons_pipeline){&ons_generator_zero_bubble, 4, 8, 4}, arena, &lists), 0);
+    expect_success(ons_schedule_make(&(ons_pipeline){&ons_generator_zero_bubble, 4, 8, 4, 1}, arena, &lists), 0);
     ons_plan plan = plan_for(&lists);
     expect_success(check(&plan, &lists), 0);
     for (uint32_t device = 0; device < lists.devices; ++device) {

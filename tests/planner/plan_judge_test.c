@@ -37,7 +37,7 @@ static ons_pipeline random_schedule(random_source *random, uint32_t most_stages)
     uint32_t chunks = g->chunks;
     if (chunks > 1 && g != &ons_generator_v) chunks = 1 + random_below(random, 3);
     uint32_t devices = 1 + random_below(random, most_stages / chunks < 6 ? most_stages / chunks : 6);
-    return (ons_pipeline){g, devices * chunks, 1 + random_below(random, 14), devices};
+    return (ons_pipeline){g, devices * chunks, 1 + random_below(random, 14), devices, 1};
 }
 
 static void make_problem(random_source *random, uint64_t seed, uint32_t most_stages, random_pipeline *r) {

@@ -78,7 +78,7 @@ ons_status *random_pipeline_make(uint64_t seed, ons_arena *arena, random_pipelin
     uint32_t stages = 1 + random_below(&random, RANDOM_PIPELINE_STAGES);
     ONS_TRY(random_pipeline_work(seed, r->chain, stages + random_below(&random, 40), arena, &r->work));
     random_pipeline_cut(&random, r->work.node_count, stages, r->first);
-    ons_pipeline pipeline = {ons_generators[random_below(&random, 3)], stages, 1 + random_below(&random, 12), 0};
+    ons_pipeline pipeline = {ons_generators[random_below(&random, 3)], stages, 1 + random_below(&random, 12), 0, 1};
     r->problem = (ons_planning_problem){.work = &r->work, .pipeline = pipeline};
     if (random_chance(&random, 0.7)) {
         r->problem.link_bandwidth = random_between(&random, 1e7, 1e10, true);

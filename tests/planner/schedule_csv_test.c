@@ -53,7 +53,7 @@ Test(schedule_csv, what_generators_make_reads_as_it_was_written) {
     for (const ons_generator *const *g = ons_generators; *g != NULL; ++g)
         for (uint32_t stages = 1; stages <= 8; ++stages)
             for (uint32_t m = 1; m <= 9; m += 2) {
-                const ons_pipeline p = {*g, stages, m, 0};
+                const ons_pipeline p = {*g, stages, m, 0, 1};
                 ons_schedule made;
                 ons_status *status = (*g)->asynchronous ? NULL : ons_schedule_make(&p, arena, &made);
                 if (status != NULL || (*g)->asynchronous) {
@@ -73,7 +73,7 @@ Test(schedule_csv, what_generators_make_reads_as_it_was_written) {
 }
 
 Test(schedule_csv, an_asynchronous_schedule_is_not_written) {
-    const ons_pipeline p = {&ons_generator_pipedream, 2, 2, 0};
+    const ons_pipeline p = {&ons_generator_pipedream, 2, 2, 0, 1};
     ons_schedule s;
     char *text = NULL;
     expect_success(ons_schedule_make(&p, arena, &s));
@@ -187,7 +187,7 @@ Test(schedule_csv, damaged_files) {
         random_source random = {seed};
         const ons_generator *const makers[] = {&ons_generator_one_f_one_b, &ons_generator_interleaved,
                                                &ons_generator_zero_bubble, &ons_generator_v};
-        const ons_pipeline p = {makers[seed % 4], 4, 4, 0};
+        const ons_pipeline p = {makers[seed % 4], 4, 4, 0, 1};
         ons_schedule made, s;
         char damaged[4096];
         expect_success(ons_schedule_make(&p, arena, &made));

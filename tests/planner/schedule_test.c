@@ -41,7 +41,7 @@ static ons_status *verify_meeting(const ons_schedule *schedule) {
 }
 
 static ons_schedule make(const ons_generator *generator, uint32_t stages, uint32_t micro_batches) {
-    const ons_pipeline p = {generator, stages, micro_batches, 0};
+    const ons_pipeline p = {generator, stages, micro_batches, 0, 1};
     ons_schedule schedule;
     expect_success(ons_schedule_make(&p, arena, &schedule));
     return schedule;
@@ -115,10 +115,10 @@ Test(schedule, one_forward_one_backward_as_drawn) {
 }
 
 Test(schedule, a_pipeline_of_nothing_is_refused) {
-    static const ons_pipeline wrong[] = {{&ons_generator_gpipe, 0, 3, 0},
-                                         {&ons_generator_gpipe, 3, 0, 0},
-                                         {&ons_generator_gpipe, 3, 3, 2},
-                                         {&ons_generator_one_f_one_b, 3, 3, 4}};
+    static const ons_pipeline wrong[] = {{&ons_generator_gpipe, 0, 3, 0, 1},
+                                         {&ons_generator_gpipe, 3, 0, 0, 1},
+                                         {&ons_generator_gpipe, 3, 3, 2, 1},
+                                         {&ons_generator_one_f_one_b, 3, 3, 4, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         ons_schedule schedule;
         ons_status *status = ons_schedule_make(&wrong[i], arena, &schedule);

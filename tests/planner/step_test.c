@@ -253,7 +253,7 @@ Test(step, the_stages_of_a_device_share_its_memory) {
         options.seed = seed;
         begin(&options, &p);
         int64_t cap = p.capacity_bytes * (int64_t)(seed % 4 + 2) / 2;
-        p.pipeline = (ons_pipeline){ons_generator_find("interleaved"), 4, 4, 2};
+        p.pipeline = (ons_pipeline){ons_generator_find("interleaved"), 4, 4, 2, 1};
         p.schedule = NULL;
         p.capacity_bytes = cap;
         const ons_partition_strategy *strategy = ons_partition_strategy_find("auto");

@@ -35,7 +35,7 @@ static ons_status *run(const sleep_setting *s) {
     sleep_times times;
     const ons_generator *generator;
     ONS_TRY(ons_generator_parse(s->pipeline, &generator));
-    const ons_pipeline pipeline = {generator, s->stages, s->micro_batches, s->devices};
+    const ons_pipeline pipeline = {generator, s->stages, s->micro_batches, s->devices, 1};
     ONS_TRY(sleep_run(s, &times));
     if (times.speaks)
         printf("%u %u %.6f %.6f %.6f\n", ons_pipeline_devices(&pipeline), s->micro_batches, times.simulated,

@@ -1,0 +1,350 @@
+#include "runtime/pipeline/reducer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Above those of the pipeline's own messages, and of the engine's between two ranks. */
+enum { SUMS = 1000008 };
+/* A message; mpi counts bytes in an int. */
+enum { MESSAGE_BYTES = 1 << 24, BLOCK = 1024 };
+
+typedef struct bucket_job {
+    ons_reducer *r;
+    uint32_t bucket;
+    ons_event *complete, *sent, *added, *summed, *handed_back;
+    bool is_complete;
+} bucket_job;
+
+struct ons_reducer {
+    ons_reducer_options o;
+    ons_device *device;
+    ons_arena *arena;
+    ons_stream *out, *in;
+    ons_channel **to, **from; /* of each replica; NULL: itself */
+    char **sums;              /* of each: where it lies */
+    char *staging;
+    bucket_job *jobs;
+    uint32_t next; /* bucket that is begun next */
+    /* the step that runs */
+    ons_replica_work work;
+    uint64_t step;
+    atomic_bool *cut_off;
+};
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static ons_status *open_channels(ons_reducer *r) {
+    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.replica];
+    ONS_NEW(r->to, r->arena, count);
+    ONS_NEW(r->from, r->arena, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (i == r->o.replica) continue;
+        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], SUMS, &r->to[i]));
+        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, SUMS, &r->from[i]));
+    }
+    return NULL;
+}
+
+static ons_status *set_up_jobs(ons_reducer *r) {
+    ONS_NEW(r->jobs, r->arena, (size_t)r->o.reduction->bucket_count + 1);
+    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
+        bucket_job *job = &r->jobs[i];
+        job->r = r;
+        job->bucket = i;
+        ONS_TRY(r->device->event_new(r->device, &job->complete));
+        ONS_TRY(r->device->event_new(r->device, &job->sent));
+        ONS_TRY(r->device->event_new(r->device, &job->added));
+        ONS_TRY(r->device->event_new(r->device, &job->summed));
+        ONS_TRY(r->device->event_new(r->device, &job->handed_back));
+    }
+    return NULL;
+}
+
+static ons_status *find_sums(ons_reducer *r) {
+    ONS_NEW(r->sums, r->arena, (size_t)r->o.reduction->sum_count + 1);
+    for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
+        r->sums[i] = ons_machine_find(r->o.machine, r->o.reduction->sums[i].name, NULL);
+        ONS_CHECK(r->sums[i] != NULL, ONS_DEFECT, "'%s' has no place in the arena", r->o.reduction->sums[i].name);
+    }
+    return NULL;
+}
+
+static ons_status *set_up(ons_reducer *r) {
+    r->staging = ons_machine_staging(r->o.machine);
+    ONS_TRY(find_sums(r));
+    ONS_TRY(open_channels(r));
+    ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &r->out));
+    ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &r->in));
+    return set_up_jobs(r);
+}
+
+ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **result) {
+    ons_reducer *r = calloc(1, sizeof *r);
+    if (r == NULL) return ons_status_out_of_memory();
+    *r = (ons_reducer){.o = *options, .device = ons_machine_device(options->machine), .arena = ons_arena_new()};
+    ons_status *status = r->arena == NULL ? ons_status_out_of_memory() : set_up(r);
+    if (status != NULL) {
+        ons_reducer_free(r);
+        return status;
+    }
+    *result = r;
+    return NULL;
+}
+
+void ons_reducer_free(ons_reducer *r) {
+    if (r == NULL) return;
+    r->device->stream_free(r->out);
+    r->device->stream_free(r->in);
+    for (uint32_t i = 0; r->jobs != NULL && i < r->o.reduction->bucket_count; ++i) {
+        r->device->event_free(r->jobs[i].complete);
+        r->device->event_free(r->jobs[i].sent);
+        r->device->event_free(r->jobs[i].added);
+        r->device->event_free(r->jobs[i].summed);
+        r->device->event_free(r->jobs[i].handed_back);
+    }
+    ons_arena_free(r->arena);
+    free(r);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ messages
+ */
+
+static const ons_sum_bucket *bucket_of(const bucket_job *job) { return &job->r->o.reduction->buckets[job->bucket]; }
+
+static size_t element_bytes(const ons_reducer *r, const ons_sum_piece *piece) {
+    return ons_dtype_size(r->o.reduction->sums[piece->sum].dtype);
+}
+
+static char *address_of(const ons_reducer *r, const ons_sum_piece *piece) {
+    return r->sums[piece->sum] + (size_t)piece->first * element_bytes(r, piece);
+}
+
+/* Where a replica's pieces of the own slice come to. */
+static char *staged(const bucket_job *job, uint32_t replica) {
+    uint32_t own = job->r->o.replica, place = replica < own ? replica : replica - 1;
+    return job->r->staging + (size_t)place * (size_t)ons_arena_align(bucket_of(job)->bytes[own]);
+}
+
+/* That the world has failed is found at the end of the step. */
+static void transfer(const ons_reducer *r, ons_channel *channel, char *data, size_t bytes, bool out) {
+    ons_transport *w = r->o.world;
+    for (size_t at = 0; at < bytes && !atomic_load(r->cut_off); at += MESSAGE_BYTES) {
+        size_t part = bytes - at < MESSAGE_BYTES ? bytes - at : MESSAGE_BYTES;
+        if (!(out ? w->send(channel, data + at, part) : w->receive(channel, data + at, part)))
+            atomic_store(r->cut_off, true);
+    }
+}
+
+/* A slice of the sums themselves. */
+static void transfer_slice(const bucket_job *job, uint32_t slice, ons_channel *channel, bool out) {
+    const ons_sum_bucket *bucket = bucket_of(job);
+    for (uint32_t i = bucket->begin[slice]; i < bucket->begin[slice + 1]; ++i) {
+        const ons_sum_piece *piece = &bucket->pieces[i];
+        transfer(job->r, channel, address_of(job->r, piece), (size_t)piece->count * element_bytes(job->r, piece), out);
+    }
+}
+
+/* The other replica that is `turn`-th to send to, or to receive from: all are busy with each other in every turn. */
+static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
+    uint32_t count = r->o.reduction->replicas;
+    return (r->o.replica + (out ? turn : count - turn)) % count;
+}
+
+static void record(const bucket_job *job, const char *name, int64_t begin) {
+    const ons_sum_bucket *bucket = bucket_of(job);
+    const ons_trace_event event = {.name = name,
+                                   .category = "reduce",
+                                   .begin = begin,
+                                   .end = ons_trace_now(),
+                                   .step = (int64_t)job->r->step,
+                                   .bytes = bucket->bytes[job->r->o.replica]};
+    if (job->r->o.track != NULL) ons_trace_record(job->r->o.track, &event);
+}
+
+static void send_pieces(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    const ons_reducer *r = job->r;
+    if (r->o.replica >= r->work.active) return;
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
+        transfer_slice(job, peer(r, turn, true), r->to[peer(r, turn, true)], true);
+}
+
+static void send_sums(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
+        transfer_slice(job, job->r->o.replica, job->r->to[peer(job->r, turn, true)], true);
+}
+
+static void receive_sums(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    int64_t begin = ons_trace_now();
+    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
+        transfer_slice(job, peer(job->r, turn, false), job->r->from[peer(job->r, turn, false)], false);
+    record(job, "sums", begin);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- adding
+ */
+
+static void add_floats(float *restrict total, const float *restrict part, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) total[i] = total[i] + part[i];
+}
+
+static void add_decayed_floats(float *restrict total, const float *restrict part, int64_t count, float factor) {
+    for (int64_t i = 0; i < count; ++i) total[i] = total[i] * factor + part[i];
+}
+
+static void add_doubles(double *restrict total, const double *restrict part, int64_t count, double factor) {
+    for (int64_t i = 0; i < count; ++i) total[i] = total[i] * factor + part[i];
+}
+
+static void add_halves(uint16_t *restrict total, const uint16_t *restrict part, int64_t count, float factor) {
+    for (int64_t i = 0; i < count; ++i)
+        total[i] = ons_float_to_half(ons_half_to_float(total[i]) * factor + ons_half_to_float(part[i]));
+}
+
+static void add_bfloats(uint16_t *restrict total, const uint16_t *restrict part, int64_t count, float factor) {
+    for (int64_t i = 0; i < count; ++i)
+        total[i] = ons_float_to_bfloat16(ons_bfloat16_to_float(total[i]) * factor + ons_bfloat16_to_float(part[i]));
+}
+
+/* total = total · factor + part, rounded to the type. */
+static void add(ons_dtype dtype, void *total, const void *part, int64_t count, double factor) {
+    switch (dtype) {
+    case ONS_FLOAT64: add_doubles(total, part, count, factor); break;
+    case ONS_FLOAT16: add_halves(total, part, count, (float)factor); break;
+    case ONS_BFLOAT16: add_bfloats(total, part, count, (float)factor); break;
+    default:
+        if (factor == 1)
+            add_floats(total, part, count);
+        else
+            add_decayed_floats(total, part, count, (float)factor);
+    }
+}
+
+static double power(double base, uint32_t exponent) {
+    double result = 1;
+    for (uint32_t i = 0; i < exponent; ++i) result *= base;
+    return result;
+}
+
+/* The replicas' parts of up to BLOCK elements, in the order of the replicas. `part` of each lies `offset` bytes behind
+ * parts[replica]. */
+static void add_block(const ons_reducer *r, const ons_sum *sum, const char *const *parts, size_t offset, int64_t count,
+                      char *result) {
+    double block[BLOCK]; /* aligned for any type */
+    size_t bytes = (size_t)count * ons_dtype_size(sum->dtype);
+    memcpy(block, parts[0] + offset, bytes);
+    for (uint32_t i = 1; i < r->work.active; ++i)
+        add(sum->dtype, block, parts[i] + offset, count,
+            sum->is_mean ? power(sum->decay, r->work.micro_batches[i]) : 1);
+    memcpy(result, block, bytes);
+}
+
+static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t staged_at) {
+    enum { REPLICAS_AT_ONCE = 1024 };
+    const ons_reducer *r = job->r;
+    const ons_sum *sum = &r->o.reduction->sums[piece->sum];
+    size_t size = ons_dtype_size(sum->dtype);
+    const char *parts[REPLICAS_AT_ONCE];
+    char *own = address_of(r, piece);
+    for (uint32_t i = 0; i < r->work.active; ++i) parts[i] = i == r->o.replica ? own : staged(job, i) + staged_at;
+    for (int64_t at = 0; at < piece->count; at += BLOCK) {
+        int64_t count = piece->count - at < BLOCK ? piece->count - at : BLOCK;
+        add_block(r, sum, parts, (size_t)at * size, count, own + (size_t)at * size);
+    }
+}
+
+static void receive_pieces(const bucket_job *job) {
+    const ons_reducer *r = job->r;
+    const ons_sum_bucket *bucket = bucket_of(job);
+    uint32_t own = r->o.replica;
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
+        uint32_t from = peer(r, turn, false);
+        char *to = staged(job, from);
+        if (from >= r->work.active) continue;
+        for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1]; ++i) {
+            size_t bytes = (size_t)bucket->pieces[i].count * element_bytes(r, &bucket->pieces[i]);
+            transfer(r, r->from[from], to, bytes, false);
+            to += bytes;
+        }
+    }
+}
+
+static void receive_and_add(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    const ons_sum_bucket *bucket = bucket_of(job);
+    uint32_t own = job->r->o.replica;
+    size_t staged_at = 0;
+    int64_t begin = ons_trace_now();
+    receive_pieces(job);
+    for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1] && !atomic_load(job->r->cut_off); ++i) {
+        add_piece(job, &bucket->pieces[i], staged_at);
+        staged_at += (size_t)bucket->pieces[i].count * element_bytes(job->r, &bucket->pieces[i]);
+    }
+    record(job, "pieces", begin);
+}
+
+/* ------------------------------------------------------------------------------------------------------------
+ * launching
+ */
+
+static void launch(ons_reducer *r, bucket_job *job) {
+    ons_device *d = r->device;
+    d->stream_wait(r->out, job->complete);
+    d->stream_wait(r->in, job->complete);
+    d->launch(r->out, send_pieces, job);
+    d->event_record(r->out, job->sent);
+    d->launch(r->in, receive_and_add, job);
+    d->event_record(r->in, job->added);
+    d->stream_wait(r->out, job->added);
+    d->launch(r->out, send_sums, job);
+    d->event_record(r->out, job->handed_back);
+    d->stream_wait(r->in, job->sent); /* others' sums take the place of what was sent to them */
+    d->launch(r->in, receive_sums, job);
+    d->event_record(r->in, job->summed);
+}
+
+uint32_t ons_reducer_buckets(const ons_reducer *r) { return r->o.reduction->bucket_count; }
+
+const uint32_t *ons_reducer_ready(const ons_reducer *r, const ons_stage_program *program) {
+    for (uint32_t i = 0; i < r->o.reduction->program_count; ++i)
+        if (r->o.reduction->programs[i] == program) return r->o.reduction->ready[i];
+    return NULL;
+}
+
+void ons_reducer_begin_step(ons_reducer *r) {
+    if (r->o.replica == 0) return; /* the one that goes on from what they were */
+    for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
+        const ons_sum *sum = &r->o.reduction->sums[i];
+        if (sum->is_mean) memset(r->sums[i], 0, (size_t)sum->elements * ons_dtype_size(sum->dtype));
+    }
+}
+
+void ons_reducer_begin(ons_reducer *r, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off) {
+    r->work = *work;
+    r->step = step;
+    r->cut_off = cut_off;
+    r->next = 0;
+    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) r->jobs[i].is_complete = false;
+}
+
+void ons_reducer_complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
+    r->device->event_record(compute, r->jobs[bucket].complete);
+    r->jobs[bucket].is_complete = true;
+    while (r->next < r->o.reduction->bucket_count && r->jobs[r->next].is_complete) launch(r, &r->jobs[r->next++]);
+}
+
+void ons_reducer_finish(ons_reducer *r, ons_stream *compute) {
+    uint32_t count = r->o.reduction->bucket_count;
+    for (uint32_t i = 0; i < count; ++i)
+        if (!r->jobs[i].is_complete) ons_reducer_complete(r, i, compute);
+    if (count == 0) return;
+    r->device->stream_wait(compute, r->jobs[count - 1].summed);
+    r->device->stream_wait(compute, r->jobs[count - 1].handed_back);
+}

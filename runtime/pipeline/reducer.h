@@ -1,0 +1,52 @@
+/* Carries out a reduction (runtime/pipeline/reduction.h) for one replica of a device, on streams of its own.
+ *
+ *   compute   ──B───────┬─────┬──────┬──(waits)──update──
+ *   out                 └─pieces─┬─────sums──
+ *   in                  └─pieces─add──┴sums──
+ *
+ * Buckets go in their order, each as soon as it is complete and its predecessors have begun, so that most of the way
+ * lies beside the backward part. For devices whose memory the host can access.
+ */
+#ifndef ONSTAGE_RUNTIME_PIPELINE_REDUCER_H
+#define ONSTAGE_RUNTIME_PIPELINE_REDUCER_H
+
+#include <stdatomic.h>
+
+#include "runtime/log/trace.h"
+#include "runtime/pipeline/reduction.h"
+#include "runtime/transport/transport.h"
+
+typedef struct ons_reducer ons_reducer;
+
+typedef struct ons_reducer_options {
+    ons_machine *machine; /* started, with room for staging */
+    ons_transport *world;
+    const uint32_t *ranks; /* of each replica of this device, in the world */
+    uint32_t replica;      /* this one */
+    const ons_reduction *reduction;
+    ons_trace_track *track; /* NULL: none */
+} ons_reducer_options;
+
+ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **reducer);
+void ons_reducer_free(ons_reducer *reducer); /* when its streams have run; NULL is fine */
+
+/* What a step's replicas have. */
+typedef struct ons_replica_work {
+    uint32_t active;               /* replicas that compute anything: the first ones */
+    const uint32_t *micro_batches; /* of each replica */
+} ons_replica_work;
+
+uint32_t ons_reducer_buckets(const ons_reducer *reducer);
+/* ons_reduction's `ready` of the program; NULL: it has no sums (validation). */
+const uint32_t *ons_reducer_ready(const ons_reducer *reducer, const ons_stage_program *program);
+
+/* Before the micro-batches of a step: running means begin anew where another replica has them. */
+void ons_reducer_begin_step(ons_reducer *reducer);
+/* Before the last flight of a step is put on the streams. `cut_off` is set where a message did not go or come. */
+void ons_reducer_begin(ons_reducer *reducer, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off);
+/* All that this bucket sums is complete when what is on `compute` has run. */
+void ons_reducer_complete(ons_reducer *reducer, uint32_t bucket, ons_stream *compute);
+/* What comes next on `compute` waits until everything has been summed, also what nobody has called complete. */
+void ons_reducer_finish(ons_reducer *reducer, ons_stream *compute);
+
+#endif
