@@ -7,8 +7,8 @@
 
 #include "include/onstage.h"
 #include "planner/partition/baselines.h"
+#include "planner/partition/bisection.h"
 #include "planner/partition/dawnpiper.h"
-#include "planner/partition/reach.h"
 #include "planner/workload/order.h"
 #include "planner/workload/zero.h"
 #include "tests/planner/loads.h"
@@ -197,14 +197,14 @@ static ons_status *pose(paper_model *m, const paper_method *method, uint32_t sta
     return paper_work(m, rows, &problem->work);
 }
 
-static ons_status *split_by_algorithm_2(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
-    const ons_planning_problem *p = ons_judge_problem(judge);
+static ons_status *split_by_algorithm_2(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
     const ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
     *partition = (ons_partition){.stages = p->pipeline.stages};
     ONS_NEW(partition->first, arena, (size_t)p->pipeline.stages + 1);
     for (uint32_t i = 1; i < p->pipeline.stages; ++i) partition->first[i] = ons_balance(p, &all, i - 1).memory;
     partition->first[p->pipeline.stages] = p->work->node_count;
-    return ons_partition_judge(judge, partition);
+    return ons_partition_evaluate(costs, partition);
 }
 
 static ons_status *find_strategy(const char *name, const ons_partition_strategy **strategy) {
@@ -226,13 +226,13 @@ ons_status *paper_plan(paper_model *m, const paper_method *method, uint32_t stag
 /* Without the search for the least memory that would do, which a strategy makes where it fails. `auto` finds what
  * DawnPiper finds, and stages as long as they can be; the fastest plan is not asked for here. */
 static ons_status *attempt(const ons_planning_problem *problem, bool dawnpiper, ons_arena *arena, bool *fits) {
-    ons_judge *judge;
+    ons_stage_costs *costs;
     uint32_t *first, cuts = 0;
     ONS_NEW(first, arena, (size_t)problem->pipeline.stages + 1);
-    ONS_TRY(ons_judge_new(problem, &judge));
-    ons_status *status =
-        dawnpiper ? ons_dawnpiper_search(judge, INFINITY, first, fits, &cuts) : ons_reach_attempt(judge, NULL, fits);
-    ons_judge_free(judge);
+    ONS_TRY(ons_stage_costs_new(problem, &costs));
+    ons_status *status = dawnpiper ? ons_dawnpiper_search(costs, INFINITY, first, fits, &cuts)
+                                   : ons_bisection_attempt(costs, NULL, fits);
+    ons_stage_costs_free(costs);
     return status;
 }
 
@@ -253,36 +253,36 @@ static ons_status *any_fits(const ons_planning_problem *problem, bool dawnpiper,
 }
 
 /* What auto falls back on. */
-static ons_status *any_baseline_fits(ons_judge *judge, ons_arena *arena, bool *fits) {
+static ons_status *any_baseline_fits(ons_stage_costs *costs, ons_arena *arena, bool *fits) {
     ons_baseline_splits splits;
-    uint32_t stages = ons_judge_problem(judge)->pipeline.stages;
-    ONS_TRY(ons_baselines_split(judge, arena, &splits));
+    uint32_t stages = ons_stage_costs_problem(costs)->pipeline.stages;
+    ONS_TRY(ons_baselines_split(costs, arena, &splits));
     for (uint32_t k = 0; k < splits.count && !*fits; ++k) {
         *fits = true;
         for (uint32_t i = 0; i < stages && *fits; ++i)
-            ONS_TRY(ons_judge_fits(judge, splits.first[k][i], splits.first[k][i + 1], i, fits));
+            ONS_TRY(ons_stage_costs_fits(costs, splits.first[k][i], splits.first[k][i + 1], i, fits));
     }
     return NULL;
 }
 
 static ons_status *baseline_fits(const ons_planning_problem *problem, ons_arena *arena, bool *fits) {
-    ons_judge *judge;
-    ONS_TRY(ons_judge_new(problem, &judge));
-    ons_status *status = any_baseline_fits(judge, arena, fits);
-    ons_judge_free(judge);
+    ons_stage_costs *costs;
+    ONS_TRY(ons_stage_costs_new(problem, &costs));
+    ons_status *status = any_baseline_fits(costs, arena, fits);
+    ons_stage_costs_free(costs);
     return status;
 }
 
 static ons_status *blind_fits(const ons_planning_problem *problem, const paper_method *method, ons_arena *arena,
                               bool *fits) {
     ons_planned planned;
-    ons_judge *judge;
+    ons_stage_costs *costs;
     ons_planning_problem blind = *problem;
     blind.capacity_bytes = 0;
     ONS_TRY(ons_planner_search(&blind, ons_partition_strategy_find(method->partition), arena, &planned));
-    ONS_TRY(ons_judge_new(problem, &judge));
-    ons_status *status = ons_partition_judge(judge, &planned.partition);
-    ons_judge_free(judge);
+    ONS_TRY(ons_stage_costs_new(problem, &costs));
+    ons_status *status = ons_partition_evaluate(costs, &planned.partition);
+    ons_stage_costs_free(costs);
     *fits = planned.partition.feasible;
     return status;
 }

@@ -22,9 +22,9 @@ typedef struct row {
     gaps dawnpiper, automatic;
 } row;
 
-static ons_status *compare(ons_judge *judge, ons_arena *arena, const char *strategy, double optimum, gaps *g) {
+static ons_status *compare(ons_stage_costs *costs, ons_arena *arena, const char *strategy, double optimum, gaps *g) {
     ons_partition p;
-    ONS_TRY(ons_partition_strategy_find(strategy)->search(judge, arena, &p));
+    ONS_TRY(ons_partition_strategy_find(strategy)->search(costs, arena, &p));
     ++g->solvable;
     if (!p.feasible) {
         ++g->refused;
@@ -40,7 +40,7 @@ static ons_status *compare(ons_judge *judge, ons_arena *arena, const char *strat
 static ons_status *add_chain(row *r, uint64_t seed, ons_arena *arena) {
     ons_planning_problem problem;
     ons_partition exact;
-    ons_judge *judge;
+    ons_stage_costs *costs;
     planning_case c = {.seed = seed,
                        .least_nodes = 40,
                        .most_nodes = 80,
@@ -50,13 +50,13 @@ static ons_status *add_chain(row *r, uint64_t seed, ons_arena *arena) {
                        .chains = true,
                        .memory = ons_memory_strategy_find(r->memory)};
     ONS_TRY(planning_case_make(&c, arena, &problem));
-    ONS_TRY(ons_judge_new(&problem, &judge));
-    ons_status *status = ons_partition_strategy_find("exact")->search(judge, arena, &exact);
+    ONS_TRY(ons_stage_costs_new(&problem, &costs));
+    ons_status *status = ons_partition_strategy_find("exact")->search(costs, arena, &exact);
     if (status == NULL && exact.feasible)
-        status = compare(judge, arena, "dawnpiper", exact.bottleneck_seconds, &r->dawnpiper);
+        status = compare(costs, arena, "dawnpiper", exact.bottleneck_seconds, &r->dawnpiper);
     if (status == NULL && exact.feasible)
-        status = compare(judge, arena, "auto", exact.bottleneck_seconds, &r->automatic);
-    ons_judge_free(judge);
+        status = compare(costs, arena, "auto", exact.bottleneck_seconds, &r->automatic);
+    ons_stage_costs_free(costs);
     return status;
 }
 

@@ -46,14 +46,14 @@ typedef struct measurement {
 static ons_status *plan_once(const char *path, ons_order_kind order, uint32_t stages,
                              const ons_partition_strategy *strategy, ons_arena *arena, measurement *m) {
     ons_workload work;
-    ons_judge *judge;
+    ons_stage_costs *costs;
     ons_partition partition;
     double start = now();
     ONS_TRY(ons_cost_file_load(path, &(ons_cost_file_options){order, stages}, arena, &work));
     ons_planning_problem problem = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, stages, stages, 0}};
-    ONS_TRY(ons_judge_new(&problem, &judge));
-    ons_status *status = strategy->search(judge, arena, &partition);
-    ons_judge_free(judge);
+    ONS_TRY(ons_stage_costs_new(&problem, &costs));
+    ons_status *status = strategy->search(costs, arena, &partition);
+    ons_stage_costs_free(costs);
     ONS_TRY(status);
     double seconds = now() - start;
     if (!m->found || seconds < m->seconds) m->seconds = seconds;

@@ -42,7 +42,7 @@ static bool is_wanted(const request *r, const size *s) {
 typedef struct timing {
     double seconds;
     ons_partition partition;
-    uint64_t judged;
+    uint64_t evaluated;
     uint32_t optimised; /* stages that swap or recompute */
 } timing;
 
@@ -53,30 +53,30 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static ons_status *count_optimised(ons_judge *judge, timing *t) {
+static ons_status *count_optimised(ons_stage_costs *costs, timing *t) {
     t->optimised = 0;
     for (uint32_t i = 0; t->partition.feasible && i < t->partition.stages; ++i) {
-        ons_verdict v;
-        ONS_TRY(ons_judge_stage(judge, t->partition.first[i], t->partition.first[i + 1], i, &v));
+        ons_stage_evaluation v;
+        ONS_TRY(ons_stage_costs_evaluate(costs, t->partition.first[i], t->partition.first[i + 1], i, &v));
         t->optimised += v.optimised;
     }
     return NULL;
 }
 
-/* The fastest of a few runs, judge and its memory included. */
+/* The fastest of a few runs, the costs of stages and their memory included. */
 static ons_status *measure(const ons_planning_problem *problem, const char *strategy, ons_arena *arena, timing *t) {
     t->seconds = 1e9;
     double began = now();
     for (int run = 0; run < 5 && (run == 0 || now() - began < 1); ++run) {
-        ons_judge *judge;
+        ons_stage_costs *costs;
         double start = now();
-        ONS_TRY(ons_judge_new(problem, &judge));
-        ons_status *status = ons_partition_strategy_find(strategy)->search(judge, arena, &t->partition);
-        t->judged = ons_judge_count(judge);
+        ONS_TRY(ons_stage_costs_new(problem, &costs));
+        ons_status *status = ons_partition_strategy_find(strategy)->search(costs, arena, &t->partition);
+        t->evaluated = ons_stage_costs_count(costs);
         double took = now() - start;
         if (took < t->seconds) t->seconds = took;
-        if (status == NULL) status = count_optimised(judge, t);
-        ons_judge_free(judge);
+        if (status == NULL) status = count_optimised(costs, t);
+        ons_stage_costs_free(costs);
         ONS_TRY(status);
     }
     return NULL;
@@ -91,8 +91,8 @@ static double gap(const timing *t, const timing *to) {
 static void print_row(const size *s, const ons_workload *work, const char *pipeline, const timing *d, const timing *a,
                       const timing *e) {
     printf("| %s | %u | %u | %s | %.1f | %lu | %u | %.2f | %.1f | %lu | %.3f | %u |\n", s->name, work->node_count,
-           s->stages, pipeline, d->seconds * 1e3, d->judged, d->partition.candidate_cuts, gap(d, e), a->seconds * 1e3,
-           a->judged, gap(a, e), a->optimised);
+           s->stages, pipeline, d->seconds * 1e3, d->evaluated, d->partition.candidate_cuts, gap(d, e),
+           a->seconds * 1e3, a->evaluated, gap(a, e), a->optimised);
 }
 
 static ons_status *plan(const size *s, const ons_generator *kind, const char *memory, bool series) {

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "engine/crew_verify.h"
+#include "engine/local_stages_verify.h"
 #include "engine/trainer.h"
 
 enum { ROUNDS = 5 };
@@ -14,7 +14,7 @@ static double milliseconds(void) { return (double)ons_trace_now() * 1e-6; }
 
 /* All stages are in this process. */
 static ons_status *measure(const ons_trainer *t) {
-    const ons_crew_options options = {
+    const ons_local_stages_options options = {
         .model = t->model,
         .config = t->config,
         .training = &t->training,
@@ -29,7 +29,7 @@ static ons_status *measure(const ons_trainer *t) {
     double least = 1e30;
     for (int i = 0; i < ROUNDS; ++i) {
         double begin = milliseconds();
-        ONS_TRY(ons_crew_verify(&options, ons_crew_rank(t->crew, 0)));
+        ONS_TRY(ons_local_stages_verify(&options, ons_local_stages_get(t->local_stages, 0)));
         double took = milliseconds() - begin;
         least = took < least ? took : least;
     }

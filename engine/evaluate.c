@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/course.h"
+#include "engine/dataset_graphs.h"
 #include "engine/given.h"
 #include "engine/results.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -19,8 +19,8 @@ typedef struct output_file {
 typedef struct evaluation {
     ons_model *model;
     const ons_config *config;
-    ons_machine *machine;
-    ons_course course;
+    ons_device_context *device_context;
+    ons_dataset_graphs dataset_graphs;
     ons_share share;
     ons_worker *worker;
     size_t batch;
@@ -30,10 +30,10 @@ typedef struct evaluation {
     ons_host_copy output;
 } evaluation;
 
-static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
+static ons_status *choose_rows(evaluation *e, ons_dataset_graphs_options *o) {
     ons_batching batching;
     ONS_TRY(ons_choose_batching(e->model, e->config, &batching));
-    int64_t samples = (int64_t)ons_dataset_count(e->course.dataset);
+    int64_t samples = (int64_t)ons_dataset_count(e->dataset_graphs.dataset);
     ONS_TRY(ons_check_samples(&batching, (uint64_t)samples, "data", "--rows, --input or --tokens"));
     int64_t rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
     o->rows[ONS_WHOLE] = rows;
@@ -45,7 +45,7 @@ static ons_status *choose_rows(evaluation *e, ons_course_options *o) {
 
 static ons_status *start_worker(evaluation *e) {
     const ons_stage_program *programs[ONS_BATCH_VARIANTS];
-    ons_worker_options options = {.machine = e->machine, .programs = programs};
+    ons_worker_options options = {.device_context = e->device_context, .programs = programs};
     ons_share_list_programs(&e->share, programs, &options.program_count);
     return ons_worker_new(&options, &e->worker);
 }
@@ -62,11 +62,12 @@ static ons_status *take_tensor(evaluation *e, const ons_named_tensor *tensor) {
               "trained, and the same --tie and --untie",
               tensor->name, folder);
     ons_type type;
-    void *address = ons_machine_find(e->machine, tensor->name, &type);
-    bool needed = ons_graph_find_value(e->course.graphs[ONS_WHOLE].graph, tensor->name) != ONS_NONE;
+    void *address = ons_device_context_find(e->device_context, tensor->name, &type);
+    bool needed = ons_graph_find_value(e->dataset_graphs.graphs[ONS_WHOLE].graph, tensor->name) != ONS_NONE;
     ONS_CHECK(address != NULL || !needed, ONS_DEFECT, "'%s' has no place in the arena", tensor->name);
     if (address == NULL) return NULL; /* --loss-output leaves it out */
-    return ons_machine_copy(e->machine, address, tensor->tensor.data, (size_t)ons_type_dense_bytes(&type));
+    return ons_device_context_copy(e->device_context, address, tensor->tensor.data,
+                                   (size_t)ons_type_dense_bytes(&type));
 }
 
 static ons_status *take_checkpoint(evaluation *e) {
@@ -92,24 +93,24 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_config_memory(e->config, &cap));
     ons_device *device;
     ONS_TRY(ons_device_new(e->config->device, cap, e->config->pin, &device));
-    ONS_TRY(ons_machine_new(device, e->model->registry, threads, &e->machine));
-    ons_machine_set_tf32(e->machine, ons_config_takes_tf32(e->config));
-    ONS_TRY(ons_open_training_data(e->model, e->config, &e->course.dataset));
-    ons_course_options options = {.model = e->model, .config = e->config};
+    ONS_TRY(ons_device_context_new(device, e->model->registry, threads, &e->device_context));
+    ons_device_context_set_tf32(e->device_context, ons_config_takes_tf32(e->config));
+    ONS_TRY(ons_open_training_data(e->model, e->config, &e->dataset_graphs.dataset));
+    ons_dataset_graphs_options options = {.model = e->model, .config = e->config};
     ONS_TRY(choose_rows(e, &options));
-    ONS_TRY(ons_course_build(&options, &e->course));
-    ONS_TRY(ons_course_cut_whole(e->model, (ons_step_form){0}, &e->course));
+    ONS_TRY(ons_dataset_graphs_build(&options, &e->dataset_graphs));
+    ONS_TRY(ons_dataset_graphs_cut_whole(e->model, (ons_step_form){0}, &e->dataset_graphs));
     const ons_share_options share = {
         .model = e->model,
-        .course = &e->course,
-        .machine = e->machine,
+        .dataset_graphs = &e->dataset_graphs,
+        .device_context = e->device_context,
         .batch = e->batch,
         .micro_batches = 1,
         .versions = 1,
     };
     ONS_TRY(ons_share_build(&share, &e->share));
-    ONS_TRY(ons_check_memory_cap(e->machine, cap));
-    ONS_TRY(ons_machine_start(e->machine));
+    ONS_TRY(ons_check_memory_cap(e->device_context, cap));
+    ONS_TRY(ons_device_context_start(e->device_context));
     ONS_TRY(take_checkpoint(e));
     return start_worker(e);
 }
@@ -133,7 +134,7 @@ static ons_status *open_outputs(evaluation *e) {
         output_file *file = &e->files[e->file_count++];
         file->path = e->config->outputs.items[i].value;
         ONS_TRY(find_output(e, e->config->outputs.items[i].name, &file->index));
-        const ons_stage_graph *stage = &e->course.graphs[ONS_WHOLE];
+        const ons_stage_graph *stage = &e->dataset_graphs.graphs[ONS_WHOLE];
         ons_type type = ons_graph_value(stage->graph, stage->outputs[file->index])->type;
         ONS_CHECK(type.shape.rank > 0 && type.shape.dims[0] == stage->rows, ONS_UNSUPPORTED,
                   "--output %s: its first axis does not count samples", e->config->outputs.items[i].name);
@@ -150,8 +151,8 @@ static ons_status *write_batch(void *context, ons_batch_variant variant, size_t 
         ons_value_id output = u->outputs[e->files[i].index];
         const ons_type *type = &ons_graph_value(ons_program_graph(u->unit.program), output)->type;
         const void *rows;
-        ONS_TRY(ons_machine_look(e->machine, ons_program_address(u->unit.program, output, NULL),
-                                 (size_t)ons_type_dense_bytes(type), &e->output, &rows));
+        ONS_TRY(ons_device_context_read(e->device_context, ons_program_address(u->unit.program, output, NULL),
+                                        (size_t)ons_type_dense_bytes(type), &e->output, &rows));
         ONS_TRY(ons_npy_write_rows(e->files[i].writer, rows, samples));
     }
     return NULL;
@@ -176,7 +177,7 @@ static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons
     ONS_TRY(ons_check_results(e->model, e->config));
     ONS_TRY(prepare(e));
     ons_status *status = open_outputs(e);
-    ons_evaluator_options options = ons_share_evaluator(&e->share, &e->course, e->worker, e->config);
+    ons_evaluator_options options = ons_share_evaluator(&e->share, &e->dataset_graphs, e->worker, e->config);
     options.read = write_batch;
     options.read_context = e;
     options.progress = progress;
@@ -202,8 +203,8 @@ ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_p
     ons_worker_free(e.worker);
     ons_feed_free(&e.share.feed); /* its memory is the device's */
     ons_host_copy_free(&e.output);
-    ons_machine_free(e.machine);
+    ons_device_context_free(e.device_context);
     ons_share_free(&e.share);
-    ons_course_free(&e.course);
+    ons_dataset_graphs_free(&e.dataset_graphs);
     return ons_status_at(status, "%s", model->path);
 }

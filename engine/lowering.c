@@ -277,8 +277,8 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
     return c->places == NULL ? NULL : ons_weight_places_check(c->places, stage->graph, cut);
 }
 
-/* `like`: the training course whose weights are read; NULL: the graph is the first one. */
-static ons_status *cut_graph(const lowering_job *job, const ons_course *like, const ons_stage_graph *stage,
+/* `like`: the training graphs whose weights are read; NULL: the graph is the first one. */
+static ons_status *cut_graph(const lowering_job *job, const ons_dataset_graphs *like, const ons_stage_graph *stage,
                              ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     ons_weight_places places;
@@ -293,16 +293,16 @@ static ons_status *cut_graph(const lowering_job *job, const ons_course *like, co
     return status;
 }
 
-ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_course *trained,
-                             ons_step_form form, ons_course *course) {
-    if (course->graphs[ONS_WHOLE].graph == NULL) return NULL;
-    if (!l->planned) return ons_course_cut_whole(model, form, course);
+ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, const ons_dataset_graphs *trained,
+                             ons_step_form form, ons_dataset_graphs *dataset_graphs) {
+    if (dataset_graphs->graphs[ONS_WHOLE].graph == NULL) return NULL;
+    if (!l->planned) return ons_dataset_graphs_cut_whole(model, form, dataset_graphs);
     const lowering_job job = {l, model, trained == NULL, form};
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
-        const ons_course *like = trained == NULL && v != ONS_WHOLE ? course : trained;
-        ONS_TRY(cut_graph(&job, like, &course->graphs[v], &course->cuts[v]));
-        if (job.training && course->graphs[v].graph != NULL)
-            ONS_TRY(ons_check_unordered(&l->plan.schedule, &course->cuts[v]));
+        const ons_dataset_graphs *like = trained == NULL && v != ONS_WHOLE ? dataset_graphs : trained;
+        ONS_TRY(cut_graph(&job, like, &dataset_graphs->graphs[v], &dataset_graphs->cuts[v]));
+        if (job.training && dataset_graphs->graphs[v].graph != NULL)
+            ONS_TRY(ons_check_unordered(&l->plan.schedule, &dataset_graphs->cuts[v]));
     }
     return NULL;
 }

@@ -6,7 +6,7 @@
 #ifndef ONSTAGE_ENGINE_LOWERING_H
 #define ONSTAGE_ENGINE_LOWERING_H
 
-#include "engine/course.h"
+#include "engine/dataset_graphs.h"
 #include "engine/schedule_choice.h"
 #include "planner/plan/plan.h"
 
@@ -49,10 +49,10 @@ ons_status *ons_lowering_place(const ons_graph *graph, ons_lowering *lowering);
 ons_status *ons_lowering_check_decisions(const ons_graph *graph, const ons_lowering *lowering);
 void ons_lowering_free(ons_lowering *lowering); /* a zeroed one is fine */
 
-/* Cuts a course's graphs (none: there is nothing to cut). What is swapped and computed again is said of
- * training graphs alone. `trained`: of a validation course, the training course, which is cut already; NULL: this is
- * the training course. Validation reads each weight where it is trained; where it cannot, the failure names it. */
-ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, const ons_course *trained,
-                             ons_step_form form, ons_course *course);
+/* Cuts a dataset's graphs (none: there is nothing to cut). What is swapped and computed again is said of training
+ * graphs alone. `trained`: of validation graphs, the training graphs, which are cut already; NULL: these are the
+ * training graphs. Validation reads each weight where it is trained; where it cannot, the failure names it. */
+ons_status *ons_lowering_cut(const ons_lowering *lowering, const ons_model *model, const ons_dataset_graphs *trained,
+                             ons_step_form form, ons_dataset_graphs *dataset_graphs);
 
 #endif

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "device/device.h"
-#include "engine/crew.h"
+#include "engine/local_stages.h"
 #include "engine/lowering.h"
 #include "engine/planning.h"
 
@@ -12,17 +12,18 @@
 typedef struct exact {
     ons_planning *p;
     ons_lowering lowering;
-    ons_course course; /* borrows the planning's graphs */
+    ons_dataset_graphs dataset_graphs; /* borrows the planning's graphs */
     int threads;
 } exact;
 
-static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *machine, ons_machine_memory *memory) {
+static ons_status *measure_stage(const exact *x, uint32_t stage, ons_device_context *device_context,
+                                 ons_device_context_memory *memory) {
     const ons_planning *p = x->p;
     const ons_pipeline *pipeline = &p->plan.pipeline;
     const ons_share_options options = {
         .model = p->model,
-        .course = &x->course,
-        .machine = machine,
+        .dataset_graphs = &x->dataset_graphs,
+        .device_context = device_context,
         .repeats = ons_step_form_of(pipeline).repeats,
         .stage = stage,
         .schedule = &p->plan.schedule,
@@ -31,13 +32,13 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_machine *ma
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);
-    if (status == NULL) status = ons_machine_predict(machine, memory);
+    if (status == NULL) status = ons_device_context_predict(device_context, memory);
     ons_share_free(&share);
     return status;
 }
 
 /* All of a device stands with its first stage. */
-static void note(ons_plan *plan, uint32_t device, const ons_machine_memory *memory) {
+static void note(ons_plan *plan, uint32_t device, const ons_device_context_memory *memory) {
     ons_plan_stage *stage = &plan->stages[ons_plan_first_stage(plan, device)];
     ons_stage_memory estimate = {0};
     for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
@@ -60,12 +61,12 @@ static ons_status *measure_stages(exact *x, int64_t *largest) {
     ons_planning *p = x->p;
     for (uint32_t i = 0; i < p->plan.schedule.devices; ++i) {
         ons_device *device;
-        ons_machine *machine;
-        ons_machine_memory memory;
+        ons_device_context *device_context;
+        ons_device_context_memory memory;
         ONS_TRY(ons_device_new(p->config->device, 0, p->config->pin && p->plan.schedule.devices == 1, &device));
-        ONS_TRY(ons_machine_new(device, p->model->registry, x->threads, &machine));
-        ons_status *status = measure_stage(x, i, machine, &memory);
-        ons_machine_free(machine);
+        ONS_TRY(ons_device_context_new(device, p->model->registry, x->threads, &device_context));
+        ons_status *status = measure_stage(x, i, device_context, &memory);
+        ons_device_context_free(device_context);
         ONS_TRY(status);
         note(&p->plan, i, &memory);
         *largest = memory.total > *largest ? memory.total : *largest;
@@ -80,9 +81,9 @@ static ons_status *measure(exact *x, int64_t *largest) {
     x->lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true, .pipeline = *pipeline, .plan = p->plan};
     if (x->lowering.arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
-    x->course.graphs[ONS_WHOLE] = p->input.stage;
-    x->course.graphs[ONS_SHORTER] = p->input.less;
-    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->course));
+    x->dataset_graphs.graphs[ONS_WHOLE] = p->input.stage;
+    x->dataset_graphs.graphs[ONS_SHORTER] = p->input.less;
+    ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->dataset_graphs));
     return measure_stages(x, largest);
 }
 
@@ -104,8 +105,8 @@ ons_status *ons_planning_make_exact(ons_planning *p, int64_t *largest) {
     exact x = {.p = p};
     *largest = 0;
     ons_status *status = measure(&x, largest);
-    memset(x.course.graphs, 0, sizeof x.course.graphs);
-    ons_course_free(&x.course);
+    memset(x.dataset_graphs.graphs, 0, sizeof x.dataset_graphs.graphs);
+    ons_dataset_graphs_free(&x.dataset_graphs);
     ons_lowering_free(&x.lowering);
     return status;
 }

@@ -133,11 +133,11 @@ static void describe_memory(const writer *w) {
 /* Where the step decided against the slowest stage, what that would have cost. */
 static void describe_choice(writer *w) {
     const ons_planned *planned = &w->p->planned;
-    if (!planned->by_step || planned->rival.step_seconds <= w->p->plan.step_seconds) return;
+    if (!planned->by_step || planned->best_bottleneck.step_seconds <= w->p->plan.step_seconds) return;
     fprintf(w->out,
             "chosen by the step: the split whose slowest stage is fastest (%.6g ms a micro-batch) takes %.3f ms a "
             "step\n",
-            1e3 * planned->rival.bottleneck_seconds, 1e3 * planned->rival.step_seconds);
+            1e3 * planned->best_bottleneck.bottleneck_seconds, 1e3 * planned->best_bottleneck.step_seconds);
 }
 
 /* The fastest ones that lost, and how many there were. */
@@ -148,7 +148,7 @@ static void describe_portfolio(writer *w) {
     if (r->count == 0) return;
     if (w->status == NULL) w->status = ons_portfolio_rank(r, w->p->arena, &order, &count);
     if (w->status != NULL) return;
-    for (uint32_t i = 0; i < r->count; ++i) ++of[r->candidates[i].verdict];
+    for (uint32_t i = 0; i < r->count; ++i) ++of[r->candidates[i].outcome];
     fprintf(
         w->out,
         "\nschedule %s: the fastest of %u; %u do not fit, %u are not possible here, %u were not planned, as they are "
@@ -159,7 +159,7 @@ static void describe_portfolio(writer *w) {
     fputc('\n', w->out);
     for (uint32_t i = 0; i < count && shown < SHOWN; ++i) {
         const ons_portfolio_candidate *c = &r->candidates[order[i]];
-        if (order[i] == r->taken || c->verdict != ONS_SLOWER) continue;
+        if (order[i] == r->taken || c->outcome != ONS_SLOWER) continue;
         fprintf(w->out, "  %s: %s\n", c->name, c->why);
         ++shown;
     }

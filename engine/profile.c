@@ -41,7 +41,7 @@ typedef struct making {
     uint32_t slots; /* micro-batches whose forward parts come before the first backward part */
     ons_profile_program built;
     const ons_graph *graph; /* that runs */
-    ons_machine *machine;
+    ons_device_context *device_context;
     ons_program *program;  /* runs every node of it */
     ons_cost_cache *cache; /* NULL: --no-cache */
     ons_node_id *node_of_cost;
@@ -75,17 +75,18 @@ static ons_status *build(making *m) {
     ONS_TRY(ons_config_threads(m->config, &m->threads));
     ONS_TRY(ons_config_memory(m->config, &cap));
     ONS_TRY(ons_choose_batching(m->model, m->config, &m->batching));
-    if (ons_profile_has_data(m->config)) ONS_TRY(ons_open_training_data(m->model, m->config, &m->built.course.dataset));
+    if (ons_profile_has_data(m->config))
+        ONS_TRY(ons_open_training_data(m->model, m->config, &m->built.dataset_graphs.dataset));
     ONS_TRY(describe_program(m, &program));
     ONS_TRY(ons_profile_program_build(&program, &m->built));
     m->graph = ons_profile_program_cut(&m->built)->graph;
     ONS_TRY(ons_device_new(m->config->device, cap, m->config->pin, &device));
-    ONS_TRY(ons_machine_new(device, m->model->registry, m->threads, &m->machine));
-    ons_machine_set_tf32(m->machine, ons_config_takes_tf32(m->config));
-    ONS_TRY(ons_profile_program_add(&program, m->machine, &m->built));
+    ONS_TRY(ons_device_context_new(device, m->model->registry, m->threads, &m->device_context));
+    ons_device_context_set_tf32(m->device_context, ons_config_takes_tf32(m->config));
+    ONS_TRY(ons_profile_program_add(&program, m->device_context, &m->built));
     m->program = ons_profile_program_complete(&m->built);
-    ONS_TRY(ons_check_memory_cap(m->machine, cap));
-    return ons_machine_start(m->machine);
+    ONS_TRY(ons_check_memory_cap(m->device_context, cap));
+    return ons_device_context_start(m->device_context);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- nodes
@@ -173,7 +174,7 @@ static ons_status *name_device(making *m) {
     if (file != NULL) fclose(file);
     ons_device_profile *d = &m->o->costs.device;
     d->name = "measured";
-    const char *gpu = ons_machine_device(m->machine)->title;
+    const char *gpu = ons_device_context_device(m->device_context)->title;
     d->title = gpu != NULL
                    ? ons_arena_copy_text(m->o->arena, gpu)
                    : ons_arena_format(m->o->arena, "%s, %d thread%s", model, m->threads, m->threads == 1 ? "" : "s");
@@ -183,7 +184,8 @@ static ons_status *name_device(making *m) {
     m->device = title == NULL
                     ? NULL
                     : ons_arena_format(m->o->arena, "%s, %s kernels, onstage %s", title,
-                                       ons_backend_find(ons_machine_device(m->machine)->name)->variant, ons_version());
+                                       ons_backend_find(ons_device_context_device(m->device_context)->name)->variant,
+                                       ons_version());
     return d->title != NULL && m->device != NULL ? NULL : ons_status_out_of_memory();
 }
 
@@ -207,7 +209,7 @@ static void list_beside(making *m, double *values[BESIDE]) {
 static const char *beside_key(const making *m, int which) {
     return which < BESIDE - 1 ? beside_names[which]
                               : ons_arena_format(m->o->arena, "%s %" PRId64, beside_names[which],
-                                                 ons_profile_data_bytes(&m->built.course.graphs[ONS_WHOLE]));
+                                                 ons_profile_data_bytes(&m->built.dataset_graphs.graphs[ONS_WHOLE]));
 }
 
 /* Times of all nodes, and of what is beside them, from the cache; false where one is missing. */
@@ -244,12 +246,13 @@ static void place_inputs(const making *m, ons_profile_data *data) {
 static ons_status *run_program(making *m) {
     ons_node_costs *costs = &m->o->costs;
     ons_profile_data data = {0};
-    ons_status *status = ons_profile_data_make(m->model, m->built.course.dataset, &m->built.course.graphs[ONS_WHOLE],
-                                               (uint64_t)m->config->seed, m->o->arena, &data);
+    ons_status *status =
+        ons_profile_data_make(m->model, m->built.dataset_graphs.dataset, &m->built.dataset_graphs.graphs[ONS_WHOLE],
+                              (uint64_t)m->config->seed, m->o->arena, &data);
     if (status == NULL) place_inputs(m, &data);
     ons_profiler_options options = {
         .slots = m->slots,
-        .machine = m->machine,
+        .device_context = m->device_context,
         .program = m->program,
         .whole = m->built.trained.units[ONS_WHOLE].stage.program,
         .inputs = data.inputs,
@@ -316,15 +319,15 @@ static ons_status *measure(making *m, ons_profile_speed *speed) {
  */
 
 static ons_status *describe_device(making *m, const ons_profile_speed *speed) {
-    ons_machine_memory memory;
-    ONS_TRY(ons_machine_predict(m->machine, &memory));
+    ons_device_context_memory memory;
+    ONS_TRY(ons_device_context_predict(m->device_context, &memory));
     const char *fitted = ons_arena_format(m->o->arena,
                                           "launch_seconds: fitted with the efficiency\n"
                                           "efficiency: fitted to the nodes of %s at %" PRId64
                                           " samples, every node the median of %" PRId64 " runs\n",
                                           m->model->path, m->batching.rows, m->config->repetitions);
     if (fitted == NULL) return ons_status_out_of_memory();
-    ONS_TRY(ons_profile_speed_describe(speed, m->machine, fitted, m->o->arena, &m->o->costs.device, m->notes));
+    ONS_TRY(ons_profile_speed_describe(speed, m->device_context, fitted, m->o->arena, &m->o->costs.device, m->notes));
     ons_precision precision;
     ONS_TRY(ons_config_precision(m->config, &precision));
     if (m->o->costs.device.matrix_flops_of[precision] > 0)
@@ -427,7 +430,7 @@ static ons_status *make(making *m) {
 
 static void free_making(making *m) {
     ons_cost_cache_free(m->cache);
-    ons_machine_free(m->machine);
+    ons_device_context_free(m->device_context);
     ons_profile_program_free(&m->built);
 }
 

@@ -105,7 +105,7 @@ static ons_status *describe_cpu(const ons_device_speed *s, const char *fitted, o
     return NULL;
 }
 
-static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machine, const char *fitted,
+static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_device_context *device_context, const char *fitted,
                                 ons_arena *arena, ons_device_profile *p, FILE *notes) {
     char reserve[ONS_BYTES_TEXT];
     ONS_CHECK(s->product_flops[ONS_MEASURED_FP32] > 0, ONS_UNSUPPORTED,
@@ -114,8 +114,8 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machi
     ONS_TRY(ons_device_profile_load("h200-141gb", arena, p)); /* efficiency, until it is fitted */
     *p = (ons_device_profile){
         .matrix = p->matrix, .vector = p->vector, .memory = p->memory, .launch_seconds = p->launch_seconds};
-    ONS_TRY(ons_machine_reserve(machine, &p->reserve_bytes));
-    p->memory_bytes = ons_machine_device(machine)->total_bytes;
+    ONS_TRY(ons_device_context_reserve(device_context, &p->reserve_bytes));
+    p->memory_bytes = ons_device_context_device(device_context)->total_bytes;
     for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
     p->matrix_flops = p->vector_flops = s->product_flops[ONS_MEASURED_FP32];
     p->memory_bandwidth = s->memory_bandwidth;
@@ -146,10 +146,10 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_machine *machi
     return NULL;
 }
 
-ons_status *ons_profile_speed_describe(const ons_profile_speed *speed, const ons_machine *machine, const char *fitted,
-                                       ons_arena *arena, ons_device_profile *profile, FILE *notes) {
+ons_status *ons_profile_speed_describe(const ons_profile_speed *speed, const ons_device_context *device_context,
+                                       const char *fitted, ons_arena *arena, ons_device_profile *profile, FILE *notes) {
     ons_device_profile described;
-    ONS_TRY(speed->gpu ? describe_gpu(&speed->of_gpu, machine, fitted, arena, &described, notes)
+    ONS_TRY(speed->gpu ? describe_gpu(&speed->of_gpu, device_context, fitted, arena, &described, notes)
                        : describe_cpu(&speed->of_cpu, fitted, arena, &described, notes));
     described.name = profile->name;
     described.title = profile->title;

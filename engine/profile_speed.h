@@ -9,7 +9,7 @@
 #include "runtime/measure/cost_cache.h"
 #include "runtime/measure/device_speed.h"
 #include "runtime/measure/gpu_speed.h"
-#include "runtime/program/machine.h"
+#include "runtime/program/device_context.h"
 
 typedef struct ons_profile_speed {
     bool gpu; /* which of the two was measured */
@@ -21,9 +21,9 @@ typedef struct ons_profile_speed {
 ons_status *ons_profile_speed_find(const ons_config *config, int threads, ons_cost_cache *cache,
                                    ons_profile_speed *speed);
 
-/* Fills *profile, but for name, title and what is fitted; `fitted`: a line of sources on that. `machine` has run. What
- * the profile has no place for goes to `notes`. */
-ons_status *ons_profile_speed_describe(const ons_profile_speed *speed, const ons_machine *machine, const char *fitted,
-                                       ons_arena *arena, ons_device_profile *profile, FILE *notes);
+/* Fills *profile, but for name, title and what is fitted; `fitted`: a line of sources on that. `device_context` has
+ * run. What the profile has no place for goes to `notes`. */
+ons_status *ons_profile_speed_describe(const ons_profile_speed *speed, const ons_device_context *device_context,
+                                       const char *fitted, ons_arena *arena, ons_device_profile *profile, FILE *notes);
 
 #endif

@@ -41,7 +41,7 @@ void ons_report_write_schedules(const ons_capacity_report *r, FILE *out) {
     for (uint32_t i = 0; i < portfolio->count; ++i) {
         bool listed = false;
         for (uint32_t k = 0; !listed && k < r->ranked; ++k) listed = r->ranking[k] == i;
-        if (!listed && portfolio->candidates[i].verdict != ONS_REPEATED) write_row(portfolio, i, out);
+        if (!listed && portfolio->candidates[i].outcome != ONS_REPEATED) write_row(portfolio, i, out);
     }
     fputs("</table></div>\n<p class=\"soft small\">Each planned for the model under the devices' memory and simulated; "
           "the fastest step is taken. What is estimated, without cap and links, to be no faster was not planned. "

@@ -37,12 +37,12 @@ void ons_trainer_free(ons_trainer *t) {
     ons_trainer_close_exchange(t);
     ons_trainer_close_best(t);
     ons_host_copy_free(&t->looked_at);
-    ons_crew_free(t->crew); /* its threads write the trace */
+    ons_local_stages_free(t->local_stages); /* its threads write the trace */
     ons_trainer_close_logs(t);
     ons_removal_wait(); /* the folder is ours as long as something is done to it */
     ons_checkpoint_lock_release(t->lock);
-    ons_course_free(&t->training);
-    ons_course_free(&t->validation);
+    ons_dataset_graphs_free(&t->training);
+    ons_dataset_graphs_free(&t->validation);
     ons_lowering_free(&t->lowering);
     for (uint32_t i = 0; i < t->transport_count; ++i) t->transports[i]->free(t->transports[i]);
     ons_config_free(t->config);
@@ -73,7 +73,7 @@ ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
               "there is nothing to validate on; give --val-input and --val-target, --val-tokens or --val-rows");
     ons_evaluation_result result;
     int64_t start = ons_trace_now();
-    ONS_TRY(ons_crew_evaluate(t->crew, &result));
+    ONS_TRY(ons_local_stages_evaluate(t->local_stages, &result));
     *evaluation = (ons_evaluation){(int64_t)result.samples, result.loss, result.accuracy,
                                    (double)(ons_trace_now() - start) * 1e-9, (int64_t)result.dropped};
     return NULL;
@@ -100,8 +100,8 @@ static ons_status *keep_checkpoint(ons_trainer *t, ons_step_report *report) {
 
 static ons_status *fill_report(ons_trainer *t, const ons_step_result *result, double rate, double seconds,
                                ons_step_report *report) {
-    ons_crew_memory memory;
-    ONS_TRY(ons_crew_get_memory(t->crew, &memory));
+    ons_local_stages_memory memory;
+    ONS_TRY(ons_local_stages_get_memory(t->local_stages, &memory));
     /* The first steps fault pages in and warm caches: the mean forgets them soon. */
     t->seconds_a_step = t->seconds_a_step == 0 ? seconds : 0.95 * t->seconds_a_step + 0.05 * seconds;
     bool scaled = !isnan(result->scale), skipped = scaled && !isfinite(result->norm);
@@ -127,7 +127,7 @@ static ons_status *fill_report(ons_trainer *t, const ons_step_result *result, do
 
 /* What is loaded when it first runs has been loaded by the end of the second step. */
 static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
-    ons_device *device = ons_machine_device(ons_crew_rank(t->crew, 0)->machine);
+    ons_device *device = ons_device_context_device(ons_local_stages_get(t->local_stages, 0)->device_context);
     bool second = ++t->steps_here == 2;
     if (device->measure_memory == NULL || (!second && t->log == NULL)) return NULL;
     ONS_TRY(device->measure_memory(device, &report->free_bytes));
@@ -159,7 +159,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ons_step_result result;
     int64_t start = ons_trace_now();
     t->looked_name = NULL;
-    ons_status *status = ons_crew_step(t->crew, (uint64_t)step, rate, step == t->steps, &result);
+    ons_status *status = ons_local_stages_step(t->local_stages, (uint64_t)step, rate, step == t->steps, &result);
     ONS_TRY(keep_steps(t, ons_trainer_share_failure(t, status)));
     t->step = step;
     t->stopping = t->stopping || result.stop;
@@ -186,7 +186,7 @@ static ons_status *write_notes(ons_trainer *t) {
     size_t size;
     FILE *out = open_memstream(&t->notes, &size);
     if (out == NULL) return ons_status_out_of_memory();
-    uint64_t dropped = ons_stepper_dropped(ons_crew_rank(t->crew, 0)->stepper);
+    uint64_t dropped = ons_stepper_dropped(ons_local_stages_get(t->local_stages, 0)->stepper);
     if (dropped > 0)
         fprintf(out,
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
@@ -202,7 +202,7 @@ static ons_status *write_notes(ons_trainer *t) {
 }
 
 static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status) {
-    ons_device *device = ons_machine_device(ons_crew_rank(t->crew, 0)->machine);
+    ons_device *device = ons_device_context_device(ons_local_stages_get(t->local_stages, 0)->device_context);
     status->free_bytes_early = t->free_early;
     if (device->measure_memory != NULL) ONS_TRY(device->measure_memory(device, &status->free_bytes));
     status->reserve_bytes = device->reserve_bytes;
@@ -212,8 +212,8 @@ static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status)
 ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
     ONS_GIVEN(t, "trainer");
     ONS_GIVEN(status, "status");
-    ons_crew_memory memory;
-    ONS_TRY(ons_crew_get_memory(t->crew, &memory));
+    ons_local_stages_memory memory;
+    ONS_TRY(ons_local_stages_get_memory(t->local_stages, &memory));
     ONS_TRY(write_notes(t));
     int64_t trainable = 0;
     for (uint32_t i = 0; i < t->training.graphs[ONS_WHOLE].update.trained_count; ++i) {
@@ -273,7 +273,7 @@ ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *val
     ONS_GIVEN(t, "trainer");
     ONS_GIVEN(initialiser, "initialiser");
     ONS_GIVEN(values, "values");
-    ONS_TRY(ons_crew_settle_versions(t->crew));
+    ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, read_values(t, initialiser, values, count))
                                               : ons_trainer_hand_over(t);
     return ons_trainer_share_failure(t, status);

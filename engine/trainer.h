@@ -3,7 +3,7 @@
 #define ONSTAGE_ENGINE_TRAINER_H
 
 #include "engine/assumptions.h"
-#include "engine/crew.h"
+#include "engine/local_stages.h"
 #include "engine/lowering.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/checkpoint_lock.h"
@@ -28,14 +28,14 @@ struct ons_trainer {
     ons_config *config; /* its own: a plan, or the number of processes, may change it */
     ons_arena *arena;
     ons_batching batching;
-    ons_course training, validation; /* validation.dataset NULL: none */
-    ons_lowering lowering;           /* which stages there are, and what they keep */
-    ons_transport **transports;      /* of the stages in this process; NULL: there is one stage */
+    ons_dataset_graphs training, validation; /* validation.dataset NULL: none */
+    ons_lowering lowering;                   /* which stages there are, and what they keep */
+    ons_transport **transports;              /* of the stages in this process; NULL: there is one stage */
     uint32_t transport_count;
     bool remote; /* the other stages are in other processes */
     bool nccl;   /* each stage has a GPU of its own, `gpu` the first one here */
     int gpu;
-    ons_crew *crew;
+    ons_local_stages *local_stages;
     ons_stage_report *stages; /* of all processes, but for what is measured; NULL: there is no plan */
     ons_rate_schedule schedule;
     int threads;
@@ -71,7 +71,7 @@ struct ons_trainer {
         *other_bits; /* that the resumed checkpoint's numbers were computed by other kernels; NULL: they were not */
 };
 
-/* trainer_build.c: from model and configuration to a crew that is ready to start */
+/* trainer_build.c: from model and configuration to local stages that are ready to start */
 ons_status *ons_trainer_build(ons_trainer *trainer);
 
 /* Whether gradients are summed over micro-batches: not where each is an update of its own. */
@@ -81,9 +81,9 @@ bool ons_trainer_repeats(const ons_trainer *trainer);
 bool ons_trainer_leads(const ons_trainer *trainer);
 int64_t ons_trainer_processes(const ons_trainer *trainer);
 
-/* trainer_world.c: which stages there are, and who talks to whom; choose_crew once the graphs are there */
+/* trainer_world.c: which stages there are, and who talks to whom; choose_local_stages once the graphs are there */
 ons_status *ons_trainer_open_world(ons_trainer *trainer);
-ons_status *ons_trainer_choose_crew(ons_trainer *trainer);
+ons_status *ons_trainer_choose_local_stages(ons_trainer *trainer);
 /* trainer_gpus.c: which GPU a stage takes, and whether messages go by NCCL; once the world is open */
 ons_status *ons_trainer_choose_gpus(ons_trainer *trainer);
 /* Ends the other processes where this one has failed. What is left to tell the user: of several processes one has the

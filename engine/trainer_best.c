@@ -26,7 +26,7 @@ static ons_status *add_value(ons_trainer *t, ons_value_id id) {
     value->name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, id)->name;
     value->kept_name = ons_arena_format(t->arena, "%s#best", value->name);
     t->looked_name = NULL;
-    ONS_TRY(ons_crew_look(t->crew, value->name, &value->type, &t->looked_at, &contents));
+    ONS_TRY(ons_local_stages_read(t->local_stages, value->name, &value->type, &t->looked_at, &contents));
     ONS_CHECK(contents != NULL, ONS_DEFECT, "'%s' has no place in the arena", value->name);
     value->data = malloc((size_t)ons_type_dense_bytes(&value->type) + 1);
     if (value->data == NULL || value->kept_name == NULL) return ons_status_out_of_memory();
@@ -68,7 +68,7 @@ static ons_status *take_values(ons_trainer *t) {
     for (size_t i = 0; i < t->best.value_count; ++i) {
         const best_value *value = &t->best.values[i];
         const void *contents;
-        ONS_TRY(ons_crew_look(t->crew, value->name, NULL, &t->looked_at, &contents));
+        ONS_TRY(ons_local_stages_read(t->local_stages, value->name, NULL, &t->looked_at, &contents));
         memcpy(value->data, contents, (size_t)ons_type_dense_bytes(&value->type));
     }
     return NULL;

@@ -1,4 +1,4 @@
-/* From model and configuration to a crew: graphs, a plan where one is needed, programs, arenas. */
+/* From model and configuration to local stages: graphs, a plan where one is needed, programs, arenas. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,9 +68,9 @@ static ons_status *build_training(ons_trainer *t) {
     bool never_full =
         !t->batching.fixed && ons_batching_micro_batches(&t->batching) == 1 && t->batching.batch > samples;
     if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
-    const ons_course_options options =
-        ons_training_course_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
-    ONS_TRY(ons_course_build(&options, &t->training));
+    const ons_dataset_graphs_options options =
+        ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
+    ONS_TRY(ons_dataset_graphs_build(&options, &t->training));
     return check_normalisation(t);
 }
 
@@ -82,12 +82,12 @@ static ons_status *build_validation(ons_trainer *t) {
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "validation data",
                               "--val-rows, --val-input or --val-tokens"));
     int64_t rows = t->batching.fixed || t->batching.rows <= samples ? t->batching.rows : samples;
-    const ons_course_options options = {
+    const ons_dataset_graphs_options options = {
         .model = t->model,
         .config = t->config,
         .rows = {[ONS_WHOLE] = rows, [ONS_REST] = t->batching.fixed ? 0 : samples % rows},
     };
-    return ons_course_build(&options, &t->validation);
+    return ons_dataset_graphs_build(&options, &t->validation);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ static ons_status *build_validation(ons_trainer *t) {
  */
 
 static ons_status *count_steps(ons_trainer *t) {
-    t->steps_per_epoch = (int64_t)ons_stepper_steps_per_epoch(ons_crew_rank(t->crew, 0)->stepper);
+    t->steps_per_epoch = (int64_t)ons_stepper_steps_per_epoch(ons_local_stages_get(t->local_stages, 0)->stepper);
     t->steps = t->config->steps;
     if (t->steps == 0)
         ONS_CHECK(!__builtin_mul_overflow(t->config->epochs, t->steps_per_epoch, &t->steps), ONS_INVALID_ARGUMENT,
@@ -117,14 +117,14 @@ static void compute_digest(ons_trainer *t) {
 }
 
 /* What makes processes do other things than each other. */
-typedef struct course_of_run {
+typedef struct graphs_of_run {
     uint64_t digest;
     int64_t steps, validate_every, checkpoint_every, early_stop;
     double rate;
     bool checkpoints, writes, resumes, best;
-} course_of_run;
+} graphs_of_run;
 
-static bool is_alike(const course_of_run *a, const course_of_run *b) {
+static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
     return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
            a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
            a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best;
@@ -133,7 +133,7 @@ static bool is_alike(const course_of_run *a, const course_of_run *b) {
 /* Of several processes each has its own command line. */
 static ons_status *check_alike(ons_trainer *t) {
     const ons_config *c = t->config;
-    const course_of_run own = {
+    const graphs_of_run own = {
         .digest = t->digest,
         .steps = t->steps,
         .validate_every = t->validate_every,
@@ -145,7 +145,7 @@ static ons_status *check_alike(ons_trainer *t) {
         .early_stop = c->early_stop,
         .best = c->best,
     };
-    course_of_run *all;
+    graphs_of_run *all;
     if (!t->remote) return NULL;
     ONS_NEW(all, t->arena, t->transports[0]->ranks);
     ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
@@ -174,8 +174,8 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_trainer_open_trace(t));
     ONS_TRY(build_training(t));
     ONS_TRY(build_validation(t));
-    ONS_TRY(ons_trainer_choose_crew(t));
-    ONS_TRY(ons_crew_start(t->crew));
+    ONS_TRY(ons_trainer_choose_local_stages(t));
+    ONS_TRY(ons_local_stages_start(t->local_stages));
     ONS_TRY(ons_trainer_open_best(t));
     ONS_TRY(ons_trainer_gather_stages(t));
     ONS_TRY(ons_trainer_gather_libraries(t));

@@ -119,7 +119,7 @@ static ons_status *request(ons_trainer *t, ons_value_id value, uint32_t owner) {
 static ons_status *look(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
     t->looked_name = NULL;
     if (ons_trainer_find_best(t, name, type, contents)) return NULL;
-    ONS_TRY(ons_crew_look(t->crew, name, type, &t->looked_at, contents));
+    ONS_TRY(ons_local_stages_read(t->local_stages, name, type, &t->looked_at, contents));
     ons_value_id value = *contents == NULL ? ONS_NONE : find_value(t->training.graphs[ONS_WHOLE].graph, name);
     if (*contents == t->looked_at.data && value != ONS_NONE)
         t->looked_name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->name;
@@ -163,7 +163,7 @@ static ons_status *answer(ons_trainer *t, ons_value_id value) {
     const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->name;
     const void *contents;
     if (!ons_trainer_find_best(t, name, &type, &contents))
-        ONS_TRY(ons_crew_look(t->crew, name, &type, &t->looked_at, &contents));
+        ONS_TRY(ons_local_stages_read(t->local_stages, name, &type, &t->looked_at, &contents));
     const char *address = contents;
     ONS_CHECK(address != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
     size_t bytes = (size_t)ons_type_dense_bytes(&type);

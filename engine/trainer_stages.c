@@ -23,18 +23,18 @@ static void count_again(const ons_plan_stage *planned, const ons_graph *graph, o
 
 static double share_idle(double busy, double whole) { return whole > busy ? 1 - busy / whole : 0; }
 
-static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stage_report *report) {
+static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
-    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, rank->stage)];
-    const ons_stage_program *program = &rank->training.units[ONS_WHOLE].stage;
-    ons_machine_memory memory;
-    ONS_TRY(ons_machine_predict(rank->machine, &memory));
+    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, local_stage->stage)];
+    const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
+    ons_device_context_memory memory;
+    ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
     double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;
     *report = (ons_stage_report){
-        .stage = rank->stage,
+        .stage = local_stage->stage,
         .planned_bytes = planned->memory_bytes,
         .arena_bytes = memory.total,
-        .taken_bytes = ons_machine_used(rank->machine),
+        .taken_bytes = ons_device_context_used(local_stage->device_context),
         .swapped_values = program->cut->swap_count,
         .swapped_bytes = program->swapped_bytes,
         .predicted_seconds = planned->seconds - planned->stall_seconds,
@@ -49,9 +49,9 @@ static ons_status *describe(const ons_trainer *t, const ons_rank *rank, ons_stag
 
 ons_status *ons_trainer_gather_stages(ons_trainer *t) {
     if (!t->lowering.planned) return NULL;
-    uint32_t here = ons_crew_count(t->crew);
+    uint32_t here = ons_local_stages_count(t->local_stages);
     ONS_NEW(t->stages, t->arena, t->lowering.plan.schedule.devices * t->batching.replicas);
-    for (uint32_t i = 0; i < here; ++i) ONS_TRY(describe(t, ons_crew_rank(t->crew, i), &t->stages[i]));
+    for (uint32_t i = 0; i < here; ++i) ONS_TRY(describe(t, ons_local_stages_get(t->local_stages, i), &t->stages[i]));
     if (!t->remote) return NULL;
     ons_transport *transport = t->transports[0];
     const ons_stage_report own = t->stages[0];
@@ -105,7 +105,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
     ONS_GIVEN(report, "report");
     ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
               (long long)index);
-    const ons_rank_work *work = ons_crew_work(t->crew, (uint32_t)index);
+    const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, (uint32_t)index);
     *report = t->stages[index];
     report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
     report->measured_seconds = report->measured_idle = NAN;
@@ -120,7 +120,7 @@ void ons_trainer_fill_stages(const ons_trainer *t, ons_trainer_status *status) {
     status->stages = 1;
     status->predicted_step_seconds = status->measured_step_seconds = NAN;
     if (!t->lowering.planned) return;
-    const ons_rank_work *work = ons_crew_work(t->crew, 0);
+    const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, 0);
     status->stages = t->lowering.pipeline.stages;
     status->pipeline = t->lowering.pipeline.generator->name;
     status->predicted_step_seconds = t->lowering.plan.step_seconds;

@@ -67,7 +67,7 @@ static ons_status *list_tensors(const ons_trainer *t, const kept_values *values,
         if (!ons_trainer_owns(t, each->value)) continue;
         ons_named_tensor tensor = {.name = each->name};
         const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, each->value)->name;
-        ONS_TRY(ons_crew_look(t->crew, name, &tensor.tensor.type, &copies[i], &tensor.tensor.data));
+        ONS_TRY(ons_local_stages_read(t->local_stages, name, &tensor.tensor.type, &copies[i], &tensor.tensor.data));
         ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
         ONS_PUSH(list, tensor);
     }
@@ -178,7 +178,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     ONS_GIVEN(t, "trainer");
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
-    ONS_TRY(ons_crew_settle_versions(t->crew));
+    ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
     kept_values values = {0};
     ons_host_copy *copies = NULL;
     named_tensors list = {0};
@@ -277,15 +277,15 @@ static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
 static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const kept_value *value) {
     const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value->value)->name;
     const ons_tensor *found = ons_checkpoint_find(c, value->name);
-    for (uint32_t i = 0; i < ons_crew_count(t->crew); ++i) {
+    for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
         ons_type type;
-        void *address = ons_machine_find(ons_crew_rank(t->crew, i)->machine, name, &type);
+        void *address = ons_device_context_find(ons_local_stages_get(t->local_stages, i)->device_context, name, &type);
         if (address == NULL) continue;
         ONS_CHECK(found != NULL && ons_type_equal(&found->type, &type), ONS_INVALID_DATA,
                   "--resume: the checkpoint in %s has no tensor '%s' of this model's type", t->config->checkpoint,
                   value->name);
-        ONS_TRY(ons_machine_copy(ons_crew_rank(t->crew, i)->machine, address, found->data,
-                                 (size_t)ons_type_dense_bytes(&type)));
+        ONS_TRY(ons_device_context_copy(ons_local_stages_get(t->local_stages, i)->device_context, address, found->data,
+                                        (size_t)ons_type_dense_bytes(&type)));
     }
     return NULL;
 }
@@ -456,7 +456,7 @@ ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     ONS_GIVEN(t, "trainer");
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
-    ONS_TRY(ons_crew_settle_versions(t->crew));
+    ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
     ons_trainer_read_best(t, true);
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
     ons_trainer_read_best(t, false);

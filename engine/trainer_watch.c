@@ -67,7 +67,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r) {
         ons_json_begin_object(w, "grad_norms");
         for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
             double square;
-            ONS_TRY(ons_crew_square(t->crew, i, &square));
+            ONS_TRY(ons_local_stages_square(t->local_stages, i, &square));
             ons_json_put_double(w, ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name,
                                 sqrt(square) / (r->loss_scale > 0 ? r->loss_scale : 1));
         }
@@ -139,9 +139,9 @@ void ons_trainer_log_step(ons_trainer *t, ons_step_report *report) {
 }
 
 void ons_trainer_watch_recordings(ons_trainer *t, ons_step_report *report) {
-    for (uint32_t i = 0; t->unkept == NULL && i < ons_crew_count(t->crew); ++i) {
+    for (uint32_t i = 0; t->unkept == NULL && i < ons_local_stages_count(t->local_stages); ++i) {
         size_t kept;
-        const char *reason = ons_worker_unkept(ons_crew_rank(t->crew, i)->worker, &kept);
+        const char *reason = ons_worker_unkept(ons_local_stages_get(t->local_stages, i)->worker, &kept);
         if (reason == NULL) continue;
         t->unkept = ons_arena_format(
             t->arena,

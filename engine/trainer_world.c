@@ -152,14 +152,14 @@ ons_status *ons_trainer_share_failure(ons_trainer *t, ons_status *status) {
     return silent;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- crew
+/* -------------------------------------------------------------------------------------------------------- local stages
  */
 
-static void drop_crew(ons_trainer *t) {
-    ons_crew_free(t->crew);
-    t->crew = NULL;
-    ons_course_drop_cuts(&t->training);
-    ons_course_drop_cuts(&t->validation);
+static void drop_local_stages(ons_trainer *t) {
+    ons_local_stages_free(t->local_stages);
+    t->local_stages = NULL;
+    ons_dataset_graphs_drop_cuts(&t->training);
+    ons_dataset_graphs_drop_cuts(&t->validation);
 }
 
 /* Without a plan there is one stage. */
@@ -186,12 +186,12 @@ static ons_status *cut_training(ons_trainer *t) {
 }
 
 /* The training graphs are cut already. */
-static ons_status *make_crew(ons_trainer *t, int64_t cap) {
+static ons_status *make_local_stages(ons_trainer *t, int64_t cap) {
     ons_pipeline pipeline;
     const ons_schedule *schedule;
     ONS_TRY(find_schedule(t, &pipeline, &schedule));
     ONS_TRY(ons_lowering_cut(&t->lowering, t->model, &t->training, (ons_step_form){0}, &t->validation));
-    const ons_crew_options options = {
+    const ons_local_stages_options options = {
         .model = t->model,
         .config = t->config,
         .training = &t->training,
@@ -209,15 +209,15 @@ static ons_status *make_crew(ons_trainer *t, int64_t cap) {
         .trace = t->trace,
         .stop_requested = &t->stop_requested,
     };
-    return ons_crew_new(&options, &t->crew);
+    return ons_local_stages_new(&options, &t->local_stages);
 }
 
 /* What the largest arena of all stages takes, with what its device's context, libraries and recordings take beside it.
  */
 static ons_status *find_largest(ons_trainer *t, int64_t *bytes) {
-    ons_crew_memory memory;
-    ONS_TRY(ons_crew_get_memory(t->crew, &memory));
-    ONS_TRY(ons_machine_reserve(ons_crew_rank(t->crew, 0)->machine, bytes));
+    ons_local_stages_memory memory;
+    ONS_TRY(ons_local_stages_get_memory(t->local_stages, &memory));
+    ONS_TRY(ons_device_context_reserve(ons_local_stages_get(t->local_stages, 0)->device_context, bytes));
     *bytes += memory.largest;
     if (!t->remote) return NULL;
     int64_t *all = calloc(world(t)->ranks, sizeof *all);
@@ -250,11 +250,11 @@ static ons_status *follow_plan(ons_trainer *t) {
 
 /* The arenas of a plan that was made just now, as they are laid out. */
 static ons_status *note_arenas(ons_trainer *t) {
-    for (uint32_t i = 0; i < ons_crew_count(t->crew); ++i) {
-        const ons_rank *rank = ons_crew_rank(t->crew, i);
-        ons_machine_memory memory;
-        ONS_TRY(ons_machine_predict(rank->machine, &memory));
-        ons_plan_note_arena(&t->lowering.plan, rank->stage, memory.total);
+    for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
+        const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
+        ons_device_context_memory memory;
+        ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
+        ons_plan_note_arena(&t->lowering.plan, local_stage->stage, memory.total);
     }
     return NULL;
 }
@@ -305,7 +305,7 @@ static ons_status *try_cut(const attempt *a, bool *cut) {
 static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes) {
     attempt *a = context;
     ons_trainer *t = a->t;
-    drop_crew(t);
+    drop_local_stages(t);
     ons_lowering_free(&t->lowering);
     uint8_t found;
     bool cut;
@@ -315,7 +315,7 @@ static ons_status *try_capacity(void *context, int64_t capacity, int64_t *bytes)
     if (t->remote) ONS_TRY(follow_plan(t));
     ONS_TRY(try_cut(a, &cut));
     if (!cut) return NULL;
-    ONS_TRY(make_crew(t, a->cap));
+    ONS_TRY(make_local_stages(t, a->cap));
     ONS_TRY(note_arenas(t));
     return find_largest(t, bytes);
 }
@@ -373,7 +373,7 @@ static ons_status *refuse(attempt *a, const ons_arena_search_options *options, i
                           a->cap, least);
 }
 
-static ons_status *search_crew(attempt *a, int64_t *bytes) {
+static ons_status *search_local_stages(attempt *a, int64_t *bytes) {
     const ons_arena_search_options options = {
         .attempt = try_capacity, .least = find_least, .context = a, .cap = a->cap};
     return a->cap == 0 ? try_capacity(a, 0, bytes) : ons_arena_search(&options, bytes);
@@ -389,7 +389,7 @@ static ons_status *choose_schedules(attempt *a, ons_schedule_choices *choices) {
 }
 
 /* `whole`: what one stage takes that keeps everything; 0: not tried. */
-static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
+static ons_status *plan_local_stages(ons_trainer *t, int64_t cap, int64_t whole) {
     attempt a = {.t = t, .cap = cap};
     ons_schedule_choices choices;
     int64_t bytes = 0;
@@ -397,7 +397,7 @@ static ons_status *plan_crew(ons_trainer *t, int64_t cap, int64_t whole) {
     for (uint32_t i = 0; i < choices.count; ++i) {
         if (choices.items != NULL) a.choice = &choices.items[i];
         a.may_fail = i + 1 < choices.count;
-        ONS_TRY(search_crew(&a, &bytes));
+        ONS_TRY(search_local_stages(&a, &bytes));
         if (bytes < INT64_MAX && (cap == 0 || bytes <= cap)) return NULL;
     }
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
@@ -414,7 +414,7 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     ONS_TRY_AT(ons_lowering_place(t->training.graphs[ONS_WHOLE].graph, &t->lowering), "--plan %s", t->config->plan);
     ONS_TRY_AT(ons_plan_check_costs(&t->lowering.plan, t->lowering.arena), "--plan %s", t->config->plan);
     ONS_TRY(cut_training(t));
-    ONS_TRY(make_crew(t, cap));
+    ONS_TRY(make_local_stages(t, cap));
     ONS_TRY(find_largest(t, &bytes));
     const char *elsewhere;
     ONS_TRY(ons_plan_libraries_differ(&t->lowering.plan.subject, t->arena, &elsewhere));
@@ -423,7 +423,7 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
               " are needed%s; without --plan one is made that fits",
               cap, bytes, elsewhere);
     int64_t reserve;
-    ONS_TRY(ons_machine_reserve(ons_crew_rank(t->crew, 0)->machine, &reserve));
+    ONS_TRY(ons_device_context_reserve(ons_local_stages_get(t->local_stages, 0)->device_context, &reserve));
     int64_t capacity = t->lowering.plan.capacity_bytes;
     ONS_CHECK(cap > 0 || capacity == 0 || bytes - reserve <= capacity, ONS_OUT_OF_MEMORY,
               "--plan %s: decisions.capacity_bytes: this run, with its validation and last batch, takes %" PRId64
@@ -432,13 +432,13 @@ static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     return NULL;
 }
 
-ons_status *ons_trainer_choose_crew(ons_trainer *t) {
+ons_status *ons_trainer_choose_local_stages(ons_trainer *t) {
     int64_t cap, bytes;
     ONS_TRY(ons_config_memory(t->config, &cap));
     if (t->config->plan != NULL) return follow_file(t, cap);
-    if (t->config->stages > 1) return plan_crew(t, cap, 0);
+    if (t->config->stages > 1) return plan_local_stages(t, cap, 0);
     ONS_TRY(cut_training(t));
-    ONS_TRY(make_crew(t, cap));
+    ONS_TRY(make_local_stages(t, cap));
     ONS_TRY(find_largest(t, &bytes));
-    return cap == 0 || bytes <= cap ? NULL : plan_crew(t, cap, bytes);
+    return cap == 0 || bytes <= cap ? NULL : plan_local_stages(t, cap, bytes);
 }

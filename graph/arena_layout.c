@@ -24,7 +24,7 @@ static int by_birth(const void *left, const void *right, void *buffers) {
 /* ------------------------------------------------------------------------------------------------------------ groups
  */
 
-static uint32_t parts_of(const ons_layout_options *o) { return ons_part_count(o->sequence->chunks); }
+static uint32_t parts_of(const ons_layout_options *o) { return ons_part_count(o->execution_order->chunks); }
 
 /* Places of their own for what is kept from one part to another; 0: none. */
 static uint32_t places_between(const ons_layout_options *o, ons_part from, ons_part to) {
@@ -34,7 +34,7 @@ static uint32_t places_between(const ons_layout_options *o, ons_part from, ons_p
 
 /* Every pair of parts that micro-batches can wait between, so that two programs of the same parts have the same. */
 static ons_status *make_groups(const ons_layout_options *o, ons_arena *arena, ons_arena_layout *layout) {
-    uint32_t last = ons_part_last(o->sequence->chunks);
+    uint32_t last = ons_part_last(o->execution_order->chunks);
     ONS_NEW(layout->groups, arena, (size_t)last * last);
     for (ons_part from = ONS_PART_FORWARD; from < last; ++from)
         for (ons_part to = from + 1; to < last; ++to)
@@ -117,18 +117,18 @@ static const ons_buffer *buffer_of(const placing *p, ons_buffer_id id) { return 
 /* While a part runs its micro-batch has those slots that it has begun to fill and still holds; a chunk's own parts are
  * known to follow each other. */
 static bool holds(const placing *p, const ons_slot_group *g, ons_part part) {
-    uint32_t chunks = p->o->sequence->chunks, chunk = ons_part_chunk(chunks, part);
+    uint32_t chunks = p->o->execution_order->chunks, chunk = ons_part_chunk(chunks, part);
     return part >= g->from && part <= g->to && ons_part_chunk(chunks, g->from) == chunk &&
            ons_part_chunk(chunks, g->to) == chunk;
 }
 
 /* Slots that are other micro-batches' while a part runs have no gaps for it. */
 static void close_slots(placing *p) {
-    const ons_sequence *s = p->o->sequence;
+    const ons_execution_order *s = p->o->execution_order;
     for (ons_part part = ONS_PART_FORWARD; part < ons_part_last(s->chunks); ++part)
         for (uint32_t i = 0; i < p->layout->group_count; ++i) {
             const ons_slot_group *g = &p->layout->groups[i];
-            uint32_t begin = ons_sequence_begin(s, part), end = s->end[part];
+            uint32_t begin = ons_execution_order_begin(s, part), end = s->end[part];
             if (g->bytes == 0 || begin == end || holds(p, g, part)) continue;
             ons_first_fit_add(p->fit, (ons_spot){g->offset, g->offset + g->bytes, begin, end - 1});
         }
@@ -167,7 +167,7 @@ static int64_t place_all(placing *p, int64_t *offsets) {
 
 /* What micro-batches need at once: all of them keep what is in their slots while one of them runs. */
 static ons_status *find_lower_bound(const placing *p, int64_t waiting, ons_arena *arena, int64_t *bound) {
-    const ons_sequence *s = p->o->sequence;
+    const ons_execution_order *s = p->o->execution_order;
     int64_t *change;
     ONS_NEW(change, arena, (size_t)s->count + 3);
     for (uint32_t i = 0; i < p->count; ++i) {
@@ -187,7 +187,7 @@ static ons_status *find_lower_bound(const placing *p, int64_t waiting, ons_arena
 /* How many places of its own behind the shared part a buffer has; 0: it lies elsewhere. */
 static uint32_t places_behind(const ons_layout_options *o, uint32_t id) {
     const ons_buffer *buffer = &o->liveness->buffers[id];
-    uint32_t begin = ons_sequence_first(o->sequence);
+    uint32_t begin = ons_execution_order_first(o->execution_order);
     if (buffer->persistent) return 0;
     if (o->rings != NULL && o->rings[id] > 0) return o->rings[id];
     return o->joined && buffer->first < begin && buffer->last >= begin;
@@ -197,8 +197,8 @@ static uint32_t places_behind(const ons_layout_options *o, uint32_t id) {
  * kept like what the last part of its micro-batch reads; what a backward part makes for them is the last micro-batch's.
  */
 static uint32_t group_of(const placing *p, const ons_buffer *buffer) {
-    const ons_sequence *s = p->o->sequence;
-    ons_part from = ons_sequence_part(s, buffer->first), to = ons_sequence_part(s, buffer->last_read);
+    const ons_execution_order *s = p->o->execution_order;
+    ons_part from = ons_execution_order_part(s, buffer->first), to = ons_execution_order_part(s, buffer->last_read);
     ons_part last = ons_part_last(s->chunks);
     if (to >= last) to = from <= s->chunks ? last - 1 : from;
     for (uint32_t i = 0; i < p->layout->group_count; ++i)
@@ -208,15 +208,15 @@ static uint32_t group_of(const placing *p, const ons_buffer *buffer) {
 
 /* Sorts the transient buffers into kinds; those behind the shared part are placed by the caller. */
 static void sort_out(placing *p) {
-    const ons_sequence *s = p->o->sequence;
+    const ons_execution_order *s = p->o->execution_order;
     for (uint32_t i = 0; i < p->o->liveness->buffer_count; ++i) {
         const ons_buffer *buffer = buffer_of(p, i);
         if (buffer->persistent || places_behind(p->o, i) > 0) continue;
         p->order[p->count++] = i;
-        bool of_step = buffer->first < ons_sequence_first(s);
+        bool of_step = buffer->first < ons_execution_order_first(s);
         p->group[i] = of_step ? NO_GROUP : group_of(p, buffer);
-        p->shared[i] = of_step || buffer->last >= ons_sequence_last(s) ||
-                       buffer->last >= s->end[ons_sequence_part(s, buffer->first)];
+        p->shared[i] = of_step || buffer->last >= ons_execution_order_last(s) ||
+                       buffer->last >= s->end[ons_execution_order_part(s, buffer->first)];
         if (p->group[i] != NO_GROUP) p->layout->groups[p->group[i]].bytes += ons_arena_align(buffer->bytes);
     }
 }
@@ -249,7 +249,7 @@ static ons_status *open_placing(const ons_layout_options *o, ons_arena *arena, o
     sort_out(p);
     part_groups(layout);
     lay_out_groups(layout);
-    size_t spots = p->count + (size_t)layout->group_count * (ons_part_count(o->sequence->chunks) + 1);
+    size_t spots = p->count + (size_t)layout->group_count * (ons_part_count(o->execution_order->chunks) + 1);
     return ons_first_fit_new((uint32_t)spots, layout->slot_bytes, arena, &p->fit);
 }
 
@@ -305,13 +305,13 @@ static void move(ons_arena_layout *l, uint32_t buffers, const ons_arena_layout *
 }
 
 /* Takes out what has its place elsewhere; what lies behind the shared part lies there in the order of the buffers. */
-static void close_gaps(ons_arena_layout *l, uint32_t buffers, const ons_buffer_id *twins) {
+static void close_gaps(ons_arena_layout *l, uint32_t buffers, const ons_buffer_id *shared_buffers) {
     int64_t end = l->bytes - waiting_of(l), removed = 0;
     for (uint32_t i = buffers; i-- > 0;) {
         if (l->offsets[i] < l->behind) continue;
         int64_t bytes = end - l->offsets[i];
         end = l->offsets[i];
-        if (twins[i] == ONS_NONE) continue;
+        if (shared_buffers[i] == ONS_NONE) continue;
         removed += bytes;
         for (uint32_t k = i + 1; k < buffers; ++k)
             if (l->offsets[k] > end) l->offsets[k] -= bytes;
@@ -338,11 +338,11 @@ static ons_status *join_groups(ons_arena_layout *const layouts[2], ons_arena *ar
 }
 
 ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2],
-                                  const ons_buffer_id *twins, ons_arena *arena) {
+                                  const ons_buffer_id *shared_buffers, ons_arena *arena) {
     int64_t shared = 0, bound = 0, waiting, own[2];
     ons_arena_layout wanted;
     ONS_TRY(join_groups(layouts, arena, &wanted));
-    close_gaps(layouts[1], buffers[1], twins);
+    close_gaps(layouts[1], buffers[1], shared_buffers);
     for (int k = 0; k < 2; ++k) {
         const ons_arena_layout *l = layouts[k];
         own[k] = bytes_behind(l);
@@ -358,7 +358,7 @@ ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint
         layouts[k]->lower_bound = bound + own[0] + own[1];
     }
     for (uint32_t i = 0; i < buffers[1]; ++i)
-        if (twins[i] != ONS_NONE) layouts[1]->offsets[i] = layouts[0]->offsets[twins[i]];
-    layouts[1]->twins = twins;
+        if (shared_buffers[i] != ONS_NONE) layouts[1]->offsets[i] = layouts[0]->offsets[shared_buffers[i]];
+    layouts[1]->shared_buffers = shared_buffers;
     return NULL;
 }

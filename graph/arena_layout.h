@@ -27,7 +27,7 @@ static inline int64_t ons_arena_align(int64_t bytes) {
 
 typedef struct ons_layout_options {
     const ons_liveness *liveness;
-    const ons_sequence *sequence;
+    const ons_execution_order *execution_order;
     /* [part · parts + later part]: micro-batches that are between the two at once, from the beginning of the one to the
      * end of the other; 0: nothing else runs on the device in between. NULL: of one chunk whose backward part is whole,
      * `slots` micro-batches between forward and backward part. */
@@ -52,21 +52,21 @@ typedef struct ons_arena_layout {
                          behind them; persistent ones: -1 */
     ons_slot_group *groups; /* one behind the other; some are empty */
     uint32_t group_count;
-    int64_t slot_bytes;         /* of one slot of each group */
-    int64_t bytes;              /* size of the transient part */
-    int64_t lower_bound;        /* the largest sum of buffers alive at once: no layout is smaller */
-    int64_t behind;             /* offset of what lies behind the shared part, up to the end */
-    const ons_buffer_id *twins; /* of the second of two that were joined: see there; NULL: it is none */
+    int64_t slot_bytes;                  /* of one slot of each group */
+    int64_t bytes;                       /* size of the transient part */
+    int64_t lower_bound;                 /* the largest sum of buffers alive at once: no layout is smaller */
+    int64_t behind;                      /* offset of what lies behind the shared part, up to the end */
+    const ons_buffer_id *shared_buffers; /* of the second of two that were joined: see there; NULL: it is none */
 } ons_arena_layout;
 
 /* Places all transient buffers so that no two that live at the same time overlap. Results in `arena`. */
 ons_status *ons_arena_layout_make(const ons_layout_options *options, ons_arena *arena, ons_arena_layout *layout);
 
 /* Brings two layouts, both made with `joined` and the same parts and places, into one arena. `buffers`: how many each
- * has. `twins`: of each buffer of the second, which one of the first holds the same bytes (ons_find_twins), and so its
- * place as well; ONS_NONE: none. */
+ * has. `shared_buffers`: of each buffer of the second, which one of the first holds the same bytes
+ * (ons_find_shared_buffers), and so its place as well; ONS_NONE: none. */
 ons_status *ons_arena_layout_join(ons_arena_layout *const layouts[2], const uint32_t buffers[2],
-                                  const ons_buffer_id *twins, ons_arena *arena);
+                                  const ons_buffer_id *shared_buffers, ons_arena *arena);
 
 /* The group in whose slots the offset lies; NULL: it is the shared part's, or a ring's. */
 const ons_slot_group *ons_arena_layout_group(const ons_arena_layout *layout, int64_t offset);

@@ -4,7 +4,7 @@ typedef struct finder {
     const ons_liveness_options *o;
     const ons_graph *graph;
     const ons_registry *registry;
-    const ons_sequence *sequence;
+    const ons_execution_order *execution_order;
     ons_liveness *l;
     uint32_t *last_read; /* of each value: position of its last reader, 0 where there is none */
     uint32_t *position;  /* of each node */
@@ -25,10 +25,10 @@ static ons_buffer_id add_buffer(finder *f, ons_buffer buffer) {
 /* The last position at which a value is read; what the beginning makes for the micro-batches is read until their end.
  */
 static void find_last_reads(finder *f) {
-    const ons_sequence *s = f->sequence;
+    const ons_execution_order *s = f->execution_order;
     for (uint32_t position = 0; position < s->count; ++position) {
         const ons_node *node = ons_graph_node(f->graph, s->nodes[position]);
-        uint32_t begin = ons_sequence_first(s), end = ons_sequence_last(s);
+        uint32_t begin = ons_execution_order_first(s), end = ons_execution_order_last(s);
         bool repeated = position >= begin && position < end;
         for (uint32_t i = 0; i < node->input_count; ++i) {
             if (node->inputs[i] == ONS_NONE) continue;
@@ -41,15 +41,15 @@ static void find_last_reads(finder *f) {
     }
 }
 
-static bool is_weight_part(const ons_sequence *s, ons_part part) {
+static bool is_weight_part(const ons_execution_order *s, ons_part part) {
     return part > s->chunks && part < ons_part_last(s->chunks) && ons_part_kind_of(s->chunks, part) == ONS_PART_WEIGHT;
 }
 
 static void find_weight_readers(finder *f) {
-    const ons_sequence *s = f->sequence;
+    const ons_execution_order *s = f->execution_order;
     for (uint32_t position = s->count; position-- > 0;) {
         const ons_node *node = ons_graph_node(f->graph, s->nodes[position]);
-        ons_part part = ons_sequence_part(s, position);
+        ons_part part = ons_execution_order_part(s, position);
         for (uint32_t i = 0; i < node->input_count && is_weight_part(s, part); ++i)
             if (node->inputs[i] != ONS_NONE) f->weight[node->inputs[i]] = part;
         for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
@@ -62,13 +62,13 @@ static void find_weight_readers(finder *f) {
 
 /* What weight gradients read that may be made later, or earlier, than a part that reads it as well. */
 static void keep_until_either(finder *f) {
-    const ons_sequence *s = f->sequence;
-    uint32_t end = ons_sequence_last(s);
-    if (!f->o->unordered || end == ons_sequence_first(s)) return;
+    const ons_execution_order *s = f->execution_order;
+    uint32_t end = ons_execution_order_last(s);
+    if (!f->o->unordered || end == ons_execution_order_first(s)) return;
     find_weight_readers(f);
     for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
         if (f->weight[id] == ONS_PART_BEGIN || f->last_read[id] >= end) continue;
-        f->either[id] = ons_sequence_part(s, f->last_read[id]) > f->weight[id];
+        f->either[id] = ons_execution_order_part(s, f->last_read[id]) > f->weight[id];
         if (f->either[id]) f->last_read[id] = end - 1;
     }
 }
@@ -110,16 +110,17 @@ static bool may_take(const finder *f, const ons_node *node, const ons_alias *ali
 /* The beginning of the backward part in which something leaves that stays until `until`; of the first one for what
  * leaves when all micro-batches have run. A part without nodes has no position of its own: what leaves at the end of
  * the micro-batches' nodes may do so in the last of their parts. */
-static uint32_t leaving_part_begin(const ons_sequence *s, uint32_t until) {
-    ons_part part = ons_sequence_part(s, until - 1);
-    if (part < ons_part_last(s->chunks)) return ons_sequence_begin(s, part);
-    return until - 1 > ons_sequence_last(s) ? ons_sequence_begin(s, ons_part_first_backward(s->chunks))
-                                            : ons_sequence_last(s);
+static uint32_t leaving_part_begin(const ons_execution_order *s, uint32_t until) {
+    ons_part part = ons_execution_order_part(s, until - 1);
+    if (part < ons_part_last(s->chunks)) return ons_execution_order_begin(s, part);
+    return until - 1 > ons_execution_order_last(s) ? ons_execution_order_begin(s, ons_part_first_backward(s->chunks))
+                                                   : ons_execution_order_last(s);
 }
 
 /* What a backward part makes for the end of the step: weight gradients of smaller parts may be made after it. */
 static void keep_from_backward(const finder *f, ons_buffer *buffer) {
-    uint32_t backward = ons_sequence_backward(f->sequence), end = ons_sequence_last(f->sequence);
+    uint32_t backward = ons_execution_order_backward(f->execution_order),
+             end = ons_execution_order_last(f->execution_order);
     if (f->o->unordered && buffer->first > backward && buffer->first < end && buffer->last_read >= end)
         buffer->first = backward;
 }
@@ -133,9 +134,9 @@ static void place_value(finder *f, ons_value_id id, ons_buffer_id buffer, uint32
     keep_from_backward(f, &f->l->buffers[buffer]);
     if (f->o->stays == NULL) return;
     /* What leaves in a backward part waits for it, as if a node read it there. */
-    uint32_t backward = ons_sequence_backward(f->sequence);
+    uint32_t backward = ons_execution_order_backward(f->execution_order);
     if (position < backward && f->o->stays[id] > backward)
-        extend(&f->l->buffers[buffer], leaving_part_begin(f->sequence, f->o->stays[id]));
+        extend(&f->l->buffers[buffer], leaving_part_begin(f->execution_order, f->o->stays[id]));
     if (f->o->stays[id] <= f->l->buffers[buffer].last) return;
     f->l->buffers[buffer].last = f->o->stays[id];
 }
@@ -186,8 +187,8 @@ static ons_status *check_states(const finder *f) {
 
 /* A view's readers keep its source alive: carried back before anything takes a place. */
 static void carry_back_views(finder *f) {
-    for (uint32_t position = f->sequence->count; position-- > 0;) {
-        const ons_node *node = ons_graph_node(f->graph, f->sequence->nodes[position]);
+    for (uint32_t position = f->execution_order->count; position-- > 0;) {
+        const ons_node *node = ons_graph_node(f->graph, f->execution_order->nodes[position]);
         for (const ons_alias *alias = node->op->aliases; alias->kind != ONS_ALIAS_END; ++alias) {
             if (alias->kind != ONS_ALIAS_VIEW || node->outputs[alias->output] == ONS_NONE) continue;
             uint32_t *source = &f->last_read[node->inputs[alias->input]];
@@ -205,9 +206,9 @@ static ons_buffer_id add_scratch(finder *f, int64_t bytes, uint32_t position) {
 
 ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, ons_liveness *l) {
     const ons_graph *graph = o->graph;
-    const ons_sequence *sequence = o->sequence;
+    const ons_execution_order *execution_order = o->execution_order;
     const int64_t *scratch_bytes = o->scratch_bytes;
-    finder f = {.o = o, .graph = graph, .registry = o->registry, .sequence = sequence, .l = l};
+    finder f = {.o = o, .graph = graph, .registry = o->registry, .execution_order = execution_order, .l = l};
     *l = (ons_liveness){0};
     ONS_NEW(l->buffers, arena, graph->values.count + graph->nodes.count + 1);
     ONS_NEW(l->buffer_of_value, arena, graph->values.count + 1);
@@ -216,18 +217,18 @@ ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, o
     ONS_NEW(f.position, arena, graph->nodes.count + 1);
     ONS_NEW(f.weight, arena, graph->values.count + 1);
     ONS_NEW(f.either, arena, graph->values.count + 1);
-    for (uint32_t i = 0; i < sequence->count; ++i) f.position[sequence->nodes[i]] = i;
+    for (uint32_t i = 0; i < execution_order->count; ++i) f.position[execution_order->nodes[i]] = i;
     for (size_t i = 0; i < graph->values.count; ++i) l->buffer_of_value[i] = ONS_NONE;
     for (size_t i = 0; i < graph->nodes.count; ++i) l->scratch_of_node[i] = ONS_NONE;
     find_last_reads(&f);
     ONS_TRY(check_states(&f));
     for (size_t i = 0; i < o->kept_count; ++i)
-        if (o->kept[i] != ONS_NONE) f.last_read[o->kept[i]] = sequence->count;
+        if (o->kept[i] != ONS_NONE) f.last_read[o->kept[i]] = execution_order->count;
     carry_back_views(&f);
     keep_until_either(&f);
     place_sources(&f);
-    for (uint32_t position = 0; position < sequence->count; ++position) {
-        ons_node_id id = sequence->nodes[position];
+    for (uint32_t position = 0; position < execution_order->count; ++position) {
+        ons_node_id id = execution_order->nodes[position];
         const ons_node *node = ons_graph_node(graph, id);
         for (uint32_t i = 0; i < node->output_count; ++i)
             if (node->outputs[i] != ONS_NONE) place_output(&f, node, i, position);

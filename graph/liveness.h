@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_GRAPH_LIVENESS_H
 #define ONSTAGE_GRAPH_LIVENESS_H
 
+#include "graph/execution_order.h"
 #include "graph/registry.h"
-#include "graph/sequence.h"
 
 typedef uint32_t ons_buffer_id;
 
@@ -25,7 +25,7 @@ typedef struct ons_liveness {
 typedef struct ons_liveness_options {
     const ons_graph *graph;
     const ons_registry *registry;
-    const ons_sequence *sequence;
+    const ons_execution_order *execution_order;
     const int64_t *scratch_bytes; /* of every node; NULL: none */
     /* Of every position: from where to where the node's scratch is in use, where nodes run together; NULL, both: while
      * the node runs. */
@@ -36,8 +36,8 @@ typedef struct ons_liveness_options {
                                 it comes; NULL: all before the first */
     const uint32_t *stays;   /* of every value: a position until which its bytes are read by others (a copy, a message);
                                 0: none. NULL: none at all */
-    bool unordered;          /* weight gradients may be made after parts of greater numbers: what is read for them and
-                                in such a part stays until the micro-batch ends */
+    bool unordered; /* weight gradients may be made after parts of greater numbers: what is read for them and in such a
+                       part stays until the micro-batch ends */
 } ons_liveness_options;
 
 /* Views and states share their input's buffer; outputs that may take an input's place do so where the input dies at the

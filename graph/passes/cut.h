@@ -7,14 +7,15 @@
  * (weights in another layout); and what replaces a value that several devices hold (the update of a tied weight), so
  * that the copies stay equal.
  *
- * In the forward part values go to later stages, in the backward part to earlier ones (parts: graph/sequence.h). Where
- * a stage's weight gradients are a part of their own, it holds the backward nodes that only weights' gradients need.
+ * In the forward part values go to later stages, in the backward part to earlier ones (parts: graph/execution_order.h).
+ * Where a stage's weight gradients are a part of their own, it holds the backward nodes that only weights' gradients
+ * need.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_CUT_H
 #define ONSTAGE_GRAPH_PASSES_CUT_H
 
+#include "graph/execution_order.h"
 #include "graph/registry.h"
-#include "graph/sequence.h"
 
 typedef enum ons_relief { ONS_RELIEF_SWAP, ONS_RELIEF_RECOMPUTE } ons_relief;
 
@@ -32,7 +33,7 @@ typedef struct ons_cut_decision {
 typedef struct ons_cut_options {
     const ons_graph *whole; /* outlives the result, which shares its store, attributes and keys */
     const ons_registry *registry;
-    bool repeats;       /* more than one micro-batch a step: see graph/sequence.h */
+    bool repeats;       /* more than one micro-batch a step: see graph/execution_order.h */
     bool early_updates; /* one stage, and a step is one micro-batch: updates run as soon as they can, see early.h */
     const uint32_t *stage_of_node; /* of each node of the whole graph: where the plan has it */
     uint32_t stages;

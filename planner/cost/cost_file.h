@@ -17,12 +17,12 @@ typedef struct ons_cost_file_options {
     uint32_t stages; /* for the packed order alone */
 } ons_cost_file_options;
 
-/* Everything in `arena`. `options` NULL: the order by depth. The failure (ONS_INVALID_DATA) names line or member;
- * neither times nor sizes are taken on trust. */
+/* Reads a file of costs into `arena`. `options` NULL: the order by depth. The failure (ONS_INVALID_DATA) names line or
+ * member; neither times nor sizes are taken on trust. */
 ons_status *ons_cost_file_parse(const void *bytes, size_t size, const ons_cost_file_options *options, ons_arena *arena,
                                 ons_workload *work);
 
-/* The same with a path; it is the name of the workload where the file gives none. */
+/* Loads a file of costs by its path, which is the name of the workload where the file gives none. */
 ons_status *ons_cost_file_load(const char *path, const ons_cost_file_options *options, ons_arena *arena,
                                ons_workload *work);
 

@@ -10,7 +10,7 @@ ons_status *ons_cost_file_read_own(const ons_json *json, ons_arena *arena, ons_w
 ons_status *ons_cost_file_read_piper(const ons_json *json, ons_arena *arena, ons_workload *work);
 ons_status *ons_cost_file_read_pipedream(const char *text, size_t size, ons_arena *arena, ons_workload *work);
 
-/* A time in seconds, or a size that is rounded up to bytes; false where it is negative, not finite or (for a size) over
+/* Tests a time in seconds, or rounds a size up to bytes; false where it is negative, not finite or (for a size) over
  * 2^53. */
 bool ons_cost_file_is_time(double seconds);
 bool ons_cost_file_to_bytes(double value, int64_t *bytes);

@@ -45,15 +45,15 @@ typedef struct ons_device_profile {
     double matrix_flops_of[ONS_PRECISION_COUNT]; /* 0: the device does not have it */
 } ons_device_profile;
 
-/* One of the shipped profiles, or a path to a file. Texts live in `arena`. The failure lists the shipped names, or
- * names file and field. */
+/* Loads one of the shipped profiles by its name, or a file by its path. Texts live in `arena`. The failure lists the
+ * shipped names, or names file and field. */
 ons_status *ons_device_profile_load(const char *name_or_path, ons_arena *arena, ons_device_profile *profile);
-/* The same from the text of a file: a device profile, or what `onstage profile` wrote. */
+/* Reads a profile from the text of a file: a device profile, or what `onstage profile` wrote. */
 ons_status *ons_device_profile_parse(const void *bytes, size_t size, ons_arena *arena, ons_device_profile *profile);
-/* The names of the shipped ones; ends with NULL. */
+/* Lists the names of the shipped profiles; the list ends with NULL. */
 const char *const *ons_device_profile_names(void);
 
-/* As a JSON object that may stand in another; the caller frees it. */
+/* Writes a profile as a JSON object that may stand in another; the caller frees it. */
 ons_status *ons_device_profile_to_json(const ons_device_profile *profile, ons_json **json);
 /* Text of a profile as a file holds it; free with free(). */
 ons_status *ons_device_profile_print(const ons_device_profile *profile, char **text);
@@ -63,7 +63,7 @@ const char *ons_precision_name(ons_precision precision);
 /* Computes matrix products in another precision. Fails where the device does not have it. */
 ons_status *ons_device_profile_use(ons_device_profile *profile, ons_precision precision);
 
-/* The analytic model. `matrix`: a dense product or convolution. */
+/* Estimates an operator's seconds by the analytic model. `matrix`: it is a dense product or convolution. */
 double ons_device_profile_seconds(const ons_device_profile *profile, double flops, double bytes, bool matrix);
 
 #endif

@@ -26,7 +26,7 @@ enum { ONS_FIT_LEAST = 8 }; /* samples that a fit needs */
 ons_status *ons_device_profile_fit(ons_device_profile *profile, const ons_fit_sample *samples, uint32_t count,
                                    ons_arena *arena);
 
-/* Of the samples whose held_out is `held_out`. */
+/* Finds the error over the samples whose held_out is `held_out`. */
 ons_status *ons_fit_error_find(const ons_device_profile *profile, const ons_fit_sample *samples, uint32_t count,
                                bool held_out, ons_arena *arena, ons_fit_error *error);
 

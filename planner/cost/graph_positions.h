@@ -8,7 +8,7 @@
 ons_status *ons_graph_positions_find(const ons_graph_work_options *options, ons_arena *arena, ons_graph_work *result,
                                      uint32_t *count);
 
-/* Whether the node is a position of its own: it runs in the forward part of every micro-batch. */
+/* Tests whether the node is a position of its own: it runs in the forward part of every micro-batch. */
 static inline bool ons_is_forward_unit(const ons_node *node) { return node->phase == ONS_FORWARD && !node->per_step; }
 
 /* Kept from step to step: weights, tables, states, statistics. */

@@ -9,8 +9,8 @@ typedef struct ons_graph_width {
     int64_t bytes;    /* of what it reads and writes that is neither weight nor state, aligned as in an arena */
 } ons_graph_width;
 
-/* The widest node. Whatever is split, swapped or computed again, a stage has this beside its weights while the node
- * runs: no cap can be below it. An output that may take an input's place counts once with it. */
+/* Finds the widest node. Whatever is split, swapped or computed again, a stage has this beside its weights while the
+ * node runs: no cap can be below it. An output that may take an input's place counts once with it. */
 ons_status *ons_graph_width_find(const ons_graph *graph, const ons_registry *registry, ons_arena *scratch,
                                  ons_graph_width *width);
 

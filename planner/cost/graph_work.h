@@ -6,7 +6,7 @@
 #include "planner/cost/device_profile.h"
 #include "planner/workload/workload.h"
 
-/* Of every node of a graph. Made by a profiler that measured (runtime/), or by ons_graph_cost_analytic. */
+/* The costs of every node of a graph, made by a profiler that measured (runtime/), or by ons_graph_cost_analytic. */
 typedef struct ons_graph_cost {
     double *seconds;
     int64_t *scratch_bytes;
@@ -14,7 +14,7 @@ typedef struct ons_graph_cost {
     double handover_seconds; /* once a step, beside all nodes */
 } ons_graph_cost;
 
-/* By the device profile, from the FLOPs and bytes that the operators state; no scratch. In `arena`. */
+/* Estimates costs by the device profile, from the FLOPs and bytes that the operators state; no scratch. In `arena`. */
 ons_status *ons_graph_cost_analytic(const ons_graph *graph, const ons_device_profile *profile, ons_arena *arena,
                                     ons_graph_cost *cost);
 
@@ -35,9 +35,9 @@ typedef struct ons_graph_work {
     ons_value_id *root_of_value; /* the value whose bytes a view shows; itself for all others */
 } ons_graph_work;
 
-/* Everything in `arena`; names are the graph's. What a position holds: a forward node; the nodes that autograd made for
- * it (ons_node.origin); accumulation and update of the weights whose gradients come from it. Views count as nodes but
- * not as tensors: their readers read what they show. Data come with the first node. */
+/* Makes the workload, in `arena`; names are the graph's. A position holds: a forward node; the nodes that autograd made
+ * for it (ons_node.origin); accumulation and update of the weights whose gradients come from it. Views count as nodes
+ * but not as tensors: their readers read what they show. Data come with the first node. */
 ons_status *ons_graph_work_make(const ons_graph_work_options *options, ons_arena *arena, ons_graph_work *result);
 
 #endif

@@ -10,8 +10,8 @@
 #include "planner/cost/fit.h"
 #include "planner/cost/graph_work.h"
 
-/* What decides how long a node takes on one device: operator, types with layouts, a digest of the attributes. In
- * `arena`. */
+/* Makes the key of all that decides how long a node takes on one device: operator, types with layouts, a digest of the
+ * attributes. In `arena`. */
 ons_status *ons_node_key(const ons_graph *graph, ons_node_id node, ons_arena *arena, const char **key);
 
 typedef struct ons_node_cost {
@@ -42,10 +42,10 @@ typedef struct ons_node_costs {
     uint32_t *by_key; /* the nodes in the order of their keys: see ons_node_costs_index */
 } ons_node_costs;
 
-/* Everything in `arena`. Failures name file and field. */
+/* Loads a file of costs into `arena`. Failures name file and field. */
 ons_status *ons_node_costs_load(const char *path, ons_arena *arena, ons_node_costs *costs);
 ons_status *ons_node_costs_parse(const void *bytes, size_t size, ons_arena *arena, ons_node_costs *costs);
-/* The text of the file; free with free(). */
+/* Prints the text of the file; the caller frees it with free(). */
 ons_status *ons_node_costs_print(const ons_node_costs *costs, char **text);
 /* Makes by_key, for costs that were not read from a file. */
 ons_status *ons_node_costs_index(ons_node_costs *costs, ons_arena *arena);

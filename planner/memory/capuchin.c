@@ -11,7 +11,7 @@
  *                   their neighbours are tried too: one decision more, one less, one changed or exchanged
  *
  * Greedy levels overshoot: the last step frees more than is missing, and what was decided first may no longer be
- * needed. So the neighbours of the levels around `reached` are judged as well. This keeps the property, as
+ * needed. So the neighbours of the levels around `reached` are evaluated as well. This keeps the property, as
  *   - the neighbours of a level do not depend on the capacity;
  *   - a neighbour counts only where it is no faster than the level before its own;
  *   - levels from `reached - BEFORE` to `reached + AFTER` are looked at, AFTER being 1:
@@ -280,7 +280,7 @@ static void try_neighbours(ons_search *s, const level *l) {
 }
 
 /* True: the path was left as it became too slow. */
-static bool follow(ons_search *s, const ons_search_rule *rule) {
+static bool follow_path(ons_search *s, const ons_search_rule *rule) {
     ons_memory_workspace *w = s->w;
     path p;
     double floor = 0;
@@ -354,19 +354,19 @@ static bool note_layers(void *context, const uint8_t *decisions, const ons_walk 
 /* All that the strategy knows. Where candidates are many, what neither the first path nor the ends can fit is given up:
  * they need least, whatever the capacity. The ends are the slowest of all: where the first path was too slow already,
  * under a limit, they are left out. */
-static void search(ons_search *s) {
+static void search_paths(ons_search *s) {
     ons_memory_workspace *w = s->w;
     bool few = w->candidate_count <= FEW, swaps = w->problem->host_bandwidth > 0;
     bool limited = w->problem->limit_seconds > 0, ends_first = w->problem->any_solution && !limited;
     if (ends_first) try_ends(s);
     if (is_enough(s)) return;
-    bool slow = follow(s, &rules[0].rule);
+    bool slow = follow_path(s, &rules[0].rule);
     if (is_enough(s)) return;
     if (!ends_first && !(limited && slow)) try_ends(s);
     ons_stage_try_layers(w, s->current, note_layers, s);
     if (!few && !s->found && !slow) return;
     for (size_t i = 1; i < sizeof rules / sizeof *rules; ++i) {
-        if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) (void)follow(s, &rules[i].rule);
+        if ((swaps || !rules[i].for_swaps) && (few || !rules[i].for_few)) (void)follow_path(s, &rules[i].rule);
         if (is_enough(s)) return;
     }
 }
@@ -381,7 +381,7 @@ ons_status *ons_memory_solve_capuchin(const ons_stage_problem *problem, ons_memo
                     .best_seconds = problem->limit_seconds > 0 ? problem->limit_seconds : INFINITY,
                     .least = solution->memory.total};
     s.start_seconds = solution->seconds;
-    search(&s);
+    search_paths(&s);
     if (!s.found) {
         ons_stage_refuse(w, s.least, solution);
         return NULL;

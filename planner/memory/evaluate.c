@@ -1,4 +1,4 @@
-/* The judge of all memory strategies: one period of a stage, walked part by part.
+/* The cost model of all memory strategies: one period of a stage, walked part by part.
  *
  *   compute  F0 F1 F2 F3 │ (again: F2) B3 (again: F1) B2 B1 B0 │ F0 F1 …      a period of 1F1B: the forward part of the
  *   out         t0 t1 t2 │t2                                   │               newest micro-batch, then the backward

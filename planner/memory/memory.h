@@ -67,9 +67,9 @@ typedef struct ons_memory_strategy {
     const char *name;
     ons_memory_solve *solve;
     const char *summary; /* one line for --help and reports */
-    bool by_judge;  /* goes by ons_memory_evaluate: what a part of a micro-batch needs while it runs is there, whatever
-                       is decided */
-    bool by_tensor; /* swaps and recomputes any tensor, so that what other strategies decide is of its kind too */
+    bool by_evaluation;  /* goes by ons_memory_evaluate: what a part of a micro-batch needs while it runs is there,
+                            whatever is decided */
+    bool by_tensor;      /* swaps and recomputes any tensor, so that what other strategies decide is of its kind too */
 } ons_memory_strategy;
 
 /* "none", "recompute-all", "capuchin", "exact" (enumerates: small stages only); of baselines, by whole layers,
@@ -77,10 +77,10 @@ typedef struct ons_memory_strategy {
 const ons_memory_strategy *ons_memory_strategy_find(const char *name);
 extern const ons_memory_strategy *const ons_memory_strategies[]; /* ends with NULL */
 
-/* What given decisions cost and need, by walking the parts of one period of the stage in order: the judge of all
- * strategies; its model stands in evaluate.c. `memory` differs from ons_work_stage_memory's in stash and peak alone
- * and, without decisions, is never more. Decisions that make no sense (a tensor that is not the stage's, or is decided
- * twice; back too late; swapped without a link) are ONS_INVALID_ARGUMENT; ONS_KEEP says nothing. */
+/* Evaluates what given decisions cost and need, by walking the parts of one period of the stage in order. All
+ * strategies are compared by it; its model stands in evaluate.c. `memory` differs from ons_work_stage_memory's in stash
+ * and peak alone and, without decisions, is never more. Decisions that make no sense (a tensor that is not the stage's,
+ * or is decided twice; back too late; swapped without a link) are ONS_INVALID_ARGUMENT; ONS_KEEP says nothing. */
 ons_status *ons_memory_evaluate(const ons_stage_problem *problem, const ons_tensor_decision *decisions, uint32_t count,
                                 ons_memory_workspace *workspace, ons_stage_solution *solution);
 

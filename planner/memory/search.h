@@ -45,7 +45,7 @@ void ons_search_note(ons_search *s, const uint8_t *decisions, const ons_walk *wa
 
 /* Walks `current`, for the estimates that follow. */
 void ons_search_settle(ons_search *s);
-/* The same where `current` was what was walked last, with this result. */
+/* Takes the result of the last walk, which was one of `current`, for the estimates that follow. */
 void ons_search_adopt(ons_search *s, const ons_walk *walk);
 /* Carries the estimates on over one decision more, without a walk. */
 void ons_search_expect(ons_search *s, ons_move move);
@@ -55,7 +55,8 @@ int64_t ons_search_saving(const ons_search *s, uint32_t tensor); /* bytes where 
 double ons_search_rate(const ons_search *s, int64_t saving, double seconds);
 double ons_search_score(ons_search *s, ons_move move);
 
-/* The best options from `current` by estimate, best first; with `idle` those too that save nothing by themselves. */
+/* Lists the best options from `current` by estimate, best first; with `idle` those too that save nothing by themselves.
+ */
 uint32_t ons_search_options(ons_search *s, bool idle, ons_search_option *options, uint32_t most);
 
 /* Candidates with FreeTime, in the rule's order, in workspace.order. Returns how many. */

@@ -117,14 +117,15 @@ void ons_stage_walk(ons_memory_workspace *workspace, const uint8_t *decisions, o
 ons_status *ons_stage_close(ons_memory_workspace *workspace, const uint8_t *decisions, ons_prefetch prefetch,
                             ons_arena *arena, ons_stage_solution *solution);
 
-/* Where even the strategy's least memory does not fit. */
+/* Writes the solution of a stage that even the strategy's least memory does not fit. */
 void ons_stage_refuse(ons_memory_workspace *workspace, int64_t least_bytes, ons_stage_solution *solution);
 
-/* Whether the stage fits as it is, by ons_work_stage_memory or by its walk; then the solution is written. */
+/* Tests whether the stage fits as it is, by ons_work_stage_memory or by its walk; then the solution is written. */
 bool ons_stage_fits(ons_memory_workspace *workspace, const ons_stage_problem *problem, ons_stage_solution *solution);
 
-/* The least memory of recomputing everything that can be, over a few spacings of checkpoints: what lies over a cut
- * between two segments is kept, or swapped where `swap` says so and there is a link. Writes `best`; uses `scratch`. */
+/* Finds the least memory of recomputing everything that can be, over a few spacings of checkpoints: what lies over a
+ * cut between two segments is kept, or swapped where `swap` says so and there is a link. Writes `best`; uses `scratch`.
+ */
 void ons_stage_recompute_all(ons_memory_workspace *workspace, bool swap, ons_prefetch prefetch, uint8_t *best,
                              uint8_t *scratch, ons_walk *walk);
 

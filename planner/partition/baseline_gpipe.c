@@ -8,10 +8,10 @@
  */
 #include <math.h>
 
-#include "planner/partition/grain.h"
+#include "planner/partition/granularity.h"
 
 typedef struct variance_search {
-    const ons_grain *grain;
+    const ons_granularity *granularity;
     const double *shorter; /* [k]: least sum for the first k units in one stage fewer */
     double *sums;          /* [j]: for the first j */
     uint32_t *last_cut;    /* [j]: where its last stage begins */
@@ -23,7 +23,7 @@ static void find(const variance_search *s, uint32_t from, uint32_t to, uint32_t 
         uint32_t end = from + (to - from) / 2, best = low;
         double least = INFINITY;
         for (uint32_t k = low; k <= high && k < end; ++k) {
-            double time = s->grain->before[end] - s->grain->before[k], sum = s->shorter[k] + time * time;
+            double time = s->granularity->before[end] - s->granularity->before[k], sum = s->shorter[k] + time * time;
             if (sum < least) {
                 least = sum;
                 best = k;
@@ -37,19 +37,20 @@ static void find(const variance_search *s, uint32_t from, uint32_t to, uint32_t 
     }
 }
 
-ons_status *ons_grain_least_variance(ons_judge *judge, const ons_grain *grain, ons_arena *arena, uint32_t *units) {
-    uint32_t stages = ons_judge_problem(judge)->pipeline.stages, count = grain->count, *cuts;
+ons_status *ons_granularity_least_variance(ons_stage_costs *costs, const ons_granularity *granularity, ons_arena *arena,
+                                           uint32_t *units) {
+    uint32_t stages = ons_stage_costs_problem(costs)->pipeline.stages, count = granularity->count, *cuts;
     double *sums, *shorter;
     ONS_NEW(sums, arena, (size_t)count + 1);
     ONS_NEW(shorter, arena, (size_t)count + 1);
     ONS_NEW(cuts, arena, ((size_t)count + 1) * stages);
-    for (uint32_t j = 0; j <= count; ++j) sums[j] = j == 0 ? INFINITY : grain->before[j] * grain->before[j];
+    for (uint32_t j = 0; j <= count; ++j) sums[j] = j == 0 ? INFINITY : granularity->before[j] * granularity->before[j];
     for (uint32_t stage = 1; stage < stages; ++stage) {
         double *swap = shorter;
         shorter = sums;
         sums = swap;
         for (uint32_t j = 0; j <= stage; ++j) sums[j] = INFINITY; /* too few units */
-        variance_search s = {grain, shorter, sums, cuts + (size_t)stage * (count + 1)};
+        variance_search s = {granularity, shorter, sums, cuts + (size_t)stage * (count + 1)};
         find(&s, stage + 1, count + 1, stage, count);
     }
     units[stages] = count;
@@ -58,4 +59,5 @@ ons_status *ons_grain_least_variance(ons_judge *judge, const ons_grain *grain, o
     return NULL;
 }
 
-ONS_GRAIN_STRATEGIES(gpipe, "gpipe", ons_grain_least_variance, "GPipe: least variance of the stages' times");
+ONS_GRANULARITY_STRATEGIES(gpipe, "gpipe", ons_granularity_least_variance,
+                           "GPipe: least variance of the stages' times");

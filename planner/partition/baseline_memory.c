@@ -2,26 +2,28 @@
  * the target found by bisection, since peaks do not add up). Every stage in turn takes units until its memory, with as
  * many micro-batches as its place in the pipeline has in flight, would go beyond the target. Times are not looked at.
  */
-#include "planner/partition/grain.h"
+#include "planner/partition/granularity.h"
 
-static int64_t stage_bytes(ons_judge *judge, const ons_grain *grain, uint32_t first, uint32_t end, uint32_t stage) {
-    const ons_planning_problem *p = ons_judge_problem(judge);
+static int64_t stage_bytes(ons_stage_costs *costs, const ons_granularity *granularity, uint32_t first, uint32_t end,
+                           uint32_t stage) {
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
     ons_stage_memory memory;
-    ons_work_stage_memory(p->work, grain->cuts[first], grain->cuts[end], &p->schedule->loads[stage], &memory);
+    ons_work_stage_memory(p->work, granularity->cuts[first], granularity->cuts[end], &p->schedule->loads[stage],
+                          &memory);
     return memory.total;
 }
 
 /* The fullest stage's bytes when stages are filled up to `target`. */
-static int64_t fill(ons_judge *judge, const ons_grain *grain, int64_t target, uint32_t *units) {
-    uint32_t stages = ons_judge_problem(judge)->pipeline.stages;
+static int64_t fill(ons_stage_costs *costs, const ons_granularity *granularity, int64_t target, uint32_t *units) {
+    uint32_t stages = ons_stage_costs_problem(costs)->pipeline.stages;
     int64_t fullest = 0;
     units[0] = 0;
     for (uint32_t stage = 0; stage < stages; ++stage) {
-        uint32_t first = units[stage], last = grain->count - (stages - stage - 1);
+        uint32_t first = units[stage], last = granularity->count - (stages - stage - 1);
         uint32_t end = stage + 1 == stages ? last : first + 1;
-        int64_t bytes = stage_bytes(judge, grain, first, end, stage);
+        int64_t bytes = stage_bytes(costs, granularity, first, end, stage);
         while (end < last) {
-            int64_t more = stage_bytes(judge, grain, first, end + 1, stage);
+            int64_t more = stage_bytes(costs, granularity, first, end + 1, stage);
             if (more > target) break;
             bytes = more;
             ++end;
@@ -32,13 +34,14 @@ static int64_t fill(ons_judge *judge, const ons_grain *grain, int64_t target, ui
     return fullest;
 }
 
-static ons_status *search(ons_judge *judge, const ons_grain *grain, ons_arena *arena, uint32_t *units) {
-    uint32_t *trial, stages = ons_judge_problem(judge)->pipeline.stages;
+static ons_status *search_memory(ons_stage_costs *costs, const ons_granularity *granularity, ons_arena *arena,
+                                 uint32_t *units) {
+    uint32_t *trial, stages = ons_stage_costs_problem(costs)->pipeline.stages;
     ONS_NEW(trial, arena, (size_t)stages + 1);
     /* `high` is reached by the units found so far; nothing reaches `low`. */
-    int64_t low = 0, high = fill(judge, grain, INT64_MAX, units);
+    int64_t low = 0, high = fill(costs, granularity, INT64_MAX, units);
     while (high - low > high / 4096 + 1) {
-        int64_t target = low + (high - low) / 2, reached = fill(judge, grain, target, trial);
+        int64_t target = low + (high - low) / 2, reached = fill(costs, granularity, target, trial);
         if (reached > target) {
             low = target;
             continue;
@@ -49,4 +52,5 @@ static ons_status *search(ons_judge *judge, const ons_grain *grain, ons_arena *a
     return NULL;
 }
 
-ONS_GRAIN_STRATEGIES(memory_balanced, "memory-balanced", search, "the fullest device as empty as it can be");
+ONS_GRANULARITY_STRATEGIES(memory_balanced, "memory-balanced", search_memory,
+                           "the fullest device as empty as it can be");

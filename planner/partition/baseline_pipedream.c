@@ -4,21 +4,21 @@
  *
  * It tabulates A(j, m) = min over k of max(A(k, m - 1), transfer in front of unit k, time of [k, j)). The same minimum
  * is found here by bisection on it: whether the first j units can be m stages under a limit needs only a count of the
- * reachable k within a window. Transfers are priced as the judge prices them, so that strategies compare.
+ * reachable k within a window. Transfers cost what ons_stage_costs_transfer says, so that strategies compare.
  */
 #include <math.h>
 
-#include "planner/partition/grain.h"
+#include "planner/partition/granularity.h"
 
 typedef struct pipedream_search {
-    const ons_grain *grain;
+    const ons_granularity *granularity;
     double *transfer;              /* [i]: in front of unit i */
     uint32_t *reached;             /* [stage * (count + 2) + j]: cuts before j that `stage` stages can end at */
     uint32_t *earliest, *furthest; /* [stage]: where they can end at all, by time alone */
 } pipedream_search;
 
 static uint32_t *row_of(const pipedream_search *s, uint32_t stages) {
-    return s->reached + (size_t)stages * (s->grain->count + 2);
+    return s->reached + (size_t)stages * (s->granularity->count + 2);
 }
 
 /* Cuts before j that `stages` stages can end at. */
@@ -33,7 +33,7 @@ static bool is_reached(const pipedream_search *s, uint32_t stages, uint32_t j) {
 
 /* Between them lie all cuts that matter: far fewer than there are, near the optimum. */
 static void find_windows(const pipedream_search *s, uint32_t end, uint32_t stages, double limit) {
-    const double *before = s->grain->before;
+    const double *before = s->granularity->before;
     s->furthest[0] = s->earliest[0] = 0;
     for (uint32_t m = 1; m <= stages; ++m) {
         uint32_t low = s->furthest[m - 1], high = end;
@@ -62,7 +62,7 @@ static void find_windows(const pipedream_search *s, uint32_t end, uint32_t stage
 
 /* Whether `stages` stages can hold the first `end` units under `limit`. */
 static bool reach(const pipedream_search *s, uint32_t end, uint32_t stages, double limit) {
-    const double *before = s->grain->before;
+    const double *before = s->granularity->before;
     find_windows(s, end, stages, limit);
     if (s->furthest[stages] < end || before[s->earliest[1]] > limit) return false;
     row_of(s, 0)[0] = 0;
@@ -83,7 +83,7 @@ static bool reach(const pipedream_search *s, uint32_t end, uint32_t stages, doub
 
 /* The smallest limit for that, to within rounding. */
 static double least_limit(const pipedream_search *s, uint32_t end, uint32_t stages) {
-    double low = 0, high = s->grain->before[end];
+    double low = 0, high = s->granularity->before[end];
     for (uint32_t j = 1; j < end; ++j) high = fmax(high, s->transfer[j]);
     for (int i = 0; i < 64 && high - low > 1e-14 * high; ++i) {
         double limit = low + (high - low) / 2;
@@ -97,26 +97,30 @@ static double least_limit(const pipedream_search *s, uint32_t end, uint32_t stag
 
 /* The last stage as long as the optimum allows; those before it are again a best split of what is left. */
 static void choose(const pipedream_search *s, uint32_t stages, uint32_t *units) {
-    units[stages] = s->grain->count;
+    units[stages] = s->granularity->count;
     for (uint32_t m = stages; m-- > 0;) {
         uint32_t end = units[m + 1], k = 0;
         double limit = least_limit(s, end, m + 1);
         (void)reach(s, end, m + 1, limit);
-        while (k + 1 < end && (s->grain->before[end] - s->grain->before[k] > limit || !is_reached(s, m, k))) ++k;
+        while (k + 1 < end && (s->granularity->before[end] - s->granularity->before[k] > limit || !is_reached(s, m, k)))
+            ++k;
         units[m] = k;
     }
 }
 
-static ons_status *search(ons_judge *judge, const ons_grain *grain, ons_arena *arena, uint32_t *units) {
-    uint32_t stages = ons_judge_problem(judge)->pipeline.stages;
-    pipedream_search s = {.grain = grain};
-    ONS_NEW(s.transfer, arena, (size_t)grain->count + 1);
-    ONS_NEW(s.reached, arena, ((size_t)stages + 1) * ((size_t)grain->count + 2));
+static ons_status *search_pipedream(ons_stage_costs *costs, const ons_granularity *granularity, ons_arena *arena,
+                                    uint32_t *units) {
+    uint32_t stages = ons_stage_costs_problem(costs)->pipeline.stages;
+    pipedream_search s = {.granularity = granularity};
+    ONS_NEW(s.transfer, arena, (size_t)granularity->count + 1);
+    ONS_NEW(s.reached, arena, ((size_t)stages + 1) * ((size_t)granularity->count + 2));
     ONS_NEW(s.earliest, arena, (size_t)stages + 1);
     ONS_NEW(s.furthest, arena, (size_t)stages + 1);
-    for (uint32_t i = 0; i <= grain->count; ++i) s.transfer[i] = ons_judge_transfer(judge, grain->cuts[i]);
+    for (uint32_t i = 0; i <= granularity->count; ++i)
+        s.transfer[i] = ons_stage_costs_transfer(costs, granularity->cuts[i]);
     choose(&s, stages, units);
     return NULL;
 }
 
-ONS_GRAIN_STRATEGIES(pipedream, "pipedream", search, "PipeDream's planner: the slowest stage or transfer is fastest");
+ONS_GRANULARITY_STRATEGIES(pipedream, "pipedream", search_pipedream,
+                           "PipeDream's planner: the slowest stage or transfer is fastest");

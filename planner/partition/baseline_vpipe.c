@@ -1,15 +1,15 @@
 /* vPipe (Zhao et al., TPDS 2022): partition, swap and recompute are improved in turns. For a partition, every stage's
- * memory is brought under the cap (the problem's memory strategy: "vpipe-layers" is vPipe's own grain); then units move
- * over the borders of neighbouring stages as Kernighan and Lin move nodes: always the best move that is left, even
- * where it makes things worse for the moment, every unit once; of that sequence the best beginning stays. Passes are
- * repeated until one brings nothing. It begins with the split of least variance.
+ * memory is brought under the cap (the problem's memory strategy: "vpipe-layers" is vPipe's own granularity); then
+ * units move over the borders of neighbouring stages as Kernighan and Lin move nodes: always the best move that is
+ * left, even where it makes things worse for the moment, every unit once; of that sequence the best beginning stays.
+ * Passes are repeated until one brings nothing. It begins with the split of least variance.
  *
  * Compared are, in this order: bytes over the cap, the slowest of stages and transfers, and the sum of squared times,
  * which tells moves apart that do not touch the slowest stage.
  */
 #include <math.h>
 
-#include "planner/partition/grain.h"
+#include "planner/partition/granularity.h"
 
 enum {
     PASSES = 64,
@@ -26,8 +26,8 @@ typedef struct split_cost {
 } split_cost;
 
 typedef struct vpipe_search {
-    ons_judge *judge;
-    const ons_grain *grain;
+    ons_stage_costs *stage_costs;
+    const ons_granularity *granularity;
     uint32_t stages;
     uint32_t *units, *best;
     stage_cost *costs; /* of the stages of `units` */
@@ -40,11 +40,12 @@ static bool is_better(const split_cost *a, const split_cost *b) {
     return a->squares < b->squares * (1 - 1e-12);
 }
 
-static ons_status *judge_stage(const vpipe_search *s, uint32_t first, uint32_t end, uint32_t stage, stage_cost *cost) {
-    ons_verdict v;
-    const ons_planning_problem *p = ons_judge_problem(s->judge);
-    uint32_t from = s->grain->cuts[first], to = s->grain->cuts[end];
-    ONS_TRY(ons_judge_stage_exactly(s->judge, from, to, stage, &v));
+static ons_status *evaluate_stage(const vpipe_search *s, uint32_t first, uint32_t end, uint32_t stage,
+                                  stage_cost *cost) {
+    ons_stage_evaluation v;
+    const ons_planning_problem *p = ons_stage_costs_problem(s->stage_costs);
+    uint32_t from = s->granularity->cuts[first], to = s->granularity->cuts[end];
+    ONS_TRY(ons_stage_costs_evaluate_exactly(s->stage_costs, from, to, stage, &v));
     /* What does not fit is compared by what it would take without any optimisation. */
     cost->excess = v.feasible ? 0 : (double)v.least_bytes - (double)p->capacity_bytes;
     cost->seconds = v.feasible ? v.seconds : ons_work_seconds(p->work, from, to);
@@ -57,9 +58,9 @@ static split_cost total(const vpipe_search *s, uint32_t at, const stage_cost *le
     split_cost sum = {0};
     for (uint32_t i = 0; i < s->stages; ++i) {
         const stage_cost *c = i == at ? left : i == at + 1 ? right : &s->costs[i];
-        uint32_t cut = s->grain->cuts[i == at + 1 ? border : s->units[i]];
+        uint32_t cut = s->granularity->cuts[i == at + 1 ? border : s->units[i]];
         sum.excess += c->excess;
-        sum.slowest = fmax(sum.slowest, fmax(c->seconds, ons_judge_transfer(s->judge, cut)));
+        sum.slowest = fmax(sum.slowest, fmax(c->seconds, ons_stage_costs_transfer(s->stage_costs, cut)));
         sum.squares += c->seconds * c->seconds;
     }
     return sum;
@@ -79,8 +80,8 @@ static ons_status *try_move(const vpipe_search *s, uint32_t stage, bool to_left,
     vpipe_move move = {
         .stage = stage, .border = to_left ? border + 1 : border - 1, .unit = to_left ? border : border - 1};
     if (move.border <= first || move.border >= end || s->moved[move.unit]) return NULL;
-    ONS_TRY(judge_stage(s, first, move.border, stage, &move.left));
-    ONS_TRY(judge_stage(s, move.border, end, stage + 1, &move.right));
+    ONS_TRY(evaluate_stage(s, first, move.border, stage, &move.left));
+    ONS_TRY(evaluate_stage(s, move.border, end, stage + 1, &move.right));
     move.cost = total(s, stage, &move.left, &move.right, move.border);
     if (*found && !is_better(&move.cost, &best->cost)) return NULL;
     *best = move;
@@ -97,8 +98,8 @@ static ons_status *find_move(const vpipe_search *s, vpipe_move *best, bool *foun
     return NULL;
 }
 
-static ons_status *judge_all(vpipe_search *s, split_cost *cost) {
-    for (uint32_t i = 0; i < s->stages; ++i) ONS_TRY(judge_stage(s, s->units[i], s->units[i + 1], i, &s->costs[i]));
+static ons_status *evaluate_all(vpipe_search *s, split_cost *cost) {
+    for (uint32_t i = 0; i < s->stages; ++i) ONS_TRY(evaluate_stage(s, s->units[i], s->units[i + 1], i, &s->costs[i]));
     *cost = total(s, s->stages, NULL, NULL, 0);
     return NULL;
 }
@@ -106,8 +107,8 @@ static ons_status *judge_all(vpipe_search *s, split_cost *cost) {
 static ons_status *pass(vpipe_search *s, split_cost *best, bool *improved) {
     split_cost start;
     *improved = false;
-    memset(s->moved, 0, s->grain->count * sizeof *s->moved);
-    ONS_TRY(judge_all(s, &start));
+    memset(s->moved, 0, s->granularity->count * sizeof *s->moved);
+    ONS_TRY(evaluate_all(s, &start));
     for (uint32_t idle = 0; idle < PATIENCE; ++idle) {
         vpipe_move move;
         bool found;
@@ -127,19 +128,23 @@ static ons_status *pass(vpipe_search *s, split_cost *best, bool *improved) {
     return NULL;
 }
 
-static ons_status *search(ons_judge *judge, const ons_grain *grain, ons_arena *arena, uint32_t *units) {
-    vpipe_search s = {
-        .judge = judge, .grain = grain, .units = units, .stages = ons_judge_problem(judge)->pipeline.stages};
+static ons_status *search_vpipe(ons_stage_costs *stage_costs, const ons_granularity *granularity, ons_arena *arena,
+                                uint32_t *units) {
+    vpipe_search s = {.stage_costs = stage_costs,
+                      .granularity = granularity,
+                      .units = units,
+                      .stages = ons_stage_costs_problem(stage_costs)->pipeline.stages};
     ONS_NEW(s.best, arena, (size_t)s.stages + 1);
     ONS_NEW(s.costs, arena, s.stages);
-    ONS_NEW(s.moved, arena, grain->count);
-    ONS_TRY(ons_grain_least_variance(judge, grain, arena, units));
+    ONS_NEW(s.moved, arena, granularity->count);
+    ONS_TRY(ons_granularity_least_variance(stage_costs, granularity, arena, units));
     memcpy(s.best, units, ((size_t)s.stages + 1) * sizeof *units);
     split_cost best;
-    ONS_TRY(judge_all(&s, &best));
+    ONS_TRY(evaluate_all(&s, &best));
     bool improved = true;
     for (int i = 0; i < PASSES && improved; ++i) ONS_TRY(pass(&s, &best, &improved));
     return NULL;
 }
 
-ONS_GRAIN_STRATEGIES(vpipe, "vpipe", search, "vPipe: units move over borders, Kernighan-Lin, with swap and recompute");
+ONS_GRANULARITY_STRATEGIES(vpipe, "vpipe", search_vpipe,
+                           "vPipe: units move over borders, Kernighan-Lin, with swap and recompute");

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* vPipe judges hundreds of stages by nodes, or with a strategy that is not by layers. */
+/* vPipe evaluates hundreds of stages by nodes, or with a strategy that is not by layers. */
 enum { SMALL_GRAPH = 256 };
 
 static const char *const quick[] = {"uniform",
@@ -23,9 +23,9 @@ static void add(ons_baseline_splits *splits, uint32_t stages, uint32_t *first) {
 }
 
 /* What a baseline refuses (too few layers) is no loss. */
-static ons_status *ask(const char *name, ons_judge *judge, ons_arena *arena, ons_baseline_splits *splits) {
+static ons_status *ask(const char *name, ons_stage_costs *costs, ons_arena *arena, ons_baseline_splits *splits) {
     ons_partition found;
-    ons_status *status = ons_partition_strategy_find(name)->search(judge, arena, &found);
+    ons_status *status = ons_partition_strategy_find(name)->search(costs, arena, &found);
     if (status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT) {
         ons_status_free(status);
         return NULL;
@@ -37,24 +37,24 @@ static ons_status *ask(const char *name, ons_judge *judge, ons_arena *arena, ons
 
 static ons_status *ask_as(ons_planning_problem problem, const char *const *names, size_t count, ons_arena *arena,
                           ons_baseline_splits *splits) {
-    ons_judge *judge;
+    ons_stage_costs *costs;
     ons_status *status = NULL;
-    ONS_TRY(ons_judge_new(&problem, &judge));
-    for (size_t i = 0; i < count && status == NULL; ++i) status = ask(names[i], judge, arena, splits);
-    ons_judge_free(judge);
+    ONS_TRY(ons_stage_costs_new(&problem, &costs));
+    for (size_t i = 0; i < count && status == NULL; ++i) status = ask(names[i], costs, arena, splits);
+    ons_stage_costs_free(costs);
     return status;
 }
 
-ons_status *ons_baselines_split(ons_judge *judge, ons_arena *arena, ons_baseline_splits *splits) {
-    const ons_planning_problem *p = ons_judge_problem(judge);
+ons_status *ons_baselines_split(ons_stage_costs *costs, ons_arena *arena, ons_baseline_splits *splits) {
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
     ons_planning_problem unlimited = *p, by_layers = *p;
-    size_t grains = p->work->node_count <= SMALL_GRAPH ? 2 : 1;
+    size_t granularities = p->work->node_count <= SMALL_GRAPH ? 2 : 1;
     unlimited.capacity_bytes = 0;
     unlimited.memory = NULL;
     by_layers.memory = ons_memory_strategy_find("vpipe-layers");
     *splits = (ons_baseline_splits){0};
     ONS_TRY(ask_as(unlimited, quick, sizeof quick / sizeof *quick, arena, splits));
-    if (p->capacity_bytes == 0 || p->memory == NULL) return ask_as(*p, vpipes, grains, arena, splits);
-    if (p->memory->by_tensor) ONS_TRY(ask_as(by_layers, vpipes, grains, arena, splits));
-    return grains > 1 || !p->memory->by_tensor ? ask_as(*p, vpipes, grains, arena, splits) : NULL;
+    if (p->capacity_bytes == 0 || p->memory == NULL) return ask_as(*p, vpipes, granularities, arena, splits);
+    if (p->memory->by_tensor) ONS_TRY(ask_as(by_layers, vpipes, granularities, arena, splits));
+    return granularities > 1 || !p->memory->by_tensor ? ask_as(*p, vpipes, granularities, arena, splits) : NULL;
 }

@@ -11,9 +11,9 @@ typedef struct ons_baseline_splits {
     uint32_t count;
 } ons_baseline_splits;
 
-/* Those that go by times or bytes alone, which takes hardly any time, and vPipe's, by layers with its own memory
- * optimisation; in small graphs also by nodes, and with the judge's. Whether they fit is the judge's business. In
- * `arena`. */
-ons_status *ons_baselines_split(ons_judge *judge, ons_arena *arena, ons_baseline_splits *splits);
+/* Finds the splits that go by times or bytes alone, which takes hardly any time, and vPipe's, by layers with its own
+ * memory optimisation; in small graphs also by nodes, and with the problem's own. They may not fit:
+ * ons_partition_evaluate says whether they do. In `arena`. */
+ons_status *ons_baselines_split(ons_stage_costs *costs, ons_arena *arena, ons_baseline_splits *splits);
 
 #endif

@@ -185,7 +185,7 @@ static ons_status *open_beam(const ons_planning_problem *p, const ons_beam_optio
     return NULL;
 }
 
-static ons_status *search(beam *b, ons_arena *scratch, ons_beam_split *best) {
+static ons_status *search_beam(beam *b, ons_arena *scratch, ons_beam_split *best) {
     ONS_TRY(begin(b, scratch));
     for (entry *e = next_to_expand(b); e != NULL; e = next_to_expand(b)) expand(b, e);
     ONS_CHECK(b->count > 0, ONS_INVALID_ARGUMENT,
@@ -206,7 +206,7 @@ ons_status *ons_beam_search(const ons_planning_problem *p, const ons_beam_option
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = open_beam(p, options, scratch, &b);
-    if (status == NULL) status = search(&b, scratch, best);
+    if (status == NULL) status = search_beam(&b, scratch, best);
     ons_arena_free(scratch);
     return status;
 }

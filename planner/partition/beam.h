@@ -29,13 +29,13 @@ typedef struct ons_beam_split {
     uint64_t looked_at; /* splits whose critical path was found */
 } ons_beam_split;
 
-/* The problem has its schedule. Begins with cuts that are even in time, in bytes of weights and activations, and, where
- * the model begins with a frozen part, that keep it whole in the first stage, as the paper keeps it out of the
- * pipeline: it has no backward part and holds no place. In `arena`. */
+/* Searches a split; the problem has its schedule. Begins with cuts that are even in time, in bytes of weights and
+ * activations, and, where the model begins with a frozen part, that keep it whole in the first stage, as the paper
+ * keeps it out of the pipeline: it has no backward part and holds no place. In `arena`. */
 ons_status *ons_beam_search(const ons_planning_problem *problem, const ons_beam_options *options, ons_arena *arena,
                             ons_beam_split *best);
 
-/* What the search would find out about these cuts; `best->first` is given. */
+/* Evaluates given cuts, `best->first`, as the search would. */
 ons_status *ons_beam_measure(const ons_planning_problem *problem, const ons_beam_options *options, ons_arena *arena,
                              ons_beam_split *best);
 

@@ -7,26 +7,27 @@
 #include "planner/partition/partition.h"
 #include "planner/partition/step_estimate.h"
 
-/* Of stage `stage` of the cuts `first` (stages + 1 positions). `part_seconds`: what every forward and backward part
- * takes beside the work of its nodes. */
+/* Gives the times of stage `stage` of the cuts `first` (stages + 1 positions). `part_seconds`: what every forward and
+ * backward part takes beside the work of its nodes. */
 ons_step_stage ons_cuts_times(const ons_planning_problem *problem, const uint32_t *first, uint32_t stage,
                               double part_seconds);
 
-/* Of all stages that lie on a device, added up: an upper bound, since not all of them need their most at once. The
- * problem has its schedule; `bytes` has an entry for each device. Returns those of the fullest. */
+/* Adds up the bytes of all stages that lie on a device: an upper bound, since not all of them need their most at once.
+ * The problem has its schedule; `bytes` has an entry for each device. Returns those of the fullest. */
 int64_t ons_cuts_bytes(const ons_planning_problem *problem, const uint32_t *first, int64_t *bytes);
 
 /* Cuts where `before`, what all nodes in front of each position amount to (nodes + 1 rising entries), is nearest to its
  * share, from position `from` on; every stage has a node. */
 void ons_cuts_even(const double *before, uint32_t nodes, uint32_t from, uint32_t stages, uint32_t *first);
 
-/* For `before`: bytes of weights, each where it is used first, and beside them of activations that backward parts read.
+/* Makes the `before` of ons_cuts_even: bytes of weights, each where it is used first, and beside them of activations
+ * that backward parts read.
  */
 ons_status *ons_cuts_weights_before(const ons_workload *work, bool activations, ons_arena *arena, double **before);
-/* For `before`: seconds of forward and backward parts. */
+/* Makes the `before` of ons_cuts_even: seconds of forward and backward parts. */
 ons_status *ons_cuts_seconds_before(const ons_workload *work, ons_arena *arena, double **before);
 
-/* How many nodes at the beginning need no backward part, as those of a model that is frozen. */
+/* Counts how many nodes at the beginning need no backward part, as those of a model that is frozen. */
 uint32_t ons_cuts_frozen(const ons_workload *work);
 
 #endif

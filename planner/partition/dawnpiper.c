@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "planner/partition/reach.h"
+#include "planner/partition/bisection.h"
 
 enum {
     SHORT_LIST = 12, /* candidates that are all tried */
@@ -30,7 +30,7 @@ typedef struct answer {
 } answer;
 
 typedef struct search {
-    ons_judge *judge;
+    ons_stage_costs *costs;
     const ons_planning_problem *problem;
     ons_cut_finder finder;
     uint32_t *cuts; /* a stack of lists, one for each level that is open */
@@ -116,7 +116,7 @@ static ons_status *try_cut(search *x, answer *best, uint32_t cut, bool left_grow
     ONS_TRY(bipartition(x, &halves[left_grows ? 1 : 0], best->seconds, cuts, &shrinks));
     *optimised = grows.optimised || shrinks.optimised;
     *which = grows.seconds > shrinks.seconds ? GROWING : SHRINKING;
-    double seconds = fmax(fmax(grows.seconds, shrinks.seconds), ons_judge_transfer(x->judge, cut));
+    double seconds = fmax(fmax(grows.seconds, shrinks.seconds), ons_stage_costs_transfer(x->costs, cut));
     if (seconds < best->seconds)
         *best = (answer){.span = best->span, .seconds = seconds, .cut = cut, .optimised = *optimised};
     return NULL;
@@ -164,9 +164,9 @@ static bool fits_as_is(const search *x, const ons_span *s, uint32_t cut) {
     const ons_planning_problem *p = x->problem;
     if (s->high != s->low + 1) return false;
     double left = ons_work_seconds(p->work, s->first, cut), right = ons_work_seconds(p->work, cut, s->end);
-    if (ons_judge_transfer(x->judge, cut) > fmin(left, right)) return false;
-    return p->capacity_bytes == 0 || (ons_judge_bytes(x->judge, s->first, cut, s->low) <= p->capacity_bytes &&
-                                      ons_judge_bytes(x->judge, cut, s->end, s->high) <= p->capacity_bytes);
+    if (ons_stage_costs_transfer(x->costs, cut) > fmin(left, right)) return false;
+    return p->capacity_bytes == 0 || (ons_stage_costs_bytes(x->costs, s->first, cut, s->low) <= p->capacity_bytes &&
+                                      ons_stage_costs_bytes(x->costs, cut, s->end, s->high) <= p->capacity_bytes);
 }
 
 /* The loop of AdjacentPartition and of BiPar over the candidate cuts. */
@@ -192,8 +192,8 @@ static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
 }
 
 static ons_status *one_stage(search *x, double limit, answer *best) {
-    ons_verdict v;
-    ONS_TRY(ons_judge_stage_below(x->judge, best->span.first, best->span.end, best->span.low, limit, &v));
+    ons_stage_evaluation v;
+    ONS_TRY(ons_stage_costs_evaluate_below(x->costs, best->span.first, best->span.end, best->span.low, limit, &v));
     best->seconds = v.seconds;
     best->optimised = v.optimised || !v.feasible;
     best->final = true;
@@ -230,7 +230,7 @@ static void collect(const search *x, const ons_span *span, uint32_t *first) {
 }
 
 /* `limit`: what is no faster is not wanted. */
-static ons_status *run(search *x, double limit, uint32_t *first, bool *found) {
+static ons_status *run_bipar(search *x, double limit, uint32_t *first, bool *found) {
     const ons_planning_problem *p = x->problem;
     answer whole;
     ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
@@ -244,9 +244,9 @@ static ons_status *run(search *x, double limit, uint32_t *first, bool *found) {
     return NULL;
 }
 
-static ons_status *attempt(ons_judge *judge, void *context, bool *found) {
+static ons_status *attempt(ons_stage_costs *costs, void *context, bool *found) {
     search *x = context;
-    return run(x, INFINITY, x->first, found);
+    return run_bipar(x, INFINITY, x->first, found);
 }
 
 static ons_status *prepare(search *x, ons_arena *scratch) {
@@ -262,32 +262,32 @@ static ons_status *solve(search *x, double limit, bool *found, int64_t *least_by
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = prepare(x, scratch);
-    if (status == NULL) status = run(x, limit, x->first, found);
+    if (status == NULL) status = run_bipar(x, limit, x->first, found);
     if (status == NULL && !*found && least_bytes != NULL)
-        status = ons_reach_least_capacity(x->judge, attempt, x, least_bytes);
+        status = ons_bisection_least_capacity(x->costs, attempt, x, least_bytes);
     ons_arena_free(scratch);
     free(x->answers);
     return status;
 }
 
-ons_status *ons_dawnpiper_search(ons_judge *judge, double limit, uint32_t *first, bool *found,
+ons_status *ons_dawnpiper_search(ons_stage_costs *costs, double limit, uint32_t *first, bool *found,
                                  uint32_t *candidate_cuts) {
-    search x = {.judge = judge, .problem = ons_judge_problem(judge), .first = first};
+    search x = {.costs = costs, .problem = ons_stage_costs_problem(costs), .first = first};
     ONS_TRY(solve(&x, limit, found, NULL));
     *candidate_cuts = x.most_candidates;
     return NULL;
 }
 
-static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
-    search x = {.judge = judge, .problem = ons_judge_problem(judge)};
+static ons_status *split(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
+    search x = {.costs = costs, .problem = ons_stage_costs_problem(costs)};
     *partition = (ons_partition){.stages = x.problem->pipeline.stages, .bottleneck_seconds = INFINITY};
     ONS_NEW(x.first, arena, (size_t)partition->stages + 1);
     partition->first = x.first;
     bool found;
     ONS_TRY(solve(&x, INFINITY, &found, &partition->least_bytes));
     partition->candidate_cuts = x.most_candidates;
-    if (found) return ons_partition_judge(judge, partition);
-    partition->stages_judged = ons_judge_count(judge);
+    if (found) return ons_partition_evaluate(costs, partition);
+    partition->stages_evaluated = ons_stage_costs_count(costs);
     return NULL;
 }
 

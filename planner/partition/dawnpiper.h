@@ -42,7 +42,7 @@ uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_span *span, uin
 
 /* BiPar over all stages: fills in first[0 … stages], unless nothing it looked at fits, or is faster than `limit`.
  * `candidate_cuts`: most at one level. */
-ons_status *ons_dawnpiper_search(ons_judge *judge, double limit, uint32_t *first, bool *found,
+ons_status *ons_dawnpiper_search(ons_stage_costs *costs, double limit, uint32_t *first, bool *found,
                                  uint32_t *candidate_cuts);
 
 #endif

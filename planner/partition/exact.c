@@ -1,8 +1,8 @@
-/* The optimum over all ways to cut the given order into intervals, by the judge's costs.
+/* The optimum over all ways to cut the given order into intervals, by the costs of stages.
  *
- * 1. Without memory, costs are monotone, and bisection (reach.c) is exact. Where that split fits as it is, nothing can
+ * 1. Without memory, costs are monotone, and bisection.c is exact. Where that split fits as it is, nothing can
  *    be better, and it is the answer.
- * 2. Otherwise reach.c gives a split that is good; a dynamic programme over (stage, cut) then looks for a better one:
+ * 2. Else bisection.c gives a split that is good; a dynamic programme over (stage, cut) then looks for a better one:
  *    best[s + 1][e] = min over b of max(best[s][b], cost of [b, e) as stage s, transfer over e).
  *    Swap and recompute cost what a strategy says, monotone or not, so nothing is skipped but what a lower bound rules
  *    out: the nodes' own seconds, and weights alone over the capacity.
@@ -12,25 +12,27 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "planner/partition/reach.h"
+#include "planner/partition/bisection.h"
 
-/* Pairs of cuts and stages that the dynamic programme looks at, at most; over that the split of reach.c stands. */
+/* Pairs of cuts and stages that the dynamic programme looks at, at most; over that the split of bisection.c stands. */
 static const uint64_t MOST_PAIRS = (uint64_t)1 << 28;
 
 typedef struct programme {
-    ons_judge *judge;
+    ons_stage_costs *costs;
     const ons_workload *work;
     uint32_t stages;
     double limit;                  /* only what is better counts */
     uint32_t *earliest, *furthest; /* of the cut in front of each stage */
     double *before, *after;        /* best bottleneck of the stages up to a cut: in front of the stage, behind it */
     uint32_t **from;               /* [stage][cut behind it - earliest]: the cut in front of it */
-    uint64_t budget, spent;        /* nodes of the stages judged; no budget: 0 */
+    uint64_t budget, spent;        /* nodes of the stages evaluated; no budget: 0 */
 } programme;
 
 static bool is_empty(const programme *p, uint32_t stage) { return p->earliest[stage] > p->furthest[stage]; }
 
-static bool is_spent(const programme *p) { return p->budget != 0 && ons_judge_optimised_nodes(p->judge) > p->budget; }
+static bool is_spent(const programme *p) {
+    return p->budget != 0 && ons_stage_costs_optimised_nodes(p->costs) > p->budget;
+}
 
 static uint64_t count_pairs(const programme *p) {
     uint64_t pairs = 0;
@@ -45,9 +47,9 @@ static uint64_t count_pairs(const programme *p) {
 static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint32_t end) {
     double bound = fmax(p->before[begin], ons_work_seconds(p->work, begin, end));
     if (!(bound < p->after[end])) return NULL;
-    ons_verdict v;
-    ONS_TRY(ons_judge_stage(p->judge, begin, end, stage, &v));
-    double t = fmax(fmax(p->before[begin], v.seconds), ons_judge_transfer(p->judge, end));
+    ons_stage_evaluation v;
+    ONS_TRY(ons_stage_costs_evaluate(p->costs, begin, end, stage, &v));
+    double t = fmax(fmax(p->before[begin], v.seconds), ons_stage_costs_transfer(p->costs, end));
     if (!(t < p->after[end])) return NULL;
     p->after[end] = t;
     p->from[stage][end - p->earliest[stage + 1]] = begin;
@@ -59,7 +61,7 @@ static ons_status *fill_stage(programme *p, uint32_t stage) {
     for (uint32_t end = p->earliest[stage + 1]; end <= p->furthest[stage + 1]; ++end) {
         if (is_spent(p)) return NULL;
         p->after[end] = p->limit;
-        if (!(ons_judge_transfer(p->judge, end) < p->limit)) continue;
+        if (!(ons_stage_costs_transfer(p->costs, end) < p->limit)) continue;
         uint32_t last = p->furthest[stage] < end ? p->furthest[stage] : end - 1;
         /* Neighbouring ends are mostly best begun at the same place: seen first, it rules out the others. */
         if (likely <= last) ONS_TRY(try_stage(p, stage, likely, end));
@@ -72,7 +74,7 @@ static ons_status *fill_stage(programme *p, uint32_t stage) {
     return NULL;
 }
 
-static ons_status *run(programme *p, ons_arena *scratch) {
+static ons_status *run_programme(programme *p, ons_arena *scratch) {
     ONS_NEW(p->before, scratch, (size_t)p->work->node_count + 1);
     ONS_NEW(p->after, scratch, (size_t)p->work->node_count + 1);
     ONS_NEW(p->from, scratch, p->stages);
@@ -89,11 +91,11 @@ static ons_status *run(programme *p, ons_arena *scratch) {
 static ons_status *improve(programme *p, ons_arena *scratch, uint32_t *first, double *bottleneck, bool *proven) {
     ONS_NEW(p->earliest, scratch, (size_t)p->stages + 1);
     ONS_NEW(p->furthest, scratch, (size_t)p->stages + 1);
-    ons_reach_windows(p->judge, p->limit, p->earliest, p->furthest);
+    ons_bisection_windows(p->costs, p->limit, p->earliest, p->furthest);
     uint64_t pairs = count_pairs(p);
     *proven = pairs == 0;
     if (pairs == 0 || pairs > MOST_PAIRS) return NULL;
-    ONS_TRY(run(p, scratch));
+    ONS_TRY(run_programme(p, scratch));
     if (is_spent(p)) return NULL;
     *proven = true;
     uint32_t cut = p->work->node_count;
@@ -107,14 +109,14 @@ static ons_status *improve(programme *p, ons_arena *scratch, uint32_t *first, do
     return NULL;
 }
 
-ons_status *ons_exact_improve(ons_judge *judge, double at_least, uint64_t node_budget, uint32_t *first,
+ons_status *ons_exact_improve(ons_stage_costs *costs, double at_least, uint64_t node_budget, uint32_t *first,
                               double *bottleneck, bool *proven) {
-    const ons_planning_problem *problem = ons_judge_problem(judge);
-    programme p = {.judge = judge,
+    const ons_planning_problem *problem = ons_stage_costs_problem(costs);
+    programme p = {.costs = costs,
                    .work = problem->work,
                    .stages = problem->pipeline.stages,
                    .limit = *bottleneck,
-                   .budget = node_budget == 0 ? 0 : ons_judge_optimised_nodes(judge) + node_budget};
+                   .budget = node_budget == 0 ? 0 : ons_stage_costs_optimised_nodes(costs) + node_budget};
     *proven = *bottleneck <= at_least * (1 + 1e-12);
     if (*proven) return NULL;
     ons_arena *scratch = ons_arena_new();
@@ -124,21 +126,22 @@ ons_status *ons_exact_improve(ons_judge *judge, double at_least, uint64_t node_b
     return status;
 }
 
-static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
+static ons_status *split(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
     double at_least, bottleneck;
     bool proven;
-    *partition = (ons_partition){.stages = ons_judge_problem(judge)->pipeline.stages};
+    *partition = (ons_partition){.stages = ons_stage_costs_problem(costs)->pipeline.stages};
     uint32_t *first;
     ONS_NEW(first, arena, (size_t)partition->stages + 1);
     partition->first = first;
-    ONS_TRY(ons_reach_search(judge, &(ons_reach){.relaxed = true, .tolerance = 1e-13}, first, &at_least));
-    ons_reach with_memory = {.tolerance = 1e-6, .at_least = at_least * (1 - 1e-12)};
-    ONS_TRY(ons_reach_search(judge, &with_memory, first, &bottleneck));
-    ONS_TRY(ons_exact_improve(judge, at_least, 0, first, &bottleneck, &proven));
+    ONS_TRY(
+        ons_bisection_search(costs, &(ons_bisection_options){.relaxed = true, .tolerance = 1e-13}, first, &at_least));
+    ons_bisection_options with_memory = {.tolerance = 1e-6, .at_least = at_least * (1 - 1e-12)};
+    ONS_TRY(ons_bisection_search(costs, &with_memory, first, &bottleneck));
+    ONS_TRY(ons_exact_improve(costs, at_least, 0, first, &bottleneck, &proven));
     partition->bottleneck_seconds = bottleneck;
-    if (isfinite(bottleneck)) return ons_partition_judge(judge, partition);
-    ONS_TRY(ons_reach_least_capacity(judge, ons_reach_attempt, NULL, &partition->least_bytes));
-    partition->stages_judged = ons_judge_count(judge);
+    if (isfinite(bottleneck)) return ons_partition_evaluate(costs, partition);
+    ONS_TRY(ons_bisection_least_capacity(costs, ons_bisection_attempt, NULL, &partition->least_bytes));
+    partition->stages_evaluated = ons_stage_costs_count(costs);
     return NULL;
 }
 

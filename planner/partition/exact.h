@@ -8,7 +8,7 @@
  * its place. `at_least`: a lower bound of every bottleneck. `node_budget`: gives up, leaving what was given, after
  * optimising stages of so many nodes together; 0: goes on to the end. `proven`: nothing better than the answer exists.
  */
-ons_status *ons_exact_improve(ons_judge *judge, double at_least, uint64_t node_budget, uint32_t *first,
+ons_status *ons_exact_improve(ons_stage_costs *costs, double at_least, uint64_t node_budget, uint32_t *first,
                               double *bottleneck, bool *proven);
 
 #endif

@@ -17,18 +17,19 @@ static inline bool ons_link_asks(const ons_planning_problem *p, int64_t bytes) {
     return ons_link_overlaps(p) && bytes > p->link_eager_bytes;
 }
 
-/* From the moment at which it is made, where nobody has to wait. 0: links cost nothing. */
+/* Gives the seconds of a message from the moment at which it is made, where nobody has to wait. 0: links cost nothing.
+ */
 static inline double ons_link_seconds(const ons_planning_problem *p, int64_t bytes) {
     if (p->link_bandwidth <= 0) return 0;
     return (ons_link_asks(p, bytes) ? 3 : 1) * p->link_latency + (double)bytes / p->link_bandwidth;
 }
 
-/* Of them, those at the end in which the link serves the next one. */
+/* Gives the last seconds of a message, in which the link serves the next one. */
 static inline double ons_link_travel(const ons_planning_problem *p) {
     return ons_link_overlaps(p) ? p->link_latency : 0;
 }
 
-/* So many bytes in messages of whatever size: no more than they take. */
+/* Gives a lower bound of the seconds of so many bytes, in messages of whatever size. */
 static inline double ons_link_least(const ons_planning_problem *p, int64_t bytes) {
     return p->link_bandwidth > 0 && bytes > 0 ? p->link_latency + (double)bytes / p->link_bandwidth : 0;
 }

@@ -9,15 +9,15 @@ static bool is_better(const ons_partition *a, const ons_partition *b) {
 static ons_status *split(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                          ons_order_kind kind, ons_arena *arena, ons_ordered_partition *result) {
     ons_planning_problem ordered = *problem;
-    ons_judge *judge;
+    ons_stage_costs *costs;
     uint32_t *order;
     result->order = kind;
     ONS_TRY(ons_work_order(problem->work, kind, problem->pipeline.stages, arena, &order));
     ONS_TRY(ons_work_reorder(problem->work, order, arena, &result->work));
     ordered.work = &result->work;
-    ONS_TRY(ons_judge_new(&ordered, &judge));
-    ons_status *status = strategy->search(judge, arena, &result->partition);
-    ons_judge_free(judge);
+    ONS_TRY(ons_stage_costs_new(&ordered, &costs));
+    ons_status *status = strategy->search(costs, arena, &result->partition);
+    ons_stage_costs_free(costs);
     return status;
 }
 

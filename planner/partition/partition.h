@@ -1,17 +1,17 @@
-/* Splitting a workload into stages. */
+/* A partition splits a workload into stages. */
 #ifndef ONSTAGE_PLANNER_PARTITION_H
 #define ONSTAGE_PLANNER_PARTITION_H
 
 #include "planner/memory/memory.h"
 #include "planner/schedule/schedule.h"
 
-/* What a plan is to be fast in. */
+/* The objective says what a plan is to be fast in. */
 typedef enum ons_objective {
     ONS_OBJECTIVE_BY_SCHEDULE, /* the step where the schedule is synchronous, else the bottleneck */
     ONS_OBJECTIVE_BOTTLENECK,  /* the slowest stage or transfer: what counts where micro-batches never end */
 } ons_objective;
 
-/* Everything that a plan is searched for. */
+/* A planning problem holds everything that a plan is searched for. */
 typedef struct ons_planning_problem {
     const ons_workload *work;
     ons_pipeline pipeline;
@@ -36,64 +36,68 @@ typedef struct ons_partition {
     bool feasible;
     double bottleneck_seconds; /* the slowest stage's time for one micro-batch, or the slowest transfer */
     int64_t least_bytes;       /* where not feasible: the smallest capacity found to do */
-    uint64_t stages_judged;    /* how often a stage was evaluated */
+    uint64_t stages_evaluated; /* how often a stage was evaluated */
     uint32_t candidate_cuts;   /* most candidates at one level of the search; 0: not such a search */
 } ons_partition;
 
-/* Asks for the time and memory of stages; remembers what it was asked. */
-typedef struct ons_judge ons_judge;
-/* `problem->memory` NULL: stages must fit as they are. Fails where there are more stages than nodes. */
-ons_status *ons_judge_new(const ons_planning_problem *problem, ons_judge **judge);
-void ons_judge_free(ons_judge *judge); /* NULL is fine */
-/* With a schedule. */
-const ons_planning_problem *ons_judge_problem(const ons_judge *judge);
-/* What takes as long as `seconds` is not wanted, as something as fast is known already: a strategy may say that nothing
- * is feasible where it finds nothing faster. Infinite where it is not said. */
-void ons_judge_set_rival(ons_judge *judge, double seconds);
-double ons_judge_rival(const ons_judge *judge);
-/* Asks about devices of another size from here on. What was learnt of stages that do not fit stays. */
-void ons_judge_set_capacity(ons_judge *judge, int64_t capacity_bytes);
+/* The costs of stages: evaluates the time and memory of intervals of nodes, and remembers each result. */
+typedef struct ons_stage_costs ons_stage_costs;
+/* Where `problem->memory` is NULL, stages must fit without swap and recompute. Fails where there are more stages than
+ * nodes. */
+ons_status *ons_stage_costs_new(const ons_planning_problem *problem, ons_stage_costs **costs);
+void ons_stage_costs_free(ons_stage_costs *costs); /* NULL is fine */
+/* The problem that the costs are of; its schedule is set. */
+const ons_planning_problem *ons_stage_costs_problem(const ons_stage_costs *costs);
+/* The incumbent is the best solution known so far: a strategy may say that nothing is feasible where it finds nothing
+ * faster than `seconds`. Without an incumbent they are infinite. */
+void ons_stage_costs_set_incumbent(ons_stage_costs *costs, double seconds);
+double ons_stage_costs_incumbent(const ons_stage_costs *costs);
+/* Evaluates stages for devices of another capacity from here on. What is known of stages that do not fit stays. */
+void ons_stage_costs_set_capacity(ons_stage_costs *costs, int64_t capacity_bytes);
 
-typedef struct ons_verdict {
+typedef struct ons_stage_evaluation {
     bool feasible;
-    bool optimised; /* it fits only with swap or recompute */
+    bool optimised; /* the stage fits only with swap or recompute */
     double seconds; /* for one micro-batch, with what swap and recompute add; infinite where not feasible */
     int64_t total_bytes;
     int64_t least_bytes; /* the smallest capacity known to do; where it is plain that the stage does not fit, what it
                             takes as it is */
-} ons_verdict;
-/* Stage number `stage` (from 0) of the pipeline as [first, end). Amortised without allocation; the fits-as-it-is case
- * costs what ons_work_stage_memory does, and no stage is optimised twice. */
-ons_status *ons_judge_stage(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, ons_verdict *verdict);
-/* The same; where the stage does not fit, least_bytes is what the memory strategy says. */
-ons_status *ons_judge_stage_exactly(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
-                                    ons_verdict *verdict);
-/* The same; a stage that takes longer than `limit` seconds may come back as one that does not fit. */
-ons_status *ons_judge_stage_below(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit,
-                                  ons_verdict *verdict);
-/* What the memory strategy decides in a stage that was found to fit; in the judge's memory. */
-ons_status *ons_judge_solution(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage,
-                               ons_stage_solution *solution);
-/* Whether it fits in no more than `limit` (finite) seconds: then `seconds` is a time that it can be done in, not
- * always the least; infinite otherwise. Quicker than a verdict. */
-ons_status *ons_judge_within(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, double limit,
-                             double *seconds);
-/* Whether it fits, from what was learnt with other capacities where that is enough. */
-ons_status *ons_judge_fits(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, bool *fits);
-/* A lower bound of the bytes with which it can fit, whatever is decided: what stays, and the node that needs most while
- * it runs; what arrives ahead of its use is left aside, so that a longer stage never needs less. Quick. */
-ons_status *ons_judge_need(ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage, int64_t *bytes);
-/* Bytes that it takes as it is. Quick. */
-int64_t ons_judge_bytes(const ons_judge *judge, uint32_t first, uint32_t end, uint32_t stage);
-/* Seconds to send a micro-batch over the cut, the slower of both directions. 0 at the ends. */
-double ons_judge_transfer(const ons_judge *judge, uint32_t cut);
-uint64_t ons_judge_count(const ons_judge *judge);
-/* Nodes of all stages that went to the memory strategy: what a search's time mostly depends on. */
-uint64_t ons_judge_optimised_nodes(const ons_judge *judge);
+} ons_stage_evaluation;
+/* Evaluates stage number `stage` (from 0) of the pipeline as nodes [first, end). Amortised, it allocates nothing; where
+ * the stage fits as it is, this costs what ons_work_stage_memory does, and no stage is optimised twice. */
+ons_status *ons_stage_costs_evaluate(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                                     ons_stage_evaluation *evaluation);
+/* Evaluates a stage; where the stage does not fit, least_bytes is what the memory strategy says. */
+ons_status *ons_stage_costs_evaluate_exactly(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                                             ons_stage_evaluation *evaluation);
+/* Evaluates a stage; one that takes longer than `limit` seconds may come back as one that does not fit. */
+ons_status *ons_stage_costs_evaluate_below(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                                           double limit, ons_stage_evaluation *evaluation);
+/* Gives what the memory strategy decides in a stage that was found to fit. The costs own the solution. */
+ons_status *ons_stage_costs_solution(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                                     ons_stage_solution *solution);
+/* Tests whether a stage fits in no more than `limit` (finite) seconds: then `seconds` is a time that it can be done in,
+ * not always the least; infinite otherwise. It is quicker than an evaluation. */
+ons_status *ons_stage_costs_within(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, double limit,
+                                   double *seconds);
+/* Tests whether a stage fits, from results for other capacities where these are enough. */
+ons_status *ons_stage_costs_fits(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, bool *fits);
+/* Gives a lower bound of the bytes with which a stage can fit, whatever is decided: what stays, and the node that needs
+ * most while it runs. What arrives ahead of its use is left aside, so that a longer stage never needs less. It is
+ * quick. */
+ons_status *ons_stage_costs_bytes_lower_bound(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                                              int64_t *bytes);
+/* Gives the bytes that a stage takes without swap and recompute. It is quick. */
+int64_t ons_stage_costs_bytes(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage);
+/* Gives the seconds to send a micro-batch over the cut, the slower of both directions; 0 at both ends of the model. */
+double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut);
+uint64_t ons_stage_costs_count(const ons_stage_costs *costs);
+/* Counts the nodes of all stages that went to the memory strategy: the time of a search mostly depends on them. */
+uint64_t ons_stage_costs_optimised_nodes(const ons_stage_costs *costs);
 
 /* `first` is filled in (stages + 1 entries, allocated by the caller's arena). Where nothing is feasible, feasible is
  * false and least_bytes says what would do; the status is for defects and short memory alone. */
-typedef ons_status *ons_partition_search(ons_judge *judge, ons_arena *arena, ons_partition *partition);
+typedef ons_status *ons_partition_search(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition);
 
 typedef struct ons_partition_strategy {
     const char *name;
@@ -104,10 +108,10 @@ typedef struct ons_partition_strategy {
 /* NULL where there is none. A strategy is a line in strategies.inc. */
 const ons_partition_strategy *ons_partition_strategy_find(const char *name);
 extern const ons_partition_strategy *const ons_partition_strategies[]; /* ends with NULL */
-/* Whether it may be given the nodes in another order than the file's. */
+/* Tests whether the strategy may be given the nodes in another order than the file's. */
 bool ons_partition_takes_any_order(const ons_partition_strategy *strategy);
 
-/* Fills in feasibility, bottleneck and least capacity of given cuts. */
-ons_status *ons_partition_judge(ons_judge *judge, ons_partition *partition);
+/* Evaluates all stages of given cuts: fills in feasibility, bottleneck and least capacity. */
+ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partition);
 
 #endif

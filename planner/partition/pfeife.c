@@ -2,13 +2,13 @@
  * takes the one that is given; planner/search/pfeife.h looks for both. */
 #include "planner/partition/beam.h"
 
-static ons_status *split(ons_judge *judge, ons_arena *arena, ons_partition *partition) {
-    const ons_planning_problem *p = ons_judge_problem(judge);
+static ons_status *split(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
     const ons_beam_options options = {.part_seconds = 0};
     ons_beam_split found;
     ONS_TRY(ons_beam_search(p, &options, arena, &found));
     *partition = (ons_partition){.stages = p->pipeline.stages, .first = found.first};
-    return ons_partition_judge(judge, partition);
+    return ons_partition_evaluate(costs, partition);
 }
 
 const ons_partition_strategy ons_partition_pfeife = {"pfeife", split,

@@ -133,7 +133,7 @@ static void run_input(const ons_step_walk *w, const ons_step_stage *stages, cons
     w->link_back[stage] = w->returned[at] - s->travel;
 }
 
-static void run(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
+static void run_action(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
     double *free = &w->device[w->schedule.device_of[a->stage]];
     switch ((int)a->kind) {
     case ONS_ACTION_FORWARD: run_forward(w, stages, a); break;
@@ -157,7 +157,7 @@ static double estimate_steady(const ons_step_walk *w, const ons_step_stage *stag
     double began = 0, ended = 0;
     for (uint32_t i = 0; i < w->count && ended == 0; ++i) {
         const ons_action *a = &w->order[i];
-        run(w, stages, a);
+        run_action(w, stages, a);
         if (a->kind != ONS_ACTION_UPDATE || a->stage != 0) continue;
         if (a->micro_batch == from) began = w->device[w->schedule.device_of[0]];
         if (a->micro_batch == to) ended = w->device[w->schedule.device_of[0]];
@@ -170,7 +170,7 @@ double ons_step_estimate(const ons_step_walk *w, const ons_step_stage *stages) {
     double seconds = 0;
     rewind_walk(w);
     if (w->schedule.asynchronous) return estimate_steady(w, stages);
-    for (uint32_t i = 0; i < w->count; ++i) run(w, stages, &w->order[i]);
+    for (uint32_t i = 0; i < w->count; ++i) run_action(w, stages, &w->order[i]);
     for (uint32_t i = 0; i < w->schedule.devices; ++i) seconds = fmax(seconds, w->device[i]);
     return seconds;
 }

@@ -34,17 +34,19 @@ typedef struct ons_step_walk {
 ons_status *ons_step_walk_make(const ons_pipeline *pipeline, const ons_schedule *schedule, ons_arena *arena,
                                ons_step_walk *walk);
 
-/* As simulated where the stages are a chain and nothing is copied to the host: copies, values that skip stages and the
- * receiver's room are not looked at. Asynchronous: a step is as many micro-batches of the steady state, which some
- * pipelines take longer to reach than is looked at here. O(actions), asynchronous O(stages²). */
+/* Estimates the seconds of a step: as simulated where the stages are a chain and nothing is copied to the host; copies,
+ * values that skip stages and the receiver's room are not looked at. Asynchronous: a step is as many micro-batches of
+ * the steady state, which some pipelines take longer to reach than is looked at here. O(actions), asynchronous
+ * O(stages²). */
 double ons_step_estimate(const ons_step_walk *walk, const ons_step_stage *stages);
 
-/* The most that a micro-batch may take on stage `stage` for a step within `limit` seconds, whatever the rest of it is.
+/* Gives the most that a micro-batch may take on stage `stage` for a step within `limit` seconds, whatever the rest of
+ * it is.
  */
 double ons_step_most(const ons_step_walk *walk, const ons_step_stage *stages, uint32_t stage, double limit);
 
-/* Never more than that: the first micro-batch's way to a device, the device's own work, and the last one's way back.
- * O(stages). */
+/* Gives a lower bound of ons_step_estimate: the first micro-batch's way to a device, the device's own work, and the
+ * last one's way back. O(stages). */
 double ons_step_bound(const ons_step_walk *walk, const ons_step_stage *stages);
 
 #endif

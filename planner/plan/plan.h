@@ -91,15 +91,15 @@ typedef struct ons_plan {
     bool reproducible; /* planning_seconds is left out of the file */
 } ons_plan;
 
-/* What a device's arena takes stands with the first of its stages, and nothing with the others. */
+/* Notes what a device's arena takes, with the first of its stages, and nothing with the others. */
 void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes);
-/* The device's first stage. */
+/* Finds the device's first stage. */
 uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device);
 
 /* Text of the file; free with free(). Writing, reading and writing again gives the same bytes. */
 ons_status *ons_plan_print(const ons_plan *plan, char **text);
-/* Everything in `arena`. Checked: version, fields, ranges, ons_plan_check_stages and ons_plan_check_actions; a failure
- * names the field ("decisions.stages[2].device: …"). */
+/* Reads a plan into `arena`, and checks version, fields, ranges, ons_plan_check_stages and ons_plan_check_actions; a
+ * failure names the field ("decisions.stages[2].device: …"). */
 ons_status *ons_plan_parse(const char *text, size_t size, ons_arena *arena, ons_plan *plan);
 
 #endif

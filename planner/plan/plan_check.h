@@ -7,21 +7,22 @@
 /* Notes what the costs of a stage are of: digests of its decisions. Texts in `arena`. */
 ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena);
 
-/* Whether the actions can be run: each once, in an order that can be, with an update after every backward part
+/* Checks whether the actions can be run: each once, in an order that can be, with an update after every backward part
  * (asynchronous) or after the last one (synchronous). ONS_INVALID_DATA, naming the list, otherwise. */
 ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena);
 
-/* Whether the layout has places for all that waits under these actions. ONS_INVALID_DATA, naming the stage, otherwise.
+/* Checks whether the layout has places for all that waits under these actions. ONS_INVALID_DATA, naming the stage,
+ * otherwise.
  */
 ons_status *ons_plan_check_places(const ons_plan *plan);
 
-/* Whether each tensor of a stage is decided once, and each node that is named is in one stage. ONS_INVALID_DATA, naming
- * the stage, otherwise. */
+/* Checks whether each tensor of a stage is decided once, and each node that is named is in one stage. ONS_INVALID_DATA,
+ * naming the stage, otherwise. */
 ons_status *ons_plan_check_stages(const ons_plan *plan);
 
-/* Whether stages, swaps and recomputations are those that costs and layout were made for (a file that does not say what
- * those were is taken as it is), and the layout is no larger than the capacity. ONS_INVALID_DATA, naming the field,
- * otherwise. */
+/* Checks whether stages, swaps and recomputations are those that costs and layout were made for (a file that does not
+ * say what those were is taken as it is), and the layout is no larger than the capacity. ONS_INVALID_DATA, naming the
+ * field, otherwise. */
 ons_status *ons_plan_check_costs(const ons_plan *plan, ons_arena *arena);
 
 #endif

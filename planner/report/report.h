@@ -68,7 +68,8 @@ typedef struct ons_report_options {
     int64_t least_bytes; /* the plan was found not to fit after all, but with so much; 0: as the search says */
 } ons_report_options;
 
-/* Everything in `arena` but the forecast's simulation: ons_report_free. The same plan gives the same report. */
+/* Makes a report, in `arena` but for the forecast's simulation: ons_report_free. The same plan gives the same report.
+ */
 ons_status *ons_report_make(const ons_report_options *options, ons_arena *arena, ons_report *report);
 void ons_report_free(ons_report *report); /* a zeroed one is fine */
 

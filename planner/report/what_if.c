@@ -63,7 +63,7 @@ static ons_status *add_stages(const ons_planned *planned, ons_arena *arena, ons_
     return NULL;
 }
 
-static ons_status *search(const ons_question *q, const ons_workload *work, ons_arena *arena, ons_answer *a) {
+static ons_status *search_plan(const ons_question *q, const ons_workload *work, ons_arena *arena, ons_answer *a) {
     const ons_device_profile *profile = q->device->profile;
     ons_planned planned;
     ons_schedule schedule;
@@ -111,7 +111,7 @@ ons_status *ons_what_if(const ons_question *q, ons_answer *a) {
     const ons_workload *work;
     ons_status *status = find_work(q, ons_question_rows(q), arena, &work);
     a->known = status == NULL && work != NULL && q->stages <= work->node_count;
-    if (a->known) status = search(q, work, arena, a);
+    if (a->known) status = search_plan(q, work, arena, a);
     ons_arena_free(arena);
     return status;
 }

@@ -7,7 +7,7 @@
 
 /* Two sizes of one model's micro-batch; others are drawn from them (planner/workload/workload_scale.h). */
 typedef struct ons_what_if_work {
-    const ons_workload *low, *high; /* high NULL: no other size than low's can be told */
+    const ons_workload *low, *high; /* high NULL: no other size than low's can be estimated */
 } ons_what_if_work;
 
 /* A device with what the model costs on it. */
@@ -37,7 +37,7 @@ typedef struct ons_question {
 } ons_question;
 
 typedef struct ons_answer {
-    bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be told, or the
+    bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be estimated, or the
                        generator has no schedule of these stages and devices */
     bool feasible;  /* the rest holds where it is */
     bool optimised; /* fits only with swap or recompute */
@@ -47,23 +47,23 @@ typedef struct ons_answer {
     int64_t least_bytes;                     /* where not feasible: the smallest capacity that would do */
 } ons_answer;
 
-/* How many devices the stages lie on. */
+/* Counts how many devices the stages lie on. */
 uint32_t ons_question_devices(const ons_question *question);
 /* Asks for another number of stages, with as many on each device as before where that was said; where it cannot be, the
  * generator's own number of devices is asked for. */
 void ons_question_set_stages(ons_question *question, uint32_t stages);
 
-/* Samples of the largest micro-batch, which costs and memory are asked for. */
+/* Gives the samples of the largest micro-batch, which costs and memory are asked for. */
 static inline int64_t ons_question_rows(const ons_question *q) {
     return (q->batch + q->micro_batches - 1) / q->micro_batches;
 }
 
-/* One search and one simulation. */
+/* Answers the question by one search and one simulation. */
 ons_status *ons_what_if(const ons_question *question, ons_answer *answer);
 
 enum { ONS_WHAT_IF_ROWS = 1 << 16 }; /* the largest micro-batch that is tried */
-/* The largest batch with the question's number of micro-batches that fits, and the answer for it; 0: none, or it cannot
- * be told. */
+/* Finds the largest batch with the question's number of micro-batches that fits, and the answer for it; 0: none, or it
+ * cannot be estimated. */
 ons_status *ons_what_if_largest(const ons_question *question, int64_t *batch, ons_answer *answer);
 
 /* Money for a million samples; 0: not known. */

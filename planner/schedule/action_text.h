@@ -9,8 +9,8 @@
  *   SO SI  swap out, swap in          RC     recompute */
 enum { ONS_ACTION_TEXT = 48 };
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]);
-/* Also of several micro-batches one after another ("2F0-3"), and of a copy of the stage ("2.1F0"). *last: the last
- * micro-batch; `action` is of the first. false where the text is none. */
+/* Parses an action, also one of several micro-batches one after another ("2F0-3"), and of a copy of the stage
+ * ("2.1F0"). *last: the last micro-batch; `action` is of the first. false where the text is none. */
 bool ons_action_parse(const char *text, ons_action *action, uint32_t *last);
 
 #endif

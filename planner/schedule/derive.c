@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "planner/schedule/turns.h"
+#include "planner/schedule/lockstep.h"
 
 /* ---------------------------------------------------------------------------------------------------------- placing */
 
@@ -134,7 +134,7 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     ONS_NEW(divided, arena, s->stages);
     find_divided(s, divided);
     ONS_TRY(divide_alike(s, divided, arena));
-    ONS_TRY(ons_schedule_take_turns(s, arena));
+    ONS_TRY(ons_schedule_run_lockstep(s, arena));
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     ons_status *status = walk_stages(s, scratch);

@@ -160,7 +160,7 @@ static uint32_t step_all(scheduler *s, bool yielding) {
 }
 
 /* The oldest micro-batch always has a next part that could run: limits leave it a place, turns give way. */
-static ons_status *run(scheduler *s) {
+static ons_status *run_scheduler(scheduler *s) {
     uint64_t left = (uint64_t)TYPES * s->p->stages * s->p->micro_batches;
     while (left > 0) {
         uint32_t taken = step_all(s, false);
@@ -203,7 +203,7 @@ ons_status *ons_flexpipe_schedule(const ons_flexpipe_options *options, const ons
         ONS_NEW(s.done[type], arena, p->stages);
         ONS_NEW(s.seen[type], arena, p->stages);
     }
-    return run(&s);
+    return run_scheduler(&s);
 }
 
 static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_action_list *lists) {

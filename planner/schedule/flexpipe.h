@@ -44,11 +44,11 @@ typedef struct ons_flexpipe_options {
                                       kept free for the way of a micro-batch through the device's later stages */
 } ons_flexpipe_options;
 
-/* For a generator's `generate`: `options` in the place of what the generator is given. */
+/* Generates the schedule of `options`: for a generator's `generate`. */
 ons_status *ons_flexpipe_schedule(const ons_flexpipe_options *options, const ons_pipeline *pipeline, ons_arena *arena,
                                   ons_action_list *lists);
 
-/* A generator with these options. `options` and `name` outlive it. */
+/* Makes a generator with these options. `options` and `name` outlive it. */
 ons_status *ons_generator_of_flexpipe(const ons_flexpipe_options *options, const char *name, ons_arena *arena,
                                       const ons_generator **generator);
 

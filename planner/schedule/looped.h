@@ -29,10 +29,11 @@ typedef struct ons_looped_preset {
 
 extern const ons_looped_preset ons_looped_presets[]; /* ends with a name of NULL */
 
-/* A preset's name, or vectors as the paper writes them: "(8, 2, 4, (3, 2, 1, 0))". The failure lists the presets. */
+/* Parses a preset's name, or vectors as the paper writes them: "(8, 2, 4, (3, 2, 1, 0))". The failure lists the
+ * presets. */
 ons_status *ons_looped_parse(const char *text, ons_arena *arena, ons_looped_vectors *vectors);
 
-/* A generator of these vectors. `vectors` and `name` outlive it. */
+/* Makes a generator of these vectors. `vectors` and `name` outlive it. */
 ons_status *ons_generator_of_vectors(const ons_looped_vectors *vectors, const char *name, ons_arena *arena,
                                      const ons_generator **generator);
 

@@ -1,8 +1,9 @@
-/* How many micro-batches a device keeps something of from one of their parts to another (parts: graph/sequence.h). */
+/* How many micro-batches a device keeps something of from one of their parts to another (parts:
+ * graph/execution_order.h). */
 #ifndef ONSTAGE_PLANNER_SCHEDULE_PLACES_H
 #define ONSTAGE_PLANNER_SCHEDULE_PLACES_H
 
-#include "graph/sequence.h"
+#include "graph/execution_order.h"
 #include "planner/schedule/schedule.h"
 
 typedef struct ons_device_places {
@@ -14,7 +15,7 @@ typedef struct ons_device_places {
     bool ordered;       /* each micro-batch goes through the device's parts in the order of their numbers */
 } ons_device_places;
 
-/* From the device's list. Everything in `arena`. */
+/* Finds the places by the device's list. Everything in `arena`. */
 ons_status *ons_schedule_places(const ons_schedule *schedule, uint32_t device, ons_arena *arena,
                                 ons_device_places *places);
 

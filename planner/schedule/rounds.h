@@ -15,8 +15,8 @@ ons_status *ons_rounds_check(const ons_pipeline *pipeline);
 uint32_t ons_rounds_count(const ons_pipeline *pipeline, uint32_t size);
 uint32_t ons_rounds_largest(const ons_pipeline *pipeline, uint32_t rounds);
 
-/* Forward parts run ahead by ahead[device] parts of one stage and one micro-batch; then forward and backward alternate
- * until the forward parts are used up. */
+/* Puts the lists: forward parts run ahead by ahead[device] parts of one stage and one micro-batch; then forward and
+ * backward alternate until the forward parts are used up. */
 ons_status *ons_schedule_put_rounds(const ons_pipeline *pipeline, uint32_t rounds, const uint32_t *ahead,
                                     ons_arena *arena, ons_action_list *lists);
 

@@ -43,13 +43,13 @@ extern const ons_generator *const ons_generators[]; /* in the order of --help; e
 
 /* NULL where there is none. */
 const ons_generator *ons_generator_find(const char *name);
-/* The failure lists all. */
+/* Finds a generator by its name; the failure lists all. */
 ons_status *ons_generator_parse(const char *name, const ons_generator **generator);
 
 static inline bool ons_pipeline_is_asynchronous(const ons_pipeline *p) { return p->generator->asynchronous; }
-/* How many devices the pipeline's stages lie on. */
+/* Counts how many devices the pipeline's stages lie on. */
 uint32_t ons_pipeline_devices(const ons_pipeline *pipeline);
-/* Of one stage on one device: nothing is gained by micro-batches that wait for each other. */
+/* Makes the pipeline of one stage on one device, where nothing is gained by micro-batches that wait for each other. */
 ons_pipeline ons_pipeline_of_one_stage(bool asynchronous, uint32_t micro_batches);
 
 typedef struct ons_schedule {
@@ -58,13 +58,13 @@ typedef struct ons_schedule {
     ons_action_list *lists; /* [device] */
     uint32_t *device_of;    /* [stage] */
     ons_stage_load *loads;  /* [stage] */
-    /* [stage · micro_batches + micro-batch]: when forward parts, and input gradients, come where devices take turns
-     * (planner/schedule/turns.h), from 1; 0: never */
-    uint32_t *forward_turns, *backward_turns;
+    /* [stage · micro_batches + micro-batch]: the tick at which forward parts, and input gradients, run in lockstep
+     * (planner/schedule/lockstep.h), from 1; 0: never */
+    uint32_t *forward_ticks, *backward_ticks;
 } ons_schedule;
 
-/* A device updates its stages together, when all their gradients are there: those of weights that two stages share are.
- * For synchronous lists; new ones in `arena`. */
+/* Puts updates last: a device updates its stages together, when all their gradients are there: those of weights that
+ * two stages share are. For synchronous lists; new ones in `arena`. */
 ons_status *ons_schedule_put_updates_last(ons_schedule *schedule, ons_arena *arena);
 
 /* Asks the pipeline's generator, and takes what it says. Everything in `arena`. */
@@ -76,24 +76,25 @@ uint32_t ons_schedule_most_local_stages(const ons_schedule *schedule);
 /* Most versions that a stage of the device has of its weights. */
 uint32_t ons_schedule_versions(const ons_schedule *schedule, uint32_t device);
 
-/* What follows from lists; of `schedule` all but device_of, loads and turns is given, and stays, but for this: in a
- * stage that has gradients apart (I, W), a whole backward part (B) is replaced by the two of them. An action of a stage
- * or micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named; whether the
- * lists can run is not looked at (ons_schedule_verify). */
+/* Derives what follows from lists; of `schedule` all but device_of, loads and ticks is given, and stays, but for this:
+ * in a stage that has gradients apart (I, W), a whole backward part (B) is replaced by the two of them. An action of a
+ * stage or micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named;
+ * whether the lists can run is not looked at (ons_schedule_verify). */
 ons_status *ons_schedule_take(ons_schedule *schedule, ons_arena *arena);
 
-/* The same step with fewer micro-batches: what belongs to the others is left out, and a synchronous update comes behind
- * the last gradient that is left. Where the whole step can run so can this one, in the same memory. */
+/* Makes a shorter schedule, of fewer micro-batches: what belongs to the others is left out, and a synchronous update
+ * comes behind the last gradient that is left. Where the whole step can run so can this one, in the same memory. */
 ons_status *ons_schedule_shorten(const ons_schedule *schedule, uint32_t micro_batches, ons_arena *arena,
                                  ons_schedule *shorter);
 
 bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b); /* the same lists */
 
-/* A generator that has but these lists, for as many micro-batches and fewer. `schedule` outlives it. */
+/* Makes a generator that has but these lists, for as many micro-batches and fewer. `schedule` outlives it. */
 ons_status *ons_generator_of_lists(const ons_schedule *schedule, const char *name, ons_arena *arena,
                                    const ons_generator **generator);
-/* One that makes the schedule, in other lengths too where it can: the named one where these are its lists, which gives
- * it its loads (an asynchronous pipeline's are those of a longer one), else ons_generator_of_lists. */
+/* Finds a generator that makes the schedule, in other lengths too where it can: the named one where these are its
+ * lists, which gives it its loads (an asynchronous pipeline's are those of a longer one), else ons_generator_of_lists.
+ */
 ons_status *ons_generator_recognise(ons_schedule *schedule, const char *name, ons_arena *arena,
                                     const ons_generator **generator);
 
@@ -106,8 +107,9 @@ typedef struct ons_stage_edge {
                        taken when both its ends have come to it */
 } ons_stage_edge;
 
-/* The room for messages ahead of their use between two stages: the difference of what they have in flight, which is how
- * far one may run before the other; as many as ever lie there where devices take turns; and one at the least. */
+/* Gives the room for messages ahead of their use between two stages: the difference of what they have in flight, which
+ * is how far one may run before the other; as many as ever lie there where devices run in lockstep; and one at the
+ * least. */
 uint32_t ons_schedule_ahead(const ons_schedule *schedule, uint32_t from, uint32_t to);
 
 /* Which stages feed which; NULL: each stage feeds the next one, with the room of ons_schedule_ahead. */
@@ -116,7 +118,7 @@ typedef struct ons_stage_edges {
     uint32_t count;
 } ons_stage_edges;
 
-/* Whether the schedule can run; what is true of it is said by its lists, nothing is assumed:
+/* Checks whether the schedule can run; what is true of it is said by its lists, nothing is assumed:
  * - each action of a stage and micro-batch exactly once, each stage on one device; forward before its gradient, input
  *   gradient before weight gradient, each in ascending order of micro-batches (the order in which gradients are added
  *   decides the bits of the result; the others take places in turn); every gradient is followed by an update, and a

@@ -4,11 +4,11 @@
 
 #include "planner/schedule/writer.h"
 
-/* A course of the schedule, with the stashed weight gradients in bubbles and the others each behind an input gradient,
- * is made again for each bubble that is looked at:
+/* A timeline of the schedule, with the stashed weight gradients in bubbles and the others each behind an input
+ * gradient, is made again for each bubble that is looked at:
  *
  *   the first bubble ──▶ the part that waits there ──▶ back along what it waited for, to the step's begin
- *     ──▶ weight gradients on that way are stashed ──▶ a course with them; kept if it is not slower
+ *     ──▶ weight gradients on that way are stashed ──▶ a timeline with them; kept if it is not slower
  */
 
 typedef struct event {
@@ -20,12 +20,12 @@ typedef struct event {
     uint32_t behind;
 } event;
 
-typedef struct course {
+typedef struct timeline {
     event **events;  /* [device] */
     uint32_t *count; /* [device] */
     double step;
     bool *stashed; /* [stage * micro-batches + micro-batch]: the weight gradient behind this input gradient */
-} course;
+} timeline;
 
 typedef struct stage_counts {
     uint32_t forward, input, weight;
@@ -37,9 +37,9 @@ typedef struct separator {
     const uint32_t *in_flight;
     double slack;   /* what rounding may add up to */
     bool *given_up; /* [stage * micro-batches + micro-batch][gradient]: a bubble before this part stays */
-    course kept, tried;
-    /* While a course is made: */
-    course *c;
+    timeline kept, tried;
+    /* While a timeline is made: */
+    timeline *c;
     stage_counts *counts;              /* [stage] */
     uint32_t *next;                    /* [device]: in the schedule's list */
     const event **forward, **gradient; /* [stage * micro-batches + micro-batch] */
@@ -54,7 +54,7 @@ static double clock_of(const separator *x, uint32_t device) {
     return count == 0 ? 0 : x->c->events[device][count - 1].end;
 }
 
-/* --------------------------------------------------------------------------------------------------------- a course */
+/* ------------------------------------------------------------------------------------------------------- a timeline */
 
 static double duration(const separator *x, const ons_action *a) {
     const ons_stage_times *t = &x->times[a->stage];
@@ -156,7 +156,7 @@ static void put_rest(separator *x) {
         while (waiting(x, i) > 0) put_weight_gradient(x, x->s->device_of[i], i);
 }
 
-static void begin_course(separator *x, course *c) {
+static void begin_timeline(separator *x, timeline *c) {
     const ons_schedule *s = x->s;
     size_t parts = (size_t)s->stages * s->micro_batches;
     x->c = c;
@@ -167,8 +167,8 @@ static void begin_course(separator *x, course *c) {
 }
 
 /* false: the schedule hangs. */
-static bool make_course(separator *x, course *c) {
-    begin_course(x, c);
+static bool make_timeline(separator *x, timeline *c) {
+    begin_timeline(x, c);
     for (bool progress = true; progress;) {
         progress = false;
         for (uint32_t device = 0; device < x->s->devices; ++device) progress |= advance(x, device);
@@ -211,17 +211,17 @@ static uint32_t stash_chain(separator *x, const event *e) {
 }
 
 static void keep_tried(separator *x) {
-    course c = x->kept;
+    timeline c = x->kept;
     x->kept = x->tried;
     x->tried = c;
 }
 
 static void fill_bubbles(separator *x) {
     size_t parts = (size_t)x->s->stages * x->s->micro_batches;
-    double least = x->kept.step; /* not that of the course before, or rounding would add up */
+    double least = x->kept.step; /* not that of the timeline before, or rounding would add up */
     for (const event *e = find_blocked(x); e != NULL; e = find_blocked(x)) {
         memcpy(x->tried.stashed, x->kept.stashed, parts * sizeof *x->tried.stashed);
-        bool good = stash_chain(x, e) > 0 && make_course(x, &x->tried) && x->tried.step <= least + x->slack;
+        bool good = stash_chain(x, e) > 0 && make_timeline(x, &x->tried) && x->tried.step <= least + x->slack;
         if (good) {
             keep_tried(x);
             if (x->kept.step < least) least = x->kept.step;
@@ -251,7 +251,7 @@ static ons_status *check(const ons_schedule *s) {
     return NULL;
 }
 
-static ons_status *make_room(const ons_schedule *s, ons_arena *arena, course *c) {
+static ons_status *make_room(const ons_schedule *s, ons_arena *arena, timeline *c) {
     ONS_NEW(c->events, arena, s->devices);
     ONS_NEW(c->count, arena, s->devices);
     ONS_NEW(c->stashed, arena, (size_t)s->stages * s->micro_batches);
@@ -305,7 +305,7 @@ static ons_status *separate_with(separator *x, const uint32_t *in_flight, ons_ar
                                  ons_schedule *separate) {
     ONS_TRY(set_limits(x, in_flight, scratch));
     ONS_TRY(prepare(x, scratch));
-    ONS_CHECK(make_course(x, &x->kept), ONS_INVALID_DATA,
+    ONS_CHECK(make_timeline(x, &x->kept), ONS_INVALID_DATA,
               "the lists of the schedule wait for each other; ons_schedule_verify names the place");
     fill_bubbles(x);
     return write_lists(x, arena, separate);

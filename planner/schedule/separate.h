@@ -7,14 +7,14 @@
 
 #include "planner/schedule/schedule.h"
 
-/* Of one micro-batch, in any unit. */
+/* A stage's times of one micro-batch, in any unit. */
 typedef struct ons_stage_times {
     double forward, input, weight; /* a whole backward part takes the last two */
 } ons_stage_times;
 
-/* Never slower than `schedule` where links take no time and stages take `times` [stage]. Stage i holds in_flight[i]
- * micro-batches, or as many as in `schedule` where that is more; in_flight NULL: as the fullest stage of `schedule`.
- * Each stage feeds the next one. Everything in `arena`. */
+/* Separates gradients. The result is never slower than `schedule` where links take no time and stages take `times`
+ * [stage]. Stage i holds in_flight[i] micro-batches, or as many as in `schedule` where that is more; in_flight NULL: as
+ * the fullest stage of `schedule`. Each stage feeds the next one. Everything in `arena`. */
 ons_status *ons_schedule_separate(const ons_schedule *schedule, const ons_stage_times *times, const uint32_t *in_flight,
                                   ons_arena *arena, ons_schedule *separate);
 

@@ -366,7 +366,7 @@ static bool is_finished(const verifier *v, uint32_t device) {
     return v->devices[device].next == v->s->lists[device].count && held_edge(v, device, &gradient) == v->edge_count;
 }
 
-static ons_status *run(verifier *v, ons_arena *arena) {
+static ons_status *run_lists(verifier *v, ons_arena *arena) {
     uint32_t devices = v->s->devices;
     ONS_NEW(v->channels, arena, (size_t)v->edge_count * 2);
     ONS_NEW(v->devices, arena, devices);
@@ -387,5 +387,5 @@ ons_status *ons_schedule_verify(const ons_schedule *schedule, const ons_stage_ed
     ONS_TRY(place_all(&v, arena));
     ONS_TRY(make_edges(&v, edges, arena));
     for (uint32_t stage = 0; stage < schedule->stages; ++stage) ONS_TRY(check_stage(&v, stage));
-    return run(&v, arena);
+    return run_lists(&v, arena);
 }

@@ -31,7 +31,7 @@ typedef struct listing {
 static ons_status *note_refusal(const listing *l, ons_status *status, ons_portfolio_candidate *c) {
     int code = status == NULL ? ONS_OK : ons_status_get_code(status);
     if (code != ONS_INVALID_ARGUMENT && code != ONS_INVALID_DATA) return status;
-    c->verdict = ONS_IMPOSSIBLE;
+    c->outcome = ONS_IMPOSSIBLE;
     c->why = ons_arena_format(l->arena, "%s", ons_status_get_message(status));
     c->schedule = NULL;
     ons_status_free(status);
@@ -39,14 +39,14 @@ static ons_status *note_refusal(const listing *l, ons_status *status, ons_portfo
 }
 
 static bool is_repeated(const listing *l, ons_portfolio_candidate *c) {
-    for (uint32_t i = 0; i < l->count && c->verdict != ONS_REPEATED; ++i) {
+    for (uint32_t i = 0; i < l->count && c->outcome != ONS_REPEATED; ++i) {
         const ons_portfolio_candidate *other = &l->items[i];
-        if (other->schedule == NULL || other->verdict == ONS_REPEATED) continue;
+        if (other->schedule == NULL || other->outcome == ONS_REPEATED) continue;
         if (!ons_schedule_equal(other->schedule, c->schedule) || other->strategy != c->strategy) continue;
-        c->verdict = ONS_REPEATED;
+        c->outcome = ONS_REPEATED;
         c->why = ons_arena_format(l->arena, "the same lists as %s", other->name);
     }
-    return c->verdict == ONS_REPEATED;
+    return c->outcome == ONS_REPEATED;
 }
 
 /* With links that are free: the beam sends what skips stages from each stage to the next, and where much does, as in a
@@ -234,7 +234,7 @@ static double least_estimate(const listing *l) {
 
 /* Not of lists that are apart already, nor of those that were refused. */
 static bool is_worth_it(const listing *l, const ons_portfolio_candidate *c, double least) {
-    if (c->schedule == NULL || c->verdict == ONS_REPEATED || c->schedule->loads[0].apart) return false;
+    if (c->schedule == NULL || c->outcome == ONS_REPEATED || c->schedule->loads[0].apart) return false;
     if ((uint64_t)c->schedule->stages * c->schedule->micro_batches > MOST_PARTS) return false;
     return c->strategy == l->options->strategy->name && c->estimate <= NEAR * least;
 }

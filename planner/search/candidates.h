@@ -4,8 +4,8 @@
 
 #include "planner/search/portfolio.h"
 
-/* 1F1B, or what comes nearest to it with as many stages, is the first. Each has its schedule and estimate, or its
- * verdict. In `arena`. */
+/* Lists the candidates, in `arena`. 1F1B, or what comes nearest to it with as many stages, is the first. Each has its
+ * schedule and estimate, or the outcome that it cannot be taken. */
 ons_status *ons_portfolio_list(const ons_planning_problem *problem, const ons_portfolio_options *options,
                                ons_arena *arena, ons_portfolio_candidate **candidates, uint32_t *count);
 

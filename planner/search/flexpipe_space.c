@@ -2,24 +2,24 @@
 
 /* ------------------------------------------------------------------------------------------------------ pp and mbs */
 
-static ons_flexpipe_grain grain_of(const ons_flexpipe_space *s, uint32_t devices, int64_t samples) {
+static ons_flexpipe_sizes sizes_of(const ons_flexpipe_space *s, uint32_t devices, int64_t samples) {
     uint32_t copies = s->copies ? s->most_devices / devices : 1;
-    return (ons_flexpipe_grain){devices, copies, (uint32_t)(s->batch / (samples * copies)), samples};
+    return (ons_flexpipe_sizes){devices, copies, (uint32_t)(s->batch / (samples * copies)), samples};
 }
 
 static bool is_in(const ons_flexpipe_space *s, uint32_t devices, int64_t samples) {
-    ons_flexpipe_grain g = grain_of(s, devices, samples);
+    ons_flexpipe_sizes g = sizes_of(s, devices, samples);
     return g.micro_batches > 0 && (int64_t)g.micro_batches * samples * g.copies == s->batch;
 }
 
-ons_status *ons_flexpipe_grains(const ons_flexpipe_space *s, ons_arena *arena, ons_flexpipe_grain **grains,
-                                uint32_t *count) {
+ons_status *ons_flexpipe_list_sizes(const ons_flexpipe_space *s, ons_arena *arena, ons_flexpipe_sizes **list,
+                                    uint32_t *count) {
     enum { MOST = 32 * 64 };
     *count = 0;
-    ONS_NEW(*grains, arena, MOST);
+    ONS_NEW(*list, arena, MOST);
     for (uint32_t devices = s->most_devices; devices >= s->least_devices && devices > 0; devices /= 2)
         for (int64_t samples = s->least_samples; samples <= s->most_samples && samples <= s->batch; samples *= 2)
-            if (is_in(s, devices, samples)) (*grains)[(*count)++] = grain_of(s, devices, samples);
+            if (is_in(s, devices, samples)) (*list)[(*count)++] = sizes_of(s, devices, samples);
     ONS_CHECK(*count > 0, ONS_INVALID_ARGUMENT,
               "no number of devices up to %u and of samples up to %lld divides a batch of %lld; take another --batch",
               s->most_devices, (long long)s->most_samples, (long long)s->batch);

@@ -38,20 +38,20 @@ typedef struct ons_flexpipe_space {
     bool limits;        /* each of ons_flexpipe_limit; else none */
 } ons_flexpipe_space;
 
-/* A pair of pp and mbs. */
-typedef struct ons_flexpipe_grain {
+/* The sizes of a run: a pair of pp and mbs. */
+typedef struct ons_flexpipe_sizes {
     uint32_t devices, copies, micro_batches;
     int64_t samples;
-} ons_flexpipe_grain;
+} ons_flexpipe_sizes;
 
 typedef struct ons_flexpipe_type {
     ons_flexpipe_options options; /* without limits */
     ons_flexpipe_limit limit;
 } ons_flexpipe_type;
 
-/* Pairs in which each copy has at least one micro-batch. In `arena`. */
-ons_status *ons_flexpipe_grains(const ons_flexpipe_space *space, ons_arena *arena, ons_flexpipe_grain **grains,
-                                uint32_t *count);
+/* Lists the pairs in which each copy has at least one micro-batch. In `arena`. */
+ons_status *ons_flexpipe_list_sizes(const ons_flexpipe_space *space, ons_arena *arena, ons_flexpipe_sizes **list,
+                                    uint32_t *count);
 
 /* Schedules of a placement for one pair, and the one of that number. */
 uint32_t ons_flexpipe_types(const ons_flexpipe_space *space, ons_placement placement);

@@ -26,7 +26,7 @@ typedef struct point {
 
 /* Pairs of pp and mbs with a placement. */
 typedef struct group {
-    ons_flexpipe_grain grain;
+    ons_flexpipe_sizes sizes;
     ons_placement placement;
     const ons_workload *work;
     double bound;    /* no step is faster */
@@ -56,11 +56,11 @@ static ons_status *set_limits(const ons_flexpipe_type *t, uint32_t stages, ons_a
 
 static ons_status *make_lists(const tuning *t, const group *g, ons_arena *arena, point *p) {
     ons_flexpipe_options *options;
-    uint32_t stages = ons_flexpipe_stages(&t->tuner->space, g->placement, g->grain.devices);
+    uint32_t stages = ons_flexpipe_stages(&t->tuner->space, g->placement, g->sizes.devices);
     ons_pipeline *pipeline = &p->problem.pipeline;
     ONS_NEW(options, arena, 1);
     ONS_TRY(set_limits(&p->type, stages, arena, options));
-    *pipeline = (ons_pipeline){.stages = stages, .micro_batches = g->grain.micro_batches, .devices = g->grain.devices};
+    *pipeline = (ons_pipeline){.stages = stages, .micro_batches = g->sizes.micro_batches, .devices = g->sizes.devices};
     ONS_TRY(ons_generator_of_flexpipe(options, "flexpipe", arena, &pipeline->generator));
     return ons_schedule_make(pipeline, arena, &p->schedule);
 }
@@ -68,7 +68,7 @@ static ons_status *make_lists(const tuning *t, const group *g, ons_arena *arena,
 static ons_status *make_point(const tuning *t, const group *g, uint32_t index, ons_arena *arena, point *p) {
     double *before;
     *p = (point){.index = index, .problem = *t->problem};
-    p->type = ons_flexpipe_type_at(&t->tuner->space, g->placement, g->grain.devices, index);
+    p->type = ons_flexpipe_type_at(&t->tuner->space, g->placement, g->sizes.devices, index);
     p->problem.work = g->work;
     ONS_TRY(make_lists(t, g, arena, p));
     uint32_t stages = p->problem.pipeline.stages;
@@ -167,7 +167,7 @@ static ons_status *offer(tuning *t, const group *g, uint32_t index, const ons_fl
 }
 
 static ons_status *simulate_point(tuning *t, const group *g, point *p) {
-    ons_flexpipe_found x = {.grain = g->grain,
+    ons_flexpipe_found x = {.sizes = g->sizes,
                             .type = p->type,
                             .work = g->work,
                             .schedule = &p->schedule,
@@ -283,10 +283,10 @@ static ons_status *try_every_point(tuning *t, const group *g) {
 
 /* Every copy sends and receives its share of a ring's sum, twice (Megatron's data parallelism). */
 static double exchange_seconds(const tuning *t, const group *g) {
-    double bytes = 0, share = 2.0 * (g->grain.copies - 1) / g->grain.copies;
-    if (g->grain.copies == 1 || t->problem->link_bandwidth <= 0) return 0;
+    double bytes = 0, share = 2.0 * (g->sizes.copies - 1) / g->sizes.copies;
+    if (g->sizes.copies == 1 || t->problem->link_bandwidth <= 0) return 0;
     for (uint32_t i = 0; i < g->work->weight_count; ++i) bytes += (double)g->work->weights[i].gradient_bytes;
-    return share * bytes / g->grain.devices / t->problem->link_bandwidth;
+    return share * bytes / g->sizes.devices / t->problem->link_bandwidth;
 }
 
 static ons_status *find_bound(const tuning *t, group *g) {
@@ -303,20 +303,20 @@ static ons_status *find_bound(const tuning *t, group *g) {
 
 /* A model of fewer nodes than stages, or a V where devices hold one stage, is not in the space. */
 static bool exists(const tuning *t, const group *g) {
-    return ons_flexpipe_stages(&t->tuner->space, g->placement, g->grain.devices) <= g->work->node_count;
+    return ons_flexpipe_stages(&t->tuner->space, g->placement, g->sizes.devices) <= g->work->node_count;
 }
 
 static ons_status *make_groups(tuning *t, ons_arena *arena, group **groups, uint32_t *count) {
-    ons_flexpipe_grain *grains;
-    uint32_t grain_count;
-    ONS_TRY(ons_flexpipe_grains(&t->tuner->space, arena, &grains, &grain_count));
-    ONS_NEW(*groups, arena, (size_t)grain_count * ONS_PLACEMENTS);
+    ons_flexpipe_sizes *list;
+    uint32_t list_count;
+    ONS_TRY(ons_flexpipe_list_sizes(&t->tuner->space, arena, &list, &list_count));
+    ONS_NEW(*groups, arena, (size_t)list_count * ONS_PLACEMENTS);
     *count = 0;
-    for (uint32_t i = 0; i < grain_count; ++i)
+    for (uint32_t i = 0; i < list_count; ++i)
         for (uint32_t placement = 0; placement < ONS_PLACEMENTS; ++placement) {
             group *g = &(*groups)[*count];
-            *g = (group){.grain = grains[i], .placement = (ons_placement)placement};
-            ONS_TRY(t->tuner->works.find(t->tuner->works.context, g->grain.samples, &g->work));
+            *g = (group){.sizes = list[i], .placement = (ons_placement)placement};
+            ONS_TRY(t->tuner->works.find(t->tuner->works.context, g->sizes.samples, &g->work));
             t->result->points += ons_flexpipe_types(&t->tuner->space, g->placement);
             if (!exists(t, g)) continue;
             ONS_TRY(find_bound(t, g));
@@ -329,7 +329,7 @@ static int by_bound(const void *left, const void *right) {
     const group *a = left, *b = right;
     if (a->bound != b->bound) return a->bound < b->bound ? -1 : 1;
     if (a->placement != b->placement) return a->placement < b->placement ? -1 : 1;
-    return a->grain.samples < b->grain.samples ? -1 : a->grain.samples > b->grain.samples;
+    return a->sizes.samples < b->sizes.samples ? -1 : a->sizes.samples > b->sizes.samples;
 }
 
 static ons_status *try_groups(tuning *t, ons_arena *arena) {
@@ -392,7 +392,7 @@ static ons_status *separate(const tuning *t, const ons_flexpipe_found *x, bool f
 }
 
 static ons_status *separate_best(tuning *t, ons_flexpipe_found *of) {
-    const group g = {.grain = of->grain, .work = of->work};
+    const group g = {.sizes = of->sizes, .work = of->work};
     ons_flexpipe_found apart;
     ONS_TRY(separate(t, of, true, &apart));
     if (!apart.feasible) ONS_TRY(separate(t, of, false, &apart));

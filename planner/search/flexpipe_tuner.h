@@ -23,7 +23,7 @@ typedef struct ons_flexpipe_works {
 } ons_flexpipe_works;
 
 typedef struct ons_flexpipe_found {
-    ons_flexpipe_grain grain;
+    ons_flexpipe_sizes sizes;
     ons_flexpipe_type type;
     bool separated; /* weight gradients were put off into bubbles */
     const ons_workload *work;
@@ -53,7 +53,7 @@ typedef struct ons_flexpipe_tuner {
                       faster */
 } ons_flexpipe_tuner;
 
-/* Of the problem, links and capacity are looked at. Everything in `arena`. */
+/* Tunes the schedule. Of the problem, links and capacity are looked at. Everything in `arena`. */
 ons_status *ons_flexpipe_tune(const ons_planning_problem *problem, const ons_flexpipe_tuner *tuner, ons_arena *arena,
                               ons_flexpipe_tuning *tuning);
 

@@ -16,7 +16,7 @@ typedef struct ons_least_memory {
 ons_status *ons_least_memory_find(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                   const ons_planned *planned, ons_least_memory *least);
 
-/* Seconds of a step with as much memory as it takes. */
+/* Finds the seconds of a step with as much memory as it takes. */
 ons_status *ons_uncapped_step_find(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                    double *seconds);
 

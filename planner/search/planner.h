@@ -6,10 +6,10 @@
 #include "planner/plan/plan.h"
 #include "planner/workload/print.h"
 
-/* The split with the fastest slowest stage, where the simulated step decided. */
-typedef struct ons_planned_rival {
+/* The split with the best bottleneck (the fastest slowest stage), where the simulated step decided for another one. */
+typedef struct ons_best_bottleneck {
     double bottleneck_seconds, step_seconds;
-} ons_planned_rival;
+} ons_best_bottleneck;
 
 typedef struct ons_planned {
     const char *order;            /* of nodes: "file", or the name of an ons_order_kind */
@@ -17,8 +17,8 @@ typedef struct ons_planned {
     ons_planning_problem problem; /* as posed, with the workload in that order: positions below are in it */
     ons_partition partition;
     ons_stage_solution *solutions; /* one a stage; NULL where partition.feasible is false */
-    bool by_step;                  /* the simulated step decided, not the bottleneck: against `rival` at least */
-    ons_planned_rival rival;
+    bool by_step; /* the simulated step decided, not the bottleneck: against `best_bottleneck` at least */
+    ons_best_bottleneck best_bottleneck;
     double planning_seconds;
 } ons_planned;
 
@@ -32,11 +32,11 @@ typedef struct ons_planned {
 ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                ons_arena *arena, ons_planned *planned);
 
-/* The same in the order in which the nodes stand, and no other. */
+/* Searches in the order in which the nodes stand, and no other. */
 ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                      ons_arena *arena, ons_planned *planned);
 
-/* What a device's stages take together: bytes[device], in `arena`. The plan is feasible. */
+/* Adds up what a device's stages take: bytes[device], in `arena`. The plan is feasible. */
 ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes);
 
 /* Puts what was found into a plan, by names; `plan->subject` is the caller's. Fails where nothing was feasible, with

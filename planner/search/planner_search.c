@@ -24,8 +24,7 @@ enum {
     SIMULATED = 16, /* those, the one with the fastest slowest stage, and the next best; likewise */
 };
 
-/* Moving cuts with the simulator as the judge ends after so many tasks simulated, in all, or nodes of stages optimised.
- */
+/* Moving cuts by what the simulator says ends after so many tasks simulated, in all, or nodes of stages optimised. */
 enum { MOST_TASKS = 30000, SIMULATION_OVERHEAD = 100, POLISH_NODES = 2000 };
 /* Splits are compared until so many tasks were simulated: of many stages without end a simulation takes long. */
 enum { MOST_TASKS_COMPARED = 400000 };
@@ -37,7 +36,7 @@ static const double HOPELESS = 1.02;
 /* An order of the nodes, with what was found in it. */
 typedef struct ordered {
     ons_planned planned;
-    ons_judge *judge; /* owned */
+    ons_stage_costs *costs; /* owned */
     ons_step_splits splits;
     uint32_t taken; /* of the splits */
 } ordered;
@@ -65,16 +64,16 @@ static bool is_large(const planner_search *s) {
 
 /* ---------------------------------------------------------------------------------------------------------- stages */
 
-/* With the decisions that the search knows the cost of; in the judge's memory. */
-static ons_status *take_solutions(ons_planned *planned, ons_judge *judge, ons_arena *arena) {
+/* With the decisions that the search knows the cost of; the costs of stages own them. */
+static ons_status *take_solutions(ons_planned *planned, ons_stage_costs *costs, ons_arena *arena) {
     const uint32_t *first = planned->partition.first;
     ONS_NEW(planned->solutions, arena, planned->partition.stages);
     for (uint32_t i = 0; i < planned->partition.stages; ++i)
-        ONS_TRY(ons_judge_solution(judge, first[i], first[i + 1], i, &planned->solutions[i]));
+        ONS_TRY(ons_stage_costs_solution(costs, first[i], first[i + 1], i, &planned->solutions[i]));
     return NULL;
 }
 
-/* Before the judges go. */
+/* Before the costs of stages are freed. */
 static ons_status *copy_decisions(ons_planned *planned, ons_arena *arena) {
     for (uint32_t i = 0; planned->solutions != NULL && i < planned->partition.stages; ++i) {
         ons_stage_solution *solution = &planned->solutions[i];
@@ -216,9 +215,9 @@ static ons_status *try_split(const planner_search *s, const ordered *o, uint32_t
     *x = (simulated){.planned = o->planned, .order = o, .step_seconds = INFINITY};
     x->planned.by_step = true;
     x->planned.partition.first = first;
-    ONS_TRY(ons_partition_judge(o->judge, &x->planned.partition));
+    ONS_TRY(ons_partition_evaluate(o->costs, &x->planned.partition));
     if (!x->planned.partition.feasible) return NULL;
-    ONS_TRY(take_solutions(&x->planned, o->judge, s->arena));
+    ONS_TRY(take_solutions(&x->planned, o->costs, s->arena));
     ONS_TRY(is_no_faster(s, c, x, &no_faster));
     return no_faster ? NULL : simulate(x, &c->tasks);
 }
@@ -264,7 +263,7 @@ static ons_status *polish_by(const planner_search *s, int64_t stride, uint64_t m
             const ordered *o = c->items[0].order;
             const uint32_t *best = c->items[0].planned.partition.first;
             int64_t first = (int64_t)best[from] + stride, last = (int64_t)best[from + length - 1] + stride;
-            if (c->tasks > MOST_TASKS || ons_judge_optimised_nodes(o->judge) > most_nodes) return NULL;
+            if (c->tasks > MOST_TASKS || ons_stage_costs_optimised_nodes(o->costs) > most_nodes) return NULL;
             if (first <= best[from - 1] || last >= best[from + length]) continue;
             uint32_t *trial;
             simulated x;
@@ -282,7 +281,7 @@ static ons_status *polish_by(const planner_search *s, int64_t stride, uint64_t m
 /* What the estimate does not see, the simulator does: values that skip stages, copies, room at the receiver. */
 static ons_status *polish(const planner_search *s, choice *c) {
     const ordered *o = c->items[0].order;
-    uint64_t most_nodes = ons_judge_optimised_nodes(o->judge) + POLISH_NODES;
+    uint64_t most_nodes = ons_stage_costs_optimised_nodes(o->costs) + POLISH_NODES;
     int64_t stride = 1;
     while (stride * 8 * s->stages < o->planned.problem.work->node_count) stride *= 2;
     for (; stride > 0; stride /= 2)
@@ -301,7 +300,7 @@ static ons_status *try_memory(const planner_search *s, const ordered *o, uint32_
     ordered own = *o;
     simulated x;
     own.planned.problem.memory = memory;
-    ONS_TRY(ons_judge_new(&own.planned.problem, &own.judge));
+    ONS_TRY(ons_stage_costs_new(&own.planned.problem, &own.costs));
     ons_status *status = try_split(s, &own, first, c, &x);
     if (status == NULL && isfinite(x.step_seconds) && is_faster(&x, &c->items[0])) {
         x.order = o;
@@ -309,7 +308,7 @@ static ons_status *try_memory(const planner_search *s, const ordered *o, uint32_
         status = copy_decisions(&x.planned, s->arena);
         if (status == NULL) c->items[0] = x;
     }
-    ons_judge_free(own.judge);
+    ons_stage_costs_free(own.costs);
     return status;
 }
 
@@ -335,7 +334,7 @@ static ons_status *try_baselines(const planner_search *s, choice *c) {
     ons_baseline_splits splits;
     double even = ons_work_seconds(p->work, 0, p->work->node_count) / s->stages * p->pipeline.micro_batches;
     if (c->items[0].step_seconds <= even * (1 + EQUAL)) return NULL;
-    ONS_TRY(ons_baselines_split(o->judge, s->arena, &splits));
+    ONS_TRY(ons_baselines_split(o->costs, s->arena, &splits));
     for (uint32_t i = 0; i < splits.count; ++i) {
         double least;
         ONS_TRY(least_step(s, p, splits.first[i], NULL, &least));
@@ -355,12 +354,12 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
         const ons_step_split *split = next_split(s, &o);
         if (split == NULL || split->estimate > HOPELESS * c.items[0].step_seconds) break;
         if (i < refine) {
-            ONS_TRY(ons_step_refine(o->judge, split, s->arena, &refined));
+            ONS_TRY(ons_step_refine(o->costs, split, s->arena, &refined));
             ONS_TRY(add_choice(s, o, refined.first, &c));
         }
         if (c.count < most) ONS_TRY(add_choice(s, o, split->first, &c));
     }
-    ons_planned_rival rival = {c.items[0].planned.partition.bottleneck_seconds, c.items[0].step_seconds};
+    ons_best_bottleneck best_bottleneck = {c.items[0].planned.partition.bottleneck_seconds, c.items[0].step_seconds};
     for (uint32_t i = 1; i < c.count; ++i)
         if (is_faster(&c.items[i], &c.items[0])) {
             simulated swap = c.items[0];
@@ -370,7 +369,7 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
     ONS_TRY(try_baselines(s, &c));
     ONS_TRY(polish(s, &c));
     *planned = c.items[0].planned;
-    planned->rival = rival;
+    planned->best_bottleneck = best_bottleneck;
     return NULL;
 }
 
@@ -380,7 +379,7 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
  * others, splits that are not faster may send less. */
 static const double GAIN = 1e-3;
 
-static double rival_seconds(const planner_search *s) {
+static double incumbent_seconds(const planner_search *s) {
     double seconds = INFINITY;
     if (!is_large(s)) return INFINITY;
     for (uint32_t i = 0; i + 1 < s->count; ++i) {
@@ -394,12 +393,12 @@ static ons_status *search_one(planner_search *s, ordered *o) {
     ons_planned *planned = &o->planned;
     planned->partition = (ons_partition){.stages = planned->problem.pipeline.stages};
     ONS_NEW(planned->partition.first, s->arena, (size_t)planned->partition.stages + 1);
-    ONS_TRY(ons_judge_new(&planned->problem, &o->judge));
-    ons_judge_set_rival(o->judge, rival_seconds(s));
-    ONS_TRY(s->strategy->search(o->judge, s->arena, &planned->partition));
+    ONS_TRY(ons_stage_costs_new(&planned->problem, &o->costs));
+    ons_stage_costs_set_incumbent(o->costs, incumbent_seconds(s));
+    ONS_TRY(s->strategy->search(o->costs, s->arena, &planned->partition));
     bool feasible = planned->partition.feasible;
-    if (!s->by_step || (!feasible && isinf(ons_judge_rival(o->judge)))) return NULL;
-    return ons_step_gather(o->judge, feasible ? &planned->partition : NULL, s->arena, &o->splits);
+    if (!s->by_step || (!feasible && isinf(ons_stage_costs_incumbent(o->costs)))) return NULL;
+    return ons_step_gather(o->costs, feasible ? &planned->partition : NULL, s->arena, &o->splits);
 }
 
 static bool is_known_order(const planner_search *s, const uint32_t *order, uint32_t nodes) {
@@ -440,7 +439,7 @@ static ons_status *choose(planner_search *s, ons_planned *planned) {
         if (is_better(&s->orders[i].planned, &best->planned)) best = &s->orders[i];
     *planned = best->planned;
     if (!planned->partition.feasible) return NULL;
-    return s->by_step ? choose_step(s, best, planned) : take_solutions(planned, best->judge, s->arena);
+    return s->by_step ? choose_step(s, best, planned) : take_solutions(planned, best->costs, s->arena);
 }
 
 ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
@@ -453,6 +452,6 @@ ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const
     if (status == NULL) status = search_orders(&s, problem, several);
     if (status == NULL) status = choose(&s, planned);
     if (status == NULL) status = copy_decisions(planned, arena);
-    for (uint32_t i = 0; i < s.count; ++i) ons_judge_free(s.orders[i].judge);
+    for (uint32_t i = 0; i < s.count; ++i) ons_stage_costs_free(s.orders[i].costs);
     return status;
 }

@@ -4,8 +4,8 @@
 
 #include "planner/search/planner.h"
 
-/* As ons_planner_search, of a problem with a schedule; `several`: in several orders of the nodes. planning_seconds is
- * not said. */
+/* Searches as ons_planner_search does, for a problem with a schedule; `several`: in several orders of the nodes.
+ * planning_seconds is not said. */
 ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                       bool several, ons_arena *arena, ons_planned *planned);
 

@@ -53,8 +53,8 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ons_status *search(const ons_planning_problem *problem, const ons_partition_strategy *strategy, bool several,
-                          ons_arena *arena, ons_planned *planned) {
+static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                  bool several, ons_arena *arena, ons_planned *planned) {
     double start = now();
     ons_planning_problem with = *problem;
     if (with.schedule == NULL) {
@@ -74,10 +74,10 @@ static ons_status *search(const ons_planning_problem *problem, const ons_partiti
 
 ons_status *ons_planner_search(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                ons_arena *arena, ons_planned *planned) {
-    return search(problem, strategy, ons_partition_takes_any_order(strategy), arena, planned);
+    return search_problem(problem, strategy, ons_partition_takes_any_order(strategy), arena, planned);
 }
 
 ons_status *ons_planner_search_order(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                      ons_arena *arena, ons_planned *planned) {
-    return search(problem, strategy, false, arena, planned);
+    return search_problem(problem, strategy, false, arena, planned);
 }

@@ -91,11 +91,11 @@ static ons_status *simulate(ons_portfolio_candidate *c) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ verdicts
+/* ------------------------------------------------------------------------------------------------------------ outcomes
  */
 
-static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_verdict_kind verdict, const char *why) {
-    c->verdict = verdict;
+static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_candidate_outcome outcome, const char *why) {
+    c->outcome = outcome;
     c->why = why;
     return why == NULL ? ons_status_out_of_memory() : NULL;
 }
@@ -164,7 +164,7 @@ static ons_portfolio_candidate *next(const searching *s, const bool *seen) {
     ons_portfolio_candidate *found = NULL;
     for (uint32_t i = 0; i < r->count; ++i) {
         ons_portfolio_candidate *c = &r->candidates[i];
-        if (seen[i] || c->schedule == NULL || c->verdict == ONS_REPEATED) continue;
+        if (seen[i] || c->schedule == NULL || c->outcome == ONS_REPEATED) continue;
         if (i == 0) return c;
         if (found == NULL || c->estimate < found->estimate) found = c;
     }
@@ -193,7 +193,7 @@ static ons_status *try_candidates(searching *s) {
 }
 
 static bool depends_on_others(const ons_portfolio_candidate *c) {
-    return c->why == NULL || c->verdict == ONS_TAKEN || c->verdict == ONS_SLOWER || c->verdict == ONS_HOPELESS;
+    return c->why == NULL || c->outcome == ONS_TAKEN || c->outcome == ONS_SLOWER || c->outcome == ONS_HOPELESS;
 }
 
 static ons_status *say_why(const searching *s) {

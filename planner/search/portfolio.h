@@ -18,14 +18,14 @@ typedef struct ons_portfolio_options {
     bool straight; /* no device is to hold several stages */
 } ons_portfolio_options;
 
-typedef enum ons_verdict_kind {
+typedef enum ons_candidate_outcome {
     ONS_TAKEN,
     ONS_SLOWER,     /* simulated, and slower, or as fast with no less memory */
     ONS_HOPELESS,   /* not planned: at best as slow */
     ONS_TOO_LARGE,  /* does not fit the devices */
     ONS_IMPOSSIBLE, /* there is no such schedule here, or it hangs */
     ONS_REPEATED,   /* the lists of a candidate in front */
-} ons_verdict_kind;
+} ons_candidate_outcome;
 
 typedef struct ons_portfolio_candidate {
     const char *name;     /* of the schedule: "v, weight gradients apart" */
@@ -39,8 +39,8 @@ typedef struct ons_portfolio_candidate {
     int64_t memory_bytes;    /* of the fullest device, all its stages; 0: not known. Of what does not fit, the least
                                 capacity found to do */
     double planning_seconds; /* its share of the search */
-    ons_verdict_kind verdict;
-    const char *why; /* the verdict in words, without the candidate's name */
+    ons_candidate_outcome outcome;
+    const char *why; /* the reason of the outcome, without the candidate's name */
 } ons_portfolio_candidate;
 
 typedef struct ons_portfolio {
@@ -49,24 +49,24 @@ typedef struct ons_portfolio {
     double seconds;        /* of the search */
 } ons_portfolio;
 
-/* The candidate that comes first: 1F1B, or what comes nearest to it where devices hold several stages. `devices` 0: as
- * many as stages. */
+/* Gives the candidate that comes first: 1F1B, or what comes nearest to it where devices hold several stages. `devices`
+ * 0: as many as stages. */
 const ons_generator *ons_portfolio_first(uint32_t stages, uint32_t devices);
 
-/* Of the problem's pipeline, micro-batches, stages and devices are looked at: where it says both, and more stages than
- * devices, schedules have that many; otherwise it says how many devices there are, and they hold one stage or two.
- * Schedules are synchronous. Everything in `arena`. */
+/* Searches all schedules. Of the problem's pipeline, micro-batches, stages and devices are looked at: where it says
+ * both, and more stages than devices, schedules have that many; otherwise it says how many devices there are, and they
+ * hold one stage or two. Schedules are synchronous. Everything in `arena`. */
 ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_portfolio_options *options,
                                  ons_arena *arena, ons_portfolio *portfolio);
 
-/* Those that fit, the fastest first, as numbers of candidates; the first candidate is the last of them where it is not
- * among them: whoever finds that something does not fit after all goes on with the next. In `arena`. */
+/* Ranks the candidates that fit, the fastest first, as numbers of candidates; the first candidate is the last of them
+ * where it is not among them: whoever finds that something does not fit after all goes on with the next. In `arena`. */
 ons_status *ons_portfolio_rank(const ons_portfolio *portfolio, ons_arena *arena, uint32_t **order, uint32_t *count);
 
-/* What was found not to fit after all. */
+/* Excludes a candidate that was found not to fit after all. */
 ons_status *ons_portfolio_exclude(ons_portfolio *portfolio, uint32_t candidate, int64_t memory_bytes,
                                   int64_t capacity_bytes, ons_arena *arena);
-/* It is the one (portfolio->count: none is): reasons are told anew. */
+/* Takes a candidate (portfolio->count: none): the reasons are written anew. */
 ons_status *ons_portfolio_take(ons_portfolio *portfolio, uint32_t candidate, ons_arena *arena);
 
 #endif

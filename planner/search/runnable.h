@@ -4,7 +4,7 @@
 
 #include "planner/schedule/schedule.h"
 
-/* As ons_schedule_verify says of stages that each feed the next one. */
+/* Tests what ons_schedule_verify checks, of stages that each feed the next one. */
 ons_status *ons_schedule_can_run(const ons_schedule *schedule, bool *can);
 
 #endif

@@ -13,11 +13,11 @@ enum { STRIDES = 8, PASSES = 4, PLACES = 256, FEW_SPLITS = 20000 };
 /* How much slower than the best a baseline's split may be to be looked at. */
 static const double WORTH_IT = 1.05;
 
-/* Baselines that look at times alone, and quickly, so that they cost nothing; memory is the judge's business. */
+/* Baselines that look at times alone, and quickly, so that they cost nothing; ons_stage_costs evaluates memory. */
 static const char *const baselines[] = {"gpipe-nodes", "compute-balanced-nodes", "gpipe", "pipedream"};
 
 typedef struct seeker {
-    ons_judge *judge;
+    ons_stage_costs *costs;
     const ons_planning_problem *problem;
     uint32_t stages;
     ons_step_stage *times;
@@ -45,7 +45,7 @@ static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
 
 static bool fits_as_is(const seeker *s, const uint32_t *first, uint32_t stage) {
     int64_t capacity = s->problem->capacity_bytes;
-    return capacity == 0 || ons_judge_bytes(s->judge, first[stage], first[stage + 1], stage) <= capacity;
+    return capacity == 0 || ons_stage_costs_bytes(s->costs, first[stage], first[stage + 1], stage) <= capacity;
 }
 
 /* A step's seconds, infinite where it is no less than `limit`: what is not to be optimised for it is not. */
@@ -55,11 +55,11 @@ static ons_status *step_seconds(seeker *s, const uint32_t *first, double limit, 
     for (uint32_t i = 0; i < s->stages; ++i) set_times(s, first, i);
     if (ons_step_bound(&s->walk, s->times) >= limit) return NULL;
     for (uint32_t i = 0; i < s->stages; ++i) {
-        ons_verdict v;
+        ons_stage_evaluation v;
         if (fits_as_is(s, first, i)) continue;
-        if (ons_judge_optimised_nodes(s->judge) > s->most_nodes) return NULL;
+        if (ons_stage_costs_optimised_nodes(s->costs) > s->most_nodes) return NULL;
         double most = ons_step_most(&s->walk, s->times, i, limit);
-        ONS_TRY(ons_judge_stage_below(s->judge, first[i], first[i + 1], i, most, &v));
+        ONS_TRY(ons_stage_costs_evaluate_below(s->costs, first[i], first[i + 1], i, most, &v));
         if (!v.feasible) return NULL;
         s->times[i].backward = v.seconds - s->times[i].forward;
         if (ons_step_bound(&s->walk, s->times) >= limit) return NULL;
@@ -175,10 +175,10 @@ static ons_status *descend(seeker *s) {
 
 /* ------------------------------------------------------------------------------------------------------- gathering */
 
-static ons_status *open_seeker(ons_judge *judge, ons_arena *arena, seeker *s) {
-    const ons_planning_problem *p = ons_judge_problem(judge);
-    *s = (seeker){.judge = judge, .problem = p, .stages = p->pipeline.stages};
-    s->most_nodes = ons_judge_optimised_nodes(judge) + NODE_BUDGET;
+static ons_status *open_seeker(ons_stage_costs *costs, ons_arena *arena, seeker *s) {
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
+    *s = (seeker){.costs = costs, .problem = p, .stages = p->pipeline.stages};
+    s->most_nodes = ons_stage_costs_optimised_nodes(costs) + NODE_BUDGET;
     ONS_NEW(s->times, arena, s->stages);
     ONS_NEW(s->trial, arena, (size_t)s->stages + 1);
     return ons_step_walk_make(&p->pipeline, p->schedule, arena, &s->walk);
@@ -204,7 +204,7 @@ static ons_status *gather(seeker *s, uint32_t *first, ons_step_splits *splits) {
 }
 
 /* What a baseline refuses (too few layers) is no loss. */
-static ons_status *ask_baselines(seeker *s, ons_judge *unlimited, ons_arena *arena, ons_step_splits *splits) {
+static ons_status *ask_baselines(seeker *s, ons_stage_costs *unlimited, ons_arena *arena, ons_step_splits *splits) {
     for (size_t i = 0; i < sizeof baselines / sizeof *baselines; ++i) {
         ons_partition p;
         ons_status *status = ons_partition_strategy_find(baselines[i])->search(unlimited, arena, &p);
@@ -220,27 +220,29 @@ static ons_status *ask_baselines(seeker *s, ons_judge *unlimited, ons_arena *are
 
 static ons_status *gather_baselines(seeker *s, ons_arena *arena, ons_step_splits *splits) {
     ons_planning_problem unlimited = *s->problem;
-    ons_judge *judge;
+    ons_stage_costs *costs;
     unlimited.capacity_bytes = 0;
     unlimited.memory = NULL;
-    ONS_TRY(ons_judge_new(&unlimited, &judge));
-    ons_status *status = ask_baselines(s, judge, arena, splits);
-    ons_judge_free(judge);
+    ONS_TRY(ons_stage_costs_new(&unlimited, &costs));
+    ons_status *status = ask_baselines(s, costs, arena, splits);
+    ons_stage_costs_free(costs);
     return status;
 }
 
-ons_status *ons_step_gather(ons_judge *judge, const ons_partition *start, ons_arena *arena, ons_step_splits *splits) {
+ons_status *ons_step_gather(ons_stage_costs *costs, const ons_partition *start, ons_arena *arena,
+                            ons_step_splits *splits) {
     seeker s;
     *splits = (ons_step_splits){0};
-    ONS_TRY(open_seeker(judge, arena, &s));
+    ONS_TRY(open_seeker(costs, arena, &s));
     if (start != NULL) ONS_TRY(gather(&s, start->first, splits));
     return gather_baselines(&s, arena, splits);
 }
 
-ons_status *ons_step_refine(ons_judge *judge, const ons_step_split *from, ons_arena *arena, ons_step_split *refined) {
+ons_status *ons_step_refine(ons_stage_costs *costs, const ons_step_split *from, ons_arena *arena,
+                            ons_step_split *refined) {
     seeker s;
     uint32_t *first;
-    ONS_TRY(open_seeker(judge, arena, &s));
+    ONS_TRY(open_seeker(costs, arena, &s));
     ONS_NEW(first, arena, (size_t)s.stages + 1);
     memcpy(first, from->first, ((size_t)s.stages + 1) * sizeof *first);
     s.best = first;

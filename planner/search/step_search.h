@@ -22,10 +22,12 @@ typedef struct ons_step_splits {
 } ons_step_splits;
 
 /* `start`, a feasible split or NULL, and those of the baselines that may be nearly as fast. In `arena`. */
-ons_status *ons_step_gather(ons_judge *judge, const ons_partition *start, ons_arena *arena, ons_step_splits *splits);
+ons_status *ons_step_gather(ons_stage_costs *costs, const ons_partition *start, ons_arena *arena,
+                            ons_step_splits *splits);
 
-/* Where moving the cuts of a gathered split leads. Within a budget of stages optimised and of estimates, not of time:
- * the same problem gives the same split. In `arena`. */
-ons_status *ons_step_refine(ons_judge *judge, const ons_step_split *from, ons_arena *arena, ons_step_split *refined);
+/* Moves the cuts of a gathered split while that helps, within a budget of stages optimised and of estimates, not of
+ * time: the same problem gives the same split. In `arena`. */
+ons_status *ons_step_refine(ons_stage_costs *costs, const ons_step_split *from, ons_arena *arena,
+                            ons_step_split *refined);
 
 #endif

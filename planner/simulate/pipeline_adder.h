@@ -38,9 +38,10 @@ typedef struct ons_pipeline_transfer {
 size_t ons_pipeline_transfer_places(const ons_pipeline_tasks *tasks);
 ons_status *ons_pipeline_transfers_list(const ons_pipeline_tasks *tasks, ons_arena *arena, ons_pipeline_transfer **list,
                                         size_t *count);
-/* In this order, with all that they wait for and that waits for them: computations have been added. */
+/* Adds the transfers in this order, with all that they wait for and that waits for them: computations have been added.
+ */
 ons_status *ons_pipeline_transfers_add(ons_pipeline_adder *adder, const ons_pipeline_transfer *list, size_t count);
-/* By when they started in the last run. */
+/* Sorts the transfers by when they started in the last run. */
 void ons_pipeline_transfers_sort(const ons_pipeline_adder *adder, ons_pipeline_transfer *list, size_t count);
 
 #endif

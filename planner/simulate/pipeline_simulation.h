@@ -39,12 +39,12 @@ typedef struct ons_pipeline_forecast {
     ons_simulation *simulation; /* owned: all tasks with their times, for traces; free with ons_simulation_free */
 } ons_pipeline_forecast;
 
-/* What plans keep of a split, to be simulated again without the workload; in `arena`. The backward part of each stage
- * is one action. */
+/* Makes what plans keep of a split, to be simulated again without the workload; in `arena`. The backward part of each
+ * stage is one action. */
 ons_status *ons_pipeline_parts_make(const ons_pipeline_setup *setup, ons_arena *arena, ons_pipeline_parts *parts);
 
-/* Everything but the simulation lives in `arena`; nothing is left to free on failure. Lists that cannot run fail with
- * what ons_schedule_verify says. */
+/* Simulates the split. Everything but the simulation lives in `arena`; nothing is left to free on failure. Lists that
+ * cannot run fail with what ons_schedule_verify says. */
 ons_status *ons_pipeline_simulate(const ons_pipeline_setup *setup, ons_arena *arena, ons_pipeline_forecast *forecast);
 
 #endif

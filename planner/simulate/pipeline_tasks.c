@@ -292,7 +292,7 @@ static ons_status *simulate_twice(ons_pipeline_adder *a, ons_arena *arena) {
     ONS_TRY(ons_pipeline_transfers_list(a->x, arena, &transfers, &count));
     ONS_TRY(add_streams(a));
     ONS_TRY(add_computations(a));
-    ons_simulation_mark computations = ons_simulation_get_mark(a->s);
+    ons_simulation_savepoint computations = ons_simulation_get_savepoint(a->s);
     ONS_TRY(ons_pipeline_transfers_add(a, transfers, count));
     ONS_TRY(ons_simulation_run(a->s));
     ons_pipeline_transfers_sort(a, transfers, count);

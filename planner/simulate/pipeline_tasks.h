@@ -65,17 +65,17 @@ typedef struct ons_pipeline_tasks {
     uint32_t *forward_count, *backward_count;      /* [stage] */
 } ons_pipeline_tasks;
 
-/* Everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed. What
- * is pointed to must outlive the result, which lives in `arena`. */
+/* Makes everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed.
+ * What is pointed to must outlive the result, which lives in `arena`. */
 ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions, ons_arena *arena,
                                     ons_pipeline_tasks *tasks);
 
-/* The same from parts that were made before, as a plan holds them: of the split only the problem's pipeline and links
- * are looked at. */
+/* Takes the tasks from parts that were made before, as a plan holds them: of the split only the problem's pipeline and
+ * links are looked at. */
 ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts, ons_arena *arena,
                                     ons_pipeline_tasks *tasks);
 
-/* Links and ties, from the split and the tasks of its stages. */
+/* Makes links and ties, from the split and the tasks of its stages. */
 ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);
 
 /* Adds all tasks to an empty simulation and runs it.

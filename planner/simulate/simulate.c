@@ -106,14 +106,14 @@ ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before,
     return NULL;
 }
 
-ons_simulation_mark ons_simulation_get_mark(const ons_simulation *s) {
-    return (ons_simulation_mark){s->tasks.count, s->dependencies.count};
+ons_simulation_savepoint ons_simulation_get_savepoint(const ons_simulation *s) {
+    return (ons_simulation_savepoint){s->tasks.count, s->dependencies.count};
 }
 
-void ons_simulation_rewind(ons_simulation *s, ons_simulation_mark mark) {
+void ons_simulation_rewind(ons_simulation *s, ons_simulation_savepoint savepoint) {
     forget_times(s);
-    s->tasks.count = mark.tasks;
-    s->dependencies.count = mark.dependencies;
+    s->tasks.count = savepoint.tasks;
+    s->dependencies.count = savepoint.dependencies;
 }
 
 /* --------------------------------------------------------------------------------------------------------- running */
@@ -275,7 +275,7 @@ static ons_status *find_cycle(const ons_simulation *s, const successors *x, uint
     return status;
 }
 
-static ons_status *run(ons_simulation *s, successors *x) {
+static ons_status *run_simulation(ons_simulation *s, successors *x) {
     size_t n = s->tasks.count;
     ONS_TRY(allocate(s, x));
     ONS_TRY(link_dependencies(s, x));
@@ -293,7 +293,7 @@ static ons_status *run(ons_simulation *s, successors *x) {
 ons_status *ons_simulation_run(ons_simulation *s) {
     successors x = {0};
     forget_times(s);
-    ons_status *status = run(s, &x);
+    ons_status *status = run_simulation(s, &x);
     free_successors(&x);
     if (status != NULL) forget_times(s);
     return status;

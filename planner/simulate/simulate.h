@@ -17,11 +17,12 @@ typedef struct ons_simulation ons_simulation;
 ons_status *ons_simulation_new(ons_simulation **simulation);
 void ons_simulation_free(ons_simulation *simulation); /* NULL is fine */
 
-/* A stream of a device ("compute", "send", "receive", "swap out", "swap in"). Texts are not copied. */
+/* Adds a stream of a device ("compute", "send", "receive", "swap out", "swap in"). Texts are not copied. */
 ons_status *ons_simulation_add_resource(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id);
-/* A stream on which nobody waits for his turn: its tasks change the device's memory and are shown, nothing more. */
+/* Adds a stream on which no task waits for another: its tasks change the device's memory and are shown, nothing more.
+ */
 ons_status *ons_simulation_add_unordered(ons_simulation *s, uint32_t device, const char *name, ons_resource_id *id);
-/* What a device holds before the first task; 0 where it is not said. */
+/* Sets what a device holds before the first task; 0 where it is not said. */
 ons_status *ons_simulation_set_memory(ons_simulation *s, uint32_t device, int64_t bytes);
 
 typedef struct ons_task_spec {
@@ -39,12 +40,13 @@ ons_status *ons_simulation_add_task(ons_simulation *s, const ons_task_spec *spec
 /* `task` starts no earlier than `lag` seconds after the end of `before`; both may be added later, before the run. */
 ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before, ons_task_id task, double lag);
 
-/* How much was added; ons_simulation_rewind takes back what was added later, so that something else can be. */
-typedef struct ons_simulation_mark {
+/* A savepoint says how much was added; ons_simulation_rewind takes back what was added later, so that something else
+ * can be. */
+typedef struct ons_simulation_savepoint {
     size_t tasks, dependencies;
-} ons_simulation_mark;
-ons_simulation_mark ons_simulation_get_mark(const ons_simulation *s);
-void ons_simulation_rewind(ons_simulation *s, ons_simulation_mark mark);
+} ons_simulation_savepoint;
+ons_simulation_savepoint ons_simulation_get_savepoint(const ons_simulation *s);
+void ons_simulation_rewind(ons_simulation *s, ons_simulation_savepoint savepoint);
 
 /* Finds all times, in one pass over tasks and dependencies. A deadlock fails with the names of the tasks that wait for
  * each other. May be called again after more was added. */
@@ -57,8 +59,8 @@ typedef struct ons_task_times {
 uint32_t ons_simulation_task_count(const ons_simulation *s);
 const ons_task_spec *ons_simulation_task(const ons_simulation *s, ons_task_id task);
 ons_task_times ons_simulation_times(const ons_simulation *s, ons_task_id task);
-/* Its place in an order in which no task stands before one that it waits for; tells which of two tasks that start at
- * the same time goes first. */
+/* Gives a task's place in an order in which no task stands before one that it waits for: of two tasks that start at the
+ * same time, the one that goes first. */
 uint32_t ons_simulation_order(const ons_simulation *s, ons_task_id task);
 double ons_simulation_seconds(const ons_simulation *s); /* the end of the last task */
 uint32_t ons_simulation_resource_count(const ons_simulation *s);
@@ -67,8 +69,8 @@ uint32_t ons_simulation_resource_device(const ons_simulation *s, ons_resource_id
 double ons_simulation_busy(const ons_simulation *s, ons_resource_id resource);
 ons_task_id ons_simulation_last(const ons_simulation *s); /* the one that ends last: start of the critical path */
 
-/* Memory of a device over time, as (seconds, bytes) after each change, by rising time; the first point is what it held
- * before. Of changes at the same time the one that the other waits for comes first. In `arena`. */
+/* Lists the memory of a device over time, as (seconds, bytes) after each change, by rising time; the first point is
+ * what it held before. Of changes at the same time the one that the other waits for comes first. In `arena`. */
 typedef struct ons_memory_point {
     double seconds;
     int64_t bytes;
@@ -76,8 +78,8 @@ typedef struct ons_memory_point {
 ons_status *ons_simulation_memory(const ons_simulation *s, uint32_t device, ons_arena *arena, ons_memory_point **points,
                                   uint32_t *count, int64_t *peak);
 
-/* A file for Perfetto, whole or not at all: a process for each device, a thread for each of its streams, its memory as
- * a counter. */
+/* Writes a file for Perfetto, whole or not at all: a process for each device, a thread for each of its streams, its
+ * memory as a counter. */
 ons_status *ons_simulation_write_trace(const ons_simulation *s, const char *path);
 
 #endif

@@ -6,7 +6,7 @@
 #include "planner/memory/stage.h"
 
 /* What runs again for which backward part, how long tensors live and when a swapped one is counted as gone are taken
- * from the walk of the decisions' judge (planner/memory/evaluate.c), so that the simulation repeats what was planned.
+ * from the walk that evaluates decisions (planner/memory/evaluate.c), so that the simulation repeats what was planned.
  * Its parts are the forward parts, then for each backward part what is run again for it and the part itself. A part
  * allocates before it runs and frees after it. */
 typedef struct maker {

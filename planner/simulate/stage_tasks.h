@@ -55,7 +55,7 @@ typedef struct ons_split {
 } ons_split;
 
 uint32_t ons_split_stage_of(const ons_split *split, uint32_t position);
-/* Whether the part of an ascending list in [from, end) is not empty; its first and last item. */
+/* Tests whether the part of an ascending list in [from, end) is not empty; its first and last item. */
 bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end, uint32_t *first, uint32_t *last);
 
 /* `solution` NULL: nothing decided. Everything in `arena`; the workspace is that of the split's workload. Fails on

@@ -1,4 +1,4 @@
-/* Layers: the grain at which frameworks cut, and people think. */
+/* Layers: the granularity at which frameworks cut, and people think. */
 #ifndef ONSTAGE_PLANNER_WORKLOAD_LAYERS_H
 #define ONSTAGE_PLANNER_WORKLOAD_LAYERS_H
 

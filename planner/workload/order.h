@@ -30,8 +30,9 @@ const char *ons_order_name(ons_order_kind kind); /* "depth", "reverse-depth", "d
 ons_status *ons_work_order(const ons_workload *work, ons_order_kind kind, uint32_t stages, ons_arena *arena,
                            uint32_t **order);
 
-/* The workload with its nodes in that order, finished. Where nodes of a layer do not stand together any more, each
- * stretch of them becomes a layer of the same name. Names and lists are not shared with `work` where they change. */
+/* Makes the workload with its nodes in that order, finished. Where nodes of a layer do not stand together any more,
+ * each stretch of them becomes a layer of the same name. Names and lists are not shared with `work` where they change.
+ */
 ons_status *ons_work_reorder(const ons_workload *work, const uint32_t *order, ons_arena *arena, ons_workload *result);
 
 /* The dependencies between nodes: those of node i are next[begin[i]] to next[begin[i + 1] - 1]; a node may stand there
@@ -42,9 +43,9 @@ typedef struct ons_work_edges {
 /* `forward`: from producers to readers and savers; else the other way. */
 ons_status *ons_work_edges_make(const ons_workload *work, bool forward, ons_arena *arena, ons_work_edges *edges);
 
-/* The packed order, from one that is legal. Transfers and memory are left aside. Exact, to within a millionth, unless a
- * part of the graph has so many branches side by side that not all ways through it can be tried; the best ones are then
- * followed. */
+/* Finds the packed order, from one that is legal. Transfers and memory are left aside. Exact, to within a millionth,
+ * unless a part of the graph has so many branches side by side that not all ways through it can be tried; the best ones
+ * are then followed. */
 ons_status *ons_work_order_pack(const ons_workload *work, const uint32_t *legal, uint32_t stages, uint32_t *order);
 
 #endif

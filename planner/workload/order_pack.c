@@ -343,7 +343,7 @@ static ons_status *reserve(packer *p, ons_arena *arena) {
     return NULL;
 }
 
-static ons_status *search(packer *p, ons_arena *arena, uint32_t *order) {
+static ons_status *search_order(packer *p, ons_arena *arena, uint32_t *order) {
     const ons_workload *work = p->work;
     uint32_t count = work->node_count;
     double longest = 0;
@@ -376,7 +376,7 @@ ons_status *ons_work_order_pack(const ons_workload *work, const uint32_t *legal,
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     packer p = {.work = work, .legal = legal, .stages = stages};
-    ons_status *status = search(&p, scratch, order);
+    ons_status *status = search_order(&p, scratch, order);
     ons_arena_free(scratch);
     return status;
 }

@@ -78,16 +78,16 @@ ons_status *ons_workload_finish(ons_workload *work, ons_arena *arena);
 /* ------------------------------------------------------------------------------------------- one stage, in O(1) or so
  */
 
-/* Seconds of all nodes in [first, end), for one micro-batch: O(1). */
+/* Add up the seconds of all nodes in [first, end), for one micro-batch: O(1). */
 double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_backward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_weight_seconds(const ons_workload *work, uint32_t first, uint32_t end); /* of it: weight gradients */
 double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end);        /* forward and backward */
-/* Likewise, once a step; of no nodes 0. */
+/* Adds up the seconds of updates, once a step; of no nodes 0. */
 double ons_work_update_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 
-/* What crosses the cut in front of position `cut` for each micro-batch: distinct tensors made before it and read, or
- * saved, from it on; and their gradients on the way back. O(1). */
+/* Give the bytes that cross the cut in front of position `cut` for each micro-batch: distinct tensors made before it
+ * and read, or saved, from it on; and their gradients on the way back. O(1). */
 int64_t ons_work_cut_bytes(const ons_workload *work, uint32_t cut);
 int64_t ons_work_cut_gradient_bytes(const ons_workload *work, uint32_t cut);
 
@@ -113,12 +113,12 @@ typedef struct ons_stage_memory {
     int64_t total;
 } ons_stage_memory;
 
-/* Where weight gradients are apart: what micro-batches keep from their input gradients until these are made, beside
- * what they saved: the gradients of all that the stage makes. O(1) */
+/* Gives, where weight gradients are apart, the bytes that micro-batches keep from their input gradients until these are
+ * made, beside what they saved: the gradients of all that the stage makes. O(1) */
 int64_t ons_work_apart_bytes(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load);
 
-/* Without swap or recompute. O(log n) and the tensors and weights that cross the stage's borders. Never less than what
- * ons_stage_lifetimes finds. */
+/* Finds a stage's memory without swap or recompute. O(log n) and the tensors and weights that cross the stage's
+ * borders. Never less than what ons_stage_lifetimes finds. */
 void ons_work_stage_memory(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load,
                            ons_stage_memory *memory);
 

@@ -1,4 +1,4 @@
-/* What is derived from a workload so that a stage can be judged without walking its nodes. */
+/* What is derived from a workload so that a stage can be evaluated without walking its nodes. */
 #ifndef ONSTAGE_PLANNER_WORKLOAD_WORKLOAD_INDEX_H
 #define ONSTAGE_PLANNER_WORKLOAD_WORKLOAD_INDEX_H
 
@@ -30,7 +30,7 @@ struct ons_work_index {
     ons_work_lists crossing_weights; /* weights with users on both sides of each cut */
 };
 
-/* Of `count` values, which must stay. In `arena`: count · log2(count) numbers. */
+/* Makes the table of `count` values, which must stay. In `arena`: count · log2(count) numbers. */
 ons_status *ons_range_maximum_make(ons_range_maximum *m, int64_t *values, uint32_t count, ons_arena *arena);
 int64_t ons_range_maximum_find(const ons_range_maximum *m, uint32_t first, uint32_t end); /* first < end */
 

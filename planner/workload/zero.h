@@ -21,7 +21,8 @@ typedef struct ons_zero_memory {
     int64_t total;
 } ons_zero_memory;
 
-/* Bytes of each of `devices` (> 0). `work`: the whole model with the local batch as its micro-batch. `level`: 1 to 3.
+/* Finds the bytes of each of `devices` (> 0). `work`: the whole model with the local batch as its micro-batch. `level`:
+ * 1 to 3.
  */
 void ons_zero_memory_find(const ons_workload *work, int level, uint32_t devices, ons_zero_memory *memory);
 

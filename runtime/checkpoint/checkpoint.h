@@ -92,15 +92,15 @@ typedef struct ons_checkpoint {
     ons_status *skipped_reason; /* ... and why the newest of them is; owned */
 } ons_checkpoint;
 
-/* The complete checkpoint with the highest step. *found is false, without failure, where the folder is missing or holds
- * none at all; where all that it holds are broken, that is a failure. Changes nothing in the folder. */
+/* Opens the complete checkpoint with the highest step. *found is false, without failure, where the folder is missing or
+ * holds none at all; where all that it holds are broken, that is a failure. Changes nothing in the folder. */
 ons_status *ons_checkpoint_open_newest(const char *folder, ons_checkpoint *checkpoint, bool *found);
 void ons_checkpoint_close(ons_checkpoint *checkpoint); /* a zeroed one is fine */
 
 /* NULL where there is none. */
 const ons_tensor *ons_checkpoint_find(const ons_checkpoint *checkpoint, const char *name);
 
-/* Whether a run without --resume would mix its checkpoints with those of another: the folder holds one. */
+/* Tests whether a run without --resume would mix its checkpoints with those of another: the folder holds one. */
 bool ons_checkpoint_exists(const char *folder);
 
 #endif

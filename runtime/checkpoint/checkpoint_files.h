@@ -20,10 +20,10 @@ typedef ONS_VECTOR(uint64_t) ons_step_vector;
 
 void ons_checkpoint_json_name(uint64_t step, char name[static ONS_SHARD_NAME_BYTES]);
 void ons_checkpoint_data_name(const ons_shard_place *place, char name[static ONS_SHARD_NAME_BYTES]);
-/* What the file of that data name is called until a checkpoint has taken it; also a data name. */
+/* Gives the name of a data file until a checkpoint has taken it; it is a data name, too. */
 void ons_checkpoint_offered_name(const char *data, char name[static ONS_SHARD_NAME_BYTES]);
 
-/* Whether `name` is that of a checkpoint's JSON, exactly as it is spelled here. */
+/* Tests whether `name` is that of a checkpoint's JSON, exactly as it is spelled here. */
 bool ons_checkpoint_parse_json_name(const char *name, uint64_t *step);
 bool ons_checkpoint_is_data(const char *name);
 /* Removes FOLDER/NAME where that was left behind by a writer of a checkpoint that is gone. */
@@ -32,10 +32,10 @@ void ons_checkpoint_remove_leftover(const char *folder, const char *name);
 /* FOLDER/NAME on the heap; NULL: no memory. */
 char *ons_checkpoint_join(const char *folder, const char *name);
 
-/* Steps of all checkpoints, the highest first; none where the folder is missing. */
+/* Lists the steps of all checkpoints, the highest first; none where the folder is missing. */
 ons_status *ons_checkpoint_list(const char *folder, ons_step_vector *steps);
 
-/* The lowest copy of which the folder has no data file yet. */
+/* Finds the lowest copy of which the folder has no data file yet. */
 ons_status *ons_checkpoint_find_copy(const char *folder, uint64_t step, uint32_t *copy);
 
 #endif

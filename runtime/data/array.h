@@ -25,18 +25,19 @@ typedef ons_status *ons_tensor_reader(const uint8_t *bytes, size_t size, ons_typ
  * refused. A failure names the path (ONS_IO_ERROR: cannot be read; ONS_INVALID_DATA: malformed; ONS_UNSUPPORTED). */
 ons_status *ons_array_open(const char *path, ons_tensor_reader *reader, ons_array *array);
 
-/* The same from memory that outlives the array. `member` as above, or NULL. */
+/* Opens an array in memory that outlives it. `member` as for a file, or NULL. */
 ons_status *ons_array_open_memory(const uint8_t *bytes, size_t size, const char *member, ons_tensor_reader *reader,
                                   ons_array *array);
 
-/* A zeroed one is fine. */
+/* Closes an array; a zeroed one is fine. */
 void ons_array_close(ons_array *array);
 
-/* For parsers: the array's bytes lie at `offset` of the file. Fails unless type's bytes fit between there and `size`.
+/* Places an array, for parsers: its bytes lie at `offset` of the file. Fails unless type's bytes fit between there and
+ * `size`.
  */
 ons_status *ons_array_place(ons_array *array, const ons_type *type, const uint8_t *bytes, size_t size, size_t offset);
 
-/* For parsers: replaces `data` by a heap copy with the bytes of each element reversed. */
+/* Replaces `data`, for parsers, by a heap copy with the bytes of each element reversed. */
 ons_status *ons_array_swap_bytes(ons_array *array);
 
 #endif

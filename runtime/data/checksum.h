@@ -9,13 +9,13 @@
 
 typedef struct ons_checksum ons_checksum;
 
-/* Where no thread can be had the caller's sums. */
+/* Begins a checksum. Where no thread can be had, the caller's sums. */
 ons_status *ons_checksum_new(ons_checksum **checksum);
 
-/* The next bytes, which must stay as they are until the next call of either function returns. */
+/* Adds the next bytes, which must stay as they are until the next call of either function returns. */
 void ons_checksum_add(ons_checksum *checksum, const void *bytes, size_t size);
 
-/* The sum of all of them. Frees the checksum; NULL is fine: 0. */
+/* Gives the sum of all bytes, and frees the checksum; NULL is fine: 0. */
 uint32_t ons_checksum_end(ons_checksum *checksum);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "graph/type.h"
 
-/* What is possible: between floats; from integers and bool to floats, integers and bool. A float never becomes an
- * integer. */
+/* Tests whether a conversion is possible: between floats; from integers and bool to floats, integers and bool. A float
+ * never becomes an integer. */
 bool ons_convert_possible(ons_dtype from, ons_dtype to);
 
 /* `count` elements; both sides at any alignment, not overlapping. False where an integer did not fit (what is written

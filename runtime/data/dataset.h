@@ -42,7 +42,7 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 
 /* ---- asking */
 
-/* Samples in the selection; 0 without fields. */
+/* Counts the samples in the selection; 0 without fields. */
 uint64_t ons_dataset_count(const ons_dataset *dataset);
 /* ONS_NO_FIELD where there is none. */
 uint32_t ons_dataset_find(const ons_dataset *dataset, const char *name);
@@ -55,12 +55,12 @@ ons_type ons_dataset_sample_type(const ons_dataset *dataset, uint32_t index);
  * in the same order of axes but for axes that are joined, split or of size 1. */
 ons_status *ons_dataset_check(const ons_dataset *dataset, uint32_t index, const ons_type *wanted);
 
-/* Samples rows[0..count), counted within the selection, one after the other to `destination`. */
+/* Copies samples rows[0..count), counted within the selection, one after the other to `destination`. */
 ons_status *ons_dataset_gather(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
                                const ons_type *wanted, void *destination);
 
-/* How many elements of these samples of an integer field are not `ignore_index`: the targets that the mean of a step's
- * loss is over. */
+/* Counts the elements of these samples of an integer field that are not `ignore_index`: the targets that the mean of a
+ * step's loss is over. */
 ons_status *ons_dataset_count_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
                                       int64_t ignore_index, uint64_t *counted);
 
@@ -70,7 +70,7 @@ typedef struct ons_target_weights {
     int64_t count;
 } ons_target_weights;
 
-/* The sum of the weights of these targets. One that is no class counts 1: the loss will tell of it. */
+/* Adds up the weights of these targets. One that is no class counts 1: the loss reports it. */
 ons_status *ons_dataset_weigh_targets(ons_dataset *dataset, uint32_t index, const uint64_t *rows, size_t count,
                                       int64_t ignore_index, const ons_target_weights *weights, double *sum);
 

@@ -34,7 +34,7 @@ void ons_feed_free(ons_feed *feed);
 /* Gathers the samples rows[slot][first..first + count) that the caller has set. */
 ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count);
 
-/* Where sample `row` of a field lies in a slot. */
+/* Finds where sample `row` of a field lies in a slot. */
 const void *ons_feed_sample(const ons_feed *feed, int slot, uint32_t field, size_t row);
 
 #endif

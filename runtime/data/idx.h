@@ -6,12 +6,13 @@
 
 bool ons_idx_recognise(const uint8_t *bytes, size_t size);
 
-/* Bytes stay where they are, larger elements are turned around in memory. Closed by the caller in any case. */
+/* Parses an array: bytes stay where they are, larger elements are turned around in memory. Closed by the caller in any
+ * case. */
 ons_status *ons_idx_parse(const uint8_t *bytes, size_t size, ons_array *array);
 
 bool ons_gzip_recognise(const uint8_t *bytes, size_t size);
 
-/* The same, gzipped: unpacked into memory. */
+/* Parses a gzipped array, which is unpacked into memory. */
 ons_status *ons_idx_parse_gzip(const uint8_t *bytes, size_t size, ons_array *array);
 
 #endif

@@ -37,8 +37,8 @@ static ons_status *expect_end(z_stream *stream, size_t in_left) {
     }
 }
 
-static ons_status *run(z_stream *stream, size_t in_left, ons_packing packing, size_t wanted, bool to_the_end,
-                       size_t *made) {
+static ons_status *run_inflate(z_stream *stream, size_t in_left, ons_packing packing, size_t wanted, bool to_the_end,
+                               size_t *made) {
     size_t out_left = wanted;
     bool ended = false;
     while (stream->avail_out > 0 || out_left > 0) {
@@ -64,7 +64,7 @@ ons_status *ons_inflate(const uint8_t *packed, size_t size, ons_packing packing,
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed, .next_out = destination};
     int window_bits = packing == ONS_PACKING_GZIP ? 15 + 16 : -15;
     if (inflateInit2(&stream, window_bits) != Z_OK) return ons_status_out_of_memory();
-    ons_status *status = run(&stream, size, packing, wanted, to_the_end, made);
+    ons_status *status = run_inflate(&stream, size, packing, wanted, to_the_end, made);
     inflateEnd(&stream);
     return status;
 }

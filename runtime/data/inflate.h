@@ -14,8 +14,8 @@ typedef enum ons_packing {
 ons_status *ons_inflate(const uint8_t *packed, size_t size, ons_packing packing, void *destination, size_t wanted,
                         bool to_the_end, size_t *made);
 
-/* Whether `size` packed bytes can hold that many at all (deflate packs at most 1032 into 1): asked before memory is
- * taken. */
+/* Tests whether `size` packed bytes can hold that many at all (deflate packs at most 1032 into 1): asked before memory
+ * is taken. */
 bool ons_inflate_plausible(size_t size, uint64_t unpacked);
 
 #endif

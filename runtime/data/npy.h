@@ -20,7 +20,7 @@ ons_status *ons_npy_write_rows(ons_npy_writer *writer, const void *data, uint64_
 ons_status *ons_npy_writer_commit(ons_npy_writer *writer);
 void ons_npy_writer_discard(ons_npy_writer *writer); /* NULL is fine */
 
-/* A whole tensor in ONNX's order, of any rank. */
+/* Saves a whole tensor in ONNX's order, of any rank. */
 ons_status *ons_npy_save(const char *path, const ons_type *type, const void *data);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct ons_order {
     bool shuffle; /* false: 0, 1, 2, … in every epoch */
 } ons_order;
 
-/* Which samples stand at positions [position, position + count) of the epoch; the end is ≤ order->count. */
+/* Lists the samples at positions [position, position + count) of the epoch; the end is ≤ order->count. */
 void ons_order_rows(const ons_order *order, uint64_t epoch, uint64_t position, size_t count, uint64_t *rows);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "base/status.h"
 
-/* Whether the bytes are lines of numbers or of values between commas, semicolons or tabs. */
+/* Tests whether the bytes are lines of numbers or of values between commas, semicolons or tabs. */
 bool ons_text_array_recognise(const uint8_t *bytes, size_t size);
 
-/* A failure, ONS_INVALID_DATA, with a line of Python that writes the file `path` (NULL: some file) as .npy. */
+/* Makes a failure, ONS_INVALID_DATA, with a line of Python that writes the file `path` (NULL: some file) as .npy. */
 ons_status *ons_text_array_refuse(const uint8_t *bytes, size_t size, const char *path);
 
 #endif

@@ -13,7 +13,7 @@
 
 typedef struct ons_log_json ons_log_json;
 
-/* A fresh log; an existing file is replaced by an empty one. Devices and pipes are fine. */
+/* Opens a fresh log; an existing file is replaced by an empty one. Devices and pipes are fine. */
 ons_status *ons_log_json_open(const char *path, ons_log_json **log);
 
 /* Goes on with a log: lines with "step" above `step`, and a last line without its end, are cut off. Other lines stay as

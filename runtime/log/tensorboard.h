@@ -7,7 +7,7 @@
 
 typedef struct ons_tensorboard ons_tensorboard;
 
-/* A new file FOLDER/events.out.tfevents.<time>.<host>.<process>; the folder is made if it is missing. `resumed`:
+/* Opens a new file FOLDER/events.out.tfevents.<time>.<host>.<process>; the folder is made if it is missing. `resumed`:
  * TensorBoard is told to forget what earlier files in the folder say about steps after `step`. `wall_time` in seconds
  * since 1970. */
 ons_status *ons_tensorboard_open(const char *folder, double wall_time, bool resumed, uint64_t step,
@@ -17,13 +17,13 @@ ons_status *ons_tensorboard_open(const char *folder, double wall_time, bool resu
 ons_status *ons_tensorboard_scalar(ons_tensorboard *board, const char *tag, uint64_t step, double wall_time,
                                    double value);
 
-/* Everything so far is in the file, for a viewer to see: about once a second. */
+/* Writes everything so far to the file, for a viewer to see: about once a second. */
 ons_status *ons_tensorboard_flush(ons_tensorboard *board);
 
 /* Flushes; frees in any case. NULL is fine. */
 ons_status *ons_tensorboard_close(ons_tensorboard *board);
 
-/* One record as TFRecord frames it: for tests and readers. */
+/* Gives the checksum with which TFRecord frames a record: for tests and readers. */
 uint32_t ons_crc32c(const void *bytes, size_t size);
 uint32_t ons_masked_crc32c(const void *bytes, size_t size);
 

@@ -16,7 +16,7 @@ typedef struct ons_trace_track ons_trace_track;
 ons_status *ons_trace_new(size_t capacity, ons_trace **result);
 void ons_trace_free(ons_trace *trace); /* NULL is fine */
 
-/* A row in the viewer: thread `name` of process `process` (a device, a stage, a rank). Made before threads record;
+/* Adds a row in the viewer: thread `name` of process `process` (a device, a stage, a rank). Made before threads record;
  * lives as long as the trace. */
 ons_status *ons_trace_add_track(ons_trace *trace, uint32_t process, const char *process_name, const char *name,
                                 ons_trace_track **result);
@@ -35,13 +35,14 @@ typedef struct ons_trace_event {
     const char *detail;  /* the operator, for instance; NULL: none */
 } ons_trace_event;
 
-/* From one thread at a time for each track. A NULL track is fine: nothing is recorded. */
+/* Records an event, from one thread at a time for each track. A NULL track is fine: nothing is recorded. */
 void ons_trace_record(ons_trace_track *track, const ons_trace_event *event);
 
-/* Of the event that was recorded last; 0: there is none, or no track. */
+/* Gives the end of the event that was recorded last; 0: there is none, or no track. */
 int64_t ons_trace_last_end(const ons_trace_track *track);
 
-/* Nobody records meanwhile. Events sorted by time within a track; how many were lost is in the file's "otherData". */
+/* Writes the file while nobody records. Events are sorted by time within a track; how many were lost is in the file's
+ * "otherData". */
 ons_status *ons_trace_write(const ons_trace *trace, const char *path);
 
 /* What another process's clock shows, by this one's: measured twice, and in between it drifts evenly. All nanoseconds.
@@ -55,7 +56,8 @@ typedef struct ons_trace_clock {
 /* Time 0 of a trace. */
 int64_t ons_trace_origin(const ons_trace *trace);
 
-/* The events of a trace as they stand in the file of another process, with a comma before each. *lost: how many were.
+/* Prints the events of a trace as they stand in the file of another process, with a comma before each. *lost: how many
+ * were.
  */
 ons_status *ons_trace_print(const ons_trace *trace, const ons_trace_clock *clock, ons_byte_sink *sink, void *context,
                             uint64_t *lost);

@@ -15,7 +15,7 @@ struct ons_device_clock {
     int current;
     double base;  /* of the current one, in nanoseconds of the host's clock */
     bool follows; /* the current one's time is not known yet: it follows from the other one's */
-    ONS_VECTOR(ons_event *) marks;
+    ONS_VECTOR(ons_event *) timestamps;
     size_t used;
     ons_status *failure;
 };
@@ -55,10 +55,10 @@ ons_status *ons_device_clock_new(ons_device *device, ons_stream *stream, ons_dev
 
 void ons_device_clock_free(ons_device_clock *c) {
     if (c == NULL) return;
-    for (size_t i = 0; i < c->marks.count; ++i) c->device->event_free(c->marks.items[i]);
+    for (size_t i = 0; i < c->timestamps.count; ++i) c->device->event_free(c->timestamps.items[i]);
     for (int i = 0; i < 2; ++i)
         if (c->bases[i] != NULL) c->device->event_free(c->bases[i]);
-    ons_vector_free(&c->marks);
+    ons_vector_free(&c->timestamps);
     ons_status_free(c->failure);
     free(c);
 }
@@ -66,14 +66,14 @@ void ons_device_clock_free(ons_device_clock *c) {
 static ons_status *add(ons_device_clock *c) {
     ons_event *event;
     ONS_TRY(c->device->timed_event_new(c->device, &event));
-    if (ons_vector_push(&c->marks, event)) return NULL;
+    if (ons_vector_push(&c->timestamps, event)) return NULL;
     c->device->event_free(event);
     return ons_status_out_of_memory();
 }
 
-uint32_t ons_device_clock_mark(ons_device_clock *c, ons_stream *stream) {
-    if (c->used == c->marks.count && c->failure == NULL) c->failure = add(c);
-    if (c->used < c->marks.count) c->device->event_record(stream, c->marks.items[c->used++]);
+uint32_t ons_device_clock_timestamp(ons_device_clock *c, ons_stream *stream) {
+    if (c->used == c->timestamps.count && c->failure == NULL) c->failure = add(c);
+    if (c->used < c->timestamps.count) c->device->event_record(stream, c->timestamps.items[c->used++]);
     return c->used > 0 ? (uint32_t)(c->used - 1) : 0;
 }
 
@@ -86,11 +86,11 @@ static double base_time(ons_device_clock *c) {
     return c->base;
 }
 
-int64_t ons_device_clock_time(ons_device_clock *c, uint32_t mark) {
+int64_t ons_device_clock_time(ons_device_clock *c, uint32_t timestamp) {
     double base = base_time(c);
-    if (mark >= c->used) return (int64_t)base;
-    c->device->event_synchronize(c->marks.items[mark]);
-    return llround(base + 1e9 * c->device->seconds_between(c->bases[c->current], c->marks.items[mark]));
+    if (timestamp >= c->used) return (int64_t)base;
+    c->device->event_synchronize(c->timestamps.items[timestamp]);
+    return llround(base + 1e9 * c->device->seconds_between(c->bases[c->current], c->timestamps.items[timestamp]));
 }
 
 void ons_device_clock_reset(ons_device_clock *c) {

@@ -68,7 +68,7 @@ static void tear_down(measuring *m) {
 /* ------------------------------------------------------------------------------------------------------------- copies
  */
 
-static void follow(measuring *m, int from, int to) {
+static void follow_stream(measuring *m, int from, int to) {
     m->device->event_record(m->streams[from], m->events[from]);
     m->device->stream_wait(m->streams[to], m->events[from]);
 }
@@ -79,11 +79,11 @@ static double seconds_of(measuring *m, uint32_t begin, uint32_t end) {
 
 /* Of a copy by one stream that the other waits for before and behind it. */
 static double copy_seconds(measuring *m, void *to, const void *from, int64_t bytes) {
-    uint32_t begin = ons_device_clock_mark(m->clock, m->streams[0]);
-    follow(m, 0, 1);
+    uint32_t begin = ons_device_clock_timestamp(m->clock, m->streams[0]);
+    follow_stream(m, 0, 1);
     m->device->copy(m->streams[1], to, from, (size_t)bytes);
-    follow(m, 1, 0);
-    uint32_t end = ons_device_clock_mark(m->clock, m->streams[0]);
+    follow_stream(m, 1, 0);
+    uint32_t end = ons_device_clock_timestamp(m->clock, m->streams[0]);
     double seconds = seconds_of(m, begin, end);
     ons_device_clock_reset(m->clock);
     return seconds;
@@ -114,12 +114,12 @@ static double bandwidth_of(measuring *m, void *to, const void *from, int64_t byt
 static double both_ways(measuring *m) {
     double best = 1e30;
     for (int i = 0; i < RUNS; ++i) {
-        uint32_t begin = ons_device_clock_mark(m->clock, m->streams[0]);
-        follow(m, 0, 1);
+        uint32_t begin = ons_device_clock_timestamp(m->clock, m->streams[0]);
+        follow_stream(m, 0, 1);
         m->device->copy(m->streams[0], m->host[0], m->arrays[0], (size_t)m->host_bytes);
         m->device->copy(m->streams[1], m->arrays[1], m->host[1], (size_t)m->host_bytes);
-        follow(m, 1, 0);
-        uint32_t end = ons_device_clock_mark(m->clock, m->streams[0]);
+        follow_stream(m, 1, 0);
+        uint32_t end = ons_device_clock_timestamp(m->clock, m->streams[0]);
         double now = seconds_of(m, begin, end);
         best = now < best ? now : best;
         ons_device_clock_reset(m->clock);
@@ -190,9 +190,9 @@ static double product_seconds(measuring *m) {
     double best = 1e30;
     m->runs = 1;
     for (int i = 0; i < RUNS; ++i) {
-        uint32_t begin = ons_device_clock_mark(m->clock, m->streams[0]);
+        uint32_t begin = ons_device_clock_timestamp(m->clock, m->streams[0]);
         m->device->launch(m->streams[0], run_products, m);
-        uint32_t end = ons_device_clock_mark(m->clock, m->streams[0]);
+        uint32_t end = ons_device_clock_timestamp(m->clock, m->streams[0]);
         double now = seconds_of(m, begin, end);
         best = now < best ? now : best;
         ons_device_clock_reset(m->clock);

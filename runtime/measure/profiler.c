@@ -50,13 +50,13 @@ static void run_once(void *argument, uintptr_t native) {
     p->whole_seconds = (double)(ons_trace_now() - start) * 1e-9;
 }
 
-/* One step, as the trainer has the machine run it. */
+/* One step, as the trainer runs it. */
 static ons_status *run_step(ons_profiling *p, ons_node_observer *observer) {
-    if (p->far != NULL) return ons_profiler_run_far(p, observer != NULL);
+    if (p->discrete != NULL) return ons_profiler_run_discrete(p, observer != NULL);
     p->observer = observer;
     int64_t start = ons_trace_now();
-    ons_machine_launch(p->o->machine, run_once, p);
-    ons_machine_wait(p->o->machine);
+    ons_device_context_launch(p->o->device_context, run_once, p);
+    ons_device_context_wait(p->o->device_context);
     p->handover_seconds = (double)(ons_trace_now() - start) * 1e-9 - p->whole_seconds;
     return NULL;
 }
@@ -126,9 +126,9 @@ ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *are
     ONS_NEW(p.feeds, arena, (size_t)options->repetitions);
     ONS_NEW(p.handovers, arena, (size_t)options->repetitions);
     ONS_NEW(times->node_seconds, arena, p.nodes + 1);
-    ons_status *status = ons_profiler_open_far(&p, arena);
+    ons_status *status = ons_profiler_open_discrete(&p, arena);
     if (status == NULL) status = repeat(&p);
-    ons_profiler_close_far(&p);
+    ons_profiler_close_discrete(&p);
     ONS_TRY(status);
     for (size_t node = 0; node < p.nodes; ++node)
         times->node_seconds[node] = median(&p.kept[node * (size_t)options->repetitions], options->repetitions);

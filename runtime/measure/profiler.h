@@ -1,8 +1,8 @@
-/* Measures how long each node of a program takes on its machine. */
+/* Measures how long each node of a program takes on its device. */
 #ifndef ONSTAGE_RUNTIME_MEASURE_PROFILER_H
 #define ONSTAGE_RUNTIME_MEASURE_PROFILER_H
 
-#include "runtime/program/machine.h"
+#include "runtime/program/device_context.h"
 
 /* What a value of the programs holds when a part begins; `data` outlives the call. */
 typedef struct ons_profiler_input {
@@ -13,10 +13,10 @@ typedef struct ons_profiler_input {
 } ons_profiler_input;
 
 typedef struct ons_profiler_options {
-    uint32_t slots;       /* of the program: micro-batches between forward and backward part; 0: 1 */
-    ons_machine *machine; /* started */
-    ons_program *program; /* of the machine: is timed node by node */
-    ons_program *whole;   /* of the same graph, as the trainer has it: is timed as a whole; nodes may idle in it */
+    uint32_t slots;                     /* of the program: micro-batches between forward and backward part; 0: 1 */
+    ons_device_context *device_context; /* started */
+    ons_program *program;               /* of the device context: is timed node by node */
+    ons_program *whole; /* of the same graph, as the trainer has it: is timed as a whole; nodes may idle in it */
     const ons_profiler_input *inputs;
     uint32_t input_count;
     ons_step step;       /* the rate should be 0, so that the weights stay what they are */

@@ -11,7 +11,7 @@ typedef struct evaluation {
     const ons_unit *unit;      /* its programs */
     ons_step step;
     int slot;
-    ons_flight flight;
+    ons_pipeline_pass pass;
     double batch_targets, batch_weight; /* targets that count, and the sum of their classes' weights */
     double loss_sum, weight, targets, right;
     ons_host_copy prediction;
@@ -33,7 +33,7 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
 
 /* The forward parts with what comes before them; nothing is computed backward, nothing brought up to date. */
 static ons_status *launch(evaluation *e) {
-    e->flight = (ons_flight){
+    e->pass = (ons_pipeline_pass){
         .lineup = {{e->unit->stage, NULL}, 0},
         .actions = e->unit->stage->forward,
         .micro_batches = 1,
@@ -42,7 +42,7 @@ static ons_status *launch(evaluation *e) {
         .load = load,
         .context = e,
     };
-    return ons_worker_launch(e->o->worker, &e->flight);
+    return ons_worker_launch(e->o->worker, &e->pass);
 }
 
 /* The class with the largest output, the first of equals. */
@@ -57,8 +57,9 @@ static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     const ons_evaluator_options *o = e->o;
     const ons_type *type = &ons_graph_value(ons_program_graph(e->unit->program), prediction)->type;
     const float *scores;
-    ONS_TRY(ons_machine_look(ons_worker_machine(o->worker), ons_program_address(e->unit->program, prediction, NULL),
-                             (size_t)ons_type_dense_bytes(type), &e->prediction, (const void **)&scores));
+    ONS_TRY(ons_device_context_read(ons_worker_device_context(o->worker),
+                                    ons_program_address(e->unit->program, prediction, NULL),
+                                    (size_t)ons_type_dense_bytes(type), &e->prediction, (const void **)&scores));
     const void *targets = ons_feed_sample(o->feed, e->slot, o->fed_target, 0);
     bool wide = o->target_sample.dtype == ONS_INT64;
     int64_t classes = type->shape.dims[o->class_axis];
@@ -118,7 +119,8 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     if (fault.fault.problem != NULL) return fault_status(&fault, where, first);
     if (e->unit->loss != ONS_NONE) {
         double loss;
-        ONS_TRY(ons_machine_scalar(ons_worker_machine(o->worker), e->unit->program, e->unit->loss, &loss));
+        ONS_TRY(
+            ons_device_context_scalar(ons_worker_device_context(o->worker), e->unit->program, e->unit->loss, &loss));
         e->loss_sum += loss * e->step.counted_targets;
     }
     e->targets += e->batch_targets;
@@ -143,7 +145,7 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
     return ahead;
 }
 
-static ons_status *run(evaluation *e, ons_evaluation_result *result) {
+static ons_status *run_batches(evaluation *e, ons_evaluation_result *result) {
     const ons_evaluator_options *o = e->o;
     const ons_unit *whole = &o->units[ONS_WHOLE];
     ons_status *status;
@@ -177,7 +179,7 @@ static ons_status *run(evaluation *e, ons_evaluation_result *result) {
 
 ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_result *result) {
     evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}};
-    ons_status *status = run(&e, result);
+    ons_status *status = run_batches(&e, result);
     ons_host_copy_free(&e.prediction);
     return status;
 }

@@ -64,14 +64,14 @@ static ons_status *set_up_jobs(ons_reducer *r) {
 static ons_status *find_sums(ons_reducer *r) {
     ONS_NEW(r->sums, r->arena, (size_t)r->o.reduction->sum_count + 1);
     for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
-        r->sums[i] = ons_machine_find(r->o.machine, r->o.reduction->sums[i].name, NULL);
+        r->sums[i] = ons_device_context_find(r->o.device_context, r->o.reduction->sums[i].name, NULL);
         ONS_CHECK(r->sums[i] != NULL, ONS_DEFECT, "'%s' has no place in the arena", r->o.reduction->sums[i].name);
     }
     return NULL;
 }
 
 static ons_status *set_up(ons_reducer *r) {
-    r->staging = ons_machine_staging(r->o.machine);
+    r->staging = ons_machine_staging(r->o.device_context);
     ONS_TRY(find_sums(r));
     ONS_TRY(open_channels(r));
     ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &r->out));
@@ -82,7 +82,8 @@ static ons_status *set_up(ons_reducer *r) {
 ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **result) {
     ons_reducer *r = calloc(1, sizeof *r);
     if (r == NULL) return ons_status_out_of_memory();
-    *r = (ons_reducer){.o = *options, .device = ons_machine_device(options->machine), .arena = ons_arena_new()};
+    *r = (ons_reducer){
+        .o = *options, .device = ons_device_context_device(options->device_context), .arena = ons_arena_new()};
     ons_status *status = r->arena == NULL ? ons_status_out_of_memory() : set_up(r);
     if (status != NULL) {
         ons_reducer_free(r);

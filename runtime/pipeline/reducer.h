@@ -19,7 +19,7 @@
 typedef struct ons_reducer ons_reducer;
 
 typedef struct ons_reducer_options {
-    ons_machine *machine; /* started, with room for staging */
+    ons_device_context *device_context; /* started, with room for staging */
     ons_transport *world;
     const uint32_t *ranks; /* of each replica of this device, in the world */
     uint32_t replica;      /* this one */
@@ -42,7 +42,7 @@ const uint32_t *ons_reducer_ready(const ons_reducer *reducer, const ons_stage_pr
 
 /* Before the micro-batches of a step: running means begin anew where another replica has them. */
 void ons_reducer_begin_step(ons_reducer *reducer);
-/* Before the last flight of a step is put on the streams. `cut_off` is set where a message did not go or come. */
+/* Before the last pass of a step is put on the streams. `cut_off` is set where a message did not go or come. */
 void ons_reducer_begin(ons_reducer *reducer, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off);
 /* All that this bucket sums is complete when what is on `compute` has run. */
 void ons_reducer_complete(ons_reducer *reducer, uint32_t bucket, ons_stream *compute);

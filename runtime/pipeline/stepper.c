@@ -10,10 +10,10 @@
 /* One way of micro-batches through the pipeline: those that go together, or the rest. */
 typedef struct leg {
     ons_stepper *stepper;
-    const ons_unit *units[2]; /* as in the flight's lineup */
+    const ons_unit *units[2]; /* as in the pass's lineup */
     size_t first_row;
     int slot; /* of the feed */
-    ons_flight flight;
+    ons_pipeline_pass pass;
 } leg;
 
 enum { TOGETHER, REST, LEGS };
@@ -94,7 +94,7 @@ static ons_status *set_up(ons_stepper *s) {
     s->least = ons_portions_together(&last);
     ONS_NEW(s->shares, s->arena, o->replicas);
     ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
-    ons_device *device = ons_machine_device(ons_worker_machine(o->worker));
+    ons_device *device = ons_device_context_device(ons_worker_device_context(o->worker));
     void *losses;
     ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
     s->losses = losses;
@@ -121,7 +121,7 @@ ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **re
 
 void ons_stepper_free(ons_stepper *s) {
     if (s == NULL) return;
-    ons_device *device = ons_machine_device(ons_worker_machine(s->o.worker));
+    ons_device *device = ons_device_context_device(ons_worker_device_context(s->o.worker));
     if (s->losses != NULL) device->release_host(device, s->losses, losses_bytes(s));
     ons_arena_free(s->arena);
     free(s);
@@ -200,13 +200,13 @@ static ons_status *count_all_targets(ons_stepper *s) {
  */
 
 static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
-    return l->units[l->units[1] != NULL && micro_batch >= l->flight.lineup.first_count];
+    return l->units[l->units[1] != NULL && micro_batch >= l->pass.lineup.first_count];
 }
 
 /* The first sample of a micro-batch among those that this replica has of the step. */
 static size_t first_row(const leg *l, uint32_t micro_batch) {
     const ons_unit *unit = unit_of(l, micro_batch);
-    size_t before = unit == l->units[0] ? 0 : l->flight.lineup.first_count;
+    size_t before = unit == l->units[0] ? 0 : l->pass.lineup.first_count;
     return l->first_row + before * l->units[0]->rows + (micro_batch - before) * unit->rows;
 }
 
@@ -233,7 +233,7 @@ static bool is_wide(const ons_unit *unit) {
 static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn) {
     const leg *l = context;
     const ons_unit *unit = unit_of(l, micro_batch);
-    uint32_t number = l->flight.step.micro_batch + micro_batch;
+    uint32_t number = l->pass.step.micro_batch + micro_batch;
     ons_worker_transfer(l->stepper->o.worker, &l->stepper->losses[number],
                         ons_program_address(unit->program, unit->loss, turn),
                         is_wide(unit) ? sizeof(double) : sizeof(float));
@@ -255,9 +255,9 @@ static double sample_share(const ons_stepper *s, const ons_unit *unit) {
     return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
 }
 
-static ons_flight make_flight(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
-                              bool last) {
-    ons_flight flight = {
+static ons_pipeline_pass make_flight(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
+                                     bool last) {
+    ons_pipeline_pass pass = {
         .actions = *actions,
         .micro_batches = count,
         .begins = true,
@@ -271,9 +271,9 @@ static ons_flight make_flight(ons_stepper *s, const ons_action_list *actions, ui
         .load = load,
         .places = places(done, s->slot),
     };
-    flight.step.first_micro_batch = (uint32_t)s->range.first;
-    flight.step.micro_batch = (uint32_t)s->range.first + done;
-    return flight;
+    pass.step.first_micro_batch = (uint32_t)s->range.first;
+    pass.step.micro_batch = (uint32_t)s->range.first + done;
+    return pass;
 }
 
 /* `first_count` micro-batches of the first unit, the others of the second. */
@@ -283,12 +283,12 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
                                      : count == s->o.micro_batches     ? &s->most_actions
                                                                        : &s->least_actions;
     *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
-    l->flight = make_flight(s, actions, count, done, last);
-    l->flight.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
-    l->flight.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
-    l->flight.context = l;
-    l->flight.step.sample_share = sample_share(s, units[0]);
-    if (units[1] != NULL) l->flight.second_share = sample_share(s, units[1]);
+    l->pass = make_flight(s, actions, count, done, last);
+    l->pass.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
+    l->pass.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
+    l->pass.context = l;
+    l->pass.step.sample_share = sample_share(s, units[0]);
+    if (units[1] != NULL) l->pass.second_share = sample_share(s, units[1]);
     return done + count;
 }
 
@@ -296,10 +296,10 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
 static ons_status *launch_update(ons_stepper *s) {
     leg *l = &s->legs[TOGETHER];
     *l = (leg){.stepper = s, .units = {&s->o.units[ONS_WHOLE], NULL}, .slot = s->slot};
-    l->flight = make_flight(s, &s->update_actions, 0, 0, true);
-    l->flight.lineup = (ons_lineup){{l->units[0]->stage, NULL}, 0};
-    l->flight.context = l;
-    return ons_worker_launch(s->o.worker, &l->flight);
+    l->pass = make_flight(s, &s->update_actions, 0, 0, true);
+    l->pass.lineup = (ons_lineup){{l->units[0]->stage, NULL}, 0};
+    l->pass.context = l;
+    return ons_worker_launch(s->o.worker, &l->pass);
 }
 
 /* Micro-batches that go through the pipeline together, then what is left. */
@@ -312,13 +312,13 @@ static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
         const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
                                          whole > 0 && together > whole ? &o->units[ONS_SHORTER] : NULL};
         done = make_leg(s, units, whole, 0, together, own->count[ONS_REST] == 0, &s->legs[TOGETHER]);
-        ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].flight));
+        ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].pass));
     }
     if (own->count[ONS_REST] > 0) {
         const ons_unit *const units[] = {&o->units[ONS_REST], NULL};
         done = make_leg(s, units, 1, done, 1, true, &s->legs[REST]);
         s->legs[REST].first_row = ons_portions_samples(own) - own->rows[ONS_REST];
-        ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].flight));
+        ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].pass));
     }
     *micro_batches = done;
     return done > 0 ? NULL : launch_update(s);
@@ -330,9 +330,9 @@ static ons_status *keep(const leg *l, uint32_t done) {
     for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) {
         leg other = *l;
         other.slot = slot;
-        other.flight.places = places(done, slot);
-        other.flight.context = &other;
-        ONS_TRY(ons_worker_keep(l->stepper->o.worker, &other.flight));
+        other.pass.places = places(done, slot);
+        other.pass.context = &other;
+        ONS_TRY(ons_worker_keep(l->stepper->o.worker, &other.pass));
     }
     return NULL;
 }
@@ -369,7 +369,7 @@ static ons_status *read_numbers(const ons_stepper *s, const ons_unit *last, uint
                                 ons_step_result *result) {
     const ons_value_id values[] = {last->loss, last->scale, last->norm};
     double numbers[] = {NAN, NAN, NAN}, sum = 0;
-    ONS_TRY(ons_machine_scalars(ons_worker_machine(s->o.worker), last->program, values, 3, numbers));
+    ONS_TRY(ons_device_context_scalars(ons_worker_device_context(s->o.worker), last->program, values, 3, numbers));
     result->loss = numbers[0];
     result->scale = numbers[1];
     result->norm = numbers[2];

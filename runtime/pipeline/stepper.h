@@ -49,7 +49,7 @@ typedef struct ons_stepper ons_stepper;
 ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **stepper);
 void ons_stepper_free(ons_stepper *stepper); /* NULL is fine */
 
-/* Steps of an epoch, and samples that none of them takes. */
+/* Give the steps of an epoch, and the samples that none of them takes. */
 uint64_t ons_stepper_steps_per_epoch(const ons_stepper *stepper);
 uint64_t ons_stepper_dropped(const ons_stepper *stepper);
 
@@ -71,7 +71,7 @@ typedef struct ons_rate {
 ons_status *ons_stepper_run(ons_stepper *stepper, uint64_t step, ons_rate rate, bool last_step,
                             ons_step_result *result);
 
-/* The place of the newest weights among their versions; 0 where updates are synchronous. `rewind`: they have been
+/* Gives the place of the newest weights among their versions; 0 where updates are synchronous. `rewind`: they have been
  * copied to the first place. */
 uint32_t ons_stepper_version(const ons_stepper *stepper);
 void ons_stepper_rewind(ons_stepper *stepper);

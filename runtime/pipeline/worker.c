@@ -115,22 +115,22 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
 /* Where the device has no access to the host's jobs: what kernels read of steps goes there, faults come back. */
 static ons_status *set_up_control(ons_worker *w) {
     void *block;
-    w->control = ons_machine_get_control(w->o.machine);
+    w->control = ons_device_context_get_control(w->o.device_context);
     if (w->o.fault != NULL) w->control.fault = w->o.fault;
     if (w->control.count == 0) return NULL;
-    size_t steps = (size_t)w->control.count * ONS_FLIGHTS_AT_ONCE * sizeof *w->steps;
+    size_t steps = (size_t)w->control.count * ONS_PASSES_AT_ONCE * sizeof *w->steps;
     w->control_bytes = (int64_t)(steps + 2 * sizeof *w->found);
     ONS_TRY(w->device->allocate_host(w->device, w->control_bytes, &block));
     memset(block, 0, (size_t)w->control_bytes);
     w->steps = block;
     w->found = (ons_fault *)(void *)((char *)block + steps);
     w->own = w->found + 1;
-    return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
+    return ons_device_context_copy(w->o.device_context, w->control.fault, w->found, sizeof *w->found);
 }
 
 /* What all programs together need at the most. */
 typedef struct needs {
-    uint32_t transfers, departures;
+    uint32_t transfers, outgoing;
     uint32_t slots; /* of those that swap; 0: nothing is swapped */
 } needs;
 
@@ -142,7 +142,7 @@ static needs count_needs(ons_worker *w) {
         w->most_receives = p->cut->receive_count > w->most_receives ? p->cut->receive_count : w->most_receives;
         n.slots = p->cut->swap_count > 0 && p->slots > n.slots ? p->slots : n.slots;
         uint32_t leaving = (p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
-        n.departures = leaving > n.departures ? leaving : n.departures;
+        n.outgoing = leaving > n.outgoing ? leaving : n.outgoing;
     }
     return n;
 }
@@ -156,20 +156,20 @@ static ons_status *set_up_swaps(ons_worker *w, uint32_t slots) {
 
 static ons_status *set_up(ons_worker *w) {
     needs n = count_needs(w);
-    w->pending_capacity = n.departures;
+    w->pending_capacity = n.outgoing;
     ONS_TRY(ons_worker_choose_keeping(w));
     ONS_NEW(w->programs, w->arena, w->o.program_count + 1);
     ONS_NEW(w->channels, w->arena, n.transfers + 1);
     ONS_NEW(w->asked, w->arena, n.transfers + 1);
     ONS_NEW(w->given_back, w->arena, 2 * (size_t)w->most_receives + 1);
-    ONS_NEW(w->pending, w->arena, n.departures + 1);
-    ONS_NEW(w->waits, w->arena, n.departures + 1);
+    ONS_NEW(w->pending, w->arena, n.outgoing + 1);
+    ONS_NEW(w->waits, w->arena, n.outgoing + 1);
     ONS_TRY(add_track(w, "compute", &w->compute_track));
     if (n.slots > 0) ONS_TRY(add_track(w, "swap out", &w->out_track));
     if (n.slots > 0) ONS_TRY(add_track(w, "swap in", &w->in_track));
     ONS_TRY(ons_worker_open_trace(w));
     ONS_TRY(set_up_control(w));
-    ONS_TRY(w->device->event_new(w->device, &w->mark));
+    ONS_TRY(w->device->event_new(w->device, &w->sync_event));
     ONS_TRY(w->device->event_new(w->device, &w->idle));
     for (uint32_t i = 0; i < w->o.program_count; ++i) ONS_TRY(set_up_program(w, w->o.programs[i], &w->programs[i]));
     return n.slots > 0 ? set_up_swaps(w, n.slots) : NULL;
@@ -179,8 +179,8 @@ ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **resul
     ons_worker *w = calloc(1, sizeof *w);
     if (w == NULL) return ons_status_out_of_memory();
     w->o = *options;
-    w->device = ons_machine_device(options->machine);
-    w->compute = ons_machine_compute(options->machine);
+    w->device = ons_device_context_device(options->device_context);
+    w->compute = ons_device_context_compute(options->device_context);
     w->fault.node = ONS_NONE;
     w->arena = ons_arena_new();
     ons_status *status = w->arena == NULL ? ons_status_out_of_memory() : set_up(w);
@@ -196,7 +196,7 @@ ons_status *ons_worker_connect(ons_worker *w) {
     if (w->o.nccl == NULL) return NULL;
     ONS_CHECK(w->control.count > 0, ONS_DEFECT, "NCCL between stages whose memory is the host's");
     ONS_TRY(ons_nccl_connect(w->o.nccl, w->compute, w->control.fault, w->control.steps));
-    return ons_machine_check_cap(w->o.machine, "NCCL's connections");
+    return ons_device_context_check_cap(w->o.device_context, "NCCL's connections");
 }
 
 static void drain(ons_worker *w, ons_stream *stream) {
@@ -230,7 +230,7 @@ void ons_worker_free(ons_worker *w) {
         free_events(w, w->programs[i].in);
     }
     ons_worker_close_trace(w);
-    w->device->event_free(w->mark);
+    w->device->event_free(w->sync_event);
     w->device->event_free(w->idle);
     if (w->steps != NULL) w->device->release_host(w->device, w->steps, w->control_bytes);
     if (w->host != NULL) w->device->release_host(w->device, w->host, w->host_bytes);
@@ -250,7 +250,7 @@ ons_worker_traffic ons_worker_get_traffic(const ons_worker *w) { return w->traff
 
 ons_worker_busy ons_worker_get_busy(const ons_worker *w) { return w->busy; }
 
-ons_machine *ons_worker_machine(const ons_worker *w) { return w->o.machine; }
+ons_device_context *ons_worker_device_context(const ons_worker *w) { return w->o.device_context; }
 
 void ons_worker_transfer(ons_worker *w, void *to, const void *from, size_t bytes) {
     if (w->device->host_can_access)
@@ -274,14 +274,14 @@ static ons_status *take_fault(ons_worker *w) {
     w->fault = (ons_program_fault){*fault, node};
     if (stays) return NULL;
     *w->found = (ons_fault){0};
-    return ons_machine_copy(w->o.machine, w->control.fault, w->found, sizeof *w->found);
+    return ons_device_context_copy(w->o.device_context, w->control.fault, w->found, sizeof *w->found);
 }
 
 ons_status *ons_worker_wait(ons_worker *w, ons_program_fault *fault, const ons_stage_program **where) {
     if (w->steps != NULL) w->device->copy(w->compute, w->found, w->control.fault, sizeof *w->found);
     w->device->event_record(w->compute, w->idle);
     w->device->event_synchronize(w->idle);
-    w->jobs_used = w->flights = 0;
+    w->jobs_used = w->passes = 0;
     *fault = (ons_program_fault){.node = ONS_NONE};
     ons_status *failure = w->device->failure(w->device);
     if (failure != NULL) {

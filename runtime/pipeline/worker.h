@@ -6,7 +6,7 @@
  *   a stream for each channel: messages in the order in which both ends know them
  *
  * The host puts everything on the streams and runs ahead; what depends on what is said by events alone. After the first
- * flights of each kind nothing is allocated.
+ * passes of each kind nothing is allocated.
  */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_H
@@ -21,12 +21,12 @@
 typedef struct ons_worker ons_worker;
 
 typedef struct ons_worker_options {
-    ons_machine *machine;     /* started */
-    ons_transport *transport; /* NULL: there is one stage */
-    ons_links *links;         /* messages go this way, not by the transport; NULL: there are none */
-    ons_nccl *nccl;           /* likewise, by NCCL; ons_worker_connect is called before the first flight */
-    ons_fault *fault;         /* in the device's memory, shared by all stages; NULL: the machine's own */
-    ons_reducer *reducer;     /* sums over the replicas of this device; NULL: there is one */
+    ons_device_context *device_context; /* started */
+    ons_transport *transport;           /* NULL: there is one stage */
+    ons_links *links;                   /* messages go this way, not by the transport; NULL: there are none */
+    ons_nccl *nccl;                     /* likewise, by NCCL; ons_worker_connect is called before the first pass */
+    ons_fault *fault;     /* in the device's memory, shared by all stages; NULL: the device context's own */
+    ons_reducer *reducer; /* sums over the replicas of this device; NULL: there is one */
     uint32_t stage;
     uint32_t replica;                         /* of `reducer` */
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
@@ -35,16 +35,17 @@ typedef struct ons_worker_options {
 } ons_worker_options;
 
 ons_status *ons_worker_new(const ons_worker_options *options, ons_worker **worker);
-void ons_worker_free(ons_worker *worker); /* NULL is fine; before the machine, the transport and the links */
+void ons_worker_free(ons_worker *worker); /* NULL is fine; before the device context, the transport and the links */
 
-/* Where there is NCCL: a meeting of all ranks, each by a thread of its own, before the first flight. */
+/* Connects the ranks where there is NCCL: all of them meet here, each by a thread of its own, before the first pass. */
 ons_status *ons_worker_connect(ons_worker *worker);
 
-/* Waits until all streams are empty, also after a failure: what others' links refer to may go then. NULL is fine. */
+/* Waits until all streams are empty, also after a failure: what others' links refer to may be freed then. NULL is fine.
+ */
 void ons_worker_drain(ons_worker *worker);
 
-/* One way of micro-batches through the stage and back. */
-typedef struct ons_flight {
+/* A pipeline pass takes micro-batches through the stage and back. */
+typedef struct ons_pipeline_pass {
     ons_lineup lineup;
     ons_action_list actions; /* forward, backward and update actions of this stage; micro-batches count from 0 */
     uint32_t micro_batches;
@@ -56,7 +57,7 @@ typedef struct ons_flight {
     double second_share;           /* … but for those that run the second program */
     uint64_t update;               /* number of the first update, for the optimiser */
     const double *counted_targets; /* of each micro-batch; NULL: as in step */
-    ons_replica_work replicas;     /* of the whole step, where there is a reducer and the flight updates */
+    ons_replica_work replicas;     /* of the whole step, where there is a reducer and the pass updates */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
      * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn), by
      * ons_worker_transfer. */
@@ -65,33 +66,33 @@ typedef struct ons_flight {
      * ons_worker_wait returns. May be NULL. */
     void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
     void *context;
-    /* Flights with the same number let load and read copy from and to the same places of the host's memory. 0: none
+    /* Passes with the same number let load and read copy from and to the same places of the host's memory. 0: none
      * does. */
     uint32_t places;
-} ons_flight;
+} ons_pipeline_pass;
 
-/* Puts a flight on the streams; it and all that it points to must live until ons_worker_wait. */
-ons_status *ons_worker_launch(ons_worker *worker, const ons_flight *flight);
+/* Puts a pass on the streams; it and all that it points to must live until ons_worker_wait. */
+ons_status *ons_worker_launch(ons_worker *worker, const ons_pipeline_pass *pass);
 
-/* Records what such a flight puts on the streams, where the device can and nothing in it is done by the host (messages,
- * a trace): ons_worker_launch repeats it from then on by one call. For flights with `places`, once one of the program
- * has flown and while nothing runs. Where the device refuses, nothing more is recorded from then on; where recordings
- * do not fit under the cap, they are given up one at a time until the others do. A user's ONSTAGE_CUDA_GRAPHS=on makes
- * either a failure, and =off spares both. */
-ons_status *ons_worker_keep(ons_worker *worker, const ons_flight *flight);
+/* Records what such a pass puts on the streams, where the device can and nothing in it is done by the host (messages, a
+ * trace): ons_worker_launch repeats it from then on by one call. For passes with `places`, once one of the program has
+ * run and while nothing runs. Where the device refuses, nothing more is recorded from then on; where recordings do not
+ * fit under the cap, they are given up one at a time until the others do. A user's ONSTAGE_CUDA_GRAPHS=on makes either
+ * a failure, and =off spares both. */
+ons_status *ons_worker_keep(ons_worker *worker, const ons_pipeline_pass *pass);
 
-/* Why no more flights are recorded; NULL: nothing was refused. *kept: how many are. */
+/* Says why no more passes are recorded; NULL: nothing was refused. *kept: how many are. */
 const char *ons_worker_unkept(const ons_worker *worker, size_t *kept);
 
 /* Waits until everything is done. A fault of the data is in *fault (node ONS_NONE and problem NULL: none), with the
  * program in which it was found; the failure is of the world around. */
 ons_status *ons_worker_wait(ons_worker *worker, ons_program_fault *fault, const ons_stage_program **where);
 
-/* For a flight's `load` and `read` alone: copies between the host's memory and the device's; what is in the host's must
+/* Copies between the host's memory and the device's, for a pass's `load` and `read` alone; what is in the host's must
  * stay until ons_worker_wait. */
 void ons_worker_transfer(ons_worker *worker, void *to, const void *from, size_t bytes);
 
-ons_machine *ons_worker_machine(const ons_worker *worker);
+ons_device_context *ons_worker_device_context(const ons_worker *worker);
 
 /* Bytes of host memory for copies, and copied so far. */
 typedef struct ons_worker_traffic {
@@ -100,7 +101,7 @@ typedef struct ons_worker_traffic {
 } ons_worker_traffic;
 ons_worker_traffic ons_worker_get_traffic(const ons_worker *worker);
 
-/* Nanoseconds in which the stage has computed so far, by part; not while a flight is on the streams. */
+/* Nanoseconds in which the stage has computed so far, by part; not while a pass is on the streams. */
 typedef struct ons_worker_busy {
     int64_t of_part[ONS_PART_KINDS];
 } ons_worker_busy;

@@ -1,7 +1,7 @@
-/* Messages of a flight, asked for as there are places; and what has left and is not gone. */
+/* Messages of a pass, asked for as there are places; and what has left and is not gone. */
 #include <string.h>
 
-#include "runtime/pipeline/worker_flight.h"
+#include "runtime/pipeline/worker_pass.h"
 
 /* That the world has failed is found at the end of the step. */
 static void send_message(void *argument, uintptr_t native) {
@@ -28,11 +28,11 @@ static void receive_message(void *argument, uintptr_t native) {
     ons_worker_record(job, "receive", begin);
 }
 
-static ons_status *put_message(const ons_half_flight *x, const ons_cut_transfer *t, uint32_t channel,
+static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer *t, uint32_t channel,
                                uint32_t micro_batch, ons_task *task) {
     ons_job *job;
     const ons_worker_channel *c = &x->w->channels[channel];
-    ONS_TRY(ons_half_flight_job(x, t->part, micro_batch, &job));
+    ONS_TRY(ons_program_pass_job(x, t->part, micro_batch, &job));
     job->channel = c->channel;
     job->nccl = c->nccl;
     job->track = c->track;
@@ -40,36 +40,36 @@ static ons_status *put_message(const ons_half_flight *x, const ons_cut_transfer 
     job->bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
     job->name = ons_graph_value(x->cut->graph, t->value)->name;
     *(c->sends ? &x->w->traffic.sent_bytes : &x->w->traffic.received_bytes) += (int64_t)job->bytes;
-    uint32_t begin = c->nccl == NULL ? 0 : ons_worker_mark(x->w, c->stream);
+    uint32_t begin = c->nccl == NULL ? 0 : ons_worker_timestamp(x->w, c->stream);
     x->w->device->launch(c->stream, task, job);
     if (c->nccl != NULL) /* its wait for the other end is in it */
-        ons_half_flight_record_span(x, c->track, job->name, c->sends ? "send" : "receive", micro_batch,
-                                    (int64_t)job->bytes, begin, c->stream);
+        ons_program_pass_record_span(x, c->track, job->name, c->sends ? "send" : "receive", micro_batch,
+                                     (int64_t)job->bytes, begin, c->stream);
     return NULL;
 }
 
-static ons_status *receive_ahead(const ons_half_flight *x, uint32_t channel);
+static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel);
 
 /* Whatever others have for this stage and it has places for. */
-static ons_status *receive_all_ahead(const ons_half_flight *x) {
+static ons_status *receive_all_ahead(const ons_program_pass *x) {
     for (uint32_t i = 0; i < x->w->channel_count; ++i)
         if (!x->w->channels[i].sends) ONS_TRY(receive_ahead(x, i));
     return NULL;
 }
 
-/* Nothing but the clock's marks is on the stream of a sender with links: they tell when messages were gone. */
-static void record_sent(const ons_half_flight *any, const ons_pending *pending) {
-    const ons_half_flight *x = any->halves; /* the one that sent it */
+/* Nothing but the clock's timestamps is on the stream of a sender with links: they tell when messages were gone. */
+static void record_sent(const ons_program_pass *any, const ons_pending *pending) {
+    const ons_program_pass *x = any->halves; /* the one that sent it */
     while (x->stage != pending->program) ++x;
-    const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->departure]];
-    const ons_value_id value = x->cut->sends[pending->departure].value;
+    const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->transfer]];
+    const ons_value_id value = x->cut->sends[pending->transfer].value;
     if (x->w->clock == NULL) return;
     (void)ons_link_wait_gone(pending->link, c->stream, pending->ticket);
-    ons_half_flight_record_span(x, c->track, ons_graph_value(x->cut->graph, value)->name, "send", pending->micro_batch,
-                                ons_stage_program_bytes(x->stage, value), pending->offered, c->stream);
+    ons_program_pass_record_span(x, c->track, ons_graph_value(x->cut->graph, value)->name, "send", pending->micro_batch,
+                                 ons_stage_program_bytes(x->stage, value), pending->offered, c->stream);
 }
 
-ons_status *ons_half_flight_await_gone(const ons_half_flight *x, const ons_pending *pending) {
+ons_status *ons_program_pass_await_gone(const ons_program_pass *x, const ons_pending *pending) {
     ons_worker *w = x->w;
     if (pending->link == NULL) {
         w->device->stream_wait(w->compute, pending->event);
@@ -86,97 +86,97 @@ ons_status *ons_half_flight_await_gone(const ons_half_flight *x, const ons_pendi
     }
 }
 
-ons_status *ons_half_flight_forget(const ons_half_flight *x, uint32_t index) {
+ons_status *ons_program_pass_forget(const ons_program_pass *x, uint32_t index) {
     ons_worker *w = x->w;
     const ons_pending pending = w->pending[index];
     memmove(w->pending + index, w->pending + index + 1, (--w->pending_count - index) * sizeof *w->pending);
-    return ons_half_flight_await_gone(x, &pending);
+    return ons_program_pass_await_gone(x, &pending);
 }
 
-ons_status *ons_half_flight_leave(const ons_half_flight *x, const ons_pending *pending) {
+ons_status *ons_program_pass_leave(const ons_program_pass *x, const ons_pending *pending) {
     ons_worker *w = x->w;
     if (w->pending_count == w->pending_capacity) /* more than are ever alive: the oldest is gone by now, nearly */
-        ONS_TRY(ons_half_flight_forget(x, 0));
+        ONS_TRY(ons_program_pass_forget(x, 0));
     w->pending[w->pending_count++] = *pending;
     return NULL;
 }
 
 /* A link's ring of messages comes round: the place must be free. */
-static ons_status *make_room(const ons_half_flight *x, ons_link *link, uint64_t before) {
+static ons_status *make_room(const ons_program_pass *x, ons_link *link, uint64_t before) {
     ons_worker *w = x->w;
     for (uint32_t i = w->pending_count; i-- > 0;)
         if (w->pending[i].link == link && w->pending[i].ticket + ons_link_at_once(link) <= before)
-            ONS_TRY(ons_half_flight_forget(x, i));
+            ONS_TRY(ons_program_pass_forget(x, i));
     return NULL;
 }
 
-static ons_status *offer_value(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     ons_worker *w = x->w;
     const ons_cut_transfer *t = &x->cut->sends[index];
-    ons_turn turn = ons_half_flight_turn(x, t->part, micro_batch);
+    ons_turn turn = ons_program_pass_turn(x, t->part, micro_batch);
     size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
     ons_pending pending = {x->stage, index, micro_batch, .link = w->channels[x->p->send_channel[index]].link};
     ONS_TRY(make_room(x, pending.link, ons_link_next(pending.link)));
     ons_link_offer(pending.link, w->compute, ons_program_address(x->stage->program, t->value, &turn), bytes,
                    &pending.ticket);
     w->traffic.sent_bytes += (int64_t)bytes;
-    pending.offered = ons_worker_mark(w, w->compute);
-    return ons_half_flight_leave(x, &pending);
+    pending.offered = ons_worker_timestamp(w, w->compute);
+    return ons_program_pass_leave(x, &pending);
 }
 
-ons_status *ons_half_flight_send(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     const ons_worker_channel *c = &x->w->channels[x->p->send_channel[index]];
     if (c->link != NULL) return offer_value(x, index, micro_batch);
-    ons_half_flight_follow_compute(x, c->stream);
+    ons_program_pass_follow_compute(x, c->stream);
     ONS_TRY(put_message(x, &x->cut->sends[index], x->p->send_channel[index], micro_batch, send_message));
     x->w->device->event_record(c->stream, x->p->sent[index]);
-    return ons_half_flight_leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
+    return ons_program_pass_leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
 }
 
-static bool is_once(const ons_half_flight *x, ons_part_kind kind) {
+static bool is_once(const ons_program_pass *x, ons_part_kind kind) {
     return kind == ONS_PART_END && !x->f->asynchronous;
 }
 
 /* How many messages of each kind a channel's part brings to the micro-batches of this program. */
-static uint32_t times(const ons_half_flight *x, ons_part_kind kind) {
+static uint32_t times(const ons_program_pass *x, ons_part_kind kind) {
     if (kind == ONS_PART_END && !x->f->updates) return 0;
-    return is_once(x, kind) ? ons_half_flight_of(x, ons_part_last(x->cut->chunks), 0) == x : x->end - x->first;
+    return is_once(x, kind) ? ons_program_pass_of(x, ons_part_last(x->cut->chunks), 0) == x : x->end - x->first;
 }
 
 /* How many kinds of messages a channel brings. */
-static uint32_t kinds_of(const ons_half_flight *x, uint32_t channel) {
+static uint32_t kinds_of(const ons_program_pass *x, uint32_t channel) {
     uint32_t kinds = 0;
     for (uint32_t i = 0; i < x->cut->receive_count; ++i) kinds += x->p->receive_channel[i] == channel;
     return kinds;
 }
 
 /* How many messages of a channel come before those for this program. */
-static uint32_t messages_before(const ons_half_flight *x, uint32_t channel) {
+static uint32_t messages_before(const ons_program_pass *x, uint32_t channel) {
     uint32_t before = 0;
-    for (const ons_half_flight *each = x->halves; each != x; ++each)
+    for (const ons_program_pass *each = x->halves; each != x; ++each)
         before += kinds_of(each, channel) * times(each, x->w->channels[channel].kind);
     return before;
 }
 
-static ons_status *take_value(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+static ons_status *take_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     ons_worker *w = x->w;
     const ons_cut_transfer *t = &x->cut->receives[index];
     const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
-    ons_turn turn = ons_half_flight_turn(x, t->part, micro_batch);
+    ons_turn turn = ons_program_pass_turn(x, t->part, micro_batch);
     size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
     bool taken;
     if (w->clock != NULL) ons_link_await(c->link, c->stream);
-    uint32_t begin = ons_worker_mark(w, c->stream);
+    uint32_t begin = ons_worker_timestamp(w, c->stream);
     ONS_TRY(ons_link_take(c->link, c->stream, ons_program_address(x->stage->program, t->value, &turn), bytes, &taken));
     ONS_CHECK(taken, ONS_DEFECT, "a message is taken that nobody has offered");
-    ons_half_flight_record_span(x, c->track, ons_graph_value(x->cut->graph, t->value)->name, "receive", micro_batch,
-                                (int64_t)bytes, begin, c->stream);
+    ons_program_pass_record_span(x, c->track, ons_graph_value(x->cut->graph, t->value)->name, "receive", micro_batch,
+                                 (int64_t)bytes, begin, c->stream);
     w->traffic.received_bytes += (int64_t)bytes;
     return NULL;
 }
 
 /* `turn`: how often this message has come before. */
-static ons_status *receive_value(const ons_half_flight *x, uint32_t index, uint32_t micro_batch, uint32_t turn) {
+static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, uint32_t turn) {
     ons_worker *w = x->w;
     uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
     const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
@@ -195,7 +195,7 @@ static ons_status *receive_value(const ons_half_flight *x, uint32_t index, uint3
 }
 
 /* Those for this program, where all that come before them have been asked for. */
-static ons_status *receive_for(const ons_half_flight *x, uint32_t channel) {
+static ons_status *receive_for(const ons_program_pass *x, uint32_t channel) {
     ons_part_kind kind = x->w->channels[channel].kind;
     uint32_t *asked = &x->w->asked[channel];
     uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = before + kinds * times(x, kind);
@@ -216,27 +216,27 @@ static ons_status *receive_for(const ons_half_flight *x, uint32_t channel) {
 }
 
 /* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
-static ons_status *receive_ahead(const ons_half_flight *x, uint32_t channel) {
+static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel) {
     for (uint32_t i = 0; i < x->half_count; ++i) ONS_TRY(receive_for(&x->halves[i], channel));
     return NULL;
 }
 
-ons_status *ons_half_flight_release(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+ons_status *ons_program_pass_release(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
     x->w->device->event_record(x->w->compute, x->p->released[place]);
     ++x->given_back[index];
     return receive_ahead(x, x->p->receive_channel[index]);
 }
 
-/* The number of a message among those of its channel in this flight. */
-static uint32_t number_of(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+/* The number of a message among those of its channel in this pass. */
+static uint32_t number_of(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     uint32_t channel = x->p->receive_channel[index], number = messages_before(x, channel);
     for (uint32_t i = 0; i < index; ++i) number += x->p->receive_channel[i] == channel;
     bool once = is_once(x, x->cut->receives[index].kind); /* whatever the update is named */
     return number + (once ? 0 : (micro_batch - x->first) * kinds_of(x, channel));
 }
 
-ons_status *ons_half_flight_await(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     ons_worker *w = x->w;
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
     uint32_t channel = x->p->receive_channel[index];
@@ -250,13 +250,13 @@ ons_status *ons_half_flight_await(const ons_half_flight *x, uint32_t index, uint
     return NULL;
 }
 
-ons_status *ons_half_flight_begin_messages(const ons_half_flight *x) {
+ons_status *ons_program_pass_begin_messages(const ons_program_pass *x) {
     ons_worker *w = x->w;
     memset(w->asked, 0, w->channel_count * sizeof *w->asked);
     memset(w->given_back, 0, 2 * (size_t)w->most_receives * sizeof *w->given_back);
     for (uint32_t i = 0; i < w->channel_count; ++i) {
         if (w->channels[i].sends) continue;
-        ons_half_flight_follow_compute(x, w->channels[i].stream);
+        ons_program_pass_follow_compute(x, w->channels[i].stream);
         ONS_TRY(receive_ahead(x, i));
     }
     return NULL;

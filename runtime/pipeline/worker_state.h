@@ -1,5 +1,5 @@
-/* What a worker consists of: shared by worker.c (its life), worker_flight.c and worker_messages.c (putting flights on
- * the streams), worker_keep.c and worker_trace.c. */
+/* What a worker consists of: shared by worker.c (its life), worker_pass.c and worker_messages.c (putting passes on the
+ * streams), worker_keep.c and worker_trace.c. */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
 
@@ -37,14 +37,14 @@ typedef struct ons_worker_program {
     uint32_t *swap_of_receive; /* what came and is copied to the host; ONS_NO_POSITION: it is not */
 } ons_worker_program;
 
-/* Something that has left and whose place must not be taken before it is gone. */
+/* An outgoing transfer that is under way: its bytes must not be overwritten before it is gone. */
 typedef struct ons_pending {
     const ons_stage_program *program;
-    uint32_t departure, micro_batch;
+    uint32_t transfer, micro_batch;
     ons_event *event;
     ons_link *link; /* not NULL: a message, in the place of the event */
     uint64_t ticket;
-    uint32_t offered; /* mark of the device's clock, where there is one */
+    uint32_t offered; /* timestamp of the device's clock, where there is one */
 } ons_pending;
 
 /* A wait of the compute stream within a part. */
@@ -56,7 +56,7 @@ typedef struct ons_wait {
 typedef struct ons_job ons_job;
 struct ons_job {
     ons_worker *worker;
-    const ons_flight *flight;
+    const ons_pipeline_pass *pass;
     const ons_stage_program *program;
     uint32_t first, end; /* positions */
     ons_part part;
@@ -78,18 +78,18 @@ typedef struct ons_span {
     ons_trace_track *track; /* NULL: computing of parts of this kind, for the sums alone */
     ons_trace_event event;
     ons_part_kind kind;
-    uint32_t begin, end; /* marks */
+    uint32_t begin, end; /* timestamps */
     double from, to;     /* its share of the time between them; 0, both: all of it */
 } ons_span;
 
-/* A flight that is repeated by one call. */
-typedef struct ons_kept_flight {
-    ons_flight flight; /* one of those that it stands for */
+/* A pass that is repeated by one call. */
+typedef struct ons_recorded_pass {
+    ons_pipeline_pass pass; /* one of those that it stands for */
     ons_recording *recording;
     ons_worker_traffic traffic; /* of one */
-} ons_kept_flight;
+} ons_recorded_pass;
 
-/* Whether flights are kept: where it is possible, always (a refusal is a failure), never. */
+/* Whether passes are kept: where it is possible, always (a refusal is a failure), never. */
 typedef enum ons_keeping { ONS_KEEP_WHERE_POSSIBLE, ONS_KEEP_ALWAYS, ONS_KEEP_NEVER } ons_keeping;
 
 enum { ONS_JOBS_IN_BLOCK = 256 };
@@ -97,15 +97,15 @@ typedef struct ons_job_block {
     ons_job jobs[ONS_JOBS_IN_BLOCK];
 } ons_job_block;
 
-/* Of a step: whole micro-batches, and what is left of the batch. */
-enum { ONS_FLIGHTS_AT_ONCE = 2 };
+/* The passes of a step: whole micro-batches, and what is left of the batch. */
+enum { ONS_PASSES_AT_ONCE = 2 };
 
 struct ons_worker {
     ons_worker_options o;
     ons_device *device;
     ons_arena *arena;
-    ons_stream *compute, *swap_out, *swap_in; /* compute is the machine's */
-    ons_event *mark;                          /* places in the compute stream that others wait for */
+    ons_stream *compute, *swap_out, *swap_in; /* compute is the device context's */
+    ons_event *sync_event;                    /* what other streams wait for in the compute stream */
     ons_event *idle;
     ons_worker_program *programs;
     ons_worker_channel *channels;
@@ -113,24 +113,24 @@ struct ons_worker {
     void *host; /* a part for each slot, whichever program's micro-batch is in it */
     int64_t host_bytes, slot_host_bytes;
     ons_trace_track *compute_track, *out_track, *in_track;
-    int64_t copy_begin[2];          /* of the copy that runs, for the trace */
-    ons_device_clock *clock;        /* of a trace, where work runs later than it is launched; NULL: none */
-    ONS_VECTOR(ons_span) spans;     /* since the last wait, by that clock */
-    uint32_t first_node, last_node; /* its marks: before the first node of a job, behind the last so far */
-    ons_machine_control control;    /* in the device's memory; count 0: there is none */
-    ons_step *steps;                /* of the flights since the last wait, on their way there, `control.count` each */
-    ons_fault *found;               /* on its way back */
-    ons_fault *own;                 /* behind it: as it was before others' came to it, where stages have a GPU each */
-    bool shared;                    /* others' faults have come since the last wait */
-    int64_t control_bytes;          /* of `steps`, `found` and `own`, which lie in one block */
-    uint32_t flights;               /* since the last wait */
+    int64_t copy_begin[2];              /* of the copy that runs, for the trace */
+    ons_device_clock *clock;            /* of a trace, where work runs later than it is launched; NULL: none */
+    ONS_VECTOR(ons_span) spans;         /* since the last wait, by that clock */
+    uint32_t first_node, last_node;     /* its timestamps: before the first node of a job, behind the last so far */
+    ons_device_context_control control; /* in the device's memory; count 0: there is none */
+    ons_step *steps;       /* of the passes since the last wait, on their way there, `control.count` each */
+    ons_fault *found;      /* on its way back */
+    ons_fault *own;        /* behind it: as it was before others' came to it, where stages have a GPU each */
+    bool shared;           /* others' faults have come since the last wait */
+    int64_t control_bytes; /* of `steps`, `found` and `own`, which lie in one block */
+    uint32_t passes;       /* since the last wait */
     ONS_VECTOR(ons_job_block *) blocks;
     size_t jobs_used;
     ons_worker_traffic traffic;
-    ONS_VECTOR(ons_kept_flight) kept;
+    ONS_VECTOR(ons_recorded_pass) kept;
     ons_keeping keeping;
-    const char *unkept; /* why no more flights are kept than there are; NULL: nothing was refused */
-    /* the flight that is being put on the streams */
+    const char *unkept; /* why no more passes are kept than there are; NULL: nothing was refused */
+    /* the pass that is being put on the streams */
     ons_pending *pending;
     uint32_t pending_count, pending_capacity;
     ons_wait *waits;
@@ -147,26 +147,27 @@ struct ons_worker {
 /* worker_trace.c: what ran when */
 ons_status *ons_worker_open_trace(ons_worker *worker);
 void ons_worker_close_trace(ons_worker *worker);
-/* Nodes of a job, launched between the two; `observe` is for each of them. */
+/* Begin and end the nodes of a job, which are launched between the two; the observer is called for each of them. */
 void ons_worker_begin_nodes(ons_job *job);
 ons_node_observer *ons_worker_node_observer(const ons_worker *worker);
 void ons_worker_end_nodes(ons_job *job, int64_t begin);
-/* A message or copy of a job: on the stream's thread, from `begin` until now. */
+/* Records a message or copy of a job: on the stream's thread, from `begin` until now. */
 void ons_worker_record(const ons_job *job, const char *category, int64_t begin);
-/* The same by the device's clock, from mark `begin` to the end of what is on `stream`; nothing where there is none. */
-uint32_t ons_worker_mark(ons_worker *worker, ons_stream *stream);
+/* Record a span by the device's clock, from timestamp `begin` to the end of what is on `stream`; nothing where there is
+ * no clock. */
+uint32_t ons_worker_timestamp(ons_worker *worker, ons_stream *stream);
 void ons_worker_record_span(ons_worker *worker, const ons_span *span, ons_stream *stream);
-/* When all has run: spans become events, and are forgotten. */
+/* Makes events of spans when all has run, and forgets the spans. */
 ons_status *ons_worker_settle_trace(ons_worker *worker);
 void ons_worker_drop_spans(ons_worker *worker);
 
 ons_worker_program *ons_worker_find_program(ons_worker *worker, const ons_stage_program *stage);
 
-/* All of a flight but its steps; the compute stream waits for all that comes of it. */
-ons_status *ons_worker_put(ons_worker *worker, const ons_flight *flight);
+/* Puts all of a pass but its steps on the streams; the compute stream waits for all that comes of it. */
+ons_status *ons_worker_put(ons_worker *worker, const ons_pipeline_pass *pass);
 
-/* The recording that stands for the flight; NULL: there is none. */
-const ons_kept_flight *ons_worker_find_kept(const ons_worker *worker, const ons_flight *flight);
+/* Finds the recording that stands for the pass; NULL: there is none. */
+const ons_recorded_pass *ons_worker_find_kept(const ons_worker *worker, const ons_pipeline_pass *pass);
 ons_status *ons_worker_choose_keeping(ons_worker *worker);
 void ons_worker_free_kept(ons_worker *worker);
 

@@ -1,5 +1,6 @@
 /* What ran when, for the timeline and for the sums of a stage's computing. Where tasks run on the streams' own threads,
- * these read the host's clock; where they only put work on the streams, marks among that work are read when it is done.
+ * these read the host's clock; where they only put work on the streams, timestamps among that work are read when it is
+ * done.
  */
 #include "runtime/pipeline/worker_state.h"
 
@@ -34,8 +35,9 @@ static void record_node(void *context, const ons_observed *o) {
     ons_trace_record(job->worker->compute_track, &event);
 }
 
-/* From the node before, with nothing in between, to here. Nodes that ran together share the time between the marks. */
-static void mark_node(void *context, const ons_observed *o) {
+/* From the node before, with nothing in between, to here. Nodes that ran together share the time between the
+ * timestamps. */
+static void timestamp_node(void *context, const ons_observed *o) {
     const ons_job *job = context;
     ons_worker *w = job->worker;
     ons_span span = {.track = w->compute_track, .event = event_of_node(job, o->node), .from = o->from, .to = o->to};
@@ -52,12 +54,12 @@ static void mark_node(void *context, const ons_observed *o) {
 
 ons_node_observer *ons_worker_node_observer(const ons_worker *w) {
     if (w->compute_track == NULL) return NULL;
-    return w->clock != NULL ? mark_node : record_node;
+    return w->clock != NULL ? timestamp_node : record_node;
 }
 
 void ons_worker_begin_nodes(ons_job *job) {
     ons_worker *w = job->worker;
-    w->first_node = w->last_node = ons_worker_mark(w, w->compute);
+    w->first_node = w->last_node = ons_worker_timestamp(w, w->compute);
 }
 
 /* On a device that runs it later, what the host's clock says is how long it takes to launch: no sum is better. */
@@ -85,13 +87,13 @@ void ons_worker_record(const ons_job *job, const char *category, int64_t begin) 
     ons_trace_record(job->track, &event);
 }
 
-uint32_t ons_worker_mark(ons_worker *w, ons_stream *stream) {
-    return w->clock == NULL ? 0 : ons_device_clock_mark(w->clock, stream);
+uint32_t ons_worker_timestamp(ons_worker *w, ons_stream *stream) {
+    return w->clock == NULL ? 0 : ons_device_clock_timestamp(w->clock, stream);
 }
 
 void ons_worker_record_span(ons_worker *w, const ons_span *span, ons_stream *stream) {
     if (w->clock == NULL || !ons_vector_push(&w->spans, *span)) return; /* short of memory: it is missing */
-    w->spans.items[w->spans.count - 1].end = ons_device_clock_mark(w->clock, stream);
+    w->spans.items[w->spans.count - 1].end = ons_device_clock_timestamp(w->clock, stream);
 }
 
 /* Messages that wait for each other are shown one behind the other: a row holds no two things at once. */

@@ -9,7 +9,7 @@ typedef struct ons_part_readers {
     uint32_t *first, *last;
 } ons_part_readers;
 
-/* In `arena`. Walks all nodes of the device's graph. */
+/* Finds the readers of a value, in `arena`. Walks all nodes of the device's graph. */
 ons_status *ons_part_readers_find(const ons_cut_stage *cut, ons_value_id value, ons_arena *arena,
                                   ons_part_readers *readers);
 

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "graph/operands.h"
+#include "graph/shared_buffers.h"
 #include "graph/sharing.h"
-#include "graph/twins.h"
-#include "runtime/program/together.h"
+#include "runtime/program/launch_groups.h"
 
 typedef struct prepared {
     const ons_kernel *kernel; /* NULL: nothing runs */
@@ -25,7 +25,7 @@ typedef struct launch {
     void *scratch;
     const void *state;
     bool moves;     /* some operand has several places */
-    uint32_t end;   /* launches up to there can run together with it */
+    uint32_t end;   /* launches up to there can be one launch with it */
     double touched; /* bytes */
 } launch;
 
@@ -46,20 +46,20 @@ struct ons_program {
     prepared *prepared; /* of each node */
     int64_t *scratch;   /* of each node */
     bool *idle;         /* of each node: it does not run */
-    ons_sequence sequence;
+    ons_execution_order execution_order;
     ons_liveness liveness;
     ons_arena_layout layout;
     const ons_backend *backend;
-    bool far;
+    bool discrete_memory;
     uint32_t versions;
     bool *versioned; /* of each buffer */
     uint32_t *rings; /* of each buffer */
     launch *launches;
     uint32_t launch_count;
     uint32_t *launch_at; /* of each position, and of the end: the first launch from there on */
-    ons_runs runs;
-    ons_launch *together; /* for as many as run together at most */
-    place *places;        /* of each buffer */
+    ons_launch_groups launch_groups;
+    ons_launch *launch_group; /* for the largest group */
+    place *places;            /* of each buffer */
 };
 
 /* Scratch memory begins where the backend wants it, in a buffer that begins at a multiple of less. */
@@ -110,7 +110,7 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
     return NULL;
 }
 
-static bool wants_together(void) {
+static bool wants_launch_groups(void) {
     const char *wish = getenv("ONSTAGE_CUDA_TOGETHER");
     return wish == NULL || strcmp(wish, "off") != 0;
 }
@@ -124,21 +124,21 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     for (size_t i = 0; i < options->idle_count; ++i)
         if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
-    ONS_TRY(ons_sequence_make(p->graph, options->end, options->chunks > 0 ? options->chunks : 1, options->repeats,
-                              p->arena, &p->sequence));
+    ONS_TRY(ons_execution_order_make(p->graph, options->end, options->chunks > 0 ? options->chunks : 1,
+                                     options->repeats, p->arena, &p->execution_order));
     bool *several;
     ONS_NEW(several, p->arena, p->graph->nodes.count + 1);
-    bool wanted = wants_together();
+    bool wanted = wants_launch_groups();
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id)
         several[id] = wanted && p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
-    ONS_TRY(ons_runs_find(p->graph, &p->sequence, p->idle, several, p->arena, &p->runs));
+    ONS_TRY(ons_launch_groups_find(p->graph, &p->execution_order, p->idle, several, p->arena, &p->launch_groups));
     const ons_liveness_options lifetimes = {
         .graph = p->graph,
         .registry = p->registry,
-        .sequence = &p->sequence,
+        .execution_order = &p->execution_order,
         .scratch_bytes = p->scratch,
-        .scratch_first = p->runs.first,
-        .scratch_last = p->runs.last,
+        .scratch_first = p->launch_groups.first,
+        .scratch_last = p->launch_groups.last,
         .kept = options->kept,
         .kept_count = options->kept_count,
         .arrives = options->arrives,
@@ -149,7 +149,7 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     ONS_TRY(note_places(p, options));
     uint32_t slots = options->slots > 0 ? options->slots : 1;
     const ons_layout_options layout = {.liveness = &p->liveness,
-                                       .sequence = &p->sequence,
+                                       .execution_order = &p->execution_order,
                                        .places = options->places,
                                        .slots = slots,
                                        .rings = p->rings,
@@ -169,7 +169,7 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->graph = graph;
     p->registry = registry;
     p->backend = options->backend;
-    p->far = options->far;
+    p->discrete_memory = options->discrete_memory;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);
@@ -182,12 +182,12 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
 ons_status *ons_program_join(ons_program *const programs[2]) {
     ons_arena_layout *layouts[] = {&programs[0]->layout, &programs[1]->layout};
     const uint32_t buffers[] = {programs[0]->liveness.buffer_count, programs[1]->liveness.buffer_count};
-    ons_twin_side sides[2];
-    ons_buffer_id *twins;
+    ons_shared_buffers_side sides[2];
+    ons_buffer_id *shared_buffers;
     for (int i = 0; i < 2; ++i)
-        sides[i] = (ons_twin_side){programs[i]->graph, &programs[i]->sequence, &programs[i]->liveness};
-    ONS_TRY(ons_find_twins(sides, programs[1]->arena, &twins));
-    return ons_arena_layout_join(layouts, buffers, twins, programs[1]->arena);
+        sides[i] = (ons_shared_buffers_side){programs[i]->graph, &programs[i]->execution_order, &programs[i]->liveness};
+    ONS_TRY(ons_find_shared_buffers(sides, programs[1]->arena, &shared_buffers));
+    return ons_arena_layout_join(layouts, buffers, shared_buffers, programs[1]->arena);
 }
 
 void ons_program_free(ons_program *p) {
@@ -203,7 +203,7 @@ const ons_liveness *ons_program_liveness(const ons_program *p) { return &p->live
 
 const ons_arena_layout *ons_program_layout(const ons_program *p) { return &p->layout; }
 
-const ons_sequence *ons_program_sequence(const ons_program *p) { return &p->sequence; }
+const ons_execution_order *ons_program_execution_order(const ons_program *p) { return &p->execution_order; }
 
 bool ons_program_is_versioned(const ons_program *p, ons_value_id value) {
     ons_buffer_id buffer = p->liveness.buffer_of_value[value];
@@ -268,7 +268,7 @@ static bool moves(const ons_program *p, ons_value_id value) {
     return buffer != ONS_NONE && p->places[buffer].kind != PLACE_FIXED;
 }
 
-static void resolve(const ons_program *p, launch *l, const ons_turn *turn) {
+static void resolve_addresses(const ons_program *p, launch *l, const ons_turn *turn) {
     const ons_node *node = ons_graph_node(p->graph, l->node);
     for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
     for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
@@ -293,7 +293,7 @@ static ons_status *add_launch(ons_program *p, ons_node_id id) {
     for (uint32_t i = 0; i < node->output_count; ++i) l->moves = l->moves || moves(p, node->outputs[i]);
     ons_buffer_id scratch = p->liveness.scratch_of_node[id];
     l->moves = l->moves || (scratch != ONS_NONE && p->places[scratch].kind != PLACE_FIXED);
-    resolve(p, l, &first_turn);
+    resolve_addresses(p, l, &first_turn);
     return NULL;
 }
 
@@ -322,7 +322,7 @@ static ons_status *find_touched(const ons_program *p, const launch *l, ons_arena
     return NULL;
 }
 
-/* Launches [first, first + count) are of one run: those that can be together are. */
+/* Launches [first, first + count) are of one group: those that can be one launch are. */
 static ons_status *join(ons_program *p, uint32_t first, uint32_t count, ons_arena *scratch) {
     ons_touched *touched;
     ONS_NEW(touched, scratch, count);
@@ -332,7 +332,7 @@ static ons_status *join(ons_program *p, uint32_t first, uint32_t count, ons_aren
             p->launches[first + i].touched += (double)(touched[i].extents[k].end - touched[i].extents[k].first);
     }
     for (uint32_t i = 0, several; i < count; i += several) {
-        several = ons_together_count(touched + i, count - i);
+        several = ons_launch_group_count(touched + i, count - i);
         for (uint32_t k = i; k < i + several; ++k) p->launches[first + k].end = first + i + several;
     }
     return NULL;
@@ -341,9 +341,10 @@ static ons_status *join(ons_program *p, uint32_t first, uint32_t count, ons_aren
 static ons_status *join_all(ons_program *p) {
     ons_arena *scratch = ons_arena_new();
     ons_status *status = scratch == NULL ? ons_status_out_of_memory() : NULL;
-    for (uint32_t position = 0; status == NULL && position < p->sequence.count; ++position) {
-        uint32_t first = p->launch_at[position], end = p->launch_at[p->runs.last[position] + 1];
-        if (p->runs.first[position] == position && end > first + 1) status = join(p, first, end - first, scratch);
+    for (uint32_t position = 0; status == NULL && position < p->execution_order.count; ++position) {
+        uint32_t first = p->launch_at[position], end = p->launch_at[p->launch_groups.last[position] + 1];
+        if (p->launch_groups.first[position] == position && end > first + 1)
+            status = join(p, first, end - first, scratch);
     }
     ons_arena_free(scratch);
     return status;
@@ -356,13 +357,13 @@ bool ons_program_runs(const ons_program *p, ons_node_id node) {
 ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
     for (uint32_t id = 0; id < p->liveness.buffer_count; ++id) p->places[id] = place_of(p, id, persistent, transient);
     p->launch_count = 0;
-    for (uint32_t position = 0; position < p->sequence.count; ++position) {
-        ons_node_id id = p->sequence.nodes[position];
+    for (uint32_t position = 0; position < p->execution_order.count; ++position) {
+        ons_node_id id = p->execution_order.nodes[position];
         p->launch_at[position] = p->launch_count;
         if (ons_program_runs(p, id)) ONS_TRY(add_launch(p, id));
     }
-    p->launch_at[p->sequence.count] = p->launch_count;
-    ONS_NEW(p->together, p->arena, ONS_TOGETHER_MOST);
+    p->launch_at[p->execution_order.count] = p->launch_count;
+    ONS_NEW(p->launch_group, p->arena, ONS_LAUNCH_GROUP_MOST);
     return join_all(p);
 }
 
@@ -373,14 +374,14 @@ static int64_t now(void) {
 }
 
 static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
-    if (l->moves) resolve(p, l, run->turn != NULL ? run->turn : &first_turn);
+    if (l->moves) resolve_addresses(p, l, run->turn != NULL ? run->turn : &first_turn);
     return (ons_launch){
         .inputs = l->inputs,
         .outputs = l->outputs,
         .scratch = l->scratch,
         .state = l->state,
-        .step = p->far ? NULL : run->step,
-        .fault = p->far ? run->device_fault : &run->fault->fault,
+        .step = p->discrete_memory ? NULL : run->step,
+        .fault = p->discrete_memory ? run->device_fault : &run->fault->fault,
         .node_key = l->node_key,
         .stream = run->stream,
         .device_step = run->step,
@@ -410,8 +411,8 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
             const ons_launch arguments = arguments_of(p, l, run);
             l->kernel->run(&arguments);
         } else {
-            for (uint32_t k = i; k < next; ++k) p->together[k - i] = arguments_of(p, &p->launches[k], run);
-            l->kernel->run_several(p->together, next - i);
+            for (uint32_t k = i; k < next; ++k) p->launch_group[k - i] = arguments_of(p, &p->launches[k], run);
+            l->kernel->run_several(p->launch_group, next - i);
         }
         if (run->observer != NULL) observe(p, i, next - i, run, start);
         if (fault != NULL && fault->fault.problem != NULL) {
@@ -422,7 +423,8 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
 }
 
 void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
-    ons_program_run_positions(p, ons_sequence_begin(&p->sequence, part), p->sequence.end[part], run);
+    ons_program_run_positions(p, ons_execution_order_begin(&p->execution_order, part), p->execution_order.end[part],
+                              run);
 }
 
 ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault) {

@@ -1,6 +1,6 @@
 /* A graph made ready to run: kernels prepared, buffers laid out, and in the end a flat list of launches with addresses.
  *
- *   ons_program_prepare   graph ──▶ kernels, sequence, lifetimes, layout        (nothing is allocated on the device)
+ *   ons_program_prepare   graph ──▶ kernels, order, lifetimes, layout        (nothing is allocated on the device)
  *   ons_program_place     + an address for every persistent value and one for the transient part
  *   ons_program_run       nothing but work: no allocation, no lock
  */
@@ -8,8 +8,8 @@
 #define ONSTAGE_RUNTIME_PROGRAM_PROGRAM_H
 
 #include "graph/arena_layout.h"
+#include "graph/execution_order.h"
 #include "graph/registry.h"
-#include "graph/sequence.h"
 #include "kernels/backend.h"
 
 typedef struct ons_program ons_program;
@@ -17,16 +17,17 @@ typedef struct ons_program ons_program;
 typedef struct ons_program_options {
     int threads;
     const ons_backend *backend; /* whose kernels run */
-    bool far;     /* the host cannot access the device's memory: kernels find the step there, and tell faults there */
-    bool tf32;    /* see ons_prepare */
-    bool repeats; /* more than one micro-batch a step */
+    bool discrete_memory; /* the host cannot access the device's memory: kernels read the step there, and write faults
+                             there */
+    bool tf32;            /* see ons_prepare */
+    bool repeats;         /* more than one micro-batch a step */
     const ons_value_id *kept; /* values that the host reads after a micro-batch or step */
     size_t kept_count;
     const ons_value_id *idle; /* have their place, but the nodes that make them do not run; ONS_NONE is skipped */
     size_t idle_count;
     int64_t scratch_limit; /* bytes a kernel may have; 0: no limit */
     /* Of a pipeline's stage; all zero elsewhere. */
-    const uint32_t *end; /* where the parts of the graph end, of so many chunks: ons_sequence_make */
+    const uint32_t *end; /* where the parts of the graph end, of so many chunks: ons_execution_order_make */
     uint32_t chunks;     /* 0: 1 */
     bool unordered; /* a micro-batch may come to a part before those with smaller numbers: see ons_liveness_options */
     const uint32_t *places;  /* micro-batches between two parts: see ons_layout_options; NULL: as `slots` says */
@@ -53,31 +54,31 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
 void ons_program_free(ons_program *program); /* NULL is fine */
 
 const ons_graph *ons_program_graph(const ons_program *program);
-const ons_sequence *ons_program_sequence(const ons_program *program);
+const ons_execution_order *ons_program_execution_order(const ons_program *program);
 const ons_liveness *ons_program_liveness(const ons_program *program);
 const ons_arena_layout *ons_program_layout(const ons_program *program);
 /* Lays two programs out beside each other, so that parts of them can run in turn. Both were prepared with `joined` and
  * for as many slots, and are not placed yet. */
 ons_status *ons_program_join(ons_program *const programs[2]);
-/* Whether a value has a place for each version: a weight that the program updates, where there are several. */
+/* Tests whether a value has a place for each version: a weight that the program updates, where there are several. */
 bool ons_program_is_versioned(const ons_program *program, ons_value_id value);
 
 /* Gives every persistent buffer its address (persistent[buffer], unused for the others; versions lie behind each other,
  * aligned) and the transient part its own. */
 ons_status *ons_program_place(ons_program *program, void *const *persistent, void *transient);
 
-/* Where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
+/* Finds where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
 void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
-/* What a float32 or float64 scalar holds, between runs; where the host can access the device's memory (elsewhere:
- * ons_machine_scalar). */
+/* Reads a float32 or float64 scalar between runs, where the host can access the device's memory (elsewhere:
+ * ons_device_context_scalar). */
 double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
-/* A node that has run, or been put on a stream; times are CLOCK_MONOTONIC nanoseconds. Nodes that run together are told
+/* A node that has run, or been put on a stream; times are CLOCK_MONOTONIC nanoseconds. Nodes of one launch are observed
  * one after another: each has its share of the time, by the bytes that it touches. */
 typedef struct ons_observed {
     ons_node_id node;
-    int64_t start, end; /* of all that ran together */
+    int64_t start, end; /* of the whole launch */
     uint32_t index;     /* among those: 0 is the first */
     double from, to;    /* its share of the time: 0 to 1 where it ran alone */
 } ons_observed;
@@ -92,32 +93,33 @@ typedef struct ons_program_fault {
 } ons_program_fault;
 
 typedef struct ons_run {
-    const ons_step *step; /* far: in the device's memory */
+    const ons_step *step; /* with discrete memory: in the device's memory */
     const ons_turn *turn; /* NULL: the first */
     ons_node_observer *observer;
     void *context;
     ons_program_fault *fault;
-    /* Far alone; `observer` sees the time in which work is put on the stream, and `fault` is not looked at. */
+    /* With discrete memory alone; `observer` sees the time in which work is put on the stream, and `fault` is not
+     * looked at. */
     uintptr_t stream;
     ons_fault *device_fault; /* in the device's memory */
 } ons_run;
 
-/* The node of this program that a fault in the device's memory names; ONS_NONE: it is another program's. */
+/* Finds the node of this program that a fault in the device's memory names; ONS_NONE: it is another program's. */
 ons_node_id ons_program_find_fault(const ons_program *program, const ons_fault *fault);
 
-/* The name of the node that found a fault, for a message. */
+/* Gives the name of the node that found a fault, for a message. */
 const char *ons_program_fault_node(const ons_program *program, const ons_program_fault *fault);
 
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
-/* The same for positions [first, end) of the sequence. Several nodes can be one launch (ons_kernel's
+/* Runs positions [first, end) of the execution order. Several nodes can be one launch (ons_kernel's
  * run_several), unless ONSTAGE_CUDA_TOGETHER is off in the environment. */
 void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
-/* Whether a step runs it: it is no view, and does not idle. */
+/* Tests whether a step runs it: it is no view, and does not idle. */
 bool ons_program_runs(const ons_program *program, ons_node_id node);
 
-/* "onednn:…", or NULL where the kernel says nothing. */
+/* Names the implementation: "onednn:…", or NULL where the kernel says nothing. */
 const char *ons_program_implementation(const ons_program *program, ons_node_id node);
 
 /* Fails with all operators of the graph that `backend` does not run, or whose kernels decline a node: how many nodes of

@@ -18,7 +18,7 @@ typedef struct maker {
     uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
     uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
     ons_part_readers *part_readers; /* of each receive, where the list decides which part reads it first and last */
-    uint32_t mark_count;
+    uint32_t sync_point_count;
 } maker;
 
 static uint32_t part_begin(const maker *m, ons_part part) { return part == ONS_PART_BEGIN ? 0 : m->cut->end[part - 1]; }
@@ -123,25 +123,25 @@ static ons_status *find_lifetimes(maker *m) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- marks
+/* -------------------------------------------------------------------------------------------------------- sync points
  */
 
-static void mark(maker *m, uint32_t position, ons_mark_kind kind, uint32_t index) {
-    m->r->marks[m->mark_count++] = (ons_mark){position, kind, index};
+static void add_sync_point(maker *m, uint32_t position, ons_sync_kind kind, uint32_t index) {
+    m->r->sync_points[m->sync_point_count++] = (ons_sync_point){position, kind, index};
 }
 
-static int compare_marks(const void *left, const void *right) {
-    const ons_mark *a = left, *b = right;
+static int compare_sync_points(const void *left, const void *right) {
+    const ons_sync_point *a = left, *b = right;
     if (a->position != b->position) return a->position < b->position ? -1 : 1;
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* A mark behind the last node of a part stands at the next part's first position; which part it is of says `part`. So
- * the parts are sorted one by one. */
+/* A sync point behind the last node of a part stands at the next part's first position; which part it is of says
+ * `part`. So the parts are sorted one by one. */
 static void close_part(maker *m, ons_part part, uint32_t first) {
-    qsort(m->r->marks + first, m->mark_count - first, sizeof *m->r->marks, compare_marks);
-    m->r->mark_end[part] = m->mark_count;
+    qsort(m->r->sync_points + first, m->sync_point_count - first, sizeof *m->r->sync_points, compare_sync_points);
+    m->r->sync_point_end[part] = m->sync_point_count;
 }
 
 /* A value that came and is copied to the host is not free before that has begun. */
@@ -193,16 +193,16 @@ static bool holds_any(const ons_part *parts, uint32_t count, ons_part part) {
     return false;
 }
 
-static void mark_unordered_ends(maker *m, ons_part part) {
+static void add_unordered_ends(maker *m, ons_part part) {
     uint32_t count = m->r->micro_batches;
     for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
         const ons_part_readers *r = &m->part_readers[i];
         ons_value_id value = m->cut->receives[i].value;
         uint32_t first = r->first[part] != ONS_NONE ? r->first[part] : m->first_reader[value];
         uint32_t last = r->last[part] != ONS_NONE ? r->last[part] : m->last_reader[value];
-        if (holds_any(&m->r->first_part[(size_t)i * count], count, part)) mark(m, first, ONS_MARK_AWAIT, i);
+        if (holds_any(&m->r->first_part[(size_t)i * count], count, part)) add_sync_point(m, first, ONS_SYNC_AWAIT, i);
         if (holds_any(&m->r->last_part[(size_t)i * count], count, part))
-            mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
+            add_sync_point(m, larger(last + 1, left_at(m, value)), ONS_SYNC_RELEASE, i);
     }
 }
 
@@ -221,22 +221,22 @@ static ons_status *find_ends(maker *m) {
     return NULL;
 }
 
-static void mark_receives(maker *m, ons_part part) {
+static void add_receives(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->receive_count; ++i) {
         ons_value_id value = m->cut->receives[i].value;
         uint32_t last = m->last_reader[value];
-        if (part_of(m, m->first_reader[value]) == part) mark(m, m->first_reader[value], ONS_MARK_AWAIT, i);
-        if (part_of(m, last) == part) mark(m, larger(last + 1, left_at(m, value)), ONS_MARK_RELEASE, i);
+        if (part_of(m, m->first_reader[value]) == part) add_sync_point(m, m->first_reader[value], ONS_SYNC_AWAIT, i);
+        if (part_of(m, last) == part) add_sync_point(m, larger(last + 1, left_at(m, value)), ONS_SYNC_RELEASE, i);
     }
 }
 
-static void mark_message_ends(maker *m, ons_part part) {
+static void add_message_ends(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->send_count; ++i)
-        if (m->cut->sends[i].part == part) mark(m, sent_at(m, i), ONS_MARK_SEND, i);
+        if (m->cut->sends[i].part == part) add_sync_point(m, sent_at(m, i), ONS_SYNC_SEND, i);
     if (m->r->last_part != NULL)
-        mark_unordered_ends(m, part);
+        add_unordered_ends(m, part);
     else
-        mark_receives(m, part);
+        add_receives(m, part);
 }
 
 typedef struct extent {
@@ -275,46 +275,46 @@ static uint32_t taken_again(const maker *m, const ons_cut_swap *swap) {
     return position;
 }
 
-static void mark_copies(maker *m, ons_part part) {
+static void add_copies(maker *m, ons_part part) {
     for (uint32_t i = 0; i < m->cut->swap_count; ++i) {
         const ons_cut_swap *swap = &m->cut->swaps[i];
         if (part == part_of(m, swap->out_after)) {
             uint32_t taken = taken_again(m, swap);
-            mark(m, copy_begin(m, swap), ONS_MARK_OUT, i);
-            if (taken != ONS_NO_POSITION) mark(m, taken, ONS_MARK_GONE, i);
+            add_sync_point(m, copy_begin(m, swap), ONS_SYNC_OUT, i);
+            if (taken != ONS_NO_POSITION) add_sync_point(m, taken, ONS_SYNC_GONE, i);
         }
         uint32_t reader = m->first_reader[swap->back];
-        if (part == part_of(m, swap->in_before)) mark(m, swap->in_before, ONS_MARK_IN, i);
-        if (part == part_of(m, reader)) mark(m, reader, ONS_MARK_BACK, i);
+        if (part == part_of(m, swap->in_before)) add_sync_point(m, swap->in_before, ONS_SYNC_IN, i);
+        if (part == part_of(m, reader)) add_sync_point(m, reader, ONS_SYNC_BACK, i);
     }
 }
 
-static ons_status *place_marks(maker *m) {
+static ons_status *place_sync_points(maker *m) {
     ONS_TRY(find_ends(m));
     size_t each = m->r->last_part != NULL ? m->parts : 1;
     size_t most = m->cut->send_count + 2 * each * m->cut->receive_count + 4 * (size_t)m->cut->swap_count;
-    ONS_NEW(m->r->marks, m->r->arena, most + 1);
-    ONS_NEW(m->r->mark_end, m->r->arena, m->parts);
+    ONS_NEW(m->r->sync_points, m->r->arena, most + 1);
+    ONS_NEW(m->r->sync_point_end, m->r->arena, m->parts);
     for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) {
-        uint32_t first = m->mark_count;
-        mark_message_ends(m, part);
-        mark_copies(m, part);
+        uint32_t first = m->sync_point_count;
+        add_message_ends(m, part);
+        add_copies(m, part);
         close_part(m, part, first);
     }
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- departures
+/* ------------------------------------------------------------------------------------------------------------- hazards
  */
 
-static void note_conflict(const maker *m, ons_departure *d, uint32_t position) {
+static void note_conflict(const maker *m, ons_hazard *d, uint32_t position) {
     uint32_t *conflict = &d->conflict[part_of(m, position)];
     *conflict = smaller(*conflict, position);
     d->conflicts = true;
 }
 
 /* Where in each part something is first put over what lies in `buffer`. */
-static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *d) {
+static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_hazard *d) {
     const ons_program *program = m->r->program;
     const ons_liveness *l = ons_program_liveness(program);
     const ons_arena_layout *layout = ons_program_layout(program);
@@ -332,13 +332,13 @@ static void find_conflicts(const maker *m, ons_buffer_id buffer, ons_departure *
         if (writes(m, id, buffer)) note_conflict(m, d, id);
 }
 
-static ons_status *find_departures(maker *m) {
+static ons_status *find_hazards(maker *m) {
     uint32_t sends = m->cut->send_count, swaps = m->cut->swap_count;
-    ONS_NEW(m->r->departures, m->r->arena, (size_t)sends + swaps + 1);
+    ONS_NEW(m->r->hazards, m->r->arena, (size_t)sends + swaps + 1);
     const ons_liveness *l = ons_program_liveness(m->r->program);
     for (uint32_t i = 0; i < sends + swaps; ++i) {
         ons_value_id value = i < sends ? m->cut->sends[i].value : m->cut->swaps[i - sends].value;
-        ons_departure *d = &m->r->departures[i];
+        ons_hazard *d = &m->r->hazards[i];
         ONS_NEW(d->conflict, m->r->arena, m->parts);
         for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) d->conflict[part] = ONS_NO_POSITION;
         /* Persistent places are written again in the next step at the earliest; rings have their own rule. */
@@ -351,12 +351,12 @@ static ons_status *find_departures(maker *m) {
 /* ------------------------------------------------------------------------------------------------------------- program
  */
 
-bool ons_stage_program_heeds(const ons_stage_program *stage, const ons_mark *mark, ons_part part,
-                             uint32_t micro_batch) {
+bool ons_stage_program_applies(const ons_stage_program *stage, const ons_sync_point *sync_point, ons_part part,
+                               uint32_t micro_batch) {
     if (stage->last_part == NULL || micro_batch >= stage->micro_batches) return true;
-    if (mark->kind != ONS_MARK_RELEASE && mark->kind != ONS_MARK_AWAIT) return true;
-    const ons_part *parts = mark->kind == ONS_MARK_RELEASE ? stage->last_part : stage->first_part;
-    return parts[(size_t)mark->index * stage->micro_batches + micro_batch] == part;
+    if (sync_point->kind != ONS_SYNC_RELEASE && sync_point->kind != ONS_SYNC_AWAIT) return true;
+    const ons_part *parts = sync_point->kind == ONS_SYNC_RELEASE ? stage->last_part : stage->first_part;
+    return parts[(size_t)sync_point->index * stage->micro_batches + micro_batch] == part;
 }
 
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part) {
@@ -369,7 +369,7 @@ int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id val
     return l->buffers[l->buffer_of_value[value]].bytes;
 }
 
-static ons_status *make(ons_machine *machine, maker *m) {
+static ons_status *make(ons_device_context *device_context, maker *m) {
     ONS_TRY(find_lifetimes(m));
     const ons_program_options options = {
         .repeats = m->o->repeats,
@@ -389,11 +389,11 @@ static ons_status *make(ons_machine *machine, maker *m) {
         .rings = m->rings,
         .joined = m->o->joined,
     };
-    ONS_TRY(ons_machine_add(machine, m->graph, &options, &m->r->program));
-    ONS_TRY(place_marks(m));
+    ONS_TRY(ons_device_context_add(device_context, m->graph, &options, &m->r->program));
+    ONS_TRY(place_sync_points(m));
     for (uint32_t i = 0; i < m->cut->swap_count; ++i)
         m->r->swapped_bytes += ons_arena_align(ons_stage_program_bytes(m->r, m->cut->swaps[i].value));
-    return find_departures(m);
+    return find_hazards(m);
 }
 
 /* With fewer micro-batches than the step has, less waits. */
@@ -422,7 +422,7 @@ static ons_status *list_forward_parts(ons_stage_program *r) {
     return NULL;
 }
 
-ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
+ons_status *ons_stage_program_make(ons_device_context *device_context, const ons_stage_program_options *options,
                                    ons_stage_program *result) {
     *result = (ons_stage_program){.arena = ons_arena_new(), .cut = options->cut};
     if (result->arena == NULL) return ons_status_out_of_memory();
@@ -435,7 +435,7 @@ ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program
                .parts = ons_part_count(options->cut->chunks)};
     ons_status *status = find_places(&m);
     if (status == NULL) status = list_forward_parts(result);
-    if (status == NULL) status = make(machine, &m);
+    if (status == NULL) status = make(device_context, &m);
     if (status != NULL) ons_stage_program_free(result);
     return status;
 }

@@ -1,42 +1,44 @@
-/* One device's share of a training graph, one stage of a pipeline or several, ready to run: its program, and the places
- * in it where something leaves the device, comes to it, or is waited for.
+/* A stage program is one device's share of a training graph, one stage of a pipeline or several, ready to run: its
+ * program, and the sync points in it where something leaves the device, comes to it, or is waited for.
  *
  * What leaves (a message, a copy to the host) is read by others while the stage goes on. The bytes of a message stay
  * until the next part, those of a copy about as long as it takes; from there on the stage waits where something new
- * would be put in their place, which the layout tells beforehand: ons_departure.
+ * would overwrite them, which follows from the layout: ons_hazard.
  */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_STAGE_PROGRAM_H
 #define ONSTAGE_RUNTIME_PROGRAM_STAGE_PROGRAM_H
 
 #include "graph/passes/cut.h"
 #include "planner/schedule/schedule.h"
-#include "runtime/program/machine.h"
+#include "runtime/program/device_context.h"
 
-/* Before the node at a position runs. Of several at one position those that are listed first here come first. */
-typedef enum ons_mark_kind {
-    ONS_MARK_SEND,    /* what send `index` sends is there */
-    ONS_MARK_OUT,     /* swap `index` may be copied to the host */
-    ONS_MARK_RELEASE, /* what receive `index` brought is read for the last time: its place is free */
-    ONS_MARK_GONE,    /* something is put where swap `index` lay: its copy to the host must have ended */
-    ONS_MARK_IN,      /* the copy back of swap `index` may start */
-    ONS_MARK_AWAIT,   /* what receive `index` brings is read */
-    ONS_MARK_BACK,    /* what swap `index` brings back is read */
-} ons_mark_kind;
+/* A sync point is reached before the node at a position runs. Of several at one position those that are listed first
+ * here come first. */
+typedef enum ons_sync_kind {
+    ONS_SYNC_SEND,    /* what send `index` sends is there */
+    ONS_SYNC_OUT,     /* swap `index` may be copied to the host */
+    ONS_SYNC_RELEASE, /* what receive `index` brought is read for the last time: its place is free */
+    ONS_SYNC_GONE,    /* something is put where swap `index` lay: its copy to the host must have ended */
+    ONS_SYNC_IN,      /* the copy back of swap `index` may start */
+    ONS_SYNC_AWAIT,   /* what receive `index` brings is read */
+    ONS_SYNC_BACK,    /* what swap `index` brings back is read */
+} ons_sync_kind;
 
-typedef struct ons_mark {
+typedef struct ons_sync_point {
     uint32_t position;
-    ons_mark_kind kind;
+    ons_sync_kind kind;
     uint32_t index;
-} ons_mark;
+} ons_sync_point;
 
 enum { ONS_NO_POSITION = 0xffffffffu };
 
-/* Something that leaves: sends first, then swaps, in their order. */
-typedef struct ons_departure {
-    uint32_t *conflict; /* [part]: of a later part: the first position at which its place is taken; or none */
+/* The write-after-read hazards of an outgoing transfer. Transfers are numbered: sends first, then swaps, in their
+ * order. */
+typedef struct ons_hazard {
+    uint32_t *conflict; /* [part]: of a later part: the first position that overwrites its bytes; or ONS_NO_POSITION */
     bool conflicts;     /* in any part: messages out of rings and copies of what persists do not */
     uint32_t slots;     /* not 0: only by parts of a micro-batch in the same one of so many slots */
-} ons_departure;
+} ons_hazard;
 
 typedef struct ons_stage_program_options {
     const ons_cut_stage *cut;
@@ -52,42 +54,43 @@ typedef struct ons_stage_program_options {
     uint32_t device;              /* of the schedule */
     uint32_t micro_batches;       /* at most, in one go */
     uint32_t versions;            /* of trained weights */
-    bool joined;                  /* it is going to be joined with another one: ons_machine_join */
+    bool joined;                  /* it is going to be joined with another one: ons_device_context_join */
 } ons_stage_program_options;
 
 typedef struct ons_stage_program {
     ons_arena *arena; /* owned */
     const ons_cut_stage *cut;
-    ons_program *program; /* the machine's */
+    ons_program *program; /* the device context's */
     uint32_t slots;       /* micro-batches that wait for anything at once, at most */
     uint32_t versions;
     ons_action_list forward; /* the forward parts of one micro-batch: an inference */
     uint32_t *rings;         /* of each receive: places that it is received into in turn */
     uint32_t *arrives;       /* of each value that is put in from outside: the position before which it must be there */
-    ons_mark *marks;
-    uint32_t *mark_end; /* of each part */
+    ons_sync_point *sync_points;
+    uint32_t *sync_point_end; /* of each part */
     /* [receive · micro-batches + micro-batch]: the parts that read it first and last, where the device's list decides
-     * which those are; each that may be has a mark. NULL: a receive has one mark of each kind, which says so */
+     * which those are; each that may be has a sync point. NULL: a receive has one sync point of each kind, which says
+     * so */
     ons_part *first_part, *last_part;
     uint32_t micro_batches; /* of it */
-    ons_departure *departures;
+    ons_hazard *hazards;
     int64_t swapped_bytes; /* of one micro-batch */
 } ons_stage_program;
 
-/* Prepares the program and adds it to the machine. `cut` outlives it. */
-ons_status *ons_stage_program_make(ons_machine *machine, const ons_stage_program_options *options,
+/* Prepares the program and adds it to the device context. `cut` outlives it. */
+ons_status *ons_stage_program_make(ons_device_context *device_context, const ons_stage_program_options *options,
                                    ons_stage_program *result);
 void ons_stage_program_free(ons_stage_program *stage); /* a zeroed one is fine */
 
-/* The programs of a flight of micro-batches through a stage: the first `first_count` micro-batches run the first one,
- * those behind them the second, with fewer rows, beside which it lies in one arena. An update after all micro-batches
- * runs the last one's. */
+/* A lineup holds the programs of a pass through a stage: the first `first_count` micro-batches run the first one, those
+ * behind them the second, with fewer rows, beside which it lies in one arena. An update after all micro-batches runs
+ * the last one's. */
 typedef struct ons_lineup {
     const ons_stage_program *programs[2]; /* the second is NULL where all run the first */
     uint32_t first_count;                 /* then it is not looked at */
 } ons_lineup;
 
-/* Which of the two, 0 or 1, a part runs; `micro_batches`: of the flight. */
+/* Says which of the two programs, 0 or 1, a part runs; `micro_batches`: of the pass. */
 static inline uint32_t ons_lineup_find(const ons_lineup *lineup, ons_part_kind kind, uint32_t micro_batch,
                                        uint32_t micro_batches, bool asynchronous) {
     if (kind == ONS_PART_END && !asynchronous) micro_batch = micro_batches - 1;
@@ -98,24 +101,25 @@ static inline ons_part_kind ons_stage_program_kind(const ons_stage_program *stag
     return ons_part_kind_of(stage->cut->chunks, part);
 }
 
-/* The part that the device's action number `i` is; false: it is none. The end of a synchronous step comes once, with
- * the device's last update. */
+/* Finds the part that the device's action number `i` is; false: it is none. The end of a synchronous step comes once,
+ * with the device's last update. */
 bool ons_stage_program_part(const ons_stage_program *stage, const ons_action_list *list, uint32_t i, bool asynchronous,
                             ons_part *part);
 
-/* Whether what the mark says happens in this part of the micro-batch. */
-bool ons_stage_program_heeds(const ons_stage_program *stage, const ons_mark *mark, ons_part part, uint32_t micro_batch);
+/* Tests whether the sync point applies to this part of the micro-batch. */
+bool ons_stage_program_applies(const ons_stage_program *stage, const ons_sync_point *sync_point, ons_part part,
+                               uint32_t micro_batch);
 
-/* Whether data for this input of the model is put in before the part. */
+/* Tests whether data for this input of the model is loaded before the part. */
 bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input, ons_part part);
 
-/* Which weights a part of a micro-batch works with where updates are asynchronous: those that were newest when its
+/* Says which weights a part of a micro-batch works with where updates are asynchronous: those that were newest when its
  * forward part ran, the same in its backward part. An update takes the newest and makes the next ones in the place that
- * its micro-batch has just left. `version`: the place of the newest when the flight began. */
+ * its micro-batch has just left. `version`: the place of the newest when the pass began. */
 ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part_kind kind, uint32_t micro_batch,
                                 uint32_t version);
 
-/* Of a value's buffer. */
+/* Gives the bytes of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
 
 #endif

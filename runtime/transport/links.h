@@ -23,22 +23,22 @@ void ons_links_free(ons_links *links); /* after everybody has closed his; NULL i
  * knowing that they are gone, at most; the receiver's is not looked at. `device`: the caller's. */
 ons_status *ons_links_open(ons_links *links, ons_device *device, uint32_t from, uint32_t to, uint32_t number,
                            bool sends, uint32_t at_once, ons_link **link);
-/* By each end, when its streams have run. */
+/* Closes one end; each end does, when its streams have run. */
 void ons_link_close(ons_link *link, bool sends);
 
-/* The sender's. What is on `stream` so far makes the bytes at `address`; *ticket names the message. Its predecessor by
- * `at_once` must be gone. */
+/* Offers a message, for the sender: what is on `stream` so far makes the bytes at `address`; *ticket names the message.
+ * Its predecessor by `at_once` must be gone. */
 void ons_link_offer(ons_link *link, ons_stream *stream, const void *address, size_t bytes, uint64_t *ticket);
-/* Whether the message has been taken; then `stream` waits until it is gone. */
+/* Tests whether the message has been taken; then `stream` waits until it is gone. */
 bool ons_link_wait_gone(ons_link *link, ons_stream *stream, uint64_t ticket);
 uint32_t ons_link_at_once(const ons_link *link);
 uint64_t ons_link_next(const ons_link *link); /* ticket of the next message */
 
-/* The receiver's. Whether a message is there to be taken. */
+/* Tests, for the receiver, whether a message is there to be taken. */
 bool ons_link_offers(const ons_link *link);
 /* `stream` waits until the message that is offered is there. */
 void ons_link_await(ons_link *link, ons_stream *stream);
-/* Whether a message is offered; then its copy to `address` is put on `stream`. */
+/* Takes a message if one is offered: its copy to `address` is put on `stream`. */
 ons_status *ons_link_take(ons_link *link, ons_stream *stream, void *address, size_t bytes, bool *taken);
 
 /* Waiting for others: how much has happened so far, and until more has (or a while has passed). Fails where the world

@@ -92,7 +92,7 @@ struct ons_mpi_world {
 /* ons_mpi_transport_new with another limit for pieces, for tests. */
 ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_bytes, ons_transport **transport);
 
-/* Seconds of the monotonic clock. */
+/* Gives the seconds of the monotonic clock. */
 double ons_mpi_now(void);
 
 /* mpi_progress.c: the thread, started and joined by the transport. */
@@ -103,7 +103,7 @@ ons_status *ons_mpi_watch_init(ons_mpi_world *world, double stall_seconds);
 void ons_mpi_watch_free(ons_mpi_watch *watch);
 /* Hears and tells what is due; may end the world. True: all ranks have left, and know it. */
 bool ons_mpi_watch_turn(ons_mpi_world *world, bool parting);
-/* Whether a rank has left for so long that nothing of it can be under way any more. */
+/* Tests whether a rank has left for so long that nothing of it can be under way any more. */
 bool ons_mpi_watch_is_gone(const ons_mpi_world *world, uint32_t rank, double now);
 /* Lets the others know why the world has failed; takes half a second at most. */
 void ons_mpi_watch_tell(ons_mpi_world *world);

@@ -47,7 +47,7 @@ typedef struct ons_nccl_api {
 /* Loads libnccl.so.2 where it is not loaded yet; a failure says what is missing. Any thread. */
 ons_status *ons_nccl_load(const ons_nccl_api **api);
 
-/* For tests: the next load opens this file, NULL the usual one. Not while anybody uses what was loaded. */
+/* Makes the next load open this file, for tests; NULL: the usual one. Not while anybody uses what was loaded. */
 void ons_nccl_load_from(const char *file);
 
 #endif

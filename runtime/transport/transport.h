@@ -62,8 +62,8 @@ ons_status *ons_local_transports_new(uint32_t ranks, ons_transport **transports)
  * has not been heard of for `stall_seconds` ends the world with a message that names its rank and host. */
 ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transport);
 
-/* Whether this process was started by something that speaks MPI, by the usual environment variables of Open MPI, PMI
- * and Slurm; *ranks: of the world, as they say (1 where they say nothing). Starts nothing. */
+/* Tests whether this process was started by something that speaks MPI, by the usual environment variables of Open MPI,
+ * PMI and Slurm; *ranks: of the world, as they say (1 where they say nothing). Starts nothing. */
 bool ons_mpi_is_launched(uint32_t *ranks);
 
 /* This process's number among those of its host, likewise; 0 where they say nothing. */

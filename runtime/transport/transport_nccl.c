@@ -166,7 +166,7 @@ static ons_status *error_of(const ons_nccl *n, void *comm, const char *what, uin
     return nccl_status(n, result != ONS_NCCL_SUCCESS ? result : error, comm, what, other);
 }
 
-static ons_status *look(const ons_nccl *n) {
+static ons_status *look_for_failure(const ons_nccl *n) {
     for (size_t i = 0; i < n->channels.count; ++i) {
         const ons_nccl_channel *c = n->channels.items[i];
         ONS_TRY(error_of(n, c->comm, c->sends ? "messages to" : "messages from", c->other));
@@ -183,7 +183,7 @@ static void *watch(void *argument) {
         bool ends = n->ends;
         pthread_mutex_unlock(&n->lock);
         if (ends) return NULL;
-        tell(n, look(n));
+        tell(n, look_for_failure(n));
         failed = world_has_failed(n);
     }
     stop_updates(n);

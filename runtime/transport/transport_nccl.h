@@ -19,28 +19,28 @@
 typedef struct ons_nccl ons_nccl;
 typedef struct ons_nccl_channel ons_nccl_channel;
 
-/* Whether the library is there; a failure says what to do. */
+/* Checks whether the library is there; a failure says what to do. */
 ons_status *ons_nccl_check(void);
 
 /* This rank's end. `transport` and `device` (of the rank's own GPU) outlive it. */
 ons_status *ons_nccl_new(ons_transport *transport, ons_device *device, ons_nccl **nccl);
-/* After what was put on streams has run, and recordings are freed. NULL is fine. */
+/* Frees NCCL, after what was put on streams has run, and recordings are freed. NULL is fine. */
 void ons_nccl_free(ons_nccl *nccl);
 
-/* As transport->open; messages of the channel are put on `stream` alone. Owned by `nccl`. */
+/* Opens a channel as transport->open does; its messages are put on `stream` alone. `nccl` owns it. */
 ons_status *ons_nccl_open(ons_nccl *nccl, uint32_t from, uint32_t to, uint32_t number, ons_stream *stream,
                           ons_nccl_channel **channel);
 
-/* A meeting of all ranks, once, when each has opened its channels. `fault` is the device's, and empty; `scratch` 8
- * bytes of the device's, which change. */
+/* Connects all ranks, which meet here once, when each has opened its channels. `fault` is the device's, and empty;
+ * `scratch` 8 bytes of the device's, which change. */
 ons_status *ons_nccl_connect(ons_nccl *nccl, ons_stream *compute, ons_fault *fault, void *scratch);
 
 /* Puts a message on the stream, `bytes` of the device's memory. What goes wrong is told by the transport's failure. */
 void ons_nccl_send(ons_nccl_channel *channel, uintptr_t stream, const void *data, size_t bytes);
 void ons_nccl_receive(ons_nccl_channel *channel, uintptr_t stream, void *data, size_t bytes);
 
-/* All ranks' faults meet: each is not empty then where one is not. Of another rank's nothing but that can be read.
- * (The largest of some numbers is the same in any order: NCCL may choose it.) */
+/* Shares the faults of all ranks: each is not empty then where one is not. Of another rank's nothing but that can be
+ * read. (The largest of some numbers is the same in any order: NCCL may choose it.) */
 void ons_nccl_share_fault(ons_nccl *nccl, uintptr_t stream);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct cells {
 
 /* Bytes that something on its way reads. */
 typedef struct loan {
-    uint32_t half, departure;
+    uint32_t half, transfer;
     cells where;
 } loan;
 
@@ -156,10 +156,10 @@ static cells where(const memory *m, ons_value_id value) {
 /* What both programs make alike in one place is the first one's. */
 static content content_of(const memory *m, ons_value_id value) {
     ons_value_id root = m->t->root[value];
-    const ons_buffer_id *twins = m->t->layout->twins;
+    const ons_buffer_id *shared_buffers = m->t->layout->shared_buffers;
     ons_buffer_id buffer = m->t->l->buffer_of_value[root];
-    ons_buffer_id twin = twins == NULL || buffer == ONS_NONE ? ONS_NONE : twins[buffer];
-    if (twin != ONS_NONE) return (content){0, m->tenants[0].l->buffers[twin].owner + 1, 0};
+    ons_buffer_id shared_buffer = shared_buffers == NULL || buffer == ONS_NONE ? ONS_NONE : shared_buffers[buffer];
+    if (shared_buffer != ONS_NONE) return (content){0, m->tenants[0].l->buffers[shared_buffer].owner + 1, 0};
     return (content){m->step->half, root + 1, m->t->of_step[root] ? 0 : m->step->micro_batch};
 }
 
@@ -193,9 +193,9 @@ static ons_status *complain_of_loan(const memory *m, uint32_t cell, ons_value_id
         const loan *l = &m->loans.items[i];
         const tenant *from = &m->tenants[l->half];
         const ons_cut_stage *cut = from->s->cut;
-        bool sent = l->departure < cut->send_count;
+        bool sent = l->transfer < cut->send_count;
         if (l->where.first > cell || l->where.end <= cell) continue;
-        lent = name_of(from, sent ? cut->sends[l->departure].value : cut->swaps[l->departure - cut->send_count].value);
+        lent = name_of(from, sent ? cut->sends[l->transfer].value : cut->swaps[l->transfer - cut->send_count].value);
     }
     return ons_status_new(ONS_DEFECT,
                           "stage %u, micro-batch %u: '%s' is put where '%s' lies, which may still be on its way",
@@ -261,25 +261,25 @@ static ons_status *play_load(memory *m) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- marks
+/* --------------------------------------------------------------------------------------------------------- sync points
  */
 
-static ons_status *lend(memory *m, uint32_t departure, ons_value_id value) {
+static ons_status *lend(memory *m, uint32_t transfer, ons_value_id value) {
     ONS_TRY(expect(m, value, content_of(m, value), "leaves, and is not there,"));
     ons_buffer_id buffer = m->t->l->buffer_of_value[value];
     /* The next message into a ring waits for the copy; see receive_value in worker_messages.c. */
     if (!has_place(m->t, buffer) || m->t->rings[buffer] > 0) return NULL;
-    loan l = {m->step->half, departure, where(m, value)};
+    loan l = {m->step->half, transfer, where(m, value)};
     for (uint32_t i = l.where.first; i < l.where.end; ++i) ++m->loans_of[i];
     ONS_PUSH(&m->loans, l);
     return NULL;
 }
 
-static void give_back(memory *m, uint32_t departure) {
+static void give_back(memory *m, uint32_t transfer) {
     size_t kept = 0;
     for (size_t i = 0; i < m->loans.count; ++i) {
         loan l = m->loans.items[i];
-        if (l.half != m->step->half || l.departure != departure) {
+        if (l.half != m->step->half || l.transfer != transfer) {
             m->loans.items[kept++] = l;
             continue;
         }
@@ -288,25 +288,25 @@ static void give_back(memory *m, uint32_t departure) {
     m->loans.count = kept;
 }
 
-static ons_status *play_mark(memory *m) {
+static ons_status *simulate_sync_point(memory *m) {
     const ons_cut_stage *cut = m->t->s->cut;
     uint32_t index = m->step->index;
     const content coming = {m->step->half, COMING, index}, nothing = {0};
     ons_value_id value;
-    switch (m->step->mark) {
-    case ONS_MARK_SEND: return lend(m, index, cut->sends[index].value);
-    case ONS_MARK_OUT: return lend(m, cut->send_count + index, cut->swaps[index].value);
-    case ONS_MARK_GONE: return NULL; /* a wait among the steps */
-    case ONS_MARK_IN: value = cut->swaps[index].back; return put(m, where(m, value), coming, value);
-    case ONS_MARK_BACK:
+    switch (m->step->sync) {
+    case ONS_SYNC_SEND: return lend(m, index, cut->sends[index].value);
+    case ONS_SYNC_OUT: return lend(m, cut->send_count + index, cut->swaps[index].value);
+    case ONS_SYNC_GONE: return NULL; /* a wait among the steps */
+    case ONS_SYNC_IN: value = cut->swaps[index].back; return put(m, where(m, value), coming, value);
+    case ONS_SYNC_BACK:
         value = cut->swaps[index].back;
         ONS_TRY(expect(m, value, coming, "while it comes back, something is put over"));
         return put(m, where(m, value), content_of(m, value), value);
-    case ONS_MARK_AWAIT:
+    case ONS_SYNC_AWAIT:
         value = cut->receives[index].value;
         ONS_TRY(expect(m, value, nothing, "while it is received, something is in the place of"));
         return put(m, where(m, value), content_of(m, value), value);
-    case ONS_MARK_RELEASE:
+    case ONS_SYNC_RELEASE:
         value = cut->receives[index].value;
         ONS_TRY(expect(m, value, content_of(m, value), "its place is given back before it came:"));
         return put(m, where(m, value), nothing, value);
@@ -318,7 +318,7 @@ static ons_status *play_step(memory *m) {
     const ons_verify_step *step = m->step;
     switch (step->kind) {
     case ONS_VERIFY_LOAD: return play_load(m);
-    case ONS_VERIFY_MARK: return play_mark(m);
+    case ONS_VERIFY_SYNC: return simulate_sync_point(m);
     case ONS_VERIFY_WAIT: give_back(m, step->index); return NULL;
     case ONS_VERIFY_NODES:
         for (ons_node_id id = step->first; id < step->end; ++id) ONS_TRY(play_node(m, id));

@@ -1,17 +1,17 @@
 /* Both ends of every message agree, and with rendezvous no stage waits for ever. What stages send and receive does not
- * depend on time, so one order of playing shows what every order would. */
+ * depend on time, so one order of the simulation shows what every order would. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/verify/verify_told.h"
+#include "runtime/verify/verify_manifest.h"
 
-/* One stage that runs. */
-typedef struct player {
-    const ons_told *told;
+/* How far a stage has come. */
+typedef struct stage_state {
+    const ons_manifest *manifest;
     uint32_t at;                  /* event */
     uint32_t *sent, *arrived;     /* of each send and receive: so many times */
     uint32_t *awaited, *released; /* of each receive, likewise */
-} player;
+} stage_state;
 
 /* One channel between two devices: a message after the other. */
 typedef struct way {
@@ -22,26 +22,29 @@ typedef struct way {
     uint32_t receive, micro_batch; /* the next that the other end takes */
 } way;
 
-typedef struct play {
+typedef struct simulation {
     uint32_t stages;
-    player *players;
+    stage_state *stage_states;
     way *ways;
     uint32_t way_count;
-} play;
+} simulation;
 
-static const char *name_of(const ons_told *told, const ons_told_transfer *t) { return told->names + t->name; }
+static const char *name_of(const ons_manifest *manifest, const ons_manifest_transfer *t) {
+    return manifest->names + t->name;
+}
 
 /* ------------------------------------------------------------------------------------------------------------- pairing
  */
 
 /* The next transfer from `at` on with this peer over this channel; `count`: none. */
-static uint32_t next_with(const ons_told_transfer *list, uint32_t count, uint32_t at, uint32_t peer, uint32_t channel) {
+static uint32_t next_with(const ons_manifest_transfer *list, uint32_t count, uint32_t at, uint32_t peer,
+                          uint32_t channel) {
     while (at < count && (list[at].peer != peer || list[at].channel != channel)) ++at;
     return at;
 }
 
-static ons_status *check_pair(const ons_told *a, const ons_told_transfer *send, const ons_told *b,
-                              const ons_told_transfer *receive) {
+static ons_status *check_pair(const ons_manifest *a, const ons_manifest_transfer *send, const ons_manifest *b,
+                              const ons_manifest_transfer *receive) {
     uint32_t from = a->head->stage, to = b->head->stage;
     ONS_CHECK(send->number == receive->number && send->half == receive->half &&
                   strcmp(name_of(a, send), name_of(b, receive)) == 0,
@@ -52,7 +55,7 @@ static ons_status *check_pair(const ons_told *a, const ons_told_transfer *send, 
     return NULL;
 }
 
-static ons_status *check_channel(const ons_told *a, const ons_told *b, uint32_t channel) {
+static ons_status *check_channel(const ons_manifest *a, const ons_manifest *b, uint32_t channel) {
     uint32_t send = 0, receive = 0, from = a->head->stage, to = b->head->stage;
     for (;;) {
         send = next_with(a->sends, a->head->send_count, send, to, channel);
@@ -66,13 +69,13 @@ static ons_status *check_channel(const ons_told *a, const ons_told *b, uint32_t 
     }
 }
 
-static bool is_first_of_channel(const ons_told_transfer *list, uint32_t index) {
+static bool is_first_of_channel(const ons_manifest_transfer *list, uint32_t index) {
     for (uint32_t i = 0; i < index; ++i)
         if (list[i].peer == list[index].peer && list[i].channel == list[index].channel) return false;
     return true;
 }
 
-static ons_status *check_pairs(const ons_told *a, const ons_told *b) {
+static ons_status *check_pairs(const ons_manifest *a, const ons_manifest *b) {
     uint32_t from = a->head->stage, to = b->head->stage;
     for (uint32_t i = 0; i < a->head->send_count; ++i)
         if (a->sends[i].peer == to && is_first_of_channel(a->sends, i))
@@ -83,44 +86,45 @@ static ons_status *check_pairs(const ons_told *a, const ons_told *b) {
     return NULL;
 }
 
-ons_status *ons_told_check_pairs(const ons_told *told, uint32_t stages) {
+ons_status *ons_manifests_check_pairs(const ons_manifest *manifests, uint32_t stages) {
     for (uint32_t i = 0; i < stages; ++i)
-        ONS_CHECK(told[i].head->micro_batches == told[0].head->micro_batches && told[i].head->stages == stages &&
-                      told[i].head->first_count == told[0].head->first_count,
+        ONS_CHECK(manifests[i].head->micro_batches == manifests[0].head->micro_batches &&
+                      manifests[i].head->stages == stages &&
+                      manifests[i].head->first_count == manifests[0].head->first_count,
                   ONS_DEFECT,
                   "stage %u is one of %u and takes %u micro-batches in one go, %u of them whole, stage 0 %u and %u", i,
-                  told[i].head->stages, told[i].head->micro_batches, told[i].head->first_count,
-                  told[0].head->micro_batches, told[0].head->first_count);
+                  manifests[i].head->stages, manifests[i].head->micro_batches, manifests[i].head->first_count,
+                  manifests[0].head->micro_batches, manifests[0].head->first_count);
     for (uint32_t from = 0; from < stages; ++from)
         for (uint32_t to = 0; to < stages; ++to)
-            if (to != from) ONS_TRY(check_pairs(&told[from], &told[to]));
+            if (to != from) ONS_TRY(check_pairs(&manifests[from], &manifests[to]));
     return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- ways
  */
 
-static way *find_way(const play *p, uint32_t from, uint32_t to, uint32_t channel) {
+static way *find_way(const simulation *p, uint32_t from, uint32_t to, uint32_t channel) {
     for (uint32_t i = 0; i < p->way_count; ++i)
         if (p->ways[i].from == from && p->ways[i].to == to && p->ways[i].channel == channel) return &p->ways[i];
     return NULL;
 }
 
 /* Which program a part of a micro-batch runs: ons_lineup_find. */
-static uint32_t half_of(const ons_told_head *head, ons_part_kind kind, uint32_t micro_batch) {
+static uint32_t half_of(const ons_manifest_header *head, ons_part_kind kind, uint32_t micro_batch) {
     if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
     return micro_batch >= head->first_count;
 }
 
-/* How often a transfer of this kind happens in the flight. */
-static uint32_t times(const play *p, uint32_t stage, ons_part_kind kind) {
-    const ons_told_head *head = p->players[stage].told->head;
+/* How often a transfer of this kind happens in the pass. */
+static uint32_t times(const simulation *p, uint32_t stage, ons_part_kind kind) {
+    const ons_manifest_header *head = p->stage_states[stage].manifest->head;
     return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches;
 }
 
 /* The next message of this micro-batch that the other end takes, or of those behind it. */
-static void go_on(const play *p, way *w, uint32_t at) {
-    const ons_told *to = p->players[w->to].told;
+static void find_next_receive(const simulation *p, way *w, uint32_t at) {
+    const ons_manifest *to = p->stage_states[w->to].manifest;
     for (;; at = 0, ++w->micro_batch) {
         uint32_t half = half_of(to->head, w->kind, w->micro_batch);
         w->receive = next_with(to->receives, to->head->receive_count, at, w->from, w->channel);
@@ -130,18 +134,18 @@ static void go_on(const play *p, way *w, uint32_t at) {
     }
 }
 
-static ons_status *add_ways(play *p, uint32_t from) {
-    const ons_told *told = p->players[from].told;
-    for (uint32_t i = 0; i < told->head->send_count; ++i) {
-        const ons_told_transfer *t = &told->sends[i];
+static ons_status *add_ways(simulation *p, uint32_t from) {
+    const ons_manifest *manifest = p->stage_states[from].manifest;
+    for (uint32_t i = 0; i < manifest->head->send_count; ++i) {
+        const ons_manifest_transfer *t = &manifest->sends[i];
         if (find_way(p, from, t->peer, t->channel) != NULL) continue;
         way *w = &p->ways[p->way_count++];
         *w = (way){.from = from, .to = t->peer, .channel = t->channel, .kind = (ons_part_kind)t->kind};
-        go_on(p, w, 0);
+        find_next_receive(p, w, 0);
     }
-    for (uint32_t i = 0; i < told->head->event_count; ++i) {
-        if (told->events[i].kind != ONS_TOLD_SEND) continue;
-        const ons_told_transfer *t = &told->sends[told->events[i].index];
+    for (uint32_t i = 0; i < manifest->head->event_count; ++i) {
+        if (manifest->events[i].kind != ONS_MANIFEST_SEND) continue;
+        const ons_manifest_transfer *t = &manifest->sends[manifest->events[i].index];
         ++find_way(p, from, t->peer, t->channel)->room;
     }
     for (uint32_t i = 0; i < p->way_count; ++i) {
@@ -154,26 +158,26 @@ static ons_status *add_ways(play *p, uint32_t from) {
 }
 
 /* A message goes where the sender has it ready and the receiver has a free place for it. */
-static bool try_message(const play *p, way *w, ons_status **status) {
-    player *a = &p->players[w->from], *b = &p->players[w->to];
-    const ons_told *to = b->told;
+static bool try_message(const simulation *p, way *w, ons_status **status) {
+    stage_state *a = &p->stage_states[w->from], *b = &p->stage_states[w->to];
+    const ons_manifest *to = b->manifest;
     if (w->done == w->queued || w->micro_batch >= times(p, w->to, w->kind)) return false;
-    const ons_told_transfer *r = &to->receives[w->receive];
+    const ons_manifest_transfer *r = &to->receives[w->receive];
     uint32_t first = r->half == 1 && half_of(to->head, w->kind, 0) == 0 ? to->head->first_count : 0;
     if (w->micro_batch - first >= r->ring + b->released[w->receive]) return false;
     uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
-    const ons_told_transfer *s = &a->told->sends[send];
+    const ons_manifest_transfer *s = &a->manifest->sends[send];
     bool turned = w->kind != ONS_PART_END && micro_batch != w->micro_batch;
     if (s->number != r->number || s->half != r->half || turned) {
         *status = ons_status_new(ONS_DEFECT,
                                  "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
-                                 w->from, name_of(a->told, s), micro_batch, w->to, name_of(to, r), w->micro_batch);
+                                 w->from, name_of(a->manifest, s), micro_batch, w->to, name_of(to, r), w->micro_batch);
         return false;
     }
     ++w->done;
     ++a->sent[send];
     ++b->arrived[w->receive];
-    go_on(p, w, w->receive + 1);
+    find_next_receive(p, w, w->receive + 1);
     return true;
 }
 
@@ -181,45 +185,45 @@ static bool try_message(const play *p, way *w, ons_status **status) {
  */
 
 /* The message that an event waits for; NULL: none. */
-static const ons_told_transfer *waits_for(const player *q, const ons_told_event *e) {
-    if (e->kind == ONS_TOLD_WAIT) return q->sent[e->index] < e->count ? &q->told->sends[e->index] : NULL;
-    if (e->kind != ONS_TOLD_AWAIT) return NULL;
-    return q->arrived[e->index] <= q->awaited[e->index] ? &q->told->receives[e->index] : NULL;
+static const ons_manifest_transfer *waits_for(const stage_state *q, const ons_manifest_event *e) {
+    if (e->kind == ONS_MANIFEST_WAIT) return q->sent[e->index] < e->count ? &q->manifest->sends[e->index] : NULL;
+    if (e->kind != ONS_MANIFEST_AWAIT) return NULL;
+    return q->arrived[e->index] <= q->awaited[e->index] ? &q->manifest->receives[e->index] : NULL;
 }
 
-static bool try_event(const play *p, uint32_t stage) {
-    player *q = &p->players[stage];
-    if (q->at == q->told->head->event_count) return false;
-    const ons_told_event *e = &q->told->events[q->at];
+static bool try_event(const simulation *p, uint32_t stage) {
+    stage_state *q = &p->stage_states[stage];
+    if (q->at == q->manifest->head->event_count) return false;
+    const ons_manifest_event *e = &q->manifest->events[q->at];
     if (waits_for(q, e) != NULL) return false;
-    if (e->kind == ONS_TOLD_SEND) {
-        const ons_told_transfer *t = &q->told->sends[e->index];
+    if (e->kind == ONS_MANIFEST_SEND) {
+        const ons_manifest_transfer *t = &q->manifest->sends[e->index];
         way *w = find_way(p, stage, t->peer, t->channel);
         w->queue[2 * w->queued] = e->index;
         w->queue[2 * w->queued++ + 1] = e->micro_batch;
     }
-    if (e->kind == ONS_TOLD_AWAIT) ++q->awaited[e->index];
-    if (e->kind == ONS_TOLD_RELEASE) ++q->released[e->index];
+    if (e->kind == ONS_MANIFEST_AWAIT) ++q->awaited[e->index];
+    if (e->kind == ONS_MANIFEST_RELEASE) ++q->released[e->index];
     ++q->at;
     return true;
 }
 
-static ons_status *describe_stuck(const play *p, uint32_t stage) {
-    const player *q = &p->players[stage];
-    const ons_told_event *e = &q->told->events[q->at];
-    const ons_told_transfer *t = waits_for(q, e);
-    bool receives = e->kind == ONS_TOLD_AWAIT;
+static ons_status *describe_stuck(const simulation *p, uint32_t stage) {
+    const stage_state *q = &p->stage_states[stage];
+    const ons_manifest_event *e = &q->manifest->events[q->at];
+    const ons_manifest_transfer *t = waits_for(q, e);
+    bool receives = e->kind == ONS_MANIFEST_AWAIT;
     return ons_status_new(ONS_DEFECT, "deadlock: stage %u waits for ever %s '%s' of micro-batch %u %s stage %u", stage,
-                          receives ? "for" : "until", name_of(q->told, t), e->micro_batch,
+                          receives ? "for" : "until", name_of(q->manifest, t), e->micro_batch,
                           receives ? "from" : "has gone to", t->peer);
 }
 
-static ons_status *check_end(const play *p) {
+static ons_status *check_end(const simulation *p) {
     for (uint32_t i = 0; i < p->stages; ++i)
-        if (p->players[i].at < p->players[i].told->head->event_count) return describe_stuck(p, i);
+        if (p->stage_states[i].at < p->stage_states[i].manifest->head->event_count) return describe_stuck(p, i);
     for (uint32_t i = 0; i < p->way_count; ++i) {
         const way *w = &p->ways[i];
-        const ons_told *a = p->players[w->from].told, *b = p->players[w->to].told;
+        const ons_manifest *a = p->stage_states[w->from].manifest, *b = p->stage_states[w->to].manifest;
         ONS_CHECK(w->done == w->queued, ONS_DEFECT, "deadlock: stage %u sends '%s', and stage %u never takes it",
                   w->from, name_of(a, &a->sends[w->queue[2 * w->done]]), w->to);
         ONS_CHECK(w->micro_batch == times(p, w->to, w->kind), ONS_DEFECT,
@@ -229,7 +233,7 @@ static ons_status *check_end(const play *p) {
     return NULL;
 }
 
-static ons_status *run(play *p) {
+static ons_status *simulate_messages(simulation *p) {
     ons_status *status = NULL;
     for (bool going = true; going && status == NULL;) {
         going = false;
@@ -241,14 +245,14 @@ static ons_status *run(play *p) {
     return status != NULL ? status : check_end(p);
 }
 
-static ons_status *set_up(play *p, const ons_told *told) {
+static ons_status *set_up(simulation *p, const ons_manifest *manifests) {
     size_t sends = 0;
-    p->players = calloc(p->stages + 1, sizeof *p->players);
-    if (p->players == NULL) return ons_status_out_of_memory();
+    p->stage_states = calloc(p->stages + 1, sizeof *p->stage_states);
+    if (p->stage_states == NULL) return ons_status_out_of_memory();
     for (uint32_t i = 0; i < p->stages; ++i) {
-        player *q = &p->players[i];
-        const ons_told_head *head = told[i].head;
-        q->told = &told[i];
+        stage_state *q = &p->stage_states[i];
+        const ons_manifest_header *head = manifests[i].head;
+        q->manifest = &manifests[i];
         uint32_t *counts = calloc(head->send_count + 3 * (size_t)head->receive_count + 1, sizeof *counts);
         if (counts == NULL) return ons_status_out_of_memory();
         q->sent = counts;
@@ -263,13 +267,13 @@ static ons_status *set_up(play *p, const ons_told *told) {
     return NULL;
 }
 
-ons_status *ons_told_play(const ons_told *told, uint32_t stages) {
-    play p = {.stages = stages};
-    ons_status *status = set_up(&p, told);
-    if (status == NULL) status = run(&p);
+ons_status *ons_manifests_simulate(const ons_manifest *manifests, uint32_t stages) {
+    simulation p = {.stages = stages};
+    ons_status *status = set_up(&p, manifests);
+    if (status == NULL) status = simulate_messages(&p);
     for (uint32_t i = 0; i < p.way_count; ++i) free(p.ways[i].queue);
-    for (uint32_t i = 0; p.players != NULL && i < stages; ++i) free(p.players[i].sent);
+    for (uint32_t i = 0; p.stage_states != NULL && i < stages; ++i) free(p.stage_states[i].sent);
     free(p.ways);
-    free(p.players);
+    free(p.stage_states);
     return status;
 }

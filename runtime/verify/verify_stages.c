@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "runtime/verify/verify_told.h"
+#include "runtime/verify/verify_manifest.h"
 
-/* --------------------------------------------------------------------------------------------------------------- marks
+/* --------------------------------------------------------------------------------------------------------- sync points
  */
 
 static const char *const kind_names[] = {"sent",        "copied out", "released",  "gone",
@@ -16,31 +16,32 @@ static ons_part part_of_node(const ons_stage_program *s, ons_node_id node) {
     return part;
 }
 
-/* In which part a mark belongs; ANY: any. */
+/* In which part a sync point belongs; ANY: any. */
 enum { ANY = 0xffffffffu };
 
-static ons_part part_of(const ons_stage_program *s, ons_mark_kind kind, uint32_t index) {
+static ons_part part_of(const ons_stage_program *s, ons_sync_kind kind, uint32_t index) {
     switch (kind) {
-    case ONS_MARK_SEND: return s->cut->sends[index].part;
-    case ONS_MARK_OUT:
-    case ONS_MARK_GONE: return part_of_node(s, s->cut->swaps[index].out_after);
-    case ONS_MARK_IN: return part_of_node(s, s->cut->swaps[index].in_before);
+    case ONS_SYNC_SEND: return s->cut->sends[index].part;
+    case ONS_SYNC_OUT:
+    case ONS_SYNC_GONE: return part_of_node(s, s->cut->swaps[index].out_after);
+    case ONS_SYNC_IN: return part_of_node(s, s->cut->swaps[index].in_before);
     default: return ANY;
     }
 }
 
-static ons_status *check_marks_of(const ons_stage_program *s, uint32_t stage, ons_mark_kind kind, uint32_t count) {
+static ons_status *check_sync_points_of(const ons_stage_program *s, uint32_t stage, ons_sync_kind kind,
+                                        uint32_t count) {
     for (uint32_t index = 0; index < count; ++index) {
-        uint32_t found = 0, wrong = 0, mark = 0;
+        uint32_t found = 0, wrong = 0, sync_point = 0;
         for (ons_part part = ONS_PART_BEGIN; part < ons_part_count(s->cut->chunks); ++part)
-            for (; mark < s->mark_end[part]; ++mark) {
-                if (s->marks[mark].kind != kind || s->marks[mark].index != index) continue;
+            for (; sync_point < s->sync_point_end[part]; ++sync_point) {
+                if (s->sync_points[sync_point].kind != kind || s->sync_points[sync_point].index != index) continue;
                 ons_part wanted = part_of(s, kind, index);
                 ++found;
                 wrong += wanted != ANY && wanted != part;
-                wrong += s->marks[mark].position > s->cut->end[part];
+                wrong += s->sync_points[sync_point].position > s->cut->end[part];
             }
-        bool several = (kind == ONS_MARK_RELEASE || kind == ONS_MARK_AWAIT) &&
+        bool several = (kind == ONS_SYNC_RELEASE || kind == ONS_SYNC_AWAIT) &&
                        s->last_part != NULL; /* one of them holds for a micro-batch */
         ONS_CHECK((found == 1 || (several && found > 0)) && wrong == 0, ONS_DEFECT,
                   "stage %u: transfer %u is %s %u times, %u of them elsewhere", stage, index, kind_names[kind], found,
@@ -49,20 +50,21 @@ static ons_status *check_marks_of(const ons_stage_program *s, uint32_t stage, on
     return NULL;
 }
 
-static ons_status *check_marks(const ons_stage_program *s, uint32_t stage) {
+static ons_status *check_sync_points(const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;
     uint32_t gone = 0; /* where a copy's place is taken in the part in which it leaves: checked by the play of memory */
-    for (uint32_t i = 0; i < s->mark_end[ons_part_last(s->cut->chunks)]; ++i) gone += s->marks[i].kind == ONS_MARK_GONE;
-    ONS_CHECK(s->last_part != NULL || s->mark_end[ons_part_last(s->cut->chunks)] ==
+    for (uint32_t i = 0; i < s->sync_point_end[ons_part_last(s->cut->chunks)]; ++i)
+        gone += s->sync_points[i].kind == ONS_SYNC_GONE;
+    ONS_CHECK(s->last_part != NULL || s->sync_point_end[ons_part_last(s->cut->chunks)] ==
                                           cut->send_count + 2 * cut->receive_count + 3 * cut->swap_count + gone,
               ONS_DEFECT, "stage %u has %u marks for %u sends, %u receives and %u swaps", stage,
-              s->mark_end[ons_part_last(s->cut->chunks)], cut->send_count, cut->receive_count, cut->swap_count);
-    ONS_TRY(check_marks_of(s, stage, ONS_MARK_SEND, cut->send_count));
-    ONS_TRY(check_marks_of(s, stage, ONS_MARK_AWAIT, cut->receive_count));
-    ONS_TRY(check_marks_of(s, stage, ONS_MARK_RELEASE, cut->receive_count));
-    ONS_TRY(check_marks_of(s, stage, ONS_MARK_OUT, cut->swap_count));
-    ONS_TRY(check_marks_of(s, stage, ONS_MARK_IN, cut->swap_count));
-    return check_marks_of(s, stage, ONS_MARK_BACK, cut->swap_count);
+              s->sync_point_end[ons_part_last(s->cut->chunks)], cut->send_count, cut->receive_count, cut->swap_count);
+    ONS_TRY(check_sync_points_of(s, stage, ONS_SYNC_SEND, cut->send_count));
+    ONS_TRY(check_sync_points_of(s, stage, ONS_SYNC_AWAIT, cut->receive_count));
+    ONS_TRY(check_sync_points_of(s, stage, ONS_SYNC_RELEASE, cut->receive_count));
+    ONS_TRY(check_sync_points_of(s, stage, ONS_SYNC_OUT, cut->swap_count));
+    ONS_TRY(check_sync_points_of(s, stage, ONS_SYNC_IN, cut->swap_count));
+    return check_sync_points_of(s, stage, ONS_SYNC_BACK, cut->swap_count);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- actions
@@ -209,40 +211,40 @@ static ons_status *check_all_actions(const ons_verify_options *o, uint32_t stage
     return status;
 }
 
-ons_status *ons_verify_stage(const ons_verify_options *o, uint32_t stage, ons_verify_bytes *told) {
+ons_status *ons_verify_stage(const ons_verify_options *o, uint32_t stage, ons_verify_bytes *manifest) {
     ons_verify_steps steps = {0};
     const ons_lineup lineup = ons_verify_lineup(o, stage);
     for (int half = 0; half < 2 && lineup.programs[half] != NULL; ++half) {
         ONS_TRY(check_peers(o, lineup.programs[half], stage));
-        ONS_TRY(check_marks(lineup.programs[half], stage));
+        ONS_TRY(check_sync_points(lineup.programs[half], stage));
     }
     ONS_TRY(check_all_actions(o, stage));
     ONS_TRY(check_versions(o, stage));
     ons_status *status = ons_verify_list_steps(o, stage, &steps);
-    if (status == NULL) status = ons_told_write(o, stage, &steps, told);
+    if (status == NULL) status = ons_manifest_write(o, stage, &steps, manifest);
     ons_vector_free(&steps);
     return status;
 }
 
-static ons_status *check_told(uint32_t stages, const ons_verify_bytes *told, size_t *at, ons_told *flight) {
-    while (at[0] < told[0].count) {
+static ons_status *check_manifests(uint32_t stages, const ons_verify_bytes *manifests, size_t *at, ons_manifest *pass) {
+    while (at[0] < manifests[0].count) {
         for (uint32_t i = 0; i < stages; ++i)
-            ONS_TRY(ons_told_read(told[i].items, told[i].count, &at[i], i, &flight[i]));
-        ONS_TRY(ons_told_check_pairs(flight, stages));
-        ONS_TRY(ons_told_play(flight, stages));
+            ONS_TRY(ons_manifest_read(manifests[i].items, manifests[i].count, &at[i], i, &pass[i]));
+        ONS_TRY(ons_manifests_check_pairs(pass, stages));
+        ONS_TRY(ons_manifests_simulate(pass, stages));
     }
     for (uint32_t i = 0; i < stages; ++i)
-        ONS_CHECK(at[i] == told[i].count, ONS_DEFECT, "stage %u tells of more than stage 0", i);
+        ONS_CHECK(at[i] == manifests[i].count, ONS_DEFECT, "stage %u tells of more than stage 0", i);
     return NULL;
 }
 
-ons_status *ons_verify_told(uint32_t stages, const ons_verify_bytes *told) {
+ons_status *ons_verify_manifests(uint32_t stages, const ons_verify_bytes *manifests) {
     size_t *at = calloc(stages + 1, sizeof *at);
-    ons_told *flight = calloc(stages + 1, sizeof *flight);
+    ons_manifest *pass = calloc(stages + 1, sizeof *pass);
     ons_status *status =
-        at == NULL || flight == NULL ? ons_status_out_of_memory() : check_told(stages, told, at, flight);
+        at == NULL || pass == NULL ? ons_status_out_of_memory() : check_manifests(stages, manifests, at, pass);
     free(at);
-    free(flight);
+    free(pass);
     return status;
 }
 
@@ -256,12 +258,12 @@ ons_status *ons_verify_stage_memory(const ons_verify_options *o, uint32_t stage)
 }
 
 ons_status *ons_verify_stages(const ons_verify_options *o) {
-    ons_verify_bytes *told = calloc(o->stages + 1, sizeof *told);
-    ons_status *status = told == NULL ? ons_status_out_of_memory() : NULL;
-    for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage(o, i, &told[i]);
-    if (status == NULL) status = ons_verify_told(o->stages, told);
+    ons_verify_bytes *manifests = calloc(o->stages + 1, sizeof *manifests);
+    ons_status *status = manifests == NULL ? ons_status_out_of_memory() : NULL;
+    for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage(o, i, &manifests[i]);
+    if (status == NULL) status = ons_verify_manifests(o->stages, manifests);
     for (uint32_t i = 0; status == NULL && i < o->stages; ++i) status = ons_verify_stage_memory(o, i);
-    for (uint32_t i = 0; told != NULL && i < o->stages; ++i) ons_vector_free(&told[i]);
-    free(told);
+    for (uint32_t i = 0; manifests != NULL && i < o->stages; ++i) ons_vector_free(&manifests[i]);
+    free(manifests);
     return status;
 }

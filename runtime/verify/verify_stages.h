@@ -1,4 +1,4 @@
-/* Whether the stages' programs can run together, found out before anything runs.
+/* Verifies that the stages' programs can run together, before anything runs.
  *
  * - What stages send each other agrees at both ends: number, name, type, order.
  * - All stages are played at once by the rules of the worker, with messages that nothing buffers: none waits for ever,
@@ -9,7 +9,7 @@
  * - With asynchronous updates each micro-batch reads the weights of the same update in its forward and its backward
  * part, the newest that the number of versions allows.
  *
- * Of stages in several processes each looks at its own, and tells the others what it sends and receives.
+ * Of stages in several processes each process verifies its own, and sends the others its communication manifest.
  */
 #ifndef ONSTAGE_RUNTIME_VERIFY_VERIFY_STAGES_H
 #define ONSTAGE_RUNTIME_VERIFY_VERIFY_STAGES_H
@@ -18,7 +18,7 @@
 #include "planner/schedule/schedule.h"
 #include "runtime/program/stage_program.h"
 
-/* One flight of micro-batches (runtime/pipeline/worker.h) through all stages. */
+/* One pass of micro-batches (runtime/pipeline/worker.h) through all stages. */
 typedef struct ons_verify_options {
     uint32_t stages;
     const ons_stage_program *const *programs; /* of each stage that is looked at */
@@ -33,15 +33,16 @@ typedef struct ons_verify_options {
 
 typedef ONS_VECTOR(unsigned char) ons_verify_bytes;
 
-/* The failure is ONS_DEFECT and names stage, micro-batch and value: of a deadlock the first stage that is stuck. */
+/* Verifies all stages. The failure is ONS_DEFECT and names stage, micro-batch and value: of a deadlock the first stage
+ * that is stuck. */
 ons_status *ons_verify_stages(const ons_verify_options *options);
 
-/* The same in three parts. A stage's actions, marks and versions; appends what the others have to know, a flight behind
- * the other. */
-ons_status *ons_verify_stage(const ons_verify_options *options, uint32_t stage, ons_verify_bytes *told);
-/* The messages of all flights that all stages have told, in their order. */
-ons_status *ons_verify_told(uint32_t stages, const ons_verify_bytes *told);
-/* A stage's memory. */
+/* ons_verify_stages in three parts. The first checks a stage's actions, sync points and versions, and appends its
+ * manifest, a pass behind the other. */
+ons_status *ons_verify_stage(const ons_verify_options *options, uint32_t stage, ons_verify_bytes *manifest);
+/* Checks the messages of all passes by the manifests of all stages, in their order. */
+ons_status *ons_verify_manifests(uint32_t stages, const ons_verify_bytes *manifests);
+/* Checks a stage's memory. */
 ons_status *ons_verify_stage_memory(const ons_verify_options *options, uint32_t stage);
 
 #endif

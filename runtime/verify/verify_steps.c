@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A departure that may have to be waited for. */
+/* An outgoing transfer that may have to be waited for. */
 typedef struct leaving {
-    uint32_t half, departure, micro_batch;
+    uint32_t half, transfer, micro_batch;
 } leaving;
 
 typedef struct lister {
@@ -16,7 +16,7 @@ typedef struct lister {
     ons_verify_steps *steps;
     ONS_VECTOR(leaving) leaving;
     uint32_t capacity; /* of the worker's list: with more the oldest is waited for */
-    uint32_t *left[2]; /* of each departure: how often it was put on its way */
+    uint32_t *left[2]; /* of each outgoing transfer: how often it was sent */
 } lister;
 
 static ons_status *add_step(lister *l, ons_verify_step step) {
@@ -28,24 +28,24 @@ static ons_status *add_step(lister *l, ons_verify_step step) {
 static ons_status *add_wait(lister *l, const leaving *from) {
     ONS_PUSH(l->steps, (ons_verify_step){.kind = ONS_VERIFY_WAIT,
                                          .half = from->half,
-                                         .index = from->departure,
-                                         .count = l->left[from->half][from->departure]});
+                                         .index = from->transfer,
+                                         .count = l->left[from->half][from->transfer]});
     return NULL;
 }
 
-static ons_status *leave(lister *l, uint32_t departure, uint32_t micro_batch) {
+static ons_status *leave(lister *l, uint32_t transfer, uint32_t micro_batch) {
     if (l->leaving.count == l->capacity) {
         ONS_TRY(add_wait(l, &l->leaving.items[0]));
         memmove(l->leaving.items, l->leaving.items + 1, --l->leaving.count * sizeof *l->leaving.items);
     }
-    ++l->left[l->half][departure];
-    ONS_PUSH(&l->leaving, (leaving){l->half, departure, micro_batch});
+    ++l->left[l->half][transfer];
+    ONS_PUSH(&l->leaving, (leaving){l->half, transfer, micro_batch});
     return NULL;
 }
 
-/* From where on in the part that is listed it must be gone; see conflict_of in worker_flight.c. */
+/* From where on in the part that is listed it must be gone; see conflict_of in worker_pass.c. */
 static uint32_t conflict_of(const lister *l, const leaving *each, ons_part part, uint32_t micro_batch) {
-    const ons_departure *d = &l->lineup.programs[each->half]->departures[each->departure];
+    const ons_hazard *d = &l->lineup.programs[each->half]->hazards[each->transfer];
     if (d->slots > 0 && each->micro_batch % d->slots != micro_batch % d->slots) return ONS_NO_POSITION;
     if (each->half == l->half) return d->conflict[part];
     return d->conflicts ? 0 : ONS_NO_POSITION;
@@ -78,25 +78,26 @@ static uint32_t next_wait(const lister *l, size_t before, ons_part part, uint32_
 }
 
 /* What has left in this part must be gone before the part ends; it is forgotten. */
-static ons_status *await_departure(lister *l, uint32_t departure, uint32_t micro_batch) {
+static ons_status *await_transfer(lister *l, uint32_t transfer, uint32_t micro_batch) {
     for (size_t i = l->leaving.count; i-- > 0;) {
         leaving *each = &l->leaving.items[i], found = *each;
-        if (each->half != l->half || each->departure != departure || each->micro_batch != micro_batch) continue;
+        if (each->half != l->half || each->transfer != transfer || each->micro_batch != micro_batch) continue;
         memmove(each, each + 1, (--l->leaving.count - i) * sizeof *each);
         return add_wait(l, &found);
     }
     return NULL;
 }
 
-static ons_status *add_mark(lister *l, const ons_mark *mark, ons_part part, uint32_t micro_batch) {
-    if (mark->kind == ONS_MARK_GONE) return await_departure(l, l->s->cut->send_count + mark->index, micro_batch);
-    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_MARK,
-                                          .mark = mark->kind,
+static ons_status *add_sync_point(lister *l, const ons_sync_point *sync_point, ons_part part, uint32_t micro_batch) {
+    if (sync_point->kind == ONS_SYNC_GONE)
+        return await_transfer(l, l->s->cut->send_count + sync_point->index, micro_batch);
+    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_SYNC,
+                                          .sync = sync_point->kind,
                                           .part = part,
                                           .micro_batch = micro_batch,
-                                          .index = mark->index}));
-    if (mark->kind == ONS_MARK_SEND) return leave(l, mark->index, micro_batch);
-    if (mark->kind == ONS_MARK_OUT) return leave(l, l->s->cut->send_count + mark->index, micro_batch);
+                                          .index = sync_point->index}));
+    if (sync_point->kind == ONS_SYNC_SEND) return leave(l, sync_point->index, micro_batch);
+    if (sync_point->kind == ONS_SYNC_OUT) return leave(l, l->s->cut->send_count + sync_point->index, micro_batch);
     return NULL;
 }
 
@@ -113,20 +114,21 @@ static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t
     const ons_stage_program *s = l->s = l->lineup.programs[half];
     l->half = half;
     uint32_t position = part == ONS_PART_BEGIN ? 0 : s->cut->end[part - 1], end = s->cut->end[part];
-    uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1];
+    uint32_t sync_point = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1];
     size_t before = l->leaving.count;
     ONS_TRY(wait_until(l, &before, part, micro_batch, position));
     ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_LOAD, .part = part, .micro_batch = micro_batch}));
     for (bool going = true; going;) {
-        uint32_t marked = mark < s->mark_end[part] ? s->marks[mark].position : ONS_NO_POSITION;
+        uint32_t next_sync =
+            sync_point < s->sync_point_end[part] ? s->sync_points[sync_point].position : ONS_NO_POSITION;
         uint32_t waited = next_wait(l, before, part, micro_batch, ONS_NO_POSITION);
-        uint32_t next = marked < waited ? marked : waited;
+        uint32_t next = next_sync < waited ? next_sync : waited;
         going = next != ONS_NO_POSITION;
         ONS_TRY(add_nodes(l, part, micro_batch, &position, going && next < end ? next : end));
-        if (going && waited <= marked)
+        if (going && waited <= next_sync)
             ONS_TRY(wait_until(l, &before, part, micro_batch, waited));
-        else if (going && ons_stage_program_heeds(s, &s->marks[mark++], part, micro_batch))
-            ONS_TRY(add_mark(l, &s->marks[mark - 1], part, micro_batch));
+        else if (going && ons_stage_program_applies(s, &s->sync_points[sync_point++], part, micro_batch))
+            ONS_TRY(add_sync_point(l, &s->sync_points[sync_point - 1], part, micro_batch));
     }
     return NULL;
 }
@@ -153,16 +155,16 @@ ons_lineup ons_verify_lineup(const ons_verify_options *o, uint32_t stage) {
     return (ons_lineup){{o->programs[stage], o->seconds == NULL ? NULL : o->seconds[stage]}, o->first_count};
 }
 
-static uint32_t count_departures(const ons_stage_program *s) { return s->cut->send_count + s->cut->swap_count; }
+static uint32_t count_transfers(const ons_stage_program *s) { return s->cut->send_count + s->cut->swap_count; }
 
 ons_status *ons_verify_list_steps(const ons_verify_options *o, uint32_t stage, ons_verify_steps *steps) {
     lister l = {.o = o, .lineup = ons_verify_lineup(o, stage), .steps = steps};
     uint32_t most = 0;
     for (int half = 0; half < 2 && l.lineup.programs[half] != NULL; ++half) {
         const ons_stage_program *s = l.lineup.programs[half];
-        uint32_t capacity = count_departures(s) * (s->slots + 2);
+        uint32_t capacity = count_transfers(s) * (s->slots + 2);
         l.capacity = capacity > l.capacity ? capacity : l.capacity;
-        most = count_departures(s) > most ? count_departures(s) : most;
+        most = count_transfers(s) > most ? count_transfers(s) : most;
     }
     uint32_t *left = calloc(2 * (size_t)most + 1, sizeof *left);
     if (left == NULL) return ons_status_out_of_memory();

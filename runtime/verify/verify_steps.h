@@ -1,4 +1,4 @@
-/* What a stage does in a flight, as a flat list: shared by the two plays of verify_*.c. */
+/* What a stage does in a pass, as a flat list: shared by the two simulations of verify_*.c. */
 #ifndef ONSTAGE_RUNTIME_VERIFY_VERIFY_STEPS_H
 #define ONSTAGE_RUNTIME_VERIFY_VERIFY_STEPS_H
 
@@ -8,33 +8,33 @@
 typedef enum ons_verify_kind {
     ONS_VERIFY_LOAD, /* data of the micro-batch */
     ONS_VERIFY_NODES,
-    ONS_VERIFY_MARK, /* by the kind of `mark` */
-    ONS_VERIFY_WAIT, /* until departure `index` has left, as often as it was put on its way so far */
+    ONS_VERIFY_SYNC, /* by the kind `sync` */
+    ONS_VERIFY_WAIT, /* until outgoing transfer `index` is gone, as often as it has been sent so far */
 } ons_verify_kind;
 
 typedef struct ons_verify_step {
     ons_verify_kind kind;
     uint32_t half; /* which of the lineup's programs runs it */
-    ons_mark_kind mark;
+    ons_sync_kind sync;
     ons_part part;
     uint32_t micro_batch;
     uint32_t first, end; /* nodes */
-    uint32_t index;      /* mark: its index; wait: the departure */
-    uint32_t count;      /* wait: departures with this index so far */
+    uint32_t index;      /* the sync point's index; wait: the outgoing transfer */
+    uint32_t count;      /* wait: how often this transfer has been sent so far */
 } ons_verify_step;
 
 typedef ONS_VECTOR(ons_verify_step) ons_verify_steps;
 
-/* In the order of the stage's compute stream. Freed by the caller, also after a failure. */
+/* Lists the steps in the order of the stage's compute stream. Freed by the caller, also after a failure. */
 ons_status *ons_verify_list_steps(const ons_verify_options *options, uint32_t stage, ons_verify_steps *steps);
 
-/* Whether the stage's memory holds at every node what the node wants. */
+/* Verifies that the stage's memory holds at every node what the node wants. */
 ons_status *ons_verify_memory(const ons_lineup *lineup, uint32_t stage, const ons_verify_steps *steps);
 
-/* The programs that a stage runs in the flight. */
+/* Gives the programs that a stage runs in the pass. */
 ons_lineup ons_verify_lineup(const ons_verify_options *options, uint32_t stage);
 
-/* End parts of the stage that are carried out. */
+/* Counts the end parts of the stage that are carried out. */
 uint32_t ons_verify_updates(const ons_verify_options *options, uint32_t stage);
 
 #endif

@@ -125,10 +125,10 @@ static ons_status *lay_out(trial *t) {
 static ons_status *start(trial *t) {
     ons_device *device;
     ONS_TRY(ons_cpu_device_new(0, false, &device));
-    ONS_TRY(ons_machine_new(device, t->model->registry, THREADS, &t->machine));
+    ONS_TRY(ons_device_context_new(device, t->model->registry, THREADS, &t->device_context));
     ons_program_options options = {.kept = t->outputs, .kept_count = t->output_count};
-    ONS_TRY(ons_machine_add(t->machine, t->graph, &options, &t->program));
-    return ons_machine_start(t->machine);
+    ONS_TRY(ons_device_context_add(t->device_context, t->graph, &options, &t->program));
+    return ons_device_context_start(t->device_context);
 }
 
 ons_status *trial_bind(trial *t, const char *path, const data_set *set) {
@@ -170,8 +170,8 @@ static void run_program(void *argument, uintptr_t native) {
 
 ons_status *trial_run(trial *t, const data_set *set) {
     work w = {.trial = t, .set = set, .fault = {.node = ONS_NONE}};
-    ons_machine_launch(t->machine, run_program, &w);
-    ons_machine_wait(t->machine);
+    ons_device_context_launch(t->device_context, run_program, &w);
+    ons_device_context_wait(t->device_context);
     ONS_CHECK(w.fault.fault.problem == NULL, ONS_INVALID_DATA, "node '%s': %s (element %lld is %lld)",
               w.fault.node == ONS_NONE ? "" : ons_graph_node(t->graph, w.fault.node)->name, w.fault.fault.problem,
               (long long)w.fault.fault.index, (long long)w.fault.fault.value);
@@ -187,7 +187,7 @@ ons_tensor trial_output(const trial *t, uint32_t index) {
 }
 
 void trial_free(trial *t) {
-    ons_machine_free(t->machine);
+    ons_device_context_free(t->device_context);
     forget_graph(t);
     ons_arena_free(t->arena);
     *t = (trial){0};

@@ -3,13 +3,13 @@
 #define ONSTAGE_TESTS_BACKEND_TRIAL_H
 
 #include "engine/model.h"
-#include "runtime/program/machine.h"
+#include "runtime/program/device_context.h"
 #include "tests/backend/data_file.h"
 
 typedef struct trial {
     ons_model *model;
     ons_graph *graph;
-    ons_machine *machine;
+    ons_device_context *device_context;
     ons_program *program;
     bool *constant;       /* of each input of the data set: whether it is a constant of the graph */
     ons_value_id *inputs; /* of each of the data set's; ONS_NONE where it is a constant of the graph */

@@ -26,9 +26,9 @@ Test(clock, tells_when_work_ran_not_when_it_was_put, .timeout = 60) {
     must(device->stream_new(device, "test", 1, &stream));
     must(ons_device_clock_new(device, stream, &clock));
     for (int round = 0; round < ROUNDS; ++round) {
-        uint32_t first = ons_device_clock_mark(clock, stream);
+        uint32_t first = ons_device_clock_timestamp(clock, stream);
         device->copy(stream, memory, host, BYTES);
-        uint32_t second = ons_device_clock_mark(clock, stream);
+        uint32_t second = ons_device_clock_timestamp(clock, stream);
         usleep(50000);
         int64_t put = ons_trace_now();
         int64_t begin = ons_device_clock_time(clock, first), end = ons_device_clock_time(clock, second);

@@ -1,4 +1,5 @@
-/* The planner's judge and the cut agree on what runs again: the judge's time for it is the sum of the nodes' times. */
+/* The planner's cost model and the cut agree on what runs again: the model's time for it is the sum of the nodes'
+ * times. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

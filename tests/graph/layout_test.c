@@ -65,10 +65,10 @@ Test(layout, random_buffers) {
         ons_liveness liveness = {.buffers = buffers, .buffer_count = count};
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
-        const ons_sequence sequence = {
+        const ons_execution_order execution_order = {
             .end = (uint32_t[]){0, POSITIONS, POSITIONS, POSITIONS, POSITIONS}, .chunks = 1, .count = POSITIONS};
-        must(
-            ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
+        must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .execution_order = &execution_order},
+                                   arena, &layout));
         check_layout(&liveness, &layout, POSITIONS, seed);
         ons_arena_free(arena);
     }
@@ -80,51 +80,52 @@ Test(layout, nothing_to_place) {
         ons_liveness liveness = {.buffers = &buffer, .buffer_count = count};
         ons_arena *arena = ons_arena_new();
         ons_arena_layout layout;
-        const ons_sequence sequence = {.end = (uint32_t[]){0, 1, 1, 1, 1}, .chunks = 1, .count = 1};
-        must(
-            ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
+        const ons_execution_order execution_order = {.end = (uint32_t[]){0, 1, 1, 1, 1}, .chunks = 1, .count = 1};
+        must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .execution_order = &execution_order},
+                                   arena, &layout));
         cr_assert(layout.bytes == 0 && layout.lower_bound == 0);
         ons_arena_free(arena);
     }
 }
 
 /* Two programs beside each other; what both make alike at the beginning has one place, and nothing else lies there. */
-Test(layout, twins_share_a_place) {
-    enum { BEGIN = 5, TWINS = 12 };
+Test(layout, shared_buffers_share_a_place) {
+    enum { BEGIN = 5, SHARED_BUFFERS = 12 };
     for (uint64_t seed = 1; seed <= ROUNDS; ++seed) {
         uint64_t random = seed * 104729;
         ons_buffer buffers[2][BUFFERS];
-        ons_buffer_id twins[BUFFERS];
+        ons_buffer_id shared_buffers[BUFFERS];
         ons_arena_layout layouts[2];
         ons_arena *arena = ons_arena_new();
-        const ons_sequence sequence = {
+        const ons_execution_order execution_order = {
             .end = (uint32_t[]){BEGIN, POSITIONS, POSITIONS, POSITIONS, POSITIONS}, .chunks = 1, .count = POSITIONS};
         for (int k = 0; k < 2; ++k) fill_buffers(buffers[k], BUFFERS, &random);
-        for (uint32_t i = 0; i < BUFFERS; ++i) twins[i] = ONS_NONE;
-        for (uint32_t n = 0; n < TWINS; ++n) { /* anywhere in the second, in another order than in the first */
+        for (uint32_t i = 0; i < BUFFERS; ++i) shared_buffers[i] = ONS_NONE;
+        for (uint32_t n = 0; n < SHARED_BUFFERS; ++n) { /* anywhere in the second, in another order than in the first */
             uint32_t own = (n * 7 + 3) % BUFFERS, other = (n * 11 + 50) % BUFFERS;
             buffers[0][other] = buffers[1][own] = (ons_buffer){
                 .bytes = 1 + (int64_t)(next_random(&random) % 5000), .first = n % BEGIN, .last = POSITIONS - 1};
-            if (n % 3 != 0) twins[own] = other;
+            if (n % 3 != 0) shared_buffers[own] = other;
         }
         for (int k = 0; k < 2; ++k) {
             const ons_liveness liveness = {.buffers = buffers[k], .buffer_count = BUFFERS};
             must(ons_arena_layout_make(
-                &(ons_layout_options){.liveness = &liveness, .sequence = &sequence, .joined = true}, arena,
-                &layouts[k]));
+                &(ons_layout_options){.liveness = &liveness, .execution_order = &execution_order, .joined = true},
+                arena, &layouts[k]));
         }
         int64_t apart = layouts[0].bytes + layouts[1].bytes, shared = 0;
         must(ons_arena_layout_join((ons_arena_layout *const[]){&layouts[0], &layouts[1]},
-                                   (const uint32_t[]){BUFFERS, BUFFERS}, twins, arena));
+                                   (const uint32_t[]){BUFFERS, BUFFERS}, shared_buffers, arena));
         for (uint32_t i = 0; i < BUFFERS; ++i) {
             int64_t begin = layouts[1].offsets[i], end = begin + ons_arena_align(buffers[1][i].bytes);
             cr_assert(begin < 0 || end <= layouts[1].bytes, "seed %" PRIu64 ": buffer %u", seed, i);
-            if (twins[i] == ONS_NONE) continue;
-            cr_assert_eq(begin, layouts[0].offsets[twins[i]], "seed %" PRIu64 ": buffer %u", seed, i);
+            if (shared_buffers[i] == ONS_NONE) continue;
+            cr_assert_eq(begin, layouts[0].offsets[shared_buffers[i]], "seed %" PRIu64 ": buffer %u", seed, i);
             shared += end - begin;
             for (int k = 0; k < 2; ++k)
                 for (uint32_t j = 0; j < BUFFERS; ++j) {
-                    if (layouts[k].offsets[j] < 0 || buffers[k][j].bytes == 0 || j == (k == 0 ? twins[i] : i)) continue;
+                    if (layouts[k].offsets[j] < 0 || buffers[k][j].bytes == 0 || j == (k == 0 ? shared_buffers[i] : i))
+                        continue;
                     int64_t other = layouts[k].offsets[j];
                     cr_assert(other >= end || other + ons_arena_align(buffers[k][j].bytes) <= begin,
                               "seed %" PRIu64 ": buffer %u of program %d lies over a shared one", seed, j, k);
@@ -213,11 +214,11 @@ static void check_value(const run *r, ons_value_id id, const char *reader) {
 
 /* Runs the graph in thought: whatever is read must still be what was written. Scratch is written while its node runs.
  */
-static void simulate(run *r, const ons_sequence *sequence) {
+static void simulate(run *r, const ons_execution_order *execution_order) {
     for (size_t i = 0; i < r->graph->inputs.count; ++i) write_value(r, r->graph->inputs.items[i]);
-    for (uint32_t position = 0; position < sequence->count; ++position) {
-        const ons_node *node = ons_graph_node(r->graph, sequence->nodes[position]);
-        ons_buffer_id scratch = r->liveness->scratch_of_node[sequence->nodes[position]];
+    for (uint32_t position = 0; position < execution_order->count; ++position) {
+        const ons_node *node = ons_graph_node(r->graph, execution_order->nodes[position]);
+        ons_buffer_id scratch = r->liveness->scratch_of_node[execution_order->nodes[position]];
         if (scratch != ONS_NONE)
             for (int64_t at = 0; at < ons_arena_align(r->liveness->buffers[scratch].bytes); at += ONS_ARENA_ALIGNMENT)
                 r->holds[(r->layout->offsets[scratch] + at) / ONS_ARENA_ALIGNMENT] = 0;
@@ -238,22 +239,23 @@ static void check_graph(uint64_t seed, bool with_scratch) {
     for (size_t i = 0; with_scratch && i < s->graph->nodes.count; ++i)
         scratch[i] = next_random(&random) % 3 == 0 ? 64 * (int64_t)(next_random(&random) % 20) : 0;
     ons_arena *arena = ons_arena_new();
-    ons_sequence sequence;
+    ons_execution_order execution_order;
     ons_liveness liveness;
     ons_arena_layout layout;
-    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
+    must(ons_execution_order_make(s->graph, NULL, 1, false, arena, &execution_order));
     must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                    .registry = s->registry,
-                                                   .sequence = &sequence,
+                                                   .execution_order = &execution_order,
                                                    .scratch_bytes = scratch,
                                                    .kept = s->graph->outputs.items,
                                                    .kept_count = s->graph->outputs.count},
                            arena, &liveness));
-    must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
-    check_layout(&liveness, &layout, sequence.count, seed);
+    must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .execution_order = &execution_order}, arena,
+                               &layout));
+    check_layout(&liveness, &layout, execution_order.count, seed);
     run r = {s->graph, &liveness, &layout, calloc((size_t)layout.bytes / ONS_ARENA_ALIGNMENT + 1, sizeof *r.holds),
              seed};
-    simulate(&r, &sequence);
+    simulate(&r, &execution_order);
     free(r.holds);
     free(scratch);
     ons_arena_free(arena);
@@ -275,18 +277,19 @@ Test(layout, chain_in_place) {
     for (int i = 0; i < 10; ++i) value = apply1(s, "Relu", value);
     add_output(s, value);
     ons_arena *arena = ons_arena_new();
-    ons_sequence sequence;
+    ons_execution_order execution_order;
     ons_liveness liveness;
     ons_arena_layout layout;
-    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
+    must(ons_execution_order_make(s->graph, NULL, 1, false, arena, &execution_order));
     must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                    .registry = s->registry,
-                                                   .sequence = &sequence,
+                                                   .execution_order = &execution_order,
                                                    .scratch_bytes = NULL,
                                                    .kept = s->graph->outputs.items,
                                                    .kept_count = 1},
                            arena, &liveness));
-    must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, arena, &layout));
+    must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .execution_order = &execution_order}, arena,
+                               &layout));
     cr_assert_eq(liveness.buffer_count, 2);
     cr_assert_eq(layout.bytes, 128);
     ons_arena_free(arena);
@@ -304,15 +307,15 @@ Test(layout, others_still_read) {
     }
     add_output(s, value);
     ons_arena *arena = ons_arena_new();
-    ons_sequence sequence;
-    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
+    ons_execution_order execution_order;
+    must(ons_execution_order_make(s->graph, NULL, 1, false, arena, &execution_order));
     uint32_t *stays = calloc(s->graph->values.count, sizeof *stays);
     for (uint32_t until = READ; until <= READ + 1; ++until) {
         stays[read] = until;
         ons_liveness liveness;
         must(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                        .registry = s->registry,
-                                                       .sequence = &sequence,
+                                                       .execution_order = &execution_order,
                                                        .kept = s->graph->outputs.items,
                                                        .kept_count = 1,
                                                        .stays = stays},
@@ -335,12 +338,12 @@ Test(layout, state_read_after_its_replacement) {
     ons_graph_value(s->graph, fresh)->pair = state;
     add_output(s, apply2(s, "Mul", state, fresh));
     ons_arena *arena = ons_arena_new();
-    ons_sequence sequence;
+    ons_execution_order execution_order;
     ons_liveness liveness;
-    must(ons_sequence_make(s->graph, NULL, 1, false, arena, &sequence));
+    must(ons_execution_order_make(s->graph, NULL, 1, false, arena, &execution_order));
     must_fail(ons_liveness_find(&(ons_liveness_options){.graph = s->graph,
                                                         .registry = s->registry,
-                                                        .sequence = &sequence,
+                                                        .execution_order = &execution_order,
                                                         .scratch_bytes = NULL,
                                                         .kept = NULL,
                                                         .kept_count = 0},

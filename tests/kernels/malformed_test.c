@@ -18,7 +18,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/registry.h"
 #include "onnx_import/import.h"
-#include "runtime/program/machine.h"
+#include "runtime/program/device_context.h"
 #include "tests/kernels/mutant.h"
 
 enum { MUTANTS = 40, SECONDS = 20, RUN_BYTES = 4 << 20 };
@@ -56,7 +56,7 @@ typedef struct trial {
     ons_model_file *file;
     ons_store store;
     ons_graph *imported, *graph;
-    ons_machine *machine;
+    ons_device_context *device_context;
     ons_program *program;
 } trial;
 
@@ -107,10 +107,10 @@ static bool is_small(const ons_graph *graph) {
 static ons_status *prepare(trial *t) {
     ons_device *device;
     ONS_TRY(ons_cpu_device_new(0, false, &device));
-    ONS_TRY(ons_machine_new(device, ons_kernels_registry(), 1, &t->machine));
+    ONS_TRY(ons_device_context_new(device, ons_kernels_registry(), 1, &t->device_context));
     ons_program_options options = {.kept = t->graph->outputs.items, .kept_count = t->graph->outputs.count};
-    ONS_TRY(ons_machine_add(t->machine, t->graph, &options, &t->program));
-    return ons_machine_start(t->machine);
+    ONS_TRY(ons_device_context_add(t->device_context, t->graph, &options, &t->program));
+    return ons_device_context_start(t->device_context);
 }
 
 typedef struct work {
@@ -152,14 +152,14 @@ static ons_status *run(trial *t) {
     ONS_TRY(prepare(t));
     for (int round = 0; round < 2; ++round) {
         work w = {.trial = t, .fault = {.node = ONS_NONE}};
-        ons_machine_launch(t->machine, run_program, &w);
-        ons_machine_wait(t->machine);
+        ons_device_context_launch(t->device_context, run_program, &w);
+        ons_device_context_wait(t->device_context);
     }
     return NULL;
 }
 
 static void close_trial(trial *t) {
-    ons_machine_free(t->machine);
+    ons_device_context_free(t->device_context);
     ons_graph_free(t->graph);
     ons_graph_free(t->imported);
     ons_store_free(&t->store);

@@ -12,7 +12,7 @@ typedef struct weight {
 } weight;
 
 struct delayed {
-    ons_machine *machine;
+    ons_device_context *device_context;
     uint32_t stages;
     ONS_VECTOR(weight) weights;
     size_t bytes;                 /* of all weights */
@@ -49,7 +49,7 @@ static ons_status *find_weights(delayed *d, const ons_graph *graph) {
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
         if (v->kind != ONS_PARAMETER || v->producer != ONS_NONE) continue;
-        weight w = {ons_machine_find(d->machine, v->name, NULL), (size_t)ons_type_dense_bytes(&v->type)};
+        weight w = {ons_device_context_find(d->device_context, v->name, NULL), (size_t)ons_type_dense_bytes(&v->type)};
         ONS_CHECK(w.place != NULL, ONS_DEFECT, "weight '%s' is not in the machine", v->name);
         d->bytes += w.bytes;
         ONS_PUSH(&d->weights, w);
@@ -57,10 +57,11 @@ static ons_status *find_weights(delayed *d, const ons_graph *graph) {
     return keep(d);
 }
 
-ons_status *delayed_new(ons_machine *machine, const ons_stage_program *whole, uint32_t stages, delayed **result) {
+ons_status *delayed_new(ons_device_context *device_context, const ons_stage_program *whole, uint32_t stages,
+                        delayed **result) {
     delayed *d = calloc(1, sizeof *d);
     if (d == NULL) return ons_status_out_of_memory();
-    d->machine = machine;
+    d->device_context = device_context;
     d->stages = stages;
     ons_status *status = find_weights(d, whole->cut->graph);
     if (status != NULL) {
@@ -181,13 +182,13 @@ static ons_status *run_in_all(job *j, uint32_t position, const ons_node *node, c
 
 static ons_status *run_both_ways(job *j, const ons_run *how) {
     const ons_graph *graph = ons_program_graph(program_of(j));
-    const ons_sequence *sequence = ons_program_sequence(program_of(j));
-    for (uint32_t i = 0; i < sequence->end[ONS_PART_BACKWARD]; ++i) {
-        const ons_node *node = ons_graph_node(graph, sequence->nodes[i]);
+    const ons_execution_order *execution_order = ons_program_execution_order(program_of(j));
+    for (uint32_t i = 0; i < execution_order->end[ONS_PART_BACKWARD]; ++i) {
+        const ons_node *node = ons_graph_node(graph, execution_order->nodes[i]);
         if (node->per_step && node->phase == ONS_FORWARD && !ons_is_view(node->op))
             ONS_TRY(run_in_all(j, i, node, how));
         else
-            run_as(j, i, node, j->turn->stage_of_node[sequence->nodes[i]], how);
+            run_as(j, i, node, j->turn->stage_of_node[execution_order->nodes[i]], how);
     }
     return NULL;
 }
@@ -195,20 +196,20 @@ static ons_status *run_both_ways(job *j, const ons_run *how) {
 static void run(void *argument, uintptr_t native) {
     (void)native;
     job *j = argument;
-    const ons_sequence *sequence = ons_program_sequence(program_of(j));
+    const ons_execution_order *execution_order = ons_program_execution_order(program_of(j));
     ons_step step = j->turn->step;
     const ons_run how = {.step = &step, .fault = &j->fault};
     j->status = run_both_ways(j, &how);
     put(j->d, j->newest);
     step.step = j->turn->update;
-    ons_program_run_positions(j->turn->whole->program, sequence->end[ONS_PART_BACKWARD], sequence->end[ONS_PART_END],
-                              &how);
+    ons_program_run_positions(j->turn->whole->program, execution_order->end[ONS_PART_BACKWARD],
+                              execution_order->end[ONS_PART_END], &how);
 }
 
 ons_status *delayed_run(delayed *d, const delayed_turn *turn) {
     job j = {.d = d, .turn = turn, .newest = d->snapshots.count - 1, .fault = {.node = ONS_NONE}};
-    ons_machine_launch(d->machine, run, &j);
-    ons_machine_wait(d->machine);
+    ons_device_context_launch(d->device_context, run, &j);
+    ons_device_context_wait(d->device_context);
     for (size_t i = 0; i < j.made.count; ++i) free(j.made.items[i].copies);
     ons_vector_free(&j.made);
     ONS_TRY(j.status);

@@ -17,7 +17,8 @@ typedef struct delayed delayed;
 
 /* Starts with the weights that lie in the machine, which is started. `whole`: any of the programs that will run, made
  * of a cut into one stage. */
-ons_status *delayed_new(ons_machine *machine, const ons_stage_program *whole, uint32_t stages, delayed **result);
+ons_status *delayed_new(ons_device_context *device_context, const ons_stage_program *whole, uint32_t stages,
+                        delayed **result);
 void delayed_free(delayed *d); /* NULL is fine; before the machine */
 
 /* The stage of each node of a graph that was cut into one stage, when it is cut as `cut` says. In `arena`. */

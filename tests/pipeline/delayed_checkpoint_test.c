@@ -56,13 +56,14 @@ static void run_steps(const run *r, int first, int last) {
 static void compare(const run *r, const delayed_course *d, const char *where) {
     const ons_graph *graph = r->trainer->training.graphs[ONS_WHOLE].graph;
     uint32_t compared = 0;
-    ons_crew_settle_versions(r->trainer->crew);
+    ons_local_stages_settle_versions(r->trainer->local_stages);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
         if (v->producer != ONS_NONE || v->kind == ONS_CONSTANT || !ons_is_held(v)) continue;
-        const void *expected = ons_machine_find(delayed_course_machine(d), v->name, NULL);
-        for (uint32_t i = 0; i < ons_crew_count(r->trainer->crew); ++i) {
-            const void *found = ons_machine_find(ons_crew_rank(r->trainer->crew, i)->machine, v->name, NULL);
+        const void *expected = ons_device_context_find(delayed_course_device_context(d), v->name, NULL);
+        for (uint32_t i = 0; i < ons_local_stages_count(r->trainer->local_stages); ++i) {
+            const void *found = ons_device_context_find(
+                ons_local_stages_get(r->trainer->local_stages, i)->device_context, v->name, NULL);
             if (found == NULL) continue;
             cr_assert_not_null(expected);
             cr_assert_eq(memcmp(expected, found, (size_t)ons_type_dense_bytes(&v->type)), 0, "%s: '%s' differs", where,

@@ -12,8 +12,8 @@ struct delayed_course {
     const ons_config *config;
     ons_batching batching;
     ons_arena *arena;
-    ons_course course; /* in one stage */
-    ons_machine *machine;
+    ons_dataset_graphs dataset_graphs; /* in one stage */
+    ons_device_context *device_context;
     ons_share share;
     uint32_t *stages[ONS_BATCH_VARIANTS]; /* of each node */
     delayed *delayed;
@@ -24,30 +24,31 @@ struct delayed_course {
 /* ------------------------------------------------------------------------------------------------------------ building
  */
 
-static ons_status *build_course(delayed_course *d) {
-    ONS_TRY(ons_open_training_data(d->model, d->config, &d->course.dataset));
-    int64_t samples = (int64_t)ons_dataset_count(d->course.dataset);
-    const ons_course_options options = ons_training_course_options(d->model, d->config, &d->batching, samples, false);
-    ONS_TRY(ons_course_build(&options, &d->course));
+static ons_status *build_graphs(delayed_course *d) {
+    ONS_TRY(ons_open_training_data(d->model, d->config, &d->dataset_graphs.dataset));
+    int64_t samples = (int64_t)ons_dataset_count(d->dataset_graphs.dataset);
+    const ons_dataset_graphs_options options =
+        ons_training_graphs_options(d->model, d->config, &d->batching, samples, false);
+    ONS_TRY(ons_dataset_graphs_build(&options, &d->dataset_graphs));
     d->usable = (uint64_t)(samples - (d->batching.fixed ? samples % d->batching.rows : 0));
-    return ons_course_cut_whole(d->model, (ons_step_form){0}, &d->course);
+    return ons_dataset_graphs_cut_whole(d->model, (ons_step_form){0}, &d->dataset_graphs);
 }
 
 static ons_status *build(delayed_course *d, int threads) {
     ons_device *device;
-    ONS_TRY(build_course(d));
+    ONS_TRY(build_graphs(d));
     ONS_TRY(ons_cpu_device_new(0, false, &device));
-    ONS_TRY(ons_machine_new(device, d->model->registry, threads, &d->machine));
+    ONS_TRY(ons_device_context_new(device, d->model->registry, threads, &d->device_context));
     const ons_share_options options = {
         .model = d->model,
-        .course = &d->course,
-        .machine = d->machine,
+        .dataset_graphs = &d->dataset_graphs,
+        .device_context = d->device_context,
         .batch = (size_t)d->batching.batch,
         .micro_batches = 1,
         .versions = 1,
     };
     ONS_TRY(ons_share_build(&options, &d->share));
-    return ons_machine_start(d->machine);
+    return ons_device_context_start(d->device_context);
 }
 
 ons_status *delayed_course_new(const ons_model *model, const ons_config *config, const ons_batching *batching,
@@ -59,7 +60,7 @@ ons_status *delayed_course_new(const ons_model *model, const ons_config *config,
     d->batching = *batching;
     d->arena = ons_arena_new();
     ons_status *status = d->arena == NULL ? ons_status_out_of_memory() : build(d, threads);
-    if (status == NULL) status = delayed_new(d->machine, &d->share.units[ONS_WHOLE].stage, 1, &d->delayed);
+    if (status == NULL) status = delayed_new(d->device_context, &d->share.units[ONS_WHOLE].stage, 1, &d->delayed);
     if (status != NULL) {
         delayed_course_free(d);
         return status;
@@ -71,22 +72,22 @@ ons_status *delayed_course_new(const ons_model *model, const ons_config *config,
 void delayed_course_free(delayed_course *d) {
     if (d == NULL) return;
     delayed_free(d->delayed);
-    ons_machine_free(d->machine);
+    ons_device_context_free(d->device_context);
     ons_share_free(&d->share);
-    ons_course_free(&d->course);
+    ons_dataset_graphs_free(&d->dataset_graphs);
     ons_arena_free(d->arena);
     free(d);
 }
 
-ons_status *delayed_course_follow(delayed_course *d, const ons_course *cut) {
+ons_status *delayed_course_follow(delayed_course *d, const ons_dataset_graphs *cut) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        if (d->course.graphs[v].graph != NULL)
-            ONS_TRY(delayed_find_stages(&cut->cuts[v], &d->course.cuts[v], d->arena, &d->stages[v]));
+        if (d->dataset_graphs.graphs[v].graph != NULL)
+            ONS_TRY(delayed_find_stages(&cut->cuts[v], &d->dataset_graphs.cuts[v], d->arena, &d->stages[v]));
     delayed_set_stages(d->delayed, cut->cuts[ONS_WHOLE].stage_count);
     return NULL;
 }
 
-const ons_machine *delayed_course_machine(const delayed_course *d) { return d->machine; }
+const ons_device_context *delayed_course_device_context(const delayed_course *d) { return d->device_context; }
 
 /* --------------------------------------------------------------------------------------------------------------- steps
  */
@@ -94,7 +95,8 @@ const ons_machine *delayed_course_machine(const delayed_course *d) { return d->m
 static ons_status *fetch(delayed_course *d, uint64_t step, size_t *samples) {
     uint64_t batch = (uint64_t)d->batching.batch, steps = (d->usable + batch - 1) / batch;
     uint64_t position = (step - 1) % steps * batch;
-    const ons_order order = {ons_dataset_count(d->course.dataset), (uint64_t)d->config->seed, d->config->shuffle};
+    const ons_order order = {ons_dataset_count(d->dataset_graphs.dataset), (uint64_t)d->config->seed,
+                             d->config->shuffle};
     *samples = d->usable - position < batch ? d->usable - position : batch;
     ons_order_rows(&order, (step - 1) / steps, position, *samples, d->share.feed.rows[0]);
     return ons_feed_fill(&d->share.feed, 0, 0, *samples);
@@ -103,15 +105,15 @@ static ons_status *fetch(delayed_course *d, uint64_t step, size_t *samples) {
 /* Targets of these rows that count. */
 static ons_status *count_targets(const delayed_course *d, size_t first, size_t rows, double *counted) {
     ons_type sample;
-    uint32_t field = ons_course_target(&d->course, &sample);
+    uint32_t field = ons_dataset_graphs_target(&d->dataset_graphs, &sample);
     *counted = (double)rows;
     if (field == ONS_NO_FIELD) return NULL;
-    if (!d->course.counts_classes) {
+    if (!d->dataset_graphs.counts_classes) {
         *counted *= (double)ons_shape_elements(&sample.shape);
         return NULL;
     }
     uint64_t count;
-    ONS_TRY(ons_dataset_count_targets(d->course.dataset, field, d->share.feed.rows[0] + first, rows,
+    ONS_TRY(ons_dataset_count_targets(d->dataset_graphs.dataset, field, d->share.feed.rows[0] + first, rows,
                                       (int64_t)d->config->ignore_index.value, &count));
     *counted = (double)count;
     return NULL;
@@ -132,7 +134,8 @@ double delayed_course_square(const delayed_course *d, uint32_t index) {
 static double norm_of(const delayed_course *d) {
     double sum = 0;
     if (d->last->squares == NULL) return NAN;
-    for (uint32_t i = 0; i < d->course.graphs[ONS_WHOLE].update.trained_count; ++i) sum += delayed_course_square(d, i);
+    for (uint32_t i = 0; i < d->dataset_graphs.graphs[ONS_WHOLE].update.trained_count; ++i)
+        sum += delayed_course_square(d, i);
     return sqrt(sum);
 }
 
@@ -140,7 +143,7 @@ static double norm_of(const delayed_course *d) {
 static ons_batch_variant variant_of(const delayed_course *d, size_t number, size_t left) {
     size_t larger = (size_t)(d->batching.batch - d->batching.micro_batches * (d->batching.rows - 1));
     if (number < larger && left >= d->share.units[ONS_WHOLE].unit.rows) return ONS_WHOLE;
-    bool shorter = d->course.graphs[ONS_SHORTER].graph != NULL && left >= d->share.units[ONS_SHORTER].unit.rows;
+    bool shorter = d->dataset_graphs.graphs[ONS_SHORTER].graph != NULL && left >= d->share.units[ONS_SHORTER].unit.rows;
     return shorter ? ONS_SHORTER : ONS_REST;
 }
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_TESTS_PIPELINE_DELAYED_COURSE_H
 #define ONSTAGE_TESTS_PIPELINE_DELAYED_COURSE_H
 
-#include "engine/course.h"
+#include "engine/dataset_graphs.h"
 
 typedef struct delayed_course delayed_course;
 
@@ -11,8 +11,8 @@ ons_status *delayed_course_new(const ons_model *model, const ons_config *config,
                                int threads, delayed_course **result);
 void delayed_course_free(delayed_course *d); /* NULL is fine */
 
-/* From here on weights are as old as in the cuts of this course, which is not needed afterwards. */
-ons_status *delayed_course_follow(delayed_course *d, const ons_course *cut);
+/* From here on weights are as old as in the cuts of these graphs, which are not needed afterwards. */
+ons_status *delayed_course_follow(delayed_course *d, const ons_dataset_graphs *cut);
 
 /* *loss: of the whole step; *norm: of the gradient of its last micro-batch, NaN where nobody asks. */
 ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, double *loss, double *norm);
@@ -21,6 +21,6 @@ ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, d
 double delayed_course_square(const delayed_course *d, uint32_t index);
 
 /* Has the newest weights, states and statistics. */
-const ons_machine *delayed_course_machine(const delayed_course *d);
+const ons_device_context *delayed_course_device_context(const delayed_course *d);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/crew.h"
+#include "engine/local_stages.h"
 #include "tests/pipeline/pipeline_run.h"
 
 static const char *const momentum[] = {"optimizer", "sgd", "momentum", "0.9", "dropout", "0.2", NULL};
@@ -18,14 +18,14 @@ static void must(ons_status *status, const pipeline_setting *s) {
 }
 
 /* The stages of weights that the runtime keeps places for: as many as micro-batches are in flight, and no more. */
-static void look_at_versions(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void look_at_versions(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const pipeline_setting *s = context;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
-        const ons_rank *rank = ons_crew_rank(crew, i);
-        const ons_graph *graph = rank->training.units[ONS_WHOLE].stage.cut->graph;
+        const ons_local_stage *local_stage = ons_local_stages_get(local_stages, i);
+        const ons_graph *graph = local_stage->training.units[ONS_WHOLE].stage.cut->graph;
         int64_t expected = 0;
-        ons_machine_memory memory;
-        must(ons_machine_predict(rank->machine, &memory), s);
+        ons_device_context_memory memory;
+        must(ons_device_context_predict(local_stage->device_context, &memory), s);
         for (ons_value_id id = 0; id < graph->values.count; ++id) {
             const ons_value *v = ons_graph_value(graph, id);
             if (v->kind != ONS_PARAMETER) continue;

@@ -82,20 +82,20 @@ ons_status *__wrap_ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device 
     return NULL;
 }
 
-ons_status *guarded_poison(const ons_machine *machine) {
-    ons_machine_memory memory;
-    const block *b = find_block(ons_machine_device(machine));
-    ONS_TRY(ons_machine_predict(machine, &memory));
+ons_status *guarded_poison(const ons_device_context *device_context) {
+    ons_device_context_memory memory;
+    const block *b = find_block(ons_device_context_device(device_context));
+    ONS_TRY(ons_device_context_predict(device_context, &memory));
     memset(b->address + (memory.total - memory.transient), POISON_BYTE, (size_t)memory.transient);
     return NULL;
 }
 
-ons_status *guarded_check(const ons_machine *machine) {
-    ons_machine_memory memory;
-    const block *b = find_block(ons_machine_device(machine));
-    ONS_TRY(ons_machine_predict(machine, &memory));
+ons_status *guarded_check(const ons_device_context *device_context) {
+    ons_device_context_memory memory;
+    const block *b = find_block(ons_device_context_device(device_context));
+    ONS_TRY(ons_device_context_predict(device_context, &memory));
     ONS_CHECK(b->allocations == 1, ONS_DEFECT, "%u blocks were taken on a device", b->allocations);
-    ONS_CHECK(b->bytes == memory.total && ons_machine_used(machine) == memory.total, ONS_DEFECT,
+    ONS_CHECK(b->bytes == memory.total && ons_device_context_used(device_context) == memory.total, ONS_DEFECT,
               "%lld bytes were predicted, %lld taken", (long long)memory.total, (long long)b->bytes);
     for (int i = 0; i < GUARD; ++i)
         ONS_CHECK(b->address[-1 - i] == GUARD_BYTE && b->address[b->bytes + i] == GUARD_BYTE, ONS_DEFECT,

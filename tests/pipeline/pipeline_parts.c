@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "runtime/program/machine.h"
+#include "runtime/program/device_context.h"
 #include "tests/pipeline/pipeline_run.h"
 
 typedef struct head {

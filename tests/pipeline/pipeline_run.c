@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "engine/crew.h"
+#include "engine/local_stages.h"
 #include "engine/lowering.h"
 #include "engine/unordered.h"
 #include "planner/cost/graph_positions.h"
@@ -21,16 +21,16 @@ typedef struct trial {
     ons_config *config;
     ons_model *model;
     ons_batching batching;
-    ons_course course, validation; /* there is none of the latter */
-    cut_case choice;               /* of the graph for whole micro-batches */
-    ons_map stage_of_name;         /* of its nodes */
+    ons_dataset_graphs dataset_graphs, validation; /* there is none of the latter */
+    cut_case choice;                               /* of the graph for whole micro-batches */
+    ons_map stage_of_name;                         /* of its nodes */
     ons_pipeline pipeline;
     ons_lowering lowering; /* of the setting's plan */
     ons_schedule schedule;
     bool *apart;                /* of each stage */
     ons_transport **transports; /* of each device; NULL: there is one */
-    ons_crew *crew;
-    delayed_course *delayed; /* instead of the crew */
+    ons_local_stages *local_stages;
+    delayed_course *delayed; /* instead of the local stages */
 } trial;
 
 const char *pipeline_relief_name(pipeline_relief relief) {
@@ -80,21 +80,21 @@ static ons_status *set_batch(trial *t, int64_t batch) {
     return ons_config_set(t->config, "batch", text);
 }
 
-static ons_status *build_course(trial *t) {
+static ons_status *build_graphs(trial *t) {
     char path[512];
     snprintf(path, sizeof path, "tests/golden/%s/model.onnx", t->s->model);
     ONS_TRY(ons_model_open(path, t->config, false, NULL, &t->model));
-    ONS_TRY(ons_open_training_data(t->model, t->config, &t->course.dataset));
+    ONS_TRY(ons_open_training_data(t->model, t->config, &t->dataset_graphs.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     t->r->fixed = t->batching.fixed;
     if (t->s->more > 0 && !t->batching.fixed) {
         ONS_TRY(set_batch(t, t->batching.batch + t->s->more));
         ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     }
-    int64_t samples = (int64_t)ons_dataset_count(t->course.dataset);
-    const ons_course_options options =
-        ons_training_course_options(t->model, t->config, &t->batching, samples, repeats(t));
-    return ons_course_build(&options, &t->course);
+    int64_t samples = (int64_t)ons_dataset_count(t->dataset_graphs.dataset);
+    const ons_dataset_graphs_options options =
+        ons_training_graphs_options(t->model, t->config, &t->batching, samples, repeats(t));
+    return ons_dataset_graphs_build(&options, &t->dataset_graphs);
 }
 
 static ons_status *make_schedule(trial *t) {
@@ -107,7 +107,7 @@ static ons_status *make_schedule(trial *t) {
 
 /* Stages by name, as the graph for whole micro-batches has them. */
 static ons_status *choose_stages(trial *t) {
-    const ons_graph *graph = t->course.graphs[ONS_WHOLE].graph;
+    const ons_graph *graph = t->dataset_graphs.graphs[ONS_WHOLE].graph;
     const ons_graph_work_options options = {.graph = graph, .registry = t->model->registry};
     cut_case *c = &t->choice;
     c->graph = graph;
@@ -167,23 +167,23 @@ static ons_status *cut_by_chance(trial *t) {
     ONS_TRY(make_schedule(t));
     ONS_TRY(choose_stages(t));
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        ONS_TRY(cut_graph(t, &t->course.graphs[v], &t->course.cuts[v]));
+        ONS_TRY(cut_graph(t, &t->dataset_graphs.graphs[v], &t->dataset_graphs.cuts[v]));
     return NULL;
 }
 
 static ons_status *cut_as_planned(trial *t) {
-    const ons_stage_graph *whole = &t->course.graphs[ONS_WHOLE];
+    const ons_stage_graph *whole = &t->dataset_graphs.graphs[ONS_WHOLE];
     t->schedule = t->lowering.plan.schedule;
     ONS_TRY(ons_lowering_check(t->model, t->config, whole, &t->batching, &t->lowering));
     ONS_TRY(ons_lowering_check_decisions(whole->graph, &t->lowering));
     ONS_TRY(ons_lowering_place(whole->graph, &t->lowering));
-    return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&t->pipeline), &t->course);
+    return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&t->pipeline), &t->dataset_graphs);
 }
 
-static ons_status *cut_course(trial *t) {
+static ons_status *cut_graphs(trial *t) {
     ONS_TRY(t->s->plan != NULL ? cut_as_planned(t) : cut_by_chance(t));
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
-        const ons_cut *cut = &t->course.cuts[v];
+        const ons_cut *cut = &t->dataset_graphs.cuts[v];
         for (uint32_t i = 0; i < cut->stage_count; ++i) t->r->swaps += cut->stages[i].swap_count;
         t->r->clones += count_clones(cut);
     }
@@ -194,15 +194,15 @@ static int threads_of(const trial *t) { return t->s->threads > 0 ? (int)t->s->th
 
 static ons_status *build_delayed(trial *t) {
     ONS_TRY(delayed_course_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
-    return delayed_course_follow(t->delayed, &t->course);
+    return delayed_course_follow(t->delayed, &t->dataset_graphs);
 }
 
-static ons_status *build_crew(trial *t) {
+static ons_status *build_local_stages(trial *t) {
     const ons_schedule *schedule = &t->schedule;
-    ons_crew_options options = {
+    ons_local_stages_options options = {
         .model = t->model,
         .config = t->config,
-        .training = &t->course,
+        .training = &t->dataset_graphs,
         .validation = &t->validation,
         .pipeline = t->pipeline,
         .schedule = schedule,
@@ -220,25 +220,26 @@ static ons_status *build_crew(trial *t) {
         if (schedule->devices > 1) ONS_TRY(ons_local_transports_new(schedule->devices, t->transports));
         options.transports = t->transports;
     }
-    ONS_TRY(ons_crew_new(&options, &t->crew));
-    if (t->s->look != NULL) t->s->look(t->s->context, t->crew, &options.pipeline);
-    return ons_crew_start(t->crew);
+    ONS_TRY(ons_local_stages_new(&options, &t->local_stages));
+    if (t->s->look != NULL) t->s->look(t->s->context, t->local_stages, &options.pipeline);
+    return ons_local_stages_start(t->local_stages);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- steps
  */
 
-static uint32_t machine_count(const trial *t) {
+static uint32_t device_context_count(const trial *t) {
     return t->delayed != NULL || t->s->transport != NULL ? 1 : t->schedule.devices;
 }
 
-static const ons_machine *machine_of(const trial *t, uint32_t index) {
-    return t->delayed != NULL ? delayed_course_machine(t->delayed) : ons_crew_rank(t->crew, index)->machine;
+static const ons_device_context *device_context_of(const trial *t, uint32_t index) {
+    return t->delayed != NULL ? delayed_course_device_context(t->delayed)
+                              : ons_local_stages_get(t->local_stages, index)->device_context;
 }
 
 static ons_status *poison(const trial *t) {
     if (t->delayed != NULL) return NULL;
-    for (uint32_t i = 0; i < machine_count(t); ++i) ONS_TRY(guarded_poison(machine_of(t, i)));
+    for (uint32_t i = 0; i < device_context_count(t); ++i) ONS_TRY(guarded_poison(device_context_of(t, i)));
     return NULL;
 }
 
@@ -247,7 +248,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     pipeline_record *r = t->r;
     if (t->delayed != NULL)
         return delayed_course_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
-    ONS_TRY(ons_crew_step(t->crew, index + 1, (ons_rate){rate, 1}, index + 1 == r->steps, result));
+    ONS_TRY(ons_local_stages_step(t->local_stages, index + 1, (ons_rate){rate, 1}, index + 1 == r->steps, result));
     r->losses[index] = result->loss;
     r->norms[index] = result->norm;
     return NULL;
@@ -255,7 +256,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
 
 static ons_status *run_steps(trial *t) {
     pipeline_record *r = t->r;
-    uint32_t trained = t->course.graphs[ONS_WHOLE].update.trained_count;
+    uint32_t trained = t->dataset_graphs.graphs[ONS_WHOLE].update.trained_count;
     r->steps = t->s->steps;
     r->trained = trained;
     ONS_NEW(r->losses, r->arena, r->steps + 1);
@@ -265,23 +266,24 @@ static ons_status *run_steps(trial *t) {
         ons_step_result result;
         ONS_TRY(poison(t));
         ONS_TRY(run_step(t, i, &result));
-        bool squares = t->course.graphs[ONS_WHOLE].squares != NULL && !t->course.graphs[ONS_WHOLE].squares_idle;
+        bool squares =
+            t->dataset_graphs.graphs[ONS_WHOLE].squares != NULL && !t->dataset_graphs.graphs[ONS_WHOLE].squares_idle;
         for (uint32_t k = 0; squares && k < trained; ++k)
             if (t->delayed != NULL)
                 r->squares[(size_t)i * trained + k] = delayed_course_square(t->delayed, k);
             else
-                ONS_TRY(ons_crew_square(t->crew, k, &r->squares[(size_t)i * trained + k]));
+                ONS_TRY(ons_local_stages_square(t->local_stages, k, &r->squares[(size_t)i * trained + k]));
         ONS_CHECK(!isnan(r->losses[i]), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }
-    return t->crew == NULL ? NULL : ons_crew_settle_versions(t->crew);
+    return t->local_stages == NULL ? NULL : ons_local_stages_settle_versions(t->local_stages);
 }
 
 /* Every stage's copy of a value must be the same. */
 static ons_status *keep_value(trial *t, const char *name) {
     struct pipeline_value *kept = NULL;
-    for (uint32_t i = 0; i < machine_count(t); ++i) {
+    for (uint32_t i = 0; i < device_context_count(t); ++i) {
         ons_type type;
-        const void *data = ons_machine_find(machine_of(t, i), name, &type);
+        const void *data = ons_device_context_find(device_context_of(t, i), name, &type);
         if (data == NULL) continue;
         size_t bytes = (size_t)ons_type_dense_bytes(&type);
         if (kept == NULL) {
@@ -299,7 +301,7 @@ static ons_status *keep_value(trial *t, const char *name) {
 }
 
 static ons_status *keep_values(trial *t) {
-    const ons_graph *graph = t->course.graphs[ONS_WHOLE].graph;
+    const ons_graph *graph = t->dataset_graphs.graphs[ONS_WHOLE].graph;
     ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
@@ -312,7 +314,7 @@ static ons_status *keep_values(trial *t) {
 static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
     if (t->s->plan == NULL || t->delayed != NULL) return NULL;
     const ons_plan *plan = &t->lowering.plan;
-    uint32_t device = ons_crew_rank(t->crew, index)->stage;
+    uint32_t device = ons_local_stages_get(t->local_stages, index)->stage;
     int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
     ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device, (long long)planned,
               (long long)taken);
@@ -322,20 +324,20 @@ static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
 }
 
 static ons_status *check_memory(trial *t) {
-    for (uint32_t i = 0; i < machine_count(t); ++i) {
-        const ons_machine *machine = machine_of(t, i);
-        ONS_TRY_AT(guarded_check(machine), "stage %u", i);
-        t->r->memory += ons_machine_used(machine);
-        ONS_TRY(check_plan(t, i, ons_machine_used(machine)));
+    for (uint32_t i = 0; i < device_context_count(t); ++i) {
+        const ons_device_context *device_context = device_context_of(t, i);
+        ONS_TRY_AT(guarded_check(device_context), "stage %u", i);
+        t->r->memory += ons_device_context_used(device_context);
+        ONS_TRY(check_plan(t, i, ons_device_context_used(device_context)));
     }
     return NULL;
 }
 
 static ons_status *run(trial *t) {
     ONS_TRY(configure(t));
-    ONS_TRY(build_course(t));
-    ONS_TRY(cut_course(t));
-    ONS_TRY(t->s->delayed ? build_delayed(t) : build_crew(t));
+    ONS_TRY(build_graphs(t));
+    ONS_TRY(cut_graphs(t));
+    ONS_TRY(t->s->delayed ? build_delayed(t) : build_local_stages(t));
     ONS_TRY(run_steps(t));
     ONS_TRY(keep_values(t));
     return check_memory(t);
@@ -347,11 +349,11 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     t.choice.arena = t.arena;
     t.choice.random = setting->seed;
     ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
-    ons_crew_free(t.crew);
+    ons_local_stages_free(t.local_stages);
     delayed_course_free(t.delayed);
     for (uint32_t i = 0; t.transports != NULL && i < t.schedule.devices; ++i)
         if (t.transports[i] != NULL) t.transports[i]->free(t.transports[i]);
-    ons_course_free(&t.course);
+    ons_dataset_graphs_free(&t.dataset_graphs);
     ons_model_free(t.model);
     ons_config_free(t.config);
     ons_map_free(&t.stage_of_name);

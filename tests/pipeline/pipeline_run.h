@@ -15,7 +15,7 @@ typedef enum pipeline_relief {
 const char *pipeline_relief_name(pipeline_relief relief);
 
 struct ons_config;
-struct ons_crew;
+struct ons_local_stages;
 struct ons_transport;
 
 typedef struct pipeline_setting {
@@ -38,7 +38,7 @@ typedef struct pipeline_setting {
     /* This process is the stage of its rank, the others are in other processes; NULL: all are threads of this one. */
     struct ons_transport *transport;
     /* Called before the first step, where the run is ready to start. NULL: nothing. */
-    void (*look)(void *context, const struct ons_crew *crew, const ons_pipeline *pipeline);
+    void (*look)(void *context, const struct ons_local_stages *local_stages, const ons_pipeline *pipeline);
     void *context;
 } pipeline_setting;
 

@@ -16,11 +16,11 @@
 enum { STAGES_MAX = 8, STEPS = 3, MICRO_BATCHES_MAX = 6 };
 
 typedef struct stage {
-    ons_machine *machine;
+    ons_device_context *device_context;
     ons_stage_program program;
     ons_transport *transport;
     ons_worker *worker;
-    ons_flight flight;
+    ons_pipeline_pass pass;
     uint32_t number;
     /* asynchronous: what the weights of micro-batches in flight were when they went forward */
     uint64_t weights_of[MICRO_BATCHES_MAX];
@@ -61,7 +61,7 @@ static void build_stage(pipeline *p, uint32_t number) {
     for (uint32_t i = 0; i < p->m->kept_count; ++i) kept[i] = cut->value_of[p->m->kept[i]];
     s->number = number;
     ok(ons_cpu_device_new(0, false, &device));
-    ok(ons_machine_new(device, p->m->s->registry, 1, &s->machine));
+    ok(ons_device_context_new(device, p->m->s->registry, 1, &s->device_context));
     const ons_stage_program_options options = {
         .cut = cut,
         .registry = p->m->s->registry,
@@ -73,7 +73,7 @@ static void build_stage(pipeline *p, uint32_t number) {
         .micro_batches = p->kind.micro_batches,
         .versions = p->schedule.loads[number].versions,
     };
-    ok(ons_stage_program_make(s->machine, &options, &s->program));
+    ok(ons_stage_program_make(s->device_context, &options, &s->program));
 }
 
 static void verify(const pipeline *p) {
@@ -100,9 +100,9 @@ static void start(pipeline *p) {
         stage *s = &p->stages[i];
         const ons_stage_program *programs[] = {&s->program};
         s->transport = transports[i];
-        ok(ons_machine_start(s->machine));
+        ok(ons_device_context_start(s->device_context));
         const ons_worker_options options = {
-            .machine = s->machine,
+            .device_context = s->device_context,
             .transport = s->transport,
             .stage = i,
             .programs = programs,
@@ -159,8 +159,8 @@ static void note_forward(stage *s, uint32_t micro_batch, const ons_turn *turn) {
 
 static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
     stage *s = context;
-    put_data(&s->program, part, data_number(s->flight.step.step, micro_batch), turn);
-    if (s->flight.asynchronous && part == ONS_PART_FORWARD) note_forward(s, micro_batch, turn);
+    put_data(&s->program, part, data_number(s->pass.step.step, micro_batch), turn);
+    if (s->pass.asynchronous && part == ONS_PART_FORWARD) note_forward(s, micro_batch, turn);
 }
 
 /* Behind a backward part and before its update. */
@@ -181,8 +181,8 @@ static void check_versions(const pipeline *p) {
 static void run_step(pipeline *p, uint64_t number) {
     for (uint32_t i = 0; i < p->kind.stages; ++i) {
         stage *s = &p->stages[i];
-        ok(guarded_poison(s->machine));
-        s->flight = (ons_flight){
+        ok(guarded_poison(s->device_context));
+        s->pass = (ons_pipeline_pass){
             .lineup = {{&s->program, NULL}, 0},
             .actions = p->schedule.lists[i],
             .micro_batches = p->kind.micro_batches,
@@ -201,7 +201,7 @@ static void run_step(pipeline *p, uint64_t number) {
             .context = s,
         };
     }
-    for (uint32_t i = 0; i < p->kind.stages; ++i) ok(ons_worker_launch(p->stages[i].worker, &p->stages[i].flight));
+    for (uint32_t i = 0; i < p->kind.stages; ++i) ok(ons_worker_launch(p->stages[i].worker, &p->stages[i].pass));
     for (uint32_t i = 0; i < p->kind.stages; ++i) {
         ons_program_fault fault;
         const ons_stage_program *faulty;
@@ -234,7 +234,8 @@ static void collect(const pipeline *p, outcome *o) {
                 .version = is_asynchronous(p) ? STEPS * p->kind.micro_batches % program->versions : 0,
             };
             ons_value_id own = program->cut->value_of[id];
-            if (own == ONS_NONE || ons_machine_find(p->stages[i].machine, v->name, NULL) == NULL) continue;
+            if (own == ONS_NONE || ons_device_context_find(p->stages[i].device_context, v->name, NULL) == NULL)
+                continue;
             const void *data = ons_program_address(program->program, own, &newest);
             cr_assert(first == NULL || memcmp(first, data, bytes) == 0, "%s: '%s' of stage %u differs from another's",
                       where, v->name, i);
@@ -247,9 +248,9 @@ static void collect(const pipeline *p, outcome *o) {
 static void stop(pipeline *p) {
     for (uint32_t i = 0; i < p->kind.stages; ++i) {
         stage *s = &p->stages[i];
-        ok(guarded_check(s->machine));
+        ok(guarded_check(s->device_context));
         ons_worker_free(s->worker);
-        ons_machine_free(s->machine);
+        ons_device_context_free(s->device_context);
         ons_stage_program_free(&s->program);
     }
     for (uint32_t i = 0; i < p->kind.stages; ++i)
@@ -311,7 +312,7 @@ static outcome run_delayed(cut_random *m, ons_cut_options options, const ons_cut
     start(&p);
     const ons_stage_program *whole = &p.stages[0].program;
     ok(delayed_find_stages(cut, &one, m->c.arena, &stage_of_node));
-    ok(delayed_new(p.stages[0].machine, whole, cut->stage_count, &d));
+    ok(delayed_new(p.stages[0].device_context, whole, cut->stage_count, &d));
     for (uint32_t i = 0; i < STEPS * micro_batches; ++i) {
         const delayed_turn turn = {
             .whole = whole,

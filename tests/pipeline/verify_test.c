@@ -1,17 +1,17 @@
-/* What keeps stages from running together is found before they run: flights that are right pass, and with one thing
+/* What keeps stages from running together is found before they run: passes that are right succeed, and with one thing
  * broken at random they do not. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/crew.h"
+#include "engine/local_stages.h"
 #include "runtime/verify/verify_stages.h"
 #include "tests/pipeline/pipeline_run.h"
 
 enum { STAGES_MAX = 8, ROUNDS = 20 };
 
-/* Copies of what a verifier looks at, to be broken; graphs and layouts are the crew's own. */
-typedef struct flight {
+/* Copies of what a verifier looks at, to be broken; graphs and layouts are those of the run. */
+typedef struct pass {
     ons_arena *arena;
     uint32_t stages, micro_batches;
     bool asynchronous;
@@ -19,46 +19,46 @@ typedef struct flight {
     ons_stage_program programs[STAGES_MAX];
     ons_action_list *lists;
     uint64_t random;
-} flight;
+} pass;
 
 static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
 
-static uint32_t draw(flight *f, uint32_t below) {
+static uint32_t draw(pass *f, uint32_t below) {
     f->random = f->random * 6364136223846793005u + 1442695040888963407u;
     return below == 0 ? 0 : (uint32_t)((f->random >> 33) % below);
 }
 
-static void *copy(const flight *f, const void *from, size_t bytes) {
+static void *copy(const pass *f, const void *from, size_t bytes) {
     void *to = ons_arena_allocate(f->arena, bytes + 1, 1);
     cr_assert_not_null(to);
     if (bytes > 0) memcpy(to, from, bytes);
     return to;
 }
 
-static flight take(const ons_crew *crew, const ons_pipeline *pipeline, uint64_t seed) {
-    flight f = {.arena = ons_arena_new(), .stages = pipeline->stages, .random = seed};
+static pass take(const ons_local_stages *local_stages, const ons_pipeline *pipeline, uint64_t seed) {
+    pass f = {.arena = ons_arena_new(), .stages = pipeline->stages, .random = seed};
     f.micro_batches = pipeline->micro_batches;
     f.asynchronous = ons_pipeline_is_asynchronous(pipeline);
     ons_schedule schedule;
     must(ons_schedule_make(pipeline, f.arena, &schedule));
     f.lists = schedule.lists;
     for (uint32_t i = 0; i < f.stages; ++i) {
-        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.units[ONS_WHOLE].stage;
-        uint32_t marks = s->mark_end[ONS_PART_END], departures = s->cut->send_count + s->cut->swap_count;
+        const ons_stage_program *s = &ons_local_stages_get(local_stages, i)->training.units[ONS_WHOLE].stage;
+        uint32_t sync_points = s->sync_point_end[ONS_PART_END], hazards = s->cut->send_count + s->cut->swap_count;
         f.cuts[i] = *s->cut;
         f.cuts[i].sends = copy(&f, s->cut->sends, s->cut->send_count * sizeof *s->cut->sends);
         f.cuts[i].receives = copy(&f, s->cut->receives, s->cut->receive_count * sizeof *s->cut->receives);
         f.programs[i] = *s;
         f.programs[i].rings = copy(&f, s->rings, s->cut->receive_count * sizeof *s->rings);
-        f.programs[i].marks = copy(&f, s->marks, marks * sizeof *s->marks);
-        f.programs[i].mark_end = copy(&f, s->mark_end, ONS_PART_KINDS * sizeof *s->mark_end);
-        f.programs[i].departures = copy(&f, s->departures, departures * sizeof *s->departures);
+        f.programs[i].sync_points = copy(&f, s->sync_points, sync_points * sizeof *s->sync_points);
+        f.programs[i].sync_point_end = copy(&f, s->sync_point_end, ONS_PART_KINDS * sizeof *s->sync_point_end);
+        f.programs[i].hazards = copy(&f, s->hazards, hazards * sizeof *s->hazards);
     }
     return f;
 }
 
 /* `programs` must live as long as the options are used. */
-static ons_verify_options options_of(flight *f, const ons_stage_program *programs[static STAGES_MAX]) {
+static ons_verify_options options_of(pass *f, const ons_stage_program *programs[static STAGES_MAX]) {
     for (uint32_t i = 0; i < f->stages; ++i) {
         f->programs[i].cut = &f->cuts[i];
         programs[i] = &f->programs[i];
@@ -73,7 +73,7 @@ static ons_verify_options options_of(flight *f, const ons_stage_program *program
     };
 }
 
-static ons_status *verify(flight *f) {
+static ons_status *verify(pass *f) {
     const ons_stage_program *programs[STAGES_MAX];
     ons_verify_options options = options_of(f, programs);
     return ons_verify_stages(&options);
@@ -83,7 +83,7 @@ static ons_status *verify(flight *f) {
  *
  * Each breaks one thing of a stage; false: the stage has nothing of the kind. */
 
-static bool drop_send(flight *f, uint32_t stage) {
+static bool drop_send(pass *f, uint32_t stage) {
     ons_cut_stage *cut = &f->cuts[stage];
     if (cut->send_count == 0) return false;
     uint32_t at = draw(f, cut->send_count--);
@@ -91,7 +91,7 @@ static bool drop_send(flight *f, uint32_t stage) {
     return true;
 }
 
-static bool drop_receive(flight *f, uint32_t stage) {
+static bool drop_receive(pass *f, uint32_t stage) {
     ons_cut_stage *cut = &f->cuts[stage];
     if (cut->receive_count == 0) return false;
     uint32_t at = draw(f, cut->receive_count--);
@@ -100,7 +100,7 @@ static bool drop_receive(flight *f, uint32_t stage) {
 }
 
 /* Two values for the same stage in the same part. */
-static bool swap_sends(flight *f, uint32_t stage) {
+static bool swap_sends(pass *f, uint32_t stage) {
     ons_cut_stage *cut = &f->cuts[stage];
     for (uint32_t i = 0; i + 1 < cut->send_count; ++i) {
         ons_cut_transfer *a = &cut->sends[i], *b = &cut->sends[i + 1], first = *a;
@@ -112,54 +112,59 @@ static bool swap_sends(flight *f, uint32_t stage) {
     return false;
 }
 
-static bool leave_no_place(flight *f, uint32_t stage) {
+static bool leave_no_place(pass *f, uint32_t stage) {
     if (f->cuts[stage].receive_count == 0) return false;
     f->programs[stage].rings[draw(f, f->cuts[stage].receive_count)] = 0;
     return true;
 }
 
 /* Of the marks that are, or are not, waits for a copy whose place is taken. */
-static bool drop_one(flight *f, uint32_t stage, bool gone) {
+static bool drop_one(pass *f, uint32_t stage, bool gone) {
     ons_stage_program *s = &f->programs[stage];
-    uint32_t marks = s->mark_end[ONS_PART_END], at = marks == 0 ? 0 : draw(f, marks), tried = 0;
-    for (; tried < marks && (s->marks[at].kind == ONS_MARK_GONE) != gone; ++tried) at = (at + 1) % marks;
-    if (tried == marks) return false;
-    memmove(s->marks + at, s->marks + at + 1, (marks - at - 1) * sizeof *s->marks);
-    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_KINDS; ++part) s->mark_end[part] -= at < s->mark_end[part];
+    uint32_t sync_points = s->sync_point_end[ONS_PART_END], at = sync_points == 0 ? 0 : draw(f, sync_points), tried = 0;
+    for (; tried < sync_points && (s->sync_points[at].kind == ONS_SYNC_GONE) != gone; ++tried)
+        at = (at + 1) % sync_points;
+    if (tried == sync_points) return false;
+    memmove(s->sync_points + at, s->sync_points + at + 1, (sync_points - at - 1) * sizeof *s->sync_points);
+    for (ons_part part = ONS_PART_BEGIN; part < ONS_PART_KINDS; ++part)
+        s->sync_point_end[part] -= at < s->sync_point_end[part];
     return true;
 }
 
-static bool drop_mark(flight *f, uint32_t stage) { return drop_one(f, stage, false); }
-static bool drop_wait(flight *f, uint32_t stage) { return drop_one(f, stage, true); }
+static bool drop_sync_point(pass *f, uint32_t stage) { return drop_one(f, stage, false); }
+static bool drop_wait(pass *f, uint32_t stage) { return drop_one(f, stage, true); }
 
 /* The first mark of this kind in the part gets the position. */
-static ons_mark *find_mark(flight *f, uint32_t stage, ons_mark_kind kind, ons_part part) {
+static ons_sync_point *find_sync_point(pass *f, uint32_t stage, ons_sync_kind kind, ons_part part) {
     ons_stage_program *s = &f->programs[stage];
-    for (uint32_t i = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1]; i < s->mark_end[part]; ++i)
-        if (s->marks[i].kind == kind) return &s->marks[i];
+    for (uint32_t i = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1]; i < s->sync_point_end[part]; ++i)
+        if (s->sync_points[i].kind == kind) return &s->sync_points[i];
     return NULL;
 }
 
 /* A value goes on its way before it is made. */
-static bool send_early(flight *f, uint32_t stage) {
-    ons_mark *mark = find_mark(f, stage, ONS_MARK_SEND, ONS_PART_FORWARD);
-    if (mark == NULL || mark != &f->programs[stage].marks[f->programs[stage].mark_end[ONS_PART_BEGIN]]) return false;
-    mark->position = f->cuts[stage].end[ONS_PART_BEGIN];
+static bool send_early(pass *f, uint32_t stage) {
+    ons_sync_point *sync_point = find_sync_point(f, stage, ONS_SYNC_SEND, ONS_PART_FORWARD);
+    if (sync_point == NULL ||
+        sync_point != &f->programs[stage].sync_points[f->programs[stage].sync_point_end[ONS_PART_BEGIN]])
+        return false;
+    sync_point->position = f->cuts[stage].end[ONS_PART_BEGIN];
     return true;
 }
 
 /* A place is given back before its last reader has run. */
-static bool release_early(flight *f, uint32_t stage) {
-    ons_mark *mark = find_mark(f, stage, ONS_MARK_RELEASE, ONS_PART_BACKWARD);
-    if (mark == NULL || mark->position == f->cuts[stage].end[ONS_PART_FORWARD]) return false;
-    ons_mark moved = *mark, *first = &f->programs[stage].marks[f->programs[stage].mark_end[ONS_PART_FORWARD]];
-    memmove(first + 1, first, (size_t)(mark - first) * sizeof *first);
+static bool release_early(pass *f, uint32_t stage) {
+    ons_sync_point *sync_point = find_sync_point(f, stage, ONS_SYNC_RELEASE, ONS_PART_BACKWARD);
+    if (sync_point == NULL || sync_point->position == f->cuts[stage].end[ONS_PART_FORWARD]) return false;
+    ons_sync_point moved = *sync_point,
+                   *first = &f->programs[stage].sync_points[f->programs[stage].sync_point_end[ONS_PART_FORWARD]];
+    memmove(first + 1, first, (size_t)(sync_point - first) * sizeof *first);
     *first = moved;
     first->position = f->cuts[stage].end[ONS_PART_FORWARD];
     return true;
 }
 
-static bool update_early(flight *f, uint32_t stage) {
+static bool update_early(pass *f, uint32_t stage) {
     ons_action_list *list = &f->lists[stage];
     ons_action *last = &list->items[list->count - 1], moved = *last;
     if (list->count < 2 || moved.kind != ONS_ACTION_UPDATE) return false;
@@ -168,7 +173,7 @@ static bool update_early(flight *f, uint32_t stage) {
     return true;
 }
 
-static bool forward_twice(flight *f, uint32_t stage) {
+static bool forward_twice(pass *f, uint32_t stage) {
     ons_action_list *list = &f->lists[stage];
     for (uint32_t i = 0; i < list->count; ++i)
         if (list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch > 0) {
@@ -179,7 +184,7 @@ static bool forward_twice(flight *f, uint32_t stage) {
 }
 
 /* The first stage wants its gradients before it sends the next activations, which the last stage wants first. */
-static bool wait_for_each_other(flight *f, uint32_t stage) {
+static bool wait_for_each_other(pass *f, uint32_t stage) {
     if (stage > 0 || f->stages == 1 || f->micro_batches < 2) return false;
     ons_action_list *first = &f->lists[0], *last = &f->lists[f->stages - 1];
     for (uint32_t i = 0; i < 2 * f->micro_batches; ++i) {
@@ -194,14 +199,14 @@ static bool wait_for_each_other(flight *f, uint32_t stage) {
 
 static const struct damage {
     const char *name;
-    bool (*apply)(flight *f, uint32_t stage);
+    bool (*apply)(pass *f, uint32_t stage);
     const char *says; /* NULL: anything */
 } damages[] = {
     {"a dropped send", drop_send, NULL},
     {"a dropped receive", drop_receive, "receive"},
     {"sends in another order", swap_sends, "receives"},
     {"no place for a message", leave_no_place, "no place"},
-    {"a dropped mark", drop_mark, "marks"},
+    {"a dropped mark", drop_sync_point, "marks"},
     {"a dropped wait for a copy", drop_wait, "on its way"},
     {"a value that leaves before it is made", send_early, "is not there"},
     {"a place given back too early", release_early, NULL},
@@ -226,11 +231,11 @@ static void must_be_found(ons_status *status, const char *name, const char *says
     ons_status_free(status);
 }
 
-static void try_damages(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_damages(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
     for (int i = 0; i < DAMAGES; ++i)
         for (uint64_t round = 0; round < ROUNDS; ++round) {
-            flight f = take(crew, pipeline, *seed + round);
+            pass f = take(local_stages, pipeline, *seed + round);
             if (round == 0) must(verify(&f));
             if (damages[i].apply(&f, draw(&f, f.stages))) {
                 must_be_found(verify(&f), damages[i].name, damages[i].says, *seed + round);
@@ -240,7 +245,7 @@ static void try_damages(void *context, const ons_crew *crew, const ons_pipeline 
         }
 }
 
-static void try_setting(pipeline_setting s, void (*look)(void *, const ons_crew *, const ons_pipeline *)) {
+static void try_setting(pipeline_setting s, void (*look)(void *, const ons_local_stages *, const ons_pipeline *)) {
     pipeline_record record;
     s.look = look;
     s.context = &s.seed;
@@ -266,9 +271,9 @@ Test(verify, what_is_broken_is_found) {
 }
 
 /* A message has another type at the one end. */
-static void try_types(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_types(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
-    flight f = take(crew, pipeline, *seed);
+    pass f = take(local_stages, pipeline, *seed);
     for (uint32_t i = 0; i < f.stages; ++i)
         for (uint32_t k = 0; k < f.cuts[i].receive_count; ++k) {
             ons_type *type = &ons_graph_value(f.cuts[i].graph, f.cuts[i].receives[k].value)->type, before = *type;
@@ -281,9 +286,9 @@ static void try_types(void *context, const ons_crew *crew, const ons_pipeline *p
 }
 
 /* Two inputs of a node lie in one place. */
-static void try_places(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_places(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
-    flight f = take(crew, pipeline, *seed);
+    pass f = take(local_stages, pipeline, *seed);
     int tried = 0;
     for (uint32_t i = 0; i < f.stages; ++i) {
         const ons_liveness *l = ons_program_liveness(f.programs[i].program);
@@ -325,9 +330,9 @@ Test(verify, values_that_are_alive_do_not_overlap) {
  */
 
 /* With one place less the weights of a micro-batch are gone before its backward part. */
-static void try_versions(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_versions(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
-    flight f = take(crew, pipeline, *seed);
+    pass f = take(local_stages, pipeline, *seed);
     int tried = 0;
     must(verify(&f));
     for (uint32_t i = 0; i < f.stages; ++i) {
@@ -355,10 +360,10 @@ Test(verify, a_micro_batch_finds_its_weights) {
 }
 
 /* An inference has no backward parts: whoever waits for what they send waits for ever. */
-static void try_inference(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_inference(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
     const ons_stage_program *programs[STAGES_MAX];
-    flight f = take(crew, pipeline, *seed);
+    pass f = take(local_stages, pipeline, *seed);
     ons_verify_options options = options_of(&f, programs);
     options.inference = true;
     options.updates = false;
@@ -380,26 +385,26 @@ Test(verify, an_inference_waits_for_nothing_that_goes_backwards) {
  */
 
 /* What another process tells may be of another version of the program, or anything: it is refused, or does no harm. */
-static void try_telling(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_telling(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
     const ons_stage_program *programs[STAGES_MAX];
-    ons_verify_bytes told[STAGES_MAX] = {{0}};
-    flight f = take(crew, pipeline, *seed);
+    ons_verify_bytes manifests[STAGES_MAX] = {{0}};
+    pass f = take(local_stages, pipeline, *seed);
     ons_verify_options options = options_of(&f, programs);
-    for (int flights = 0; flights < 2; ++flights)
-        for (uint32_t i = 0; i < f.stages; ++i) must(ons_verify_stage(&options, i, &told[i]));
-    must(ons_verify_told(f.stages, told));
+    for (int passes = 0; passes < 2; ++passes)
+        for (uint32_t i = 0; i < f.stages; ++i) must(ons_verify_stage(&options, i, &manifests[i]));
+    must(ons_verify_manifests(f.stages, manifests));
     for (int round = 0; round < 2000; ++round) {
-        ons_verify_bytes *one = &told[draw(&f, f.stages)];
+        ons_verify_bytes *one = &manifests[draw(&f, f.stages)];
         uint32_t at = draw(&f, (uint32_t)one->count);
         unsigned char before = one->items[at];
         one->items[at] ^= (unsigned char)(1 + draw(&f, 255));
-        ons_status_free(ons_verify_told(f.stages, told));
+        ons_status_free(ons_verify_manifests(f.stages, manifests));
         one->items[at] = before;
     }
-    told[1].count -= 8;
-    must_be_found(ons_verify_told(f.stages, told), "half a message", "does not tell", *seed);
-    for (uint32_t i = 0; i < f.stages; ++i) ons_vector_free(&told[i]);
+    manifests[1].count -= 8;
+    must_be_found(ons_verify_manifests(f.stages, manifests), "half a message", "does not tell", *seed);
+    for (uint32_t i = 0; i < f.stages; ++i) ons_vector_free(&manifests[i]);
     ons_arena_free(f.arena);
 }
 
@@ -410,13 +415,13 @@ Test(verify, anything_may_be_told) {
 static int copies_awaited;
 
 /* A view writes nothing, so it waits for no copy of what it looks at. */
-static void try_views(void *context, const ons_crew *crew, const ons_pipeline *pipeline) {
+static void try_views(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
-        const ons_stage_program *s = &ons_crew_rank(crew, i)->training.units[ONS_WHOLE].stage;
-        for (uint32_t k = 0; k < s->mark_end[ONS_PART_END]; ++k) {
-            if (s->marks[k].kind != ONS_MARK_GONE) continue;
-            const ons_node *node = ons_graph_node(s->cut->graph, s->marks[k].position);
+        const ons_stage_program *s = &ons_local_stages_get(local_stages, i)->training.units[ONS_WHOLE].stage;
+        for (uint32_t k = 0; k < s->sync_point_end[ONS_PART_END]; ++k) {
+            if (s->sync_points[k].kind != ONS_SYNC_GONE) continue;
+            const ons_node *node = ons_graph_node(s->cut->graph, s->sync_points[k].position);
             cr_expect_neq(node->op->aliases[0].kind, ONS_ALIAS_VIEW, "seed %" PRIu64 ": '%s' waits", *seed, node->name);
             ++copies_awaited;
         }

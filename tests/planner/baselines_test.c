@@ -39,13 +39,13 @@ enum { NAMES = sizeof names / sizeof *names };
 static bool is_at_layers(const char *name) { return strcmp(name, "uniform") != 0 && strstr(name, "-nodes") == NULL; }
 
 static ons_partition split(const ons_planning_problem *problem, const char *name) {
-    ons_judge *judge;
+    ons_stage_costs *costs;
     ons_partition partition;
     const ons_partition_strategy *strategy = ons_partition_strategy_find(name);
     cr_assert_not_null(strategy, "there is no '%s'", name);
-    expect_success(ons_judge_new(problem, &judge));
-    ons_status *status = strategy->search(judge, arena, &partition);
-    ons_judge_free(judge);
+    expect_success(ons_stage_costs_new(problem, &costs));
+    ons_status *status = strategy->search(costs, arena, &partition);
+    ons_stage_costs_free(costs);
     expect_success(status);
     return partition;
 }
@@ -66,7 +66,7 @@ static ons_planning_problem make_problem(const ons_workload *work, uint64_t seed
 
 typedef struct trial {
     const ons_planning_problem *problem;
-    const ons_judge *judge;
+    const ons_stage_costs *costs;
     bool layers;
     uint32_t first[MOST_STAGES + 1];
     double least_variance, least_bottleneck;
@@ -82,11 +82,11 @@ static double squares_of(const ons_planning_problem *p, const uint32_t *first) {
     return sum;
 }
 
-static double bottleneck_of(const ons_planning_problem *p, const ons_judge *judge, const uint32_t *first) {
+static double bottleneck_of(const ons_planning_problem *p, const ons_stage_costs *costs, const uint32_t *first) {
     double slowest = 0;
     for (uint32_t i = 0; i < p->pipeline.stages; ++i)
-        slowest =
-            fmax(slowest, fmax(ons_work_seconds(p->work, first[i], first[i + 1]), ons_judge_transfer(judge, first[i])));
+        slowest = fmax(slowest, fmax(ons_work_seconds(p->work, first[i], first[i + 1]),
+                                     ons_stage_costs_transfer(costs, first[i])));
     return slowest;
 }
 
@@ -106,7 +106,7 @@ static void try_all(trial *t, uint32_t stage) {
     if (stage == t->problem->pipeline.stages) {
         t->first[stage] = work->node_count;
         t->least_variance = fmin(t->least_variance, squares_of(t->problem, t->first));
-        t->least_bottleneck = fmin(t->least_bottleneck, bottleneck_of(t->problem, t->judge, t->first));
+        t->least_bottleneck = fmin(t->least_bottleneck, bottleneck_of(t->problem, t->costs, t->first));
         int64_t fullest = fullest_of(t->problem, t->first);
         t->least_fullest = fullest < t->least_fullest ? fullest : t->least_fullest;
         return;
@@ -118,8 +118,8 @@ static void try_all(trial *t, uint32_t stage) {
     }
 }
 
-static trial try_every_split(const ons_planning_problem *problem, const ons_judge *judge, bool layers) {
-    trial t = {.problem = problem, .judge = judge, .layers = layers, .least_variance = INFINITY};
+static trial try_every_split(const ons_planning_problem *problem, const ons_stage_costs *costs, bool layers) {
+    trial t = {.problem = problem, .costs = costs, .layers = layers, .least_variance = INFINITY};
     t.least_bottleneck = INFINITY;
     t.least_fullest = INT64_MAX;
     try_all(&t, 1);
@@ -133,11 +133,11 @@ Test(baselines, reach_what_they_aim_at) {
         random_work_options options = random_work_graph(seed, layers ? 4 * (MOST_STAGES + 1) + (uint32_t)seed % 4 : 12);
         options.heavy_tailed = seed % 3 == 0;
         ons_workload work;
-        ons_judge *judge;
+        ons_stage_costs *costs;
         expect_success(random_work_make(&options, arena, &work));
         ons_planning_problem p = make_problem(&work, seed);
-        expect_success(ons_judge_new(&p, &judge));
-        trial best = try_every_split(&p, judge, layers);
+        expect_success(ons_stage_costs_new(&p, &costs));
+        trial best = try_every_split(&p, costs, layers);
         const uint32_t *gpipe = split(&p, layers ? "gpipe" : "gpipe-nodes").first;
         cr_expect(squares_of(&p, gpipe) <= best.least_variance * (1 + 1e-12), "%s: gpipe", work.name);
         ons_partition pipedream = split(&p, layers ? "pipedream" : "pipedream-nodes");
@@ -147,7 +147,7 @@ Test(baselines, reach_what_they_aim_at) {
         int64_t fullest = fullest_of(&p, memory);
         cr_expect(fullest >= best.least_fullest, "%s: memory-balanced", work.name);
         fuller += (double)fullest > 1.001 * (double)best.least_fullest;
-        ons_judge_free(judge);
+        ons_stage_costs_free(costs);
     }
     /* What arrives over a cut counts for a stage's memory, so filling up is nearly, not always, best. */
     cr_expect(fuller <= CASES / 5, "memory-balanced missed the least in %d of %d", fuller, CASES);
@@ -198,22 +198,23 @@ Test(baselines, uniform_and_compute_balanced_by_hand) {
 Test(baselines, layers_fewer_than_stages_are_refused) {
     random_work_options options = random_work_graph(1, 12); /* three layers */
     ons_workload work;
-    ons_judge *judge;
+    ons_stage_costs *costs;
     ons_partition partition;
     expect_success(random_work_make(&options, arena, &work));
     ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 4, 4, 0}};
-    expect_success(ons_judge_new(&p, &judge));
+    expect_success(ons_stage_costs_new(&p, &costs));
     for (int i = 0; i < NAMES; ++i) {
-        ons_status *status = ons_partition_strategy_find(names[i])->search(judge, arena, &partition);
+        ons_status *status = ons_partition_strategy_find(names[i])->search(costs, arena, &partition);
         cr_expect_eq(status != NULL, is_at_layers(names[i]), "%s", names[i]);
         if (status != NULL) cr_expect(strstr(ons_status_get_message(status), "more than the model's 3 layers") != NULL);
         ons_status_free(status);
     }
-    ons_judge_free(judge);
+    ons_stage_costs_free(costs);
 }
 
 /* Bytes over the cap, then the slowest: what vPipe compares. */
-static bool is_better(const ons_planning_problem *p, const ons_judge *judge, const uint32_t *a, const uint32_t *b) {
+static bool is_better(const ons_planning_problem *p, const ons_stage_costs *costs, const uint32_t *a,
+                      const uint32_t *b) {
     int64_t excess[2] = {0, 0};
     for (int side = 0; side < 2; ++side)
         for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
@@ -224,30 +225,30 @@ static bool is_better(const ons_planning_problem *p, const ons_judge *judge, con
             if (memory.total > p->capacity_bytes) excess[side] += memory.total - p->capacity_bytes;
         }
     if (excess[0] != excess[1]) return excess[0] < excess[1];
-    return bottleneck_of(p, judge, a) < bottleneck_of(p, judge, b) * (1 - 1e-9);
+    return bottleneck_of(p, costs, a) < bottleneck_of(p, costs, b) * (1 - 1e-9);
 }
 
 Test(baselines, vpipe_ends_where_no_move_helps) {
     for (uint64_t seed = 1; seed <= CASES; ++seed) {
         random_work_options options = random_work_graph(seed, 40);
         ons_workload work;
-        ons_judge *judge;
+        ons_stage_costs *costs;
         expect_success(random_work_make(&options, arena, &work));
         ons_planning_problem p = make_problem(&work, seed);
         const uint32_t *start = split(&p, "gpipe-nodes").first;
         p.capacity_bytes = fullest_of(&p, start) * 3 / 4;
         ons_partition found = split(&p, "vpipe-nodes");
-        expect_success(ons_judge_new(&p, &judge));
-        cr_expect(!is_better(&p, judge, start, found.first), "%s: worse than its start", work.name);
+        expect_success(ons_stage_costs_new(&p, &costs));
+        cr_expect(!is_better(&p, costs, start, found.first), "%s: worse than its start", work.name);
         for (uint32_t border = 1; border < found.stages; ++border)
             for (int by = -1; by <= 1; by += 2) {
                 uint32_t moved[MOST_STAGES + 1];
                 memcpy(moved, found.first, (found.stages + 1) * sizeof *moved);
                 moved[border] += (uint32_t)by;
                 if (moved[border] == moved[border - 1] || moved[border] == moved[border + 1]) continue;
-                cr_expect(!is_better(&p, judge, moved, found.first), "%s: border %u", work.name, border);
+                cr_expect(!is_better(&p, costs, moved, found.first), "%s: border %u", work.name, border);
             }
-        ons_judge_free(judge);
+        ons_stage_costs_free(costs);
     }
 }
 

@@ -218,18 +218,18 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
             made m = make(models[i].path, models[i].rows, micro_batches, models[i].device);
             const ons_workload *w = &m.input.costs.graph_work.work;
             const ons_stage_graph *stage = &m.input.stage;
-            ons_sequence sequence;
+            ons_execution_order execution_order;
             ons_liveness liveness;
             ons_arena_layout layout;
-            must(ons_sequence_make(stage->graph, NULL, 1, micro_batches > 1, m.arena, &sequence));
+            must(ons_execution_order_make(stage->graph, NULL, 1, micro_batches > 1, m.arena, &execution_order));
             const ons_liveness_options lifetimes = {.graph = stage->graph,
                                                     .registry = m.model->registry,
-                                                    .sequence = &sequence,
+                                                    .execution_order = &execution_order,
                                                     .kept = stage->kept,
                                                     .kept_count = stage->kept_count};
             must(ons_liveness_find(&lifetimes, m.arena, &liveness));
-            must(ons_arena_layout_make(&(ons_layout_options){.liveness = &liveness, .sequence = &sequence}, m.arena,
-                                       &layout));
+            must(ons_arena_layout_make(
+                &(ons_layout_options){.liveness = &liveness, .execution_order = &execution_order}, m.arena, &layout));
             ons_stage_memory memory;
             ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = micro_batches > 1};
             ons_work_stage_memory(w, 0, w->node_count, &load, &memory);

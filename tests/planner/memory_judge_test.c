@@ -1,5 +1,6 @@
-/* The judge of memory strategies against the plainest account there is: every micro-batch of a 1F1B stage is run, every
- * part with what it reads and makes, and a tensor is alive from the part that makes it to the last that reads it. */
+/* The evaluation of memory decisions against the plainest account there is: every micro-batch of a 1F1B stage is run,
+ * every part with what it reads and makes, and a tensor is alive from the part that makes it to the last that reads it.
+ */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Memory strategies on random stages: against the judge, against trying everything, and against more memory. */
+/* Memory strategies on random stages: against ons_memory_evaluate, against trying everything, and against more memory.
+ */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ Test(memory, strategies_are_found_by_name) {
     cr_expect_null(ons_memory_strategy_find("vdnn"));
 }
 
-/* What a strategy says of its decisions is what the judge says of them; nothing is over the capacity. */
+/* What a strategy says of its decisions is what ons_memory_evaluate says of them; nothing is over the capacity. */
 static void check_solution(random_stage *stage, const ons_stage_solution *s, const char *name, uint64_t seed) {
     int64_t capacity = stage->problem.capacity_bytes;
     if (!s->feasible) {
@@ -68,13 +69,13 @@ static void check_solution(random_stage *stage, const ons_stage_solution *s, con
     cr_assert_leq(s->memory.total, capacity, "%s, seed %llu", name, (unsigned long long)seed);
     cr_assert(s->seconds >= stage->seconds * (1 - 1e-9), "%s, seed %llu", name, (unsigned long long)seed);
     cr_assert(close_to(s->seconds, stage->seconds + s->recompute_seconds + s->stall_seconds));
-    ons_stage_solution judged = evaluate(stage, s->decisions, s->decision_count);
-    cr_assert_leq(judged.memory.total, s->memory.total, "%s, seed %llu", name, (unsigned long long)seed);
+    ons_stage_solution evaluated = evaluate(stage, s->decisions, s->decision_count);
+    cr_assert_leq(evaluated.memory.total, s->memory.total, "%s, seed %llu", name, (unsigned long long)seed);
     if (s->decision_count > 0) {
-        cr_assert_eq(judged.memory.total, s->memory.total, "%s, seed %llu", name, (unsigned long long)seed);
+        cr_assert_eq(evaluated.memory.total, s->memory.total, "%s, seed %llu", name, (unsigned long long)seed);
     }
-    cr_assert(close_to(judged.seconds, s->seconds), "%s, seed %llu: %g, judged %g", name, (unsigned long long)seed,
-              s->seconds, judged.seconds);
+    cr_assert(close_to(evaluated.seconds, s->seconds), "%s, seed %llu: %g, judged %g", name, (unsigned long long)seed,
+              s->seconds, evaluated.seconds);
     const ons_stage_memory *m = &s->memory;
     cr_assert_eq(m->total, m->weights + m->gradients + m->states + m->versions + m->stash + m->peak + m->transfers);
 }
@@ -199,7 +200,7 @@ Test(memory, more_memory_is_never_slower) {
 
 /* ------------------------------------------------------------------------------------------------ the best possible */
 
-/* All sets of decisions with copies hidden where they can be, without bounds, through the judge alone. */
+/* All sets of decisions with copies hidden where they can be, without bounds, by ons_memory_evaluate alone. */
 static void try_all(random_stage *stage, const ons_stage_solution *exact, ons_tensor_decision *all, uint32_t count,
                     ons_tensor_decision *chosen, uint32_t chosen_count, double *best) {
     if (count == 0) {
@@ -212,7 +213,7 @@ static void try_all(random_stage *stage, const ons_stage_solution *exact, ons_te
     try_all(stage, exact, all + 1, count - 1, chosen, chosen_count + 1, best);
 }
 
-/* Recomputation alone has no choice of triggers, so the judge's enumeration is complete. */
+/* Recomputation alone has no choice of triggers, so the enumeration is complete. */
 Test(memory, exact_is_the_best_of_all) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {
         random_stage stage;
@@ -282,7 +283,7 @@ Test(memory, exact_refuses_what_takes_too_long) {
     random_stage_free(&stage);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the judge
+/* ------------------------------------------------------------------------------------------------- ons_memory_evaluate
  */
 
 static void open_uniform(random_stage *stage, uint32_t nodes, uint32_t in_flight) {

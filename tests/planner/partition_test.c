@@ -11,7 +11,7 @@
 
 static ons_arena *arena;
 static ons_planning_problem problem;
-static ons_judge *judge;
+static ons_stage_costs *costs;
 
 static void make_arena(void) { arena = ons_arena_new(); }
 static void free_arena(void) { ons_arena_free(arena); }
@@ -29,16 +29,16 @@ static void begin(const planning_case *c) {
     expect_success(planning_case_make(c, arena, &problem));
     expect_success(ons_schedule_make(&problem.pipeline, arena, schedule));
     problem.schedule = schedule;
-    expect_success(ons_judge_new(&problem, &judge));
+    expect_success(ons_stage_costs_new(&problem, &costs));
 }
 
-static void end(void) { ons_judge_free(judge); }
+static void end(void) { ons_stage_costs_free(costs); }
 
 static ons_partition split(const char *strategy) {
     ons_partition p;
     const ons_partition_strategy *s = ons_partition_strategy_find(strategy);
     cr_assert_not_null(s, "no strategy '%s'", strategy);
-    expect_success(s->search(judge, arena, &p));
+    expect_success(s->search(costs, arena, &p));
     return p;
 }
 
@@ -55,9 +55,9 @@ static double best_of_rest(uint32_t stage, uint32_t first, double so_far, double
     uint32_t nodes = problem.work->node_count, last = problem.pipeline.stages - 1;
     uint32_t from = stage == last ? nodes : first + 1, to = nodes - (last - stage);
     for (uint32_t e = from; e <= to; ++e) {
-        ons_verdict v;
-        expect_success(ons_judge_stage(judge, first, e, stage, &v));
-        double t = fmax(so_far, fmax(v.seconds, ons_judge_transfer(judge, e)));
+        ons_stage_evaluation v;
+        expect_success(ons_stage_costs_evaluate(costs, first, e, stage, &v));
+        double t = fmax(so_far, fmax(v.seconds, ons_stage_costs_transfer(costs, e)));
         if (t >= best) continue;
         best = stage == last ? t : best_of_rest(stage + 1, e, t, best);
     }
@@ -82,7 +82,7 @@ Test(partition, exact_finds_what_trying_all_splits_finds) {
     cr_expect(impossible > 0 && impossible < 300, "%u of 600 problems have no solution: nothing is tested", impossible);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the judge */
+/* ----------------------------------------------------------------------------------------------------- stage costs */
 
 /* No strategy makes do with less than what a stage is said to need at least. */
 Test(partition, the_need_of_a_stage_is_a_lower_bound) {
@@ -95,14 +95,14 @@ Test(partition, the_need_of_a_stage_is_a_lower_bound) {
                                .most_stages = 4,
                                .memory = ons_memory_strategy_find(names[seed % 3])});
         random_source random = {seed};
-        ons_judge_set_capacity(judge, 1);
+        ons_stage_costs_set_capacity(costs, 1);
         for (uint32_t i = 0; i < problem.pipeline.stages; ++i) {
             uint32_t first = random_below(&random, problem.work->node_count);
             uint32_t end = first + 1 + random_below(&random, problem.work->node_count - first);
             int64_t need;
-            ons_verdict v;
-            expect_success(ons_judge_need(judge, first, end, i, &need));
-            expect_success(ons_judge_stage_exactly(judge, first, end, i, &v));
+            ons_stage_evaluation v;
+            expect_success(ons_stage_costs_bytes_lower_bound(costs, first, end, i, &need));
+            expect_success(ons_stage_costs_evaluate_exactly(costs, first, end, i, &v));
             cr_expect(!v.feasible && need <= v.least_bytes, "seed %lu: [%u, %u) needs %ld, does with %ld", seed, first,
                       end, need, v.least_bytes);
             nearest = fmax(nearest, (double)need / (double)v.least_bytes);
@@ -122,22 +122,22 @@ Test(partition, a_judge_that_was_asked_before_says_the_same) {
                                .memory = ons_memory_strategy_find("capuchin")});
         random_source random = {seed};
         for (int i = 0; i < 30; ++i) {
-            ons_judge *fresh;
-            ons_verdict v, w;
+            ons_stage_costs *fresh;
+            ons_stage_evaluation v, w;
             bool fits;
             ons_planning_problem p = problem;
             p.capacity_bytes = 1 + (int64_t)(2 * random_unit(&random) * (double)problem.capacity_bytes);
             uint32_t stage = random_below(&random, p.pipeline.stages);
             uint32_t first = random_below(&random, 4), end = first + 1 + random_below(&random, 4);
-            ons_judge_set_capacity(judge, p.capacity_bytes);
-            expect_success(ons_judge_new(&p, &fresh));
-            if (i % 2 == 0) expect_success(ons_judge_fits(judge, first, end, stage, &fits));
-            expect_success(ons_judge_stage_exactly(judge, first, end, stage, &v));
-            expect_success(ons_judge_stage_exactly(fresh, first, end, stage, &w));
+            ons_stage_costs_set_capacity(costs, p.capacity_bytes);
+            expect_success(ons_stage_costs_new(&p, &fresh));
+            if (i % 2 == 0) expect_success(ons_stage_costs_fits(costs, first, end, stage, &fits));
+            expect_success(ons_stage_costs_evaluate_exactly(costs, first, end, stage, &v));
+            expect_success(ons_stage_costs_evaluate_exactly(fresh, first, end, stage, &w));
             cr_expect(v.feasible == w.feasible && v.seconds == w.seconds && v.least_bytes == w.least_bytes,
                       "seed %lu: %d with %g s, %d with %g s", seed, v.feasible, v.seconds, w.feasible, w.seconds);
             if (i % 2 == 0) cr_expect_eq(fits, w.feasible, "seed %lu", seed);
-            ons_judge_free(fresh);
+            ons_stage_costs_free(fresh);
         }
         end();
     }
@@ -147,7 +147,7 @@ Test(partition, a_judge_that_was_asked_before_says_the_same) {
 
 /* False: the strategy keeps layers whole, and there are too few. */
 static bool can_split(const ons_partition_strategy *s, ons_partition *p) {
-    ons_status *status = s->search(judge, arena, p);
+    ons_status *status = s->search(costs, arena, p);
     bool too_few = status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT &&
                    problem.work->layer_count < problem.pipeline.stages;
     if (too_few)
@@ -169,11 +169,11 @@ static void expect_cover(const ons_partition *p, const char *name, uint64_t seed
 static void expect_truth(const ons_partition *p, const char *name, uint64_t seed) {
     double slowest = 0;
     for (uint32_t i = 0; i < p->stages; ++i) {
-        ons_verdict v;
-        expect_success(ons_judge_stage(judge, p->first[i], p->first[i + 1], i, &v));
+        ons_stage_evaluation v;
+        expect_success(ons_stage_costs_evaluate(costs, p->first[i], p->first[i + 1], i, &v));
         cr_expect(v.feasible && v.total_bytes <= problem.capacity_bytes, "seed %lu, %s: stage %u takes %ld of %ld",
                   seed, name, i, v.total_bytes, problem.capacity_bytes);
-        slowest = fmax(slowest, fmax(v.seconds, ons_judge_transfer(judge, p->first[i])));
+        slowest = fmax(slowest, fmax(v.seconds, ons_stage_costs_transfer(costs, p->first[i])));
     }
     cr_expect(fabs(slowest - p->bottleneck_seconds) <= 1e-12 * slowest, "seed %lu, %s: says %g, is %g", seed, name,
               p->bottleneck_seconds, slowest);
@@ -184,10 +184,10 @@ static void expect_refusal(const ons_partition *p, const ons_partition_strategy 
     ons_partition again;
     cr_expect(p->least_bytes > problem.capacity_bytes, "seed %lu, %s: refuses %ld bytes, asks for %ld", seed, s->name,
               problem.capacity_bytes, p->least_bytes);
-    ons_judge_set_capacity(judge, p->least_bytes);
-    expect_success(s->search(judge, arena, &again));
+    ons_stage_costs_set_capacity(costs, p->least_bytes);
+    expect_success(s->search(costs, arena, &again));
     cr_expect(again.feasible, "seed %lu, %s: %ld bytes were to be enough", seed, s->name, p->least_bytes);
-    ons_judge_set_capacity(judge, problem.capacity_bytes);
+    ons_stage_costs_set_capacity(costs, problem.capacity_bytes);
 }
 
 Test(partition, every_strategy_covers_the_model_and_is_never_better_than_exact) {
@@ -221,12 +221,12 @@ Test(partition, a_stage_for_each_node_and_more_stages_than_nodes) {
     problem = (ons_planning_problem){.work = work, .pipeline = {&ons_generator_one_f_one_b, 3, 3, 0}};
     for (const ons_partition_strategy *const *s = ons_partition_strategies; *s != NULL; ++s) {
         ons_partition p;
-        expect_success(ons_judge_new(&problem, &judge));
+        expect_success(ons_stage_costs_new(&problem, &costs));
         if (can_split(*s, &p)) cr_expect(p.feasible && p.first[1] == 1 && p.first[2] == 2, "%s", (*s)->name);
         end();
     }
     problem.pipeline.stages = 4;
-    ons_status *status = ons_judge_new(&problem, &judge);
+    ons_status *status = ons_stage_costs_new(&problem, &costs);
     cr_assert_not_null(status);
     cr_expect_eq(ons_status_get_code(status), ONS_INVALID_ARGUMENT);
     ons_status_free(status);
@@ -296,10 +296,10 @@ Test(partition, auto_is_within_a_thousandth_of_exact_on_a_long_model) {
                                          .host_latency = 1e-5,
                                          .memory = ons_memory_strategy_find("capuchin")};
         problem.capacity_bytes = transformer_work_capacity(&work, &problem.pipeline, 0.6);
-        expect_success(ons_judge_new(&problem, &judge));
+        expect_success(ons_stage_costs_new(&problem, &costs));
         ons_partition exact = split("exact");
         end();
-        expect_success(ons_judge_new(&problem, &judge));
+        expect_success(ons_stage_costs_new(&problem, &costs));
         ons_partition fast = split("auto");
         end();
         cr_assert(exact.feasible && fast.feasible);
@@ -316,7 +316,7 @@ Test(partition, more_memory_is_never_slower) {
             .seed = seed, .least_nodes = 10, .most_nodes = 40, .most_stages = 6, .memory = memories[seed % 3]});
         double before = INFINITY;
         for (int i = 0; i < 8; ++i) {
-            ons_judge_set_capacity(judge, problem.capacity_bytes * (8 + i) / 8);
+            ons_stage_costs_set_capacity(costs, problem.capacity_bytes * (8 + i) / 8);
             ons_partition p = split("auto");
             double seconds = p.feasible ? p.bottleneck_seconds : INFINITY;
             cr_expect(seconds <= before * (1 + 1e-12), "seed %lu: %.9g s with %d eighths, %.9g with one less", seed,
@@ -333,7 +333,7 @@ typedef enum condition { NONE, LINK_QUICK, CHARGED_ONCE, CHARGED_EVENLY } condit
 
 /* Two stages cut at `cut`, as the theorem sees them: time, overhead for k_x M_x over the capacity, and the transfer. */
 static double two_stages(uint32_t cut, condition broken) {
-    double slowest = ons_judge_transfer(judge, cut);
+    double slowest = ons_stage_costs_transfer(costs, cut);
     uint32_t at[] = {0, cut, problem.work->node_count};
     for (uint32_t i = 0; i < 2; ++i) {
         int64_t over = ons_balance_bytes(&problem, at[i], at[i + 1], i) - problem.capacity_bytes;
@@ -406,8 +406,8 @@ static void begin_two_stages(uint64_t seed, condition broken) {
     uint32_t nodes = problem.work->node_count;
     problem.link_bandwidth =
         (double)(ons_work_cut_bytes(problem.work, nodes / 2) + 1) / (ons_work_seconds(problem.work, 0, nodes) / 2);
-    ons_judge_free(judge);
-    expect_success(ons_judge_new(&problem, &judge));
+    ons_stage_costs_free(costs);
+    expect_success(ons_stage_costs_new(&problem, &costs));
 }
 
 Test(partition, the_theorem_holds_where_its_conditions_do) {

@@ -458,7 +458,7 @@ static bool solve(const ons_planning_problem *p, const uint32_t *first, const on
     return feasible;
 }
 
-/* A stage alone takes the time and the bytes that the judge of its decisions says, each copy in its place. In a chain
+/* A stage alone takes the time and the bytes that ons_memory_evaluate says, each copy in its place. In a chain
  * of stages none exceeds its plan, while the pipeline fills and drains included. */
 Test(pipeline_simulation, solved_stages_do_what_was_planned) {
     uint32_t alone = 0, together = 0, stalled = 0;

@@ -74,12 +74,12 @@ static void expect_true_reasons(const ons_planning_problem *p, const ons_portfol
     for (uint32_t i = 0; i < found->count; ++i) {
         const ons_portfolio_candidate *c = &found->candidates[i];
         cr_expect(c->why != NULL && c->name != NULL && c->strategy != NULL, "seed %lu, candidate %u", seed, i);
-        cr_expect_eq(c->verdict == ONS_TAKEN, i == found->taken, "seed %lu: %s", seed, c->name);
+        cr_expect_eq(c->outcome == ONS_TAKEN, i == found->taken, "seed %lu: %s", seed, c->name);
         if (isfinite(c->step_seconds) && p->capacity_bytes > 0)
             cr_expect_leq(c->memory_bytes, p->capacity_bytes, "seed %lu: %s", seed, c->name);
     }
     if (found->taken == found->count) {
-        cr_expect(first->verdict == ONS_TOO_LARGE || first->verdict == ONS_IMPOSSIBLE, "seed %lu: %s", seed,
+        cr_expect(first->outcome == ONS_TOO_LARGE || first->outcome == ONS_IMPOSSIBLE, "seed %lu: %s", seed,
                   first->why);
         return;
     }
@@ -171,7 +171,7 @@ Test(portfolio, what_was_not_planned_would_not_have_won) {
             const ons_portfolio_candidate *c = &found.candidates[i];
             ons_planning_problem own = p;
             ons_planned planned;
-            if (c->verdict != ONS_HOPELESS) continue;
+            if (c->outcome != ONS_HOPELESS) continue;
             own.pipeline = c->pipeline;
             own.schedule = c->schedule;
             ons_status *status = ons_planner_search(&own, ons_partition_strategy_find(c->strategy), arena, &planned);

@@ -53,13 +53,13 @@ static ons_status *decide_all(random_source *random, ons_memory_workspace *works
                               random_pipeline *r) {
     for (uint32_t i = 0; i < r->problem.pipeline.stages; ++i) {
         ons_stage_problem stage = random_pipeline_stage(&r->problem, r->first, i);
-        ons_stage_solution judged, *solution = &r->solutions[i];
+        ons_stage_solution evaluated, *solution = &r->solutions[i];
         ONS_TRY(decide(random, arena, r, i));
-        ONS_TRY(ons_memory_evaluate(&stage, solution->decisions, solution->decision_count, workspace, &judged));
-        judged.decisions = solution->decisions;
-        judged.decision_count = solution->decision_count;
-        *solution = judged;
-        r->again[i] = judged.recompute_seconds;
+        ONS_TRY(ons_memory_evaluate(&stage, solution->decisions, solution->decision_count, workspace, &evaluated));
+        evaluated.decisions = solution->decisions;
+        evaluated.decision_count = solution->decision_count;
+        *solution = evaluated;
+        r->again[i] = evaluated.recompute_seconds;
     }
     return NULL;
 }

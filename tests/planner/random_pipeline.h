@@ -14,7 +14,7 @@ typedef struct random_pipeline {
     ons_planning_problem problem;
     uint32_t first[RANDOM_PIPELINE_STAGES + 1];
     ons_stage_solution solutions[RANDOM_PIPELINE_STAGES];
-    double again[RANDOM_PIPELINE_STAGES]; /* seconds of recomputation, as the judge of decisions says */
+    double again[RANDOM_PIPELINE_STAGES]; /* seconds of recomputation, as ons_memory_evaluate says */
 } random_pipeline;
 
 /* A workload: a chain, whose times may be heavy-tailed, or a graph. */

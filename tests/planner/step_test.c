@@ -123,7 +123,7 @@ Test(step, auto_takes_the_faster_step) {
         double left = step_of(&step), right = step_of(&slowest);
         cr_expect(left <= right * (1 + 1e-9), "seed %lu: %.9g s a step, %.9g with the fastest slowest stage", seed,
                   left, right);
-        cr_expect_eq(step.rival.step_seconds, right, "seed %lu", seed);
+        cr_expect_eq(step.best_bottleneck.step_seconds, right, "seed %lu", seed);
         cr_expect(step.partition.bottleneck_seconds >= slowest.partition.bottleneck_seconds * (1 - 2e-3),
                   "seed %lu: the slowest stage is faster by the way", seed);
         for (uint32_t i = 0; i < p.pipeline.stages; ++i)

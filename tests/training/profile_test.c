@@ -10,7 +10,7 @@
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 typedef struct measured {
-    ons_machine *machine;
+    ons_device_context *device_context;
     ons_profile_program program;
 } measured;
 
@@ -22,20 +22,20 @@ static measured build(const run *r, uint32_t micro_batches) {
                                                  .pipeline = {&ons_generator_one_f_one_b, 1, micro_batches, 0},
                                                  .rows = r->trainer->batching.rows,
                                                  .slots = 1};
-    must(ons_open_training_data(r->model, r->config, &m.program.course.dataset));
+    must(ons_open_training_data(r->model, r->config, &m.program.dataset_graphs.dataset));
     must(ons_profile_program_build(&options, &m.program));
     must(ons_cpu_device_new(0, false, &device));
-    must(ons_machine_new(device, r->model->registry, 1, &m.machine));
-    must(ons_profile_program_add(&options, m.machine, &m.program));
+    must(ons_device_context_new(device, r->model->registry, 1, &m.device_context));
+    must(ons_profile_program_add(&options, m.device_context, &m.program));
     return m;
 }
 
 static const ons_node *node_at(const ons_program *program, uint32_t position) {
-    return ons_graph_node(ons_program_graph(program), ons_program_sequence(program)->nodes[position]);
+    return ons_graph_node(ons_program_graph(program), ons_program_execution_order(program)->nodes[position]);
 }
 
-static void expect_same_sequence(const ons_program *is, const ons_program *should) {
-    const ons_sequence *a = ons_program_sequence(is), *b = ons_program_sequence(should);
+static void expect_same_order(const ons_program *is, const ons_program *should) {
+    const ons_execution_order *a = ons_program_execution_order(is), *b = ons_program_execution_order(should);
     cr_assert_eq(a->count, b->count, "%u nodes, not %u", a->count, b->count);
     for (int part = 0; part < ONS_PART_KINDS; ++part) cr_expect_eq(a->end[part], b->end[part], "part %d", part);
     for (uint32_t i = 0; i < a->count; ++i) {
@@ -63,11 +63,12 @@ static void expect_trained(const char *model, uint32_t micro_batches, bool idles
     run_open(&r);
     cr_assert_eq(r.trainer->batching.micro_batches, micro_batches);
     measured m = build(&r, micro_batches);
-    const ons_program *trained = ons_crew_rank(r.trainer->crew, 0)->training.units[ONS_WHOLE].stage.program;
-    expect_same_sequence(m.program.trained.units[ONS_WHOLE].stage.program, trained);
+    const ons_program *trained =
+        ons_local_stages_get(r.trainer->local_stages, 0)->training.units[ONS_WHOLE].stage.program;
+    expect_same_order(m.program.trained.units[ONS_WHOLE].stage.program, trained);
     cr_expect_eq(idle_count(trained) > 0, idles, "%u nodes idle", idle_count(trained));
     cr_expect_eq(idle_count(ons_profile_program_complete(&m.program)), 0, "a node is not measured");
-    ons_machine_free(m.machine);
+    ons_device_context_free(m.device_context);
     ons_profile_program_free(&m.program);
     run_close(&r);
 }

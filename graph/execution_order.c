@@ -1,4 +1,4 @@
-#include "graph/sequence.h"
+#include "graph/execution_order.h"
 
 #include <string.h>
 
@@ -9,10 +9,10 @@ static ons_part part_of(const ons_node *node, bool repeats, bool backward) {
     return backward ? ONS_PART_BACKWARD : ONS_PART_FORWARD;
 }
 
-ons_status *ons_sequence_make(const ons_graph *graph, const uint32_t *end, uint32_t chunks, bool repeats,
-                              ons_arena *arena, ons_sequence *s) {
+ons_status *ons_execution_order_make(const ons_graph *graph, const uint32_t *end, uint32_t chunks, bool repeats,
+                                     ons_arena *arena, ons_execution_order *s) {
     uint32_t parts = ons_part_count(chunks);
-    *s = (ons_sequence){.repeats = repeats, .chunks = chunks};
+    *s = (ons_execution_order){.repeats = repeats, .chunks = chunks};
     ONS_NEW(s->nodes, arena, graph->nodes.count + 1);
     ONS_NEW(s->end, arena, parts);
     if (end != NULL) {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "runtime/program/together.h"
+#include "runtime/program/launch_groups.h"
 
 enum { BYTES = 64, NODES = 12, EXTENTS = 4 };
 
@@ -10,19 +10,19 @@ static char memory[BYTES];
 
 static ons_extent extent(uint32_t first, uint32_t end) { return (ons_extent){memory + first, memory + end}; }
 
-Test(together, what_one_writes_no_other_touches) {
+Test(launch_groups, what_one_writes_no_other_touches) {
     const ons_extent in_place[] = {extent(0, 8), extent(0, 8)}, beside[] = {extent(8, 16), extent(8, 16)};
     const ons_extent reads_first[] = {extent(4, 5), extent(16, 24)}, shared[] = {extent(32, 40), extent(24, 32)};
     const ons_extent shared_too[] = {extent(32, 40), extent(40, 48)};
     const ons_touched apart[] = {{in_place, 1, 2}, {beside, 1, 2}, {shared, 1, 2}, {shared_too, 1, 2}};
-    cr_expect_eq(ons_together_count(apart, 4), 4, "both may read the same");
+    cr_expect_eq(ons_launch_group_count(apart, 4), 4, "both may read the same");
     const ons_touched after_a_write[] = {{in_place, 1, 2}, {shared, 1, 2}, {reads_first, 1, 2}, {beside, 1, 2}};
-    cr_expect_eq(ons_together_count(after_a_write, 4), 2);
+    cr_expect_eq(ons_launch_group_count(after_a_write, 4), 2);
     const ons_touched over_what_was_read[] = {{reads_first, 1, 2}, {in_place, 1, 2}};
-    cr_expect_eq(ons_together_count(over_what_was_read, 2), 1);
+    cr_expect_eq(ons_launch_group_count(over_what_was_read, 2), 1);
     const ons_touched twice[] = {{shared, 1, 2}, {shared, 1, 2}};
-    cr_expect_eq(ons_together_count(twice, 2), 1);
-    cr_expect_eq(ons_together_count(twice, 1), 1);
+    cr_expect_eq(ons_launch_group_count(twice, 2), 1);
+    cr_expect_eq(ons_launch_group_count(twice, 1), 1);
 }
 
 static uint32_t draw(uint64_t *random, uint32_t below) {
@@ -59,7 +59,7 @@ static bool fits(const scene *s, uint32_t first, uint32_t node) {
     return true;
 }
 
-Test(together, random_nodes) {
+Test(launch_groups, random_nodes) {
     uint32_t longest = 0;
     for (uint64_t seed = 1; seed <= 500; ++seed) {
         uint64_t random = seed * 7919;
@@ -68,7 +68,7 @@ Test(together, random_nodes) {
         for (uint32_t first = 0; first < NODES; ++first) {
             uint32_t end = first + 1;
             while (end < NODES && fits(&s, first, end)) ++end;
-            cr_expect_eq(ons_together_count(s.nodes + first, NODES - first), end - first, "seed %llu, from %u",
+            cr_expect_eq(ons_launch_group_count(s.nodes + first, NODES - first), end - first, "seed %llu, from %u",
                          (unsigned long long)seed, first);
             longest = end - first > longest ? end - first : longest;
         }

@@ -1,6 +1,6 @@
 /* A dataset with the graphs that run over it, one for each variant of its (micro-)batches (runtime/data/portions.h). */
-#ifndef ONSTAGE_ENGINE_COURSE_H
-#define ONSTAGE_ENGINE_COURSE_H
+#ifndef ONSTAGE_ENGINE_DATASET_GRAPHS_H
+#define ONSTAGE_ENGINE_DATASET_GRAPHS_H
 
 #include "engine/batching.h"
 #include "engine/stage_graph.h"
@@ -9,39 +9,40 @@
 #include "runtime/data/portions.h"
 #include "runtime/pipeline/evaluator.h"
 
-typedef struct ons_course {
+typedef struct ons_dataset_graphs {
     ons_dataset *dataset;
     ons_stage_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
-} ons_course;
+} ons_dataset_graphs;
 
-typedef struct ons_course_options {
+typedef struct ons_dataset_graphs_options {
     const ons_model *model;
     const ons_config *config;
     int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
-} ons_course_options;
-/* The training course of a run: `samples` is that of its dataset. */
-ons_course_options ons_training_course_options(const ons_model *model, const ons_config *config,
-                                               const ons_batching *batching, int64_t samples, bool repeats);
-ons_status *ons_course_build(const ons_course_options *options, ons_course *course); /* course->dataset is set */
-void ons_course_drop_cuts(ons_course *course);
-void ons_course_free(ons_course *course); /* after all that was made from it; a zeroed one is fine */
+} ons_dataset_graphs_options;
+/* Gives the options of training: `samples` is that of its dataset. */
+ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
+                                                       const ons_batching *batching, int64_t samples, bool repeats);
+ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *options,
+                                     ons_dataset_graphs *graphs); /* `dataset` is set */
+void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *graphs);
+void ons_dataset_graphs_free(ons_dataset_graphs *graphs); /* after all that was made from it; a zeroed one is fine */
 
 /* How updates stand to micro-batches; inference has a zeroed one. */
 typedef struct ons_step_form {
-    bool repeats;       /* several micro-batches to one update: see graph/sequence.h */
+    bool repeats;       /* several micro-batches to one update: see graph/execution_order.h */
     bool early_updates; /* one stage, one micro-batch: updates run as soon as they can, see graph/passes/early.h */
 } ons_step_form;
 ons_step_form ons_step_form_of(const ons_pipeline *pipeline);
 
-/* Cuts the course's graphs as one stage: everything on one device, all values kept. */
-ons_status *ons_course_cut_whole(const ons_model *model, ons_step_form form, ons_course *course);
+/* Cuts the graphs as one stage: everything on one device, all values kept. */
+ons_status *ons_dataset_graphs_cut_whole(const ons_model *model, ons_step_form form, ons_dataset_graphs *graphs);
 
 /* ------------------------------------------------------------------------------------------------------------- shares
  *
- * What one stage has of a course: its programs on a machine, and the data that they read. */
+ * What one stage has of the graphs of a dataset: its programs in a device context, and the data that they read. */
 typedef struct ons_share_unit {
     ons_stage_program stage;
     ons_unit unit;         /* .program NULL: there is none */
@@ -56,8 +57,8 @@ typedef struct ons_share {
 
 typedef struct ons_share_options {
     const ons_model *model;
-    const ons_course *course; /* cut */
-    ons_machine *machine;
+    const ons_dataset_graphs *dataset_graphs; /* cut */
+    ons_device_context *device_context;
     size_t batch;      /* samples that the feed holds */
     size_t step_batch; /* samples of a step, whoever computes them; 0: no more */
     bool repeats;
@@ -67,23 +68,23 @@ typedef struct ons_share_options {
     uint32_t versions;            /* of this device's weights */
 } ons_share_options;
 
-/* Adds the programs of a whole step to the machine; only .stage of their units is set. Data is not looked at. */
+/* Adds the programs of a whole step to the device context; only .stage of their units is set. Data is not looked at. */
 ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);
-/* Adds the programs to the machine, which is not started yet. */
+/* Adds the programs to the device context, which is not started yet. */
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
-void ons_share_free(ons_share *share); /* after machine and worker; a zeroed one is fine */
+void ons_share_free(ons_share *share); /* after device context and worker; a zeroed one is fine */
 
 /* Appends the share's programs to those that a worker will run: ONS_BATCH_VARIANTS at most. */
 void ons_share_list_programs(const ons_share *share, const ons_stage_program **programs, uint32_t *count);
 
-/* The evaluator of a stage's share of an inference course, but for reader and progress. */
-ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_worker *worker,
+/* Gives the evaluator of a stage's share of inference graphs, but for reader and progress. */
+ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_dataset_graphs *graphs, ons_worker *worker,
                                           const ons_config *config);
 
-/* The target's field of the dataset, and what a sample of it is; ONS_NO_FIELD: the course has no targets. */
-uint32_t ons_course_target(const ons_course *course, ons_type *sample);
+/* Gives the target's field of the dataset, and what a sample of it is; ONS_NO_FIELD: the graphs have no targets. */
+uint32_t ons_dataset_graphs_target(const ons_dataset_graphs *graphs, ons_type *sample);
 
 /* A cap that does not hold is refused with what would be needed. */
-ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap);
+ons_status *ons_check_memory_cap(const ons_device_context *device_context, int64_t cap);
 
 #endif

@@ -1,4 +1,4 @@
-#include "runtime/verify/verify_told.h"
+#include "runtime/verify/verify_manifest.h"
 
 #include <string.h>
 
@@ -15,30 +15,31 @@ static ons_status *append(ons_verify_bytes *bytes, size_t size, void *result) {
 }
 
 /* Sends and receives of the second program stand behind those of the first. */
-static bool tells(const ons_verify_step *step, const ons_lineup *lineup, ons_told_event *event) {
+static bool describe_event(const ons_verify_step *step, const ons_lineup *lineup, ons_manifest_event *event) {
     const ons_cut_stage *first = step->half == 0 ? NULL : lineup->programs[0]->cut;
-    bool receives = step->kind == ONS_VERIFY_MARK && step->mark != ONS_MARK_SEND;
+    bool receives = step->kind == ONS_VERIFY_SYNC && step->sync != ONS_SYNC_SEND;
     uint32_t before = first == NULL ? 0 : receives ? first->receive_count : first->send_count;
-    *event = (ons_told_event){.index = before + step->index, .micro_batch = step->micro_batch, .count = step->count};
+    *event =
+        (ons_manifest_event){.index = before + step->index, .micro_batch = step->micro_batch, .count = step->count};
     if (step->kind == ONS_VERIFY_WAIT) {
-        event->kind = ONS_TOLD_WAIT;
+        event->kind = ONS_MANIFEST_WAIT;
         return step->index < lineup->programs[step->half]->cut->send_count;
     }
-    if (step->kind != ONS_VERIFY_MARK) return false;
-    event->kind = step->mark == ONS_MARK_SEND    ? ONS_TOLD_SEND
-                  : step->mark == ONS_MARK_AWAIT ? ONS_TOLD_AWAIT
-                                                 : ONS_TOLD_RELEASE;
-    return step->mark == ONS_MARK_SEND || step->mark == ONS_MARK_AWAIT || step->mark == ONS_MARK_RELEASE;
+    if (step->kind != ONS_VERIFY_SYNC) return false;
+    event->kind = step->sync == ONS_SYNC_SEND    ? ONS_MANIFEST_SEND
+                  : step->sync == ONS_SYNC_AWAIT ? ONS_MANIFEST_AWAIT
+                                                 : ONS_MANIFEST_RELEASE;
+    return step->sync == ONS_SYNC_SEND || step->sync == ONS_SYNC_AWAIT || step->sync == ONS_SYNC_RELEASE;
 }
 
 static const char *name_of(const ons_stage_program *s, const ons_cut_transfer *t) {
     return ons_graph_value(s->cut->graph, t->value)->name;
 }
 
-static ons_told_transfer describe(const ons_lineup *lineup, uint32_t half, const ons_cut_transfer *t, uint32_t ring,
-                                  size_t *names) {
+static ons_manifest_transfer describe_transfer(const ons_lineup *lineup, uint32_t half, const ons_cut_transfer *t,
+                                               uint32_t ring, size_t *names) {
     const ons_stage_program *s = lineup->programs[half];
-    ons_told_transfer told = {
+    ons_manifest_transfer transfer = {
         .peer = t->peer,
         .channel = t->channel,
         .kind = (uint32_t)t->kind,
@@ -50,41 +51,42 @@ static ons_told_transfer describe(const ons_lineup *lineup, uint32_t half, const
         .type = ons_graph_value(s->cut->graph, t->value)->type,
     };
     *names += strlen(name_of(s, t)) + 1;
-    return told;
+    return transfer;
 }
 
 /* How many there are of both programs. */
-static void count_transfers(const ons_lineup *lineup, ons_told_head *head) {
+static void count_transfers(const ons_lineup *lineup, ons_manifest_header *head) {
     for (int half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
         head->send_count += lineup->programs[half]->cut->send_count;
         head->receive_count += lineup->programs[half]->cut->receive_count;
     }
 }
 
-static ons_status *write_transfers(const ons_lineup *lineup, const ons_told_head *head, ons_verify_bytes *bytes,
+static ons_status *write_transfers(const ons_lineup *lineup, const ons_manifest_header *head, ons_verify_bytes *bytes,
                                    size_t *names) {
-    ons_told_transfer *transfers;
+    ons_manifest_transfer *transfers;
     ONS_TRY(append(bytes, ((size_t)head->send_count + head->receive_count) * sizeof *transfers, &transfers));
     for (uint32_t half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
         const ons_cut_stage *cut = lineup->programs[half]->cut;
-        for (uint32_t i = 0; i < cut->send_count; ++i) *transfers++ = describe(lineup, half, &cut->sends[i], 0, names);
+        for (uint32_t i = 0; i < cut->send_count; ++i)
+            *transfers++ = describe_transfer(lineup, half, &cut->sends[i], 0, names);
     }
     for (uint32_t half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
         const ons_cut_stage *cut = lineup->programs[half]->cut;
         for (uint32_t i = 0; i < cut->receive_count; ++i)
-            *transfers++ = describe(lineup, half, &cut->receives[i], lineup->programs[half]->rings[i], names);
+            *transfers++ = describe_transfer(lineup, half, &cut->receives[i], lineup->programs[half]->rings[i], names);
     }
     return NULL;
 }
 
 static ons_status *write_events(const ons_verify_steps *steps, const ons_lineup *lineup, ons_verify_bytes *bytes,
                                 uint32_t *count) {
-    ons_told_event event, *events;
+    ons_manifest_event event, *events;
     *count = 0;
-    for (size_t i = 0; i < steps->count; ++i) *count += tells(&steps->items[i], lineup, &event);
+    for (size_t i = 0; i < steps->count; ++i) *count += describe_event(&steps->items[i], lineup, &event);
     ONS_TRY(append(bytes, *count * sizeof *events, &events));
     for (size_t i = 0; i < steps->count; ++i)
-        if (tells(&steps->items[i], lineup, &event)) *events++ = event;
+        if (describe_event(&steps->items[i], lineup, &event)) *events++ = event;
     return NULL;
 }
 
@@ -102,10 +104,10 @@ static ons_status *write_names(const ons_lineup *lineup, ons_verify_bytes *bytes
     return NULL;
 }
 
-ons_status *ons_told_write(const ons_verify_options *o, uint32_t stage, const ons_verify_steps *steps,
-                           ons_verify_bytes *bytes) {
+ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, const ons_verify_steps *steps,
+                               ons_verify_bytes *bytes) {
     const ons_lineup lineup = ons_verify_lineup(o, stage);
-    ons_told_head head = {
+    ons_manifest_header head = {
         .stage = stage,
         .stages = o->stages,
         .micro_batches = o->micro_batches,
@@ -123,44 +125,45 @@ ons_status *ons_told_write(const ons_verify_options *o, uint32_t stage, const on
     ONS_CHECK(names <= UINT32_MAX, ONS_UNSUPPORTED, "stage %u: the names of its messages are too long", stage);
     head.name_bytes = (uint32_t)names;
     head.bytes = bytes->count - begin;
-    *(ons_told_head *)(void *)(bytes->items + begin) = head;
+    *(ons_manifest_header *)(void *)(bytes->items + begin) = head;
     return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- reading
  */
 
-/* What another program tells may be anything. */
-static bool is_sound(const ons_told *told, uint32_t stage) {
-    const ons_told_head *h = told->head;
-    if (h->name_bytes > 0 && told->names[h->name_bytes - 1] != '\0') return false;
+/* What another program sends may be anything. */
+static bool is_sound(const ons_manifest *manifest, uint32_t stage) {
+    const ons_manifest_header *h = manifest->head;
+    if (h->name_bytes > 0 && manifest->names[h->name_bytes - 1] != '\0') return false;
     for (uint32_t i = 0; i < h->send_count + h->receive_count; ++i) {
-        const ons_told_transfer *t = &told->sends[i];
+        const ons_manifest_transfer *t = &manifest->sends[i];
         if (t->peer >= h->stages || t->peer == stage || t->kind >= ONS_PART_KINDS || t->name >= h->name_bytes ||
             t->half > 1)
             return false;
     }
     for (uint32_t i = 0; i < h->event_count; ++i) {
-        const ons_told_event *e = &told->events[i];
-        bool sends = e->kind == ONS_TOLD_SEND || e->kind == ONS_TOLD_WAIT;
-        if (e->kind > ONS_TOLD_RELEASE || e->index >= (sends ? h->send_count : h->receive_count)) return false;
+        const ons_manifest_event *e = &manifest->events[i];
+        bool sends = e->kind == ONS_MANIFEST_SEND || e->kind == ONS_MANIFEST_WAIT;
+        if (e->kind > ONS_MANIFEST_RELEASE || e->index >= (sends ? h->send_count : h->receive_count)) return false;
     }
     return true;
 }
 
 static uint64_t aligned(uint64_t count, uint64_t size) { return (count * size + 7) / 8 * 8; }
 
-ons_status *ons_told_read(const unsigned char *bytes, size_t size, size_t *at, uint32_t stage, ons_told *told) {
-    const ons_told_head *h = (const void *)(bytes + *at);
+ons_status *ons_manifest_read(const unsigned char *bytes, size_t size, size_t *at, uint32_t stage,
+                              ons_manifest *manifest) {
+    const ons_manifest_header *h = (const void *)(bytes + *at);
     bool sound = *at <= size && size - *at >= sizeof *h && h->bytes <= size - *at && h->stage == stage;
     if (sound) {
-        uint64_t transfers = aligned((uint64_t)h->send_count + h->receive_count, sizeof *told->sends);
-        uint64_t events = aligned(h->event_count, sizeof *told->events);
-        *told = (ons_told){.head = h, .sends = (const void *)(h + 1)};
-        told->receives = told->sends + h->send_count;
-        told->events = (const void *)(bytes + *at + sizeof *h + transfers);
-        told->names = (const char *)told->events + events;
-        sound = h->bytes == sizeof *h + transfers + events + aligned(h->name_bytes, 1) && is_sound(told, stage);
+        uint64_t transfers = aligned((uint64_t)h->send_count + h->receive_count, sizeof *manifest->sends);
+        uint64_t events = aligned(h->event_count, sizeof *manifest->events);
+        *manifest = (ons_manifest){.head = h, .sends = (const void *)(h + 1)};
+        manifest->receives = manifest->sends + h->send_count;
+        manifest->events = (const void *)(bytes + *at + sizeof *h + transfers);
+        manifest->names = (const char *)manifest->events + events;
+        sound = h->bytes == sizeof *h + transfers + events + aligned(h->name_bytes, 1) && is_sound(manifest, stage);
     }
     ONS_CHECK(sound, ONS_DEFECT,
               "stage %u does not tell what it sends and receives: is it the same version of onstage?", stage);

@@ -1,23 +1,23 @@
-#include "engine/crew_verify.h"
+#include "engine/local_stages_verify.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/verify/verify_stages.h"
 
-enum { FLIGHTS_MOST = 3 + ONS_BATCH_VARIANTS }; /* a whole step, an epoch's last one in two; validation */
+enum { PASSES_MOST = 3 + ONS_BATCH_VARIANTS }; /* a whole step, an epoch's last one in two; validation */
 
 typedef struct verifying {
-    const ons_crew_options *o;
-    const ons_rank *ranks; /* of one replica, in this process */
+    const ons_local_stages_options *o;
+    const ons_local_stage *stages; /* of one replica, in this process */
     uint32_t rank_count;
     ons_arena *arena;
-    ons_verify_options flights[FLIGHTS_MOST];
+    ons_verify_options passes[PASSES_MOST];
     uint32_t count;
-    ons_verify_bytes *told; /* by each stage */
+    ons_verify_bytes *manifests; /* by each stage */
 } verifying;
 
-/* ------------------------------------------------------------------------------------------------------------- flights
+/* -------------------------------------------------------------------------------------------------------------- passes
  */
 
 static ons_status *list_programs(const verifying *v, bool training, ons_batch_variant variant,
@@ -25,32 +25,32 @@ static ons_status *list_programs(const verifying *v, bool training, ons_batch_va
     const ons_stage_program **programs;
     ONS_NEW(programs, v->arena, v->o->schedule->devices + 1);
     for (uint32_t i = 0; i < v->rank_count; ++i) {
-        const ons_share *share = training ? &v->ranks[i].training : &v->ranks[i].validation;
-        programs[v->ranks[i].stage] = &share->units[variant].stage;
+        const ons_share *share = training ? &v->stages[i].training : &v->stages[i].validation;
+        programs[v->stages[i].stage] = &share->units[variant].stage;
     }
     *result = programs;
     return NULL;
 }
 
 static ons_status *add(verifying *v, bool training, ons_batch_variant variant, uint32_t micro_batches,
-                       ons_verify_options **flight) {
-    *flight = &v->flights[v->count++];
-    **flight = (ons_verify_options){.stages = v->o->schedule->devices, .micro_batches = micro_batches};
-    return list_programs(v, training, variant, &(*flight)->programs);
+                       ons_verify_options **pass) {
+    *pass = &v->passes[v->count++];
+    **pass = (ons_verify_options){.stages = v->o->schedule->devices, .micro_batches = micro_batches};
+    return list_programs(v, training, variant, &(*pass)->programs);
 }
 
 /* Part of a training step: `second` shorter micro-batches follow `first` of a variant. */
 static ons_status *add_training(verifying *v, ons_batch_variant variant, uint32_t first, uint32_t second) {
     ons_schedule own;
-    ons_verify_options *flight;
+    ons_verify_options *pass;
     if (first + second == 0) return NULL;
-    ONS_TRY(add(v, true, first > 0 ? variant : ONS_SHORTER, first + second, &flight));
-    if (first > 0 && second > 0) ONS_TRY(list_programs(v, true, ONS_SHORTER, &flight->seconds));
-    flight->first_count = first;
+    ONS_TRY(add(v, true, first > 0 ? variant : ONS_SHORTER, first + second, &pass));
+    if (first > 0 && second > 0) ONS_TRY(list_programs(v, true, ONS_SHORTER, &pass->seconds));
+    pass->first_count = first;
     ONS_TRY(ons_schedule_shorten(v->o->schedule, first + second, v->arena, &own));
-    flight->lists = own.lists;
-    flight->updates = true;
-    flight->asynchronous = own.asynchronous;
+    pass->lists = own.lists;
+    pass->updates = true;
+    pass->asynchronous = own.asynchronous;
     return NULL;
 }
 
@@ -70,13 +70,13 @@ static ons_status *list_inference(const verifying *v, uint32_t device, ons_actio
 
 static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
     ons_action_list *lists;
-    ons_verify_options *flight;
+    ons_verify_options *pass;
     uint32_t devices = v->o->schedule->devices;
-    ONS_TRY(add(v, false, variant, 1, &flight));
+    ONS_TRY(add(v, false, variant, 1, &pass));
     ONS_NEW(lists, v->arena, devices);
     for (uint32_t i = 0; i < devices; ++i) ONS_TRY(list_inference(v, i, &lists[i]));
-    flight->lists = lists;
-    flight->inference = true;
+    pass->lists = lists;
+    pass->inference = true;
     return NULL;
 }
 
@@ -84,11 +84,11 @@ static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
 static ons_portions own_portions(const verifying *v, int64_t samples) {
     ons_portions p = ons_batching_portions(&v->o->batching, samples);
     ons_replica_range range =
-        ons_replica_range_of(ons_portions_total(&p), v->ranks[0].replica, (uint64_t)v->o->batching.replicas);
+        ons_replica_range_of(ons_portions_total(&p), v->stages[0].replica, (uint64_t)v->o->batching.replicas);
     return ons_portions_between(p, range.first, range.end);
 }
 
-static ons_status *list_flights(verifying *v) {
+static ons_status *list_passes(verifying *v) {
     int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset), batch = v->o->batching.batch;
     ons_portions whole = own_portions(v, batch), last = own_portions(v, samples % batch);
     if (samples >= batch) ONS_TRY(add_together(v, &whole));
@@ -104,9 +104,9 @@ static ons_status *list_flights(verifying *v) {
 
 /* One stage a process: everybody gets what all stages of the replica have told. */
 static ons_status *exchange(const verifying *v) {
-    ons_transport *t = v->ranks[0].world;
-    uint32_t devices = v->o->schedule->devices, first = v->ranks[0].replica * devices;
-    ons_verify_bytes *own = &v->told[v->ranks[0].stage];
+    ons_transport *t = v->stages[0].world;
+    uint32_t devices = v->o->schedule->devices, first = v->stages[0].replica * devices;
+    ons_verify_bytes *own = &v->manifests[v->stages[0].stage];
     uint64_t size = own->count, most = 0, *sizes;
     unsigned char *mine, *all;
     ONS_NEW(sizes, v->arena, t->ranks);
@@ -117,7 +117,7 @@ static ons_status *exchange(const verifying *v) {
     if (own->items != NULL) memcpy(mine, own->items, size);
     if (!t->gather(t, mine, all, most)) return t->failure(t);
     for (uint32_t i = first; i < first + devices; ++i) {
-        ons_verify_bytes *theirs = &v->told[i - first];
+        ons_verify_bytes *theirs = &v->manifests[i - first];
         if (i == t->rank) continue;
         if (!ons_vector_reserve(theirs, sizes[i] + 1)) return ons_status_out_of_memory();
         if (theirs->items != NULL) memcpy(theirs->items, all + i * most, sizes[i]);
@@ -127,33 +127,34 @@ static ons_status *exchange(const verifying *v) {
 }
 
 static ons_status *verify(verifying *v) {
-    uint32_t first = v->ranks[0].stage, end = first + v->rank_count, devices = v->o->schedule->devices;
-    ONS_TRY(list_flights(v));
-    for (uint32_t flight = 0; flight < v->count; ++flight)
-        for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage(&v->flights[flight], i, &v->told[i]));
+    uint32_t first = v->stages[0].stage, end = first + v->rank_count, devices = v->o->schedule->devices;
+    ONS_TRY(list_passes(v));
+    for (uint32_t pass = 0; pass < v->count; ++pass)
+        for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage(&v->passes[pass], i, &v->manifests[i]));
     if (v->rank_count < devices) ONS_TRY(exchange(v));
-    ONS_TRY(ons_verify_told(devices, v->told));
-    for (uint32_t flight = 0; flight < v->count; ++flight)
-        for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage_memory(&v->flights[flight], i));
+    ONS_TRY(ons_verify_manifests(devices, v->manifests));
+    for (uint32_t pass = 0; pass < v->count; ++pass)
+        for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage_memory(&v->passes[pass], i));
     return NULL;
 }
 
-static ons_status *verify_replica(const ons_crew_options *options, const ons_rank *ranks, uint32_t count) {
-    verifying v = {.o = options, .ranks = ranks, .rank_count = count, .arena = ons_arena_new()};
+static ons_status *verify_replica(const ons_local_stages_options *options, const ons_local_stage *stages,
+                                  uint32_t count) {
+    verifying v = {.o = options, .stages = stages, .rank_count = count, .arena = ons_arena_new()};
     if (v.arena == NULL) return ons_status_out_of_memory();
-    v.told = calloc(options->schedule->devices + 1, sizeof *v.told);
-    ons_status *status = v.told == NULL ? ons_status_out_of_memory() : verify(&v);
-    for (uint32_t i = 0; v.told != NULL && i < options->schedule->devices; ++i) ons_vector_free(&v.told[i]);
-    free(v.told);
+    v.manifests = calloc(options->schedule->devices + 1, sizeof *v.manifests);
+    ons_status *status = v.manifests == NULL ? ons_status_out_of_memory() : verify(&v);
+    for (uint32_t i = 0; v.manifests != NULL && i < options->schedule->devices; ++i) ons_vector_free(&v.manifests[i]);
+    free(v.manifests);
     ons_arena_free(v.arena);
     return status;
 }
 
-ons_status *ons_crew_verify(const ons_crew_options *options, const ons_rank *ranks) {
+ons_status *ons_local_stages_verify(const ons_local_stages_options *options, const ons_local_stage *stages) {
     for (uint32_t i = 0, count; i < options->count; i += count) {
-        uint32_t left = options->schedule->devices - ranks[i].stage;
+        uint32_t left = options->schedule->devices - stages[i].stage;
         count = left < options->count - i ? left : options->count - i;
-        ONS_TRY(verify_replica(options, &ranks[i], count));
+        ONS_TRY(verify_replica(options, &stages[i], count));
     }
     return NULL;
 }

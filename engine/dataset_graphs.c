@@ -1,14 +1,14 @@
-#include "engine/course.h"
+#include "engine/dataset_graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/backend.h"
 
-ons_course_options ons_training_course_options(const ons_model *model, const ons_config *config,
-                                               const ons_batching *batching, int64_t samples, bool repeats) {
+ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
+                                                       const ons_batching *batching, int64_t samples, bool repeats) {
     ons_portions last = ons_batching_portions(batching, samples % batching->batch);
-    return (ons_course_options){
+    return (ons_dataset_graphs_options){
         .model = model,
         .config = config,
         .rows = {batching->rows, (int64_t)last.rows[ONS_SHORTER], batching->fixed ? 0 : (int64_t)last.rows[ONS_REST]},
@@ -17,12 +17,12 @@ ons_course_options ons_training_course_options(const ons_model *model, const ons
     };
 }
 
-static ons_status *build_graph(const ons_course_options *o, const ons_course *course, int64_t rows,
-                               ons_stage_graph *stage) {
+static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_dataset_graphs *dataset_graphs,
+                               int64_t rows, ons_stage_graph *stage) {
     const ons_stage_graph_options options = {
         .model = o->model,
         .config = o->config,
-        .dataset = course->dataset,
+        .dataset = dataset_graphs->dataset,
         .rows = rows,
         .training = o->training,
         .repeats = o->repeats,
@@ -33,13 +33,13 @@ static ons_status *build_graph(const ons_course_options *o, const ons_course *co
                                            : NULL;
 }
 
-ons_status *ons_course_build(const ons_course_options *o, ons_course *course) {
+ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *o, ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        if (o->rows[v] > 0) ONS_TRY(build_graph(o, course, o->rows[v], &course->graphs[v]));
-    if (course->graphs[ONS_WHOLE].loss == ONS_NONE) return NULL;
+        if (o->rows[v] > 0) ONS_TRY(build_graph(o, dataset_graphs, o->rows[v], &dataset_graphs->graphs[v]));
+    if (dataset_graphs->graphs[ONS_WHOLE].loss == ONS_NONE) return NULL;
     ons_loss_options loss;
     ONS_TRY(ons_config_loss(o->config, &loss));
-    course->counts_classes = ons_loss_counts_classes(loss.role);
+    dataset_graphs->counts_classes = ons_loss_counts_classes(loss.role);
     return NULL;
 }
 
@@ -70,21 +70,22 @@ static ons_status *cut_whole(const ons_model *model, ons_step_form form, const o
     return status;
 }
 
-ons_status *ons_course_cut_whole(const ons_model *model, ons_step_form form, ons_course *course) {
+ons_status *ons_dataset_graphs_cut_whole(const ons_model *model, ons_step_form form,
+                                         ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        ONS_TRY(cut_whole(model, form, &course->graphs[v], &course->cuts[v]));
+        ONS_TRY(cut_whole(model, form, &dataset_graphs->graphs[v], &dataset_graphs->cuts[v]));
     return NULL;
 }
 
-void ons_course_drop_cuts(ons_course *course) {
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_cut_free(&course->cuts[v]);
+void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *dataset_graphs) {
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_cut_free(&dataset_graphs->cuts[v]);
 }
 
-void ons_course_free(ons_course *course) {
-    ons_course_drop_cuts(course);
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_graph_free(&course->graphs[v]);
-    ons_dataset_free(course->dataset);
-    *course = (ons_course){0};
+void ons_dataset_graphs_free(ons_dataset_graphs *dataset_graphs) {
+    ons_dataset_graphs_drop_cuts(dataset_graphs);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_graph_free(&dataset_graphs->graphs[v]);
+    ons_dataset_free(dataset_graphs->dataset);
+    *dataset_graphs = (ons_dataset_graphs){0};
 }
 
 /* The sample that the model wants of its input `index`: its type without the axis of samples. */
@@ -94,11 +95,11 @@ static ons_type sample_of(const ons_stage_graph *stage, uint32_t index) {
     return (ons_type){.dtype = type->dtype, .shape = ons_shape_make(type->shape.rank - 1, type->shape.dims + 1)};
 }
 
-uint32_t ons_course_target(const ons_course *course, ons_type *sample) {
-    const ons_stage_graph *whole = &course->graphs[ONS_WHOLE];
+uint32_t ons_dataset_graphs_target(const ons_dataset_graphs *dataset_graphs, ons_type *sample) {
+    const ons_stage_graph *whole = &dataset_graphs->graphs[ONS_WHOLE];
     if (whole->target == ONS_NONE) return ONS_NO_FIELD;
     *sample = sample_of(whole, whole->input_count - 1);
-    return ons_dataset_find(course->dataset, ONS_TARGET_FIELD);
+    return ons_dataset_find(dataset_graphs->dataset, ONS_TARGET_FIELD);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- shares
@@ -123,7 +124,9 @@ static ons_status *copy_ids(const ons_cut_stage *cut, ons_arena *arena, const on
     return NULL;
 }
 
-static bool is_uneven(const ons_course *course) { return course->graphs[ONS_SHORTER].graph != NULL; }
+static bool is_uneven(const ons_dataset_graphs *dataset_graphs) {
+    return dataset_graphs->graphs[ONS_SHORTER].graph != NULL;
+}
 
 /* Inference alone says what its prediction is. */
 static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
@@ -132,10 +135,10 @@ static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
 
 static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v, const uint32_t *fields,
                                  ons_share *share) {
-    const ons_stage_graph *whole = &o->course->graphs[v];
+    const ons_stage_graph *whole = &o->dataset_graphs->graphs[v];
     ons_share_unit *u = &share->units[v];
     if (whole->graph == NULL) return NULL;
-    const ons_cut_stage *cut = &o->course->cuts[v].stages[o->stage];
+    const ons_cut_stage *cut = &o->dataset_graphs->cuts[v].stages[o->stage];
     ons_arena *arena = u->stage.arena;
     ons_value_id *inputs, *squares = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
@@ -159,10 +162,10 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
 }
 
 static ons_status *build_program(const ons_share_options *o, ons_batch_variant v, ons_share *share) {
-    const ons_stage_graph *whole = &o->course->graphs[v];
+    const ons_stage_graph *whole = &o->dataset_graphs->graphs[v];
     if (whole->graph == NULL) return NULL;
-    const ons_cut_stage *own = &o->course->cuts[v].stages[o->stage];
-    ons_arena *arena = o->course->cuts[v].arena;
+    const ons_cut_stage *own = &o->dataset_graphs->cuts[v].stages[o->stage];
+    ons_arena *arena = o->dataset_graphs->cuts[v].arena;
     ons_value_id *kept, *idle = NULL;
     ONS_TRY(copy_ids(own, arena, whole->kept, whole->kept_count, made_here, &kept));
     if (whole->squares_idle)
@@ -179,9 +182,9 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .device = o->stage,
         .micro_batches = o->micro_batches,
         .versions = o->versions,
-        .joined = v != ONS_REST && is_uneven(o->course),
+        .joined = v != ONS_REST && is_uneven(o->dataset_graphs),
     };
-    return ons_stage_program_make(o->machine, &options, &share->units[v].stage);
+    return ons_stage_program_make(o->device_context, &options, &share->units[v].stage);
 }
 
 /* Whether the stage reads an input of the model; targets also where predictions are compared with them. */
@@ -193,12 +196,12 @@ static bool reads_field(const ons_stage_graph *whole, const ons_cut_stage *cut, 
 ons_status *ons_share_prepare(const ons_share_options *o, ons_share *share) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v) ONS_TRY(build_program(o, v, share));
     ons_program *const programs[] = {share->units[ONS_WHOLE].stage.program, share->units[ONS_SHORTER].stage.program};
-    return is_uneven(o->course) ? ons_machine_join(o->machine, programs) : NULL;
+    return is_uneven(o->dataset_graphs) ? ons_device_context_join(o->device_context, programs) : NULL;
 }
 
 /* The inputs of the model that this stage reads, in any program. */
 static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
-    const ons_course *c = o->course;
+    const ons_dataset_graphs *c = o->dataset_graphs;
     uint32_t count = 0;
     for (uint32_t i = 0; i < c->graphs[ONS_WHOLE].input_count; ++i) {
         bool reads = false;
@@ -211,8 +214,8 @@ static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
 }
 
 /* Samples are copied to it from memory that copies are fast with; NULL: the host puts them in itself. */
-static ons_device *feeding_device(const ons_machine *machine) {
-    ons_device *device = ons_machine_device(machine);
+static ons_device *feeding_device(const ons_device_context *device_context) {
+    ons_device *device = ons_device_context_device(device_context);
     return device->host_can_access ? NULL : device;
 }
 
@@ -226,16 +229,16 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
         bool target = fields[i] >= imported->inputs.count;
         const char *name =
             target ? ONS_TARGET_FIELD : ons_graph_value(imported, imported->inputs.items[fields[i]])->name;
-        const ons_stage_graph *whole = &o->course->graphs[ONS_WHOLE];
+        const ons_stage_graph *whole = &o->dataset_graphs->graphs[ONS_WHOLE];
         if (ons_graph_value(whole->graph, whole->inputs[fields[i]])->type.shape.rank == 0)
             status = ons_status_new(ONS_UNSUPPORTED, "model input '%s' is a scalar: it has no axis for samples", name);
-        described[i] = (ons_feed_field){.field = ons_dataset_find(o->course->dataset, name),
+        described[i] = (ons_feed_field){.field = ons_dataset_find(o->dataset_graphs->dataset, name),
                                         .sample = sample_of(whole, fields[i])};
         if (target) share->target_field = i;
     }
     if (status == NULL)
-        status = ons_feed_init(&share->feed, feeding_device(o->machine), o->course->dataset, described, count, o->batch,
-                               o->step_batch > o->batch ? o->step_batch : o->batch);
+        status = ons_feed_init(&share->feed, feeding_device(o->device_context), o->dataset_graphs->dataset, described,
+                               count, o->batch, o->step_batch > o->batch ? o->step_batch : o->batch);
     free(described);
     return status;
 }
@@ -249,7 +252,7 @@ static ons_status *build(const ons_share_options *o, uint32_t *fields, ons_share
 }
 
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share) {
-    uint32_t *fields = calloc(options->course->graphs[ONS_WHOLE].input_count + 1, sizeof *fields);
+    uint32_t *fields = calloc(options->dataset_graphs->graphs[ONS_WHOLE].input_count + 1, sizeof *fields);
     if (fields == NULL) return ons_status_out_of_memory();
     ons_status *status = build(options, fields, share);
     free(fields);
@@ -267,28 +270,28 @@ void ons_share_list_programs(const ons_share *share, const ons_stage_program **p
         if (share->units[v].unit.program != NULL) programs[(*count)++] = &share->units[v].stage;
 }
 
-ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_course *course, ons_worker *worker,
-                                          const ons_config *config) {
+ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_dataset_graphs *dataset_graphs,
+                                          ons_worker *worker, const ons_config *config) {
     ons_evaluator_options options = {
         .worker = worker,
         .feed = (ons_feed *)&share->feed,
-        .samples = ons_dataset_count(course->dataset),
-        .counts_classes = course->counts_classes,
+        .samples = ons_dataset_count(dataset_graphs->dataset),
+        .counts_classes = dataset_graphs->counts_classes,
         .ignore_index = (int64_t)config->ignore_index.value,
-        .class_weights = course->graphs[ONS_WHOLE].class_weights,
-        .class_axis = course->graphs[ONS_WHOLE].class_axis,
+        .class_weights = dataset_graphs->graphs[ONS_WHOLE].class_weights,
+        .class_axis = dataset_graphs->graphs[ONS_WHOLE].class_axis,
         .fed_target = share->target_field,
     };
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) options.units[v] = share->units[v].unit;
-    options.target_field = ons_course_target(course, &options.target_sample);
+    options.target_field = ons_dataset_graphs_target(dataset_graphs, &options.target_sample);
     return options;
 }
 
-ons_status *ons_check_memory_cap(const ons_machine *machine, int64_t cap) {
-    ons_machine_memory memory;
-    ONS_TRY(ons_machine_predict(machine, &memory));
+ons_status *ons_check_memory_cap(const ons_device_context *device_context, int64_t cap) {
+    ons_device_context_memory memory;
+    ONS_TRY(ons_device_context_predict(device_context, &memory));
     int64_t reserve;
-    ONS_TRY(ons_machine_reserve(machine, &reserve));
+    ONS_TRY(ons_device_context_reserve(device_context, &reserve));
     ONS_CHECK(
         cap == 0 || reserve == 0 || memory.total + reserve <= cap, ONS_OUT_OF_MEMORY,
         "--memory %lld bytes is too little: %lld are needed, and the GPU's context, libraries and recordings take %lld",

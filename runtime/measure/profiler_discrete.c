@@ -1,8 +1,9 @@
-/* Measurements on a device that runs work later than the host launches it, by marks among that work.
+/* Measurements on a device with discrete memory, which runs work later than the host launches it, by timestamps among
+ * that work.
  *
  * Where every node is timed, the stream is held up first by copies that take longer than the host needs to launch the
- * step: otherwise a small kernel would be said to take as long as its launch. What lies between two marks with nothing
- * in between comes off every node. Whole steps are repeated as a recording where the trainer does that.
+ * step: otherwise a small kernel would be said to take as long as its launch. What lies between two timestamps with
+ * nothing in between comes off every node. Whole steps are repeated as a recording where the trainer does that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,36 +12,36 @@
 #include "runtime/measure/device_clock.h"
 #include "runtime/measure/profiler_state.h"
 
-enum { HOLD_BYTES = 16 << 20, HOLDS_MOST = 512, EMPTY_MARKS = 33 };
+enum { HOLD_BYTES = 16 << 20, HOLDS_MOST = 512, EMPTY_TIMESTAMPS = 33 };
 
-typedef struct node_marks {
+typedef struct node_timestamps {
     ons_node_id node;
     uint32_t begin, end;
     double share;
-} node_marks;
+} node_timestamps;
 
-typedef struct turn_marks {
+typedef struct turn_timestamps {
     uint32_t feed, begin, end;
     double share;
-} turn_marks;
+} turn_timestamps;
 
-struct ons_profiler_far {
+struct ons_discrete_profiler {
     ons_device *device;
     ons_stream *compute;
-    ons_machine_control control;
+    ons_device_context_control control;
     ons_device_clock *clock;
     void *inputs; /* all of them, in the host's memory that copies are fast with */
     int64_t input_bytes;
     void *hold_device, *hold_host; /* NULL: no room to hold the stream up */
     double hold_seconds;           /* of one copy */
-    double empty_seconds;          /* between two marks */
-    double launch_seconds;         /* the host's, for a step without marks; 0: not known yet */
-    node_marks *nodes;
-    turn_marks *turns;
+    double empty_seconds;          /* between two timestamps */
+    double launch_seconds;         /* the host's, for a step without timestamps; 0: not known yet */
+    node_timestamps *nodes;
+    turn_timestamps *turns;
     uint32_t node_count, turn_count;
-    uint32_t begin, last; /* marks before and behind what ran last */
+    uint32_t begin, last; /* timestamps before and behind what ran last */
     bool every_node, records;
-    bool marks;               /* among the work that is launched */
+    bool timestamps;          /* among the work that is launched */
     ons_recording *recording; /* of a whole step; NULL: there is none yet, or none can be made */
 };
 
@@ -48,14 +49,14 @@ struct ons_profiler_far {
  */
 
 /* Memory that a cap leaves no room for is done without. */
-static void take_hold(ons_profiler_far *f) {
+static void take_hold(ons_discrete_profiler *f) {
     ons_status *status = f->device->allocate(f->device, HOLD_BYTES, &f->hold_device);
     if (status == NULL) status = f->device->allocate_host(f->device, HOLD_BYTES, &f->hold_host);
     ons_status_free(status);
 }
 
 static ons_status *take_inputs(ons_profiling *p) {
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     int64_t at = 0;
     for (uint32_t i = 0; i < p->o->input_count; ++i) f->input_bytes += ons_arena_align((int64_t)p->o->inputs[i].bytes);
     ONS_TRY(f->device->allocate_host(f->device, f->input_bytes, &f->inputs));
@@ -66,12 +67,12 @@ static ons_status *take_inputs(ons_profiling *p) {
     return NULL;
 }
 
-static void hold(const ons_profiler_far *f, int64_t copies) {
+static void hold(const ons_discrete_profiler *f, int64_t copies) {
     for (int64_t i = 0; f->hold_host != NULL && i < copies; ++i)
         f->device->copy(f->compute, f->hold_host, f->hold_device, HOLD_BYTES);
 }
 
-static double seconds_of(ons_profiler_far *f, uint32_t begin, uint32_t end) {
+static double seconds_of(ons_discrete_profiler *f, uint32_t begin, uint32_t end) {
     return (double)(ons_device_clock_time(f->clock, end) - ons_device_clock_time(f->clock, begin)) * 1e-9;
 }
 
@@ -80,15 +81,15 @@ static int by_value(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-static void calibrate(ons_profiler_far *f) {
-    double between[EMPTY_MARKS - 1];
-    uint32_t begin = ons_device_clock_mark(f->clock, f->compute), marks[EMPTY_MARKS];
+static void calibrate(ons_discrete_profiler *f) {
+    double between[EMPTY_TIMESTAMPS - 1];
+    uint32_t begin = ons_device_clock_timestamp(f->clock, f->compute), timestamps[EMPTY_TIMESTAMPS];
     hold(f, 2);
-    for (int i = 0; i < EMPTY_MARKS; ++i) marks[i] = ons_device_clock_mark(f->clock, f->compute);
-    for (int i = 0; i + 1 < EMPTY_MARKS; ++i) between[i] = seconds_of(f, marks[i], marks[i + 1]);
-    qsort(between, EMPTY_MARKS - 1, sizeof between[0], by_value);
-    f->empty_seconds = between[(EMPTY_MARKS - 1) / 2];
-    f->hold_seconds = seconds_of(f, begin, marks[0]) / 2;
+    for (int i = 0; i < EMPTY_TIMESTAMPS; ++i) timestamps[i] = ons_device_clock_timestamp(f->clock, f->compute);
+    for (int i = 0; i + 1 < EMPTY_TIMESTAMPS; ++i) between[i] = seconds_of(f, timestamps[i], timestamps[i + 1]);
+    qsort(between, EMPTY_TIMESTAMPS - 1, sizeof between[0], by_value);
+    f->empty_seconds = between[(EMPTY_TIMESTAMPS - 1) / 2];
+    f->hold_seconds = seconds_of(f, begin, timestamps[0]) / 2;
     ons_device_clock_reset(f->clock);
 }
 
@@ -98,29 +99,29 @@ static bool may_record(const ons_profiling *p, const ons_device *device) {
            (wish == NULL || strcmp(wish, "off") != 0);
 }
 
-ons_status *ons_profiler_open_far(ons_profiling *p, ons_arena *arena) {
-    ons_device *device = ons_machine_device(p->o->machine);
+ons_status *ons_profiler_open_discrete(ons_profiling *p, ons_arena *arena) {
+    ons_device *device = ons_device_context_device(p->o->device_context);
     const ons_fault none = {0};
     size_t most = (p->nodes + 1) * p->slots;
     if (device->host_can_access) return NULL;
-    ons_profiler_far *f;
+    ons_discrete_profiler *f;
     ONS_NEW(f, arena, 1);
-    p->far = f;
+    p->discrete = f;
     f->device = device;
     f->records = may_record(p, device);
-    f->compute = ons_machine_compute(p->o->machine);
-    f->control = ons_machine_get_control(p->o->machine);
+    f->compute = ons_device_context_compute(p->o->device_context);
+    f->control = ons_device_context_get_control(p->o->device_context);
     ONS_NEW(f->nodes, arena, most);
     ONS_NEW(f->turns, arena, (size_t)ONS_PART_KINDS * p->slots);
     ONS_TRY(ons_device_clock_new(device, f->compute, &f->clock));
     ONS_TRY(take_inputs(p));
     take_hold(f);
     calibrate(f);
-    return ons_machine_copy(p->o->machine, f->control.fault, &none, sizeof none);
+    return ons_device_context_copy(p->o->device_context, f->control.fault, &none, sizeof none);
 }
 
-void ons_profiler_close_far(ons_profiling *p) {
-    ons_profiler_far *f = p->far;
+void ons_profiler_close_discrete(ons_profiling *p) {
+    ons_discrete_profiler *f = p->discrete;
     if (f == NULL) return;
     if (f->recording != NULL) f->device->recording_free(f->recording);
     ons_device_clock_free(f->clock);
@@ -133,19 +134,19 @@ void ons_profiler_close_far(ons_profiling *p) {
  */
 
 /* Called when the node has been put on the stream. */
-static void mark_node(void *context, const ons_observed *o) {
+static void timestamp_node(void *context, const ons_observed *o) {
     ons_profiling *p = context;
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     if (o->index == 0) {
         f->begin = f->last;
-        f->last = ons_device_clock_mark(f->clock, f->compute);
+        f->last = ons_device_clock_timestamp(f->clock, f->compute);
     }
-    f->nodes[f->node_count++] = (node_marks){o->node, f->begin, f->last, p->share * (o->to - o->from)};
+    f->nodes[f->node_count++] = (node_timestamps){o->node, f->begin, f->last, p->share * (o->to - o->from)};
 }
 
 /* Whether there was something to put in. */
 static bool feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_turn *turn) {
-    const ons_profiler_far *f = p->far;
+    const ons_discrete_profiler *f = p->discrete;
     const char *from = f->inputs;
     bool any = false;
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
@@ -159,10 +160,12 @@ static bool feed(const ons_profiling *p, ons_program *program, ons_part part, co
     return any;
 }
 
-static uint32_t mark(ons_profiler_far *f) { return f->marks ? ons_device_clock_mark(f->clock, f->compute) : 0; }
+static uint32_t timestamp(ons_discrete_profiler *f) {
+    return f->timestamps ? ons_device_clock_timestamp(f->clock, f->compute) : 0;
+}
 
 static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     uint32_t times = part == ONS_PART_BEGIN || part == ONS_PART_END ? 1 : p->slots;
     ons_program *program = f->every_node ? p->o->program : p->o->whole;
     p->share = 1.0 / times;
@@ -170,68 +173,68 @@ static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
         const ons_turn turn = {.micro_batch = i};
         const ons_run run = {.step = f->control.steps,
                              .turn = &turn,
-                             .observer = f->every_node ? mark_node : NULL,
+                             .observer = f->every_node ? timestamp_node : NULL,
                              .context = p,
                              .stream = native,
                              .device_fault = f->control.fault};
-        turn_marks *marks = &f->turns[f->turn_count++];
-        marks->feed = marks->begin = mark(f);
-        if (feed(p, program, part, &turn)) marks->begin = mark(f);
-        f->last = marks->begin;
+        turn_timestamps *timestamps = &f->turns[f->turn_count++];
+        timestamps->feed = timestamps->begin = timestamp(f);
+        if (feed(p, program, part, &turn)) timestamps->begin = timestamp(f);
+        f->last = timestamps->begin;
         ons_program_run(program, part, &run);
-        marks->end = mark(f);
-        marks->share = p->share;
+        timestamps->end = timestamp(f);
+        timestamps->share = p->share;
     }
 }
 
 static void put_step(void *argument, uintptr_t native) {
     ons_profiling *p = argument;
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     f->node_count = f->turn_count = 0;
     if (f->every_node && f->hold_seconds > 0) {
-        double copies = 3 * f->launch_seconds / f->hold_seconds; /* marks are launched as well */
+        double copies = 3 * f->launch_seconds / f->hold_seconds; /* timestamps are launched as well */
         hold(f, copies < HOLDS_MOST ? (int64_t)copies + 1 : HOLDS_MOST);
     }
     for (int part = 0; part < ONS_PART_KINDS; ++part) put_part(p, (ons_part)part, native);
 }
 
 static void read_nodes(ons_profiling *p) {
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     for (uint32_t i = 0; i < f->node_count; ++i) {
-        const node_marks *marks = &f->nodes[i];
-        double seconds = seconds_of(f, marks->begin, marks->end);
+        const node_timestamps *timestamps = &f->nodes[i];
+        double seconds = seconds_of(f, timestamps->begin, timestamps->end);
         seconds = seconds > 2 * f->empty_seconds ? seconds - f->empty_seconds : seconds / 2;
-        p->now[marks->node] += (seconds > 0 ? seconds : 1e-9) * marks->share;
+        p->now[timestamps->node] += (seconds > 0 ? seconds : 1e-9) * timestamps->share;
     }
 }
 
 static void read_turns(ons_profiling *p) {
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     p->feed_seconds = p->step_seconds = 0;
     for (uint32_t i = 0; i < f->turn_count; ++i) {
-        const turn_marks *marks = &f->turns[i];
-        p->feed_seconds += seconds_of(f, marks->feed, marks->begin) * marks->share;
-        p->step_seconds += seconds_of(f, marks->begin, marks->end) * marks->share;
+        const turn_timestamps *timestamps = &f->turns[i];
+        p->feed_seconds += seconds_of(f, timestamps->feed, timestamps->begin) * timestamps->share;
+        p->step_seconds += seconds_of(f, timestamps->begin, timestamps->end) * timestamps->share;
     }
     p->whole_seconds = seconds_of(f, f->turns[0].feed, f->turns[f->turn_count - 1].end);
 }
 
 static ons_status *read_fault(ons_profiling *p) {
     ons_fault *fault = &p->fault.fault;
-    ONS_TRY(ons_machine_copy(p->o->machine, fault, p->far->control.fault, sizeof *fault));
+    ONS_TRY(ons_device_context_copy(p->o->device_context, fault, p->discrete->control.fault, sizeof *fault));
     if (fault->problem != NULL) p->fault.node = ons_program_find_fault(p->o->program, fault);
     return NULL;
 }
 
 /* A step that cannot be recorded is put on the stream each time. */
 static void record_step(ons_profiling *p) {
-    ons_profiler_far *f = p->far;
+    ons_discrete_profiler *f = p->discrete;
     ons_status *status = f->device->record_begin(f->compute);
     f->records = false;
     if (status == NULL) {
-        f->marks = false;
-        ons_machine_launch(p->o->machine, put_step, p);
-        f->marks = true;
+        f->timestamps = false;
+        ons_device_context_launch(p->o->device_context, put_step, p);
+        f->timestamps = true;
         status = f->device->record_end(f->compute, &f->recording);
     }
     if (status == NULL) return;
@@ -241,32 +244,32 @@ static void record_step(ons_profiling *p) {
 }
 
 /* From the beginning of a recorded step to its end; what its data take is known from the run before. */
-static void repeat_step(ons_profiling *p, uint32_t marks[2]) {
-    ons_profiler_far *f = p->far;
-    marks[0] = mark(f);
+static void repeat_step(ons_profiling *p, uint32_t timestamps[2]) {
+    ons_discrete_profiler *f = p->discrete;
+    timestamps[0] = timestamp(f);
     f->device->recording_repeat(f->compute, f->recording);
-    marks[1] = mark(f);
+    timestamps[1] = timestamp(f);
 }
 
-ons_status *ons_profiler_run_far(ons_profiling *p, bool every_node) {
-    ons_profiler_far *f = p->far;
-    uint32_t marks[2] = {0};
+ons_status *ons_profiler_run_discrete(ons_profiling *p, bool every_node) {
+    ons_discrete_profiler *f = p->discrete;
+    uint32_t timestamps[2] = {0};
     f->every_node = every_node;
-    f->marks = true;
+    f->timestamps = true;
     bool repeats = f->recording != NULL && !every_node;
-    ONS_TRY(ons_machine_copy(p->o->machine, f->control.steps, &p->step, sizeof p->step));
+    ONS_TRY(ons_device_context_copy(p->o->device_context, f->control.steps, &p->step, sizeof p->step));
     int64_t start = ons_trace_now();
     if (repeats)
-        repeat_step(p, marks);
+        repeat_step(p, timestamps);
     else
-        ons_machine_launch(p->o->machine, put_step, p);
+        ons_device_context_launch(p->o->device_context, put_step, p);
     double launched = (double)(ons_trace_now() - start) * 1e-9;
-    ons_machine_wait(p->o->machine);
+    ons_device_context_wait(p->o->device_context);
     double whole = (double)(ons_trace_now() - start) * 1e-9;
     ONS_TRY(f->device->failure(f->device));
     if (every_node) read_nodes(p);
     if (repeats) {
-        p->whole_seconds = seconds_of(f, marks[0], marks[1]);
+        p->whole_seconds = seconds_of(f, timestamps[0], timestamps[1]);
         p->step_seconds = p->whole_seconds > p->feed_seconds ? p->whole_seconds - p->feed_seconds : p->whole_seconds;
     } else {
         read_turns(p);

@@ -1,11 +1,11 @@
-/* Putting a flight on the streams: parts are cut where something leaves, comes or is waited for. */
+/* Puts a pass on the streams: parts are cut where something leaves, comes or is waited for. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "graph/evaluate.h"
-#include "runtime/pipeline/worker_flight.h"
+#include "runtime/pipeline/worker_pass.h"
 
-const ons_half_flight *ons_half_flight_of(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+const ons_program_pass *ons_program_pass_of(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     ons_part_kind kind = ons_stage_program_kind(x->stage, part);
     return &x->halves[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
 }
@@ -14,7 +14,7 @@ const ons_half_flight *ons_half_flight_of(const ons_half_flight *x, ons_part par
  */
 
 /* Blocks stay from step to step. */
-static ons_status *take_job(const ons_half_flight *x, ons_job **job) {
+static ons_status *take_job(const ons_program_pass *x, ons_job **job) {
     ons_worker *w = x->w;
     size_t block = w->jobs_used / ONS_JOBS_IN_BLOCK;
     if (block == w->blocks.count) {
@@ -25,7 +25,7 @@ static ons_status *take_job(const ons_half_flight *x, ons_job **job) {
         }
     }
     *job = &w->blocks.items[block]->jobs[w->jobs_used++ % ONS_JOBS_IN_BLOCK];
-    **job = (ons_job){.worker = w, .flight = x->f, .program = x->stage};
+    **job = (ons_job){.worker = w, .pass = x->f, .program = x->stage};
     return NULL;
 }
 
@@ -48,13 +48,13 @@ static void run_nodes(void *argument, uintptr_t native) {
     ons_job *job = argument;
     ons_worker *w = job->worker;
     if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) return;
-    bool far = job->device_step != NULL;
+    bool discrete_memory = job->device_step != NULL;
     const ons_run run = {
-        .step = far ? job->device_step : &job->step,
+        .step = discrete_memory ? job->device_step : &job->step,
         .turn = &job->turn,
         .observer = ons_worker_node_observer(w),
         .context = job,
-        .fault = far ? NULL : &w->fault,
+        .fault = discrete_memory ? NULL : &w->fault,
         .stream = native,
         .device_fault = w->control.fault,
     };
@@ -68,13 +68,13 @@ static void run_nodes(void *argument, uintptr_t native) {
 static void load_data(void *argument, uintptr_t native) {
     (void)native;
     const ons_job *job = argument;
-    job->flight->load(job->flight->context, job->micro_batch, job->part, &job->turn);
+    job->pass->load(job->pass->context, job->micro_batch, job->part, &job->turn);
 }
 
 static void read_results(void *argument, uintptr_t native) {
     (void)native;
     const ons_job *job = argument;
-    job->flight->read(job->flight->context, job->micro_batch, &job->turn);
+    job->pass->read(job->pass->context, job->micro_batch, &job->turn);
 }
 
 static void begin_copy(void *argument, uintptr_t native) {
@@ -92,19 +92,19 @@ static void end_copy(void *argument, uintptr_t native) {
 /* --------------------------------------------------------------------------------------------------------------- turns
  */
 
-static bool is_end(const ons_half_flight *x, ons_part part) {
+static bool is_end(const ons_program_pass *x, ons_part part) {
     return ons_stage_program_kind(x->stage, part) == ONS_PART_END;
 }
 
-ons_turn ons_half_flight_turn(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+ons_turn ons_program_pass_turn(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     if (!x->f->asynchronous) return (ons_turn){.micro_batch = micro_batch};
     return ons_stage_program_turn(x->stage, ons_stage_program_kind(x->stage, part), micro_batch, x->f->version);
 }
 
-static void fill_job(const ons_half_flight *x, ons_job *job, ons_part part, uint32_t micro_batch) {
+static void fill_job(const ons_program_pass *x, ons_job *job, ons_part part, uint32_t micro_batch) {
     job->part = part;
     job->micro_batch = micro_batch;
-    job->turn = ons_half_flight_turn(x, part, micro_batch);
+    job->turn = ons_program_pass_turn(x, part, micro_batch);
     job->step = x->f->step;
     job->step.micro_batch += micro_batch;
     if (x != x->halves) job->step.sample_share = x->f->second_share;
@@ -112,48 +112,48 @@ static void fill_job(const ons_half_flight *x, ons_job *job, ons_part part, uint
     if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
 }
 
-ons_status *ons_half_flight_job(const ons_half_flight *x, ons_part part, uint32_t micro_batch, ons_job **job) {
+ons_status *ons_program_pass_job(const ons_program_pass *x, ons_part part, uint32_t micro_batch, ons_job **job) {
     ONS_TRY(take_job(x, job));
     fill_job(x, *job, part, micro_batch);
     return NULL;
 }
 
 /* The steps of updates lie behind those of the micro-batches. */
-static uint32_t step_index(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+static uint32_t step_index(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     return is_end(x, part) ? x->f->micro_batches + micro_batch : micro_batch;
 }
 
-/* What kernels read of the steps of this flight goes to the device before all else of it. */
-static ons_status *put_steps(const ons_half_flight *x) {
+/* What kernels read of the steps of this pass goes to the device before all else of it. */
+static ons_status *put_steps(const ons_program_pass *x) {
     ons_worker *w = x->w;
     if (w->steps == NULL) return NULL;
-    ONS_CHECK(w->flights < ONS_FLIGHTS_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
-              "flight %u of %u micro-batches has no room for its steps", w->flights, x->f->micro_batches);
-    ons_step *steps = w->steps + (size_t)w->control.count * w->flights++;
+    ONS_CHECK(w->passes < ONS_PASSES_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
+              "flight %u of %u micro-batches has no room for its steps", w->passes, x->f->micro_batches);
+    ons_step *steps = w->steps + (size_t)w->control.count * w->passes++;
     for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
         ons_job job;
         bool update = i >= x->f->micro_batches;
         ons_part part = update ? ons_part_last(x->cut->chunks) : ONS_PART_FORWARD;
         uint32_t micro_batch = update ? i - x->f->micro_batches : i;
-        fill_job(ons_half_flight_of(x, part, micro_batch), &job, part, micro_batch);
+        fill_job(ons_program_pass_of(x, part, micro_batch), &job, part, micro_batch);
         steps[i] = job.step;
     }
     w->device->copy(w->compute, w->control.steps, steps, 2 * x->f->micro_batches * sizeof *steps);
     return NULL;
 }
 
-static ons_status *put_task(const ons_half_flight *x, ons_task *task, ons_part part, uint32_t micro_batch) {
+static ons_status *put_task(const ons_program_pass *x, ons_task *task, ons_part part, uint32_t micro_batch) {
     ons_job *job;
-    ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
+    ONS_TRY(ons_program_pass_job(x, part, micro_batch, &job));
     x->w->device->launch(x->w->compute, task, job);
     return NULL;
 }
 
-static ons_status *launch_nodes(const ons_half_flight *x, ons_part part, uint32_t micro_batch, uint32_t first,
+static ons_status *launch_nodes(const ons_program_pass *x, ons_part part, uint32_t micro_batch, uint32_t first,
                                 uint32_t end) {
     ons_job *job;
     if (first >= end) return NULL;
-    ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
+    ONS_TRY(ons_program_pass_job(x, part, micro_batch, &job));
     job->first = first;
     job->end = end;
     if (x->w->steps != NULL) job->device_step = x->w->control.steps + step_index(x, part, micro_batch);
@@ -162,13 +162,13 @@ static ons_status *launch_nodes(const ons_half_flight *x, ons_part part, uint32_
 }
 
 /* Whether what micro-batches add up is complete behind the nodes of this part, bucket by bucket. */
-static const uint32_t *find_ready(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+static const uint32_t *find_ready(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     const ons_reducer *reducer = x->w->o.reducer;
     if (reducer == NULL || !x->f->updates || micro_batch + 1 != x->f->micro_batches || is_end(x, part)) return NULL;
     return ons_reducer_ready(reducer, x->stage);
 }
 
-static ons_status *put_nodes(const ons_half_flight *x, ons_part part, uint32_t micro_batch, uint32_t first,
+static ons_status *put_nodes(const ons_program_pass *x, ons_part part, uint32_t micro_batch, uint32_t first,
                              uint32_t end) {
     const uint32_t *ready = find_ready(x, part, micro_batch);
     for (uint32_t i = 0; ready != NULL && first < end && i < ons_reducer_buckets(x->w->o.reducer); ++i) {
@@ -180,14 +180,14 @@ static ons_status *put_nodes(const ons_half_flight *x, ons_part part, uint32_t m
     return launch_nodes(x, part, micro_batch, first, end);
 }
 
-void ons_half_flight_follow_compute(const ons_half_flight *x, ons_stream *stream) {
-    x->w->device->event_record(x->w->compute, x->w->mark);
-    x->w->device->stream_wait(stream, x->w->mark);
+void ons_program_pass_follow_compute(const ons_program_pass *x, ons_stream *stream) {
+    x->w->device->event_record(x->w->compute, x->w->sync_event);
+    x->w->device->stream_wait(stream, x->w->sync_event);
 }
 
-void ons_half_flight_record_span(const ons_half_flight *x, ons_trace_track *track, const char *name,
-                                 const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
-                                 ons_stream *stream) {
+void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
+                                  const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
+                                  ons_stream *stream) {
     const ons_span span = {
         .track = track,
         .begin = begin,
@@ -203,26 +203,26 @@ void ons_half_flight_record_span(const ons_half_flight *x, ons_trace_track *trac
 /* -------------------------------------------------------------------------------------------------------------- copies
  */
 
-static ons_part part_of_copy(const ons_half_flight *x, const ons_cut_swap *swap, bool out) {
+static ons_part part_of_copy(const ons_program_pass *x, const ons_cut_swap *swap, bool out) {
     ons_part part = ONS_PART_BEGIN;
     while ((out ? swap->out_after : swap->in_before) >= x->cut->end[part]) ++part;
     return part;
 }
 
-static ons_status *put_copy(const ons_half_flight *x, uint32_t index, uint32_t micro_batch, bool out) {
+static ons_status *put_copy(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, bool out) {
     ons_worker *w = x->w;
     const ons_cut_swap *swap = &x->cut->swaps[index];
     ons_stream *stream = out ? w->swap_out : w->swap_in;
     ons_part part = part_of_copy(x, swap, out);
-    ons_turn turn = ons_half_flight_turn(x, part, micro_batch);
+    ons_turn turn = ons_program_pass_turn(x, part, micro_batch);
     char *device = ons_program_address(x->stage->program, out ? swap->value : swap->back, &turn);
     int64_t bytes = ons_stage_program_bytes(x->stage, swap->value);
     char *host = (char *)w->host + micro_batch % x->stage->slots * w->slot_host_bytes + x->p->host_offset[index];
     const char *name = ons_graph_value(x->cut->graph, swap->value)->name;
     ons_job *job = NULL;
-    uint32_t begin = ons_worker_mark(w, stream);
+    uint32_t begin = ons_worker_timestamp(w, stream);
     if (w->o.trace != NULL && w->clock == NULL) {
-        ONS_TRY(ons_half_flight_job(x, part, micro_batch, &job));
+        ONS_TRY(ons_program_pass_job(x, part, micro_batch, &job));
         job->first = out ? 0 : 1;
         job->bytes = (size_t)bytes;
         job->name = name;
@@ -231,26 +231,26 @@ static ons_status *put_copy(const ons_half_flight *x, uint32_t index, uint32_t m
     }
     w->device->copy(stream, out ? host : device, out ? device : host, (size_t)bytes);
     if (job != NULL) w->device->launch(stream, end_copy, job);
-    ons_half_flight_record_span(x, out ? w->out_track : w->in_track, name, "swap", micro_batch, bytes, begin, stream);
+    ons_program_pass_record_span(x, out ? w->out_track : w->in_track, name, "swap", micro_batch, bytes, begin, stream);
     *(out ? &w->traffic.swapped_out_bytes : &w->traffic.swapped_in_bytes) += bytes;
     return NULL;
 }
 
-static ons_status *copy_out(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
+static ons_status *copy_out(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     ons_event *event = x->p->out[index * x->stage->slots + micro_batch % x->stage->slots];
-    ons_half_flight_follow_compute(x, x->w->swap_out);
+    ons_program_pass_follow_compute(x, x->w->swap_out);
     uint32_t receive = x->p->receive_of_swap[index]; /* nobody may have read it yet */
     if (receive != ONS_NO_POSITION)
         x->w->device->stream_wait(x->w->swap_out,
                                   x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
-    return ons_half_flight_leave(x,
-                                 &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
+    return ons_program_pass_leave(x,
+                                  &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
 }
 
-static ons_status *copy_in(const ons_half_flight *x, uint32_t index, uint32_t micro_batch) {
-    ons_half_flight_follow_compute(x, x->w->swap_in);
+static ons_status *copy_in(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
+    ons_program_pass_follow_compute(x, x->w->swap_in);
     x->w->device->stream_wait(x->w->swap_in, x->p->out[index * x->stage->slots + micro_batch % x->stage->slots]);
     ONS_TRY(put_copy(x, index, micro_batch, false));
     x->w->device->event_record(x->w->swap_in, x->p->in[index]);
@@ -262,15 +262,16 @@ static ons_status *copy_in(const ons_half_flight *x, uint32_t index, uint32_t mi
 
 /* From where on in this part something that has left must be gone: before all of it where another program put it there;
  * what only its ring's rules keep is nothing to wait for. */
-static uint32_t conflict_of(const ons_half_flight *x, const ons_pending *pending, ons_part part, uint32_t micro_batch) {
-    const ons_departure *d = &pending->program->departures[pending->departure];
+static uint32_t conflict_of(const ons_program_pass *x, const ons_pending *pending, ons_part part,
+                            uint32_t micro_batch) {
+    const ons_hazard *d = &pending->program->hazards[pending->transfer];
     if (d->slots > 0 && pending->micro_batch % d->slots != micro_batch % d->slots) return ONS_NO_POSITION;
     if (pending->program == x->stage) return d->conflict[part];
     return d->conflicts ? 0 : ONS_NO_POSITION;
 }
 
 /* What has left in earlier parts and must be gone at some position of this one; it is forgotten then. */
-static uint32_t collect_waits(const ons_half_flight *x, ons_part part, uint32_t micro_batch) {
+static uint32_t collect_waits(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     ons_worker *w = x->w;
     uint32_t count = 0, kept = 0;
     for (uint32_t i = 0; i < w->pending_count; ++i) {
@@ -289,24 +290,24 @@ static uint32_t collect_waits(const ons_half_flight *x, ons_part part, uint32_t 
 }
 
 /* What has left in this part must be gone before the part ends; it is forgotten. */
-static ons_status *await_departure(const ons_half_flight *x, uint32_t departure, uint32_t micro_batch) {
+static ons_status *await_transfer(const ons_program_pass *x, uint32_t transfer, uint32_t micro_batch) {
     ons_worker *w = x->w;
     for (uint32_t i = w->pending_count; i-- > 0;)
-        if (w->pending[i].program == x->stage && w->pending[i].departure == departure &&
+        if (w->pending[i].program == x->stage && w->pending[i].transfer == transfer &&
             w->pending[i].micro_batch == micro_batch)
-            return ons_half_flight_forget(x, i);
+            return ons_program_pass_forget(x, i);
     return NULL;
 }
 
-static ons_status *carry_out(const ons_half_flight *x, const ons_mark *mark, uint32_t micro_batch) {
-    switch (mark->kind) {
-    case ONS_MARK_SEND: return ons_half_flight_send(x, mark->index, micro_batch);
-    case ONS_MARK_OUT: return copy_out(x, mark->index, micro_batch);
-    case ONS_MARK_GONE: return await_departure(x, x->cut->send_count + mark->index, micro_batch);
-    case ONS_MARK_RELEASE: return ons_half_flight_release(x, mark->index, micro_batch);
-    case ONS_MARK_IN: return copy_in(x, mark->index, micro_batch);
-    case ONS_MARK_AWAIT: return ons_half_flight_await(x, mark->index, micro_batch);
-    case ONS_MARK_BACK: x->w->device->stream_wait(x->w->compute, x->p->in[mark->index]); return NULL;
+static ons_status *carry_out(const ons_program_pass *x, const ons_sync_point *sync_point, uint32_t micro_batch) {
+    switch (sync_point->kind) {
+    case ONS_SYNC_SEND: return ons_program_pass_send(x, sync_point->index, micro_batch);
+    case ONS_SYNC_OUT: return copy_out(x, sync_point->index, micro_batch);
+    case ONS_SYNC_GONE: return await_transfer(x, x->cut->send_count + sync_point->index, micro_batch);
+    case ONS_SYNC_RELEASE: return ons_program_pass_release(x, sync_point->index, micro_batch);
+    case ONS_SYNC_IN: return copy_in(x, sync_point->index, micro_batch);
+    case ONS_SYNC_AWAIT: return ons_program_pass_await(x, sync_point->index, micro_batch);
+    case ONS_SYNC_BACK: x->w->device->stream_wait(x->w->compute, x->p->in[sync_point->index]); return NULL;
     }
     return NULL;
 }
@@ -315,80 +316,80 @@ static void share_fault(void *argument, uintptr_t native) { ons_nccl_share_fault
 
 /* No stage updates where another has found something wrong with the data; what this one has found goes to the host
  * first. (Asynchronous updates are not the same step's in all stages, so they cannot wait for each other.) */
-static void share_faults(const ons_half_flight *x) {
+static void share_faults(const ons_program_pass *x) {
     ons_worker *w = x->w;
     if (w->o.nccl == NULL || x->f->asynchronous) return;
     w->device->copy(w->compute, w->own, w->control.fault, sizeof *w->own);
     w->device->launch(w->compute, share_fault, w->o.nccl);
 }
 
-static ons_status *put_part(const ons_half_flight *any, ons_part part, uint32_t micro_batch) {
-    const ons_half_flight *x = part == ONS_PART_BEGIN ? any : ons_half_flight_of(any, part, micro_batch);
+static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {
+    const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
     if (is_end(x, part)) share_faults(x);
     if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_finish(x->w->o.reducer, x->w->compute);
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
-    uint32_t mark = part == ONS_PART_BEGIN ? 0 : s->mark_end[part - 1], wait = 0;
+    uint32_t sync_point = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);
     /* Data is put in before the first node: not over something that has not left yet. */
     for (; wait < waits && x->w->waits[wait].position <= position; ++wait)
-        ONS_TRY(ons_half_flight_await_gone(x, &x->w->waits[wait].pending));
+        ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[wait].pending));
     bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
-    while (wait < waits || mark < s->mark_end[part]) {
-        bool waiting =
-            wait < waits && (mark == s->mark_end[part] || x->w->waits[wait].position <= s->marks[mark].position);
-        uint32_t next = waiting ? x->w->waits[wait].position : s->marks[mark].position;
+    while (wait < waits || sync_point < s->sync_point_end[part]) {
+        bool waiting = wait < waits && (sync_point == s->sync_point_end[part] ||
+                                        x->w->waits[wait].position <= s->sync_points[sync_point].position);
+        uint32_t next = waiting ? x->w->waits[wait].position : s->sync_points[sync_point].position;
         ONS_TRY(put_nodes(x, part, micro_batch, position, next));
         position = next > position ? next : position;
         if (waiting)
-            ONS_TRY(ons_half_flight_await_gone(x, &x->w->waits[wait++].pending));
-        else if (ons_stage_program_heeds(s, &s->marks[mark++], part, micro_batch))
-            ONS_TRY(carry_out(x, &s->marks[mark - 1], micro_batch));
+            ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[wait++].pending));
+        else if (ons_stage_program_applies(s, &s->sync_points[sync_point++], part, micro_batch))
+            ONS_TRY(carry_out(x, &s->sync_points[sync_point - 1], micro_batch));
     }
     return put_nodes(x, part, micro_batch, position, end);
 }
 
-static bool reads_results(const ons_flight *f, const ons_action *a) {
+static bool reads_results(const ons_pipeline_pass *f, const ons_action *a) {
     return f->read != NULL && (a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT);
 }
 
-/* Data of the model's inputs, and what a flight makes that the host reads. */
-static ons_status *put_action(const ons_half_flight *x, uint32_t i) {
-    const ons_flight *f = x->f;
+/* Data of the model's inputs, and what a pass makes that the host reads. */
+static ons_status *put_action(const ons_program_pass *x, uint32_t i) {
+    const ons_pipeline_pass *f = x->f;
     const ons_action *a = &f->actions.items[i];
     ons_part part;
     if (!ons_stage_program_part(x->stage, &f->actions, i, f->asynchronous, &part)) return NULL;
     if (a->kind == ONS_ACTION_UPDATE && !f->updates) return NULL;
     ONS_TRY(put_part(x, part, a->micro_batch));
     if (!reads_results(f, a)) return NULL;
-    return put_task(ons_half_flight_of(x, part, a->micro_batch), read_results, part, a->micro_batch);
+    return put_task(ons_program_pass_of(x, part, a->micro_batch), read_results, part, a->micro_batch);
 }
 
-/* Before another program uses the same memory everything of the last flight is gone. */
-static ons_status *settle(const ons_half_flight *x) {
+/* Before another program uses the same memory everything of the last pass is gone. */
+static ons_status *settle(const ons_program_pass *x) {
     ons_status *status = NULL;
     for (uint32_t i = 0; status == NULL && i < x->w->pending_count; ++i)
-        status = ons_half_flight_await_gone(x, &x->w->pending[i]);
+        status = ons_program_pass_await_gone(x, &x->w->pending[i]);
     x->w->pending_count = 0;
     return status;
 }
 
-static ons_status *put_actions(const ons_half_flight *x) {
+static ons_status *put_actions(const ons_program_pass *x) {
     if (x->w->o.reducer != NULL && x->f->updates)
         ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
-    ONS_TRY(ons_half_flight_begin_messages(x));
+    ONS_TRY(ons_program_pass_begin_messages(x));
     for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));
     return NULL;
 }
 
-/* The flight by its programs, which is one or two. */
-static ons_status *split_in_halves(ons_worker *w, const ons_flight *f, ons_half_flight halves[2]) {
+/* The pass by its programs, which is one or two. */
+static ons_status *split_in_halves(ons_worker *w, const ons_pipeline_pass *f, ons_program_pass halves[2]) {
     uint32_t count = f->lineup.programs[1] == NULL ? 1 : 2;
     for (uint32_t i = 0; i < count; ++i) {
         const ons_stage_program *stage = f->lineup.programs[i];
-        halves[i] = (ons_half_flight){
+        halves[i] = (ons_program_pass){
             .w = w,
             .f = f,
             .p = ons_worker_find_program(w, stage),
@@ -405,8 +406,8 @@ static ons_status *split_in_halves(ons_worker *w, const ons_flight *f, ons_half_
     return NULL;
 }
 
-ons_status *ons_worker_put(ons_worker *w, const ons_flight *f) {
-    ons_half_flight halves[2];
+ons_status *ons_worker_put(ons_worker *w, const ons_pipeline_pass *f) {
+    ons_program_pass halves[2];
     ONS_TRY(split_in_halves(w, f, halves));
     ons_status *status = put_actions(halves);
     ons_status *settled = settle(halves);
@@ -414,7 +415,7 @@ ons_status *ons_worker_put(ons_worker *w, const ons_flight *f) {
     return status != NULL ? status : settled;
 }
 
-static void repeat(ons_worker *w, const ons_kept_flight *kept) {
+static void repeat(ons_worker *w, const ons_recorded_pass *kept) {
     w->device->recording_repeat(w->compute, kept->recording);
     w->traffic.swapped_out_bytes += kept->traffic.swapped_out_bytes;
     w->traffic.swapped_in_bytes += kept->traffic.swapped_in_bytes;
@@ -422,10 +423,10 @@ static void repeat(ons_worker *w, const ons_kept_flight *kept) {
     w->traffic.received_bytes += kept->traffic.received_bytes;
 }
 
-ons_status *ons_worker_launch(ons_worker *w, const ons_flight *f) {
-    ons_half_flight halves[2];
+ons_status *ons_worker_launch(ons_worker *w, const ons_pipeline_pass *f) {
+    ons_program_pass halves[2];
     ONS_TRY(split_in_halves(w, f, halves));
-    const ons_kept_flight *kept = ons_worker_find_kept(w, f);
+    const ons_recorded_pass *kept = ons_worker_find_kept(w, f);
     ONS_TRY(put_steps(halves));
     w->shared = w->shared || (w->o.nccl != NULL && f->updates && !f->asynchronous);
     if (kept == NULL) return ons_worker_put(w, f);

@@ -1,4 +1,4 @@
-#include "graph/twins.h"
+#include "graph/shared_buffers.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ static bool same_node(const ons_node *a, const ons_node *b) {
 
 /* Contents that stay from step to step; constants, which passes name as they like, are the same where their data are.
  */
-static bool same_kept(const ons_twin_side sides[2], const ons_value *a, const ons_value *b) {
+static bool same_kept(const ons_shared_buffers_side sides[2], const ons_value *a, const ons_value *b) {
     if (a->kind != b->kind) return false;
     if (a->kind == ONS_PARAMETER) return strcmp(a->name, b->name) == 0;
     return a->kind == ONS_CONSTANT && a->data == b->data && a->data != ONS_NO_DATA &&
@@ -35,7 +35,7 @@ static bool same_kept(const ons_twin_side sides[2], const ons_value *a, const on
 }
 
 /* Made by the same nodes of the same contents. */
-static bool same_value(const ons_twin_side sides[2], ons_value_id left, ons_value_id right) {
+static bool same_value(const ons_shared_buffers_side sides[2], ons_value_id left, ons_value_id right) {
     if (left == ONS_NONE || right == ONS_NONE) return left == right;
     const ons_value *a = ons_graph_value(sides[0].graph, left), *b = ons_graph_value(sides[1].graph, right);
     if (!ons_type_equal(&a->type, &b->type)) return false;
@@ -51,14 +51,14 @@ static bool same_value(const ons_twin_side sides[2], ons_value_id left, ons_valu
 
 /* Whether all that is ever put into a buffer is what it was made for, by a node of the beginning that the micro-batches
  * read. */
-static ons_status *find_lasting(const ons_twin_side *side, ons_arena *arena, bool **lasting) {
-    const ons_sequence *s = side->sequence;
+static ons_status *find_lasting(const ons_shared_buffers_side *side, ons_arena *arena, bool **lasting) {
+    const ons_execution_order *s = side->execution_order;
     const ons_liveness *l = side->liveness;
     ONS_NEW(*lasting, arena, (size_t)l->buffer_count + 1);
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
         const ons_buffer *buffer = &l->buffers[i];
-        (*lasting)[i] = !buffer->persistent && buffer->owner != ONS_NONE && buffer->first < ons_sequence_first(s) &&
-                        buffer->last >= ons_sequence_first(s);
+        (*lasting)[i] = !buffer->persistent && buffer->owner != ONS_NONE &&
+                        buffer->first < ons_execution_order_first(s) && buffer->last >= ons_execution_order_first(s);
     }
     for (uint32_t position = 0; position < s->count; ++position) {
         const ons_node *node = ons_graph_node(side->graph, s->nodes[position]);
@@ -70,21 +70,23 @@ static ons_status *find_lasting(const ons_twin_side *side, ons_arena *arena, boo
     return NULL;
 }
 
-ons_status *ons_find_twins(const ons_twin_side sides[2], ons_arena *arena, ons_buffer_id **twins) {
+ons_status *ons_find_shared_buffers(const ons_shared_buffers_side sides[2], ons_arena *arena,
+                                    ons_buffer_id **shared_buffers) {
     const ons_liveness *l = sides[1].liveness;
     bool *lasting[2];
     for (int i = 0; i < 2; ++i) ONS_TRY(find_lasting(&sides[i], arena, &lasting[i]));
-    ONS_NEW(*twins, arena, (size_t)l->buffer_count + 1);
+    ONS_NEW(*shared_buffers, arena, (size_t)l->buffer_count + 1);
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
-        (*twins)[i] = ONS_NONE;
+        (*shared_buffers)[i] = ONS_NONE;
         if (!lasting[1][i]) continue;
         const char *name = ons_graph_value(sides[1].graph, l->buffers[i].owner)->name;
         ons_value_id other = ons_graph_find_value(sides[0].graph, name);
-        ons_buffer_id twin = other == ONS_NONE ? ONS_NONE : sides[0].liveness->buffer_of_value[other];
-        if (twin != ONS_NONE && lasting[0][twin] && sides[0].liveness->buffers[twin].owner == other &&
-            sides[0].liveness->buffers[twin].bytes == l->buffers[i].bytes &&
+        ons_buffer_id shared_buffer = other == ONS_NONE ? ONS_NONE : sides[0].liveness->buffer_of_value[other];
+        if (shared_buffer != ONS_NONE && lasting[0][shared_buffer] &&
+            sides[0].liveness->buffers[shared_buffer].owner == other &&
+            sides[0].liveness->buffers[shared_buffer].bytes == l->buffers[i].bytes &&
             same_value(sides, other, l->buffers[i].owner))
-            (*twins)[i] = twin;
+            (*shared_buffers)[i] = shared_buffer;
     }
     return NULL;
 }

@@ -1,0 +1,52 @@
+/* How a pass is put on the streams: shared by worker_pass.c (parts, nodes, copies) and worker_messages.c. */
+#ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
+#define ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
+
+#include "runtime/pipeline/worker_state.h"
+
+/* The share of a pass that runs one of its programs. */
+typedef struct ons_program_pass {
+    ons_worker *w;
+    const ons_pipeline_pass *f;
+    ons_worker_program *p;
+    const ons_stage_program *stage;
+    const ons_cut_stage *cut;
+    uint32_t first, end;                   /* its micro-batches */
+    uint32_t *given_back;                  /* [receive]: places released */
+    const struct ons_program_pass *halves; /* by program; itself is one of them */
+    uint32_t half_count;
+} ons_program_pass;
+
+/* worker_pass.c */
+
+/* Finds the share that a part of a micro-batch belongs to. */
+const ons_program_pass *ons_program_pass_of(const ons_program_pass *x, ons_part part, uint32_t micro_batch);
+ons_turn ons_program_pass_turn(const ons_program_pass *x, ons_part part, uint32_t micro_batch);
+/* Makes a job of a part; the worker owns it. */
+ons_status *ons_program_pass_job(const ons_program_pass *x, ons_part part, uint32_t micro_batch, ons_job **job);
+/* `stream` waits for all that is on the compute stream so far. */
+void ons_program_pass_follow_compute(const ons_program_pass *x, ons_stream *stream);
+/* Records a span by the device's clock, where there is one: from timestamp `begin` to the end of what is on `stream`.
+ */
+void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
+                                  const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
+                                  ons_stream *stream);
+
+/* worker_messages.c; `index` is that of the cut's sends or receives */
+
+/* Asks for the first messages of the pass, before all else of it. */
+ons_status *ons_program_pass_begin_messages(const ons_program_pass *x);
+ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
+/* Makes the compute stream wait until the message has come. */
+ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
+/* Frees the place of a message that has been read: the next one may take it. */
+ons_status *ons_program_pass_release(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
+
+/* Notes that a message or copy has left: it is pending until it is gone. */
+ons_status *ons_program_pass_leave(const ons_program_pass *x, const ons_pending *pending);
+/* Makes the compute stream wait until a pending one is gone. */
+ons_status *ons_program_pass_await_gone(const ons_program_pass *x, const ons_pending *pending);
+/* Makes the compute stream wait for pending number `index`, which is pending no more. */
+ons_status *ons_program_pass_forget(const ons_program_pass *x, uint32_t index);
+
+#endif

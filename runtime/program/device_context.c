@@ -1,0 +1,385 @@
+#include "runtime/program/device_context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* A value that keeps its place from step to step. */
+typedef struct resident {
+    const char *name; /* of constants: as in the first program that has it */
+    ons_value_kind kind;
+    ons_type type;
+    ons_data_id data;
+    const ons_store *store;
+    int64_t bytes; /* of all versions of it */
+    int64_t offset;
+} resident;
+
+struct ons_device_context {
+    ons_device *device;
+    const ons_registry *registry;
+    int threads;
+    bool tf32;
+    ons_stream *compute;
+    ons_event *done;
+    ONS_VECTOR(ons_program *) programs;
+    ONS_VECTOR(resident) residents;
+    ons_map by_name;
+    int64_t transient_bytes, lower_bound, staging_bytes;
+    uint32_t step_count; /* places for steps in the control part; 0: there is none */
+    void *arena;
+    int64_t arena_bytes;
+    int64_t promised; /* bytes of the device beside the arena, as they counted when it was taken */
+    double *scalars;  /* the host's, that copies are fast with; as many as were ever asked for at once */
+    uint32_t scalar_count;
+};
+
+ons_status *ons_device_context_new(ons_device *device, const ons_registry *registry, int threads,
+                                   ons_device_context **result) {
+    ons_device_context *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        device->free(device);
+        return ons_status_out_of_memory();
+    }
+    c->device = device;
+    c->registry = registry;
+    c->threads = threads;
+    ons_status *status = device->event_new(device, &c->done);
+    if (status == NULL) status = device->stream_new(device, "compute", threads, &c->compute);
+    if (status != NULL) {
+        ons_device_context_free(c);
+        return status;
+    }
+    *result = c;
+    return NULL;
+}
+
+void ons_device_context_set_tf32(ons_device_context *c, bool tf32) { c->tf32 = tf32; }
+
+/* Kernels are destroyed where they were made. */
+static void free_programs(void *argument, uintptr_t native) {
+    (void)native;
+    ons_device_context *c = argument;
+    for (size_t i = 0; i < c->programs.count; ++i) ons_program_free(c->programs.items[i]);
+}
+
+void ons_device_context_free(ons_device_context *c) {
+    if (c == NULL) return;
+    if (c->compute != NULL) {
+        ons_device_context_launch(c, free_programs, c);
+        ons_device_context_wait(c);
+        c->device->stream_free(c->compute);
+    }
+    c->device->release(c->device, c->arena, c->arena_bytes);
+    if (c->scalars != NULL)
+        c->device->release_host(c->device, c->scalars, (int64_t)c->scalar_count * (int64_t)sizeof *c->scalars);
+    c->device->event_free(c->done);
+    c->device->free(c->device);
+    ons_vector_free(&c->programs);
+    ons_vector_free(&c->residents);
+    ons_map_free(&c->by_name);
+    free(c);
+}
+
+ons_device *ons_device_context_device(const ons_device_context *c) { return c->device; }
+
+ons_stream *ons_device_context_compute(const ons_device_context *c) { return c->compute; }
+
+void ons_device_context_launch(ons_device_context *c, ons_task *task, void *argument) {
+    c->device->launch(c->compute, task, argument);
+}
+
+void ons_device_context_wait(ons_device_context *c) {
+    c->device->event_record(c->compute, c->done);
+    c->device->event_synchronize(c->done);
+}
+
+typedef struct preparation {
+    const ons_graph *graph;
+    const ons_registry *registry;
+    const ons_program_options *options;
+    ons_program *program;
+    ons_status *status;
+} preparation;
+
+static void prepare(void *argument, uintptr_t native) {
+    (void)native;
+    preparation *p = argument;
+    p->status = ons_program_prepare(p->graph, p->registry, p->options, &p->program);
+}
+
+/* Programs share what has the same name; constants, which passes name as they like, what has the same data. */
+static uint32_t find_resident(const ons_device_context *c, const ons_value *value, const ons_store *store) {
+    if (value->kind != ONS_CONSTANT) return ons_map_get(&c->by_name, value->name);
+    for (uint32_t i = 0; i < c->residents.count; ++i) {
+        const resident *each = &c->residents.items[i];
+        if (each->kind == ONS_CONSTANT && each->data == value->data && each->store == store &&
+            each->type.layout == value->type.layout)
+            return i;
+    }
+    return ONS_MAP_ABSENT;
+}
+
+static ons_status *add_residents(ons_device_context *c, const ons_program *program, uint32_t versions) {
+    const ons_liveness *l = ons_program_liveness(program);
+    const ons_graph *graph = ons_program_graph(program);
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        if (!l->buffers[i].persistent) continue;
+        const ons_value *value = ons_graph_value(graph, l->buffers[i].owner);
+        uint32_t known = find_resident(c, value, graph->store);
+        bool versioned = ons_program_is_versioned(program, l->buffers[i].owner);
+        int64_t bytes = l->buffers[i].bytes;
+        ONS_CHECK(!versioned || !__builtin_mul_overflow(ons_arena_align(bytes), (int64_t)versions, &bytes),
+                  ONS_OUT_OF_MEMORY, "the size of %u versions of '%s' overflows", versions, value->name);
+        if (known != ONS_MAP_ABSENT) {
+            ONS_CHECK(ons_type_equal(&c->residents.items[known].type, &value->type), ONS_DEFECT,
+                      "'%s' has different types in two programs", value->name);
+            resident *each = &c->residents.items[known];
+            each->bytes = bytes > each->bytes ? bytes : each->bytes;
+            continue;
+        }
+        if (value->kind != ONS_CONSTANT) ONS_TRY(ons_map_set(&c->by_name, value->name, (uint32_t)c->residents.count));
+        ONS_PUSH(&c->residents, (resident){value->name, value->kind, value->type, value->data, graph->store, bytes, 0});
+    }
+    return NULL;
+}
+
+static void note_layout(ons_device_context *c, const ons_program *program) {
+    const ons_arena_layout *layout = ons_program_layout(program);
+    c->transient_bytes = layout->bytes > c->transient_bytes ? layout->bytes : c->transient_bytes;
+    c->lower_bound = layout->lower_bound > c->lower_bound ? layout->lower_bound : c->lower_bound;
+}
+
+ons_status *ons_device_context_add(ons_device_context *c, const ons_graph *graph, const ons_program_options *options,
+                                   ons_program **result) {
+    ONS_CHECK(c->arena == NULL, ONS_DEFECT, "a program is added after the arena was laid out");
+    ons_program_options own = *options;
+    own.threads = c->threads;
+    own.tf32 = c->tf32;
+    own.backend = ons_backend_find(c->device->name);
+    own.discrete_memory = !c->device->host_can_access;
+    ONS_CHECK(own.backend != NULL, ONS_DEFECT, "no kernels for the device '%s' in this build", c->device->name);
+    preparation p = {.graph = graph, .registry = c->registry, .options = &own};
+    if (!ons_vector_reserve(&c->programs, 1)) return ons_status_out_of_memory();
+    ons_device_context_launch(c, prepare, &p);
+    ons_device_context_wait(c);
+    ONS_TRY(p.status);
+    c->programs.items[c->programs.count++] = p.program;
+    note_layout(c, p.program);
+    *result = p.program;
+    uint32_t steps = own.discrete_memory ? 2 * (options->micro_batches > 1 ? options->micro_batches : 1) : 0;
+    c->step_count = steps > c->step_count ? steps : c->step_count;
+    return add_residents(c, p.program, options->versions);
+}
+
+ons_status *ons_device_context_join(ons_device_context *c, ons_program *const programs[2]) {
+    ONS_CHECK(c->arena == NULL, ONS_DEFECT, "programs are joined after the arena was laid out");
+    ONS_TRY(ons_program_join(programs));
+    note_layout(c, programs[0]); /* together they take no less than one of them alone */
+    return NULL;
+}
+
+void ons_machine_reserve_staging(ons_device_context *c, int64_t bytes) { c->staging_bytes = ons_arena_align(bytes); }
+
+static int64_t fault_offset(const ons_device_context *c) {
+    return ons_arena_align((int64_t)c->step_count * (int64_t)sizeof(ons_step));
+}
+
+static int64_t control_bytes(const ons_device_context *c) {
+    return c->step_count == 0 ? 0 : fault_offset(c) + ons_arena_align(sizeof(ons_fault));
+}
+
+ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_context_memory *memory) {
+    *memory = (ons_device_context_memory){.transient = c->transient_bytes,
+                                          .lower_bound = c->lower_bound,
+                                          .staging = c->staging_bytes,
+                                          .control = control_bytes(c)};
+    for (size_t i = 0; i < c->residents.count; ++i) {
+        const resident *each = &c->residents.items[i];
+        int64_t bytes = ons_arena_align(each->bytes);
+        int64_t *part = each->kind == ONS_PARAMETER ? &memory->parameters
+                        : each->kind == ONS_STATE   ? &memory->states
+                        : each->kind == ONS_BUFFER  ? &memory->buffers
+                                                    : &memory->constants;
+        ONS_CHECK(!__builtin_add_overflow(*part, bytes, part), ONS_OUT_OF_MEMORY, "the model's size overflows");
+    }
+    memory->total = memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient +
+                    memory->staging + memory->control;
+    return NULL;
+}
+
+static ons_status *load_contents(ons_device_context *c, const resident *each) {
+    const ons_tensor *tensor = ons_store_get(each->store, each->data);
+    if (tensor == NULL || tensor->data == NULL) return NULL;
+    return ons_device_context_copy(c, (char *)c->arena + each->offset, tensor->data,
+                                   (size_t)ons_type_dense_bytes(&tensor->type));
+}
+
+static ons_status *place_program(ons_device_context *c, ons_program *program, void *transient) {
+    const ons_liveness *l = ons_program_liveness(program);
+    const ons_graph *graph = ons_program_graph(program);
+    void **addresses = calloc(l->buffer_count + 1, sizeof *addresses);
+    if (addresses == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < l->buffer_count; ++i)
+        if (l->buffers[i].persistent) {
+            uint32_t index = find_resident(c, ons_graph_value(graph, l->buffers[i].owner), graph->store);
+            addresses[i] = (char *)c->arena + c->residents.items[index].offset;
+        }
+    ons_status *status = ons_program_place(program, addresses, transient);
+    free(addresses);
+    return status;
+}
+
+ons_status *ons_device_context_start(ons_device_context *c) {
+    ons_device_context_memory memory;
+    ONS_TRY(ons_device_context_predict(c, &memory));
+    int64_t offset = 0;
+    for (int constants = 0; constants < 2; ++constants)
+        for (size_t i = 0; i < c->residents.count; ++i)
+            if ((c->residents.items[i].kind == ONS_CONSTANT) == (constants == 1)) {
+                c->residents.items[i].offset = offset;
+                offset += ons_arena_align(c->residents.items[i].bytes);
+            }
+    ONS_TRY(ons_device_context_reserve(c, &c->promised));
+    ONS_TRY(c->device->allocate(c->device, memory.total, &c->arena));
+    c->arena_bytes = memory.total;
+    for (size_t i = 0; i < c->residents.count; ++i) ONS_TRY(load_contents(c, &c->residents.items[i]));
+    for (size_t i = 0; i < c->programs.count; ++i)
+        ONS_TRY(place_program(c, c->programs.items[i], (char *)c->arena + offset));
+    return NULL;
+}
+
+static ons_status *measure_reserve(const ons_device_context *c) {
+    int64_t free_bytes;
+    return c->device->measure_memory == NULL ? NULL : c->device->measure_memory(c->device, &free_bytes);
+}
+
+ons_status *ons_device_context_reserve(const ons_device_context *c, int64_t *bytes) {
+    ONS_TRY(measure_reserve(c));
+    *bytes = c->device->reserve_bytes;
+    if (c->arena == NULL) *bytes += c->device->slack_bytes;
+    if (c->arena != NULL && *bytes < c->promised) *bytes = c->promised;
+    return NULL;
+}
+
+ons_status *ons_device_context_check_cap(const ons_device_context *c, const char *what) {
+    int64_t limit = c->device->limit_bytes;
+    if (limit == 0) return NULL;
+    ONS_TRY(measure_reserve(c));
+    int64_t reserve = c->device->reserve_bytes;
+    ONS_CHECK(c->device->used_bytes + reserve <= limit, ONS_OUT_OF_MEMORY,
+              "--memory %lld bytes is too little: with %s, %lld are needed, of which the GPU's context and libraries "
+              "take %lld",
+              (long long)limit, what, (long long)(c->device->used_bytes + reserve), (long long)reserve);
+    return NULL;
+}
+
+int64_t ons_device_context_used(const ons_device_context *c) { return c->device->used_bytes; }
+
+void *ons_device_context_find(const ons_device_context *c, const char *name, ons_type *type) {
+    uint32_t index = ons_map_get(&c->by_name, name);
+    if (index == ONS_MAP_ABSENT) return NULL;
+    if (type != NULL) *type = c->residents.items[index].type;
+    return (char *)c->arena + c->residents.items[index].offset;
+}
+
+void *ons_machine_staging(const ons_device_context *c) {
+    return (char *)c->arena + c->arena_bytes - control_bytes(c) - c->staging_bytes;
+}
+
+ons_device_context_control ons_device_context_get_control(const ons_device_context *c) {
+    if (c->step_count == 0 || c->arena == NULL) return (ons_device_context_control){0};
+    char *begin = (char *)c->arena + c->arena_bytes - control_bytes(c);
+    return (ons_device_context_control){(ons_step *)(void *)begin, c->step_count,
+                                        (ons_fault *)(void *)(begin + fault_offset(c))};
+}
+
+/* ------------------------------------------------------------------------------------------------------------- reading
+ */
+
+ons_status *ons_device_context_copy(ons_device_context *c, void *to, const void *from, size_t bytes) {
+    if (c->device->host_can_access) {
+        memcpy(to, from, bytes);
+        return NULL;
+    }
+    c->device->copy(c->compute, to, from, bytes);
+    ons_device_context_wait(c);
+    return c->device->failure(c->device);
+}
+
+static bool is_wide(const ons_program *program, ons_value_id value) {
+    return ons_graph_value(ons_program_graph(program), value)->type.dtype == ONS_FLOAT64;
+}
+
+static double number_at(const void *address, bool wide) {
+    float narrow;
+    double number;
+    if (wide) {
+        memcpy(&number, address, sizeof number);
+        return number;
+    }
+    memcpy(&narrow, address, sizeof narrow);
+    return narrow;
+}
+
+/* Every step asks for as many again: no memory is taken after the first one. */
+static ons_status *reserve_scalars(ons_device_context *c, uint32_t count) {
+    void *taken;
+    if (count <= c->scalar_count) return NULL;
+    ONS_TRY(c->device->allocate_host(c->device, (int64_t)count * (int64_t)sizeof *c->scalars, &taken));
+    if (c->scalars != NULL)
+        c->device->release_host(c->device, c->scalars, (int64_t)c->scalar_count * (int64_t)sizeof *c->scalars);
+    c->scalars = taken;
+    c->scalar_count = count;
+    return NULL;
+}
+
+static ons_status *fetch_scalars(ons_device_context *c, const ons_program *program, const ons_value_id *values,
+                                 uint32_t count) {
+    ONS_TRY(reserve_scalars(c, count));
+    for (uint32_t i = 0; i < count; ++i)
+        if (values[i] != ONS_NONE)
+            c->device->copy(c->compute, &c->scalars[i], ons_program_address(program, values[i], NULL),
+                            is_wide(program, values[i]) ? sizeof(double) : sizeof(float));
+    ons_device_context_wait(c);
+    return c->device->failure(c->device);
+}
+
+ons_status *ons_device_context_scalars(ons_device_context *c, const ons_program *program, const ons_value_id *values,
+                                       uint32_t count, double *scalars) {
+    bool here = c->device->host_can_access, any = false;
+    for (uint32_t i = 0; i < count; ++i) any = any || values[i] != ONS_NONE;
+    if (!any) return NULL;
+    if (!here) ONS_TRY(fetch_scalars(c, program, values, count));
+    for (uint32_t i = 0; i < count; ++i) {
+        if (values[i] == ONS_NONE) continue;
+        const void *address = here ? ons_program_address(program, values[i], NULL) : &c->scalars[i];
+        scalars[i] = number_at(address, is_wide(program, values[i]));
+    }
+    return NULL;
+}
+
+ons_status *ons_device_context_scalar(ons_device_context *c, const ons_program *program, ons_value_id value,
+                                      double *scalar) {
+    return ons_device_context_scalars(c, program, &value, 1, scalar);
+}
+
+ons_status *ons_device_context_read(ons_device_context *c, const void *address, size_t bytes, ons_host_copy *copy,
+                                    const void **contents) {
+    *contents = address;
+    if (c->device->host_can_access) return NULL;
+    if (bytes > copy->size) {
+        free(copy->data);
+        copy->data = malloc(bytes);
+        copy->size = copy->data == NULL ? 0 : bytes;
+        if (copy->data == NULL) return ons_status_out_of_memory();
+    }
+    *contents = copy->data;
+    return ons_device_context_copy(c, copy->data, address, bytes);
+}
+
+void ons_host_copy_free(ons_host_copy *copy) {
+    free(copy->data);
+    *copy = (ons_host_copy){0};
+}
