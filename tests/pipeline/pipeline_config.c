@@ -31,7 +31,8 @@ static ons_status *configure_as_golden(const pipeline_setting *s, const ons_json
     const cJSON *input;
     ONS_TRY(ons_config_set(config, "loss", ons_json_find(golden, "loss")->valuestring));
     ONS_TRY(ons_config_set(config, "loss-output", ons_json_find(golden, "output")->valuestring));
-    uint32_t usual = (uint32_t)ons_json_find(golden, "batch")->valueint * s->micro_batches;
+    uint32_t together = s->micro_batches * (s->replicas > 1 ? s->replicas : 1);
+    uint32_t usual = (uint32_t)ons_json_find(golden, "batch")->valueint * together;
     ONS_TRY(set_number(config, "batch", s->batch > 0 ? s->batch : usual));
     ONS_TRY(set_flags(config, ons_json_find(golden, "options")));
     cJSON_ArrayForEach(input, ons_json_find(golden, "inputs")) {
@@ -54,6 +55,7 @@ ons_status *pipeline_configure(const pipeline_setting *s, ons_config *config) {
     ons_json_free(golden);
     ONS_TRY(status);
     ONS_TRY(set_number(config, "micro-batches", s->micro_batches));
+    if (s->replicas > 1) ONS_TRY(set_number(config, "replicas", s->replicas));
     ONS_TRY(set_number(config, "threads", s->threads > 0 ? s->threads : 1));
     ONS_TRY(ons_config_set(config, "log-json", "not opened here")); /* asks for norms */
     for (const char *const *option = s->options; option != NULL && *option != NULL; option += 2)

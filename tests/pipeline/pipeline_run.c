@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "engine/local_stages.h"
@@ -12,6 +13,7 @@
 #include "planner/cost/graph_positions.h"
 #include "tests/graph/cut_case.h"
 #include "tests/pipeline/delayed_course.h"
+#include "tests/pipeline/grouped.h"
 #include "tests/pipeline/guarded.h"
 
 typedef struct trial {
@@ -31,6 +33,7 @@ typedef struct trial {
     ons_transport **transports; /* of each device; NULL: there is one */
     ons_local_stages *local_stages;
     delayed_course *delayed; /* instead of the local stages */
+    grouped *grouped;        /* likewise */
 } trial;
 
 const char *pipeline_relief_name(pipeline_relief relief) {
@@ -42,7 +45,7 @@ const char *pipeline_relief_name(pipeline_relief relief) {
  */
 
 static bool repeats(const trial *t) {
-    return t->batching.micro_batches > 1 && !ons_pipeline_is_asynchronous(&t->pipeline);
+    return ons_batching_micro_batches(&t->batching) > 1 && !ons_pipeline_is_asynchronous(&t->pipeline);
 }
 
 static ons_status *parse_plan(trial *t) {
@@ -99,6 +102,7 @@ static ons_status *build_graphs(trial *t) {
 
 static ons_status *make_schedule(trial *t) {
     t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
+    t->pipeline.replicas = (uint32_t)t->batching.replicas;
     ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &t->schedule));
     ONS_NEW(t->apart, t->arena, t->s->stages);
     for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
@@ -197,6 +201,21 @@ static ons_status *build_delayed(trial *t) {
     return delayed_course_follow(t->delayed, &t->dataset_graphs);
 }
 
+static uint32_t world_size(const trial *t) { return t->schedule.devices * (uint32_t)t->batching.replicas; }
+
+/* Messages of local transports, each after a random time. */
+static bool (*send_at_once)(ons_channel *channel, const void *data, size_t bytes);
+
+static bool send_late(ons_channel *channel, const void *data, size_t bytes) {
+    usleep((useconds_t)(random() % 400));
+    return send_at_once(channel, data, bytes);
+}
+
+static void make_late(ons_transport *transport) {
+    if (transport->send != send_late) send_at_once = transport->send;
+    transport->send = send_late;
+}
+
 static ons_status *build_local_stages(trial *t) {
     const ons_schedule *schedule = &t->schedule;
     ons_local_stages_options options = {
@@ -209,15 +228,16 @@ static ons_status *build_local_stages(trial *t) {
         .batching = t->batching,
         .threads = threads_of(t),
         .cap = t->s->cap,
-        .count = schedule->devices,
+        .count = world_size(t),
     };
     if (t->s->transport != NULL) {
         options.transports = &t->s->transport;
         options.first = t->s->transport->rank;
         options.count = 1;
-    } else if (schedule->stages > 1) {
-        ONS_NEW(t->transports, t->arena, schedule->devices);
-        if (schedule->devices > 1) ONS_TRY(ons_local_transports_new(schedule->devices, t->transports));
+    } else if (schedule->stages > 1 || world_size(t) > 1) {
+        ONS_NEW(t->transports, t->arena, world_size(t));
+        if (world_size(t) > 1) ONS_TRY(ons_local_transports_new(world_size(t), t->transports));
+        for (uint32_t i = 0; t->s->late && i < world_size(t); ++i) make_late(t->transports[i]);
         options.transports = t->transports;
     }
     ONS_TRY(ons_local_stages_new(&options, &t->local_stages));
@@ -229,16 +249,17 @@ static ons_status *build_local_stages(trial *t) {
  */
 
 static uint32_t device_context_count(const trial *t) {
-    return t->delayed != NULL || t->s->transport != NULL ? 1 : t->schedule.devices;
+    return t->local_stages == NULL || t->s->transport != NULL ? 1 : world_size(t);
 }
 
 static const ons_device_context *device_context_of(const trial *t, uint32_t index) {
+    if (t->grouped != NULL) return grouped_device_context(t->grouped);
     return t->delayed != NULL ? delayed_course_device_context(t->delayed)
                               : ons_local_stages_get(t->local_stages, index)->device_context;
 }
 
 static ons_status *poison(const trial *t) {
-    if (t->delayed != NULL) return NULL;
+    if (t->local_stages == NULL) return NULL;
     for (uint32_t i = 0; i < device_context_count(t); ++i) ONS_TRY(guarded_poison(device_context_of(t, i)));
     return NULL;
 }
@@ -248,9 +269,17 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     pipeline_record *r = t->r;
     if (t->delayed != NULL)
         return delayed_course_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
+    if (t->grouped != NULL) return grouped_step(t->grouped, index + 1, rate, &r->losses[index], &r->norms[index]);
     ONS_TRY(ons_local_stages_step(t->local_stages, index + 1, (ons_rate){rate, 1}, index + 1 == r->steps, result));
     r->losses[index] = result->loss;
     r->norms[index] = result->norm;
+    return NULL;
+}
+
+static ons_status *find_square(const trial *t, uint32_t index, double *square) {
+    if (t->local_stages != NULL) return ons_local_stages_square(t->local_stages, index, square);
+    *square =
+        t->grouped != NULL ? grouped_square(t->grouped, index) : delayed_course_square(t->delayed, index);
     return NULL;
 }
 
@@ -269,10 +298,7 @@ static ons_status *run_steps(trial *t) {
         bool squares =
             t->dataset_graphs.graphs[ONS_WHOLE].squares != NULL && !t->dataset_graphs.graphs[ONS_WHOLE].squares_idle;
         for (uint32_t k = 0; squares && k < trained; ++k)
-            if (t->delayed != NULL)
-                r->squares[(size_t)i * trained + k] = delayed_course_square(t->delayed, k);
-            else
-                ONS_TRY(ons_local_stages_square(t->local_stages, k, &r->squares[(size_t)i * trained + k]));
+            ONS_TRY(find_square(t, k, &r->squares[(size_t)i * trained + k]));
         ONS_CHECK(!isnan(r->losses[i]), ONS_DEFECT, "step %u: the loss is no number", i + 1);
     }
     return t->local_stages == NULL ? NULL : ons_local_stages_settle_versions(t->local_stages);
@@ -312,7 +338,7 @@ static ons_status *keep_values(trial *t) {
 
 /* To the byte. */
 static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
-    if (t->s->plan == NULL || t->delayed != NULL) return NULL;
+    if (t->s->plan == NULL || t->local_stages == NULL) return NULL;
     const ons_plan *plan = &t->lowering.plan;
     uint32_t device = ons_local_stages_get(t->local_stages, index)->stage;
     int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
@@ -333,11 +359,17 @@ static ons_status *check_memory(trial *t) {
     return NULL;
 }
 
+static ons_status *build(trial *t) {
+    if (t->s->delayed) return build_delayed(t);
+    if (!t->s->grouped) return build_local_stages(t);
+    return grouped_new(t->model, t->config, &t->batching, threads_of(t), t->s->backwards, &t->grouped);
+}
+
 static ons_status *run(trial *t) {
     ONS_TRY(configure(t));
     ONS_TRY(build_graphs(t));
     ONS_TRY(cut_graphs(t));
-    ONS_TRY(t->s->delayed ? build_delayed(t) : build_local_stages(t));
+    ONS_TRY(build(t));
     ONS_TRY(run_steps(t));
     ONS_TRY(keep_values(t));
     return check_memory(t);
@@ -351,7 +383,8 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
     ons_local_stages_free(t.local_stages);
     delayed_course_free(t.delayed);
-    for (uint32_t i = 0; t.transports != NULL && i < t.schedule.devices; ++i)
+    grouped_free(t.grouped);
+    for (uint32_t i = 0; t.transports != NULL && i < world_size(&t); ++i)
         if (t.transports[i] != NULL) t.transports[i]->free(t.transports[i]);
     ons_dataset_graphs_free(&t.dataset_graphs);
     ons_model_free(t.model);

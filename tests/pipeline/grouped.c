@@ -1,0 +1,289 @@
+#include "tests/pipeline/grouped.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/data/order.h"
+
+enum { SUMS_MOST = 512 };
+
+/* Something that micro-batches add up: a gradient, the loss, running statistics. */
+typedef struct sum {
+    float *place;
+    size_t count;
+    bool is_mean;
+    double decay;   /* of a mean, by a micro-batch */
+    float **groups; /* [replica]: what its micro-batches came to */
+} sum;
+
+struct grouped {
+    const ons_model *model;
+    const ons_config *config;
+    ons_batching batching;
+    bool backwards;
+    ons_arena *arena;
+    ons_dataset_graphs dataset_graphs;
+    ons_device_context *device_context;
+    ons_share share;
+    sum sums[SUMS_MOST];
+    uint32_t sum_count;
+    uint32_t *sizes; /* [replica]: micro-batches in this step */
+    uint64_t usable;
+    const ons_unit *last; /* that has run */
+};
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static ons_status *build_graphs(grouped *g) {
+    ONS_TRY(ons_open_training_data(g->model, g->config, &g->dataset_graphs.dataset));
+    int64_t samples = (int64_t)ons_dataset_count(g->dataset_graphs.dataset);
+    const ons_dataset_graphs_options options =
+        ons_training_graphs_options(g->model, g->config, &g->batching, samples, true);
+    ONS_TRY(ons_dataset_graphs_build(&options, &g->dataset_graphs));
+    g->usable = (uint64_t)(samples - (g->batching.fixed ? samples % g->batching.rows : 0));
+    return ons_dataset_graphs_cut_whole(g->model, (ons_step_form){.repeats = true}, &g->dataset_graphs);
+}
+
+/* Of the node that renews a persistent value. */
+static double momentum_of(const ons_graph *graph, ons_value_id statistics) {
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (value->pair != statistics || value->producer == ONS_NONE) continue;
+        const ons_node *node = ons_graph_node(graph, value->producer);
+        for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
+            if (strcmp(node->op->attributes[i].name, "momentum") == 0) return node->attributes[i].f;
+    }
+    return NAN;
+}
+
+static ons_status *add_sum(grouped *g, const char *name, bool is_mean) {
+    ons_type type;
+    sum *s = &g->sums[g->sum_count++];
+    ONS_CHECK(g->sum_count < SUMS_MOST, ONS_DEFECT, "more than %d sums", SUMS_MOST);
+    *s = (sum){.place = ons_device_context_find(g->device_context, name, &type), .is_mean = is_mean};
+    ONS_CHECK(s->place != NULL && type.dtype == ONS_FLOAT32, ONS_DEFECT, "'%s' is no sum in float32", name);
+    s->count = (size_t)ons_type_dense_bytes(&type) / sizeof(float);
+    ONS_NEW(s->groups, g->arena, (size_t)g->batching.replicas);
+    for (int64_t i = 0; i < g->batching.replicas; ++i) ONS_NEW(s->groups[i], g->arena, s->count + 1);
+    return NULL;
+}
+
+static ons_status *find_sums(grouped *g) {
+    const ons_graph *graph = g->dataset_graphs.graphs[ONS_WHOLE].graph;
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (value->producer != ONS_NONE) continue;
+        bool gradient = value->kind == ONS_STATE && strstr(value->name, "/accumulator_") != NULL;
+        bool loss = value->kind == ONS_STATE && strcmp(value->name, "loss/sum") == 0;
+        bool statistics = value->kind == ONS_BUFFER && strncmp(value->name, "loss_scale", 10) != 0;
+        if (gradient || loss || statistics) ONS_TRY(add_sum(g, value->name, statistics));
+        if (statistics) g->sums[g->sum_count - 1].decay = momentum_of(graph, id);
+    }
+    return NULL;
+}
+
+static ons_status *build(grouped *g, int threads) {
+    ons_device *device;
+    ONS_TRY(build_graphs(g));
+    ONS_TRY(ons_cpu_device_new(0, false, &device));
+    ONS_TRY(ons_device_context_new(device, g->model->registry, threads, &g->device_context));
+    const ons_share_options options = {
+        .model = g->model,
+        .dataset_graphs = &g->dataset_graphs,
+        .device_context = g->device_context,
+        .batch = (size_t)g->batching.batch,
+        .repeats = true,
+        .micro_batches = 1,
+        .versions = 1,
+    };
+    ONS_TRY(ons_share_build(&options, &g->share));
+    ONS_TRY(ons_device_context_start(g->device_context));
+    ONS_NEW(g->sizes, g->arena, (size_t)g->batching.replicas);
+    return find_sums(g);
+}
+
+ons_status *grouped_new(const ons_model *model, const ons_config *config, const ons_batching *batching, int threads,
+                        bool backwards, grouped **result) {
+    grouped *g = calloc(1, sizeof *g);
+    if (g == NULL) return ons_status_out_of_memory();
+    g->model = model;
+    g->config = config;
+    g->batching = *batching;
+    g->backwards = backwards;
+    g->arena = ons_arena_new();
+    ons_status *status = g->arena == NULL ? ons_status_out_of_memory() : build(g, threads);
+    if (status != NULL) {
+        grouped_free(g);
+        return status;
+    }
+    *result = g;
+    return NULL;
+}
+
+void grouped_free(grouped *g) {
+    if (g == NULL) return;
+    ons_device_context_free(g->device_context);
+    ons_share_free(&g->share);
+    ons_dataset_graphs_free(&g->dataset_graphs);
+    ons_arena_free(g->arena);
+    free(g);
+}
+
+const ons_device_context *grouped_device_context(const grouped *g) { return g->device_context; }
+
+/* ---------------------------------------------------------------------------------------------------------------- data
+ */
+
+static ons_status *fetch(grouped *g, uint64_t step, size_t *samples) {
+    uint64_t batch = (uint64_t)g->batching.batch, steps = (g->usable + batch - 1) / batch;
+    uint64_t position = (step - 1) % steps * batch;
+    const ons_order order = {ons_dataset_count(g->dataset_graphs.dataset), (uint64_t)g->config->seed,
+                             g->config->shuffle};
+    *samples = g->usable - position < batch ? g->usable - position : batch;
+    ons_order_rows(&order, (step - 1) / steps, position, *samples, g->share.feed.rows[0]);
+    return ons_feed_fill(&g->share.feed, 0, 0, *samples);
+}
+
+static ons_status *count_targets(const grouped *g, size_t rows, double *counted) {
+    ons_type sample;
+    uint64_t count;
+    uint32_t field = ons_dataset_graphs_target(&g->dataset_graphs, &sample);
+    *counted = (double)rows;
+    if (field == ONS_NO_FIELD) return NULL;
+    *counted *= (double)ons_shape_elements(&sample.shape);
+    if (!g->dataset_graphs.counts_classes) return NULL;
+    ONS_TRY(ons_dataset_count_targets(g->dataset_graphs.dataset, field, g->share.feed.rows[0], rows,
+                                      (int64_t)g->config->ignore_index.value, &count));
+    *counted = (double)count;
+    return NULL;
+}
+
+static void put_data(const grouped *g, const ons_unit *unit, size_t first) {
+    for (uint32_t i = 0; i < g->share.feed.field_count; ++i) {
+        void *place = unit->inputs[i] == ONS_NONE ? NULL : ons_program_address(unit->program, unit->inputs[i], NULL);
+        if (place != NULL)
+            memcpy(place, ons_feed_sample(&g->share.feed, 0, i, first), unit->rows * g->share.feed.fields[i].bytes);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------------- parts
+ */
+
+typedef struct part_job {
+    const ons_unit *unit;
+    const ons_step *step;
+    ons_part first, end;
+    ons_program_fault fault;
+} part_job;
+
+static void run_parts(void *argument, uintptr_t native) {
+    (void)native;
+    part_job *j = argument;
+    const ons_run run = {.step = j->step, .fault = &j->fault};
+    for (ons_part part = j->first; part < j->end && j->fault.fault.problem == NULL; ++part)
+        ons_program_run(j->unit->program, part, &run);
+}
+
+static ons_status *run(grouped *g, const ons_unit *unit, const ons_step *step, ons_part first, ons_part end) {
+    part_job job = {unit, step, first, end, {.node = ONS_NONE}};
+    ons_device_context_launch(g->device_context, run_parts, &job);
+    ons_device_context_wait(g->device_context);
+    ONS_CHECK(job.fault.fault.problem == NULL, ONS_INVALID_DATA, "%s", job.fault.fault.problem);
+    return NULL;
+}
+
+static void begin_group(grouped *g, uint32_t replica) {
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        sum *s = &g->sums[i];
+        if (s->is_mean && replica > 0) memset(s->place, 0, s->count * sizeof(float));
+    }
+}
+
+static void end_group(grouped *g, uint32_t replica) {
+    for (uint32_t i = 0; i < g->sum_count; ++i)
+        memcpy(g->sums[i].groups[replica], g->sums[i].place, g->sums[i].count * sizeof(float));
+}
+
+static void add(const grouped *g, const sum *s, uint32_t replica) {
+    double decay = 1;
+    for (uint32_t i = 0; s->is_mean && i < g->sizes[replica]; ++i) decay *= s->decay;
+    for (size_t k = 0; k < s->count; ++k)
+        s->place[k] = s->is_mean ? s->place[k] * (float)decay + s->groups[replica][k]
+                                 : s->place[k] + s->groups[replica][k];
+}
+
+static void add_groups(grouped *g, uint32_t active) {
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        const sum *s = &g->sums[i];
+        bool backwards = g->backwards && !s->is_mean;
+        memcpy(s->place, s->groups[backwards ? active - 1 : 0], s->count * sizeof(float));
+        for (uint32_t k = 1; k < active; ++k) add(g, s, backwards ? active - 1 - k : k);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- step
+ */
+
+double grouped_square(const grouped *g, uint32_t index) {
+    return *(const double *)ons_program_address(g->last->program, g->last->squares[index], NULL);
+}
+
+static double norm_of(const grouped *g) {
+    double total = 0;
+    if (g->last->norm != ONS_NONE) return ons_program_scalar(g->last->program, g->last->norm, NULL);
+    if (g->last->squares == NULL) return NAN;
+    for (uint32_t i = 0; i < g->dataset_graphs.graphs[ONS_WHOLE].update.trained_count; ++i)
+        total += grouped_square(g, i);
+    return sqrt(total);
+}
+
+static const ons_unit *unit_of(const grouped *g, const ons_portions *p, uint64_t micro_batch) {
+    ons_batch_variant v = ONS_WHOLE;
+    while (micro_batch >= p->count[v]) micro_batch -= p->count[v++];
+    return &g->share.units[v].unit;
+}
+
+/* As many micro-batches for each replica, or one more for the first ones. */
+static uint32_t share_out(grouped *g, uint64_t micro_batches) {
+    uint32_t active = 0;
+    for (int64_t i = 0; i < g->batching.replicas; ++i) g->sizes[i] = 0;
+    for (uint64_t i = 0; i < micro_batches; ++i) ++g->sizes[i % (uint64_t)g->batching.replicas];
+    while (active < g->batching.replicas && g->sizes[active] > 0) ++active;
+    return active;
+}
+
+static ons_status *run_micro_batch(grouped *g, const ons_portions *p, ons_step *step, size_t samples, size_t *first) {
+    const ons_unit *unit = unit_of(g, p, step->micro_batch);
+    step->sample_share = (double)unit->rows / (double)samples;
+    put_data(g, unit, *first);
+    if (unit != g->last) ONS_TRY(run(g, unit, step, ONS_PART_BEGIN, ONS_PART_FORWARD));
+    ONS_TRY(run(g, unit, step, ONS_PART_FORWARD, ONS_PART_END));
+    g->last = unit;
+    *first += unit->rows;
+    return NULL;
+}
+
+ons_status *grouped_step(grouped *g, uint64_t number, double rate, double *loss, double *norm) {
+    size_t samples, first = 0;
+    ONS_TRY(fetch(g, number, &samples));
+    ons_portions p = ons_batching_portions(&g->batching, (int64_t)samples);
+    uint32_t active = share_out(g, ons_portions_total(&p));
+    ons_step step = {
+        .seed = (uint64_t)g->config->seed, .step = number, .learning_rate = (float)rate, .rate_share = 1};
+    ONS_TRY(count_targets(g, samples, &step.counted_targets));
+    g->last = NULL; /* what is made of weights is made anew */
+    for (uint32_t replica = 0; replica < active; ++replica) {
+        begin_group(g, replica);
+        step.first_micro_batch = step.micro_batch;
+        for (uint32_t i = 0; i < g->sizes[replica]; ++i, ++step.micro_batch)
+            ONS_TRY(run_micro_batch(g, &p, &step, samples, &first));
+        end_group(g, replica);
+    }
+    add_groups(g, active);
+    ONS_TRY(run(g, g->last, &step, ONS_PART_END, ONS_PART_KINDS));
+    *loss = ons_program_scalar(g->last->program, g->last->loss, NULL);
+    *norm = norm_of(g);
+    return NULL;
+}

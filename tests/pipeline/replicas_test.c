@@ -1,0 +1,111 @@
+/* Replicas of a pipeline against training in sequence with the same groups of micro-batches (tests/pipeline/grouped.h):
+ * losses, norms, weights, states and statistics have the same bits, however many stages, late messages or samples. */
+#include <criterion/criterion.h>
+
+#include "base/status.h"
+#include "tests/pipeline/pipeline_run.h"
+
+static void must(ons_status *status, const pipeline_setting *s) {
+    cr_assert_null(status, "%s, %u replicas of %u stages on %u devices, %u micro-batches, %u more samples: %s", s->model,
+                   s->replicas, s->stages, s->devices, s->micro_batches, s->more, ons_status_get_message(status));
+}
+
+static pipeline_record run_in_sequence(pipeline_setting s) {
+    pipeline_record whole;
+    s.stages = s.devices = 1;
+    s.grouped = true;
+    s.late = false;
+    must(pipeline_run(&s, &whole), &s);
+    return whole;
+}
+
+static void compare(const pipeline_setting *s, const pipeline_record *whole) {
+    pipeline_record cut;
+    must(pipeline_run(s, &cut), s);
+    must(pipeline_compare(whole, &cut), s);
+    pipeline_record_free(&cut);
+}
+
+/* Steps go beyond the end of an epoch, where the last one is shorter. */
+static void try_replicas(pipeline_setting s) {
+    s.kind = &ons_generator_one_f_one_b;
+    for (s.replicas = 2; s.replicas <= 4; ++s.replicas) {
+        pipeline_record whole = run_in_sequence(s);
+        for (s.stages = 1; s.stages <= 3; ++s.stages) {
+            s.devices = s.stages;
+            s.seed = s.stages;
+            compare(&s, &whole);
+        }
+        pipeline_record_free(&whole);
+    }
+}
+
+Test(replicas, multilayer_perceptron) {
+    try_replicas((pipeline_setting){.model = "mlp", .micro_batches = 1, .steps = 6});
+    try_replicas((pipeline_setting){.model = "mlp", .micro_batches = 2, .steps = 4});
+}
+
+Test(replicas, batches_that_do_not_come_out_even) {
+    try_replicas((pipeline_setting){.model = "mlp", .micro_batches = 2, .more = 3, .steps = 4});
+    try_replicas((pipeline_setting){.model = "lenet", .micro_batches = 3, .more = 2, .steps = 3});
+}
+
+/* The last step of an epoch has fewer micro-batches than there are replicas. */
+Test(replicas, some_without_a_sample) {
+    try_replicas((pipeline_setting){.model = "mlp", .micro_batches = 1, .batch = 50, .steps = 9});
+    try_replicas((pipeline_setting){.model = "mlp", .micro_batches = 2, .batch = 95, .steps = 5});
+}
+
+Test(replicas, running_statistics) {
+    try_replicas((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 2, .steps = 3});
+    try_replicas((pipeline_setting){.model = "resnet18", .micro_batches = 1, .steps = 2});
+}
+
+Test(replicas, tied_weights_and_dropout) {
+    static const char *const options[] = {"dropout", "0.2", "clip-norm", "0.5", NULL};
+    try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 3});
+}
+
+/* The scale of the loss is found alike by all. */
+Test(replicas, half_precision) {
+    static const char *const options[] = {"dropout", "off", "precision", "fp16", "loss-scale", "1e9", NULL};
+    try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 4});
+}
+
+Test(replicas, several_stages_on_a_device) {
+    static const ons_generator *const kinds[] = {&ons_generator_interleaved, &ons_generator_v,
+                                                 &ons_generator_zero_bubble, &ons_generator_gpipe};
+    pipeline_setting s = {.model = "lenet", .micro_batches = 4, .replicas = 2, .steps = 2};
+    pipeline_record whole = run_in_sequence(s);
+    for (int i = 0; i < 4; ++i) {
+        s.kind = kinds[i];
+        s.devices = 2;
+        s.stages = 2 * kinds[i]->chunks;
+        compare(&s, &whole);
+    }
+    pipeline_record_free(&whole);
+}
+
+Test(replicas, late_messages_change_nothing) {
+    pipeline_setting s = {.model = "lenet", .micro_batches = 2, .steps = 3, .late = true};
+    s.kind = &ons_generator_one_f_one_b;
+    s.stages = s.devices = 2;
+    for (s.replicas = 2; s.replicas <= 3; ++s.replicas) {
+        pipeline_record whole = run_in_sequence(s);
+        for (int i = 0; i < 3; ++i) compare(&s, &whole);
+        pipeline_record_free(&whole);
+    }
+}
+
+/* So that the order is looked at: sums taken the other way round are other numbers somewhere. */
+Test(replicas, the_order_of_the_sum_decides_bits) {
+    pipeline_setting s = {.model = "mlp", .micro_batches = 1, .replicas = 3, .steps = 2};
+    pipeline_record forth = run_in_sequence(s), back;
+    s.backwards = true;
+    back = run_in_sequence(s);
+    ons_status *status = pipeline_compare(&forth, &back);
+    cr_expect_not_null(status);
+    ons_status_free(status);
+    pipeline_record_free(&forth);
+    pipeline_record_free(&back);
+}
