@@ -25,6 +25,9 @@ struct ons_local_stages {
     ons_event **done;
     step_record *records; /* of all stages */
     ons_evaluation_result *evaluations;
+    /* Of several replicas: sums of each batch of a validation, of this process and of each rank. */
+    ons_evaluation_sums *batches, *all_batches;
+    size_t batch_count;
     double *squares, *all_squares; /* of the last step, of all stages; NULL: all are in this process, or nobody asks */
     int64_t used_bytes;            /* of all stages, where some are elsewhere; 0: not known yet */
 };
@@ -245,8 +248,17 @@ static ons_status *start_stepper(ons_local_stages *c, ons_local_stage *r) {
     return ons_stepper_new(&options, &r->stepper);
 }
 
-static void start_evaluator(const ons_local_stages *c, ons_local_stage *r) {
+static ons_status *start_evaluator(ons_local_stages *c, ons_local_stage *r) {
     r->evaluator = ons_share_evaluator(&r->validation, c->o.validation, r->worker, c->o.config);
+    if (c->o.batching.replicas == 1) return NULL;
+    r->evaluator.replica = r->replica;
+    r->evaluator.replicas = (uint32_t)c->o.batching.replicas;
+    c->batch_count = (size_t)ons_evaluator_batches(&r->evaluator);
+    if (c->batches == NULL) ONS_NEW(c->batches, c->arena, c->batch_count + 1);
+    if (c->all_batches == NULL && !is_all_here(c))
+        ONS_NEW(c->all_batches, c->arena, c->batch_count * world_size(c) + 1);
+    ONS_NEW(r->evaluator.batches, c->arena, c->batch_count + 1);
+    return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- step
@@ -344,7 +356,7 @@ ons_status *ons_local_stages_start(ons_local_stages *c) {
         ONS_TRY(start_reducer(c, &c->stages[i]));
         ONS_TRY(start_worker(c, &c->stages[i]));
         ONS_TRY(start_stepper(c, &c->stages[i]));
-        if (c->o.validation->dataset != NULL) start_evaluator(c, &c->stages[i]);
+        if (c->o.validation->dataset != NULL) ONS_TRY(start_evaluator(c, &c->stages[i]));
     }
     if (!c->o.nccl) return NULL;
     drive(c, connect_stage);
@@ -446,11 +458,37 @@ static void merge_evaluation(const ons_evaluation_result *of_stage, ons_evaluati
     if (!isnan(of_stage->accuracy)) result->accuracy = of_stage->accuracy;
 }
 
+/* What is known of a batch goes where it is not. */
+static void merge_batch(const ons_evaluation_sums *from, ons_evaluation_sums *to) {
+    if (!isnan(from->loss)) to->loss = from->loss;
+    if (!isnan(from->right)) to->right = from->right;
+    if (!isnan(from->targets)) to->targets = from->targets;
+    if (!isnan(from->weight)) to->weight = from->weight;
+}
+
+/* Every replica has some of the batches. */
+static ons_status *join_batches(ons_local_stages *c, ons_evaluation_result *result) {
+    for (size_t k = 0; k < c->batch_count; ++k) {
+        c->batches[k] = (ons_evaluation_sums){NAN, NAN, NAN, NAN};
+        for (uint32_t i = 0; i < c->o.count; ++i) merge_batch(&c->stages[i].evaluator.batches[k], &c->batches[k]);
+    }
+    if (!is_all_here(c)) {
+        ons_transport *t = c->stages[0].world;
+        if (!t->gather(t, c->batches, c->all_batches, c->batch_count * sizeof *c->batches)) return t->failure(t);
+        for (size_t i = 0; i < world_size(c) * c->batch_count; ++i)
+            merge_batch(&c->all_batches[i], &c->batches[i % c->batch_count]);
+    }
+    ons_evaluator_options all = c->stages[0].evaluator;
+    all.batches = c->batches;
+    return ons_status_at(ons_evaluator_join(&all, result), "validation");
+}
+
 ons_status *ons_local_stages_evaluate(ons_local_stages *c, ons_evaluation_result *result) {
     ONS_TRY(ons_local_stages_settle_versions(c)); /* inference graphs know of one version */
     drive(c, evaluate);
     ONS_TRY(collect_failures(c));
     *result = c->stages[0].evaluation;
+    if (c->o.batching.replicas > 1) return join_batches(c, result);
     for (uint32_t i = 1; i < c->o.count; ++i) merge_evaluation(&c->stages[i].evaluation, result);
     if (is_all_here(c)) return NULL;
     ons_transport *t = c->stages[0].world;

@@ -119,6 +119,23 @@ static ons_status *check_ranks(const ons_trainer *t, int64_t devices) {
                           c->stages, c->stages == 1 ? "" : "s", devices, world(t)->ranks, devices);
 }
 
+/* How the ranks are numbered: all must mean the same before they talk about anything else. */
+static ons_status *agree_on_ranks(const ons_trainer *t) {
+    const int64_t own[] = {t->config->stages, ons_config_devices(t->config), t->config->replicas};
+    if (!t->remote) return NULL;
+    uint32_t ranks = world(t)->ranks, differs = 0;
+    int64_t(*all)[3] = calloc(ranks, sizeof *all);
+    if (all == NULL) return ons_status_out_of_memory();
+    bool went = world(t)->gather(world(t), own, all, sizeof own);
+    for (uint32_t i = 1; went && i < ranks && differs == 0; ++i)
+        if (memcmp(all[i], all[0], sizeof own) != 0) differs = i;
+    free(all);
+    if (!went) return world(t)->failure(world(t));
+    ONS_CHECK(differs == 0, ONS_INVALID_ARGUMENT,
+              "rank %u was started with other --stages, --devices or --replicas than rank 0", differs);
+    return NULL;
+}
+
 ons_status *ons_trainer_open_world(ons_trainer *t) {
     ons_config *c = t->config;
     uint32_t ranks = 1;
@@ -128,6 +145,7 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
     ONS_TRY(check_ranks(t, ons_config_devices(c)));
+    ONS_TRY(agree_on_ranks(t));
     int64_t size = ons_config_devices(c) * c->replicas;
     c->stages_here = t->remote ? world(t)->host_ranks : size;
     if (!t->remote && size > 1) {

@@ -12,8 +12,7 @@ typedef struct evaluation {
     ons_step step;
     int slot;
     ons_pipeline_pass pass;
-    double batch_targets, batch_weight; /* targets that count, and the sum of their classes' weights */
-    double loss_sum, weight, targets, right;
+    ons_evaluation_sums batch, total;
     ons_host_copy prediction;
 } evaluation;
 
@@ -68,7 +67,7 @@ static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     for (int64_t i = 0; i < outer * inner; ++i) {
         int64_t target = wide ? ((const int64_t *)targets)[i] : ((const int32_t *)targets)[i];
         const float *row = scores + i / inner * classes * inner + i % inner;
-        if (target != o->ignore_index) e->right += best_class(row, classes, inner) == target;
+        if (target != o->ignore_index) e->batch.right += best_class(row, classes, inner) == target;
     }
     return NULL;
 }
@@ -78,26 +77,27 @@ static ons_status *count_classes(evaluation *e, size_t samples) {
     const uint64_t *rows = o->feed->rows[e->slot];
     uint64_t counted;
     ONS_TRY(ons_dataset_count_targets(o->feed->dataset, o->target_field, rows, samples, o->ignore_index, &counted));
-    e->batch_targets = e->batch_weight = (double)counted;
+    e->batch.targets = e->batch.weight = (double)counted;
     if (o->class_weights.of_class == NULL) return NULL;
     return ons_dataset_weigh_targets(o->feed->dataset, o->target_field, rows, samples, o->ignore_index,
-                                     &o->class_weights, &e->batch_weight);
+                                     &o->class_weights, &e->batch.weight);
 }
 
 static ons_status *count_batch(evaluation *e, size_t samples) {
     const ons_evaluator_options *o = e->o;
     bool targets = o->target_field != ONS_NO_FIELD;
-    e->batch_targets = (double)samples * (targets ? (double)ons_shape_elements(&o->target_sample.shape) : 1);
-    e->batch_weight = e->batch_targets;
+    e->batch = (ons_evaluation_sums){
+        .targets = (double)samples * (targets ? (double)ons_shape_elements(&o->target_sample.shape) : 1)};
+    e->batch.weight = e->batch.targets;
     if (targets && o->counts_classes) ONS_TRY(count_classes(e, samples));
-    e->step.counted_targets = e->batch_weight > 0 ? e->batch_weight : 1; /* a batch of no weight may have a loss */
+    e->step.counted_targets = e->batch.weight > 0 ? e->batch.weight : 1; /* a batch of no weight may have a loss */
     return NULL;
 }
 
 static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **status) {
     const ons_evaluator_options *o = e->o;
     size_t whole = o->units[ONS_WHOLE].rows;
-    uint64_t left = o->samples - first;
+    uint64_t left = first < o->samples ? o->samples - first : 0;
     size_t count = left >= whole ? whole : o->units[ONS_REST].program == NULL ? 0 : (size_t)left;
     for (size_t i = 0; i < count; ++i) o->feed->rows[slot][i] = first + i;
     *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, 0, count);
@@ -111,6 +111,26 @@ static ons_status *fault_status(const ons_program_fault *found, const ons_stage_
                           ons_fault_print(&found->fault, text));
 }
 
+static void add(const ons_evaluation_sums *batch, ons_evaluation_sums *total) {
+    total->loss += batch->loss;
+    total->right += batch->right;
+    total->targets += batch->targets;
+    total->weight += batch->weight;
+}
+
+static bool has_loss(const ons_evaluator_options *o) { return o->units[ONS_WHOLE].loss != ONS_NONE; }
+
+static bool predicts(const ons_evaluator_options *o) {
+    return o->counts_classes && o->units[ONS_WHOLE].prediction != ONS_NONE;
+}
+
+static void note_batch(const evaluation *e, uint64_t first) {
+    ons_evaluation_sums *batch = &e->o->batches[first / e->o->units[ONS_WHOLE].rows];
+    *batch = e->batch;
+    if (!has_loss(e->o)) batch->loss = NAN;
+    if (!predicts(e->o)) batch->right = NAN;
+}
+
 static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     const ons_evaluator_options *o = e->o;
     ons_program_fault fault;
@@ -121,21 +141,26 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
         double loss;
         ONS_TRY(
             ons_device_context_scalar(ons_worker_device_context(o->worker), e->unit->program, e->unit->loss, &loss));
-        e->loss_sum += loss * e->step.counted_targets;
+        e->batch.loss = loss * e->step.counted_targets;
     }
-    e->targets += e->batch_targets;
-    e->weight += e->batch_weight;
     if (o->counts_classes && e->unit->prediction != ONS_NONE) ONS_TRY(count_right(e, e->unit->prediction));
+    if (o->batches != NULL) note_batch(e, first);
+    add(&e->batch, &e->total);
     return o->read == NULL ? NULL : o->read(o->read_context, e->variant, first, count);
 }
 
-/* Runs the batch in the current slot while the next one, from sample `first + count` on, is put into the other. */
+/* Samples from one batch of this replica to the next. */
+static uint64_t stride(const ons_evaluator_options *o) {
+    return (uint64_t)o->units[ONS_WHOLE].rows * (o->replicas > 1 ? o->replicas : 1);
+}
+
+/* Runs the batch in the current slot while the next one is put into the other. */
 static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t *next) {
     e->variant = count == e->o->units[ONS_WHOLE].rows ? ONS_WHOLE : ONS_REST;
     e->unit = &e->o->units[e->variant];
     ONS_TRY(count_batch(e, count));
     ons_status *launched = launch(e), *ahead = NULL;
-    if (launched == NULL) *next = fill(e, first + count, 1 - e->slot, &ahead);
+    if (launched == NULL) *next = fill(e, first + stride(e->o), 1 - e->slot, &ahead);
     ons_status *finished = finish_batch(e, first, count);
     if (launched != NULL || finished != NULL) ons_status_free(ahead);
     if (launched != NULL) ons_status_free(finished);
@@ -145,41 +170,68 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
     return ahead;
 }
 
-static ons_status *run_batches(evaluation *e, ons_evaluation_result *result) {
+static uint64_t usable(const ons_evaluator_options *o) {
+    return o->units[ONS_REST].program != NULL ? o->samples : o->samples - o->samples % o->units[ONS_WHOLE].rows;
+}
+
+uint64_t ons_evaluator_batches(const ons_evaluator_options *o) {
+    size_t rows = o->units[ONS_WHOLE].rows;
+    return (usable(o) + rows - 1) / rows;
+}
+
+static ons_status *find_means(const ons_evaluator_options *o, const ons_evaluation_sums *total,
+                              ons_evaluation_result *result) {
+    bool classes = o->counts_classes && o->target_field != ONS_NO_FIELD;
+    ONS_CHECK(!classes || total->targets > 0, ONS_INVALID_DATA,
+              "none of the targets counts, all are --ignore-index %" PRId64, o->ignore_index);
+    ONS_CHECK(!classes || total->weight > 0, ONS_INVALID_DATA,
+              "the classes of all targets have the weight 0 in --class-weights");
+    result->loss = total->loss / total->weight;
+    result->accuracy = o->counts_classes ? total->right / total->targets : NAN;
+    return NULL;
+}
+
+ons_status *ons_evaluator_join(const ons_evaluator_options *o, ons_evaluation_result *result) {
+    ons_evaluation_sums total = {0};
+    for (uint64_t i = 0; i < ons_evaluator_batches(o); ++i) add(&o->batches[i], &total);
+    return find_means(o, &total, result);
+}
+
+static ons_status *run_batches(evaluation *e) {
     const ons_evaluator_options *o = e->o;
-    const ons_unit *whole = &o->units[ONS_WHOLE];
     ons_status *status;
-    uint64_t first = 0;
-    size_t count = fill(e, 0, 0, &status), next = 0;
+    uint64_t first = (uint64_t)o->replica * o->units[ONS_WHOLE].rows;
+    size_t count = fill(e, first, 0, &status), next = 0;
     ONS_TRY(status);
-    while (count > 0) {
+    for (; count > 0; first += stride(o), count = next) {
         ONS_TRY(run_batch(e, first, count, &next));
-        first += count;
-        count = next;
-        if (o->progress != NULL && !o->progress(o->progress_context, (int64_t)first, (int64_t)o->samples))
-            return ons_status_new(ONS_INTERRUPTED, "stopped after %" PRIu64 " of %" PRIu64 " samples", first,
+        uint64_t done = first + count;
+        if (o->progress != NULL && !o->progress(o->progress_context, (int64_t)done, (int64_t)o->samples))
+            return ons_status_new(ONS_INTERRUPTED, "stopped after %" PRIu64 " of %" PRIu64 " samples", done,
                                   o->samples);
     }
-    ONS_CHECK(first > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
-              whole->rows, o->samples);
-    bool classes = o->counts_classes && o->target_field != ONS_NO_FIELD;
-    ONS_CHECK(!classes || e->targets > 0, ONS_INVALID_DATA,
-              "none of the targets counts, all are --ignore-index %" PRId64, o->ignore_index);
-    ONS_CHECK(!classes || e->weight > 0, ONS_INVALID_DATA,
-              "the classes of all targets have the weight 0 in --class-weights");
-    bool predicts = o->counts_classes && whole->prediction != ONS_NONE;
+    return NULL;
+}
+
+static ons_status *evaluate(evaluation *e, ons_evaluation_result *result) {
+    const ons_evaluator_options *o = e->o;
+    ONS_CHECK(usable(o) > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
+              o->units[ONS_WHOLE].rows, o->samples);
     *result = (ons_evaluation_result){
-        .samples = first,
-        .dropped = o->samples - first,
-        .loss = whole->loss == ONS_NONE ? NAN : e->loss_sum / e->weight,
-        .accuracy = predicts ? e->right / e->targets : NAN,
-    };
+        .samples = usable(o), .dropped = o->samples - usable(o), .loss = NAN, .accuracy = NAN};
+    for (uint64_t i = 0; o->batches != NULL && i < ons_evaluator_batches(o); ++i)
+        o->batches[i] = (ons_evaluation_sums){NAN, NAN, NAN, NAN};
+    ONS_TRY(run_batches(e));
+    if (o->batches != NULL) return NULL;
+    ONS_TRY(find_means(o, &e->total, result));
+    if (!has_loss(o)) result->loss = NAN;
+    if (!predicts(o)) result->accuracy = NAN;
     return NULL;
 }
 
 ons_status *ons_evaluator_run(const ons_evaluator_options *o, ons_evaluation_result *result) {
     evaluation e = {.o = o, .step = {.step = 1, .sample_share = 1}};
-    ons_status *status = run_batches(&e, result);
+    ons_status *status = evaluate(&e, result);
     ons_host_copy_free(&e.prediction);
     return status;
 }

@@ -10,6 +10,12 @@
 /* Called after every batch, before the next one runs: reads outputs of its variant's program at their addresses. */
 typedef ons_status *ons_batch_reader(void *context, ons_batch_variant variant, size_t first_sample, size_t samples);
 
+/* What a batch, or several, add to the means. */
+typedef struct ons_evaluation_sums {
+    double loss, right;     /* NaN: of another stage, or another replica's batch */
+    double targets, weight; /* targets that count, and the sum of their classes' weights */
+} ons_evaluation_sums;
+
 typedef struct ons_evaluator_options {
     ons_worker *worker;
     ons_feed *feed;
@@ -17,6 +23,8 @@ typedef struct ons_evaluator_options {
      * program NULL of the rest: it is dropped. */
     ons_unit units[ONS_BATCH_VARIANTS];
     uint64_t samples;
+    uint32_t replica, replicas;   /* replica r takes batches r, r + replicas, …; replicas 0: one */
+    ons_evaluation_sums *batches; /* of several replicas: of each batch; those of this one are written */
     uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */
@@ -37,7 +45,14 @@ typedef struct ons_evaluation_result {
     double accuracy; /* NaN where the targets are no classes, or of another stage */
 } ons_evaluation_result;
 
-/* Fails where targets are classes and none of them counts: that has no mean. */
+/* How many batches all replicas take. */
+uint64_t ons_evaluator_batches(const ons_evaluator_options *options);
+
+/* Of several replicas: the means, once all batches are there, added up in their order. */
+ons_status *ons_evaluator_join(const ons_evaluator_options *options, ons_evaluation_result *result);
+
+/* Fails where targets are classes and none of them counts: that has no mean. Of several replicas the means are NaN
+ * until ons_evaluator_join. */
 ons_status *ons_evaluator_run(const ons_evaluator_options *options, ons_evaluation_result *result);
 
 #endif
