@@ -228,6 +228,7 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .samples = (int64_t)ons_dataset_count(t->training.dataset),
         .batch = t->batching.batch,
         .micro_batches = t->batching.micro_batches,
+        .replicas = t->batching.replicas,
         .threads = t->threads,
         .trainable_elements = trainable,
         .arena_bytes = memory.used,

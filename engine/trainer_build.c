@@ -39,7 +39,8 @@ static ons_status *check_normalisation(ons_trainer *t) {
                                         "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
                                         " samples, not by the batch of %" PRId64,
                                         node->name, b->rows, b->batch),
-                       "fewer --micro-batches, or --batchnorm eval"));
+                       t->batching.replicas > 1 ? "fewer --micro-batches or --replicas, or --batchnorm eval"
+                                                : "fewer --micro-batches, or --batchnorm eval"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 

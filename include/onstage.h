@@ -268,7 +268,8 @@ ons_status *ons_trainer_finish(ons_trainer *trainer);
 
 typedef struct ons_trainer_status {
     int64_t step, steps, steps_per_epoch, samples;
-    int64_t batch, micro_batches;
+    int64_t batch, micro_batches; /* micro-batches: of each replica */
+    int64_t replicas;
     int threads;
     int64_t trainable_elements;
     int64_t arena_bytes;     /* taken on the device */

@@ -42,7 +42,8 @@ void ons_progress_begin(const ons_trainer_status *s) {
     char arena[ONS_SHORT_TEXT], transient[ONS_SHORT_TEXT];
     printf("%" PRId64 " sample%s, %" PRId64 " step%s of %" PRId64, s->samples, s->samples == 1 ? "" : "s", s->steps,
            s->steps == 1 ? "" : "s", s->batch);
-    if (s->micro_batches > 1) printf(" in %" PRId64 " micro-batches", s->micro_batches);
+    if (s->replicas > 1) printf(" in %" PRId64 " replicas", s->replicas);
+    if (s->micro_batches > 1) printf(" %s %" PRId64 " micro-batches", s->replicas > 1 ? "of" : "in", s->micro_batches);
     printf(", %" PRId64 " weights, %d thread%s, memory %s (activations and gradients %s)\n", s->trainable_elements,
            s->threads, s->threads == 1 ? "" : "s", ons_print_bytes(s->arena_bytes, arena),
            ons_print_bytes(s->transient_bytes, transient));

@@ -86,8 +86,8 @@ static ons_status *count_classes(evaluation *e, size_t samples) {
 static ons_status *count_batch(evaluation *e, size_t samples) {
     const ons_evaluator_options *o = e->o;
     bool targets = o->target_field != ONS_NO_FIELD;
-    e->batch = (ons_evaluation_sums){
-        .targets = (double)samples * (targets ? (double)ons_shape_elements(&o->target_sample.shape) : 1)};
+    e->batch = (ons_evaluation_sums){.targets = (double)samples *
+                                                (targets ? (double)ons_shape_elements(&o->target_sample.shape) : 1)};
     e->batch.weight = e->batch.targets;
     if (targets && o->counts_classes) ONS_TRY(count_classes(e, samples));
     e->step.counted_targets = e->batch.weight > 0 ? e->batch.weight : 1; /* a batch of no weight may have a loss */
@@ -217,8 +217,8 @@ static ons_status *evaluate(evaluation *e, ons_evaluation_result *result) {
     const ons_evaluator_options *o = e->o;
     ONS_CHECK(usable(o) > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
               o->units[ONS_WHOLE].rows, o->samples);
-    *result = (ons_evaluation_result){
-        .samples = usable(o), .dropped = o->samples - usable(o), .loss = NAN, .accuracy = NAN};
+    *result =
+        (ons_evaluation_result){.samples = usable(o), .dropped = o->samples - usable(o), .loss = NAN, .accuracy = NAN};
     for (uint64_t i = 0; o->batches != NULL && i < ons_evaluator_batches(o); ++i)
         o->batches[i] = (ons_evaluation_sums){NAN, NAN, NAN, NAN};
     ONS_TRY(run_batches(e));

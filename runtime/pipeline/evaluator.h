@@ -25,7 +25,7 @@ typedef struct ons_evaluator_options {
     uint64_t samples;
     uint32_t replica, replicas;   /* replica r takes batches r, r + replicas, …; replicas 0: one */
     ons_evaluation_sums *batches; /* of several replicas: of each batch; those of this one are written */
-    uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
+    uint32_t target_field;        /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;

@@ -210,8 +210,8 @@ static void add(const grouped *g, const sum *s, uint32_t replica) {
     double decay = 1;
     for (uint32_t i = 0; s->is_mean && i < g->sizes[replica]; ++i) decay *= s->decay;
     for (size_t k = 0; k < s->count; ++k)
-        s->place[k] = s->is_mean ? s->place[k] * (float)decay + s->groups[replica][k]
-                                 : s->place[k] + s->groups[replica][k];
+        s->place[k] =
+            s->is_mean ? s->place[k] * (float)decay + s->groups[replica][k] : s->place[k] + s->groups[replica][k];
 }
 
 static void add_groups(grouped *g, uint32_t active) {
@@ -270,8 +270,7 @@ ons_status *grouped_step(grouped *g, uint64_t number, double rate, double *loss,
     ONS_TRY(fetch(g, number, &samples));
     ons_portions p = ons_batching_portions(&g->batching, (int64_t)samples);
     uint32_t active = share_out(g, ons_portions_total(&p));
-    ons_step step = {
-        .seed = (uint64_t)g->config->seed, .step = number, .learning_rate = (float)rate, .rate_share = 1};
+    ons_step step = {.seed = (uint64_t)g->config->seed, .step = number, .learning_rate = (float)rate, .rate_share = 1};
     ONS_TRY(count_targets(g, samples, &step.counted_targets));
     g->last = NULL; /* what is made of weights is made anew */
     for (uint32_t replica = 0; replica < active; ++replica) {

@@ -278,8 +278,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
 
 static ons_status *find_square(const trial *t, uint32_t index, double *square) {
     if (t->local_stages != NULL) return ons_local_stages_square(t->local_stages, index, square);
-    *square =
-        t->grouped != NULL ? grouped_square(t->grouped, index) : delayed_course_square(t->delayed, index);
+    *square = t->grouped != NULL ? grouped_square(t->grouped, index) : delayed_course_square(t->delayed, index);
     return NULL;
 }
 

@@ -28,13 +28,13 @@ typedef struct pipeline_setting {
     uint32_t stages, devices;  /* devices 0: as the schedule takes them */
     const ons_generator *kind; /* NULL: gpipe */
     pipeline_relief relief;
-    uint32_t one_in; /* a decision for one in so many values; 0: all of them */
-    bool scattered;  /* nodes anywhere, not only intervals of them */
+    uint32_t one_in;   /* a decision for one in so many values; 0: all of them */
+    bool scattered;    /* nodes anywhere, not only intervals of them */
     uint32_t replicas; /* 0: one */
     bool grouped;      /* replicas, but in sequence: tests/pipeline/grouped.h … */
     bool backwards;    /* … with sums from the last replica to the first */
     bool late;         /* every message waits for a random time */
-    bool delayed;    /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
+    bool delayed;      /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
     const char
         *plan;   /* or: a plan's file, which says all of that and what each device takes, to the byte. NULL: none */

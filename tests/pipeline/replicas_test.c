@@ -6,8 +6,9 @@
 #include "tests/pipeline/pipeline_run.h"
 
 static void must(ons_status *status, const pipeline_setting *s) {
-    cr_assert_null(status, "%s, %u replicas of %u stages on %u devices, %u micro-batches, %u more samples: %s", s->model,
-                   s->replicas, s->stages, s->devices, s->micro_batches, s->more, ons_status_get_message(status));
+    cr_assert_null(status, "%s, %u replicas of %u stages on %u devices, %u micro-batches, %u more samples: %s",
+                   s->model, s->replicas, s->stages, s->devices, s->micro_batches, s->more,
+                   ons_status_get_message(status));
 }
 
 static pipeline_record run_in_sequence(pipeline_setting s) {
