@@ -11,6 +11,7 @@ enum { COLUMNS_LEAST = 20, COLUMNS_MOST = 2000, LABEL = 32 };
 static const char letters[ONS_ACTION_COUNT] = {
     [ONS_ACTION_FORWARD] = 'F',         [ONS_ACTION_BACKWARD] = 'B', [ONS_ACTION_INPUT_GRADIENT] = 'I',
     [ONS_ACTION_WEIGHT_GRADIENT] = 'W', [ONS_ACTION_UPDATE] = 'U',   [ONS_ACTION_RECOMPUTE] = 'R',
+    [ONS_ACTION_ALL_REDUCE] = 'A',
 };
 
 /* What a column shows: the action that takes most of it, where less than half of it is idle. */

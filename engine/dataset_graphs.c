@@ -267,7 +267,7 @@ void ons_share_free(ons_share *share) {
 
 void ons_share_list_programs(const ons_share *share, const ons_stage_program **programs, uint32_t *count) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        if (share->units[v].unit.program != NULL) programs[(*count)++] = &share->units[v].stage;
+        if (share->units[v].stage.program != NULL) programs[(*count)++] = &share->units[v].stage;
 }
 
 ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_dataset_graphs *dataset_graphs,

@@ -6,6 +6,7 @@
 
 #include "device/device_kind.h"
 #include "engine/local_stages_verify.h"
+#include "planner/partition/reduce.h"
 #include "runtime/transport/transport_group.h"
 
 typedef struct step_record {
@@ -61,8 +62,6 @@ static ons_status *build_share(const ons_local_stages *c, ons_local_stage *r, co
     return ons_share_build(&options, share);
 }
 
-enum { BUCKET_BYTES = 4 << 20 };
-
 /* What the training programs add up is added up over the replicas. */
 static ons_status *plan_reduction(ons_local_stages *c, ons_local_stage *r) {
     const ons_stage_program **programs;
@@ -70,9 +69,9 @@ static ons_status *plan_reduction(ons_local_stages *c, ons_local_stage *r) {
     if (c->o.batching.replicas == 1) return NULL;
     ONS_NEW(programs, c->arena, ONS_BATCH_VARIANTS);
     ons_share_list_programs(&r->training, programs, &count);
-    ONS_TRY(
-        ons_reduction_plan(programs, count, (uint32_t)c->o.batching.replicas, BUCKET_BYTES, c->arena, &r->reduction));
-    ons_machine_reserve_staging(r->device_context, r->reduction.staging_bytes);
+    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)c->o.batching.replicas, ONS_REDUCE_BUCKET_BYTES, c->arena,
+                               &r->reduction));
+    ons_device_context_reserve_staging(r->device_context, r->reduction.staging_bytes);
     return NULL;
 }
 

@@ -117,6 +117,7 @@ ons_status *ons_plan_subject_check(const ons_plan_subject *planned, const ons_pl
     if (!same(planned->digest, run->digest)) return differs("model", planned->model, run->model);
     ONS_TRY(check_number("batch", planned->batch, run->batch));
     ONS_TRY(check_number("number of micro-batches", planned->micro_batches, run->micro_batches));
+    if (planned->replicas > 1) ONS_TRY(check_number("number of replicas", planned->replicas, run->replicas));
     ONS_TRY(check_dims(planned, run));
     if (!same(planned->loss, run->loss)) return differs("loss", planned->loss, run->loss);
     if (!same(planned->optimizer, run->optimizer)) return differs("optimiser", planned->optimizer, run->optimizer);

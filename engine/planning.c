@@ -28,11 +28,12 @@ static ons_status *pose(ons_planning *p) {
     return ons_problem_pose(p->config, p->arena, &p->profile, &p->strategy, &p->problem);
 }
 
-/* Whether the graph sums gradients over micro-batches. What runs here does so where there are several with one update;
- * for other devices a pipeline is charged as published. */
+/* Whether the graph sums gradients over micro-batches, or replicas do. What runs here does so where there are several
+ * with one update; for other devices a pipeline is charged as published. */
 static bool accumulates(const ons_planning *p, int64_t micro_batches) {
-    if (!ons_planning_is_exact(p)) return micro_batches > 1 || p->problem.pipeline.stages > 1;
-    return micro_batches > 1 && !ons_pipeline_is_asynchronous(&p->problem.pipeline);
+    bool several = micro_batches > 1 || p->problem.pipeline.replicas > 1;
+    if (!ons_planning_is_exact(p)) return several || p->problem.pipeline.stages > 1;
+    return several && !ons_pipeline_is_asynchronous(&p->problem.pipeline);
 }
 
 ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batches) {
@@ -280,7 +281,7 @@ static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
 static ons_status *plan_model(ons_planning *p) {
     ons_batching batching;
     ONS_TRY(ons_choose_batching(p->model, p->config, &batching));
-    if (!p->config->max_batch) return plan_batch(p, batching.batch, batching.micro_batches);
+    if (!p->config->max_batch) return plan_batch(p, ons_batching_replica_samples(&batching), batching.micro_batches);
     ONS_CHECK(!batching.fixed, ONS_INVALID_ARGUMENT,
               "--max-batch needs a model with a batch that is not fixed; export it with a dynamic batch axis");
     return plan_largest(p, batching.micro_batches);

@@ -5,6 +5,7 @@
 #include "engine/local_stages.h"
 #include "engine/lowering.h"
 #include "engine/planning.h"
+#include "planner/partition/reduce.h"
 
 /* What `onstage train` would run on this machine is made ready as the trainer does it: the graph is cut as
  * the plan says, kernels are prepared, so that their scratch memory is known, and the arena of each stage is laid out.
@@ -15,6 +16,19 @@ typedef struct exact {
     ons_dataset_graphs dataset_graphs; /* borrows the planning's graphs */
     int threads;
 } exact;
+
+/* What comes from replicas to be added up. */
+static ons_status *reserve_staging(const exact *x, const ons_share *share, ons_device_context *device_context) {
+    const ons_stage_program *programs[ONS_BATCH_VARIANTS];
+    ons_reduction reduction;
+    uint32_t count = 0;
+    if (x->p->config->replicas == 1) return NULL;
+    ons_share_list_programs(share, programs, &count);
+    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)x->p->config->replicas, ONS_REDUCE_BUCKET_BYTES, x->p->arena,
+                               &reduction));
+    ons_device_context_reserve_staging(device_context, reduction.staging_bytes);
+    return NULL;
+}
 
 static ons_status *measure_stage(const exact *x, uint32_t stage, ons_device_context *device_context,
                                  ons_device_context_memory *memory) {
@@ -32,6 +46,7 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_device_cont
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);
+    if (status == NULL) status = reserve_staging(x, &share, device_context);
     if (status == NULL) status = ons_device_context_predict(device_context, memory);
     ons_share_free(&share);
     return status;

@@ -38,8 +38,11 @@ static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     char cap[ONS_BYTES_TEXT], took[32] = "", stages[ONS_STAGES_TEXT];
     if (!plan->reproducible) snprintf(took, sizeof took, "; planned in %.3f s", plan->planning_seconds);
-    fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch);
-    if (plan->subject.micro_batches > 1) fprintf(w->out, " in %" PRId64 " micro-batches", plan->subject.micro_batches);
+    bool replicas = plan->subject.replicas > 1;
+    fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch * plan->subject.replicas);
+    if (replicas) fprintf(w->out, " in %" PRId64 " replicas", plan->subject.replicas);
+    if (plan->subject.micro_batches > 1)
+        fprintf(w->out, " %s %" PRId64 " micro-batches", replicas ? "of" : "in", plan->subject.micro_batches);
     fprintf(w->out, ", %s of %s (%s free %s each)\n",
             ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages), w->p->profile.title,
             limit(plan->capacity_bytes, cap), shares_devices(plan) ? "on" : "for");
@@ -169,14 +172,14 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     size_t length;
     writer w = {.out = open_memstream(text, &length), .p = p};
     if (w.out == NULL) return ons_status_out_of_memory();
+    int64_t batch = p->plan.subject.batch * p->plan.subject.replicas;
     describe_subject(&w);
     describe_stages(&w);
     describe_devices(&w);
     describe_memory(&w);
     fprintf(w.out,
             "\nslowest stage %.3f ms a micro-batch; a step of %" PRId64 " samples takes %.3f ms: %.1f samples/s\n",
-            1e3 * p->plan.bottleneck_seconds, p->plan.subject.batch, 1e3 * p->plan.step_seconds,
-            (double)p->plan.subject.batch / p->plan.step_seconds);
+            1e3 * p->plan.bottleneck_seconds, batch, 1e3 * p->plan.step_seconds, (double)batch / p->plan.step_seconds);
     describe_choice(&w);
     describe_portfolio(&w);
     if (p->report_text != NULL) fputs(p->report_text, w.out);

@@ -90,6 +90,10 @@ static ons_status *read_plan(ons_trainer *t) {
     c->devices = plan->pipeline.devices;
     c->pipeline = plan->pipeline.generator->name;
     c->generator = plan->pipeline.generator;
+    if (plan->subject.replicas > 1) {
+        ONS_TRY(check_count_said(c, "replicas", c->replicas, (uint32_t)plan->subject.replicas));
+        c->replicas = plan->subject.replicas;
+    }
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
     if (c->batch == 0) c->batch = plan->subject.batch * c->replicas; /* a plan is one replica's */
     return NULL;

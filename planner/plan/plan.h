@@ -19,7 +19,8 @@ typedef struct ons_plan_subject {
         *digest; /* of the graph's structure: nodes, attributes, types, initialisers' names, not their contents */
     ons_plan_setting *dims;
     uint32_t dim_count;
-    int64_t batch, micro_batches;
+    int64_t batch, micro_batches; /* of one replica */
+    int64_t replicas;
     const char *loss, *optimizer, *precision;
     const char *device_profile; /* "a100-40gb", or the path of a measured one */
     int64_t threads;            /* per stage */
@@ -63,7 +64,8 @@ typedef struct ons_plan_stage {
     /* predicted */
     double seconds; /* of one micro-batch: forward, backward, what memory optimisation adds */
     double forward_seconds, backward_seconds, recompute_seconds, stall_seconds, update_seconds;
-    double send_seconds; /* activations to later stages */
+    double reduce_seconds; /* of a step, in front of the update: sums over replicas that nothing hides */
+    double send_seconds;   /* activations to later stages */
     int64_t send_bytes, receive_bytes;
     ons_stage_memory memory;
     int64_t memory_bytes;        /* the arena: memory.total, or what the layout took */

@@ -63,6 +63,8 @@ static ons_status *read_subject(const reader *r, const ons_json *root) {
     ONS_TRY(read_settings(r, o, "dims", &s->dims, &s->dim_count));
     ONS_TRY(ons_plan_get_whole(o, "batch", 1, INT64_C(1) << 53, &s->batch));
     ONS_TRY(ons_plan_get_whole(o, "micro_batches", 1, UINT32_MAX - 1, &s->micro_batches));
+    s->replicas = 1;
+    if (ons_json_find(o, "replicas") != NULL) ONS_TRY(ons_plan_get_whole(o, "replicas", 1, 1024, &s->replicas));
     ONS_TRY(get_optional_text(r, o, "loss", &s->loss));
     ONS_TRY(get_optional_text(r, o, "optimizer", &s->optimizer));
     ONS_TRY(get_optional_text(r, o, "precision", &s->precision));
@@ -186,7 +188,7 @@ static ons_status *read_schedule(const reader *r, const ons_json *decisions) {
     for (const ons_json *list = devices->child; list != NULL; list = list->next, ++device)
         ONS_TRY(read_list(r, list, device, &s->lists[device]));
     ONS_TRY_AT(ons_schedule_take(s, r->arena), "actions");
-    plan->pipeline = (ons_pipeline){NULL, s->stages, s->micro_batches, s->devices, 1};
+    plan->pipeline = (ons_pipeline){NULL, s->stages, s->micro_batches, s->devices, (uint32_t)plan->subject.replicas};
     return ons_generator_recognise(s, name, r->arena, &plan->pipeline.generator);
 }
 
@@ -235,6 +237,8 @@ static ons_status *read_stage_costs(const ons_json *o, ons_plan_stage *s) {
     ONS_TRY(ons_plan_get_seconds(o, "backward_seconds", &s->backward_seconds));
     ONS_TRY(ons_plan_get_seconds(o, "recompute_seconds", &s->recompute_seconds));
     ONS_TRY(ons_plan_get_seconds(o, "stall_seconds", &s->stall_seconds));
+    if (ons_json_find(o, "reduce_seconds") != NULL)
+        ONS_TRY(ons_plan_get_seconds(o, "reduce_seconds", &s->reduce_seconds));
     ONS_TRY(ons_plan_get_seconds(o, "update_seconds", &s->update_seconds));
     ONS_TRY(ons_plan_get_seconds(o, "send_seconds", &s->send_seconds));
     ONS_TRY(ons_plan_get_bytes(o, "send_bytes", &s->send_bytes));
@@ -278,6 +282,7 @@ static ons_status *read_parts(const reader *r, const ons_json *costs) {
     for (uint32_t i = 0; each != NULL; each = each->next, ++i) {
         ONS_TRY_AT(read_made_for(r, each, &plan->stages[i]), "stages[%u]", i);
         ONS_TRY_AT(ons_plan_read_parts(each, r->arena, &plan->parts.stages[i]), "stages[%u]", i);
+        plan->parts.stages[i].reduce_seconds = plan->stages[i].reduce_seconds;
         plan->parts.stages[i].update_seconds = plan->stages[i].update_seconds;
     }
     return ons_plan_read_links(costs, r->arena, plan);

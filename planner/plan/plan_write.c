@@ -16,6 +16,7 @@ static ons_status *write_subject(ons_json *root, const ons_plan_subject *s) {
     ONS_TRY(write_settings(o, "dims", s->dims, s->dim_count));
     ONS_TRY(ons_plan_set_int(o, "batch", s->batch));
     ONS_TRY(ons_plan_set_int(o, "micro_batches", s->micro_batches));
+    if (s->replicas > 1) ONS_TRY(ons_plan_set_int(o, "replicas", s->replicas));
     ONS_TRY(ons_plan_set_text(o, "loss", s->loss));
     ONS_TRY(ons_plan_set_text(o, "optimizer", s->optimizer));
     ONS_TRY(ons_plan_set_text(o, "precision", s->precision));
@@ -140,6 +141,7 @@ static ons_status *write_costs(ons_json *root, const ons_plan *plan) {
         ONS_TRY(ons_json_set_double(stage, "backward_seconds", s->backward_seconds));
         ONS_TRY(ons_json_set_double(stage, "recompute_seconds", s->recompute_seconds));
         ONS_TRY(ons_json_set_double(stage, "stall_seconds", s->stall_seconds));
+        if (plan->subject.replicas > 1) ONS_TRY(ons_json_set_double(stage, "reduce_seconds", s->reduce_seconds));
         ONS_TRY(ons_json_set_double(stage, "update_seconds", s->update_seconds));
         ONS_TRY(ons_json_set_double(stage, "send_seconds", s->send_seconds));
         ONS_TRY(ons_plan_set_int(stage, "send_bytes", s->send_bytes));

@@ -1,6 +1,7 @@
 #include "planner/search/planner.h"
 
 #include "planner/partition/link.h"
+#include "planner/partition/reduce.h"
 #include "planner/plan/plan_check.h"
 #include "planner/plan/plan_replay.h"
 
@@ -58,6 +59,7 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
         .backward_seconds = ons_work_backward_seconds(p->work, first, end),
         .recompute_seconds = solution->recompute_seconds,
         .stall_seconds = solution->stall_seconds,
+        .reduce_seconds = ons_reduce_seconds(p, first, end),
         .update_seconds = ons_work_update_seconds(p->work, first, end),
         .send_bytes = end < p->work->node_count ? ons_work_cut_bytes(p->work, end) : 0,
         .receive_bytes = ons_work_cut_bytes(p->work, first),

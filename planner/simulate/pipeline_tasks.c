@@ -213,6 +213,7 @@ static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
     const ons_stage_tasks *t = &x->stages[action->stage];
     size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
     ons_task_id before = a->last[x->schedule->device_of[action->stage]];
+    ons_stage_piece reduce = {.kind = ONS_ACTION_ALL_REDUCE, .seconds = t->reduce_seconds};
     ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
     switch ((int)action->kind) {
     case ONS_ACTION_FORWARD:
@@ -225,7 +226,9 @@ static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
         a->gradient_last[action->stage] = x->backward_last[at];
         return NULL;
     case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &a->gradient_last[action->stage]);
-    case ONS_ACTION_UPDATE: return add_piece(a, action, &update, &a->update[action->stage]);
+    case ONS_ACTION_UPDATE:
+        if (t->reduce_seconds > 0) ONS_TRY(add_piece(a, action, &reduce, &a->update[action->stage]));
+        return add_piece(a, action, &update, &a->update[action->stage]);
     default: break;
     }
     return ons_status_new(ONS_UNSUPPORTED,

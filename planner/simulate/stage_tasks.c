@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "planner/memory/stage.h"
+#include "planner/partition/reduce.h"
 
 /* What runs again for which backward part, how long tensors live and when a swapped one is counted as gone are taken
  * from the walk that evaluates decisions (planner/memory/evaluate.c), so that the simulation repeats what was planned.
@@ -393,6 +394,7 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
     m.period = walked.seconds;
     ONS_TRY(make(&m, &problem.load));
     tasks->held_bytes = walked.memory.weights + walked.memory.gradients + walked.memory.states + walked.memory.versions;
+    tasks->reduce_seconds = ons_reduce_seconds(p, m.first, m.end);
     tasks->update_seconds = ons_work_update_seconds(p->work, m.first, m.end);
     return NULL;
 }

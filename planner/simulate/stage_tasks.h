@@ -37,6 +37,7 @@ typedef struct ons_stage_tasks {
     uint32_t forward_count, backward_count;
     bool divisible;                  /* the backward pieces say what of them is weight gradients */
     ons_stage_piece weight_gradient; /* where it is apart: `backward` is the input gradient alone, and frees nothing */
+    double reduce_seconds;           /* in front of the update: what is left to do of the sum over replicas */
     double update_seconds;
     int64_t held_bytes; /* weights, their gradients, states and versions: there all the time */
     ons_stage_copy *copies;

@@ -71,7 +71,7 @@ static ons_status *find_sums(ons_reducer *r) {
 }
 
 static ons_status *set_up(ons_reducer *r) {
-    r->staging = ons_machine_staging(r->o.device_context);
+    r->staging = ons_device_context_staging(r->o.device_context);
     ONS_TRY(find_sums(r));
     ONS_TRY(open_channels(r));
     ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &r->out));

@@ -180,7 +180,9 @@ ons_status *ons_device_context_join(ons_device_context *c, ons_program *const pr
     return NULL;
 }
 
-void ons_machine_reserve_staging(ons_device_context *c, int64_t bytes) { c->staging_bytes = ons_arena_align(bytes); }
+void ons_device_context_reserve_staging(ons_device_context *c, int64_t bytes) {
+    c->staging_bytes = ons_arena_align(bytes);
+}
 
 static int64_t fault_offset(const ons_device_context *c) {
     return ons_arena_align((int64_t)c->step_count * (int64_t)sizeof(ons_step));
@@ -284,7 +286,7 @@ void *ons_device_context_find(const ons_device_context *c, const char *name, ons
     return (char *)c->arena + c->residents.items[index].offset;
 }
 
-void *ons_machine_staging(const ons_device_context *c) {
+void *ons_device_context_staging(const ons_device_context *c) {
     return (char *)c->arena + c->arena_bytes - control_bytes(c) - c->staging_bytes;
 }
 

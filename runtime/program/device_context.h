@@ -37,8 +37,8 @@ ons_status *ons_device_context_add(ons_device_context *context, const ons_graph 
 ons_status *ons_device_context_join(ons_device_context *context, ons_program *const programs[2]);
 
 /* Room of the arena that no program uses; before it is taken. */
-void ons_machine_reserve_staging(ons_device_context *context, int64_t bytes);
-void *ons_machine_staging(const ons_device_context *context);
+void ons_device_context_reserve_staging(ons_device_context *context, int64_t bytes);
+void *ons_device_context_staging(const ons_device_context *context);
 
 /* Predicts what the arena will take, with the programs added so far. */
 ons_status *ons_device_context_predict(const ons_device_context *context, ons_device_context_memory *memory);

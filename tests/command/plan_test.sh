@@ -206,6 +206,22 @@ fi
 begin "training by a file with one stage apart"
 printf '0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1F1,1B0,1B1\n' >s.csv
 if succeeds train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv; then pass "$name"; fi
+begin "a plan of replicas is trained as planned"
+options=("${mlp[@]:0:7}" --steps 3 --threads 1)
+if succeeds plan "${mlp[@]:0:7}" --threads 1 --batch 16 --micro-batches 2 --stages 2 --replicas 2 -o plan.json && printed 'batch 16 in 2 replicas of 2 micro-batches' &&
+    succeeds simulate plan.json && printed 'all-reduce' && succeeds train "${options[@]}" --plan plan.json --log-json planned.jsonl &&
+    printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$' && succeeds train "${options[@]}" --batch 16 --micro-batches 2 --stages 2 --replicas 2 --log-json named.jsonl; then
+    if diff <(losses named.jsonl) <(losses planned.jsonl) >/dev/null; then pass "$name"; else fail "$name" "other losses"; fi
+fi
+begin "… and by as many as it is for"
+if succeeds plan "${mlp[@]:0:7}" --batch 16 --replicas 2 -o plan.json; then
+    refuses 1 "--replicas 3 beside --plan plan.json, which was made for 2" train "${options[@]}" --plan plan.json --replicas 3
+fi
+begin "replicas take longer where there is a link"
+if succeeds plan "${mlp[@]:0:7}" --device-profile a100-40gb --batch 16 -o one.json && succeeds plan "${mlp[@]:0:7}" --device-profile a100-40gb --batch 128 --replicas 8 -o eight.json; then
+    seconds() { grep -oE '"step_seconds":[^,]*' "$1" | head -1 | tr -dc '0-9.e-'; }
+    if awk -v a="$(seconds one.json)" -v b="$(seconds eight.json)" 'BEGIN { exit !(b > a) }'; then pass "$name"; else fail "$name" "$(seconds one.json) $(seconds eight.json)"; fi
+fi
 begin "a schedule beside a plan"
 write_schedule
 if succeeds plan "${mlp[@]:0:7}" --batch 8 --stages 2 -o plan.json; then
