@@ -140,6 +140,10 @@ const char *ons_report_money_unit(const ons_capacity_report *r) {
     return r->epoch_samples > 0 ? "an epoch" : "per million samples";
 }
 
+const char *ons_report_of_replicas(const ons_capacity_report *r) {
+    return r->planning->config->replicas > 1 ? ", of one of the replicas: its batch, devices, samples and money" : "";
+}
+
 const char *ons_report_model_name(const ons_capacity_report *r) {
     const char *path = r->planning->plan.subject.model, *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;

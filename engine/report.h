@@ -69,5 +69,7 @@ double ons_report_slower(double seconds, double before);
 
 /* The model's file without its folders: the page says nothing of where it was made. */
 const char *ons_report_model_name(const ons_capacity_report *report);
+/* Of several replicas the report is about one; "" otherwise. */
+const char *ons_report_of_replicas(const ons_capacity_report *report);
 
 #endif

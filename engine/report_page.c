@@ -19,7 +19,7 @@ static void write_subject(const ons_capacity_report *r, FILE *out) {
     ons_html_text(out, c->asked.device->profile->title);
     fprintf(out, ", schedule %s, partition ", c->asked.generator->name);
     ons_html_text(out, c->asked.partition->name);
-    fprintf(out, ", memory strategy %s</p>\n", c->asked.memory->name);
+    fprintf(out, ", memory strategy %s%s</p>\n", c->asked.memory->name, ons_report_of_replicas(r));
 }
 
 static uint32_t fullest_device(const ons_capacity_report *r) {

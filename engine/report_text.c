@@ -33,7 +33,7 @@ static void write_strategies(const ons_report *c, FILE *out) {
 }
 
 static void write_devices(const ons_capacity_report *r, FILE *out) {
-    fprintf(out, "\nfewest devices for a batch of %" PRId64 ":\n", r->content.asked.batch);
+    fprintf(out, "\nfewest devices for a batch of %" PRId64 "%s:\n", r->content.asked.batch, ons_report_of_replicas(r));
     for (uint32_t i = 0; i < r->content.devices.count; ++i) {
         const ons_report_row *row = &r->content.devices.items[i];
         double money = ons_report_money(r, row);
