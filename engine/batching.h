@@ -22,8 +22,12 @@ static inline ons_portions ons_batching_portions(const ons_batching *b, int64_t 
     return ons_portions_make((uint64_t)b->batch, (uint64_t)ons_batching_micro_batches(b), (uint64_t)samples);
 }
 /* Samples that one replica computes of a step, at most. */
+static inline int64_t ons_batching_share(int64_t batch, int64_t micro_batches, int64_t replicas) {
+    int64_t together = micro_batches * replicas;
+    return replicas == 1 ? batch : micro_batches * ((batch + together - 1) / together);
+}
 static inline int64_t ons_batching_replica_samples(const ons_batching *b) {
-    return b->replicas == 1 ? b->batch : b->micro_batches * b->rows;
+    return ons_batching_share(b->batch, b->micro_batches, b->replicas);
 }
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *batching);
 

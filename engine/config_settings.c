@@ -202,6 +202,10 @@ ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline
               "--devices %" PRId64 ": %" PRId64 " stage%s cannot lie on more devices than that; take more --stages, or "
               "fewer --devices",
               config->devices, config->stages, config->stages == 1 ? "" : "s");
+    ONS_CHECK(config->replicas == 1 || !ons_config_is_asynchronous(config), ONS_UNSUPPORTED,
+              "--replicas %" PRId64 ": an asynchronous pipeline has no moment at which all gradients are there; take "
+              "--pipeline 1f1b",
+              config->replicas);
     *pipeline = (ons_pipeline){.generator = find_generator(config),
                                .stages = (uint32_t)config->stages,
                                .devices = (uint32_t)config->devices,
@@ -269,10 +273,6 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
               "--transport nccl, or leave it out");
     bool asynchronous = ons_config_is_asynchronous(config);
-    ONS_CHECK(!asynchronous || config->replicas == 1, ONS_UNSUPPORTED,
-              "--replicas %" PRId64 ": an asynchronous pipeline has no moment at which all gradients are there; take "
-              "--pipeline 1f1b",
-              config->replicas);
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
               "take --pipeline 1f1b");

@@ -90,6 +90,8 @@ static ons_portions own_portions(const verifying *v, int64_t samples) {
 
 static ons_status *list_passes(verifying *v) {
     int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset), batch = v->o->batching.batch;
+    if (v->o->training->graphs[ONS_REST].graph == NULL) /* what is left is dropped */
+        samples -= (int64_t)ons_batching_portions(&v->o->batching, samples % batch).rows[ONS_REST];
     ons_portions whole = own_portions(v, batch), last = own_portions(v, samples % batch);
     if (samples >= batch) ONS_TRY(add_together(v, &whole));
     ONS_TRY(add_together(v, &last));

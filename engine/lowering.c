@@ -50,7 +50,7 @@ static ons_status *search(planning *p, ons_lowering *lowering) {
     ONS_TRY(ons_planner_fill(&planned, p->arena, plan));
     plan->partition = p->strategy->name;
     plan->subject.device_profile = p->profile.name;
-    plan->subject.batch = ons_batching_replica_samples(r->batching);
+    plan->subject.batch = r->batching->batch;
     plan->subject.micro_batches = r->batching->micro_batches;
     plan->subject.replicas = r->batching->replicas;
     ONS_TRY(ons_plan_subject_fill(r->model, r->config, p->profile.processor, r->graph, p->arena, &plan->subject));
@@ -97,7 +97,9 @@ ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowe
 
 ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
                                const ons_batching *batching, const ons_lowering *lowering) {
-    ons_plan_subject run = {.batch = ons_batching_replica_samples(batching),
+    /* A plan that knows of no replicas is one's. */
+    bool alone = lowering->plan.subject.replicas == 1;
+    ons_plan_subject run = {.batch = alone ? ons_batching_replica_samples(batching) : batching->batch,
                             .micro_batches = batching->micro_batches,
                             .replicas = batching->replicas};
     ONS_TRY(ons_plan_subject_fill(model, config, false, graph, lowering->arena, &run));

@@ -26,14 +26,15 @@ ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config
 static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
     in->arena = ons_arena_new();
     if (in->arena == NULL) return ons_status_out_of_memory();
-    ONS_CHECK(o->micro_batches <= o->batch, ONS_INVALID_ARGUMENT,
-              "--batch %" PRId64 " has too few samples for %" PRId64 " micro-batches", o->batch, o->micro_batches);
+    int64_t together = o->micro_batches * (o->replicas > 1 ? o->replicas : 1);
+    ONS_CHECK(together <= o->batch, ONS_INVALID_ARGUMENT,
+              "--batch %" PRId64 " has too few samples for %" PRId64 " micro-batches", o->batch, together);
     in->batch = o->batch;
     in->micro_batches = o->micro_batches;
     ons_stage_graph_options graph = {
         .model = o->model,
         .config = o->config,
-        .rows = (o->batch + o->micro_batches - 1) / o->micro_batches,
+        .rows = (o->batch + together - 1) / together,
         .training = true,
         .repeats = o->accumulates,
         .unfused = o->unfused,
@@ -42,7 +43,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
     ons_stage_graph_options less = graph;
     less.rows = graph.rows - 1;
-    if (o->exact && o->batch % o->micro_batches != 0) ONS_TRY(ons_stage_graph_build(&less, &in->less));
+    if (o->exact && o->batch % together != 0) ONS_TRY(ons_stage_graph_build(&less, &in->less));
     return ons_plan_costs_find(o->model, o->config, o->profile, &in->stage, o->one_stage && !o->accumulates, in->arena,
                                &in->costs);
 }

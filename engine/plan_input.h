@@ -34,6 +34,7 @@ typedef struct ons_plan_input_options {
     const ons_device_profile *profile; /* of a CPU: with the blocked layouts of this machine's kernels */
     int64_t batch, micro_batches;
     bool accumulates; /* gradients are summed over micro-batches: always so in a pipeline */
+    int64_t replicas; /* that share the batch, each with so many micro-batches; 0: one */
     bool one_stage;   /* nothing else is planned with this input than one stage */
     bool unfused;     /* see ons_stage_graph_options */
     bool exact;       /* all graphs of a whole step are wanted */

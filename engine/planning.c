@@ -43,6 +43,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
         .profile = &p->profile,
         .batch = batch,
         .micro_batches = micro_batches,
+        .replicas = p->config->replicas,
         .accumulates = accumulates(p, micro_batches),
         .one_stage = p->problem.pipeline.stages == 1,
         .exact = ons_planning_is_exact(p),
@@ -50,7 +51,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
     ons_plan_input_free(&p->input);
     if (p->model != NULL) ONS_TRY(ons_plan_input_make(&options, &p->input));
     p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
-    p->problem.batch = batch;
+    p->problem.batch = ons_batching_share(batch, micro_batches, p->config->replicas);
     p->problem.work = work_of(p);
     return NULL;
 }
@@ -228,7 +229,7 @@ static ons_status *estimate_rows(estimate *e, int64_t *rows) {
 /* For this machine arenas decide: estimates can be too small, and too large. */
 static ons_status *fits(ons_planning *p, int64_t rows, int64_t micro_batches, bool *good) {
     int64_t largest, cap = p->problem.capacity_bytes;
-    ONS_TRY(plan_batch(p, rows * micro_batches, micro_batches));
+    ONS_TRY(plan_batch(p, rows * micro_batches * p->config->replicas, micro_batches));
     *good = p->planned.partition.feasible;
     if (!ons_planning_is_exact(p)) return NULL;
     ONS_TRY(find_exact(p, &largest));
@@ -274,14 +275,15 @@ static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
     }
     if (most == 0) return NULL;
     ONS_TRY(look_beyond(p, micro_batches, &most));
-    bool last = p->plan.subject.batch == most * micro_batches && !ons_planning_is_exact(p);
-    return last ? NULL : plan_batch(p, most * micro_batches, micro_batches);
+    int64_t batch = most * micro_batches * p->config->replicas;
+    bool last = p->plan.subject.batch == batch && !ons_planning_is_exact(p);
+    return last ? NULL : plan_batch(p, batch, micro_batches);
 }
 
 static ons_status *plan_model(ons_planning *p) {
     ons_batching batching;
     ONS_TRY(ons_choose_batching(p->model, p->config, &batching));
-    if (!p->config->max_batch) return plan_batch(p, ons_batching_replica_samples(&batching), batching.micro_batches);
+    if (!p->config->max_batch) return plan_batch(p, batching.batch, batching.micro_batches);
     ONS_CHECK(!batching.fixed, ONS_INVALID_ARGUMENT,
               "--max-batch needs a model with a batch that is not fixed; export it with a dynamic batch axis");
     return plan_largest(p, batching.micro_batches);

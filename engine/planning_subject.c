@@ -77,8 +77,7 @@ ons_status *ons_planning_refuse(const ons_planning *p, int64_t *smallest) {
     ONS_TRY(find_least(p, *smallest, &least));
     *smallest = least.capacity_bytes;
     int64_t bytes = *smallest + p->profile.reserve_bytes;
-    double batch = (double)(p->plan.subject.batch * p->plan.subject.replicas), with = least.step_seconds,
-           without = least.uncapped_seconds;
+    double batch = (double)p->plan.subject.batch, with = least.step_seconds, without = least.uncapped_seconds;
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "no plan fits %s a device; the smallest memory found that does is --memory %" PRId64
                           " (%s): a step takes %.3f ms there, %.1f samples/s, against %.3f ms and %.1f samples/s with "

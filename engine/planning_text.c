@@ -39,7 +39,7 @@ static void describe_subject(const writer *w) {
     char cap[ONS_BYTES_TEXT], took[32] = "", stages[ONS_STAGES_TEXT];
     if (!plan->reproducible) snprintf(took, sizeof took, "; planned in %.3f s", plan->planning_seconds);
     bool replicas = plan->subject.replicas > 1;
-    fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch * plan->subject.replicas);
+    fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch);
     if (replicas) fprintf(w->out, " in %" PRId64 " replicas", plan->subject.replicas);
     if (plan->subject.micro_batches > 1)
         fprintf(w->out, " %s %" PRId64 " micro-batches", replicas ? "of" : "in", plan->subject.micro_batches);
@@ -172,7 +172,7 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     size_t length;
     writer w = {.out = open_memstream(text, &length), .p = p};
     if (w.out == NULL) return ons_status_out_of_memory();
-    int64_t batch = p->plan.subject.batch * p->plan.subject.replicas;
+    int64_t batch = p->plan.subject.batch;
     describe_subject(&w);
     describe_stages(&w);
     describe_devices(&w);

@@ -50,7 +50,7 @@ static ons_status *gather(ons_capacity_report *r) {
         .partition = p->strategy,
         .devices = r->devices,
         .device_count = r->device_count,
-        .batch = p->plan.subject.batch,
+        .batch = p->problem.batch,
         .micro_batches = p->plan.subject.micro_batches,
     };
     r->exact = p->planned.partition.feasible && ons_planning_is_exact(p);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/results.h"
 #include "engine/schedule_file.h"
@@ -105,22 +106,42 @@ static ons_status *count_steps(ons_trainer *t) {
     return NULL;
 }
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t digest, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; ++i) digest = (digest ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+    return digest;
+}
+
+/* The same but for how a step's samples are grouped: of the model, and not of the graphs that run. */
+static ons_status *compute_ungrouped_digest(ons_trainer *t) {
+    char run[160], *text;
+    snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch, t->config->seed,
+             t->config->shuffle, ons_dataset_count(t->training.dataset));
+    ONS_TRY(ons_graph_print(t->model->graph, &text));
+    const ons_target_weights *weights = &t->training.graphs[ONS_WHOLE].class_weights;
+    uint64_t digest = hash(14695981039346656037u, text, strlen(text));
+    free(text);
+    digest = hash(digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
+    t->ungrouped_digest = hash(digest, run, strlen(run));
+    return NULL;
+}
+
 /* Of what decides the run's numbers beside the kernels: the training graph, and how samples are drawn. */
-static void compute_digest(ons_trainer *t) {
+static ons_status *compute_digests(ons_trainer *t) {
     char run[160];
     snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch,
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
-    uint64_t hash = t->training.graphs[ONS_WHOLE].digest;
-    for (const char *text = run; *text != '\0'; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    t->digest = hash;
+    t->digest = hash(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    return compute_ungrouped_digest(t);
 }
 
 /* What makes processes do other things than each other. */
 typedef struct graphs_of_run {
     uint64_t digest;
-    int64_t steps, validate_every, checkpoint_every, early_stop;
+    int64_t steps, validate_every, checkpoint_every, early_stop, validated;
+    int64_t threads; /* replicas compute alike with the same number of them */
     double rate;
     bool checkpoints, writes, resumes, best;
 } graphs_of_run;
@@ -128,7 +149,8 @@ typedef struct graphs_of_run {
 static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
     return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
            a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
-           a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best;
+           a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best &&
+           a->validated == b->validated;
 }
 
 /* Of several processes each has its own command line. */
@@ -145,14 +167,21 @@ static ons_status *check_alike(ons_trainer *t) {
         .resumes = c->resume,
         .early_stop = c->early_stop,
         .best = c->best,
+        .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
+        .threads = t->batching.replicas > 1 ? t->threads : 0,
     };
     graphs_of_run *all;
     if (!t->remote) return NULL;
     ONS_NEW(all, t->arena, t->transports[0]->ranks);
     ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
-    for (uint32_t i = 1; i < t->transports[0]->ranks; ++i)
+    for (uint32_t i = 1; i < t->transports[0]->ranks; ++i) {
+        ONS_CHECK(all[i].threads == all[0].threads, ONS_INVALID_ARGUMENT,
+                  "rank %u computes with %" PRId64 " threads, and rank 0 with %" PRId64
+                  ": replicas need the same number to have the same bits; give --threads",
+                  i, all[i].threads, all[0].threads);
         ONS_CHECK(is_alike(&all[i], &all[0]), ONS_INVALID_ARGUMENT,
                   "rank %u was started with other options, another model or other data than rank 0", i);
+    }
     return NULL;
 }
 
@@ -181,7 +210,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_trainer_gather_stages(t));
     ONS_TRY(ons_trainer_gather_libraries(t));
     ONS_TRY(count_steps(t));
-    compute_digest(t);
+    ONS_TRY(compute_digests(t));
     ONS_TRY(check_alike(t));
     bool resumed;
     ONS_TRY(ons_trainer_resume(t, &resumed));

@@ -134,19 +134,24 @@ static ons_status *list_options(const ons_trainer *t, ons_json *more) {
     return NULL;
 }
 
-/* {"grouping": {"replicas": …, "micro_batches": …, "samples": …}}: over what the step's sums were taken. */
+static void print_digest(uint64_t digest, char text[32]) { snprintf(text, 32, "%016" PRIx64, digest); }
+
+/* {"grouping": {"replicas": …, "micro_batches": …, "digest": …}}: over what the step's sums were taken, and all else.
+ */
 static ons_status *write_grouping(const ons_trainer *t, ons_json *more) {
+    char digest[32];
     ons_json *grouping;
+    print_digest(t->ungrouped_digest, digest);
     ONS_TRY(ons_json_new_object(&grouping));
     ONS_TRY(ons_json_set(more, "grouping", grouping)); /* which then holds it, also while it is filled */
     ONS_TRY(ons_json_set_double(grouping, "replicas", (double)t->batching.replicas));
     ONS_TRY(ons_json_set_double(grouping, "micro_batches", (double)t->batching.micro_batches));
-    return ons_json_set_double(grouping, "samples", (double)ons_dataset_count(t->training.dataset));
+    return ons_json_set_text(grouping, "digest", digest);
 }
 
 static ons_status *write_with(ons_trainer *t, const named_tensors *list, const ons_json *more) {
     char digest[32];
-    snprintf(digest, sizeof digest, "%016" PRIx64, t->digest);
+    print_digest(t->digest, digest);
     ons_checkpoint_info info = {
         .step = (uint64_t)t->step,
         .epoch = (uint64_t)(t->step / t->steps_per_epoch),
@@ -226,19 +231,22 @@ static bool decides_more_than_grouping(const ons_option *option) {
 }
 
 /* Whether the checkpoint is of this run, but for another number of replicas: from here on sums are grouped by this one.
- * That is said once. */
-static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, bool *regrouped) {
+ * That is said once. *differences: what else differs. */
+static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const char **differences, bool *regrouped) {
     const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
-    int64_t replicas, micro_batches, samples;
-    const char *differences;
+    int64_t replicas, micro_batches;
+    const char *there;
+    char here[32];
     *regrouped = false;
+    ONS_TRY(list_differences(t, c, decides_numbers, differences));
     if (grouping == NULL) return NULL; /* of an earlier version */
     ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
     ONS_TRY(ons_json_get_int(grouping, "micro_batches", &micro_batches));
-    ONS_TRY(ons_json_get_int(grouping, "samples", &samples));
-    ONS_TRY(list_differences(t, c, decides_more_than_grouping, &differences));
-    *regrouped = replicas != t->batching.replicas && differences[0] == '\0' &&
-                 samples == (int64_t)ons_dataset_count(t->training.dataset);
+    ONS_TRY(ons_json_get_text(grouping, "digest", &there));
+    if (replicas == t->batching.replicas) return NULL;
+    ONS_TRY(list_differences(t, c, decides_more_than_grouping, differences));
+    print_digest(t->ungrouped_digest, here);
+    *regrouped = (*differences)[0] == '\0' && strcmp(here, there) == 0;
     if (!*regrouped) return NULL;
     t->regrouped = ons_arena_format(t->arena,
                                     "--resume: the checkpoint was computed by %" PRId64 " replica%s of %" PRId64
@@ -251,20 +259,16 @@ static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, bool 
 
 static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     char digest[32];
-    const char *differences;
-    bool fits, regrouped = false;
-    snprintf(digest, sizeof digest, "%016" PRIx64, t->digest);
-    fits = strcmp(c->info.options_digest, digest) == 0;
-    if (!fits) ONS_TRY(find_regrouped(t, c, &regrouped));
-    if (!fits && !regrouped) {
-        ONS_TRY(list_differences(t, c, decides_numbers, &differences));
-        bool known = differences[0] != '\0';
-        return ons_status_new(ONS_INVALID_ARGUMENT,
-                              "--resume: the checkpoint in %s was written with %s%s; resume with the same options, or "
-                              "start a new run in another folder",
-                              t->config->checkpoint, known ? "other options: now " : "another model or other data",
-                              differences);
-    }
+    const char *differences = "";
+    print_digest(t->digest, digest);
+    bool fits = strcmp(c->info.options_digest, digest) == 0;
+    if (!fits) ONS_TRY(find_regrouped(t, c, &differences, &fits));
+    ONS_CHECK(
+        fits, ONS_INVALID_ARGUMENT,
+        "--resume: the checkpoint in %s was written with %s%s; resume with the same options, or start a new run in "
+        "another folder",
+        t->config->checkpoint, differences[0] != '\0' ? "other options: now " : "another model or other data",
+        differences);
     ONS_CHECK(
         c->info.threads == (uint32_t)t->threads, ONS_INVALID_ARGUMENT,
         "--resume: the checkpoint in %s was written with --threads %u, now there are %d; the result would not be the "

@@ -95,7 +95,8 @@ static ons_status *read_plan(ons_trainer *t) {
         c->replicas = plan->subject.replicas;
     }
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
-    if (c->batch == 0) c->batch = plan->subject.batch * c->replicas; /* a plan is one replica's */
+    bool alone = plan->subject.replicas == 1; /* the plan is one replica's */
+    if (c->batch == 0) c->batch = plan->subject.batch * (alone ? c->replicas : 1);
     return NULL;
 }
 

@@ -19,7 +19,8 @@ typedef struct ons_plan_subject {
         *digest; /* of the graph's structure: nodes, attributes, types, initialisers' names, not their contents */
     ons_plan_setting *dims;
     uint32_t dim_count;
-    int64_t batch, micro_batches; /* of one replica */
+    int64_t batch;         /* of all replicas */
+    int64_t micro_batches; /* of each replica */
     int64_t replicas;
     const char *loss, *optimizer, *precision;
     const char *device_profile; /* "a100-40gb", or the path of a measured one */

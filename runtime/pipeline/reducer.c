@@ -346,6 +346,7 @@ void ons_reducer_finish(ons_reducer *r, ons_stream *compute) {
     for (uint32_t i = 0; i < count; ++i)
         if (!r->jobs[i].is_complete) ons_reducer_complete(r, i, compute);
     if (count == 0) return;
+    /* Streams run in order, so the others are behind the last bucket. */
     r->device->stream_wait(compute, r->jobs[count - 1].summed);
     r->device->stream_wait(compute, r->jobs[count - 1].handed_back);
 }

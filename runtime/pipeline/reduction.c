@@ -108,7 +108,7 @@ static int64_t slice_begin(int64_t elements, uint32_t index, uint32_t replicas) 
     return each * index < elements ? each * index : elements;
 }
 
-/* The pieces of sums that elements [from, to) of a run are. */
+/* The pieces of sums that elements [from, to) of a run are; NULL: they are counted. */
 static uint32_t cut_slice(const planner *p, const bucket_range *range, int64_t from, int64_t to,
                           ons_sum_piece *pieces) {
     uint32_t count = 0;
@@ -116,7 +116,9 @@ static uint32_t cut_slice(const planner *p, const bucket_range *range, int64_t f
     for (uint32_t sum = range->first; sum < range->end; at += p->sums[sum++].elements) {
         int64_t first = from > at ? from - at : 0;
         int64_t end = to - at < p->sums[sum].elements ? to - at : p->sums[sum].elements;
-        if (first < end) pieces[count++] = (ons_sum_piece){sum, first, end - first};
+        if (first >= end) continue;
+        if (pieces != NULL) pieces[count] = (ons_sum_piece){sum, first, end - first};
+        ++count;
     }
     return count;
 }
@@ -125,7 +127,7 @@ static ons_status *cut_bucket(const planner *p, const bucket_range *range, ons_s
     ons_sum_piece *pieces;
     uint32_t *begin, count = 0;
     int64_t *bytes, size = (int64_t)ons_dtype_size(p->sums[range->first].dtype), elements = range->to - range->from;
-    ONS_NEW(pieces, p->arena, (size_t)(range->end - range->first) + p->replicas);
+    ONS_NEW(pieces, p->arena, (size_t)cut_slice(p, range, range->from, range->to, NULL) + p->replicas);
     ONS_NEW(begin, p->arena, (size_t)p->replicas + 1);
     ONS_NEW(bytes, p->arena, p->replicas);
     for (uint32_t slice = 0; slice < p->replicas; ++slice) {

@@ -90,6 +90,7 @@ static ons_status *set_up(ons_stepper *s) {
               samples);
     s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
     s->step.seed = o->order.seed;
+    last = portions_of(s, s->usable % o->batch);
     last = own_portions(s, &last);
     s->least = ons_portions_together(&last);
     ONS_NEW(s->shares, s->arena, o->replicas);
@@ -255,8 +256,8 @@ static double sample_share(const ons_stepper *s, const ons_unit *unit) {
     return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
 }
 
-static ons_pipeline_pass make_flight(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
-                                     bool last) {
+static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
+                                   bool last) {
     ons_pipeline_pass pass = {
         .actions = *actions,
         .micro_batches = count,
@@ -283,7 +284,7 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
                                      : count == s->o.micro_batches     ? &s->most_actions
                                                                        : &s->least_actions;
     *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
-    l->pass = make_flight(s, actions, count, done, last);
+    l->pass = make_pass(s, actions, count, done, last);
     l->pass.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
     l->pass.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
     l->pass.context = l;
@@ -296,7 +297,7 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
 static ons_status *launch_update(ons_stepper *s) {
     leg *l = &s->legs[TOGETHER];
     *l = (leg){.stepper = s, .units = {&s->o.units[ONS_WHOLE], NULL}, .slot = s->slot};
-    l->pass = make_flight(s, &s->update_actions, 0, 0, true);
+    l->pass = make_pass(s, &s->update_actions, 0, 0, true);
     l->pass.lineup = (ons_lineup){{l->units[0]->stage, NULL}, 0};
     l->pass.context = l;
     return ons_worker_launch(s->o.worker, &l->pass);
@@ -307,6 +308,8 @@ static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
     const ons_stepper_options *o = &s->o;
     const ons_portions *own = &s->own;
     uint32_t together = ons_portions_together(own), done = 0;
+    ONS_CHECK(together == 0 || together == o->micro_batches || together == s->least, ONS_DEFECT,
+              "a step of %u micro-batches, and there are lists for %u and %u", together, o->micro_batches, s->least);
     if (together > 0) {
         uint32_t whole = (uint32_t)own->count[ONS_WHOLE];
         const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],

@@ -161,7 +161,8 @@ static ons_status *launch_nodes(const ons_program_pass *x, ons_part part, uint32
     return NULL;
 }
 
-/* Whether what micro-batches add up is complete behind the nodes of this part, bucket by bucket. */
+/* Whether what micro-batches add up is complete behind the nodes of this part, bucket by bucket: gradients come in the
+ * order of micro-batches in every list (planner/schedule/schedule.h), so the last one's complete them. */
 static const uint32_t *find_ready(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     const ons_reducer *reducer = x->w->o.reducer;
     if (reducer == NULL || !x->f->updates || micro_batch + 1 != x->f->micro_batches || is_end(x, part)) return NULL;

@@ -149,6 +149,8 @@ def main():
     told()
     save("fixed_batch", [helper.make_node("MatMul", ["x", "w"], ["y"])], [weight()], inputs=[value("x", shape=(3, 4))],
          output_shape=(3, 4))
+    save("mixes_samples", [helper.make_node("MatMul", ["mix", "x"], ["mixed"], name="mix"), helper.make_node("MatMul", ["mixed", "w"], ["y"])],
+         [weight(), weight("mix", (2, 2))], inputs=[value("x", shape=(2, 4))], output_shape=(2, 4))
     reasons()
     save("probabilities", [helper.make_node("MatMul", ["x", "w"], ["scores"], name="product"),
                            helper.make_node("Softmax", ["scores"], ["shares"], name="softmax"),

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Replicas as threads, by the command: batches that a model fixes, plans of uneven batches, checkpoints of other runs.
+
+# shellcheck source=tests/command/cases.sh
+source tests/command/cases.sh
+
+losses() { grep -oE '"loss":[^,}]*' "$1"; }
+
+# Numbers that differ from sample to sample: bytes of a float32 each.
+numbers() { for ((i = 0; i < $1; ++i)); do printf "\\x00\\x$(printf %02x $((i * 37 % 256)))\\x$(printf %02x $((64 + i * 11 % 128)))\\x3e"; done; }
+
+# ------------------------------------------------------------------------------------------------------- batches that are fixed
+# The batch cannot be followed, and what is left of an epoch is dropped: the last step has as many micro-batches as there are
+# whole ones, whoever computes them.
+for case in "8 2 2" "12 3 2" "12 2 3" "8 4 1" "6 3 1" "10 5 1"; do
+    read -r batch replicas micro_batches <<<"$case"
+    begin "a fixed batch: $batch samples in $replicas replicas of $micro_batches micro-batches"
+    numbers 84 | array x.npy '<f4' '(21, 4)'
+    numbers 84 | tac -rs '.' | head -c 336 | array y.npy '<f4' '(21, 4)'
+    fixed=("$models/mixes_samples.onnx" --input x.npy --target y.npy --loss mse --freeze mix --threads 1 --batch "$batch" --steps 12)
+    if succeeds train "${fixed[@]}" --micro-batches $((replicas * micro_batches)) --log-json alone.jsonl &&
+        succeeds train "${fixed[@]}" --replicas "$replicas" --micro-batches "$micro_batches" --log-json together.jsonl; then
+        # Sums of several micro-batches in each replica have roundings of their own.
+        if paste -d ' ' <(losses alone.jsonl | tr -dc '0-9.e\n-') <(losses together.jsonl | tr -dc '0-9.e\n-') |
+            awk '{ d = $1 - $2; if (d < 0) d = -d; if (!($1 > 0) || d > 2e-6 * $1) exit 1 } END { exit NR != 12 }'; then pass "$name"
+        else fail "$name" "$(losses alone.jsonl | tail -1) $(losses together.jsonl | tail -1)"; fi
+    fi
+done
+
+begin "a batch that follows from the number of replicas is another run's"
+numbers 84 | array x.npy '<f4' '(21, 4)'
+cp x.npy y.npy
+fixed=("$models/mixes_samples.onnx" --input x.npy --target y.npy --loss mse --freeze mix --threads 1)
+if succeeds train "${fixed[@]}" --steps 3 --checkpoint runs; then
+    refuses 1 "another model or other data" train "${fixed[@]}" --steps 6 --replicas 3 --checkpoint runs --resume
+fi
+
+# ------------------------------------------------------------------------------------------------------------------ checkpoints
+
+data=("${mlp[@]:1}")
+begin "another model under the same name is no checkpoint's"
+cp "${mlp[0]}" model.onnx
+if succeeds train model.onnx "${data[@]}" --batch 8 --steps 3 --replicas 2 --checkpoint runs; then
+    LC_ALL=C sed 's/"\x04Relu/"\x04Tanh/' "${mlp[0]}" >model.onnx # the operator, and no name
+    if cmp -s model.onnx "${mlp[0]}"; then fail "$name" "the model has no Relu"
+    else refuses 1 "another model or other data" train model.onnx "${data[@]}" --batch 8 --steps 6 --replicas 4 --checkpoint runs --resume; fi
+fi
+
+begin "what differs beside the number of replicas is named alone"
+if succeeds train "${mlp[@]}" --batch 8 --steps 3 --replicas 2 --checkpoint runs; then
+    refuses 1 "other options: now --shuffle false instead of true; resume" train "${mlp[@]}" --batch 8 --steps 6 --replicas 4 --no-shuffle \
+        --checkpoint runs --resume
+fi
+
+# ------------------------------------------------------------------------------------------------------------------------ plans
+
+begin "an uneven batch is planned as it is"
+short=("${mlp[@]:0:7}" --threads 1 --batch 20 --micro-batches 2 --replicas 3 --stages 2)
+if succeeds plan "${short[@]}" -o plan.json && printed 'a step of 20 samples'; then
+    wrong=""
+    for bytes in $(seq 80 4 140); do
+        "$onstage" plan "${short[@]}" --memory "${bytes}KiB" -o capped.json >/dev/null 2>&1 || continue
+        "$onstage" train "${mlp[@]:0:7}" --threads 1 --plan capped.json --rows 0:180 --steps 2 >output 2>&1 || wrong+=" ${bytes}KiB: $(tail -1 output)"
+    done
+    if [[ -e capped.json && -z $wrong ]]; then pass "$name"; else fail "$name" "$wrong"; fi
+fi
+
+begin "updates between micro-batches are not planned for replicas"
+refuses 3 "asynchronous pipeline" plan "${mlp[@]:0:7}" --stages 2 --replicas 2 --pipeline pipedream-async
+
+report_and_exit
