@@ -7,6 +7,7 @@ source tests/command/cases.sh
 losses() { grep -oE '"loss":[^,}]*' "$1"; }
 
 # Numbers that differ from sample to sample: bytes of a float32 each.
+# shellcheck disable=SC2059  # the bytes are the format
 numbers() { for ((i = 0; i < $1; ++i)); do printf "\\x00\\x$(printf %02x $((i * 37 % 256)))\\x$(printf %02x $((64 + i * 11 % 128)))\\x3e"; done; }
 
 # ------------------------------------------------------------------------------------------------------- batches that are fixed
