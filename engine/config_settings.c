@@ -169,7 +169,9 @@ ons_status *ons_config_threads(const ons_config *config, int *threads) {
               "--threads %" PRId64 ": at most %" PRId64 " make sense on this machine, which has %" PRId64
               " processors; leave it out to use them all",
               config->threads, most, processors);
-    int64_t share = processors / ons_config_devices(config);
+    int64_t devices = ons_config_devices(config) * config->replicas;
+    if (config->replicas > 1 && config->stages_here > 0) devices = config->stages_here;
+    int64_t share = processors / devices;
     *threads = (int)(config->threads > 0 ? config->threads : share > 1 ? share : 1);
     return NULL;
 }

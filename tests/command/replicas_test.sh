@@ -36,6 +36,10 @@ if succeeds train "${fixed[@]}" --steps 3 --checkpoint runs; then
     refuses 1 "another model or other data" train "${fixed[@]}" --steps 6 --replicas 3 --checkpoint runs --resume
 fi
 
+begin "replicas share the processors"
+threads=$(($(nproc) / 3 > 1 ? $(nproc) / 3 : 1))
+if succeeds train "${mlp[@]:0:7}" --batch 9 --steps 1 --replicas 3 && printed ", $threads threads?,"; then pass "$name"; fi
+
 # ------------------------------------------------------------------------------------------------------------------ checkpoints
 
 data=("${mlp[@]:1}")
