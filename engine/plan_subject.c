@@ -83,6 +83,13 @@ ons_status *ons_plan_subject_fill(const ons_model *model, const ons_config *conf
     return name_trained(graph->graph, arena, s);
 }
 
+void ons_plan_subject_print_batch(const ons_plan_subject *s, FILE *out) {
+    bool replicas = s->replicas > 1;
+    fprintf(out, "batch %" PRId64, s->batch);
+    if (replicas) fprintf(out, " in %" PRId64 " replicas", s->replicas);
+    if (s->micro_batches > 1) fprintf(out, " %s %" PRId64 " micro-batches", replicas ? "of" : "in", s->micro_batches);
+}
+
 /* ------------------------------------------------------------------------------------------------------ comparison */
 
 static ons_status *differs(const char *what, const char *planned, const char *run) {

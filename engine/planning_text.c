@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "engine/plan_libraries.h"
+#include "engine/plan_subject.h"
 #include "engine/planning.h"
 
 typedef struct writer {
@@ -38,11 +39,8 @@ static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     char cap[ONS_BYTES_TEXT], took[32] = "", stages[ONS_STAGES_TEXT];
     if (!plan->reproducible) snprintf(took, sizeof took, "; planned in %.3f s", plan->planning_seconds);
-    bool replicas = plan->subject.replicas > 1;
-    fprintf(w->out, "%s: batch %" PRId64, plan->subject.model, plan->subject.batch);
-    if (replicas) fprintf(w->out, " in %" PRId64 " replicas", plan->subject.replicas);
-    if (plan->subject.micro_batches > 1)
-        fprintf(w->out, " %s %" PRId64 " micro-batches", replicas ? "of" : "in", plan->subject.micro_batches);
+    fprintf(w->out, "%s: ", plan->subject.model);
+    ons_plan_subject_print_batch(&plan->subject, w->out);
     fprintf(w->out, ", %s of %s (%s free %s each)\n",
             ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages), w->p->profile.title,
             limit(plan->capacity_bytes, cap), shares_devices(plan) ? "on" : "for");

@@ -9,6 +9,7 @@
 #include "engine/config.h"
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
+#include "engine/plan_subject.h"
 #include "engine/results.h"
 #include "engine/timeline.h"
 #include "planner/plan/plan_check.h"
@@ -85,9 +86,10 @@ static ons_status *describe(ons_replay *r, const char *path) {
     char stages[ONS_STAGES_TEXT];
     FILE *out = open_memstream(&r->text, &length);
     if (out == NULL) return ons_status_out_of_memory();
-    fprintf(out, "%s: %s, batch %" PRId64 " in %" PRId64 " micro-batches, %s, schedule %s\n", path, plan->subject.model,
-            plan->subject.batch, plan->subject.micro_batches,
-            ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages), plan->pipeline.generator->name);
+    fprintf(out, "%s: %s, ", path, plan->subject.model);
+    ons_plan_subject_print_batch(&plan->subject, out);
+    fprintf(out, ", %s, schedule %s\n", ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages),
+            plan->pipeline.generator->name);
     fprintf(out, "a step takes %.3f ms (the plan says %.3f ms): %.1f samples/s, %.1f %% bubbles\n\n",
             1e3 * f->iteration_seconds, 1e3 * plan->step_seconds, f->samples_per_second, 100 * idle_share(r));
     describe_devices(r, out);

@@ -32,7 +32,7 @@ ons_status *ons_plan_replay(const ons_plan *plan, ons_arena *arena, ons_pipeline
     ons_workload work = {0}; /* times and bytes are the plan's parts' */
     ons_planning_problem problem = {
         .work = &work,
-        .batch = plan->subject.replicas > 1 ? plan->subject.batch / plan->subject.replicas : plan->subject.batch,
+        .batch = plan->subject.batch,
         .pipeline = plan->pipeline,
         .link_bandwidth = plan->link_bandwidth,
         .link_latency = plan->link_latency,

@@ -209,7 +209,8 @@ if succeeds train "${mlp[@]:0:7}" --batch 8 --steps 1 --schedule s.csv; then pas
 begin "a plan of replicas is trained as planned"
 options=("${mlp[@]:0:7}" --steps 3 --threads 1)
 if succeeds plan "${mlp[@]:0:7}" --threads 1 --batch 16 --micro-batches 2 --stages 2 --replicas 2 -o plan.json && printed 'batch 16 in 2 replicas of 2 micro-batches' &&
-    succeeds simulate plan.json && printed 'all-reduce' && succeeds train "${options[@]}" --plan plan.json --log-json planned.jsonl &&
+    rate=$(grep -oE '[0-9.]+ samples/s' "$work/stdout") && succeeds simulate plan.json && printed 'all-reduce' &&
+    printed 'batch 16 in 2 replicas of 2 micro-batches' && printed "$rate" && succeeds train "${options[@]}" --plan plan.json --log-json planned.jsonl &&
     printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$' && succeeds train "${options[@]}" --batch 16 --micro-batches 2 --stages 2 --replicas 2 --log-json named.jsonl; then
     if diff <(losses named.jsonl) <(losses planned.jsonl) >/dev/null; then pass "$name"; else fail "$name" "other losses"; fi
 fi
