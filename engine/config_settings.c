@@ -261,6 +261,10 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--replicas %" PRId64 ": GPUs' gradients are not added up over replicas yet; train with --device cpu, or "
               "without --replicas",
               config->replicas);
+    ONS_CHECK(
+        config->replicas > 1 || !config->shard_optimizer || config->plan != NULL, ONS_INVALID_ARGUMENT,
+        "--shard-optimizer divides the optimiser's states among replicas, and there is one; give --replicas R, or "
+        "leave it out");
     ONS_TRY(ons_config_check_words(config));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;

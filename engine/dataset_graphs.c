@@ -183,6 +183,7 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .micro_batches = o->micro_batches,
         .versions = o->versions,
         .joined = v != ONS_REST && is_uneven(o->dataset_graphs),
+        .shard = o->shard,
     };
     return ons_stage_program_make(o->device_context, &options, &share->units[v].stage);
 }

@@ -66,7 +66,13 @@ typedef struct ons_share_options {
     const ons_schedule *schedule; /* of a whole step */
     uint32_t micro_batches;       /* of a step, at most */
     uint32_t versions;            /* of this device's weights */
+    ons_update_shard shard;       /* of their updates */
 } ons_share_options;
+
+/* Gives what a replica's share of training updates. */
+static inline ons_update_shard ons_config_update_shard(const ons_config *config, uint32_t replica) {
+    return config->shard_optimizer ? (ons_update_shard){replica, (uint32_t)config->replicas} : (ons_update_shard){0};
+}
 
 /* Adds the programs of a whole step to the device context; only .stage of their units is set. Data is not looked at. */
 ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);

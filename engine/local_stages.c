@@ -58,6 +58,7 @@ static ons_status *build_share(const ons_local_stages *c, ons_local_stage *r, co
         .schedule = o->schedule,
         .versions = training ? ons_schedule_versions(o->schedule, r->stage) : 1,
         .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,
+        .shard = training ? ons_config_update_shard(o->config, r->replica) : (ons_update_shard){0},
     };
     return ons_share_build(&options, share);
 }

@@ -43,6 +43,7 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_device_cont
         .schedule = &p->plan.schedule,
         .versions = ons_schedule_versions(&p->plan.schedule, stage),
         .micro_batches = (uint32_t)p->input.micro_batches,
+        .shard = ons_config_update_shard(p->config, 0), /* no slice is larger */
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);

@@ -118,8 +118,10 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
  * message. */
-/* Whether this process speaks for a persistent value of the whole training graph: of the stages that hold it, the
- * lowest. */
+/* Gives the device of the lowest stage that has a persistent value of the whole training graph; the number of devices:
+ * none has. */
+uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
+/* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
 /* What the tensors of a checkpoint take, those of all processes. */
 uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *trainer);

@@ -21,8 +21,7 @@ struct ons_exchange {
 
 static ons_transport *world(const ons_trainer *t) { return t->transports[0]; }
 
-/* The lowest stage that has a persistent value; the number of stages: none. */
-static uint32_t owner_of(const ons_trainer *t, ons_value_id value) {
+uint32_t ons_trainer_owner(const ons_trainer *t, ons_value_id value) {
     const ons_cut *cut = &t->training.cuts[ONS_WHOLE];
     uint32_t stage = 0;
     while (stage < cut->stage_count && cut->stages[stage].value_of[value] == ONS_NONE) ++stage;
@@ -30,7 +29,7 @@ static uint32_t owner_of(const ons_trainer *t, ons_value_id value) {
 }
 
 bool ons_trainer_owns(const ons_trainer *t, ons_value_id value) {
-    return !t->remote || owner_of(t, value) == world(t)->rank;
+    return !t->remote || ons_trainer_owner(t, value) == world(t)->rank;
 }
 
 /* --------------------------------------------------------------------------------------------------------------
@@ -134,7 +133,7 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
     if (*contents != NULL || !t->remote)
         return *contents != NULL ? NULL : ons_status_new(ONS_INVALID_ARGUMENT, "there is no weight named '%s'", name);
     ons_value_id value = find_value(t->training.graphs[ONS_WHOLE].graph, name);
-    uint32_t owner = value == ONS_NONE ? ONS_NONE : owner_of(t, value);
+    uint32_t owner = value == ONS_NONE ? ONS_NONE : ons_trainer_owner(t, value);
     ONS_CHECK(value != ONS_NONE && owner < t->training.cuts[ONS_WHOLE].stage_count, ONS_INVALID_ARGUMENT,
               "there is no weight named '%s'", name);
     ONS_TRY(open_exchange(t));

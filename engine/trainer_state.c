@@ -1,4 +1,4 @@
-/* What outlives a training run: checkpoints, and the trained model. */
+/* Checkpoints of a training run: written, and gone on from. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "engine/trainer.h"
 
 #include "engine/given.h"
+#include "engine/state_slices.h"
 #include "onnx_import/export.h"
 
 enum { CHECKPOINTS_KEPT = 2 };
@@ -59,15 +60,55 @@ uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *t) {
 
 typedef ONS_VECTOR(ons_named_tensor) named_tensors;
 
-/* What this process writes: of what several stages hold, the lowest one's. */
-static ons_status *list_tensors(const ons_trainer *t, const kept_values *values, ons_host_copy *copies,
-                                named_tensors *list) {
-    for (size_t i = 0; i < values->count; ++i) {
+static const ons_value *value_of(const ons_trainer *t, const kept_value *kept) {
+    return ons_graph_value(t->training.graphs[ONS_WHOLE].graph, kept->value);
+}
+
+static bool is_sliced(const ons_trainer *t, const kept_value *kept) {
+    return t->config->shard_optimizer && value_of(t, kept)->kind == ONS_STATE;
+}
+
+/* Where a stage has what a checkpoint keeps. */
+static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, const ons_local_stage *stage) {
+    ons_update_shard share =
+        is_sliced(t, kept) ? ons_config_update_shard(t->config, stage->replica) : (ons_update_shard){.owners = 1};
+    return (ons_state_place){kept->name, value_of(t, kept)->type, share.owner, share.owners};
+}
+
+/* A slice of each replica in this process. */
+static ons_status *list_slices(const ons_trainer *t, const kept_value *kept, ons_arena *names, ons_host_copy *copies,
+                               named_tensors *list) {
+    for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
+        const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
+        const ons_state_place place = place_of(t, kept, stage);
+        ons_named_tensor tensor = {0};
+        if (stage->stage != ons_trainer_owner(t, kept->value)) continue;
+        ONS_TRY(ons_state_slice_name(&place, names, &tensor.name));
+        const void *address =
+            ons_device_context_find(stage->device_context, value_of(t, kept)->name, &tensor.tensor.type);
+        ONS_CHECK(address != NULL, ONS_DEFECT, "'%s' has no place in the arena", value_of(t, kept)->name);
+        size_t bytes = (size_t)ons_type_dense_bytes(&tensor.tensor.type);
+        if (bytes == 0) continue;
+        ONS_TRY(ons_device_context_read(stage->device_context, address, bytes, &copies[i], &tensor.tensor.data));
+        ONS_PUSH(list, tensor);
+    }
+    return NULL;
+}
+
+/* What this process writes: of what several stages hold, the lowest one's. `copies`: of each value and stage. */
+static ons_status *list_tensors(const ons_trainer *t, const kept_values *values, ons_arena *names,
+                                ons_host_copy *copies, named_tensors *list) {
+    uint32_t stages = ons_local_stages_count(t->local_stages);
+    for (size_t i = 0; i < values->count; ++i, copies += stages) {
         const kept_value *each = &values->items[i];
+        if (is_sliced(t, each)) {
+            ONS_TRY(list_slices(t, each, names, copies, list));
+            continue;
+        }
         if (!ons_trainer_owns(t, each->value)) continue;
         ons_named_tensor tensor = {.name = each->name};
-        const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, each->value)->name;
-        ONS_TRY(ons_local_stages_read(t->local_stages, name, &tensor.tensor.type, &copies[i], &tensor.tensor.data));
+        const char *name = value_of(t, each)->name;
+        ONS_TRY(ons_local_stages_read(t->local_stages, name, &tensor.tensor.type, copies, &tensor.tensor.data));
         ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
         ONS_PUSH(list, tensor);
     }
@@ -189,11 +230,12 @@ ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     named_tensors list = {0};
     ons_arena *names = ons_arena_new();
     ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
-    if (status == NULL && (copies = calloc(values.count + 1, sizeof *copies)) == NULL)
+    size_t copy_count = values.count * ons_local_stages_count(t->local_stages);
+    if (status == NULL && (copies = calloc(copy_count + 1, sizeof *copies)) == NULL)
         status = ons_status_out_of_memory();
-    if (status == NULL) status = list_tensors(t, &values, copies, &list);
+    if (status == NULL) status = list_tensors(t, &values, names, copies, &list);
     if (status == NULL) status = write_checkpoint(t, &list);
-    for (size_t i = 0; copies != NULL && i < values.count; ++i) ons_host_copy_free(&copies[i]);
+    for (size_t i = 0; copies != NULL && i < copy_count; ++i) ons_host_copy_free(&copies[i]);
     free(copies);
     ons_vector_free(&list);
     ons_vector_free(&values);
@@ -277,29 +319,38 @@ static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     return NULL;
 }
 
+/* As many as its states have slices, where they are not whole. */
+static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
+    const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
+    int64_t replicas = 1;
+    if (grouping != NULL) ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
+    ONS_CHECK(replicas > 0 && replicas <= UINT32_MAX, ONS_INVALID_DATA,
+              "the checkpoint was written by %" PRId64 " replicas", replicas);
+    *owners = (uint32_t)replicas;
+    return NULL;
+}
+
 /* To every stage in this process that holds it. */
-static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const kept_value *value) {
-    const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value->value)->name;
-    const ons_tensor *found = ons_checkpoint_find(c, value->name);
+static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t owners, const kept_value *kept) {
     for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
-        ons_type type;
-        void *address = ons_device_context_find(ons_local_stages_get(t->local_stages, i)->device_context, name, &type);
+        const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
+        void *address = ons_device_context_find(stage->device_context, value_of(t, kept)->name, NULL);
+        const ons_state_place place = place_of(t, kept, stage);
         if (address == NULL) continue;
-        ONS_CHECK(found != NULL && ons_type_equal(&found->type, &type), ONS_INVALID_DATA,
-                  "--resume: the checkpoint in %s has no tensor '%s' of this model's type", t->config->checkpoint,
-                  value->name);
-        ONS_TRY(ons_device_context_copy(ons_local_stages_get(t->local_stages, i)->device_context, address, found->data,
-                                        (size_t)ons_type_dense_bytes(&type)));
+        ONS_TRY(ons_status_at(ons_state_slice_load(c, owners, &place, stage->device_context, address), "--resume: %s",
+                              t->config->checkpoint));
     }
     return NULL;
 }
 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
     ONS_TRY(check_fits(t, c));
+    uint32_t owners;
+    ONS_TRY(find_owners(c, &owners));
     kept_values values = {0};
     ons_arena *names = ons_arena_new();
     ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
-    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, &values.items[i]);
+    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, owners, &values.items[i]);
     ons_vector_free(&values);
     ons_arena_free(names);
     t->step = (int64_t)c->info.step;
@@ -366,103 +417,4 @@ static ons_status *resume(ons_trainer *t, bool *resumed) {
 ons_status *ons_trainer_resume(ons_trainer *t, bool *resumed) {
     *resumed = false;
     return t->config->checkpoint == NULL ? NULL : check_alike(t, resume(t, resumed));
-}
-
-/* -------------------------------------------------------------------------------------------------------------- export
- */
-
-static ons_status *read_weight(void *context, const char *initialiser, int64_t offset, void *buffer, size_t bytes) {
-    ons_trainer *t = context;
-    /* The file has both names of a tied pair, the graph only the second. */
-    for (size_t i = 0; i < t->config->ties.count; ++i)
-        if (strcmp(t->config->ties.items[i].name, initialiser) == 0) initialiser = t->config->ties.items[i].value;
-    const ons_derived *derived = ons_derived_find(t->model->file, initialiser);
-    const char *contents;
-    ONS_TRY(ons_trainer_collect(t, derived == NULL ? initialiser : derived->source, NULL, (const void **)&contents));
-    if (derived == NULL)
-        memcpy(buffer, contents + offset, bytes);
-    else
-        ons_derived_fill(derived, contents, offset, buffer, bytes);
-    return NULL;
-}
-
-static bool is_listed(const char *const *names, size_t count, const char *name) {
-    bool listed = false;
-    for (size_t i = 0; i < count; ++i) listed |= strcmp(names[i], name) == 0;
-    return listed;
-}
-
-static ons_status *list_changed(ons_trainer *t, const char **names, size_t *count) {
-    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
-    *count = 0;
-    for (uint32_t i = 0; i < stage->update.trained_count; ++i)
-        names[(*count)++] = ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name;
-    for (ons_value_id id = 0; id < stage->graph->values.count; ++id) {
-        const ons_value *value = ons_graph_value(stage->graph, id);
-        if (value->kind != ONS_BUFFER || value->pair == ONS_NONE) continue;
-        const char *name = ons_graph_value(stage->graph, value->pair)->name;
-        if (ons_graph_find_value(t->model->graph, name) != ONS_NONE) /* running statistics that this run moved */
-            names[(*count)++] = name;
-    }
-    /* A transposed copy is written back beside the weight that it is made from. */
-    for (size_t i = 0; i < ons_derived_count(t->model->file); ++i) {
-        const ons_derived *derived = ons_derived_at(t->model->file, i);
-        if (strcmp(derived->name, derived->source) != 0 && is_listed(names, *count, derived->source))
-            names[(*count)++] = derived->name;
-    }
-    /* Both names of a --tie'd pair are asked for. */
-    for (size_t i = 0; i < t->config->ties.count; ++i) names[(*count)++] = t->config->ties.items[i].name;
-    return NULL;
-}
-
-static ons_status *save(ons_trainer *t, const char *path) {
-    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
-    const char **names = calloc(
-        stage->graph->values.count + t->config->ties.count + ons_derived_count(t->model->file) + 1, sizeof *names);
-    if (names == NULL) return ons_status_out_of_memory();
-    ons_export_options options = {
-        .changed = names,
-        .read = read_weight,
-        .context = t,
-        .inference = strcmp(t->config->export_form, "inference") == 0,
-        .registry = t->model->registry,
-    };
-    ons_status *status = list_changed(t, names, &options.changed_count);
-    if (status == NULL) status = ons_export(t->model->file, path, &options);
-    free(names);
-    return status;
-}
-
-/* What was trained is worth more than where it was to go: where the model cannot be written, the weights are kept in a
- * checkpoint, if need be in a folder beside it. Takes over the failure, and says so in it. */
-static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *failure) {
-    if (failure == NULL || t->remote) return failure;
-    const char *given = t->config->checkpoint;
-    if (given == NULL) {
-        char *folder = ons_arena_format(t->config->arena, "%s.checkpoint", path);
-        if (folder == NULL || ons_checkpoint_exists(folder)) return failure; /* of another run: not to be mixed up */
-        t->config->checkpoint = folder;
-    }
-    ons_status *kept = ons_trainer_checkpoint(t);
-    if (kept == NULL)
-        failure = ons_status_at(failure,
-                                "the model is not written, but its weights are kept: --checkpoint %s --resume "
-                                "writes it without training again",
-                                t->config->checkpoint);
-    else
-        rmdir(t->config->checkpoint); /* what is left of it where there was no room; if it is not empty, it stays */
-    t->config->checkpoint = given;
-    ons_status_free(kept);
-    return failure;
-}
-
-ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
-    ONS_GIVEN(t, "trainer");
-    path = path == NULL ? t->config->out : path;
-    ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
-    ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
-    ons_trainer_read_best(t, true);
-    ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
-    ons_trainer_read_best(t, false);
-    return ons_trainer_share_failure(t, keep_weights(t, path, status));
 }

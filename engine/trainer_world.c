@@ -126,10 +126,11 @@ static ons_status *check_ranks(const ons_trainer *t, int64_t devices) {
 
 /* How the ranks are numbered: all must mean the same before they talk about anything else. */
 static ons_status *agree_on_ranks(const ons_trainer *t) {
-    const int64_t own[] = {t->config->stages, ons_config_devices(t->config), t->config->replicas};
+    const int64_t own[] = {t->config->stages, ons_config_devices(t->config), t->config->replicas,
+                           t->config->shard_optimizer};
     if (!t->remote) return NULL;
     uint32_t ranks = world(t)->ranks, differs = 0;
-    int64_t(*all)[3] = calloc(ranks, sizeof *all);
+    int64_t(*all)[sizeof own / sizeof *own] = calloc(ranks, sizeof *all);
     if (all == NULL) return ons_status_out_of_memory();
     bool went = world(t)->gather(world(t), own, all, sizeof own);
     for (uint32_t i = 1; went && i < ranks && differs == 0; ++i)
@@ -137,7 +138,8 @@ static ons_status *agree_on_ranks(const ons_trainer *t) {
     free(all);
     if (!went) return world(t)->failure(world(t));
     ONS_CHECK(differs == 0, ONS_INVALID_ARGUMENT,
-              "rank %u was started with other --stages, --devices or --replicas than rank 0", differs);
+              "rank %u was started with other --stages, --devices, --replicas or --shard-optimizer than rank 0",
+              differs);
     return NULL;
 }
 

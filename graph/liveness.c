@@ -160,13 +160,20 @@ static void place_output(finder *f, const ons_node *node, uint32_t index, uint32
     place_value(f, id, add_buffer(f, buffer), position);
 }
 
+static int64_t held_bytes(const finder *f, ons_value_id id) {
+    const ons_type *type = &ons_graph_value(f->graph, id)->type;
+    bool all = f->o->held_elements == NULL || f->o->held_elements[id] < 0;
+    return all ? ons_registry_type_bytes(f->registry, type)
+               : f->o->held_elements[id] * (int64_t)ons_dtype_size(type->dtype);
+}
+
 /* Values that no node makes. Inputs are there from the first node of the micro-batch on. */
 static void place_sources(finder *f) {
     for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(f->graph, id);
         if (value->producer != ONS_NONE) continue;
         ons_buffer buffer = {
-            .bytes = ons_registry_type_bytes(f->registry, &value->type),
+            .bytes = held_bytes(f, id),
             .persistent = is_persistent(value),
             .owner = id,
         };

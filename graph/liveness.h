@@ -27,6 +27,8 @@ typedef struct ons_liveness_options {
     const ons_registry *registry;
     const ons_execution_order *execution_order;
     const int64_t *scratch_bytes; /* of every node; NULL: none */
+    const int64_t *held_elements; /* of every value: of persistent ones, how many elements have a place here; -1, and
+                                     where it is NULL: all */
     /* Of every position: from where to where the node's scratch is in use, where nodes run together; NULL, both: while
      * the node runs. */
     const uint32_t *scratch_first, *scratch_last;

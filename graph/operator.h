@@ -152,7 +152,7 @@ typedef enum ons_role {
     ONS_ROLE_SAMPLE_MEAN, /* a scalar of the model's own as loss, averaged over micro-batches */
     ONS_ROLE_SQUARE_SUM,  /* Σ x² in double */
     ONS_ROLE_CLIP_FACTOR, /* inputs: all square sums; outputs: norm, factor */
-    ONS_ROLE_SGD,         /* optimisers: see graph/passes/update.h */
+    ONS_ROLE_SGD,         /* optimisers, up to RMSPROP: see graph/passes/update.h */
     ONS_ROLE_ADAM,
     ONS_ROLE_ADAMW,
     ONS_ROLE_ADAGRAD,
@@ -167,6 +167,8 @@ typedef enum ons_role {
     ONS_ROLE_LOSS_SCALE, /* inputs: state, all square sums; outputs: state, norm, factor: graph/passes/update.h */
     ONS_ROLE_COUNT,
 } ons_role;
+
+static inline bool ons_role_is_optimizer(ons_role role) { return role >= ONS_ROLE_SGD && role <= ONS_ROLE_RMSPROP; }
 
 typedef enum ons_trait {
     ONS_TRAIT_IDENTITY = 1 << 0,   /* output 0 is input 0 */

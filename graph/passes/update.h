@@ -34,6 +34,9 @@
 #include "graph/operator.h"
 #include "graph/registry.h"
 
+/* An optimiser's inputs by position. */
+enum { ONS_UPDATE_PARAMETER, ONS_UPDATE_GRADIENT, ONS_UPDATE_FACTOR, ONS_UPDATE_STATES };
+
 typedef struct ons_optimizer_options {
     ons_role role;
     double momentum, weight_decay, beta1, beta2, alpha, eps;

@@ -21,10 +21,11 @@ struct ons_reducer {
     ons_arena *arena;
     ons_stream *out, *in;
     ons_channel **to, **from; /* of each replica; NULL: itself */
-    char **sums;              /* of each: where it lies */
+    char **sums, **weights;   /* of each: where it lies */
     char *staging;
     bucket_job *jobs;
     uint32_t next; /* bucket that is begun next */
+    ons_event *updated, *handed_over, *whole;
     /* the step that runs */
     ons_replica_work work;
     uint64_t step;
@@ -61,21 +62,30 @@ static ons_status *set_up_jobs(ons_reducer *r) {
     return NULL;
 }
 
-static ons_status *find_sums(ons_reducer *r) {
-    ONS_NEW(r->sums, r->arena, (size_t)r->o.reduction->sum_count + 1);
-    for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
-        r->sums[i] = ons_device_context_find(r->o.device_context, r->o.reduction->sums[i].name, NULL);
-        ONS_CHECK(r->sums[i] != NULL, ONS_DEFECT, "'%s' has no place in the arena", r->o.reduction->sums[i].name);
-    }
+static ons_status *find(const ons_reducer *r, const char *name, char **address) {
+    *address = ons_device_context_find(r->o.device_context, name, NULL);
+    ONS_CHECK(*address != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
+    return NULL;
+}
+
+static ons_status *find_all(ons_reducer *r) {
+    const ons_reduction *reduction = r->o.reduction;
+    ONS_NEW(r->sums, r->arena, (size_t)reduction->sum_count + 1);
+    ONS_NEW(r->weights, r->arena, (size_t)reduction->weight_count + 1);
+    for (uint32_t i = 0; i < reduction->sum_count; ++i) ONS_TRY(find(r, reduction->sums[i].name, &r->sums[i]));
+    for (uint32_t i = 0; i < reduction->weight_count; ++i) ONS_TRY(find(r, reduction->weights[i].name, &r->weights[i]));
     return NULL;
 }
 
 static ons_status *set_up(ons_reducer *r) {
     r->staging = ons_device_context_staging(r->o.device_context);
-    ONS_TRY(find_sums(r));
+    ONS_TRY(find_all(r));
     ONS_TRY(open_channels(r));
     ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &r->out));
     ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &r->in));
+    ONS_TRY(r->device->event_new(r->device, &r->updated));
+    ONS_TRY(r->device->event_new(r->device, &r->handed_over));
+    ONS_TRY(r->device->event_new(r->device, &r->whole));
     return set_up_jobs(r);
 }
 
@@ -104,6 +114,9 @@ void ons_reducer_free(ons_reducer *r) {
         r->device->event_free(r->jobs[i].summed);
         r->device->event_free(r->jobs[i].handed_back);
     }
+    r->device->event_free(r->updated);
+    r->device->event_free(r->handed_over);
+    r->device->event_free(r->whole);
     ons_arena_free(r->arena);
     free(r);
 }
@@ -152,15 +165,14 @@ static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
     return (r->o.replica + (out ? turn : count - turn)) % count;
 }
 
-static void record(const bucket_job *job, const char *name, int64_t begin) {
-    const ons_sum_bucket *bucket = bucket_of(job);
+static void record(const ons_reducer *r, const char *name, int64_t begin, int64_t bytes) {
     const ons_trace_event event = {.name = name,
                                    .category = "reduce",
                                    .begin = begin,
                                    .end = ons_trace_now(),
-                                   .step = (int64_t)job->r->step,
-                                   .bytes = bucket->bytes[job->r->o.replica]};
-    if (job->r->o.track != NULL) ons_trace_record(job->r->o.track, &event);
+                                   .step = (int64_t)r->step,
+                                   .bytes = bytes};
+    if (r->o.track != NULL) ons_trace_record(r->o.track, &event);
 }
 
 static void send_pieces(void *argument, uintptr_t native) {
@@ -185,7 +197,39 @@ static void receive_sums(void *argument, uintptr_t native) {
     int64_t begin = ons_trace_now();
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
         transfer_slice(job, peer(job->r, turn, false), job->r->from[peer(job->r, turn, false)], false);
-    record(job, "sums", begin);
+    record(job->r, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- weights
+ */
+
+/* The slices of all weights that a replica owns. */
+static int64_t transfer_weights(const ons_reducer *r, uint32_t owner, ons_channel *channel, bool out) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i) {
+        const ons_divided_weight *w = &r->o.reduction->weights[i];
+        ons_slice slice = ons_slice_of(w->elements, owner, r->o.reduction->replicas);
+        int64_t size = (int64_t)ons_dtype_size(w->dtype);
+        transfer(r, channel, r->weights[i] + slice.first * size, (size_t)(slice.count * size), out);
+        bytes += slice.count * size;
+    }
+    return bytes;
+}
+
+static void send_weights(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_reducer *r = argument;
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
+        transfer_weights(r, r->o.replica, r->to[peer(r, turn, true)], true);
+}
+
+static void receive_weights(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_reducer *r = argument;
+    int64_t begin = ons_trace_now(), bytes = 0;
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
+        bytes += transfer_weights(r, peer(r, turn, false), r->from[peer(r, turn, false)], false);
+    record(r, "weights", begin, bytes);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- adding
@@ -288,7 +332,7 @@ static void receive_and_add(void *argument, uintptr_t native) {
         add_piece(job, &bucket->pieces[i], staged_at);
         staged_at += (size_t)bucket->pieces[i].count * element_bytes(job->r, &bucket->pieces[i]);
     }
-    record(job, "pieces", begin);
+    record(job->r, "pieces", begin, bucket->bytes[own]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -303,6 +347,11 @@ static void launch(ons_reducer *r, bucket_job *job) {
     d->event_record(r->out, job->sent);
     d->launch(r->in, receive_and_add, job);
     d->event_record(r->in, job->added);
+    if (bucket_of(job)->stays) {
+        d->event_record(r->out, job->handed_back);
+        d->event_record(r->in, job->summed);
+        return;
+    }
     d->stream_wait(r->out, job->added);
     d->launch(r->out, send_sums, job);
     d->event_record(r->out, job->handed_back);
@@ -349,4 +398,18 @@ void ons_reducer_finish(ons_reducer *r, ons_stream *compute) {
     /* Streams run in order, so the others are behind the last bucket. */
     r->device->stream_wait(compute, r->jobs[count - 1].summed);
     r->device->stream_wait(compute, r->jobs[count - 1].handed_back);
+}
+
+void ons_reducer_hand_over_weights(ons_reducer *r, ons_stream *compute) {
+    ons_device *d = r->device;
+    if (r->o.reduction->weight_count == 0) return;
+    d->event_record(compute, r->updated);
+    d->stream_wait(r->out, r->updated);
+    d->stream_wait(r->in, r->updated);
+    d->launch(r->out, send_weights, r);
+    d->event_record(r->out, r->handed_over);
+    d->launch(r->in, receive_weights, r);
+    d->event_record(r->in, r->whole);
+    d->stream_wait(compute, r->handed_over);
+    d->stream_wait(compute, r->whole);
 }

@@ -1,11 +1,12 @@
 /* Carries out a reduction (runtime/pipeline/reduction.h) for one replica of a device, on streams of its own.
  *
- *   compute   ──B───────┬─────┬──────┬──(waits)──update──
- *   out                 └─pieces─┬─────sums──
- *   in                  └─pieces─add──┴sums──
+ *   compute   ──B───────┬─────┬──────┬──(waits)──update──┬──(waits)──
+ *   out                 └─pieces─┬─────sums──            └─weights──┘
+ *   in                  └─pieces─add──┴sums──            └─weights──┘
  *
  * Buckets go in their order, each as soon as it is complete and its predecessors have begun, so that most of the way
- * lies beside the backward part. For devices whose memory the host can access.
+ * lies beside the backward part. Slices of weights are handed over where updates are divided, instead of sums. For
+ * devices whose memory the host can access.
  */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_REDUCER_H
 #define ONSTAGE_RUNTIME_PIPELINE_REDUCER_H
@@ -48,5 +49,7 @@ void ons_reducer_begin(ons_reducer *reducer, const ons_replica_work *work, uint6
 void ons_reducer_complete(ons_reducer *reducer, uint32_t bucket, ons_stream *compute);
 /* What comes next on `compute` waits until everything has been summed, also what nobody has called complete. */
 void ons_reducer_finish(ons_reducer *reducer, ons_stream *compute);
+/* All updates have run when what is on `compute` has: what comes next on it waits until weights are whole. */
+void ons_reducer_hand_over_weights(ons_reducer *reducer, ons_stream *compute);
 
 #endif

@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "graph/passes/update.h"
+#include "graph/sharing.h"
 
-enum { SLICE_ALIGNMENT = 16 }; /* elements: slices begin where a cache line does */
-
-/* Sums of one part and one type, one behind the other, and the elements of them that a bucket has. */
+/* Sums of one part and one type, and what a bucket has of them: the same part of every replica's slice. The slices of a
+ * replica lie behind each other, all as wide as the widest one of their sum. */
 typedef struct bucket_range {
     uint32_t first, end; /* sums */
-    int64_t from, to;    /* elements, from the first sum's on */
+    int64_t from, to;    /* elements of a replica's slices, from the first sum's on */
 } bucket_range;
 
 typedef struct planner {
@@ -44,6 +45,28 @@ static ons_status *find_decay(const ons_node *node, double *decay) {
                           node->op->name);
 }
 
+static bool is_sent(const ons_cut_stage *cut, ons_value_id id) {
+    bool sent = false;
+    for (uint32_t i = 0; i < cut->send_count; ++i) sent |= cut->sends[i].value == id;
+    return sent;
+}
+
+/* Whether updates alone read it, and read no more of it than their slice. */
+static bool stays_with_owners(const ons_stage_program *s, ons_value_id id) {
+    const ons_graph *graph = s->cut->graph;
+    uint32_t updates = 0;
+    if (!ons_update_shard_divides(&s->shard) || is_sent(s->cut, id)) return false;
+    for (ons_node_id n = 0; n < graph->nodes.count; ++n) {
+        const ons_node *node = ons_graph_node(graph, n);
+        for (uint32_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] != id || (!ons_is_view(node->op) && !ons_program_runs(s->program, n))) continue;
+            if (!ons_update_shard_takes(node) || i != ONS_UPDATE_GRADIENT) return false;
+            ++updates;
+        }
+    }
+    return updates > 0;
+}
+
 static ons_status *describe(const planner *p, const ons_stage_program *s, ons_value_id id, ons_sum *sum) {
     const ons_graph *graph = s->cut->graph;
     const ons_value *value = ons_graph_value(graph, id);
@@ -57,7 +80,8 @@ static ons_status *describe(const planner *p, const ons_stage_program *s, ons_va
     *sum = (ons_sum){.name = ons_arena_copy_text(p->arena, ons_graph_value(graph, value->pair)->name),
                      .dtype = value->type.dtype,
                      .elements = ons_stage_program_bytes(s, id) / (int64_t)size,
-                     .is_mean = is_mean};
+                     .is_mean = is_mean,
+                     .stays = !is_mean && stays_with_owners(s, id)};
     if (sum->name == NULL) return ons_status_out_of_memory();
     return is_mean ? find_decay(node, &sum->decay) : NULL;
 }
@@ -96,60 +120,62 @@ static int64_t bytes_of(const ons_sum *sum) { return sum->elements * (int64_t)on
 static uint32_t end_of_run(const planner *p, uint32_t first) {
     uint32_t end = first + 1;
     while (end < p->r->sum_count && part_of_sum(p, end) == part_of_sum(p, first) &&
-           p->sums[end].dtype == p->sums[first].dtype)
+           p->sums[end].dtype == p->sums[first].dtype && p->sums[end].stays == p->sums[first].stays)
         ++end;
     return end;
 }
 
-/* Where slice `index` of so many elements begins. */
-static int64_t slice_begin(int64_t elements, uint32_t index, uint32_t replicas) {
-    int64_t each = (elements + replicas - 1) / replicas;
-    each = (each + SLICE_ALIGNMENT - 1) / SLICE_ALIGNMENT * SLICE_ALIGNMENT;
-    return each * index < elements ? each * index : elements;
-}
+static int64_t width_of(const planner *p, uint32_t sum) { return ons_slice_width(p->sums[sum].elements, p->replicas); }
 
-/* The pieces of sums that elements [from, to) of a run are; NULL: they are counted. */
-static uint32_t cut_slice(const planner *p, const bucket_range *range, int64_t from, int64_t to,
-                          ons_sum_piece *pieces) {
+/* The pieces of sums that a replica's slice of a bucket is; NULL: they are counted. */
+static uint32_t cut_slice(const planner *p, const bucket_range *range, uint32_t replica, ons_sum_piece *pieces) {
     uint32_t count = 0;
-    int64_t at = 0; /* where the sum begins */
-    for (uint32_t sum = range->first; sum < range->end; at += p->sums[sum++].elements) {
-        int64_t first = from > at ? from - at : 0;
-        int64_t end = to - at < p->sums[sum].elements ? to - at : p->sums[sum].elements;
-        if (first >= end) continue;
-        if (pieces != NULL) pieces[count] = (ons_sum_piece){sum, first, end - first};
+    int64_t at = 0; /* where the sum's slices begin */
+    for (uint32_t sum = range->first; sum < range->end; at += width_of(p, sum++)) {
+        ons_slice slice = ons_slice_of(p->sums[sum].elements, replica, p->replicas);
+        int64_t from = range->from > at ? range->from - at : 0;
+        int64_t to = range->to - at < slice.count ? range->to - at : slice.count;
+        if (from >= to) continue;
+        if (pieces != NULL) pieces[count] = (ons_sum_piece){sum, slice.first + from, to - from};
         ++count;
     }
+    return count;
+}
+
+static uint32_t count_pieces(const planner *p, const bucket_range *range) {
+    uint32_t count = 0;
+    for (uint32_t replica = 0; replica < p->replicas; ++replica) count += cut_slice(p, range, replica, NULL);
     return count;
 }
 
 static ons_status *cut_bucket(const planner *p, const bucket_range *range, ons_sum_bucket *bucket) {
     ons_sum_piece *pieces;
     uint32_t *begin, count = 0;
-    int64_t *bytes, size = (int64_t)ons_dtype_size(p->sums[range->first].dtype), elements = range->to - range->from;
-    ONS_NEW(pieces, p->arena, (size_t)cut_slice(p, range, range->from, range->to, NULL) + p->replicas);
+    int64_t *bytes, size = (int64_t)ons_dtype_size(p->sums[range->first].dtype);
+    ONS_NEW(pieces, p->arena, (size_t)count_pieces(p, range) + 1);
     ONS_NEW(begin, p->arena, (size_t)p->replicas + 1);
     ONS_NEW(bytes, p->arena, p->replicas);
-    for (uint32_t slice = 0; slice < p->replicas; ++slice) {
-        int64_t from = slice_begin(elements, slice, p->replicas), to = slice_begin(elements, slice + 1, p->replicas);
-        begin[slice] = count;
-        bytes[slice] = (to - from) * size;
-        count += cut_slice(p, range, range->from + from, range->from + to, pieces + count);
-        int64_t staged = (int64_t)(p->replicas - 1) * ons_arena_align(bytes[slice]);
+    for (uint32_t replica = 0; replica < p->replicas; ++replica) {
+        begin[replica] = count;
+        count += cut_slice(p, range, replica, pieces + count);
+        for (uint32_t i = begin[replica]; i < count; ++i) bytes[replica] += pieces[i].count * size;
+        int64_t staged = (int64_t)(p->replicas - 1) * ons_arena_align(bytes[replica]);
         p->r->staging_bytes = staged > p->r->staging_bytes ? staged : p->r->staging_bytes;
     }
     begin[p->replicas] = count;
-    *bucket = (ons_sum_bucket){pieces, begin, bytes};
+    *bucket = (ons_sum_bucket){pieces, begin, bytes, p->sums[range->first].stays};
     return NULL;
 }
 
 /* Large sums lie in several buckets, and several small ones in one. */
 static ons_status *cut_run(planner *p, uint32_t first, uint32_t end) {
-    int64_t elements = 0, each = p->bucket_bytes / (int64_t)ons_dtype_size(p->sums[first].dtype);
-    for (uint32_t sum = first; sum < end; ++sum) elements += p->sums[sum].elements;
+    int64_t elements = 0, size = (int64_t)ons_dtype_size(p->sums[first].dtype);
+    int64_t each = ons_slice_width(p->bucket_bytes / size, p->replicas);
+    for (uint32_t sum = first; sum < end; ++sum) elements += width_of(p, sum);
     for (int64_t from = 0; from < elements; from += each) {
         bucket_range range = {first, end, from, elements - from < each ? elements : from + each};
         ons_sum_bucket bucket;
+        if (count_pieces(p, &range) == 0) continue;
         ONS_TRY(cut_bucket(p, &range, &bucket));
         ONS_PUSH(&p->ranges, range);
         ONS_PUSH(&p->buckets, bucket);
@@ -197,6 +223,26 @@ static ons_status *list_ready(const planner *p) {
     return NULL;
 }
 
+/* In the order of their updates. */
+static ons_status *list_weights(const planner *p) {
+    const ons_stage_program *s = p->programs[0];
+    const ons_graph *graph = s->cut->graph;
+    ons_divided_weight *weights;
+    if (!ons_update_shard_divides(&s->shard)) return NULL;
+    ONS_NEW(weights, p->arena, graph->nodes.count + 1);
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        if (!ons_update_shard_takes(node)) continue;
+        const ons_value *value = ons_graph_value(graph, node->inputs[ONS_UPDATE_PARAMETER]);
+        ons_divided_weight *w = &weights[p->r->weight_count++];
+        *w = (ons_divided_weight){ons_arena_copy_text(p->arena, value->name), value->type.dtype,
+                                  ons_shape_elements(&value->type.shape)};
+        if (w->name == NULL) return ons_status_out_of_memory();
+    }
+    p->r->weights = weights;
+    return NULL;
+}
+
 static ons_status *plan(planner *p) {
     ons_sum_bucket *buckets;
     ONS_TRY(list_sums(p));
@@ -208,6 +254,7 @@ static ons_status *plan(planner *p) {
     for (size_t i = 0; i < p->buckets.count; ++i) buckets[i] = p->buckets.items[i];
     p->r->buckets = buckets;
     p->r->bucket_count = (uint32_t)p->buckets.count;
+    ONS_TRY(list_weights(p));
     return list_ready(p);
 }
 

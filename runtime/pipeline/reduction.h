@@ -3,10 +3,13 @@
  * Every replica has the same program over other samples. What its micro-batches add up over a step (gradients, the
  * loss) is summed over the replicas before the part of the end reads it; running means of the forward part are joined
  * as if one replica had computed all micro-batches one after the other. Sums are taken in buckets, in the order in
- * which the backward part makes them. Of every bucket each replica owns a slice: it receives the others' pieces of the
- * slice, adds them in the order of the replicas, and hands the result back. So every element is summed in one order,
- * whatever the buckets are and whoever is late, and each replica sends and receives what a ring does: 2 · (R - 1) / R
- * of the bytes.
+ * which the backward part makes them. Of every sum each replica owns a slice (graph/slice.h): it receives the others'
+ * pieces of the slice, adds them in the order of the replicas, and hands the result back. So every element is summed in
+ * one order, whatever the buckets are and whoever is late, and each replica sends and receives what a ring does:
+ * 2 · (R - 1) / R of the bytes.
+ *
+ * Where updates are divided (runtime/program/update_shard.h) a sum that updates alone read is not handed back: its
+ * owner brings its slice of the weight up to date, and hands that to the others when all updates have run.
  */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_REDUCTION_H
 #define ONSTAGE_RUNTIME_PIPELINE_REDUCTION_H
@@ -20,7 +23,15 @@ typedef struct ons_sum {
     int64_t elements; /* as it lies in memory */
     bool is_mean;     /* a running mean: the sum of all, each decayed by the micro-batches behind it */
     double decay;     /* of a micro-batch */
+    bool stays;       /* with the owners of its slices */
 } ons_sum;
+
+/* A weight of which each replica brings a slice up to date. */
+typedef struct ons_divided_weight {
+    const char *name;
+    ons_dtype dtype;
+    int64_t elements;
+} ons_divided_weight;
 
 /* Elements of a sum that one slice of a bucket has. */
 typedef struct ons_sum_piece {
@@ -32,6 +43,7 @@ typedef struct ons_sum_bucket {
     const ons_sum_piece *pieces; /* slice by slice */
     const uint32_t *begin;       /* of each replica's slice, and the end of the last one */
     const int64_t *bytes;        /* of each replica's slice */
+    bool stays;                  /* so do all sums in it */
 } ons_sum_bucket;
 
 typedef struct ons_reduction {
@@ -40,6 +52,8 @@ typedef struct ons_reduction {
     uint32_t sum_count;
     const ons_sum_bucket *buckets;
     uint32_t bucket_count;
+    const ons_divided_weight *weights;
+    uint32_t weight_count;
     int64_t staging_bytes; /* of the device: the others' pieces of the largest slice */
     const ons_stage_program *const *programs;
     uint32_t program_count;
@@ -48,7 +62,7 @@ typedef struct ons_reduction {
 } ons_reduction;
 
 /* `programs`: of a training step, in any order; all have the same sums (ONS_DEFECT otherwise), whose order is the first
- * one's. `bucket_bytes`: of a bucket, at most. Everything in `arena`; `programs` stays the
+ * one's, and the same shard. `bucket_bytes`: of a bucket, at most. Everything in `arena`; `programs` stays the
  * caller's and outlives the result. */
 ons_status *ons_reduction_plan(const ons_stage_program *const *programs, uint32_t program_count, uint32_t replicas,
                                int64_t bucket_bytes, ons_arena *arena, ons_reduction *reduction);

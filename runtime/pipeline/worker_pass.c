@@ -348,7 +348,9 @@ static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t
         else if (ons_stage_program_applies(s, &s->sync_points[sync_point++], part, micro_batch))
             ONS_TRY(carry_out(x, &s->sync_points[sync_point - 1], micro_batch));
     }
-    return put_nodes(x, part, micro_batch, position, end);
+    ONS_TRY(put_nodes(x, part, micro_batch, position, end));
+    if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_hand_over_weights(x->w->o.reducer, x->w->compute);
+    return NULL;
 }
 
 static bool reads_results(const ons_pipeline_pass *f, const ons_action *a) {

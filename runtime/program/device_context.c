@@ -121,26 +121,34 @@ static uint32_t find_resident(const ons_device_context *c, const ons_value *valu
     return ONS_MAP_ABSENT;
 }
 
+/* Of a slice: a vector of its elements. */
+static ons_type held_type(const ons_program *program, ons_value_id value) {
+    const ons_type *type = &ons_graph_value(ons_program_graph(program), value)->type;
+    int64_t held = ons_program_held_elements(program, value);
+    return held < 0 ? *type : (ons_type){.dtype = type->dtype, .shape = ons_shape_make(1, &held)};
+}
+
 static ons_status *add_residents(ons_device_context *c, const ons_program *program, uint32_t versions) {
     const ons_liveness *l = ons_program_liveness(program);
     const ons_graph *graph = ons_program_graph(program);
     for (uint32_t i = 0; i < l->buffer_count; ++i) {
         if (!l->buffers[i].persistent) continue;
         const ons_value *value = ons_graph_value(graph, l->buffers[i].owner);
+        ons_type type = held_type(program, l->buffers[i].owner);
         uint32_t known = find_resident(c, value, graph->store);
         bool versioned = ons_program_is_versioned(program, l->buffers[i].owner);
         int64_t bytes = l->buffers[i].bytes;
         ONS_CHECK(!versioned || !__builtin_mul_overflow(ons_arena_align(bytes), (int64_t)versions, &bytes),
                   ONS_OUT_OF_MEMORY, "the size of %u versions of '%s' overflows", versions, value->name);
         if (known != ONS_MAP_ABSENT) {
-            ONS_CHECK(ons_type_equal(&c->residents.items[known].type, &value->type), ONS_DEFECT,
+            ONS_CHECK(ons_type_equal(&c->residents.items[known].type, &type), ONS_DEFECT,
                       "'%s' has different types in two programs", value->name);
             resident *each = &c->residents.items[known];
             each->bytes = bytes > each->bytes ? bytes : each->bytes;
             continue;
         }
         if (value->kind != ONS_CONSTANT) ONS_TRY(ons_map_set(&c->by_name, value->name, (uint32_t)c->residents.count));
-        ONS_PUSH(&c->residents, (resident){value->name, value->kind, value->type, value->data, graph->store, bytes, 0});
+        ONS_PUSH(&c->residents, (resident){value->name, value->kind, type, value->data, graph->store, bytes, 0});
     }
     return NULL;
 }

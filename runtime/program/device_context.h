@@ -58,7 +58,8 @@ ons_status *ons_device_context_check_cap(const ons_device_context *context, cons
 /* Gives the bytes really taken on the device. */
 int64_t ons_device_context_used(const ons_device_context *context);
 
-/* Finds a persistent value by name: its address and type; NULL where there is none. */
+/* Finds a persistent value by name: its address and type, that of a vector where a slice of it has its place here; NULL
+ * where there is none. */
 void *ons_device_context_find(const ons_device_context *context, const char *name, ons_type *type);
 
 /* The control part holds the steps of a pass's micro-batches and of their updates, as many as the program with most

@@ -51,6 +51,8 @@ struct ons_program {
     ons_arena_layout layout;
     const ons_backend *backend;
     bool discrete_memory;
+    ons_update_shard shard;
+    int64_t *held_elements; /* of each value, see ons_liveness_options; NULL: all */
     uint32_t versions;
     bool *versioned; /* of each buffer */
     uint32_t *rings; /* of each buffer */
@@ -70,12 +72,17 @@ static void *align_scratch(const ons_program *p, void *scratch) {
     return past != 0 ? (char *)scratch + (alignment - past) : scratch;
 }
 
+static bool is_divided(const ons_program *p, const ons_node *node) {
+    return ons_update_shard_divides(&p->shard) && ons_update_shard_takes(node);
+}
+
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
     if (ons_is_view(node->op)) return NULL;
     ons_operands *operands;
     ONS_NEW(operands, p->arena, 1);
     ONS_TRY(ons_operands_of(p->graph, id, p->arena, operands));
+    if (is_divided(p, node)) ONS_TRY(ons_update_shard_operands(&p->shard, node, p->arena, operands));
     ons_prepare prepare = {
         .operands = operands,
         .threads = options->threads,
@@ -132,11 +139,14 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id)
         several[id] = wanted && p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
     ONS_TRY(ons_launch_groups_find(p->graph, &p->execution_order, p->idle, several, p->arena, &p->launch_groups));
+    if (ons_update_shard_divides(&p->shard))
+        ONS_TRY(ons_update_shard_states(&p->shard, p->graph, p->arena, &p->held_elements));
     const ons_liveness_options lifetimes = {
         .graph = p->graph,
         .registry = p->registry,
         .execution_order = &p->execution_order,
         .scratch_bytes = p->scratch,
+        .held_elements = p->held_elements,
         .scratch_first = p->launch_groups.first,
         .scratch_last = p->launch_groups.last,
         .kept = options->kept,
@@ -170,6 +180,7 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->registry = registry;
     p->backend = options->backend;
     p->discrete_memory = options->discrete_memory;
+    p->shard = options->shard;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);
@@ -208,6 +219,10 @@ const ons_execution_order *ons_program_execution_order(const ons_program *p) { r
 bool ons_program_is_versioned(const ons_program *p, ons_value_id value) {
     ons_buffer_id buffer = p->liveness.buffer_of_value[value];
     return buffer != ONS_NONE && p->versioned[buffer];
+}
+
+int64_t ons_program_held_elements(const ons_program *p, ons_value_id value) {
+    return p->held_elements == NULL ? -1 : p->held_elements[value];
 }
 
 static const ons_turn first_turn = {0};
@@ -268,11 +283,21 @@ static bool moves(const ons_program *p, ons_value_id value) {
     return buffer != ONS_NONE && p->places[buffer].kind != PLACE_FIXED;
 }
 
+static void move_to_slice(const ons_program *p, const ons_node *update, launch *l) {
+    for (uint32_t i = 0; i < update->input_count; ++i)
+        if (l->inputs[i] != NULL)
+            l->inputs[i] = (const char *)l->inputs[i] + ons_update_shard_input_offset(&p->shard, p->graph, update, i);
+    for (uint32_t i = 0; i < update->output_count; ++i)
+        if (l->outputs[i] != NULL)
+            l->outputs[i] = (char *)l->outputs[i] + ons_update_shard_output_offset(&p->shard, p->graph, update, i);
+}
+
 static void resolve_addresses(const ons_program *p, launch *l, const ons_turn *turn) {
     const ons_node *node = ons_graph_node(p->graph, l->node);
     for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
     for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
     l->scratch = align_scratch(p, address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false));
+    if (is_divided(p, node)) move_to_slice(p, node, l);
 }
 
 static ons_status *add_launch(ons_program *p, ons_node_id id) {

@@ -11,6 +11,7 @@
 #include "graph/execution_order.h"
 #include "graph/registry.h"
 #include "kernels/backend.h"
+#include "runtime/program/update_shard.h"
 
 typedef struct ons_program ons_program;
 
@@ -36,8 +37,9 @@ typedef struct ons_program_options {
     uint32_t versions;       /* places of each trained weight; 0: 1 */
     const uint32_t *arrives; /* see ons_liveness_options, both */
     const uint32_t *stays;
-    const uint32_t *rings; /* of each value: see ons_layout_options */
-    bool joined;           /* it is going to be joined with another one */
+    const uint32_t *rings;  /* of each value: see ons_layout_options */
+    bool joined;            /* it is going to be joined with another one */
+    ons_update_shard shard; /* of its updates */
 } ons_program_options;
 
 /* Which places a part uses, in a pipeline. */
@@ -62,6 +64,9 @@ const ons_arena_layout *ons_program_layout(const ons_program *program);
 ons_status *ons_program_join(ons_program *const programs[2]);
 /* Tests whether a value has a place for each version: a weight that the program updates, where there are several. */
 bool ons_program_is_versioned(const ons_program *program, ons_value_id value);
+
+/* Gives how many elements of a persistent value have a place here; -1: all. */
+int64_t ons_program_held_elements(const ons_program *program, ons_value_id value);
 
 /* Gives every persistent buffer its address (persistent[buffer], unused for the others; versions lie behind each other,
  * aligned) and the transient part its own. */

@@ -388,6 +388,7 @@ static ons_status *make(ons_device_context *device_context, maker *m) {
         .stays = m->stays,
         .rings = m->rings,
         .joined = m->o->joined,
+        .shard = m->o->shard,
     };
     ONS_TRY(ons_device_context_add(device_context, m->graph, &options, &m->r->program));
     ONS_TRY(place_sync_points(m));
@@ -424,7 +425,7 @@ static ons_status *list_forward_parts(ons_stage_program *r) {
 
 ons_status *ons_stage_program_make(ons_device_context *device_context, const ons_stage_program_options *options,
                                    ons_stage_program *result) {
-    *result = (ons_stage_program){.arena = ons_arena_new(), .cut = options->cut};
+    *result = (ons_stage_program){.arena = ons_arena_new(), .cut = options->cut, .shard = options->shard};
     if (result->arena == NULL) return ons_status_out_of_memory();
     result->versions = larger(1, options->versions);
     maker m = {.o = options,

@@ -55,13 +55,15 @@ typedef struct ons_stage_program_options {
     uint32_t micro_batches;       /* at most, in one go */
     uint32_t versions;            /* of trained weights */
     bool joined;                  /* it is going to be joined with another one: ons_device_context_join */
+    ons_update_shard shard;       /* of its updates */
 } ons_stage_program_options;
 
 typedef struct ons_stage_program {
     ons_arena *arena; /* owned */
     const ons_cut_stage *cut;
     ons_program *program; /* the device context's */
-    uint32_t slots;       /* micro-batches that wait for anything at once, at most */
+    ons_update_shard shard;
+    uint32_t slots; /* micro-batches that wait for anything at once, at most */
     uint32_t versions;
     ons_action_list forward; /* the forward parts of one micro-batch: an inference */
     uint32_t *rings;         /* of each receive: places that it is received into in turn */

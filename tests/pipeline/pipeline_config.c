@@ -57,7 +57,7 @@ ons_status *pipeline_configure(const pipeline_setting *s, ons_config *config) {
     ONS_TRY(set_number(config, "micro-batches", s->micro_batches));
     if (s->replicas > 1) ONS_TRY(set_number(config, "replicas", s->replicas));
     ONS_TRY(set_number(config, "threads", s->threads > 0 ? s->threads : 1));
-    ONS_TRY(ons_config_set(config, "log-json", "not opened here")); /* asks for norms */
+    if (!s->quiet) ONS_TRY(ons_config_set(config, "log-json", "not opened here")); /* asks for norms */
     for (const char *const *option = s->options; option != NULL && *option != NULL; option += 2)
         ONS_TRY(ons_config_set(config, option[0], option[1]));
     return NULL;

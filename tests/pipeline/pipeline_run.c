@@ -303,25 +303,47 @@ static ons_status *run_steps(trial *t) {
     return t->local_stages == NULL ? NULL : ons_local_stages_settle_versions(t->local_stages);
 }
 
+static bool is_sum(const ons_value *value) { return strstr(value->name, "/accumulator_") != NULL; }
+
+/* Which elements of a value are a device's own: of sums, all where norms are asked for. */
+static ons_slice slice_of(const trial *t, const ons_value *value, uint32_t index) {
+    bool divided = t->local_stages != NULL && t->config->shard_optimizer && value->kind == ONS_STATE;
+    bool is_loss = strcmp(value->name, "loss/sum") == 0;
+    if (!divided || is_loss || (is_sum(value) && !t->s->quiet))
+        return (ons_slice){0, ons_shape_elements(&value->type.shape)};
+    return ons_slice_of(ons_shape_elements(&value->type.shape), index / t->schedule.devices,
+                        (uint32_t)t->batching.replicas);
+}
+
 /* Every stage's copy of a value must be the same. */
-static ons_status *keep_value(trial *t, const char *name) {
+static ons_status *keep_value(trial *t, const ons_value *value) {
     struct pipeline_value *kept = NULL;
+    int64_t size = (int64_t)ons_dtype_size(value->type.dtype), known = 0, all = ons_shape_elements(&value->type.shape);
     for (uint32_t i = 0; i < device_context_count(t); ++i) {
         ons_type type;
-        const void *data = ons_device_context_find(device_context_of(t, i), name, &type);
+        const char *data = ons_device_context_find(device_context_of(t, i), value->name, &type);
+        ons_slice slice = slice_of(t, value, i);
+        int64_t held = ons_shape_elements(&type.shape);
         if (data == NULL) continue;
-        size_t bytes = (size_t)ons_type_dense_bytes(&type);
+        ONS_CHECK(held == (is_sum(value) ? all : slice.count), ONS_DEFECT, "'%s' of stage %u has %lld elements",
+                  value->name, i, (long long)held);
+        if (is_sum(value)) data += slice.first * size;
         if (kept == NULL) {
             kept = &t->r->values[t->r->value_count++];
-            kept->name = ons_arena_copy_text(t->r->arena, name);
-            kept->bytes = bytes;
-            ONS_CHECK((kept->data = ons_arena_allocate(t->r->arena, bytes + 1, 1)) != NULL, ONS_OUT_OF_MEMORY,
+            kept->name = ons_arena_copy_text(t->r->arena, value->name);
+            kept->bytes = (size_t)(all * size);
+            ONS_CHECK((kept->data = ons_arena_allocate(t->r->arena, kept->bytes + 1, 1)) != NULL, ONS_OUT_OF_MEMORY,
                       "no memory");
-            memcpy(kept->data, data, bytes);
         }
-        ONS_CHECK(memcmp(kept->data, data, bytes) == 0, ONS_DEFECT, "'%s' of stage %u differs from another stage's",
-                  name, i);
+        char *place = (char *)kept->data + slice.first * size;
+        bool fresh = slice.first >= known;
+        if (fresh) memcpy(place, data, (size_t)(slice.count * size));
+        if (fresh) known = slice.first + slice.count;
+        ONS_CHECK(memcmp(place, data, (size_t)(slice.count * size)) == 0, ONS_DEFECT,
+                  "'%s' of stage %u differs from another stage's", value->name, i);
     }
+    ONS_CHECK(kept == NULL || known == all, ONS_DEFECT, "of '%s' there are %lld elements", value->name,
+              (long long)known);
     return NULL;
 }
 
@@ -330,7 +352,7 @@ static ons_status *keep_values(trial *t) {
     ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
-        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v->name));
+        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v));
     }
     return NULL;
 }

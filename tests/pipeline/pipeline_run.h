@@ -33,6 +33,7 @@ typedef struct pipeline_setting {
     uint32_t replicas; /* 0: one */
     bool grouped;      /* replicas, but in sequence: tests/pipeline/grouped.h … */
     bool backwards;    /* … with sums from the last replica to the first */
+    bool quiet;        /* nobody asks for gradients' norms */
     bool late;         /* every message waits for a random time */
     bool delayed;      /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;

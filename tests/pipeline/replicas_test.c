@@ -73,6 +73,38 @@ Test(replicas, half_precision) {
     try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 4});
 }
 
+/* Each replica has the states of its slices alone; where norms are asked for, sums are whole everywhere. */
+static void try_divided_updates(pipeline_setting s, const char *optimizer) {
+    const char *const options[] = {"shard-optimizer", "true", "optimizer", optimizer, NULL};
+    s.options = options;
+    s.quiet = true;
+    try_replicas(s);
+    s.quiet = false;
+    try_replicas(s);
+}
+
+Test(replicas, divided_updates) {
+    try_divided_updates((pipeline_setting){.model = "mlp", .micro_batches = 1, .steps = 4}, "adamw");
+    try_divided_updates((pipeline_setting){.model = "lenet", .micro_batches = 2, .more = 3, .steps = 3}, "adam");
+    try_divided_updates((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 2, .steps = 3}, "rmsprop");
+}
+
+Test(replicas, divided_updates_without_a_sample) {
+    try_divided_updates((pipeline_setting){.model = "mlp", .micro_batches = 1, .batch = 50, .steps = 9}, "adagrad");
+}
+
+Test(replicas, divided_updates_of_tied_weights) {
+    static const char *const options[] = {"shard-optimizer", "true", "clip-norm", "0.5", NULL};
+    try_divided_updates((pipeline_setting){.model = "gpt_tied", .micro_batches = 2, .steps = 3}, "adamw");
+    try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 3});
+}
+
+Test(replicas, divided_updates_in_half_precision) {
+    static const char *const options[] = {"shard-optimizer", "true", "dropout", "off", "precision", "fp16",
+                                          "loss-scale",      "1e9",  NULL};
+    try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 4});
+}
+
 Test(replicas, several_stages_on_a_device) {
     static const ons_generator *const kinds[] = {&ons_generator_interleaved, &ons_generator_v,
                                                  &ons_generator_zero_bubble, &ons_generator_gpipe};
