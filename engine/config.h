@@ -138,6 +138,10 @@ bool ons_config_chooses_schedule(const ons_config *config);
 ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline);
 /* How many devices the stages lie on. */
 int64_t ons_config_devices(const ons_config *config);
+/* Counts the replicas among which updates are divided; 1: they are not. */
+static inline uint32_t ons_config_update_owners(const ons_config *config) {
+    return config->shard_optimizer ? (uint32_t)config->replicas : 1;
+}
 /* Whether updates come between micro-batches. */
 bool ons_config_is_asynchronous(const ons_config *config);
 /* --device cuda */

@@ -71,7 +71,7 @@ typedef struct ons_share_options {
 
 /* Gives what a replica's share of training updates. */
 static inline ons_update_shard ons_config_update_shard(const ons_config *config, uint32_t replica) {
-    return config->shard_optimizer ? (ons_update_shard){replica, (uint32_t)config->replicas} : (ons_update_shard){0};
+    return (ons_update_shard){replica, ons_config_update_owners(config)};
 }
 
 /* Adds the programs of a whole step to the device context; only .stage of their units is set. Data is not looked at. */

@@ -53,6 +53,7 @@ static ons_status *search(planning *p, ons_lowering *lowering) {
     plan->subject.batch = r->batching->batch;
     plan->subject.micro_batches = r->batching->micro_batches;
     plan->subject.replicas = r->batching->replicas;
+    plan->subject.shard_optimizer = r->config->shard_optimizer;
     ONS_TRY(ons_plan_subject_fill(r->model, r->config, p->profile.processor, r->graph, p->arena, &plan->subject));
     return ons_lowering_place(r->graph->graph, lowering);
 }

@@ -19,6 +19,7 @@ ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config
         .cost = &costs->cost,
         .samples = stage->rows,
         .early_updates = early_updates,
+        .owners = ons_config_update_owners(config),
     };
     return ons_graph_work_make(&options, arena, &costs->graph_work);
 }

@@ -37,6 +37,7 @@ ons_status *ons_planning_name_subject(ons_planning *p, int64_t batch, int64_t mi
     s->batch = batch;
     s->micro_batches = micro_batches;
     s->replicas = p->config->replicas;
+    s->shard_optimizer = p->config->shard_optimizer;
     s->device_profile = p->profile.name;
     if (p->model == NULL) {
         s->model = p->config->cost_graph;

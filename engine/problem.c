@@ -88,6 +88,9 @@ static ons_status *pose(posing *p) {
                                         p->profile));
     ONS_TRY(choose_precision(p));
     ONS_TRY(choose_capacity(p));
+    p->problem->divides_updates = ons_config_update_owners(p->config) > 1;
+    p->problem->reads_norms = p->config->clip_norm.value > 0 || ons_config_logs_norms(p->config) ||
+                              ons_config_low_type(p->config) == ONS_FLOAT16;
     p->problem->link_bandwidth = p->profile->link_bandwidth;
     p->problem->link_latency = p->profile->link_latency;
     p->problem->link_eager_bytes = p->profile->link_eager_bytes;

@@ -60,6 +60,7 @@ static ons_status *cost_on(const ons_capacity_report *r, const ons_plan_input *i
         .cost = &cost,
         .samples = input->stage.rows,
         .early_updates = !accumulates,
+        .owners = ons_config_update_owners(r->planning->config),
     };
     ONS_TRY(ons_graph_work_make(&options, r->arena, work));
     *result = &work->work;

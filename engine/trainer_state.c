@@ -70,9 +70,9 @@ static bool is_sliced(const ons_trainer *t, const kept_value *kept) {
 
 /* Where a stage has what a checkpoint keeps. */
 static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, const ons_local_stage *stage) {
-    ons_update_shard share =
-        is_sliced(t, kept) ? ons_config_update_shard(t->config, stage->replica) : (ons_update_shard){.owners = 1};
-    return (ons_state_place){kept->name, value_of(t, kept)->type, share.owner, share.owners};
+    bool sliced = is_sliced(t, kept);
+    return (ons_state_place){kept->name, value_of(t, kept)->type, sliced ? stage->replica : 0,
+                             sliced ? ons_config_update_owners(t->config) : 1};
 }
 
 /* A slice of each replica in this process. */

@@ -93,6 +93,7 @@ static ons_status *read_plan(ons_trainer *t) {
     if (plan->subject.replicas > 1) {
         ONS_TRY(check_count_said(c, "replicas", c->replicas, (uint32_t)plan->subject.replicas));
         c->replicas = plan->subject.replicas;
+        c->shard_optimizer |= plan->subject.shard_optimizer;
     }
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
     bool alone = plan->subject.replicas == 1; /* the plan is one replica's */

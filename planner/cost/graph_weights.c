@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/arena_layout.h"
+#include "graph/slice.h"
 #include "planner/cost/graph_positions.h"
 
 typedef struct finder {
@@ -74,6 +75,13 @@ static bool is_made_at_start(const ons_graph *graph, const ons_value *value) {
     return node->per_step && node->phase == ONS_FORWARD;
 }
 
+/* The first owner's, which is no smaller than the others'. */
+static int64_t slice_bytes(const finder *f, const ons_type *type, int64_t whole) {
+    if (f->o->owners <= 1) return whole;
+    int64_t count = ons_slice_of(ons_shape_elements(&type->shape), 0, f->o->owners).count;
+    return ons_arena_align(count * (int64_t)ons_dtype_size(type->dtype));
+}
+
 static void add_entries(finder *f) {
     for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(f->graph, id);
@@ -88,7 +96,10 @@ static void add_entries(finder *f) {
         ons_work_weight *entry = entry_of(f, weight, ons_graph_value(f->graph, weight)->name);
         f->entry_of_value[id] = f->entry_of_value[weight];
         /* An accumulator takes in every micro-batch's gradient; what only the update reads is the optimiser's. */
-        *(f->in_micro_batch[id] ? &entry->gradient_bytes : &entry->state_bytes) += bytes;
+        if (f->in_micro_batch[id])
+            entry->gradient_bytes += bytes;
+        else
+            entry->state_bytes += slice_bytes(f, &value->type, bytes);
     }
 }
 

@@ -316,7 +316,8 @@ static ons_status *list_nodes(maker *m) {
                           : node->phase == ONS_FORWARD                ? &work->forward_seconds
                           : node->phase == ONS_INPUT_GRADIENT         ? &work->input_gradient_seconds
                                                                       : &work->weight_gradient_seconds;
-        *seconds += m->o->cost->seconds[id];
+        bool divided = m->o->owners > 1 && ons_role_is_optimizer(node->op->roles.role);
+        *seconds += m->o->cost->seconds[id] / (divided ? m->o->owners : 1);
     }
     m->r->work.nodes[0].forward_seconds += m->o->cost->feed_seconds;
     m->r->work.step_seconds = m->o->cost->handover_seconds;

@@ -24,6 +24,7 @@ typedef struct ons_graph_work_options {
     const ons_graph_cost *cost;
     int64_t samples;    /* in a micro-batch */
     bool early_updates; /* see graph/passes/early.h: one stage, and one micro-batch a step */
+    uint32_t owners;    /* replicas among which updates are divided (runtime/program/update_shard.h); 0: 1 */
 } ons_graph_work_options;
 
 typedef struct ons_graph_work {

@@ -21,6 +21,8 @@ typedef struct ons_planning_problem {
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */
     double link_bandwidth;  /* bytes a second between neighbouring stages, each way; 0: transfers cost nothing */
     double link_latency;
+    bool divides_updates;     /* among replicas: runtime/program/update_shard.h */
+    bool reads_norms;         /* of gradients, so that sums are whole in every replica all the same */
     int64_t link_eager_bytes; /* messages of up to so many bytes leave without asking (planner/partition/link.h); 0: not
                                  said */
     double host_bandwidth;    /* between device and host, for swapping; 0: none */

@@ -17,8 +17,10 @@ double ons_reduce_seconds(const ons_planning_problem *p, uint32_t first, uint32_
     if (bytes == 0 || p->link_bandwidth <= 0) return 0;
     double buckets = ceil((double)bytes / ONS_REDUCE_BUCKET_BYTES);
     int64_t message = (int64_t)((double)bytes / buckets / replicas);
-    double each = 2.0 * (replicas - 1) * ons_link_seconds(p, message);
+    double way = (replicas - 1) * ons_link_seconds(p, message);
+    double each = p->divides_updates && !p->reads_norms ? way : 2 * way;
     double backward = ons_work_backward_seconds(p->work, first, end);
     /* The last bucket is complete at the end, the first one when its share of the backward part has run. */
-    return fmax(each, buckets * each - backward * (1 - 1 / buckets));
+    double left = fmax(each, buckets * each - backward * (1 - 1 / buckets));
+    return p->divides_updates ? left + buckets * way : left;
 }

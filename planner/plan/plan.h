@@ -22,6 +22,7 @@ typedef struct ons_plan_subject {
     int64_t batch;         /* of all replicas */
     int64_t micro_batches; /* of each replica */
     int64_t replicas;
+    bool shard_optimizer; /* they divide updates among them */
     const char *loss, *optimizer, *precision;
     const char *device_profile; /* "a100-40gb", or the path of a measured one */
     int64_t threads;            /* per stage */

@@ -65,6 +65,8 @@ static ons_status *read_subject(const reader *r, const ons_json *root) {
     ONS_TRY(ons_plan_get_whole(o, "micro_batches", 1, UINT32_MAX - 1, &s->micro_batches));
     s->replicas = 1;
     if (ons_json_find(o, "replicas") != NULL) ONS_TRY(ons_plan_get_whole(o, "replicas", 1, 1024, &s->replicas));
+    if (ons_json_find(o, "shard_optimizer") != NULL)
+        ONS_TRY(ons_json_get_bool(o, "shard_optimizer", &s->shard_optimizer));
     ONS_TRY(get_optional_text(r, o, "loss", &s->loss));
     ONS_TRY(get_optional_text(r, o, "optimizer", &s->optimizer));
     ONS_TRY(get_optional_text(r, o, "precision", &s->precision));

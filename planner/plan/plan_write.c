@@ -17,6 +17,7 @@ static ons_status *write_subject(ons_json *root, const ons_plan_subject *s) {
     ONS_TRY(ons_plan_set_int(o, "batch", s->batch));
     ONS_TRY(ons_plan_set_int(o, "micro_batches", s->micro_batches));
     if (s->replicas > 1) ONS_TRY(ons_plan_set_int(o, "replicas", s->replicas));
+    if (s->shard_optimizer) ONS_TRY(ons_json_set_bool(o, "shard_optimizer", true));
     ONS_TRY(ons_plan_set_text(o, "loss", s->loss));
     ONS_TRY(ons_plan_set_text(o, "optimizer", s->optimizer));
     ONS_TRY(ons_plan_set_text(o, "precision", s->precision));

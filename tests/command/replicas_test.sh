@@ -70,6 +70,42 @@ if succeeds plan "${short[@]}" -o plan.json && printed 'a step of 20 samples'; t
     if [[ -e capped.json && -z $wrong ]]; then pass "$name"; else fail "$name" "$wrong"; fi
 fi
 
+# -------------------------------------------------------------------------------------------------------------- divided updates
+
+divided=("${mlp[@]}" --batch 12 --micro-batches 1 --replicas 3 --optimizer adamw)
+begin "divided updates have the bits of whole ones"
+if succeeds train "${divided[@]}" --steps 8 --out "$work/whole.onnx" && succeeds train "${divided[@]}" --steps 8 --shard-optimizer --out divided.onnx; then
+    if cmp -s "$work/whole.onnx" divided.onnx; then pass "$name"; else fail "$name" "another model"; fi
+fi
+begin "… on two stages as they are planned"
+if succeeds plan "${divided[@]}" --stages 2 -o "$work/whole.json" && succeeds plan "${divided[@]}" --stages 2 --shard-optimizer -o "$work/plan.json" &&
+    succeeds train "${mlp[@]:0:7}" --threads 1 --steps 8 --optimizer adamw --plan "$work/plan.json" --out divided.onnx &&
+    printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$'; then
+    if cmp -s "$work/whole.onnx" divided.onnx; then pass "$name"; else fail "$name" "another model"; fi
+fi
+begin "a replica has a third of the states, and no more than a slice begins with"
+states() { grep -oE '"optimizer_states":[^,]*' "$1" | tr -dc '0-9\n' | awk '{ sum += $1 } END { print sum }'; }
+# Two states of six tensors; a slice begins at a multiple of 64 bytes.
+if (($(states "$work/plan.json") > 0 && 3 * $(states "$work/plan.json") <= $(states "$work/whole.json") + 12 * 3 * 64)); then pass "$name"
+else fail "$name" "$(states "$work/plan.json") of $(states "$work/whole.json") bytes"; fi
+begin "a checkpoint of slices goes on, in as many and in others"
+if succeeds train "${divided[@]}" --steps 4 --shard-optimizer --checkpoint kept && cp -r kept other &&
+    succeeds train "${divided[@]}" --steps 8 --shard-optimizer --checkpoint kept --resume --out resumed.onnx && cp -r other kept-whole &&
+    succeeds train "${divided[@]}" --steps 8 --checkpoint kept-whole --resume --out as-whole.onnx &&
+    succeeds train "${divided[@]}" --steps 8 --replicas 2 --shard-optimizer --checkpoint other --resume && succeeds train "${divided[@]}" --steps 9 \
+    --replicas 4 --checkpoint other --resume; then
+    if ! cmp -s "$work/whole.onnx" resumed.onnx; then fail "$name" "other bits"
+    elif ! cmp -s "$work/whole.onnx" as-whole.onnx; then fail "$name" "other bits where states are whole again"
+    else pass "$name"; fi
+fi
+begin "… and a checkpoint of whole states is divided"
+if succeeds train "${divided[@]}" --steps 4 --checkpoint states &&
+    succeeds train "${divided[@]}" --steps 8 --shard-optimizer --checkpoint states --resume --out resumed.onnx; then
+    if cmp -s "$work/whole.onnx" resumed.onnx; then pass "$name"; else fail "$name" "other bits"; fi
+fi
+begin "one replica has nothing to divide"
+refuses 1 "give --replicas R" train "${mlp[@]}" --steps 1 --shard-optimizer
+
 begin "updates between micro-batches are not planned for replicas"
 refuses 3 "asynchronous pipeline" plan "${mlp[@]:0:7}" --stages 2 --replicas 2 --pipeline pipedream-async
 

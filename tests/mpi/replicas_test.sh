@@ -55,6 +55,24 @@ run "${train[@]}" --replicas 3 --lr 0.1 --steps 9 --checkpoint "$work/kept" --re
 if ((status == 1)) && grep -q "now --optimizer sgd instead of adamw" "$work/stderr"; then pass "… but not with another optimizer"
 else fail "… but not with another optimizer" "exit code $status"; fi
 
+# ------------------------------------------------------------------------------------------------------------ divided updates
+
+data gpt_tied
+train=("$onstage" train "${data[@]}" --dropout 0.1 --batch 12 --micro-batches 2 --optimizer adamw)
+rm -rf "$work/kept"
+for norm in "" "--clip-norm 0.5"; do
+    # shellcheck disable=SC2086
+    for stages in 1 2; do
+        run "${train[@]}" $norm --replicas 2 --steps 6 --out "$work/whole.onnx"
+        run "${mpirun[@]}" -n $((2 * stages)) "${train[@]}" $norm --replicas 2 --stages $stages --shard-optimizer --steps 6 --out "$work/divided.onnx"
+        compare "updates divided between 2 replicas of $stages stages ${norm:-without norms}" "$work/whole.onnx" "$work/divided.onnx"
+    done
+done
+run "${train[@]}" --replicas 3 --steps 6 --out "$work/threads.onnx"
+run "${mpirun[@]}" -n 3 "${train[@]}" --replicas 3 --shard-optimizer --steps 3 --checkpoint "$work/kept"
+run "${mpirun[@]}" -n 3 "${train[@]}" --replicas 3 --shard-optimizer --steps 6 --checkpoint "$work/kept" --resume --out "$work/resumed.onnx"
+compare "resumed from slices" "$work/threads.onnx" "$work/resumed.onnx"
+
 # ------------------------------------------------------------------------------------------------------------------ refusals
 
 # NAME CODE PATTERN COMMAND...
@@ -68,7 +86,7 @@ refuses() {
 data mlp
 refuses "too few processes" 1 "2 replicas of 2 devices cannot run in 3 processes.*mpirun -n 4" \
     "${mpirun[@]}" -n 3 "$onstage" train "${data[@]}" --replicas 2 --stages 2
-refuses "ranks with other numbers of replicas" 1 "rank 1 was started with other --stages, --devices or --replicas" \
+refuses "ranks with other numbers of replicas" 1 "rank 1 was started with other --stages, --devices, --replicas or --shard-optimizer" \
     "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 "$onstage" train "${data[@]}" --replicas 2 + 1 "$onstage" train "${data[@]}" --stages 2
 refuses "a batch with fewer samples than replicas" 1 "too few samples for 4 micro-batches in all replicas" \
     "$onstage" train "${data[@]}" --batch 3 --replicas 4
