@@ -70,7 +70,7 @@ static ons_status *plan_reduction(ons_local_stages *c, ons_local_stage *r) {
     if (c->o.batching.replicas == 1) return NULL;
     ONS_NEW(programs, c->arena, ONS_BATCH_VARIANTS);
     ons_share_list_programs(&r->training, programs, &count);
-    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)c->o.batching.replicas, ONS_REDUCE_BUCKET_BYTES, c->arena,
+    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)c->o.batching.replicas, ons_reduce_bucket_bytes, c->arena,
                                &r->reduction));
     ons_device_context_reserve_staging(r->device_context, r->reduction.staging_bytes);
     return NULL;
@@ -201,7 +201,8 @@ static ons_status *start_reducer(ons_local_stages *c, ons_local_stage *r) {
                                    .replica = r->replica,
                                    .reduction = &r->reduction};
     const char *process = ons_arena_format(c->arena, "replica %u, stage %u", r->replica, r->stage);
-    if (c->o.trace != NULL) ONS_TRY(ons_trace_add_track(c->o.trace, r->world->rank, process, "reduce", &options.track));
+    for (uint32_t i = 0; c->o.trace != NULL && i < r->reduction.lanes; ++i)
+        ONS_TRY(ons_trace_add_track(c->o.trace, r->world->rank, process, "reduce", &options.tracks[i]));
     return ons_reducer_new(&options, &r->reducer);
 }
 

@@ -24,7 +24,7 @@ static ons_status *reserve_staging(const exact *x, const ons_share *share, ons_d
     uint32_t count = 0;
     if (x->p->config->replicas == 1) return NULL;
     ons_share_list_programs(share, programs, &count);
-    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)x->p->config->replicas, ONS_REDUCE_BUCKET_BYTES, x->p->arena,
+    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)x->p->config->replicas, ons_reduce_bucket_bytes, x->p->arena,
                                &reduction));
     ons_device_context_reserve_staging(device_context, reduction.staging_bytes);
     return NULL;

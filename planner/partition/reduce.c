@@ -4,6 +4,13 @@
 
 #include "planner/partition/link.h"
 
+enum { BUCKETS = 16, BUCKET_LEAST = 256 << 10, BUCKET_MOST = 4 << 20 };
+
+int64_t ons_reduce_bucket_bytes(int64_t sum_bytes) {
+    int64_t each = sum_bytes / BUCKETS;
+    return each < BUCKET_LEAST ? BUCKET_LEAST : each > BUCKET_MOST ? BUCKET_MOST : each;
+}
+
 static int64_t gradient_bytes(const ons_workload *work, uint32_t first, uint32_t end) {
     const ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = true};
     ons_stage_memory memory;
@@ -15,7 +22,7 @@ double ons_reduce_seconds(const ons_planning_problem *p, uint32_t first, uint32_
     uint32_t replicas = p->pipeline.replicas;
     int64_t bytes = replicas > 1 ? gradient_bytes(p->work, first, end) : 0;
     if (bytes == 0 || p->link_bandwidth <= 0) return 0;
-    double buckets = ceil((double)bytes / ONS_REDUCE_BUCKET_BYTES);
+    double buckets = ceil((double)bytes / (double)ons_reduce_bucket_bytes(bytes));
     int64_t message = (int64_t)((double)bytes / buckets / replicas);
     double way = (replicas - 1) * ons_link_seconds(p, message);
     double each = p->divides_updates && !p->reads_norms ? way : 2 * way;

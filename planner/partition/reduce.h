@@ -4,8 +4,9 @@
 
 #include "planner/partition/partition.h"
 
-/* Gradients are added up in buckets of so many bytes, at most. */
-enum { ONS_REDUCE_BUCKET_BYTES = 4 << 20 };
+/* Gives how many bytes a bucket of sums has, at most, where all have so many: nothing hides the last bucket, so a
+ * sixteenth of them, but no more than is quick, and no less than a message is worth. */
+int64_t ons_reduce_bucket_bytes(int64_t sum_bytes);
 
 /* Gives the seconds between a stage's last backward part and its update in which nothing but the sum over replicas is
  * left to do, for nodes [first, end). Of every bucket a replica sends and receives (R - 1) / R of the bytes twice, in

@@ -8,8 +8,19 @@ enum { SUMS = 1000008 };
 /* A message; mpi counts bytes in an int. */
 enum { MESSAGE_BYTES = 1 << 24, BLOCK = 1024 };
 
+/* Buckets that follow each other. */
+typedef struct lane {
+    ons_reducer *r;
+    uint32_t index;
+    ons_stream *out, *in;
+    ons_channel **to, **from; /* of each replica; NULL: itself */
+    char *staging;
+    ons_event *handed_over, *whole; /* its weights */
+} lane;
+
 typedef struct bucket_job {
     ons_reducer *r;
+    lane *lane;
     uint32_t bucket;
     ons_event *complete, *sent, *added, *summed, *handed_back;
     bool is_complete;
@@ -19,13 +30,11 @@ struct ons_reducer {
     ons_reducer_options o;
     ons_device *device;
     ons_arena *arena;
-    ons_stream *out, *in;
-    ons_channel **to, **from; /* of each replica; NULL: itself */
-    char **sums, **weights;   /* of each: where it lies */
-    char *staging;
+    lane lanes[ONS_REDUCTION_LANES];
+    char **sums, **weights; /* of each: where it lies */
     bucket_job *jobs;
     uint32_t next; /* bucket that is begun next */
-    ons_event *updated, *handed_over, *whole;
+    ons_event *updated;
     /* the step that runs */
     ons_replica_work work;
     uint64_t step;
@@ -35,16 +44,33 @@ struct ons_reducer {
 /* ------------------------------------------------------------------------------------------------------------ building
  */
 
-static ons_status *open_channels(ons_reducer *r) {
+static ons_status *open_channels(lane *l) {
+    const ons_reducer *r = l->r;
     uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.replica];
-    ONS_NEW(r->to, r->arena, count);
-    ONS_NEW(r->from, r->arena, count);
+    ONS_NEW(l->to, r->arena, count);
+    ONS_NEW(l->from, r->arena, count);
     for (uint32_t i = 0; i < count; ++i) {
         if (i == r->o.replica) continue;
-        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], SUMS, &r->to[i]));
-        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, SUMS, &r->from[i]));
+        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], SUMS + l->index, &l->to[i]));
+        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, SUMS + l->index, &l->from[i]));
+        r->o.world->run_ahead(l->to[i]);
+        r->o.world->run_ahead(l->from[i]);
     }
     return NULL;
+}
+
+static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
+    lane *l = &r->lanes[index];
+    const ons_reduction *reduction = r->o.reduction;
+    l->r = r;
+    l->index = index;
+    l->staging =
+        (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * index;
+    ONS_TRY(open_channels(l));
+    ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &l->out));
+    ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &l->in));
+    ONS_TRY(r->device->event_new(r->device, &l->handed_over));
+    return r->device->event_new(r->device, &l->whole);
 }
 
 static ons_status *set_up_jobs(ons_reducer *r) {
@@ -52,6 +78,7 @@ static ons_status *set_up_jobs(ons_reducer *r) {
     for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
         bucket_job *job = &r->jobs[i];
         job->r = r;
+        job->lane = &r->lanes[i % r->o.reduction->lanes];
         job->bucket = i;
         ONS_TRY(r->device->event_new(r->device, &job->complete));
         ONS_TRY(r->device->event_new(r->device, &job->sent));
@@ -78,14 +105,9 @@ static ons_status *find_all(ons_reducer *r) {
 }
 
 static ons_status *set_up(ons_reducer *r) {
-    r->staging = ons_device_context_staging(r->o.device_context);
     ONS_TRY(find_all(r));
-    ONS_TRY(open_channels(r));
-    ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &r->out));
-    ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &r->in));
     ONS_TRY(r->device->event_new(r->device, &r->updated));
-    ONS_TRY(r->device->event_new(r->device, &r->handed_over));
-    ONS_TRY(r->device->event_new(r->device, &r->whole));
+    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
     return set_up_jobs(r);
 }
 
@@ -105,8 +127,12 @@ ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **re
 
 void ons_reducer_free(ons_reducer *r) {
     if (r == NULL) return;
-    r->device->stream_free(r->out);
-    r->device->stream_free(r->in);
+    for (uint32_t i = 0; i < ONS_REDUCTION_LANES; ++i) {
+        r->device->stream_free(r->lanes[i].out);
+        r->device->stream_free(r->lanes[i].in);
+        r->device->event_free(r->lanes[i].handed_over);
+        r->device->event_free(r->lanes[i].whole);
+    }
     for (uint32_t i = 0; r->jobs != NULL && i < r->o.reduction->bucket_count; ++i) {
         r->device->event_free(r->jobs[i].complete);
         r->device->event_free(r->jobs[i].sent);
@@ -115,8 +141,6 @@ void ons_reducer_free(ons_reducer *r) {
         r->device->event_free(r->jobs[i].handed_back);
     }
     r->device->event_free(r->updated);
-    r->device->event_free(r->handed_over);
-    r->device->event_free(r->whole);
     ons_arena_free(r->arena);
     free(r);
 }
@@ -137,7 +161,7 @@ static char *address_of(const ons_reducer *r, const ons_sum_piece *piece) {
 /* Where a replica's pieces of the own slice come to. */
 static char *staged(const bucket_job *job, uint32_t replica) {
     uint32_t own = job->r->o.replica, place = replica < own ? replica : replica - 1;
-    return job->r->staging + (size_t)place * (size_t)ons_arena_align(bucket_of(job)->bytes[own]);
+    return job->lane->staging + (size_t)place * (size_t)ons_arena_align(bucket_of(job)->bytes[own]);
 }
 
 /* That the world has failed is found at the end of the step. */
@@ -165,14 +189,14 @@ static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
     return (r->o.replica + (out ? turn : count - turn)) % count;
 }
 
-static void record(const ons_reducer *r, const char *name, int64_t begin, int64_t bytes) {
+static void record(const lane *l, const char *name, int64_t begin, int64_t bytes) {
     const ons_trace_event event = {.name = name,
                                    .category = "reduce",
                                    .begin = begin,
                                    .end = ons_trace_now(),
-                                   .step = (int64_t)r->step,
+                                   .step = (int64_t)l->r->step,
                                    .bytes = bytes};
-    if (r->o.track != NULL) ons_trace_record(r->o.track, &event);
+    ons_trace_record(l->r->o.tracks[l->index], &event);
 }
 
 static void send_pieces(void *argument, uintptr_t native) {
@@ -181,14 +205,14 @@ static void send_pieces(void *argument, uintptr_t native) {
     const ons_reducer *r = job->r;
     if (r->o.replica >= r->work.active) return;
     for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
-        transfer_slice(job, peer(r, turn, true), r->to[peer(r, turn, true)], true);
+        transfer_slice(job, peer(r, turn, true), job->lane->to[peer(r, turn, true)], true);
 }
 
 static void send_sums(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, job->r->o.replica, job->r->to[peer(job->r, turn, true)], true);
+        transfer_slice(job, job->r->o.replica, job->lane->to[peer(job->r, turn, true)], true);
 }
 
 static void receive_sums(void *argument, uintptr_t native) {
@@ -196,17 +220,18 @@ static void receive_sums(void *argument, uintptr_t native) {
     const bucket_job *job = argument;
     int64_t begin = ons_trace_now();
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, peer(job->r, turn, false), job->r->from[peer(job->r, turn, false)], false);
-    record(job->r, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
+        transfer_slice(job, peer(job->r, turn, false), job->lane->from[peer(job->r, turn, false)], false);
+    record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- weights
  */
 
-/* The slices of all weights that a replica owns. */
-static int64_t transfer_weights(const ons_reducer *r, uint32_t owner, ons_channel *channel, bool out) {
+/* The slices that a replica owns of a lane's weights. */
+static int64_t transfer_weights(const lane *l, uint32_t owner, ons_channel *channel, bool out) {
+    const ons_reducer *r = l->r;
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i) {
+    for (uint32_t i = l->index; i < r->o.reduction->weight_count; i += r->o.reduction->lanes) {
         const ons_divided_weight *w = &r->o.reduction->weights[i];
         ons_slice slice = ons_slice_of(w->elements, owner, r->o.reduction->replicas);
         int64_t size = (int64_t)ons_dtype_size(w->dtype);
@@ -218,18 +243,18 @@ static int64_t transfer_weights(const ons_reducer *r, uint32_t owner, ons_channe
 
 static void send_weights(void *argument, uintptr_t native) {
     (void)native;
-    const ons_reducer *r = argument;
-    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
-        transfer_weights(r, r->o.replica, r->to[peer(r, turn, true)], true);
+    const lane *l = argument;
+    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
+        transfer_weights(l, l->r->o.replica, l->to[peer(l->r, turn, true)], true);
 }
 
 static void receive_weights(void *argument, uintptr_t native) {
     (void)native;
-    const ons_reducer *r = argument;
+    const lane *l = argument;
     int64_t begin = ons_trace_now(), bytes = 0;
-    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
-        bytes += transfer_weights(r, peer(r, turn, false), r->from[peer(r, turn, false)], false);
-    record(r, "weights", begin, bytes);
+    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
+        bytes += transfer_weights(l, peer(l->r, turn, false), l->from[peer(l->r, turn, false)], false);
+    record(l, "weights", begin, bytes);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- adding
@@ -314,7 +339,7 @@ static void receive_pieces(const bucket_job *job) {
         if (from >= r->work.active) continue;
         for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1]; ++i) {
             size_t bytes = (size_t)bucket->pieces[i].count * element_bytes(r, &bucket->pieces[i]);
-            transfer(r, r->from[from], to, bytes, false);
+            transfer(r, job->lane->from[from], to, bytes, false);
             to += bytes;
         }
     }
@@ -332,32 +357,33 @@ static void receive_and_add(void *argument, uintptr_t native) {
         add_piece(job, &bucket->pieces[i], staged_at);
         staged_at += (size_t)bucket->pieces[i].count * element_bytes(job->r, &bucket->pieces[i]);
     }
-    record(job->r, "pieces", begin, bucket->bytes[own]);
+    record(job->lane, "pieces", begin, bucket->bytes[own]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------
  * launching
  */
 
-static void launch(ons_reducer *r, bucket_job *job) {
-    ons_device *d = r->device;
-    d->stream_wait(r->out, job->complete);
-    d->stream_wait(r->in, job->complete);
-    d->launch(r->out, send_pieces, job);
-    d->event_record(r->out, job->sent);
-    d->launch(r->in, receive_and_add, job);
-    d->event_record(r->in, job->added);
+static void launch(bucket_job *job) {
+    ons_device *d = job->r->device;
+    ons_stream *out = job->lane->out, *in = job->lane->in;
+    d->stream_wait(out, job->complete);
+    d->stream_wait(in, job->complete);
+    d->launch(out, send_pieces, job);
+    d->event_record(out, job->sent);
+    d->launch(in, receive_and_add, job);
+    d->event_record(in, job->added);
     if (bucket_of(job)->stays) {
-        d->event_record(r->out, job->handed_back);
-        d->event_record(r->in, job->summed);
+        d->event_record(out, job->handed_back);
+        d->event_record(in, job->summed);
         return;
     }
-    d->stream_wait(r->out, job->added);
-    d->launch(r->out, send_sums, job);
-    d->event_record(r->out, job->handed_back);
-    d->stream_wait(r->in, job->sent); /* others' sums take the place of what was sent to them */
-    d->launch(r->in, receive_sums, job);
-    d->event_record(r->in, job->summed);
+    d->stream_wait(out, job->added);
+    d->launch(out, send_sums, job);
+    d->event_record(out, job->handed_back);
+    d->stream_wait(in, job->sent); /* others' sums take the place of what was sent to them */
+    d->launch(in, receive_sums, job);
+    d->event_record(in, job->summed);
 }
 
 uint32_t ons_reducer_buckets(const ons_reducer *r) { return r->o.reduction->bucket_count; }
@@ -387,29 +413,33 @@ void ons_reducer_begin(ons_reducer *r, const ons_replica_work *work, uint64_t st
 void ons_reducer_complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
     r->device->event_record(compute, r->jobs[bucket].complete);
     r->jobs[bucket].is_complete = true;
-    while (r->next < r->o.reduction->bucket_count && r->jobs[r->next].is_complete) launch(r, &r->jobs[r->next++]);
+    while (r->next < r->o.reduction->bucket_count && r->jobs[r->next].is_complete) launch(&r->jobs[r->next++]);
 }
 
 void ons_reducer_finish(ons_reducer *r, ons_stream *compute) {
     uint32_t count = r->o.reduction->bucket_count;
     for (uint32_t i = 0; i < count; ++i)
         if (!r->jobs[i].is_complete) ons_reducer_complete(r, i, compute);
-    if (count == 0) return;
-    /* Streams run in order, so the others are behind the last bucket. */
-    r->device->stream_wait(compute, r->jobs[count - 1].summed);
-    r->device->stream_wait(compute, r->jobs[count - 1].handed_back);
+    /* Streams run in order, so the others of a lane are behind its last bucket. */
+    for (uint32_t i = count - r->o.reduction->lanes; i < count; ++i) {
+        r->device->stream_wait(compute, r->jobs[i].summed);
+        r->device->stream_wait(compute, r->jobs[i].handed_back);
+    }
 }
 
 void ons_reducer_hand_over_weights(ons_reducer *r, ons_stream *compute) {
     ons_device *d = r->device;
     if (r->o.reduction->weight_count == 0) return;
     d->event_record(compute, r->updated);
-    d->stream_wait(r->out, r->updated);
-    d->stream_wait(r->in, r->updated);
-    d->launch(r->out, send_weights, r);
-    d->event_record(r->out, r->handed_over);
-    d->launch(r->in, receive_weights, r);
-    d->event_record(r->in, r->whole);
-    d->stream_wait(compute, r->handed_over);
-    d->stream_wait(compute, r->whole);
+    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) {
+        lane *l = &r->lanes[i];
+        d->stream_wait(l->out, r->updated);
+        d->stream_wait(l->in, r->updated);
+        d->launch(l->out, send_weights, l);
+        d->event_record(l->out, l->handed_over);
+        d->launch(l->in, receive_weights, l);
+        d->event_record(l->in, l->whole);
+        d->stream_wait(compute, l->handed_over);
+        d->stream_wait(compute, l->whole);
+    }
 }

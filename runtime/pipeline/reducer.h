@@ -1,4 +1,5 @@
-/* Carries out a reduction (runtime/pipeline/reduction.h) for one replica of a device, on streams of its own.
+/* Carries out a reduction (runtime/pipeline/reduction.h) for one replica of a device, on streams of its own, two for
+ * each lane.
  *
  *   compute   ──B───────┬─────┬──────┬──(waits)──update──┬──(waits)──
  *   out                 └─pieces─┬─────sums──            └─weights──┘
@@ -25,7 +26,7 @@ typedef struct ons_reducer_options {
     const uint32_t *ranks; /* of each replica of this device, in the world */
     uint32_t replica;      /* this one */
     const ons_reduction *reduction;
-    ons_trace_track *track; /* NULL: none */
+    ons_trace_track *tracks[ONS_REDUCTION_LANES]; /* NULL: none */
 } ons_reducer_options;
 
 ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **reducer);

@@ -16,7 +16,7 @@ typedef struct bucket_range {
 typedef struct planner {
     const ons_stage_program *const *programs;
     uint32_t program_count, replicas;
-    int64_t bucket_bytes;
+    ons_bucket_rule *bucket_bytes;
     ons_arena *arena;
     ons_reduction *r;
     ons_sum *sums;
@@ -86,6 +86,8 @@ static ons_status *describe(const planner *p, const ons_stage_program *s, ons_va
     return is_mean ? find_decay(node, &sum->decay) : NULL;
 }
 
+static int64_t bytes_of(const ons_sum *sum) { return sum->elements * (int64_t)ons_dtype_size(sum->dtype); }
+
 /* In the order of the nodes that make them. */
 static ons_status *list_sums(planner *p) {
     const ons_stage_program *s = p->programs[0];
@@ -114,8 +116,6 @@ static ons_part part_of_sum(const planner *p, uint32_t sum) {
     while (part < ons_part_last(cut->chunks) && position >= cut->end[part]) ++part;
     return part;
 }
-
-static int64_t bytes_of(const ons_sum *sum) { return sum->elements * (int64_t)ons_dtype_size(sum->dtype); }
 
 static uint32_t end_of_run(const planner *p, uint32_t first) {
     uint32_t end = first + 1;
@@ -167,10 +167,16 @@ static ons_status *cut_bucket(const planner *p, const bucket_range *range, ons_s
     return NULL;
 }
 
+static int64_t bucket_bytes(const planner *p) {
+    int64_t all = 0;
+    for (uint32_t i = 0; i < p->r->sum_count; ++i) all += bytes_of(&p->sums[i]);
+    return p->bucket_bytes(all);
+}
+
 /* Large sums lie in several buckets, and several small ones in one. */
 static ons_status *cut_run(planner *p, uint32_t first, uint32_t end) {
     int64_t elements = 0, size = (int64_t)ons_dtype_size(p->sums[first].dtype);
-    int64_t each = ons_slice_width(p->bucket_bytes / size, p->replicas);
+    int64_t each = ons_slice_width(bucket_bytes(p) / size, p->replicas);
     for (uint32_t sum = first; sum < end; ++sum) elements += width_of(p, sum);
     for (int64_t from = 0; from < elements; from += each) {
         bucket_range range = {first, end, from, elements - from < each ? elements : from + each};
@@ -254,16 +260,18 @@ static ons_status *plan(planner *p) {
     for (size_t i = 0; i < p->buckets.count; ++i) buckets[i] = p->buckets.items[i];
     p->r->buckets = buckets;
     p->r->bucket_count = (uint32_t)p->buckets.count;
+    p->r->lanes = p->buckets.count < ONS_REDUCTION_LANES ? (uint32_t)p->buckets.count : ONS_REDUCTION_LANES;
+    p->r->staging_bytes *= p->r->lanes;
     ONS_TRY(list_weights(p));
     return list_ready(p);
 }
 
 ons_status *ons_reduction_plan(const ons_stage_program *const *programs, uint32_t program_count, uint32_t replicas,
-                               int64_t bucket_bytes, ons_arena *arena, ons_reduction *reduction) {
+                               ons_bucket_rule *rule, ons_arena *arena, ons_reduction *reduction) {
     planner p = {.programs = programs,
                  .program_count = program_count,
                  .replicas = replicas,
-                 .bucket_bytes = bucket_bytes,
+                 .bucket_bytes = rule,
                  .arena = arena,
                  .r = reduction};
     *reduction = (ons_reduction){.replicas = replicas, .programs = programs, .program_count = program_count};

@@ -46,6 +46,10 @@ typedef struct ons_sum_bucket {
     bool stays;                  /* so do all sums in it */
 } ons_sum_bucket;
 
+/* Buckets on their way at once, so that a link is not idle while the ends of a message find each other. Each has a
+ * place for what comes from others: bucket b that of lane b % ONS_REDUCTION_LANES. */
+enum { ONS_REDUCTION_LANES = 4 };
+
 typedef struct ons_reduction {
     uint32_t replicas;
     const ons_sum *sums;
@@ -54,17 +58,20 @@ typedef struct ons_reduction {
     uint32_t bucket_count;
     const ons_divided_weight *weights;
     uint32_t weight_count;
-    int64_t staging_bytes; /* of the device: the others' pieces of the largest slice */
+    int64_t staging_bytes; /* of the device: `lanes` times the others' pieces of the largest slice */
+    uint32_t lanes;        /* no more than buckets */
     const ons_stage_program *const *programs;
     uint32_t program_count;
     /* [program][bucket]: the position in front of which, in the last micro-batch, a bucket's sums are complete */
     const uint32_t *const *ready;
 } ons_reduction;
 
+/* Says how many bytes a bucket has, at most, where all sums have so many. */
+typedef int64_t ons_bucket_rule(int64_t sum_bytes);
+
 /* `programs`: of a training step, in any order; all have the same sums (ONS_DEFECT otherwise), whose order is the first
- * one's, and the same shard. `bucket_bytes`: of a bucket, at most. Everything in `arena`; `programs` stays the
- * caller's and outlives the result. */
+ * one's, and the same shard. Everything in `arena`; `programs` stays the caller's and outlives the result. */
 ons_status *ons_reduction_plan(const ons_stage_program *const *programs, uint32_t program_count, uint32_t replicas,
-                               int64_t bucket_bytes, ons_arena *arena, ons_reduction *reduction);
+                               ons_bucket_rule *bucket_bytes, ons_arena *arena, ons_reduction *reduction);
 
 #endif

@@ -32,7 +32,7 @@ static void fail_size(ons_mpi_world *w, const ons_channel *channel, size_t arriv
     char name[32] = "a gather";
     if (!channel->gathers) snprintf(name, sizeof name, "channel %u", channel->number);
     ons_status *why = ons_status_new(ONS_DEFECT, "%s: rank %u sends %s%zu bytes, but rank %u expects %zu bytes", name,
-                                     channel->peer, arrived == w->piece_bytes ? "at least " : "",
+                                     channel->peer, arrived == channel->piece_bytes ? "at least " : "",
                                      channel->moved + arrived, w->transport.rank, channel->bytes);
     ons_mpi_world_fail(w, ons_status_get_code(why), ons_status_get_message(why));
     ons_status_free(why);
@@ -51,7 +51,7 @@ static void fail_gone(ons_mpi_world *w, const ons_channel *active, double now) {
 /* Hands the next piece to MPI; false: it is not there yet. */
 static bool begin_piece(ons_mpi_world *w, ons_channel *channel) {
     size_t rest = channel->bytes - channel->moved;
-    size_t piece = rest < w->piece_bytes ? rest : w->piece_bytes;
+    size_t piece = rest < channel->piece_bytes ? rest : channel->piece_bytes;
     unsigned char *data = channel->data + channel->moved;
     int error, there = 1;
     if (channel->sends) {
@@ -87,7 +87,7 @@ static bool advance(ons_mpi_world *w, ons_channel *channel, bool *moved) {
         *moved = true;
         channel->in_flight = false;
         channel->moved += channel->piece;
-        if (channel->piece < w->piece_bytes) return true;
+        if (channel->piece < channel->piece_bytes) return true;
     }
     return false;
 }

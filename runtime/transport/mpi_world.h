@@ -18,6 +18,9 @@ typedef struct ons_mpi_world ons_mpi_world;
  * their sizes disagree. */
 enum { ONS_MPI_PIECE_BYTES = 1 << 27 };
 
+/* Over TCP, Open MPI sends up to 64 KiB with its own header at once, and asks the receiver before it sends more. */
+enum { ONS_MPI_PIECE_AHEAD_BYTES = 60 << 10 };
+
 /* One way to or from one rank. A gather uses channels of its own, two for each other rank. */
 struct ons_channel {
     ons_mpi_world *world;
@@ -26,6 +29,7 @@ struct ons_channel {
     bool sends;
     bool gathers;
     uint32_t peer, number;
+    size_t piece_bytes; /* the same at both ends */
 
     /* The message that is asked for; guarded by the world's lock until the progress thread takes it. */
     pthread_cond_t finished;

@@ -32,6 +32,12 @@ struct ons_transport {
      * differ. The transport owns the channel. */
     ons_status *(*open)(ons_transport *transport, uint32_t from, uint32_t to, uint32_t number, ons_channel **channel);
 
+    /* Lets data leave for another host before the receiver has asked for them, in small pieces: they need not wait for
+     * its answer, which would come behind all that goes the other way. What is under way then takes the library's
+     * memory at both ends, so it is for channels whose receiver is never far behind. At both ends, before the first
+     * message. */
+    void (*run_ahead)(ons_channel *channel);
+
     /* False: the world has failed. Neither allocates in the steady state. */
     bool (*send)(ons_channel *channel, const void *data, size_t bytes);
     bool (*receive)(ons_channel *channel, void *data, size_t bytes);

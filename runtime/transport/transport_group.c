@@ -42,6 +42,7 @@ ons_status *ons_transport_group_new(ons_transport *world, uint32_t first, uint32
                       .ranks = count,
                       .host_ranks = world->host_ranks,
                       .open = open_channel,
+                      .run_ahead = world->run_ahead,
                       .send = world->send,
                       .receive = world->receive,
                       .fail = fail,

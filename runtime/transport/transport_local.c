@@ -167,6 +167,8 @@ static ons_status *open_channel(ons_transport *transport, uint32_t from, uint32_
     return NULL;
 }
 
+static void run_ahead(ons_channel *channel) { (void)channel; }
+
 /* -------------------------------------------------------------------------------------------------------------- gather
  */
 
@@ -286,6 +288,7 @@ static void leave(ons_transport *transport) {
 static const ons_transport table = {
     .name = "local",
     .open = open_channel,
+    .run_ahead = run_ahead,
     .send = send_message,
     .receive = receive_message,
     .gather = gather,

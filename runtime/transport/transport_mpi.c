@@ -74,6 +74,7 @@ static ons_channel *add_channel(ons_mpi_world *w, MPI_Comm comm, bool sends, uin
     channel->sends = sends;
     channel->peer = peer;
     channel->number = number;
+    channel->piece_bytes = w->piece_bytes;
     pthread_cond_init(&channel->finished, NULL);
     pthread_mutex_lock(&w->lock);
     channel->next = w->channels;
@@ -107,6 +108,12 @@ static ons_status *open_channel(ons_transport *transport, uint32_t from, uint32_
               transport->rank, number, from, to);
     *result = add_channel(w, w->messages, sends, peer, number);
     return *result == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static void run_ahead(ons_channel *channel) {
+    const ons_mpi_world *w = channel->world;
+    bool far = strcmp(w->watch.hosts[channel->peer], w->watch.hosts[w->transport.rank]) != 0;
+    if (far && channel->piece_bytes > ONS_MPI_PIECE_AHEAD_BYTES) channel->piece_bytes = ONS_MPI_PIECE_AHEAD_BYTES;
 }
 
 static ons_status *open_gathers(ons_mpi_world *w) {
@@ -238,6 +245,7 @@ static ons_status *start_thread(ons_mpi_world *w) {
 static const ons_transport table = {
     .name = "mpi",
     .open = open_channel,
+    .run_ahead = run_ahead,
     .send = send_message,
     .receive = receive_message,
     .gather = gather,

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # Runs an MPI program on hosts that are network namespaces of this machine, one process on each, with a delay between them:
 #
-#   tests/mpi/namespaces.sh [--hosts N] [--delay MILLISECONDS] [--mpirun OPTION]... [--] COMMAND...
+#   tests/mpi/namespaces.sh [--hosts N] [--delay MILLISECONDS] [--rate BYTES_A_SECOND] [--mpirun OPTION]... [--] COMMAND...
 #   tests/mpi/namespaces.sh            the tests of the transport itself
 #
 # Hosts are called host0, host1, ...; each has a name, an interface and a folder for temporary files of its own, and the
-# network between them is tests/mpi/wire.c, which delays each frame (a round trip takes twice the delay). The exit code is
+# network between them is tests/mpi/wire.c, which delays each frame (a round trip takes twice the delay), and takes no more from
+# a host than the rate, where one is given. The exit code is
 # mpirun's. Needs root, network namespaces and iproute2; where that cannot be had it prints "not run: WHY" and exits 77,
 # which is no success.
 set -uo pipefail
 
-hosts=3 delay=10 more=()
+hosts=3 delay=10 rate=0 more=()
 while (($#)); do
     case $1 in
     --hosts) hosts=$2 && shift 2 ;;
     --delay) delay=$2 && shift 2 ;;
+    --rate) rate=$2 && shift 2 ;;
     --mpirun) more+=("$2") && shift 2 ;;
     --) shift && break ;;
     *) break ;;
@@ -77,7 +79,7 @@ for ((i = 0; i < hosts; ++i)); do
     mkdir "$work/host$i"
 done
 # It ends with its input, so with this script, however that ends; and it holds nobody's pipe open.
-coproc WIRE { exec ip netns exec "$name-wire" "$wire" "$delay" "${ports[@]}" 2>"$work/wire"; }
+coproc WIRE { exec ip netns exec "$name-wire" "$wire" "$delay,$rate" "${ports[@]}" 2>"$work/wire"; }
 wire_process=$WIRE_PID
 read -r ready <&"${WIRE[0]}"
 [[ ${ready:-} == ready ]] || not_run "the kernel does not let packets be taken from an interface"

@@ -12,7 +12,7 @@ enum { FLOAT = 1, OPSET = 17 };
 /* "x" in front of the first layer, "y" behind the last. */
 static const char *name_value(const sleep_setting *s, uint32_t layer, char text[static 32]) {
     if (layer == 0) return "x";
-    if (layer == s->stages) return "y";
+    if (layer == sleep_layers(s)) return "y";
     snprintf(text, 32, "value%u", layer);
     return text;
 }
@@ -52,7 +52,7 @@ ons_status *sleep_model_write(const sleep_setting *s, const char *path) {
     snprintf(dims, sizeof dims, "rows,%u", s->columns);
     put_message(&graph, GRAPH_INPUT, value_info("x", FLOAT, dims));
     put_message(&graph, GRAPH_OUTPUT, value_info("y", FLOAT, dims));
-    for (uint32_t i = 0; i < s->stages; ++i) put_layer(s, i, &graph);
+    for (uint32_t i = 0; i < sleep_layers(s); ++i) put_layer(s, i, &graph);
     bytes file = model(graph, OPSET);
     put_text(&own, 1, SLEEP_DOMAIN);
     put_integer(&own, 2, 1);

@@ -5,7 +5,9 @@
 #include "base/status.h"
 #include "tests/timing/sleep_run.h"
 
-/* x → Sleep → … → Sleep → y: setting->stages of them, each with a weight of its own, all ones. */
+static inline uint32_t sleep_layers(const sleep_setting *s) { return s->layers > 0 ? s->layers : s->stages; }
+
+/* x → Sleep → … → Sleep → y: sleep_layers of them, each with a weight of its own, all ones. */
 ons_status *sleep_model_write(const sleep_setting *setting, const char *path);
 
 /* A device that computes as many FLOPs a second as the operator states for a second, and nothing else that takes time;

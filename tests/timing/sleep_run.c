@@ -51,9 +51,11 @@ static ons_status *set_texts(const course *c) {
     return NULL;
 }
 
+static uint32_t replicas_of(const sleep_setting *s) { return s->replicas > 0 ? s->replicas : 1; }
+
 static ons_status *set_data(course *c) {
     const sleep_setting *s = c->s;
-    c->dims[0] = (int64_t)SLEEP_ROWS * s->micro_batches;
+    c->dims[0] = (int64_t)SLEEP_ROWS * s->micro_batches * replicas_of(s);
     c->dims[1] = s->columns;
     size_t count = (size_t)(c->dims[0] * c->dims[1]);
     c->data = malloc(2 * count * sizeof *c->data);
@@ -75,7 +77,8 @@ static ons_status *configure(course *c) {
     ONS_TRY(set_number(c, "stages", s->stages));
     ONS_TRY(set_number(c, "devices", s->devices));
     ONS_TRY(set_number(c, "micro-batches", s->micro_batches));
-    ONS_TRY(set_number(c, "batch", SLEEP_ROWS * s->micro_batches));
+    ONS_TRY(set_number(c, "batch", SLEEP_ROWS * s->micro_batches * replicas_of(s)));
+    ONS_TRY(set_number(c, "replicas", replicas_of(s)));
     ONS_TRY(set_number(c, "steps", s->steps));
     return set_data(c);
 }

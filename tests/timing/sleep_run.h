@@ -15,6 +15,8 @@ enum { SLEEP_ROWS = 2 };
 typedef struct sleep_setting {
     const char *pipeline;          /* as the option */
     uint32_t stages;               /* a layer each */
+    uint32_t layers;               /* of one stage; 0: one */
+    uint32_t replicas;             /* 0: one */
     uint32_t devices;              /* 0: as the schedule takes them */
     uint32_t micro_batches;        /* of SLEEP_ROWS rows each */
     uint32_t columns;              /* a message has eight bytes for each */

@@ -1,6 +1,7 @@
 /* A step of sleeping layers beside the simulator's:
  *     steps PIPELINE STAGES [--OPTION VALUE]...
- * --devices D, --micro-batches M, --steps N, --columns C; --forward, --input, --weight, --latency: milliseconds;
+ * --devices D, --replicas R, --layers L of one stage, --micro-batches M, --steps N, --columns C; --forward, --input,
+ * --weight, --latency: milliseconds;
  * --bandwidth: bytes a second; --eager: bytes of the largest message that leaves without asking; --input-first 1: see
  * sleep_operator.h; --transport mpi: this is one of the processes that mpirun has started. It prints devices,
  * micro-batches, and in seconds what was simulated, the median of the steps and the shortest one. */
@@ -17,6 +18,8 @@ static double milliseconds(const char *text) { return 1e-3 * strtod(text, NULL);
 
 static bool take(sleep_setting *s, const char *option, const char *value) {
     if (strcmp(option, "--devices") == 0) return s->devices = whole(value), true;
+    if (strcmp(option, "--replicas") == 0) return s->replicas = whole(value), true;
+    if (strcmp(option, "--layers") == 0) return s->layers = whole(value), true;
     if (strcmp(option, "--micro-batches") == 0) return s->micro_batches = whole(value), true;
     if (strcmp(option, "--steps") == 0) return s->steps = whole(value), true;
     if (strcmp(option, "--columns") == 0) return s->columns = whole(value), true;
