@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "include/onstage.h"
 #include "tests/timing/sleep_model.h"
 
@@ -21,6 +23,7 @@ typedef struct course {
     ons_model *model;
     ons_trainer *trainer;
     double *seconds; /* of steps behind the first */
+    double planned;  /* of one stage, which is trained without a plan */
 } course;
 
 /* ------------------------------------------------------------------------------------------------------------ options
@@ -104,7 +107,7 @@ static ons_status *train(course *c, sleep_times *times) {
     }
     ONS_TRY(ons_trainer_get_status(c->trainer, &is));
     qsort(c->seconds, count, sizeof *c->seconds, by_size);
-    times->simulated = is.predicted_step_seconds;
+    times->simulated = c->s->stages > 1 ? is.predicted_step_seconds : c->planned;
     times->measured = (c->seconds[count / 2] + c->seconds[(count - 1) / 2]) / 2;
     times->least = c->seconds[0];
     times->speaks = is.speaks;
@@ -113,11 +116,37 @@ static ons_status *train(course *c, sleep_times *times) {
     return ons_trainer_finish(c->trainer);
 }
 
+static ons_status *read_plan(course *c, const char *path) {
+    ons_mapping file;
+    ons_json *plan = NULL;
+    const ons_json *predicted;
+    ONS_TRY(ons_mapping_open(path, &file));
+    ons_status *status = ons_json_parse(file.bytes, file.size, &plan);
+    ons_mapping_close(&file);
+    if (status == NULL) status = ons_json_get_object(plan, "predicted", &predicted);
+    if (status == NULL) status = ons_json_get_double(predicted, "step_seconds", &c->planned);
+    ons_json_free(plan);
+    return status;
+}
+
+static ons_status *plan_one_stage(course *c) {
+    char path[PATH + 8];
+    ons_planning *planning;
+    snprintf(path, sizeof path, "%s.plan", c->model_path);
+    ONS_TRY(ons_planning_new(c->model_path, c->config, &planning));
+    ons_status *status = ons_planning_write(planning, path);
+    ons_planning_free(planning);
+    if (status == NULL) status = read_plan(c, path);
+    unlink(path);
+    return status;
+}
+
 static ons_status *run(course *c, sleep_times *times) {
     ONS_CHECK(c->s->steps > 1, ONS_INVALID_ARGUMENT, "of %u steps none is measured", c->s->steps);
     ONS_TRY(sleep_model_write(c->s, c->model_path));
     ONS_TRY(sleep_profile_write(c->s, c->profile_path));
     ONS_TRY(configure(c));
+    if (c->s->stages == 1) ONS_TRY(plan_one_stage(c));
     ONS_TRY(ons_model_load(c->model_path, c->config, &c->model));
     ONS_TRY(ons_trainer_new(c->model, c->config, &c->trainer));
     return train(c, times);
