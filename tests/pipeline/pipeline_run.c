@@ -323,8 +323,8 @@ static ons_status *keep_value(trial *t, const ons_value *value) {
         ons_type type;
         const char *data = ons_device_context_find(device_context_of(t, i), value->name, &type);
         ons_slice slice = slice_of(t, value, i);
-        int64_t held = ons_shape_elements(&type.shape);
         if (data == NULL) continue;
+        int64_t held = ons_shape_elements(&type.shape);
         ONS_CHECK(held == (is_sum(value) ? all : slice.count), ONS_DEFECT, "'%s' of stage %u has %lld elements",
                   value->name, i, (long long)held);
         if (is_sum(value)) data += slice.first * size;

@@ -1,10 +1,10 @@
 /* Everything that must have the bits of the uncut run, compared with it: models, schedules, devices, stages on a
  * device, memory, transports, micro-batches, threads. What is asynchronous is compared with training in sequence
- * (delayed.h). Prints a line for each case, and counts.
+ * (delayed.h), replicas with the same groups in sequence (grouped.h). Prints a line for each case, and counts.
  *
  *     ./bazelw run //tests/pipeline:sweep -- [--models A,B] [--pipelines gpipe,1f1b,…] [--devices 2,3,4] [--chunks 1,2]
  *         [--cuts planned,capped,slices,anywhere/both,…] [--transports local,mpi] [--micro-batches 1,4,3+2]
- *         [--threads 1,2] [--steps N] [--rounds N] [--seed N] [--one-in N]
+ *         [--threads 1,2] [--replicas 1,2] [--steps N] [--rounds N] [--seed N] [--one-in N]
  *
  * Cuts: planned      by the planner, what each device takes compared with the plan to the byte (a plan knows of no last
  *                    batch that is smaller: its micro-batches must come out even in the samples)
@@ -75,6 +75,7 @@ static pipeline_setting setting_of(const uint32_t *at) {
         .more = more_of(micro_batches),
         .threads = (uint32_t)sweep_number(SWEEP_THREADS, at[SWEEP_THREADS]),
         .steps = (uint32_t)sweep_number(SWEEP_STEPS, 0),
+        .replicas = (uint32_t)sweep_number(SWEEP_REPLICAS, at[SWEEP_REPLICAS]),
         .devices = devices,
         .stages = devices * (uint32_t)sweep_number(SWEEP_CHUNKS, at[SWEEP_CHUNKS]),
         .kind = kind != NULL ? kind : &ons_generator_gpipe, /* lists of a file are synchronous */
@@ -107,14 +108,18 @@ static void make_plan(sweep *w, const pipeline_setting *s, const uint32_t *at, u
     w->plan = plan;
     w->cap = 0;
     ons_status_free(w->plan_status);
-    w->plan_status = is_planned(at) ? sweep_plan(s, schedule, capped, w->path, &w->cap) : check_schedule(s, schedule);
+    if (s->kind->asynchronous && s->replicas > 1)
+        w->plan_status = ons_status_new(ONS_INVALID_ARGUMENT, "replicas of updates that do not wait");
+    else
+        w->plan_status =
+            is_planned(at) ? sweep_plan(s, schedule, capped, w->path, &w->cap) : check_schedule(s, schedule);
 }
 
 /* In one stage; of what is asynchronous in sequence, with the cut of this case. */
 static void run_reference(sweep *w, pipeline_setting s, uint64_t number) {
     bool asynchronous = s.kind->asynchronous;
     uint64_t alike = sweep_product() / ((uint64_t)sweep_count(SWEEP_MODELS) * sweep_count(SWEEP_MICRO_BATCHES) *
-                                        sweep_count(SWEEP_THREADS));
+                                        sweep_count(SWEEP_THREADS) * sweep_count(SWEEP_REPLICAS));
     uint64_t reference = asynchronous ? sweep_product() + w->plan : number / alike + 1;
     if (w->reference == reference) return;
     w->reference = reference;
@@ -126,6 +131,7 @@ static void run_reference(sweep *w, pipeline_setting s, uint64_t number) {
         s.relief = PIPELINE_KEEPS;
         s.scattered = false;
         s.plan = NULL;
+        s.grouped = s.replicas > 1;
     }
     s.cap = 0;
     s.delayed = asynchronous;
@@ -138,14 +144,14 @@ static void run_reference(sweep *w, pipeline_setting s, uint64_t number) {
 static void print_head(void) {
     printf("seed %llu, one case in %llu of %llu\n", (unsigned long long)sweep_seed(),
            (unsigned long long)sweep_number(SWEEP_ONE_IN, 0), (unsigned long long)sweep_product());
-    printf("%-14s %-15s %3s %3s %-16s %-5s %3s %2s %6s %5s %5s %10s %7s\n", "model", "schedule", "dev", "stg", "cut",
-           "over", "mb", "th", "seed", "swaps", "again", "bytes", "seconds");
+    printf("%-14s %-15s %3s %3s %3s %-16s %-5s %3s %2s %6s %5s %5s %10s %7s\n", "model", "schedule", "rep", "dev",
+           "stg", "cut", "over", "mb", "th", "seed", "swaps", "again", "bytes", "seconds");
 }
 
 static void print_case(const pipeline_setting *s, const uint32_t *at, const pipeline_record *cut, double seconds,
                        const char *result) {
-    printf("%-14s %-15s %3u %3u %-16s %-5s %u+%u %2u %6llu %5u %5u %10lld %7.2f  %s\n", s->model,
-           sweep_item(SWEEP_PIPELINES, at[SWEEP_PIPELINES]), s->devices, s->stages,
+    printf("%-14s %-15s %3u %3u %3u %-16s %-5s %u+%u %2u %6llu %5u %5u %10lld %7.2f  %s\n", s->model,
+           sweep_item(SWEEP_PIPELINES, at[SWEEP_PIPELINES]), s->replicas, s->devices, s->stages,
            sweep_item(SWEEP_CUTS, at[SWEEP_CUTS]), sweep_item(SWEEP_TRANSPORTS, at[SWEEP_TRANSPORTS]), s->micro_batches,
            s->more, s->threads, (unsigned long long)s->seed, cut->swaps, cut->clones, (long long)cut->memory, seconds,
            result);

@@ -20,6 +20,8 @@ enum {
     MICRO_BATCHES,
     MORE,
     THREADS,
+    REPLICAS,
+    PROCESSES, /* for mpirun alone */
     STEPS,
     SEED,
     ONE_IN,
@@ -74,6 +76,7 @@ static pipeline_setting read_setting(char **argv) {
         .micro_batches = (uint32_t)numbers[MICRO_BATCHES],
         .more = (uint32_t)numbers[MORE],
         .threads = (uint32_t)numbers[THREADS],
+        .replicas = (uint32_t)numbers[REPLICAS],
         .steps = (uint32_t)numbers[STEPS],
         .seed = numbers[SEED],
         .one_in = (uint32_t)numbers[ONE_IN],
@@ -101,6 +104,8 @@ static uint64_t place_of(const ons_generator *generator) {
     return place;
 }
 
+static uint32_t count_processes(const pipeline_setting *s) { return s->devices * (s->replicas > 1 ? s->replicas : 1); }
+
 static void print_numbers(const pipeline_setting *s, char texts[NUMBERS][24]) {
     const uint64_t values[NUMBERS] = {
         [STAGES] = s->stages,
@@ -110,6 +115,8 @@ static void print_numbers(const pipeline_setting *s, char texts[NUMBERS][24]) {
         [MICRO_BATCHES] = s->micro_batches,
         [MORE] = s->more,
         [THREADS] = s->threads,
+        [REPLICAS] = s->replicas,
+        [PROCESSES] = count_processes(s),
         [STEPS] = s->steps,
         [SEED] = s->seed,
         [ONE_IN] = s->one_in,
@@ -128,7 +135,7 @@ static void execute(const pipeline_setting *s, const char *folder, const char *p
                                  "300",
                                  "mpirun",
                                  "-n",
-                                 numbers[DEVICES],
+                                 numbers[PROCESSES],
                                  "--oversubscribe",
                                  "--bind-to",
                                  "none",
@@ -189,13 +196,13 @@ static ons_status *run_parts(const pipeline_setting *s, const char *folder) {
 
 static ons_status *compare(const pipeline_setting *s, const pipeline_record *whole, const char *folder,
                            pipeline_record *parts) {
-    for (uint32_t i = 0; i < s->devices; ++i) {
+    for (uint32_t i = 0; i < count_processes(s); ++i) {
         char path[PATH_BYTES];
         snprintf(path, sizeof path, "%s/%u", folder, i);
         ONS_TRY(pipeline_record_read(path, &parts[i]));
         if (i > 0) parts[0].memory += parts[i].memory;
     }
-    return pipeline_compare_parts(whole, parts, s->devices);
+    return pipeline_compare_parts(whole, parts, count_processes(s));
 }
 
 static int remove_entry(const char *path, const struct stat *information, int type, struct FTW *where) {
@@ -211,11 +218,12 @@ static void remove_folder(const char *folder) { nftw(folder, remove_entry, 8, FT
 ons_status *sweep_by_processes(const pipeline_setting *s, const pipeline_record *whole, pipeline_record *first) {
     char folder[] = "/tmp/sweep.XXXXXX";
     pipeline_record parts[DEVICES_MOST] = {{.arena = NULL}};
-    ONS_CHECK(s->devices <= DEVICES_MOST && mkdtemp(folder) != NULL, ONS_IO_ERROR, "no folder for records in /tmp");
+    ONS_CHECK(count_processes(s) <= DEVICES_MOST && mkdtemp(folder) != NULL, ONS_IO_ERROR,
+              "no folder for records in /tmp");
     ons_status *status = run_parts(s, folder);
     if (status == NULL) status = compare(s, whole, folder, parts);
     remove_folder(folder);
-    for (uint32_t i = 1; i < s->devices; ++i) pipeline_record_free(&parts[i]);
+    for (uint32_t i = 1; i < count_processes(s); ++i) pipeline_record_free(&parts[i]);
     *first = parts[0];
     return status;
 }

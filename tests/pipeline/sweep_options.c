@@ -23,6 +23,7 @@ static list lists[SWEEP_LISTS] = {
                       0},
     [SWEEP_MICRO_BATCHES] = {"--micro-batches", "4", {0}, 0},
     [SWEEP_THREADS] = {"--threads", "1", {0}, 0},
+    [SWEEP_REPLICAS] = {"--replicas", "1", {0}, 0},
     [SWEEP_PIPELINES] = {"--pipelines", NULL, {0}, 0},
     [SWEEP_DEVICES] = {"--devices", "2,3,4", {0}, 0},
     [SWEEP_CHUNKS] = {"--chunks", "1,2", {0}, 0},

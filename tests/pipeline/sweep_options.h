@@ -10,6 +10,7 @@ typedef enum sweep_list {
     SWEEP_MODELS,
     SWEEP_MICRO_BATCHES, /* "3+2": three, of which two have a sample more */
     SWEEP_THREADS,
+    SWEEP_REPLICAS,
     SWEEP_PIPELINES,
     SWEEP_DEVICES,
     SWEEP_CHUNKS, /* stages on a device */
