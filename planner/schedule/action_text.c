@@ -23,7 +23,8 @@ static const char *const codes[ONS_ACTION_COUNT] = {
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]) {
     char copy[16] = "";
     if (action->copy > 0) snprintf(copy, sizeof copy, ".%u", action->copy);
-    snprintf(text, ONS_ACTION_TEXT, "%u%s%s%u", action->stage, copy, codes[action->kind], action->micro_batch);
+    snprintf(text, ONS_ACTION_TEXT, "%u%s%s%u%s", action->stage, copy, codes[action->kind], action->micro_batch,
+             action->halved ? "/2" : "");
     return text;
 }
 
