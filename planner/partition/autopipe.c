@@ -57,8 +57,8 @@ static ons_status *even_out_all(planner *p, ons_arena *arena) {
         uint32_t *cuts = p->last_cut + (size_t)parts * (count + 1), cut = parts - 1;
         memcpy(fewer, slowest, ((size_t)count + 1) * sizeof *slowest);
         for (uint32_t end = parts; end <= count; ++end) {
-            while (cut + 1 < end && fmax(fewer[cut + 1], before[end] - before[cut + 1]) <=
-                                        fmax(fewer[cut], before[end] - before[cut]))
+            while (cut + 1 < end &&
+                   fmax(fewer[cut + 1], before[end] - before[cut + 1]) <= fmax(fewer[cut], before[end] - before[cut]))
                 ++cut;
             cuts[end] = cut;
             slowest[end] = fmax(fewer[cut], before[end] - before[cut]);
@@ -100,9 +100,10 @@ static bool was_seen(const planner *p, const uint32_t *units) {
 }
 
 static ons_status *fits(const planner *p, const uint32_t *units, bool *fit) {
-    *fit = true;
-    for (uint32_t i = 0; i < p->stages && *fit; ++i)
-        ONS_TRY(ons_stage_costs_fits(p->costs, position(p, units, i), position(p, units, i + 1), i, fit));
+    ons_stage_evaluation v = {.feasible = true};
+    for (uint32_t i = 0; i < p->stages && v.feasible; ++i)
+        ONS_TRY(ons_stage_costs_evaluate(p->costs, position(p, units, i), position(p, units, i + 1), i, &v));
+    *fit = v.feasible;
     return NULL;
 }
 

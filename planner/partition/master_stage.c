@@ -29,8 +29,10 @@ static uint32_t ahead(const ons_master_stage_finder *f, uint32_t stage) {
 static void run_forward(const ons_master_stage_finder *f, const ons_master_stage_times *t, uint32_t stage, uint32_t i) {
     double begin = 0;
     uint32_t before = ahead(f, stage);
-    if (i >= before) begin = f->backward[at(f, stage, i - before)];
-    else if (i > 0) begin = f->forward[at(f, stage, i - 1)];
+    if (i >= before)
+        begin = f->backward[at(f, stage, i - before)];
+    else if (i > 0)
+        begin = f->forward[at(f, stage, i - 1)];
     if (stage > 0) begin = fmax(begin, f->forward[at(f, stage - 1, i)] + t[stage].arrive);
     f->forward[at(f, stage, i)] = begin + t[stage].forward;
 }

@@ -14,9 +14,7 @@ static double gradient_arrives(const ons_slicer_stages *s, uint32_t stage) {
 
 /* The first stage has done its halves of so many micro-batches. It is the first to be done, since it waits for nobody;
  * the paper adds what a blocked send costs it, which ours do not. */
-static double halves_end(const ons_slicer_stages *s, uint32_t micro_batches) {
-    return micro_batches * s->forward[0];
-}
+static double halves_end(const ons_slicer_stages *s, uint32_t micro_batches) { return micro_batches * s->forward[0]; }
 
 uint32_t ons_slicer_count(const ons_slicer_stages *s) {
     uint32_t most = s->stages < s->micro_batches ? s->stages : s->micro_batches;

@@ -136,7 +136,8 @@ static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, boo
         size_t first = halved ? comes + FIRST_HALF : comes;
         ONS_TRY(ons_adder_wait(a, tasks[goes], made[sent[i]]));
         if (halved) ONS_TRY(ons_adder_wait(a, tasks[goes + FIRST_HALF], x->forward_half[from + sent[i]]));
-        if (i >= places && !local) ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[PLACES * (size_t)sent[i - places]]));
+        if (i >= places && !local)
+            ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[PLACES * (size_t)sent[i - places]]));
         ONS_TRY(ons_adder_wait(a, used[taken[i]], arrivals[first]));
         if (halved) ONS_TRY(ons_adder_wait(a, x->forward_rest[to + taken[i]], arrivals[comes]));
         if (i >= 1 && !local) ONS_TRY(ons_adder_wait(a, arrivals[first], before[taken[i - 1]]));
