@@ -130,10 +130,8 @@ Test(autopipe, no_slower_than_where_it_starts) {
         ons_partition even = split(&p, "exact"), found = split(&p, "autopipe-nodes");
         cr_assert(found.feasible && found.first[0] == 0 && found.first[stages] == work.node_count, "seed %lu", seed);
         double seconds = simulate(&p, found.first), seed_seconds = simulate(&p, even.first);
-        /* Of several splits with the same slowest stage it may have begun with another one. */
-        double slowest = even.bottleneck_seconds * m;
-        cr_expect(seconds <= seed_seconds * (1 + 1e-9) || seconds - slowest <= 1.1 * (seed_seconds - slowest),
-                  "seed %lu: %.12g, begun with %.12g", seed, seconds, seed_seconds);
+        cr_expect(seconds <= seed_seconds * (1 + 1e-9), "seed %lu: %.12g, begun with %.12g", seed, seconds,
+                  seed_seconds);
         faster += seconds < seed_seconds * (1 - 1e-9);
     }
     cr_expect(faster > 20, "%u of 200", faster);
@@ -166,13 +164,17 @@ Test(autopipe, blocks_are_cut_where_one_tensor_crosses) {
     number_layers(&work);
     int64_t hidden = options.samples * options.sequence * options.hidden * 4;
     int64_t mask = options.samples * options.sequence * 4; /* that every layer reads */
+    uint32_t within = 0;
     for (uint32_t stages = 2; stages <= 5; ++stages) {
         ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, stages, 8, stages, 1}};
         ons_partition found = split(&p, "autopipe");
         for (uint32_t i = 1; i < stages; ++i)
+            within += work.nodes[found.first[i]].layer == work.nodes[found.first[i] - 1].layer;
+        for (uint32_t i = 1; i < stages; ++i)
             cr_expect(ons_work_cut_bytes(&work, found.first[i]) <= hidden + mask, "%u stages, cut %u: %ld bytes",
                       stages, found.first[i], (long)ons_work_cut_bytes(&work, found.first[i]));
     }
+    cr_expect(within > 0, "no layer is divided");
 }
 
 Test(autopipe, stages_and_replicas_are_chosen_by_the_step) {
