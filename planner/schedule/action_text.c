@@ -57,6 +57,7 @@ static bool read_kind(const char **text, ons_action_kind *kind) {
 
 bool ons_action_parse(const char *text, ons_action *action, uint32_t *last) {
     action->copy = 0;
+    action->halved = false;
     if (!read_number(&text, &action->stage) || !read_optional(&text, '.', &action->copy)) return false;
     if (!read_kind(&text, &action->kind) || !read_number(&text, &action->micro_batch)) return false;
     *last = action->micro_batch;
