@@ -167,18 +167,25 @@ static ons_status *shift(planner *p, const uint32_t *units, uint32_t master, uin
     return offer(p, master, arena);
 }
 
-static ons_status *go_on(planner *p, const scheme *s, ons_arena *arena) {
-    uint32_t master = s->master, *units;
-    ONS_NEW(units, arena, (size_t)p->stages + 1);
-    memcpy(units, s->units, ((size_t)p->stages + 1) * sizeof *units);
-    ONS_TRY(adjust(p, units, &master));
+static ons_status *shift_master(planner *p, const uint32_t *units, uint32_t master, ons_arena *arena) {
     if (master == 0) return NULL;
     ONS_TRY(shift(p, units, master, master, true, master, arena));
     if (master + 1 == p->stages) return NULL;
     return shift(p, units, master, master + 1, false, master + 1, arena);
 }
 
-static ons_status *search(planner *p, ons_arena *arena) {
+/* The paper goes on from the adjusted scheme alone; with few micro-batches the one before is worth as much. */
+static ons_status *go_on(planner *p, const scheme *s, ons_arena *arena) {
+    uint32_t master = s->master, *units;
+    ONS_TRY(shift_master(p, s->units, master, arena));
+    ONS_NEW(units, arena, (size_t)p->stages + 1);
+    memcpy(units, s->units, ((size_t)p->stages + 1) * sizeof *units);
+    ONS_TRY(adjust(p, units, &master));
+    return shift_master(p, units, master, arena);
+}
+
+/* `known`: positions of a split to begin with besides, where a unit is a node; NULL: none. */
+static ons_status *search(planner *p, const uint32_t *known, ons_arena *arena) {
     ONS_NEW(p->seen, arena, MOST_SCHEMES);
     ONS_NEW(p->best, arena, (size_t)p->stages + 1);
     ONS_NEW(p->trial, arena, (size_t)p->stages + 1);
@@ -189,6 +196,8 @@ static ons_status *search(planner *p, ons_arena *arena) {
     p->trial[p->stages] = p->granularity.count;
     even_out(p, p->stages, p->trial);
     memcpy(p->best, p->trial, ((size_t)p->stages + 1) * sizeof *p->best);
+    ONS_TRY(offer(p, p->stages, arena));
+    if (known != NULL) memcpy(p->trial, known, ((size_t)p->stages + 1) * sizeof *known);
     ONS_TRY(offer(p, p->stages, arena));
     for (uint32_t i = 0; i < p->seen_count; ++i)
         if (p->seen[i].master < p->stages) ONS_TRY(go_on(p, &p->seen[i], arena));
@@ -204,43 +213,51 @@ static bool is_layer_end(const ons_workload *work, uint32_t cut) {
 
 /* A cut within a layer bounds a block where it carries no more than either end of the layer does. */
 static void join_blocks(const ons_workload *work, ons_granularity *g) {
-    uint32_t kept = 0;
-    int64_t front = 0;
-    for (uint32_t i = 1; i < g->count; ++i) {
-        uint32_t cut = g->cuts[i], end = cut;
-        while (end < work->node_count && !is_layer_end(work, end)) ++end;
-        int64_t behind = end < work->node_count ? ons_work_cut_bytes(work, end) : INT64_MAX, bytes;
-        bytes = ons_work_cut_bytes(work, cut);
-        if (is_layer_end(work, cut)) front = bytes;
-        if (bytes <= behind && bytes <= (front > 0 ? front : INT64_MAX)) g->cuts[++kept] = cut;
+    uint32_t kept = 0, end = 0;
+    int64_t front = INT64_MAX, behind = INT64_MAX;
+    for (uint32_t cut = 1; cut < work->node_count; ++cut) {
+        int64_t bytes = ons_work_cut_bytes(work, cut);
+        if (end < cut) {
+            for (end = cut; end < work->node_count && !is_layer_end(work, end);) ++end;
+            behind = end < work->node_count ? ons_work_cut_bytes(work, end) : INT64_MAX;
+        }
+        if (cut == end) front = bytes;
+        if (bytes <= behind && bytes <= front) g->cuts[++kept] = cut;
     }
     g->cuts[++kept] = work->node_count;
     g->count = kept;
     for (uint32_t i = 0; i <= kept; ++i) g->before[i] = ons_work_seconds(work, 0, g->cuts[i]);
 }
 
-static ons_status *split(ons_stage_costs *costs, bool blocks, ons_arena *arena, ons_partition *partition) {
+static ons_status *split_blocks(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
     planner p = {.costs = costs, .problem = ons_stage_costs_problem(costs)};
     p.stages = p.problem->pipeline.stages;
     *partition = (ons_partition){.stages = p.stages};
     ONS_TRY(ons_granularity_make(costs, false, arena, &p.granularity));
-    if (blocks) join_blocks(p.problem->work, &p.granularity);
+    join_blocks(p.problem->work, &p.granularity);
     ONS_CHECK(p.granularity.count >= p.stages, ONS_INVALID_ARGUMENT,
               "%u stages are more than the model's %u blocks, and this strategy keeps blocks whole; take fewer, or "
               "autopipe-nodes",
               p.stages, p.granularity.count);
     ONS_NEW(partition->first, arena, (size_t)p.stages + 1);
-    ONS_TRY(search(&p, arena));
+    ONS_TRY(search(&p, NULL, arena));
     for (uint32_t i = 0; i <= p.stages; ++i) partition->first[i] = position(&p, p.best, i);
     return ons_partition_evaluate(costs, partition);
 }
 
-static ons_status *split_blocks(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
-    return split(costs, true, arena, partition);
-}
-
+/* Begins with the split of blocks besides, where there are enough of them: nodes alone are small steps, and a cut that
+ * carries more is in the way of many. */
 static ons_status *split_nodes(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
-    return split(costs, false, arena, partition);
+    planner p = {.costs = costs, .problem = ons_stage_costs_problem(costs)};
+    ons_status *status = split_blocks(costs, arena, partition);
+    bool few = status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT;
+    if (!few) ONS_TRY(status);
+    if (few) ons_status_free(status);
+    p.stages = p.problem->pipeline.stages;
+    ONS_TRY(ons_granularity_make(costs, false, arena, &p.granularity));
+    ONS_TRY(search(&p, few ? NULL : partition->first, arena));
+    *partition = (ons_partition){.stages = p.stages, .first = p.best};
+    return ons_partition_evaluate(costs, partition);
 }
 
 const ons_partition_strategy ons_partition_autopipe = {
