@@ -118,6 +118,7 @@ static ons_status *count_equal(const autopipe_case *c, uint32_t micro_batches, d
         if (!(plan.seconds <= best * (1 + 1e-9))) continue;
         if (result->piper_least == 0) result->piper_least = stages;
         result->piper_most = stages;
+        result->piper_stated = result->piper_stated || stages == c->paper_stages[PIPER];
     }
     return NULL;
 }

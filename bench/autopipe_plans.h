@@ -29,6 +29,7 @@ typedef struct autopipe_plan {
 typedef struct autopipe_result {
     autopipe_plan plans[AUTOPIPE_PLANNERS];
     uint32_t piper_least, piper_most; /* numbers of stages with which Piper's time is the same */
+    bool piper_stated;                /* the paper's number is one of them */
 } autopipe_result;
 
 ons_status *autopipe_plan_all(const autopipe_case *c, ons_arena *arena, autopipe_result *result);
