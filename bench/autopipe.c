@@ -196,6 +196,55 @@ static ons_status *print_startup(ons_arena *arena) {
 /* ------------------------------------------------------------------------------------------------------- assumptions
  */
 
+typedef struct even_case {
+    autopipe_model model;
+    uint32_t stages, micro_batches;
+} even_case;
+
+/* Speed-ups over even layers, of the planner alone and with the Slicer, and their range. */
+static ons_status *print_even(const char *title, const char *paper, const even_case *cases, size_t count,
+                              ons_arena *arena) {
+    double least = INFINITY, most = 0, least_planner = INFINITY, most_planner = 0;
+    printf("\n%s\n\n| model | micro-batch | stages | even layers, ms | planner | Slicer "
+           "|\n|---|---:|---:|---:|---:|---:|\n",
+           title);
+    for (size_t i = 0; i < count; ++i) {
+        autopipe_startup s;
+        ONS_TRY(autopipe_start(&cases[i].model, cases[i].stages, cases[i].micro_batches, arena, &s));
+        double planner = s.even_step / s.whole_step, both = s.even_step / s.sliced_step;
+        least = fmin(least, both);
+        most = fmax(most, both);
+        least_planner = fmin(least_planner, planner);
+        most_planner = fmax(most_planner, planner);
+        printf("| %s | %ld | %u | %.0f | %.3f | %.3f |\n", cases[i].model.name, (long)cases[i].model.samples, s.stages,
+               1e3 * s.even_step, planner, both);
+    }
+    printf(
+        "\nPlanner %.2f to %.2f times as fast as even layers, with the Slicer %.2f to %.2f; the paper measured %s.\n",
+        least_planner, most_planner, least, most, paper);
+    return NULL;
+}
+
+static ons_status *print_megatron(ons_arena *arena) {
+    const even_case batches[] = {
+        {autopipe_gpt2_345m(4), 4, 8},  {autopipe_gpt2_345m(8), 4, 8},  {autopipe_gpt2_345m(16), 4, 8},
+        {autopipe_gpt2_345m(32), 4, 8}, {autopipe_gpt2_762m(4), 4, 8},  {autopipe_gpt2_762m(8), 4, 8},
+        {autopipe_gpt2_762m(16), 4, 8}, {autopipe_gpt2_762m(24), 4, 8},
+    };
+    const even_case depths[] = {
+        {autopipe_gpt2_345m(4), 2, 4},   {autopipe_gpt2_345m(4), 4, 8},    {autopipe_gpt2_345m(4), 8, 16},
+        {autopipe_gpt2_345m(4), 12, 24}, {autopipe_gpt2_762m(4), 2, 4},    {autopipe_gpt2_762m(4), 4, 8},
+        {autopipe_gpt2_762m(4), 9, 18},  {autopipe_gpt2_762m(4), 12, 24},  {autopipe_bert_large(16), 2, 4},
+        {autopipe_bert_large(16), 4, 8}, {autopipe_bert_large(16), 8, 16}, {autopipe_bert_large(16), 12, 24},
+    };
+    printf("\n## Against even layers\n\nMegatron-LM puts as many layers into every stage, and the head into the last. "
+           "Simulated, 1F1B; the second factor is planner and Slicer.\n");
+    ONS_TRY(print_even("4 stages, 8 micro-batches (figure 9):", "1.05 to 1.10, and 1.07 to 1.12", batches,
+                       sizeof batches / sizeof *batches, arena));
+    return print_even("Twice as many micro-batches as stages (figure 10):", "up to 1.25, and 1.02 to 1.30", depths,
+                      sizeof depths / sizeof *depths, arena);
+}
+
 static void print_replicated(const ons_replicated_plan *p) {
     if (p->stages == 0) printf("none fits");
     for (uint32_t i = 0; i < p->stages; ++i) {
@@ -323,6 +372,7 @@ static ons_status *print_page(ons_arena *arena) {
     print_ratios(cases, results);
     print_balance(cases, results);
     ONS_TRY(print_startup(arena));
+    ONS_TRY(print_megatron(arena));
     ONS_TRY(print_head(&cases[0], arena));
     ONS_TRY(print_dapple(arena));
     return print_piper(arena);

@@ -22,6 +22,10 @@ autopipe_model autopipe_gpt2_1_3b(int64_t samples) {
     return (autopipe_model){"GPT-2 1.3B", 24, 2048, 16, 1024, 50304, samples, 30e12, 2, 1};
 }
 
+autopipe_model autopipe_bert_large(int64_t samples) {
+    return (autopipe_model){"BERT-large", 24, 1024, 16, 512, 30522, samples, 21e12, 2, 1};
+}
+
 typedef struct maker {
     const autopipe_model *m;
     ons_arena *arena;

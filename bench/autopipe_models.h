@@ -34,6 +34,7 @@ extern const int64_t autopipe_capacity;
 autopipe_model autopipe_gpt2_345m(int64_t samples);
 autopipe_model autopipe_gpt2_762m(int64_t samples);
 autopipe_model autopipe_gpt2_1_3b(int64_t samples);
+autopipe_model autopipe_bert_large(int64_t samples);
 
 /* Everything in `arena`. The workload's layers are the embedding, the model's layers and the head. */
 ons_status *autopipe_model_make(const autopipe_model *model, ons_arena *arena, ons_workload *work);

@@ -50,7 +50,8 @@ typedef struct autopipe_startup {
     double whole, sliced;                   /* seconds until the last stage begins */
     double whole_step, sliced_step;         /* seconds of a step */
     double forced_step;                     /* with one micro-batch sliced, whatever the Slicer says */
-    int64_t whole_bytes, sliced_bytes;      /* of the fullest GPU */
+    double even_step;                  /* 1F1B with as many layers in each stage; 0: the stages do not divide them */
+    int64_t whole_bytes, sliced_bytes; /* of the fullest GPU */
 } autopipe_startup;
 
 /* AutoPipe's plan with 1F1B, and with its first micro-batches sliced, both simulated. */
