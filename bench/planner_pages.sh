@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All pages of measurements about the planner, written anew, on a machine with nothing else to do:
 #     ./bazelw build //bench/... //tools:onstage && bench/planner_pages.sh [PART...]
-# Parts, in this order, with about how long each takes: gap (1 minute), golden (1), profiles (2), speed (3), series (3), step (10), tables (15).
+# Parts, in this order, with about how long each takes: gap (1 minute), golden (1), autopipe (none), profiles (2), speed (3), series (3), step (10), tables (15).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=bazel-bin/bench results=bench/results
@@ -24,6 +24,7 @@ run_part() {
     case $1 in
     gap) "$bin/planner_gap" 1 200 >"$new" && put_table "$results/planner_partition_gap.md" ;;
     golden) bench/planner_golden.sh >"$new" && cp "$new" "$results/planner_golden_gap.md" ;;
+    autopipe) "$bin/autopipe" >"$new" && cp "$new" "$results/autopipe.md" ;;
     profiles) "$bin/planner_profiles" >"$new" && cp "$new" "$results/planner_profiles.md" ;;
     speed)
         for what in table plans refusals; do
@@ -44,7 +45,7 @@ run_part() {
 }
 
 parts=("$@")
-[[ ${#parts[@]} -gt 0 ]] || parts=(gap golden profiles speed series step tables)
+[[ ${#parts[@]} -gt 0 ]] || parts=(gap golden autopipe profiles speed series step tables)
 for part in "${parts[@]}"; do
     SECONDS=0
     run_part "$part"

@@ -35,9 +35,9 @@ ons_status *ons_step_walk_make(const ons_pipeline *pipeline, const ons_schedule 
                                ons_step_walk *walk);
 
 /* Estimates the seconds of a step: as simulated where the stages are a chain and nothing is copied to the host; copies,
- * values that skip stages and the receiver's room are not looked at. Asynchronous: a step is as many micro-batches of
- * the steady state, which some pipelines take longer to reach than is looked at here. O(actions), asynchronous
- * O(stages²). */
+ * values that skip stages, halves of forward parts and the receiver's room are not looked at. Asynchronous: a step is
+ * as many micro-batches of the steady state, which some pipelines take longer to reach than is looked at here.
+ * O(actions), asynchronous O(stages²). */
 double ons_step_estimate(const ons_step_walk *walk, const ons_step_stage *stages);
 
 /* Gives the most that a micro-batch may take on stage `stage` for a step within `limit` seconds, whatever the rest of

@@ -3,6 +3,7 @@
 #ifndef ONSTAGE_PLANNER_SCHEDULE_ACTION_H
 #define ONSTAGE_PLANNER_SCHEDULE_ACTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum ons_action_kind {
@@ -27,6 +28,9 @@ typedef struct ons_action {
     uint32_t stage;
     uint32_t copy;        /* of the stage; a stage has one, number 0 */
     uint32_t micro_batch; /* of an update: the last one that it takes in */
+    bool halved; /* a forward part in two halves of its samples, one right behind the other: what the first has made
+                    leaves at once where the next stage's is halved, too, else with the second's. Both save into the
+                    place of one micro-batch, for a whole backward part */
 } ons_action;
 
 const char *ons_action_name(ons_action_kind kind); /* "forward", "input gradient", … */

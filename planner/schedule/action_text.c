@@ -23,7 +23,8 @@ static const char *const codes[ONS_ACTION_COUNT] = {
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]) {
     char copy[16] = "";
     if (action->copy > 0) snprintf(copy, sizeof copy, ".%u", action->copy);
-    snprintf(text, ONS_ACTION_TEXT, "%u%s%s%u", action->stage, copy, codes[action->kind], action->micro_batch);
+    snprintf(text, ONS_ACTION_TEXT, "%u%s%s%u%s", action->stage, copy, codes[action->kind], action->micro_batch,
+             action->halved ? "/2" : "");
     return text;
 }
 
@@ -56,6 +57,7 @@ static bool read_kind(const char **text, ons_action_kind *kind) {
 
 bool ons_action_parse(const char *text, ons_action *action, uint32_t *last) {
     action->copy = 0;
+    action->halved = false;
     if (!read_number(&text, &action->stage) || !read_optional(&text, '.', &action->copy)) return false;
     if (!read_kind(&text, &action->kind) || !read_number(&text, &action->micro_batch)) return false;
     *last = action->micro_batch;

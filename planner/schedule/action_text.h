@@ -6,7 +6,8 @@
 
 /*   F forward   B backward   I input gradient   W weight gradient   U update
  *   SA RA  send, receive activation   SG RG  send, receive gradient   AR  all-reduce
- *   SO SI  swap out, swap in          RC     recompute */
+ *   SO SI  swap out, swap in          RC     recompute
+ * "2F0/2" is a forward part in two halves; plans and files cannot say it, since nothing runs it yet. */
 enum { ONS_ACTION_TEXT = 48 };
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]);
 /* Parses an action, also one of several micro-batches one after another ("2F0-3"), and of a copy of the stage

@@ -237,10 +237,18 @@ static const char *word_of(ons_action_kind kind) {
     return NULL;
 }
 
+static bool has_halves(const ons_schedule *s) {
+    for (uint32_t device = 0; device < s->devices; ++device)
+        for (uint32_t i = 0; i < s->lists[device].count; ++i)
+            if (s->lists[device].items[i].halved) return true;
+    return false;
+}
+
 ons_status *ons_schedule_print_csv(const ons_schedule *s, char **text) {
     size_t length;
     ONS_CHECK(!s->asynchronous, ONS_UNSUPPORTED,
               "an asynchronous schedule has updates between micro-batches, which PyTorch's files cannot say");
+    ONS_CHECK(!has_halves(s), ONS_UNSUPPORTED, "forward parts in halves, which PyTorch's files cannot say");
     FILE *out = open_memstream(text, &length);
     if (out == NULL) return ons_status_out_of_memory();
     for (uint32_t device = 0; device < s->devices; ++device) {

@@ -251,7 +251,7 @@ bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b) {
         if (x->count != y->count) return false;
         for (uint32_t i = 0; i < x->count; ++i)
             if (x->items[i].kind != y->items[i].kind || x->items[i].stage != y->items[i].stage ||
-                x->items[i].micro_batch != y->items[i].micro_batch)
+                x->items[i].micro_batch != y->items[i].micro_batch || x->items[i].halved != y->items[i].halved)
                 return false;
     }
     return true;

@@ -30,6 +30,7 @@ typedef struct ons_pipeline_transfer {
     bool tie;
     uint32_t link, micro_batch; /* a link, or a tie */
     bool gradient;              /* from the later stage to the earlier one */
+    bool half;                  /* the activation's first half, where halves go one by one */
     double start;               /* with links that are free */
     uint32_t order;
 } ons_pipeline_transfer;

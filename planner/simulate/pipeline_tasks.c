@@ -37,12 +37,20 @@ static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     ONS_NEW(x->forward_last, arena, count);
     ONS_NEW(x->backward_first, arena, count);
     ONS_NEW(x->backward_last, arena, count);
+    ONS_NEW(x->halved, arena, count);
+    ONS_NEW(x->forward_half, arena, count);
+    ONS_NEW(x->forward_rest, arena, count);
     ONS_NEW(x->before_forward, arena, count);
     ONS_NEW(x->before_backward, arena, count);
     ONS_NEW(x->forward_order, arena, count);
     ONS_NEW(x->backward_order, arena, count);
     ONS_NEW(x->forward_count, arena, x->split.stages);
     ONS_NEW(x->backward_count, arena, x->split.stages);
+    for (uint32_t device = 0; device < x->schedule->devices; ++device)
+        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i) {
+            const ons_action *a = &x->schedule->lists[device].items[i];
+            if (a->halved) x->halved[(size_t)a->stage * x->micro_batches + a->micro_batch] = true;
+        }
     return NULL;
 }
 
@@ -143,16 +151,31 @@ static ons_status *wait_for_skipped(ons_pipeline_adder *a, uint32_t stage, int64
     return NULL;
 }
 
+/* The first half of a forward part, as one task: it fills half of what the second one leaves full, so the whole place
+ * is taken for it. What the stage copies to the host leaves in the second half. */
+static ons_status *add_first_half(ons_pipeline_adder *a, const ons_action *action, ons_task_id *id) {
+    const ons_stage_tasks *t = &a->x->stages[action->stage];
+    ons_stage_piece half = {.kind = ONS_ACTION_FORWARD, .start_bytes = t->forward[0].start_bytes};
+    half.end_bytes = -half.start_bytes;
+    for (uint32_t i = 0; i < t->forward_count; ++i) half.seconds += t->forward[i].seconds / 2;
+    return add_piece(a, action, &half, id);
+}
+
 static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
+    size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
     uint32_t copied = 0, used = 0, gone = 0, order = x->forward_count[action->stage]++;
     ons_task_id *own = a->out[action->stage] + (size_t)action->micro_batch * t->copy_count;
     x->forward_order[(size_t)action->stage * x->micro_batches + order] = action->micro_batch;
+    if (action->halved) ONS_TRY(add_first_half(a, action, &x->forward_half[at]));
     for (uint32_t i = 0; i < t->forward_count; ++i) {
-        ONS_TRY(add_piece(a, action, &t->forward[i], last));
-        if (i == 0) *first = *last;
-        if (i == 0 && a->forward_newest[action->stage]) ONS_TRY(wait_for_skipped(a, action->stage, order, *last));
+        ons_stage_piece piece = t->forward[i];
+        if (action->halved) piece.seconds /= 2;
+        ONS_TRY(add_piece(a, action, &piece, last));
+        if (i == 0) x->forward_rest[at] = *last;
+        if (i == 0) *first = action->halved ? x->forward_half[at] : *last;
+        if (i == 0 && a->forward_newest[action->stage]) ONS_TRY(wait_for_skipped(a, action->stage, order, *first));
         for (; gone < t->copy_count && t->copies[t->by_gone_forward[gone]].gone_forward == i; ++gone)
             ONS_TRY(wait_for_gone(a, action->stage, t->by_gone_forward[gone], order, *last));
         for (; copied < t->copy_count && t->copies[t->by_out[copied]].out_after == i; ++copied)

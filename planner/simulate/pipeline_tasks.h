@@ -58,8 +58,11 @@ typedef struct ons_pipeline_tasks {
     ons_stage_link *links;
     ons_stage_tie *ties;
     uint32_t link_count, tie_count;
+    bool *halved; /* [stage · micro_batches + micro-batch]: the forward part is in halves */
     /* [stage · micro_batches + micro-batch], set by ons_pipeline_tasks_add: tasks */
     ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
+    ons_task_id *forward_half;                     /* likewise: the first half, where the part is in halves */
+    ons_task_id *forward_rest;                     /* likewise: the second half's first task */
     ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
     uint32_t *forward_order, *backward_order;      /* [stage · micro_batches + i]: the i-th micro-batch */
     uint32_t *forward_count, *backward_count;      /* [stage] */

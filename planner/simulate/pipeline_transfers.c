@@ -4,13 +4,24 @@
 #include "planner/partition/link.h"
 #include "planner/simulate/pipeline_adder.h"
 
+/* Of a micro-batch over a link: the activation or its second half, the gradient, the activation's first half. */
+enum { PLACES = 3, FIRST_HALF = 2 };
+
 static size_t transfer_index(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t) {
-    if (t->tie) return ((size_t)x->link_count * x->micro_batches + t->link) * 2 + t->gradient;
-    return ((size_t)t->link * x->micro_batches + t->micro_batch) * 2 + t->gradient;
+    uint32_t which = t->half ? FIRST_HALF : t->gradient;
+    if (t->tie) return ((size_t)x->link_count * x->micro_batches + t->link) * PLACES + which;
+    return ((size_t)t->link * x->micro_batches + t->micro_batch) * PLACES + which;
 }
 
 size_t ons_pipeline_transfer_places(const ons_pipeline_tasks *x) {
-    return ((size_t)x->link_count * x->micro_batches + x->tie_count) * 2;
+    return ((size_t)x->link_count * x->micro_batches + x->tie_count) * PLACES;
+}
+
+/* Tests whether halves go over the link one by one: both of its ends compute them so. */
+static bool is_halved(const ons_pipeline_tasks *x, uint32_t link, uint32_t micro_batch) {
+    const ons_stage_link *l = &x->links[link];
+    return x->halved[(size_t)l->from * x->micro_batches + micro_batch] &&
+           x->halved[(size_t)l->to * x->micro_batches + micro_batch];
 }
 
 /* What a transfer is, without its streams. */
@@ -21,12 +32,17 @@ static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const ons_pi
                                .seconds = ons_link_seconds(x->split.problem, x->ties[t->link].bytes)};
     const ons_stage_link *link = &x->links[t->link];
     int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
+    int64_t freed = t->gradient ? link->gradient_bytes : link->freed_bytes;
+    if (!t->gradient && is_halved(x, t->link, t->micro_batch)) {
+        bytes = t->half ? bytes / 2 : bytes - bytes / 2;
+        freed = t->half ? freed / 2 : freed - freed / 2;
+    }
     return (ons_task_spec){.name = t->gradient ? "gradient" : "activation",
                            .action = {.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION,
                                       .micro_batch = t->micro_batch},
                            .seconds = ons_link_seconds(x->split.problem, bytes),
                            .start_bytes = bytes,
-                           .second_end_bytes = -(t->gradient ? link->gradient_bytes : link->freed_bytes)};
+                           .second_end_bytes = -freed};
 }
 
 /* What travels beside others then lies outside of the receiver's memory until there is room for it there. */
@@ -111,15 +127,22 @@ static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, boo
     bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
     bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
     ons_pipeline_transfer t = {.link = link_number, .gradient = gradient};
-    const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every second one */
+    const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every PLACES-th one */
     const ons_task_id *arrivals = a->arrivals + transfer_index(x, &t);
     for (uint32_t i = 0; i < x->micro_batches; ++i) {
-        ONS_TRY(ons_adder_wait(a, tasks[2 * (size_t)sent[i]], made[sent[i]]));
-        if (i >= places && !local) ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[2 * (size_t)sent[i - places]]));
-        ONS_TRY(ons_adder_wait(a, used[taken[i]], arrivals[2 * (size_t)taken[i]]));
-        if (i >= 1 && !local) ONS_TRY(ons_adder_wait(a, arrivals[2 * (size_t)taken[i]], before[taken[i - 1]]));
-        if (i >= ahead && !local && asks)
-            ONS_TRY(ons_adder_wait(a, tasks[2 * (size_t)taken[i]], before[taken[i - ahead]]));
+        size_t goes = PLACES * (size_t)sent[i], comes = PLACES * (size_t)taken[i];
+        bool halved = !gradient && is_halved(x, link_number, sent[i]);
+        /* The first half comes to the place of the whole; the second finds it there. */
+        size_t first = halved ? comes + FIRST_HALF : comes;
+        ONS_TRY(ons_adder_wait(a, tasks[goes], made[sent[i]]));
+        if (halved) ONS_TRY(ons_adder_wait(a, tasks[goes + FIRST_HALF], x->forward_half[from + sent[i]]));
+        if (i >= places && !local)
+            ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[PLACES * (size_t)sent[i - places]]));
+        ONS_TRY(ons_adder_wait(a, used[taken[i]], arrivals[first]));
+        if (halved) ONS_TRY(ons_adder_wait(a, x->forward_rest[to + taken[i]], arrivals[comes]));
+        if (i >= 1 && !local) ONS_TRY(ons_adder_wait(a, arrivals[first], before[taken[i - 1]]));
+        if (halved) ONS_TRY(ons_adder_wait(a, arrivals[comes], arrivals[first]));
+        if (i >= ahead && !local && asks) ONS_TRY(ons_adder_wait(a, tasks[first], before[taken[i - ahead]]));
     }
     return NULL;
 }
@@ -175,10 +198,13 @@ ons_status *ons_pipeline_transfers_list(const ons_pipeline_tasks *x, ons_arena *
     ONS_NEW(*list, arena, ons_pipeline_transfer_places(x));
     *count = 0;
     for (uint32_t link = 0; link < x->link_count; ++link)
-        for (uint32_t i = 0; i < x->micro_batches; ++i)
+        for (uint32_t i = 0; i < x->micro_batches; ++i) {
+            if (is_halved(x, link, i))
+                (*list)[(*count)++] = (ons_pipeline_transfer){.link = link, .micro_batch = i, .half = true};
             for (int gradient = 0; gradient <= (int)x->links[link].gradient; ++gradient)
                 (*list)[(*count)++] =
                     (ons_pipeline_transfer){.link = link, .micro_batch = i, .gradient = gradient != 0};
+        }
     for (uint32_t tie = 0; tie < x->tie_count; ++tie)
         for (int up = 0; up < 2; ++up)
             (*list)[(*count)++] = (ons_pipeline_transfer){.tie = true, .link = tie, .gradient = up != 0};
