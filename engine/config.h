@@ -71,7 +71,7 @@ struct ons_config {
     int64_t steps, epochs, seed, threads, stages;
     int64_t devices; /* 0: as the schedule takes them */
     int64_t replicas;
-    bool shard_optimizer;
+    bool shard_optimizer, sync_batchnorm;
     ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
     const char *schedule;           /* a file */

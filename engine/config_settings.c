@@ -115,7 +115,7 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
 }
 
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode) {
-    *mode = (ons_mode){.training = training};
+    *mode = (ons_mode){.training = training, .replicas = config->sync_batchnorm ? (uint32_t)config->replicas : 0};
     const char *batchnorm = config->batchnorm, *dropout = config->dropout;
     mode->batchnorm = strcmp(batchnorm, "train") == 0  ? ONS_AS_TRAINING
                       : strcmp(batchnorm, "eval") == 0 ? ONS_AS_INFERENCE
@@ -265,6 +265,8 @@ ons_status *ons_config_check_supported(const ons_config *config) {
         config->replicas > 1 || !config->shard_optimizer || config->plan != NULL, ONS_INVALID_ARGUMENT,
         "--shard-optimizer divides the optimiser's states among replicas, and there is one; give --replicas R, or "
         "leave it out");
+    ONS_CHECK(config->replicas > 1 || !config->sync_batchnorm || config->plan != NULL, ONS_INVALID_ARGUMENT,
+              "--sync-batchnorm normalises over replicas, and there is one; give --replicas R, or leave it out");
     ONS_TRY(ons_config_check_words(config));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;

@@ -8,10 +8,12 @@
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
                                                        const ons_batching *batching, int64_t samples, bool repeats) {
     ons_portions last = ons_batching_portions(batching, samples % batching->batch);
+    /* It goes through the pipeline by itself, when the replicas that it would be normalised with are at other nodes. */
+    bool drops_rest = batching->fixed || config->sync_batchnorm;
     return (ons_dataset_graphs_options){
         .model = model,
         .config = config,
-        .rows = {batching->rows, (int64_t)last.rows[ONS_SHORTER], batching->fixed ? 0 : (int64_t)last.rows[ONS_REST]},
+        .rows = {batching->rows, (int64_t)last.rows[ONS_SHORTER], drops_rest ? 0 : (int64_t)last.rows[ONS_REST]},
         .training = true,
         .repeats = repeats,
     };

@@ -32,6 +32,14 @@ typedef struct ons_prepare {
 } ons_prepare;
 typedef ons_status *ons_prepare_function(ons_prepare *p);
 
+/* Replicas that compute the same node of their micro-batch at the same time. */
+typedef struct ons_replicas {
+    /* Brings every replica's `count` numbers at `mine` to `all`, in the order of the replicas, and says how many have
+     * such a micro-batch; 0: the others do not answer any more. A meeting of all of them. */
+    uint32_t (*gather)(void *context, const ons_step *step, const double *mine, double *all, size_t count);
+    void *context;
+} ons_replicas;
+
 typedef struct ons_launch {
     const void *const *inputs; /* NULL where left out */
     void *const *outputs;      /* NULL where nobody reads it: do not write */
@@ -44,6 +52,7 @@ typedef struct ons_launch {
     /* Where the host cannot access the device's memory: the same step there, so that a launch that was recorded can be
      * repeated. `fault` is there too; updates do nothing once it is set. */
     const ons_step *device_step;
+    const ons_replicas *replicas; /* NULL: there are none, or nobody meets */
 } ons_launch;
 typedef void ons_run_function(const ons_launch *launch);
 

@@ -14,6 +14,7 @@ typedef struct ons_mode {
     ons_as_exported batchnorm; /* while training */
     ons_as_exported dropout;   /* while training; ONS_AS_TRAINING uses dropout_ratio */
     double dropout_ratio;
+    uint32_t replicas; /* that normalise their micro-batches together while training; 0: each by itself */
 } ons_mode;
 
 /* What an operator's mode function gets: build the node's replacement with `builder` from `inputs` and set every output

@@ -113,7 +113,8 @@ static ons_status *batch_normalization_mode(ons_mode_change *m) {
     bool kept = ons_graph_value(m->builder->graph, m->inputs[4])->kind == ONS_BUFFER;
     if (train)
         ons_build_node(m->builder, &ons_op_batch_normalization_training, inputs,
-                       ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum), ONS_AT_INT(2, kept)),
+                       ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum), ONS_AT_INT(2, kept),
+                                ONS_AT_INT(3, m->mode.replicas > 1 ? m->mode.replicas : 1)),
                        5, wanted, made);
     else
         ons_build_node(m->builder, &ons_op_batch_normalization, inputs,

@@ -10,7 +10,7 @@ static ons_status *batch_normalization_prepare(ons_prepare *p) {
     if (ons_has_output(o, 3) || ons_has_output(o, 4) ||
         (!is_training(o) && (ons_has_output(o, 1) || ons_has_output(o, 2))))
         return ons_node_error(o, "statistics of the batch beyond the running ones are not computed");
-    ONS_TRY(ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM), false));
+    ONS_TRY(ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM), false, 1));
     ((ons_batch_training *)p->state)->training = is_training(o);
     return NULL;
 }

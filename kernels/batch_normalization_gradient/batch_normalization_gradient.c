@@ -3,7 +3,8 @@
  * Inputs: dy, x, scale, and either the batch's mean and inverse standard deviation, or, with constant_statistics = 1,
  * the running mean and variance that the forward pass took for constants. Per channel, with x̂ = (x − mean) × inverse:
  *   dbias = Σ dy,   dscale = Σ dy x̂,   dx = scale × inverse × (dy − dbias / n − x̂ dscale / n)
- * where the last two terms are there only if the statistics depend on x. */
+ * where the last two terms are there only if the statistics depend on x. With statistics over replicas (attribute
+ * replicas) sums and n in them are those of all, while dscale and dbias are this replica's own. */
 #include "kernels/batch_normalization_gradient/batch_normalization_gradient.h"
 
 #include <math.h>
@@ -62,7 +63,8 @@ static void batch_normalization_gradient_reference(const ons_operands *o, const 
 }
 
 ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 3),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("constant_statistics", 0), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5)),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("constant_statistics", 0), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
+                                   ONS_INT_ATTRIBUTE("replicas", 1)),
                     ONS_INFER(batch_normalization_gradient_infer), ONS_COST(batch_normalization_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("second derivatives are not supported"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, DX, 0}, {ONS_ALIAS_MAY, DX, 1}),

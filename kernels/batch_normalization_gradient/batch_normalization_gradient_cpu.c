@@ -9,6 +9,7 @@ typedef struct state {
     ons_batch_plan plan;
     bool constant;
     double epsilon;
+    uint32_t replicas;
 } state;
 
 static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
@@ -21,7 +22,29 @@ static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
     state *s = memory;
     s->constant = ons_attribute_int(o, CONSTANT_STATISTICS) != 0;
     s->epsilon = ons_attribute_float(o, EPSILON);
-    return ons_batch_plan_make(p, &o->inputs[1], &s->plan);
+    ONS_TRY(ons_batch_plan_make(p, &o->inputs[1], &s->plan));
+    return ons_batch_shares_plan(p, s->plan.size.channels, ons_attribute_int(o, REPLICAS), &s->replicas);
+}
+
+/* Makes the sums, and their number *n, those of all replicas. */
+static void meet(const ons_launch *launch, const state *st, const ons_batch_scratch *s, double *n) {
+    int64_t channels = st->plan.size.channels, size = 1 + 2 * channels;
+    const ons_batch_shares shares = ons_batch_shares_of(&st->plan, st->replicas, launch->scratch);
+    if (shares.most == 1 || launch->replicas == NULL) return;
+    shares.mine[0] = *n;
+    for (int which = 0; which < 2; ++which)
+        for (int64_t c = 0; c < channels; ++c) shares.mine[1 + which * channels + c] = s->sums[which][c];
+    uint32_t replicas =
+        launch->replicas->gather(launch->replicas->context, launch->step, shares.mine, shares.all, (size_t)size);
+    if (replicas == 0) return;
+    *n = 0;
+    for (uint32_t i = 0; i < replicas; ++i) *n += shares.all[i * size];
+    for (int which = 0; which < 2; ++which)
+        for (int64_t c = 0; c < channels; ++c) {
+            double sum = 0;
+            for (uint32_t i = 0; i < replicas; ++i) sum += shares.all[i * size + 1 + which * channels + c];
+            s->sums[which][c] = sum;
+        }
 }
 
 static void batch_normalization_gradient_run(const ons_launch *launch) {
@@ -36,6 +59,12 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
     for (int64_t c = 0; c < plan->size.channels; ++c) s.shift[c] = mean[c];
     ons_batch_repeat(plan, s.shift);
     if (sums) ons_batch_sum_products(plan, &s, dy, x);
+    for (int64_t c = 0; c < plan->size.channels && sums; ++c) {
+        double inverse = st->constant ? 1 / sqrt(second[c] + st->epsilon) : second[c];
+        if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse);
+        if (dbias != NULL) dbias[c] = (float)s.sums[0][c];
+    }
+    meet(launch, st, &s, &n);
     for (int64_t c = 0; c < plan->size.channels; ++c) {
         double inverse = st->constant ? 1 / sqrt(second[c] + st->epsilon) : second[c];
         double slope = scale[c] * inverse;
@@ -43,8 +72,6 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
         if (!sums) continue;
         s.factor[c] = (float)(-slope * inverse * inverse * s.sums[1][c] / n);
         s.rest[c] = (float)(-slope * s.sums[0][c] / n);
-        if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse);
-        if (dbias != NULL) dbias[c] = (float)s.sums[0][c];
     }
     if (dx == NULL) return;
     ons_batch_repeat(plan, s.scale);

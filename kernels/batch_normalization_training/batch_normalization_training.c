@@ -2,7 +2,8 @@
  * standard deviation kept for the gradient.
  *
  * The running variance follows PyTorch, where the models come from: it is renewed with the unbiased variance of the
- * batch, n / (n − 1). ONNX's operator takes n instead; attribute unbiased = 0 does so, too. */
+ * batch, n / (n − 1). ONNX's operator takes n instead; attribute unbiased = 0 does so, too. Attribute replicas: of a
+ * training run, whose micro-batches are normalised together. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
 #include "kernels/common/batch_training.h"
@@ -36,13 +37,13 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
     ons_build_node(g->builder, &ons_op_batch_normalization_gradient,
                    ONS_IN(g->cotangents[Y], ons_gradient_input(g, 0), ons_gradient_input(g, 1),
                           ons_gradient_output(g, SAVED_MEAN), ons_gradient_output(g, SAVED_INVERSE)),
-                   ONS_DEFAULTS, 3, g->wanted, g->gradients);
+                   ONS_WITH(ONS_AT_INT(2, ons_attribute_int(g->operands, REPLICAS))), 3, g->wanted, g->gradients);
     return NULL;
 }
 
 ONS_DEFINE_OPERATOR(batch_normalization_training, "BatchNormalizationTraining", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 5),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
-                                   ONS_INT_ATTRIBUTE("unbiased", 1)),
+                                   ONS_INT_ATTRIBUTE("unbiased", 1), ONS_INT_ATTRIBUTE("replicas", 1)),
                     ONS_INFER(ons_batch_infer), ONS_COST(batch_normalization_training_cost),
                     ONS_GRADIENT_RULE(batch_normalization_training_gradient,
                                       ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),

@@ -6,7 +6,7 @@
 static ons_status *batch_normalization_training_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     return ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
-                                      ons_attribute_int(o, UNBIASED) != 0);
+                                      ons_attribute_int(o, UNBIASED) != 0, ons_attribute_int(o, REPLICAS));
 }
 
 static void batch_normalization_training_run(const ons_launch *launch) {

@@ -8,6 +8,10 @@ enum { WIDE = 64, RUN = 64, LINE = 64 };
 
 static int64_t rounded(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
+static int64_t plan_bytes(int64_t channels, int parts, int64_t width) {
+    return 2 * rounded(channels * 8) + rounded(2 * parts * width * 8) + 4 * rounded(width * 4);
+}
+
 ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_plan *plan) {
     ons_channels c = ons_channels_of(type);
     int64_t elements = ons_elements(type), channels = c.channels;
@@ -17,8 +21,7 @@ ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_
     plan->width = channels * plan->repeat;
     plan->rows = plan->width > 0 ? elements / plan->width : 0;
     plan->extra = elements - plan->rows * plan->width;
-    p->scratch_bytes +=
-        2 * rounded(channels * 8) + rounded(2 * plan->parts * plan->width * 8) + 4 * rounded(plan->width * 4);
+    p->scratch_bytes += plan_bytes(channels, plan->parts, plan->width);
     if (p->scratch_bytes > p->scratch_limit)
         return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
                               (long long)p->scratch_bytes, (long long)p->scratch_limit);
@@ -34,6 +37,20 @@ ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch
     float **vectors[] = {&s.scale, &s.shift, &s.rest, &s.factor};
     for (int i = 0; i < 4; ++i, at += rounded(plan->width * 4)) *vectors[i] = (float *)(void *)at;
     return s;
+}
+
+ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most) {
+    ONS_CHECK(replicas >= 1 && replicas < UINT16_MAX, ONS_INVALID_ARGUMENT,
+              "node '%s': statistics of %lld replicas are not possible", p->operands->name, (long long)replicas);
+    *most = (uint32_t)replicas;
+    if (replicas > 1) p->scratch_bytes += rounded((replicas + 1) * (1 + 2 * channels) * 8);
+    return NULL;
+}
+
+ons_batch_shares ons_batch_shares_of(const ons_batch_plan *plan, uint32_t most, void *scratch) {
+    char *at = (char *)scratch + plan_bytes(plan->size.channels, plan->parts, plan->width);
+    double *mine = (double *)(void *)at;
+    return (ons_batch_shares){mine, mine + 1 + 2 * plan->size.channels, most};
 }
 
 void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Above those of the pipeline's own messages, and of the engine's between two ranks. */
-enum { SUMS = 1000008 };
+enum { MEETINGS = 1000007, SUMS = 1000008 };
 /* A message; mpi counts bytes in an int. */
 enum { MESSAGE_BYTES = 1 << 24, BLOCK = 1024 };
 
@@ -31,7 +31,9 @@ struct ons_reducer {
     ons_device *device;
     ons_arena *arena;
     lane lanes[ONS_REDUCTION_LANES];
-    char **sums, **weights; /* of each: where it lies */
+    ons_replicas replicas;
+    ons_channel **meet_to, **meet_from; /* of each replica: between kernels */
+    char **sums, **weights;             /* of each: where it lies */
     bucket_job *jobs;
     uint32_t next; /* bucket that is begun next */
     ons_event *updated;
@@ -44,17 +46,16 @@ struct ons_reducer {
 /* ------------------------------------------------------------------------------------------------------------ building
  */
 
-static ons_status *open_channels(lane *l) {
-    const ons_reducer *r = l->r;
+static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_channel ***to, ons_channel ***from) {
     uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.replica];
-    ONS_NEW(l->to, r->arena, count);
-    ONS_NEW(l->from, r->arena, count);
+    ONS_NEW(*to, r->arena, count);
+    ONS_NEW(*from, r->arena, count);
     for (uint32_t i = 0; i < count; ++i) {
         if (i == r->o.replica) continue;
-        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], SUMS + l->index, &l->to[i]));
-        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, SUMS + l->index, &l->from[i]));
-        r->o.world->run_ahead(l->to[i]);
-        r->o.world->run_ahead(l->from[i]);
+        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], number, &(*to)[i]));
+        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, number, &(*from)[i]));
+        r->o.world->run_ahead((*to)[i]);
+        r->o.world->run_ahead((*from)[i]);
     }
     return NULL;
 }
@@ -66,7 +67,7 @@ static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
     l->index = index;
     l->staging =
         (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * index;
-    ONS_TRY(open_channels(l));
+    ONS_TRY(open_channels(r, SUMS + index, &l->to, &l->from));
     ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &l->out));
     ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &l->in));
     ONS_TRY(r->device->event_new(r->device, &l->handed_over));
@@ -104,10 +105,14 @@ static ons_status *find_all(ons_reducer *r) {
     return NULL;
 }
 
+static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count);
+
 static ons_status *set_up(ons_reducer *r) {
     ONS_TRY(find_all(r));
     ONS_TRY(r->device->event_new(r->device, &r->updated));
     for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
+    r->replicas = (ons_replicas){gather, r};
+    ONS_TRY(open_channels(r, MEETINGS, &r->meet_to, &r->meet_from));
     return set_up_jobs(r);
 }
 
@@ -224,6 +229,24 @@ static void receive_sums(void *argument, uintptr_t native) {
     record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
 }
 
+/* The first replicas have most micro-batches. A message that nobody waits for yet would keep the sender: of two, the
+ * one with the smaller number sends first. */
+static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count) {
+    const ons_reducer *r = context;
+    uint32_t number = step->micro_batch - step->first_micro_batch, present = 0;
+    while (present < r->work.active && r->work.micro_batches[present] > number) ++present;
+    memcpy(all + r->o.replica * count, mine, count * sizeof *mine);
+    for (uint32_t i = 0; i < present; ++i) {
+        if (i == r->o.replica) continue;
+        char *theirs = (char *)(all + i * count);
+        bool first = r->o.replica < i;
+        if (first) transfer(r, r->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
+        transfer(r, r->meet_from[i], theirs, count * sizeof *mine, false);
+        if (!first) transfer(r, r->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
+    }
+    return atomic_load(r->cut_off) ? 0 : present;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- weights
  */
 
@@ -309,7 +332,7 @@ static void add_block(const ons_reducer *r, const ons_sum *sum, const char *cons
     double block[BLOCK]; /* aligned for any type */
     size_t bytes = (size_t)count * ons_dtype_size(sum->dtype);
     memcpy(block, parts[0] + offset, bytes);
-    for (uint32_t i = 1; i < r->work.active; ++i)
+    for (uint32_t i = 1; i < r->work.active && !sum->is_common; ++i)
         add(sum->dtype, block, parts[i] + offset, count,
             sum->is_mean ? power(sum->decay, r->work.micro_batches[i]) : 1);
     memcpy(result, block, bytes);
@@ -386,6 +409,8 @@ static void launch(bucket_job *job) {
     d->event_record(in, job->summed);
 }
 
+const ons_replicas *ons_reducer_replicas(const ons_reducer *r) { return &r->replicas; }
+
 uint32_t ons_reducer_buckets(const ons_reducer *r) { return r->o.reduction->bucket_count; }
 
 const uint32_t *ons_reducer_ready(const ons_reducer *r, const ons_stage_program *program) {
@@ -398,7 +423,7 @@ void ons_reducer_begin_step(ons_reducer *r) {
     if (r->o.replica == 0) return; /* the one that goes on from what they were */
     for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
         const ons_sum *sum = &r->o.reduction->sums[i];
-        if (sum->is_mean) memset(r->sums[i], 0, (size_t)sum->elements * ons_dtype_size(sum->dtype));
+        if (sum->is_mean && !sum->is_common) memset(r->sums[i], 0, (size_t)sum->elements * ons_dtype_size(sum->dtype));
     }
 }
 

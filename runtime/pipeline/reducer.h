@@ -38,13 +38,16 @@ typedef struct ons_replica_work {
     const uint32_t *micro_batches; /* of each replica */
 } ons_replica_work;
 
+/* How kernels meet the same nodes of other replicas. */
+const ons_replicas *ons_reducer_replicas(const ons_reducer *reducer);
+
 uint32_t ons_reducer_buckets(const ons_reducer *reducer);
 /* ons_reduction's `ready` of the program; NULL: it has no sums (validation). */
 const uint32_t *ons_reducer_ready(const ons_reducer *reducer, const ons_stage_program *program);
 
 /* Before the micro-batches of a step: running means begin anew where another replica has them. */
 void ons_reducer_begin_step(ons_reducer *reducer);
-/* Before the last pass of a step is put on the streams. `cut_off` is set where a message did not go or come. */
+/* Before each pass of a step is put on the streams. `cut_off` is set where a message did not go or come. */
 void ons_reducer_begin(ons_reducer *reducer, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off);
 /* All that this bucket sums is complete when what is on `compute` has run. */
 void ons_reducer_complete(ons_reducer *reducer, uint32_t bucket, ons_stream *compute);

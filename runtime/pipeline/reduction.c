@@ -67,6 +67,13 @@ static bool stays_with_owners(const ons_stage_program *s, ons_value_id id) {
     return updates > 0;
 }
 
+/* Whether replicas have their statistics together. */
+static bool is_common(const ons_node *node) {
+    for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
+        if (strcmp(node->op->attributes[i].name, "replicas") == 0) return node->attributes[i].i > 1;
+    return false;
+}
+
 static ons_status *describe(const planner *p, const ons_stage_program *s, ons_value_id id, ons_sum *sum) {
     const ons_graph *graph = s->cut->graph;
     const ons_value *value = ons_graph_value(graph, id);
@@ -81,6 +88,7 @@ static ons_status *describe(const planner *p, const ons_stage_program *s, ons_va
                      .dtype = value->type.dtype,
                      .elements = ons_stage_program_bytes(s, id) / (int64_t)size,
                      .is_mean = is_mean,
+                     .is_common = is_mean && is_common(node),
                      .stays = !is_mean && stays_with_owners(s, id)};
     if (sum->name == NULL) return ons_status_out_of_memory();
     return is_mean ? find_decay(node, &sum->decay) : NULL;

@@ -23,6 +23,7 @@ typedef struct ons_sum {
     int64_t elements; /* as it lies in memory */
     bool is_mean;     /* a running mean: the sum of all, each decayed by the micro-batches behind it */
     double decay;     /* of a micro-batch */
+    bool is_common;   /* … that replicas keep together: the first one's, which has had all micro-batches */
     bool stays;       /* with the owners of its slices */
 } ons_sum;
 

@@ -55,6 +55,7 @@ static void run_nodes(void *argument, uintptr_t native) {
         .observer = ons_worker_node_observer(w),
         .context = job,
         .fault = discrete_memory ? NULL : &w->fault,
+        .replicas = w->o.reducer == NULL ? NULL : ons_reducer_replicas(w->o.reducer),
         .stream = native,
         .device_fault = w->control.fault,
     };
@@ -379,7 +380,7 @@ static ons_status *settle(const ons_program_pass *x) {
 }
 
 static ons_status *put_actions(const ons_program_pass *x) {
-    if (x->w->o.reducer != NULL && x->f->updates)
+    if (x->w->o.reducer != NULL && x->f->replicas.active > 0)
         ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
     ONS_TRY(ons_program_pass_begin_messages(x));
     for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));

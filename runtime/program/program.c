@@ -410,6 +410,7 @@ static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *r
         .node_key = l->node_key,
         .stream = run->stream,
         .device_step = run->step,
+        .replicas = run->replicas,
     };
 }
 

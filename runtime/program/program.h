@@ -103,6 +103,7 @@ typedef struct ons_run {
     ons_node_observer *observer;
     void *context;
     ons_program_fault *fault;
+    const ons_replicas *replicas; /* see ons_launch */
     /* With discrete memory alone; `observer` sees the time in which work is put on the stream, and `fault` is not
      * looked at. */
     uintptr_t stream;

@@ -106,6 +106,15 @@ fi
 begin "one replica has nothing to divide"
 refuses 1 "give --replicas R" train "${mlp[@]}" --steps 1 --shard-optimizer
 
+begin "one replica has nobody to normalise with"
+refuses 1 "give --replicas R" train "${mlp[@]}" --steps 1 --sync-batchnorm
+
+begin "common statistics are trained as planned"
+bn=("$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --threads 1
+    --batchnorm train --replicas 2 --sync-batchnorm)
+if succeeds plan "${bn[@]}" --batch 16 --micro-batches 2 --stages 2 -o plan.json && succeeds train "${bn[@]}" --steps 4 --plan plan.json &&
+    printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$'; then pass "$name"; fi
+
 begin "updates between micro-batches are not planned for replicas"
 refuses 3 "asynchronous pipeline" plan "${mlp[@]:0:7}" --stages 2 --replicas 2 --pipeline pipedream-async
 

@@ -37,6 +37,10 @@ run "${train[@]}" --replicas 3 --epochs 3 --out "$work/threads.onnx"
 run "${mpirun[@]}" -n 3 "${train[@]}" --replicas 3 --epochs 3 --out "$work/processes.onnx"
 compare "running statistics: threads and processes" "$work/threads.onnx" "$work/processes.onnx"
 
+run "${train[@]}" --replicas 3 --sync-batchnorm --epochs 3 --out "$work/threads.onnx"
+run "${mpirun[@]}" -n 6 "${train[@]}" --replicas 3 --stages 2 --sync-batchnorm --epochs 3 --out "$work/processes.onnx"
+compare "… and those of all replicas together" "$work/threads.onnx" "$work/processes.onnx"
+
 data gpt_tied
 train=("$onstage" train "${data[@]}" --dropout 0.1 --batch 12 --micro-batches 3 --stages 2)
 run "${train[@]}" --replicas 2 --steps 6 --out "$work/threads.onnx"

@@ -1,6 +1,8 @@
 /* Replicas of a pipeline against training in sequence with the same groups of micro-batches (tests/pipeline/grouped.h):
  * losses, norms, weights, states and statistics have the same bits, however many stages, late messages or samples. */
 #include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "tests/pipeline/pipeline_run.h"
@@ -103,6 +105,81 @@ Test(replicas, divided_updates_in_half_precision) {
     static const char *const options[] = {"shard-optimizer", "true", "dropout", "off", "precision", "fp16",
                                           "loss-scale",      "1e9",  NULL};
     try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 4});
+}
+
+static const struct pipeline_value *find_value(const pipeline_record *record, const char *name) {
+    uint32_t i = 0;
+    while (i < record->value_count && strcmp(record->values[i].name, name) != 0) ++i;
+    cr_assert_lt(i, record->value_count, "'%s' is missing", name);
+    return &record->values[i];
+}
+
+/* The largest difference of what was trained, where numbers are about 1. */
+static double distance(const pipeline_record *a, const pipeline_record *b) {
+    double largest = 0;
+    for (uint32_t i = 0; i < a->value_count; ++i) {
+        if (strstr(a->values[i].name, "accumulator") != NULL || strcmp(a->values[i].name, "loss/sum") == 0) continue;
+        const float *left = a->values[i].data, *right = find_value(b, a->values[i].name)->data;
+        for (size_t k = 0; k < a->values[i].bytes / sizeof *left; ++k)
+            largest = fmax(largest, fabs((double)left[k] - (double)right[k]));
+    }
+    for (uint32_t i = 0; i < a->steps; ++i) largest = fmax(largest, fabs(a->losses[i] - b->losses[i]));
+    return largest;
+}
+
+static const char *const together[] = {"sync-batchnorm", "true", "batchnorm", "train", "optimizer", "sgd", NULL};
+static const char *const by_itself[] = {"batchnorm", "train", "optimizer", "sgd", NULL};
+
+/* Replicas that normalise together are one with a micro-batch that is as many times as large; each by itself is another
+ * run. */
+static void try_common_statistics(uint32_t batch, uint32_t stages) {
+    pipeline_setting s = {.model = "cnn_dynamic", .batch = batch, .micro_batches = 1, .steps = 4};
+    pipeline_record whole, cut, apart;
+    s.kind = &ons_generator_one_f_one_b;
+    s.stages = s.devices = 1;
+    s.options = by_itself;
+    must(pipeline_run(&s, &whole), &s);
+    s.stages = s.devices = stages;
+    for (s.replicas = 2; s.replicas <= 3; ++s.replicas) {
+        s.options = together;
+        must(pipeline_run(&s, &cut), &s);
+        s.options = by_itself;
+        must(pipeline_run(&s, &apart), &s);
+        cr_expect_lt(distance(&whole, &cut), 2e-5, "%u replicas: %g", s.replicas, distance(&whole, &cut));
+        cr_expect_gt(distance(&whole, &apart), 1e-3, "%u replicas: %g", s.replicas, distance(&whole, &apart));
+        pipeline_record_free(&cut);
+        pipeline_record_free(&apart);
+    }
+    pipeline_record_free(&whole);
+}
+
+Test(replicas, common_statistics) {
+    try_common_statistics(24, 1);
+    try_common_statistics(24, 2);
+    try_common_statistics(13, 1); /* a sample more in some of them */
+}
+
+/* Micro-batches that replicas have or have not, late messages, values that are made again. */
+Test(replicas, common_statistics_are_the_same_however_they_come) {
+    pipeline_setting s = {.model = "cnn_dynamic", .options = together, .micro_batches = 3, .steps = 14, .batch = 50};
+    pipeline_record first, late;
+    s.kind = &ons_generator_one_f_one_b;
+    s.stages = s.devices = 1;
+    for (s.replicas = 2; s.replicas <= 3; ++s.replicas) {
+        s.late = false;
+        must(pipeline_run(&s, &first), &s);
+        for (s.stages = 1; s.stages <= 3; ++s.stages) {
+            s.devices = s.stages;
+            s.late = true;
+            s.relief = s.stages == 3 ? PIPELINE_RECOMPUTES : PIPELINE_KEEPS;
+            must(pipeline_run(&s, &late), &s);
+            must(pipeline_compare(&first, &late), &s);
+            pipeline_record_free(&late);
+        }
+        s.relief = PIPELINE_KEEPS;
+        s.stages = s.devices = 1;
+        pipeline_record_free(&first);
+    }
 }
 
 Test(replicas, several_stages_on_a_device) {
