@@ -56,16 +56,12 @@ static ons_status *measure_stage(const exact *x, uint32_t stage, ons_device_cont
 /* All of a device stands with its first stage. */
 static void note(ons_plan *plan, uint32_t device, const ons_device_context_memory *memory) {
     ons_plan_stage *stage = &plan->stages[ons_plan_first_stage(plan, device)];
-    ons_stage_memory estimate = {0};
-    for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
-        if (plan->schedule.device_of[i] != device) continue;
-        estimate.gradients += plan->stages[i].memory.gradients;
-        plan->stages[i].memory = (ons_stage_memory){0};
-    }
+    for (uint32_t i = 0; i < plan->schedule.stages; ++i)
+        if (plan->schedule.device_of[i] == device) plan->stages[i].memory = (ons_stage_memory){0};
     stage->memory = (ons_stage_memory){
         .weights = memory->parameters + memory->buffers + memory->constants,
-        .gradients = estimate.gradients,
-        .states = memory->states - estimate.gradients,
+        .gradients = memory->gradients,
+        .states = memory->states - memory->gradients,
         .peak = memory->transient,
         .total = memory->total,
     };

@@ -66,7 +66,8 @@ static span take_word(span *s) {
 
 /* What follows from the rest. */
 static bool is_implied(span word) {
-    static const char *const words[] = {"SEND_F", "RECV_F", "SEND_B", "RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD"};
+    static const char *const words[] = {"SEND_F",      "RECV_F",  "SEND_B",  "RECV_B",      "WAIT_SEND_F",
+                                        "WAIT_SEND_B", "UNSHARD", "RESHARD", "REDUCE_GRAD", "WAIT_REDUCE_GRAD"};
     for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
         if (is_word(word, words[i])) return true;
     return false;

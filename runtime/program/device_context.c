@@ -12,7 +12,8 @@ typedef struct resident {
     ons_type type;
     ons_data_id data;
     const ons_store *store;
-    int64_t bytes; /* of all versions of it */
+    bool accumulates; /* takes in every micro-batch's gradient */
+    int64_t bytes;    /* of all versions of it */
     int64_t offset;
 } resident;
 
@@ -128,6 +129,18 @@ static ons_type held_type(const ons_program *program, ons_value_id value) {
     return held < 0 ? *type : (ons_type){.dtype = type->dtype, .shape = ons_shape_make(1, &held)};
 }
 
+/* What only the update reads is the optimiser's, and the loss is added up in the forward part. */
+static bool accumulates(const ons_graph *graph, ons_value_id id) {
+    if (ons_graph_value(graph, id)->kind != ONS_STATE) return false;
+    for (ons_node_id n = 0; n < graph->nodes.count; ++n) {
+        const ons_node *node = ons_graph_node(graph, n);
+        if (node->per_step || node->phase == ONS_FORWARD) continue;
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            if (node->inputs[i] == id) return true;
+    }
+    return false;
+}
+
 static ons_status *add_residents(ons_device_context *c, const ons_program *program, uint32_t versions) {
     const ons_liveness *l = ons_program_liveness(program);
     const ons_graph *graph = ons_program_graph(program);
@@ -148,7 +161,13 @@ static ons_status *add_residents(ons_device_context *c, const ons_program *progr
             continue;
         }
         if (value->kind != ONS_CONSTANT) ONS_TRY(ons_map_set(&c->by_name, value->name, (uint32_t)c->residents.count));
-        ONS_PUSH(&c->residents, (resident){value->name, value->kind, type, value->data, graph->store, bytes, 0});
+        ONS_PUSH(&c->residents, (resident){.name = value->name,
+                                           .kind = value->kind,
+                                           .type = type,
+                                           .data = value->data,
+                                           .store = graph->store,
+                                           .accumulates = accumulates(graph, l->buffers[i].owner),
+                                           .bytes = bytes});
     }
     return NULL;
 }
@@ -213,6 +232,7 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
                         : each->kind == ONS_BUFFER  ? &memory->buffers
                                                     : &memory->constants;
         ONS_CHECK(!__builtin_add_overflow(*part, bytes, part), ONS_OUT_OF_MEMORY, "the model's size overflows");
+        if (each->accumulates) memory->gradients += bytes;
     }
     memory->total = memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient +
                     memory->staging + memory->control;

@@ -18,6 +18,7 @@ typedef struct ons_device_context ons_device_context;
 
 typedef struct ons_device_context_memory {
     int64_t parameters, states, buffers, constants, transient, staging, control; /* bytes, aligned as they lie */
+    int64_t gradients; /* part of the states: what gradients are added up in */
     int64_t total;
     int64_t lower_bound; /* of the transient part: what is alive at once */
 } ons_device_context_memory;
