@@ -105,8 +105,8 @@ static int compare(const void *a, const void *b, void *has_prices) {
     }
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     if (x->rank == RANK_HARDWARE) {
-        double all_left = (double)x->question.capacity_bytes * ons_question_devices(&x->question);
-        double all_right = (double)y->question.capacity_bytes * ons_question_devices(&y->question);
+        double all_left = (double)x->question.capacity_bytes * (double)ons_question_all_devices(&x->question);
+        double all_right = (double)y->question.capacity_bytes * (double)ons_question_all_devices(&y->question);
         if (all_left != all_right) return all_left < all_right ? -1 : 1;
     }
     if (x->answer.samples_per_second != y->answer.samples_per_second)
