@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "engine/data.h"
 #include "engine/profile_data.h"
+#include "engine/report_goal.h"
 
 static void release(ons_capacity_report *r) {
     ons_report_free(&r->content);
@@ -44,6 +45,7 @@ static ons_status *gather(ons_capacity_report *r) {
     if (r->arena == NULL) return ons_status_out_of_memory();
     if (p->config->prices != NULL) ONS_TRY(ons_prices_load(p->config->prices, p->profile.name, &r->prices));
     ONS_TRY(count_epoch(r));
+    ONS_TRY(ons_report_read_goal(p, r->epoch_samples, &r->goal));
     ONS_TRY(ons_report_find_devices(r));
     ons_report_options options = {
         .planned = &p->planned,

@@ -3,7 +3,7 @@
 
 #include "engine/report.h"
 
-static bool is_asked(const ons_report *c, const ons_question *q) {
+bool ons_report_is_asked(const ons_report *c, const ons_question *q) {
     return ons_question_devices(q) == ons_question_devices(&c->asked) &&
            ons_question_replicas(q) == ons_question_replicas(&c->asked);
 }
@@ -16,9 +16,9 @@ static void write_row(const ons_capacity_report *r, const ons_report_row *row, F
     const ons_question *q = &row->question;
     const ons_answer *a = &row->answer;
     char stages[ONS_STAGES_TEXT];
-    fprintf(out, "<tr%s><td>%" PRId64 "</td><td>%s × %u</td>", is_asked(&r->content, q) ? " class=\"own\"" : "",
-            ons_question_all_devices(q), ons_stages_print(q->stages, ons_question_devices(q), stages),
-            ons_question_replicas(q));
+    fprintf(out, "<tr%s><td>%" PRId64 "</td><td>%s × %u</td>",
+            ons_report_is_asked(&r->content, q) ? " class=\"own\"" : "", ons_question_all_devices(q),
+            ons_stages_print(q->stages, ons_question_devices(q), stages), ons_question_replicas(q));
     fprintf(out, "<td>%" PRId64 " of %s%" PRId64 "</td>", q->micro_batches,
             q->batch % (q->micro_batches * ons_question_replicas(q)) == 0 ? "" : "up to ", ons_question_rows(q));
     fprintf(out, "<td class=\"left %s\">%s</td>", ons_report_fit_class(a), ons_report_fit_text(a));

@@ -269,4 +269,5 @@ void ons_report_write_tables(const ons_capacity_report *r, FILE *out) {
     write_squeezed(r, out);
     write_devices(r, out);
     ons_report_write_layouts(r, out);
+    ons_report_write_goal(r, out);
 }

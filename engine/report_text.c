@@ -95,6 +95,7 @@ void ons_report_write_text(const ons_capacity_report *r, FILE *out) {
     write_squeezed(c, out);
     write_devices(r, out);
     ons_report_write_layouts_text(r, out);
+    ons_report_write_goal_text(r, out);
     fputs("wrote the report ", out);
     fprintf(out, "%s\n", r->planning->config->report);
 }
