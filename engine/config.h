@@ -85,6 +85,7 @@ struct ons_config {
     /* profiling */
     int64_t repetitions;
     bool cache;
+    bool links; /* are measured, and no model */
     /* results */
     const char *out, *export_form, *checkpoint;
     int64_t checkpoint_every, val_every, early_stop;

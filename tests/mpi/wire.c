@@ -1,8 +1,9 @@
 /* A network cable that is some kilometres long: takes the Ethernet frames that come out of some interfaces and puts
- * each into the others after a delay, as a switch with the delay in it would. For kernels without netem, and without a
- * bridge.
+ * each into the others after a delay, as a switch with the delay in it would; with a rate, each interface's frames
+ * leave it one after the other, and wait for that as long as it takes. For kernels without netem, and without a bridge.
  *
- *     wire DELAY_MILLISECONDS INTERFACE...        until its standard input ends; prints "ready" when it works
+ *     wire DELAY_MILLISECONDS[:BYTES_PER_SECOND] INTERFACE...    until its standard input ends; prints "ready" when it
+ * works
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,11 +35,13 @@ typedef struct port {
     int socket;
     bool known;
     unsigned char address[ETH_ALEN]; /* of the one host behind it */
+    double free;                     /* when the last frame that came from it has left */
+    frame *first, *last;             /* that came from it and are on their way */
 } port;
 
 static port ports[PORTS];
 static int port_count;
-static frame *first, *last;
+static double delay, rate; /* seconds; bytes a second, 0: without end */
 static size_t waiting;
 
 static double now(void) {
@@ -63,7 +66,7 @@ static bool open_port(const char *name) {
 }
 
 /* Takes one frame from a port; false: there is none. */
-static bool take(int number, double delay) {
+static bool take(int number) {
     static unsigned char data[LARGEST_FRAME];
     port *from = &ports[number];
     ssize_t bytes = recv(from->socket, data, sizeof data, MSG_DONTWAIT);
@@ -73,14 +76,16 @@ static bool take(int number, double delay) {
     from->known = true;
     frame *f = waiting < MOST_WAITING ? malloc(sizeof *f + (size_t)bytes) : NULL;
     if (f == NULL) return true;
-    *f = (frame){.due = now() + delay, .port = number, .bytes = (size_t)bytes};
+    double leaves = now();
+    if (rate > 0) leaves = from->free = (from->free > leaves ? from->free : leaves) + (double)bytes / rate;
+    *f = (frame){.due = leaves + delay, .port = number, .bytes = (size_t)bytes};
     memcpy(f->data, data, (size_t)bytes);
     waiting += f->bytes;
-    if (first == NULL)
-        first = f;
+    if (from->first == NULL)
+        from->first = f;
     else
-        last->next = f;
-    last = f;
+        from->last->next = f;
+    from->last = f;
     return true;
 }
 
@@ -95,6 +100,14 @@ static void deliver(const frame *f) {
             perror("wire: a frame is lost");
 }
 
+/* The port with the frame that is due first; NULL: nothing is on its way. */
+static port *find_next(void) {
+    port *next = NULL;
+    for (int i = 0; i < port_count; ++i)
+        if (ports[i].first != NULL && (next == NULL || ports[i].first->due < next->first->due)) next = &ports[i];
+    return next;
+}
+
 /* Whoever has started it has ended, in whatever way. */
 static bool is_alone(void) {
     char byte;
@@ -103,10 +116,12 @@ static bool is_alone(void) {
 
 int main(int argc, char **argv) {
     if (argc < 3 || argc - 2 > PORTS) {
-        fprintf(stderr, "usage: wire DELAY_MILLISECONDS INTERFACE...\n");
+        fprintf(stderr, "usage: wire DELAY_MILLISECONDS[:BYTES_PER_SECOND] INTERFACE...\n");
         return 2;
     }
-    double delay = 1e-3 * strtod(argv[1], NULL);
+    char *more;
+    delay = 1e-3 * strtod(argv[1], &more);
+    if (*more == ':') rate = strtod(more + 1, NULL);
     struct pollfd wanted[PORTS + 1];
     for (int i = 2; i < argc; ++i) {
         if (!open_port(argv[i])) {
@@ -119,17 +134,19 @@ int main(int argc, char **argv) {
     printf("ready\n");
     fflush(stdout);
     for (;;) {
-        double rest = first == NULL ? 1 : first->due - now();
+        port *next = find_next();
+        double rest = next == NULL ? 1 : next->first->due - now();
         struct timespec until = {.tv_sec = (time_t)(rest > 0 ? rest : 0)};
         until.tv_nsec = rest > 0 ? (long)(1e9 * (rest - (double)until.tv_sec)) : 0;
         ppoll(wanted, (nfds_t)port_count + 1, &until, NULL);
         if (wanted[port_count].revents != 0 && is_alone()) return 0;
         for (int i = 0; i < port_count; ++i)
-            for (int taken = 0; taken < 64 && take(i, delay); ++taken) {
+            for (int taken = 0; taken < 64 && take(i); ++taken) {
             }
-        for (double time = now(); first != NULL && first->due <= time;) {
-            frame *f = first;
-            first = f->next;
+        double time = now();
+        for (next = find_next(); next != NULL && next->first->due <= time; next = find_next()) {
+            frame *f = next->first;
+            next->first = f->next;
             waiting -= f->bytes;
             deliver(f);
             free(f);
