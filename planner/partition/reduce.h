@@ -10,7 +10,7 @@ enum { ONS_REDUCE_BUCKET_BYTES = 4 << 20 };
 /* Gives the seconds between a stage's last backward part and its update in which nothing but the sum over replicas is
  * left to do, for nodes [first, end). Of every bucket a replica sends and receives (R - 1) / R of the bytes twice, in
  * R - 1 messages each time; buckets follow each other beside the last micro-batch's backward part as it completes them,
- * evenly. 0: one replica, or links cost nothing. */
+ * evenly. The slowest link between replicas counts. 0: one replica, or links cost nothing. */
 double ons_reduce_seconds(const ons_planning_problem *problem, uint32_t first, uint32_t end);
 
 #endif

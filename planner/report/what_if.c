@@ -71,13 +71,9 @@ static ons_status *add_stages(const ons_planned *planned, ons_arena *arena, ons_
     return NULL;
 }
 
-static ons_status *simulate(const ons_planned *planned, ons_arena *arena, double *seconds) {
+static ons_status *simulate(const ons_pipeline_setup *setup, ons_arena *arena, double *seconds) {
     ons_pipeline_forecast forecast;
-    ons_pipeline_setup setup = {.problem = &planned->problem,
-                                .first = planned->partition.first,
-                                .solutions = planned->solutions,
-                                .times_alone = true};
-    ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
+    ONS_TRY(ons_pipeline_simulate(setup, arena, &forecast));
     *seconds = forecast.iteration_seconds;
     ons_simulation_free(forecast.simulation);
     return NULL;
@@ -85,14 +81,21 @@ static ons_status *simulate(const ons_planned *planned, ons_arena *arena, double
 
 /* The sum over replicas adds what the same step is shorter without it. */
 static ons_status *add_times(const ons_question *q, const ons_planned *planned, ons_arena *arena, ons_answer *a) {
-    ONS_TRY(simulate(planned, arena, &a->step_seconds));
+    ons_pipeline_setup setup = {.problem = &planned->problem,
+                                .first = planned->partition.first,
+                                .solutions = planned->solutions,
+                                .times_alone = true};
+    ONS_TRY(simulate(&setup, arena, &a->step_seconds));
     a->samples_per_second = a->step_seconds > 0 ? (double)q->batch / a->step_seconds : 0;
     if (ons_question_replicas(q) == 1) return NULL;
-    ons_planned alone = *planned;
-    double seconds;
-    alone.problem.pipeline.replicas = 1;
-    ONS_TRY(simulate(&alone, arena, &seconds));
-    a->reduce_seconds = a->step_seconds - seconds;
+    ons_pipeline_parts parts;
+    double whole, alone;
+    ONS_TRY(ons_pipeline_parts_make(&setup, arena, &parts));
+    setup.parts = &parts;
+    ONS_TRY(simulate(&setup, arena, &whole));
+    for (uint32_t i = 0; i < q->stages; ++i) parts.stages[i].reduce_seconds = 0;
+    ONS_TRY(simulate(&setup, arena, &alone));
+    a->reduce_seconds = whole - alone;
     return NULL;
 }
 
@@ -109,6 +112,10 @@ static ons_status *search_plan(const ons_question *q, const ons_workload *work, 
         .link_bandwidth = profile->link_bandwidth,
         .link_latency = profile->link_latency,
         .link_eager_bytes = profile->link_eager_bytes,
+        .node_devices = profile->node_devices,
+        .network_bandwidth = profile->network_bandwidth,
+        .network_latency = profile->network_latency,
+        .network_eager_bytes = profile->network_eager_bytes,
         .host_bandwidth = q->without_host ? 0 : profile->host_bandwidth,
         .host_latency = profile->host_latency,
         .host_share = q->device->charged_devices > 0 && devices >= q->device->charged_devices ? 1 : 0,
