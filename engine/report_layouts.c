@@ -15,16 +15,18 @@ static void need_cell(const ons_report_row *row, FILE *out) {
 static void write_row(const ons_capacity_report *r, const ons_report_row *row, FILE *out) {
     const ons_question *q = &row->question;
     const ons_answer *a = &row->answer;
-    char stages[ONS_STAGES_TEXT];
-    fprintf(out, "<tr%s><td>%" PRId64 "</td><td>%s × %u</td>",
-            ons_report_is_asked(&r->content, q) ? " class=\"own\"" : "", ons_question_all_devices(q),
-            ons_stages_print(q->stages, ons_question_devices(q), stages), ons_question_replicas(q));
+    fprintf(out, "<tr%s><td>%" PRId64 "</td><td>%u × %u</td>",
+            ons_report_is_asked(&r->content, q) ? " class=\"own\"" : "", ons_question_all_devices(q), q->stages,
+            ons_question_replicas(q));
     fprintf(out, "<td>%" PRId64 " of %s%" PRId64 "</td>", q->micro_batches,
             q->batch % (q->micro_batches * ons_question_replicas(q)) == 0 ? "" : "up to ", ons_question_rows(q));
     fprintf(out, "<td class=\"left %s\">%s</td>", ons_report_fit_class(a), ons_report_fit_text(a));
     need_cell(row, out);
     ons_report_speed_cells(row, out);
-    ons_report_time_cell(out, a->feasible ? a->reduce_seconds : 0);
+    if (a->feasible && ons_question_replicas(q) > 1 && !(a->reduce_seconds > 0))
+        fputs("<td>hidden</td>", out);
+    else
+        ons_report_time_cell(out, a->feasible ? a->reduce_seconds : 0);
     ons_report_money_cell(r, row, out);
     fputs("</tr>\n", out);
 }
@@ -43,7 +45,8 @@ void ons_report_write_layouts(const ons_capacity_report *r, FILE *out) {
     for (uint32_t i = 0; i < rows->count; ++i) write_row(r, &rows->items[i], out);
     fputs("</table></div>\n<p class=\"soft small\">Where it does not fit, the fifth column is the smallest capacity "
           "that would do. Sum over replicas: what adding their gradients up makes a step longer, over links like those "
-          "between stages; what the last backward part hides is not in it. ",
+          "between stages; what goes on beside the last backward part, or beside anything else that takes longer, is "
+          "hidden. ",
           out);
     if (r->content.asked.micro_batches == r->content.asked.stages)
         fputs("As many micro-batches in each replica as stages. ", out);

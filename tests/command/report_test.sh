@@ -136,8 +136,8 @@ two=(plan "$golden/gpt_decomposed/model.onnx" --batch 16 --stages 2 --replicas 2
 echo '{"currency": "EUR", "a100-40gb": 36}' >prices.json
 if succeeds "${two[@]}" --prices prices.json --samples 3000000 --report r.html -o plan.json && whole r.html &&
     holds r.html 'batch 16 in 2 micro-batches of 4 in each of 2 replicas' 'Stages and replicas' 'sum over replicas' \
-        'class="own"><td>4</td><td>2 stages × 2</td><td>2 of 4</td>' '<td>4</td><td>1 stage × 4</td>' \
-        '<td>16</td><td>4 stages × 4</td>' && printed '^fastest shares of devices .* a batch of 16:' && printed '^ +4 devices +[124] x [124] '; then
+        'class="own"><td>4</td><td>2 × 2</td><td>2 of 4</td>' '<td>4</td><td>1 × 4</td>' \
+        '<td>16</td><td>4 × 4</td>' && printed '^fastest shares of devices .* a batch of 16:' && printed '^ +4 devices +[124] x [124] '; then
     # Four devices, each a cent a second.
     money=$(awk -v step="$(number step_seconds | tail -1)" 'BEGIN { printf "%.2f", 0.04 * step * 3000000 / 16 }')
     if holds r.html "<b>$money EUR</b><span>an epoch<"; then pass "$name"; fi

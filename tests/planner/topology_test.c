@@ -1,6 +1,8 @@
 /* Devices in nodes, with a link of their own between nodes: which link a message takes, and what plans make of it. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "planner/partition/link.h"
 #include "planner/partition/reduce.h"
@@ -181,8 +183,11 @@ Test(topology, a_plan_keeps_its_nodes) {
                              .free_links = true};
     ons_planning_problem p;
     ons_planned planned;
-    ons_plan plan = {.subject = {.batch = 8, .micro_batches = 4, .replicas = 1}};
+    ons_plan plan = {.subject = {.model = "random.onnx", .batch = 4, .micro_batches = 4, .replicas = 1},
+                     .partition = "auto"},
+             read;
     ons_pipeline_forecast f;
+    char *text, *again;
     expect_success(planning_case_make(&options, arena, &p));
     p.pipeline = (ons_pipeline){&ons_generator_one_f_one_b, 4, 4, 0, 1};
     p.memory = ons_memory_strategy_find("capuchin");
@@ -193,6 +198,18 @@ Test(topology, a_plan_keeps_its_nodes) {
     expect_success(ons_planner_fill(&planned, arena, &plan));
     cr_expect_eq(plan.node_devices, 2);
     cr_expect(plan.step_seconds == step(&planned.problem, planned.partition.first, planned.solutions));
+    plan.network_eager_bytes = 65473;
+    expect_success(ons_plan_print(&plan, &text));
+    expect_success(ons_plan_parse(text, strlen(text), arena, &read));
+    cr_expect(read.node_devices == 2 && read.network_bandwidth == 1e6 && read.network_latency == 1e-3 &&
+              read.network_eager_bytes == 65473);
+    expect_success(ons_plan_print(&read, &again));
+    cr_expect_str_eq(again, text);
+    free(again);
+    memcpy(strstr(text, "node_devices"), "node_gadgets", 12); /* then there are no nodes, and no network either */
+    expect_success(ons_plan_parse(text, strlen(text), arena, &read));
+    cr_expect(read.node_devices == 0 && read.network_bandwidth == 0);
+    free(text);
     plan.node_devices = 0;
     expect_success(ons_plan_replay(&plan, arena, &f));
     cr_expect_lt(f.iteration_seconds, plan.step_seconds);
