@@ -44,8 +44,8 @@ void ons_report_write_layouts(const ons_capacity_report *r, FILE *out) {
     fputs("</tr>\n", out);
     for (uint32_t i = 0; i < rows->count; ++i) write_row(r, &rows->items[i], out);
     fputs("</table></div>\n<p class=\"soft small\">Where it does not fit, the fifth column is the smallest capacity "
-          "that would do. Sum over replicas: what adding their gradients up makes a step longer, over links like those "
-          "between stages; what goes on beside the last backward part, or beside anything else that takes longer, is "
+          "that would do. Sum over replicas: what adding their gradients up makes a step longer, over the slowest link "
+          "between them; what goes on beside the last backward part, or beside anything else that takes longer, is "
           "hidden. ",
           out);
     if (r->content.asked.micro_batches == r->content.asked.stages)

@@ -6,6 +6,7 @@ static ons_link_cost network(const ons_planning_problem *p) {
 
 /* Of replicas of so many devices, where nodes and replicas repeat after so many of them as a node has devices. */
 ons_link_cost ons_link_between(const ons_planning_problem *p, uint32_t device, uint32_t other) {
+    if (p->node_devices == 0) return ons_link_in_node(p);
     int64_t devices = ons_pipeline_devices(&p->pipeline),
             replicas = p->pipeline.replicas > 1 ? p->pipeline.replicas : 1;
     for (int64_t i = 0; i < replicas && i < p->node_devices; ++i) {
@@ -16,6 +17,7 @@ ons_link_cost ons_link_between(const ons_planning_problem *p, uint32_t device, u
 }
 
 ons_link_cost ons_link_before(const ons_planning_problem *p, uint32_t stage) {
+    if (p->node_devices == 0) return ons_link_in_node(p);
     return ons_link_between(p, p->schedule->device_of[stage - 1], p->schedule->device_of[stage]);
 }
 

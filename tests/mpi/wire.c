@@ -77,7 +77,8 @@ static bool take(int number) {
     frame *f = waiting < MOST_WAITING ? malloc(sizeof *f + (size_t)bytes) : NULL;
     if (f == NULL) return true;
     double leaves = now();
-    if (rate > 0) leaves = from->free = (from->free > leaves ? from->free : leaves) + (double)bytes / rate;
+    double wired = (double)bytes - (double)sizeof(struct virtio_net_hdr);
+    if (rate > 0) leaves = from->free = (from->free > leaves ? from->free : leaves) + wired / rate;
     *f = (frame){.due = leaves + delay, .port = number, .bytes = (size_t)bytes};
     memcpy(f->data, data, (size_t)bytes);
     waiting += f->bytes;
