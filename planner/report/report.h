@@ -79,6 +79,8 @@ ons_status *ons_report_find_layers(const ons_planned *planned, ons_arena *arena,
                                    uint32_t *count);
 ons_status *ons_report_find_changes(const ons_report_options *options, const ons_question *asked, ons_arena *arena,
                                     ons_report_rows *rows);
+/* The same batch on so many devices in each of so many replicas. */
+ons_question ons_report_layout(const ons_question *asked, uint32_t devices, uint32_t replicas);
 /* The same batch over every way to share so many devices between stages and replicas, by number of devices and falling
  * stages; what the batch or the schedule cannot be split into is left out, but for what is asked. */
 ons_status *ons_report_find_layouts(const ons_question *asked, ons_arena *arena, ons_report_rows *rows);

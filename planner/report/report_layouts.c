@@ -10,12 +10,18 @@ static int64_t micro_batches_of(const ons_question *asked, const ons_question *q
     return (all + replicas - 1) / replicas;
 }
 
-static ons_status *try_layout(const ons_question *asked, uint32_t devices, int64_t replicas, ons_report_rows *rows) {
-    ons_report_row row = {.what = "", .question = *asked};
+ons_question ons_report_layout(const ons_question *asked, uint32_t devices, uint32_t replicas) {
+    ons_question q = *asked;
     bool own = devices == ons_question_devices(asked) && replicas == ons_question_replicas(asked);
-    row.question.replicas = (uint32_t)replicas;
-    ons_question_set_devices(&row.question, devices);
-    if (!own) row.question.micro_batches = micro_batches_of(asked, &row.question);
+    q.replicas = replicas;
+    ons_question_set_devices(&q, devices);
+    if (!own) q.micro_batches = micro_batches_of(asked, &q);
+    return q;
+}
+
+static ons_status *try_layout(const ons_question *asked, uint32_t devices, int64_t replicas, ons_report_rows *rows) {
+    ons_report_row row = {.what = "", .question = ons_report_layout(asked, devices, (uint32_t)replicas)};
+    bool own = devices == ons_question_devices(asked) && replicas == ons_question_replicas(asked);
     ONS_TRY(ons_what_if(&row.question, &row.answer));
     if (row.answer.known || own) rows->items[rows->count++] = row;
     return NULL;

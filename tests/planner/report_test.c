@@ -331,3 +331,35 @@ Test(report, updates_between_micro_batches_have_no_replicas) {
     expect_success(ons_what_if(&q, &answer));
     cr_expect(answer.known);
 }
+
+/* Four replicas of one stage each hold all weights; the same devices as stages hold a part of them. */
+Test(report, fewer_replicas_of_more_stages_are_a_change_that_fits) {
+    uint32_t refused = 0;
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report r;
+        bool offered = false;
+        make_setting(seed, 0.55, &s);
+        s.problem.pipeline = (ons_pipeline){&ons_generator_one_f_one_b, 1, 1, 0, 4};
+        s.problem.memory = s.options.planned->problem.memory;
+        s.options.batch = 16;
+        s.options.micro_batches = 1;
+        expect_success(ons_planner_search(&s.problem, s.options.partition, arena, &s.planned));
+        expect_success(ons_report_make(&s.options, arena, &r));
+        refused += !r.fits;
+        for (uint32_t i = 0; i < r.changes.count; ++i) {
+            const ons_report_row *row = &r.changes.items[i];
+            bool layout = strstr(row->what, "--replicas") != NULL;
+            offered |= layout;
+            if (layout)
+                cr_expect(row->answer.feasible && ons_question_all_devices(&row->question) == 4 && row->rank == 0);
+        }
+        bool one_fits = false; /* of the layouts of four devices with fewer replicas */
+        for (uint32_t i = 0; i < r.layouts.count; ++i)
+            one_fits |= ons_question_all_devices(&r.layouts.items[i].question) == 4 &&
+                        ons_question_replicas(&r.layouts.items[i].question) < 4 && r.layouts.items[i].answer.feasible;
+        cr_expect_eq(offered, !r.fits && one_fits, "seed %llu", (unsigned long long)seed);
+        ons_report_free(&r);
+    }
+    cr_expect_gt(refused, 0u);
+}
