@@ -80,10 +80,13 @@ struct ons_config {
     /* planning */
     const char *device_profile, *profile, *cost_graph, *report, *prices;
     int64_t samples; /* of an epoch; 0: as the data hold */
+    const char *goal, *disk_bandwidth;
+    ons_number device_failure_hours;
     bool max_batch, reproducible;
     /* profiling */
     int64_t repetitions;
     bool cache;
+    bool links; /* are measured, and no model */
     /* results */
     const char *out, *export_form, *checkpoint;
     int64_t checkpoint_every, val_every, early_stop;
@@ -115,7 +118,8 @@ const char *ons_config_loss_name(const ons_config *config, const ons_type *judge
 ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss);
 ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer);
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode);
-ons_status *ons_config_memory(const ons_config *config, int64_t *bytes); /* 0: no cap */
+ons_status *ons_config_memory(const ons_config *config, int64_t *bytes);         /* 0: no cap */
+ons_status *ons_config_disk_bandwidth(const ons_config *config, int64_t *bytes); /* a second; 0: not given */
 ons_status *ons_config_threads(const ons_config *config, int *threads);
 ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule);
 /* Whether somebody reads the norms of gradients. */

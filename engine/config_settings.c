@@ -137,23 +137,31 @@ ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *m
     return NULL;
 }
 
-ons_status *ons_config_memory(const ons_config *config, int64_t *bytes) {
+static ons_status *parse_size(const char *option, const char *text, int64_t *bytes) {
     static const struct {
         const char *unit;
         double factor;
     } units[] = {{"", 1},         {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
                  {"TiB", 0x1p40}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9}};
     *bytes = 0;
-    if (config->memory == NULL) return NULL;
+    if (text == NULL) return NULL;
     char *unit;
-    double size = strtod(config->memory, &unit);
+    double size = strtod(text, &unit);
     while (isspace((unsigned char)*unit)) ++unit;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; ++i)
         if (strcmp(unit, units[i].unit) == 0 && size * units[i].factor >= 1 && size * units[i].factor < 0x1p62) {
             *bytes = (int64_t)(size * units[i].factor);
             return NULL;
         }
-    return ons_status_new(ONS_INVALID_ARGUMENT, "--memory: '%s' is not a size such as 512MiB or 40GiB", config->memory);
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--%s: '%s' is not a size such as 512MiB or 40GiB", option, text);
+}
+
+ons_status *ons_config_memory(const ons_config *config, int64_t *bytes) {
+    return parse_size("memory", config->memory, bytes);
+}
+
+ons_status *ons_config_disk_bandwidth(const ons_config *config, int64_t *bytes) {
+    return parse_size("disk-bandwidth", config->disk_bandwidth, bytes);
 }
 
 /* More threads than processors are fine: they give the bits of a larger machine. But each has a stack, and is waited

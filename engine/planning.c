@@ -398,6 +398,10 @@ static ons_status *make(ons_planning *p, const char *path) {
               "--prices are for the report; give --report FILE");
     ONS_CHECK(p->config->samples == 0 || p->config->report != NULL, ONS_INVALID_ARGUMENT,
               "--samples is for the report; give --report FILE");
+    ONS_CHECK(
+        (p->config->goal == NULL && p->config->disk_bandwidth == NULL && !p->config->device_failure_hours.given) ||
+            p->config->report != NULL,
+        ONS_INVALID_ARGUMENT, "--goal, --mtbf and --disk-bandwidth are for the report; give --report FILE");
     ONS_TRY(pose(p));
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     if (p->model != NULL) ONS_TRY(ons_assumptions_refuse(p->model, p->config));

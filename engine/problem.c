@@ -94,6 +94,10 @@ static ons_status *pose(posing *p) {
     p->problem->link_bandwidth = p->profile->link_bandwidth;
     p->problem->link_latency = p->profile->link_latency;
     p->problem->link_eager_bytes = p->profile->link_eager_bytes;
+    p->problem->node_devices = p->profile->node_devices;
+    p->problem->network_bandwidth = p->profile->network_bandwidth;
+    p->problem->network_latency = p->profile->network_latency;
+    p->problem->network_eager_bytes = p->profile->network_eager_bytes;
     p->problem->host_bandwidth = p->profile->host_bandwidth;
     p->problem->host_latency = p->profile->host_latency;
     ONS_TRY(choose_host_share(p));

@@ -439,6 +439,7 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
     ONS_GIVEN(model, "model");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "profile");
+    ONS_CHECK(!config->links, ONS_INVALID_ARGUMENT, "--links measures no model; leave %s out", model->path);
     owned_profile *o = calloc(1, sizeof *o);
     if (o == NULL) return ons_status_out_of_memory();
     ons_config scaled = *config;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "engine/data.h"
 #include "engine/profile_data.h"
+#include "engine/report_goal.h"
 
 static void release(ons_capacity_report *r) {
     ons_report_free(&r->content);
@@ -44,13 +45,14 @@ static ons_status *gather(ons_capacity_report *r) {
     if (r->arena == NULL) return ons_status_out_of_memory();
     if (p->config->prices != NULL) ONS_TRY(ons_prices_load(p->config->prices, p->profile.name, &r->prices));
     ONS_TRY(count_epoch(r));
+    ONS_TRY(ons_report_read_goal(p, r->epoch_samples, &r->goal));
     ONS_TRY(ons_report_find_devices(r));
     ons_report_options options = {
         .planned = &p->planned,
         .partition = p->strategy,
         .devices = r->devices,
         .device_count = r->device_count,
-        .batch = p->problem.batch,
+        .batch = p->plan.subject.batch,
         .micro_batches = p->plan.subject.micro_batches,
     };
     r->exact = p->planned.partition.feasible && ons_planning_is_exact(p);
@@ -140,8 +142,8 @@ const char *ons_report_money_unit(const ons_capacity_report *r) {
     return r->epoch_samples > 0 ? "an epoch" : "per million samples";
 }
 
-const char *ons_report_of_replicas(const ons_capacity_report *r) {
-    return r->planning->config->replicas > 1 ? ", of one of the replicas: its batch, devices, samples and money" : "";
+double ons_report_samples_per_second(const ons_report *c) {
+    return c->forecast.iteration_seconds > 0 ? (double)c->asked.batch / c->forecast.iteration_seconds : 0;
 }
 
 const char *ons_report_model_name(const ons_capacity_report *r) {

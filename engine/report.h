@@ -9,6 +9,7 @@
 #include "engine/planning.h"
 #include "engine/prices.h"
 #include "engine/timeline.h"
+#include "planner/report/goal.h"
 #include "planner/report/report.h"
 
 enum { ONS_REPORT_SIZES = 2 };
@@ -24,6 +25,7 @@ typedef struct ons_capacity_report {
     ons_what_if_device *devices;
     uint32_t device_count;
     int64_t epoch_samples; /* 0: not known */
+    ons_goal goal;         /* samples 0: none */
     bool exact;            /* the planning knows the memory to the byte: see ons_planning_is_exact */
     ons_report content;
     ons_timeline timeline; /* of what is shown */
@@ -40,11 +42,29 @@ void ons_report_write_page(const ons_capacity_report *report, FILE *out);
 void ons_report_write_tables(const ons_capacity_report *report, FILE *out);
 void ons_report_write_schedules(const ons_capacity_report *report, FILE *out);
 void ons_report_write_what_if(const ons_capacity_report *report, FILE *out);
+void ons_report_write_layouts(const ons_capacity_report *report, FILE *out);
+void ons_report_write_goal(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_devices(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_timeline(const ons_capacity_report *report, FILE *out);
 void ons_report_write_assumptions(const ons_capacity_report *report, FILE *out);
 /* The same in a few lines for the terminal. */
 void ons_report_write_text(const ons_capacity_report *report, FILE *out);
+void ons_report_write_layouts_text(const ons_capacity_report *report, FILE *out);
+void ons_report_write_goal_text(const ons_capacity_report *report, FILE *out);
+/* Whether the question has the stages and replicas that were asked for. */
+bool ons_report_is_asked(const ons_report *content, const ons_question *question);
+
+/* Cells of its tables; a dash for what is 0. */
+void ons_report_size_cell(FILE *out, int64_t bytes);
+void ons_report_time_cell(FILE *out, double seconds);
+/* Step and samples a second, where it fits. */
+void ons_report_speed_cells(const ons_report_row *row, FILE *out);
+/* Nothing where there are no prices. */
+void ons_report_money_cell(const ons_capacity_report *report, const ons_report_row *row, FILE *out);
+void ons_report_money_head(const ons_capacity_report *report, FILE *out);
+/* How a cell is coloured by whether it fits, and the words for it. */
+const char *ons_report_fit_class(const ons_answer *answer);
+const char *ons_report_fit_text(const ons_answer *answer);
 
 /* Parts of memory in the order in which they are drawn and listed. */
 enum { ONS_MEMORY_KINDS = 7 };
@@ -69,7 +89,7 @@ double ons_report_slower(double seconds, double before);
 
 /* The model's file without its folders: the page says nothing of where it was made. */
 const char *ons_report_model_name(const ons_capacity_report *report);
-/* Of several replicas the report is about one; "" otherwise. */
-const char *ons_report_of_replicas(const ons_capacity_report *report);
+/* Of all replicas, by the plan that is shown. */
+double ons_report_samples_per_second(const ons_report *content);
 
 #endif

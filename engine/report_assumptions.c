@@ -50,6 +50,13 @@ static void write_profile(const ons_device_profile *profile, FILE *out) {
             ons_bytes_print((double)profile->memory_bytes, memory),
             ons_bytes_print((double)profile->reserve_bytes, reserve), ons_precision_name(profile->precision),
             profile->matrix_flops, profile->memory_bandwidth, profile->link_bandwidth, profile->host_bandwidth);
+    if (profile->node_devices > 0)
+        fprintf(out,
+                " %" PRId64
+                " device%s in a node; between nodes %.3g B/s after %.3g s, which is what a link costs whose "
+                "ends are in different nodes, and a sum over replicas that are in several.",
+                profile->node_devices, profile->node_devices == 1 ? "" : "s", profile->network_bandwidth,
+                profile->network_latency);
     if (profile->sources != NULL) fputs(" Where its numbers come from:<ul>", out);
     for (const char *line = profile->sources; line != NULL && *line != '\0';) {
         size_t length = strcspn(line, "\n");

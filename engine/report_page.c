@@ -13,13 +13,15 @@ static void write_subject(const ons_capacity_report *r, FILE *out) {
     fprintf(out, "</h1>\n<p class=\"soft\">Capacity report: batch %" PRId64, c->asked.batch);
     if (c->asked.micro_batches > 1)
         fprintf(out, " in %" PRId64 " micro-batches of %s%" PRId64, c->asked.micro_batches,
-                c->asked.batch % c->asked.micro_batches == 0 ? "" : "up to ", ons_question_rows(&c->asked));
+                c->asked.batch % (c->asked.micro_batches * ons_question_replicas(&c->asked)) == 0 ? "" : "up to ",
+                ons_question_rows(&c->asked));
+    if (ons_question_replicas(&c->asked) > 1) fprintf(out, " in each of %u replicas", ons_question_replicas(&c->asked));
     char stages[ONS_STAGES_TEXT];
     fprintf(out, ", %s of ", ons_stages_print(c->asked.stages, ons_question_devices(&c->asked), stages));
     ons_html_text(out, c->asked.device->profile->title);
     fprintf(out, ", schedule %s, partition ", c->asked.generator->name);
     ons_html_text(out, c->asked.partition->name);
-    fprintf(out, ", memory strategy %s%s</p>\n", c->asked.memory->name, ons_report_of_replicas(r));
+    fprintf(out, ", memory strategy %s</p>\n", c->asked.memory->name);
 }
 
 static uint32_t fullest_device(const ons_capacity_report *r) {
@@ -77,7 +79,7 @@ static void write_time_facts(const ons_report *c, FILE *out) {
     for (uint32_t i = 0; i < c->forecast.device_count; ++i)
         bubble += c->forecast.devices[i].bubble_share / c->forecast.device_count;
     fact(out, ons_seconds_print(c->forecast.iteration_seconds, seconds), "a step");
-    snprintf(text, sizeof text, "%.1f", c->forecast.samples_per_second);
+    snprintf(text, sizeof text, "%.1f", ons_report_samples_per_second(c));
     fact(out, text, "samples a second");
     if (c->asked.stages > 1) {
         snprintf(text, sizeof text, "%.0f %%", 100 * bubble);
@@ -99,10 +101,10 @@ static void write_facts(const ons_capacity_report *r, FILE *out) {
     if (c->shown != NULL && r->epoch_samples > 0) {
         snprintf(text, sizeof text, "an epoch of %" PRId64 " samples", r->epoch_samples);
         char seconds[ONS_SECONDS_TEXT];
-        fact(out, ons_seconds_print((double)r->epoch_samples / c->forecast.samples_per_second, seconds), text);
+        fact(out, ons_seconds_print((double)r->epoch_samples / ons_report_samples_per_second(c), seconds), text);
     }
     ons_report_row own = {.question = c->asked, .answer = {.feasible = c->fits}};
-    own.answer.samples_per_second = c->forecast.samples_per_second;
+    own.answer.samples_per_second = ons_report_samples_per_second(c);
     double money = ons_report_money(r, &own);
     if (money > 0) {
         snprintf(text, sizeof text, "%.2f %s", money, r->prices.currency);

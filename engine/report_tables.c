@@ -4,7 +4,7 @@
 
 #include "engine/report.h"
 
-static void size_cell(FILE *out, int64_t bytes) {
+void ons_report_size_cell(FILE *out, int64_t bytes) {
     char text[ONS_BYTES_TEXT];
     if (bytes == 0)
         fputs("<td class=\"none\">–</td>", out);
@@ -12,7 +12,7 @@ static void size_cell(FILE *out, int64_t bytes) {
         fprintf(out, "<td>%s</td>", ons_bytes_print((double)bytes, text));
 }
 
-static void time_cell(FILE *out, double seconds) {
+void ons_report_time_cell(FILE *out, double seconds) {
     char text[ONS_SECONDS_TEXT];
     if (seconds > 0)
         fprintf(out, "<td>%s</td>", ons_seconds_print(seconds, text));
@@ -43,10 +43,10 @@ static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out)
     fprintf(out, "<tr><td>%u", i);
     if (shares_devices(r)) fprintf(out, " on %u", ons_report_device_of(r, i));
     fputs("</td>", out);
-    for (int k = 0; k < ONS_MEMORY_KINDS; ++k) size_cell(out, kinds[k]);
-    size_cell(out, ons_report_stage_memory(r, i)->total);
+    for (int k = 0; k < ONS_MEMORY_KINDS; ++k) ons_report_size_cell(out, kinds[k]);
+    ons_report_size_cell(out, ons_report_stage_memory(r, i)->total);
     fprintf(out, "<td>%u</td><td>%u</td>", moved[ONS_SWAP], moved[ONS_RECOMPUTE]);
-    time_cell(out, s->seconds);
+    ons_report_time_cell(out, s->seconds);
     fputs("</tr>\n", out);
 }
 
@@ -78,12 +78,12 @@ static void write_layers(const ons_capacity_report *r, FILE *out) {
         fputs("<tr>", out);
         name_cell(out, l->name);
         fprintf(out, "<td>%u</td>", l->stage);
-        size_cell(out, l->held);
-        size_cell(out, l->saved);
-        size_cell(out, l->moved);
-        size_cell(out, l->held + l->saved);
+        ons_report_size_cell(out, l->held);
+        ons_report_size_cell(out, l->saved);
+        ons_report_size_cell(out, l->moved);
+        ons_report_size_cell(out, l->held + l->saved);
         fprintf(out, "<td>%.1f %%</td>", all == 0 ? 0 : 100.0 * (double)(l->held + l->saved) / (double)all);
-        time_cell(out, l->seconds);
+        ons_report_time_cell(out, l->seconds);
         fputs("</tr>\n", out);
     }
     fputs("</table></div>\n<p class=\"soft small\">", out);
@@ -97,15 +97,15 @@ static void write_layers(const ons_capacity_report *r, FILE *out) {
 /* ---------------------------------------------------------------------------------------------- other ways to train it
  */
 
-static const char *fit_class(const ons_answer *a) {
+const char *ons_report_fit_class(const ons_answer *a) {
     return !a->known ? "none" : !a->feasible ? "no" : a->optimised ? "moved" : "yes";
 }
 
-static const char *fit_text(const ons_answer *a) {
+const char *ons_report_fit_text(const ons_answer *a) {
     return !a->known ? "not known" : !a->feasible ? "does not fit" : a->optimised ? "with swap or recompute" : "fits";
 }
 
-static void money_cell(const ons_capacity_report *r, const ons_report_row *row, FILE *out) {
+void ons_report_money_cell(const ons_capacity_report *r, const ons_report_row *row, FILE *out) {
     double money = ons_report_money(r, row);
     if (r->prices.json == NULL) return;
     if (money > 0)
@@ -114,7 +114,7 @@ static void money_cell(const ons_capacity_report *r, const ons_report_row *row, 
         fputs("<td class=\"none\">–</td>", out);
 }
 
-static void money_head(const ons_capacity_report *r, FILE *out) {
+void ons_report_money_head(const ons_capacity_report *r, FILE *out) {
     if (r->prices.json == NULL) return;
     fputs("<th>", out);
     ons_html_text(out, r->prices.currency);
@@ -123,15 +123,15 @@ static void money_head(const ons_capacity_report *r, FILE *out) {
 
 /* The fullest device, or the least that would do, of what a device has for the plan. */
 static void need_cell(const ons_report_row *row, FILE *out) {
-    size_cell(out, row->answer.feasible ? row->answer.fullest_bytes : row->answer.least_bytes);
+    ons_report_size_cell(out, row->answer.feasible ? row->answer.fullest_bytes : row->answer.least_bytes);
 }
 
-static void speed_cells(const ons_report_row *row, FILE *out) {
+void ons_report_speed_cells(const ons_report_row *row, FILE *out) {
     if (!row->answer.feasible) {
         fputs("<td class=\"none\">–</td><td class=\"none\">–</td>", out);
         return;
     }
-    time_cell(out, row->answer.step_seconds);
+    ons_report_time_cell(out, row->answer.step_seconds);
     fprintf(out, "<td>%.1f</td>", row->answer.samples_per_second);
 }
 
@@ -148,14 +148,14 @@ static void write_strategies(const ons_capacity_report *r, FILE *out) {
         const ons_report_row *row = &rows->items[i];
         fputs("<tr>", out);
         name_cell(out, row->what);
-        fprintf(out, "<td class=\"left %s\">%s</td>", i == 0 ? "" : fit_class(&row->answer),
-                i == 0 ? "for comparison" : fit_text(&row->answer));
+        fprintf(out, "<td class=\"left %s\">%s</td>", i == 0 ? "" : ons_report_fit_class(&row->answer),
+                i == 0 ? "for comparison" : ons_report_fit_text(&row->answer));
         need_cell(row, out);
-        speed_cells(row, out);
+        ons_report_speed_cells(row, out);
         if (row->answer.feasible && free_answer->feasible) {
             fprintf(out, "<td>%+.1f %%</td>", ons_report_slower(row->answer.step_seconds, free_answer->step_seconds));
-            time_cell(out, row->answer.recompute_seconds);
-            time_cell(out, row->answer.stall_seconds);
+            ons_report_time_cell(out, row->answer.recompute_seconds);
+            ons_report_time_cell(out, row->answer.stall_seconds);
         } else {
             fputs("<td class=\"none\">–</td><td class=\"none\">–</td><td class=\"none\">–</td>", out);
         }
@@ -181,12 +181,12 @@ static void write_squeezed(const ons_capacity_report *r, FILE *out) {
         const ons_report_row *cell = &c->squeezed.items[i];
         if (i % ONS_REPORT_WAYS == 0)
             fprintf(out, "<tr><td>%s</td>", ons_bytes_print((double)cell->question.capacity_bytes, text));
-        fprintf(out, "<td class=\"%s\">", fit_class(&cell->answer));
+        fprintf(out, "<td class=\"%s\">", ons_report_fit_class(&cell->answer));
         if (cell->answer.feasible)
             fprintf(out, "%+.1f %%",
                     ons_report_slower(cell->answer.step_seconds, c->strategies.items[0].answer.step_seconds));
         else
-            fputs(fit_text(&cell->answer), out);
+            fputs(ons_report_fit_text(&cell->answer), out);
         fputs("</td>", out);
         if (i % ONS_REPORT_WAYS == ONS_REPORT_WAYS - 1) fputs("</tr>\n", out);
     }
@@ -210,16 +210,17 @@ static void write_changes(const ons_capacity_report *r, FILE *out) {
         "<div class=\"wide\"><table><tr><th>change</th><th class=\"left\">then</th><th>fullest device</th><th>step</th>"
         "<th>samples/s</th>",
         out);
-    money_head(r, out);
+    ons_report_money_head(r, out);
     fputs("</tr>\n", out);
     for (uint32_t i = 0; i < rows->count; ++i) {
         const ons_report_row *row = &rows->items[i];
         fputs(i == 0 ? "<tr class=\"own\">" : "<tr>", out);
         name_cell(out, row->what);
-        fprintf(out, "<td class=\"left %s\">%s</td>", fit_class(&row->answer), fit_text(&row->answer));
+        fprintf(out, "<td class=\"left %s\">%s</td>", ons_report_fit_class(&row->answer),
+                ons_report_fit_text(&row->answer));
         need_cell(row, out);
-        speed_cells(row, out);
-        money_cell(r, row, out);
+        ons_report_speed_cells(row, out);
+        ons_report_money_cell(r, row, out);
         fputs("</tr>\n", out);
     }
     fputs("</table></div>\n<p class=\"soft small\">The cheapest first: by money where prices are given; otherwise "
@@ -232,27 +233,27 @@ static void write_device_row(const ons_capacity_report *r, const ons_report_row 
     bool own = row->question.device == &r->devices[0];
     fputs(own ? "<tr class=\"own\">" : "<tr>", out);
     name_cell(out, row->what);
-    size_cell(out, row->question.device->capacity_bytes);
-    fprintf(out, "<td class=\"%s\">", fit_class(&row->answer));
+    ons_report_size_cell(out, row->question.device->capacity_bytes);
+    fprintf(out, "<td class=\"%s\">", ons_report_fit_class(&row->answer));
     if (!row->answer.known)
         fputs("not known", out);
     else
-        fprintf(out, "%s%u", row->answer.feasible ? "" : "more than ", ons_question_devices(&row->question));
+        fprintf(out, "%s%" PRId64, row->answer.feasible ? "" : "more than ", ons_question_all_devices(&row->question));
     fputs("</td>", out);
     need_cell(row, out);
-    speed_cells(row, out);
-    money_cell(r, row, out);
+    ons_report_speed_cells(row, out);
+    ons_report_money_cell(r, row, out);
     fputs("</tr>\n", out);
 }
 
 static void write_devices(const ons_capacity_report *r, FILE *out) {
     fprintf(out,
             "<h2>Which device, and how many</h2>\n<p>For the batch of %" PRId64
-            ": the fewest devices (1, 2, 4, … 32) that hold it; green: as it is, yellow: with swap or "
+            ": the fewest devices (1, 2, 4, … 32%s) that hold it; green: as it is, yellow: with swap or "
             "recompute.</p>\n<div class=\"wide\"><table><tr><th>device</th>"
             "<th>free memory</th><th>devices</th><th>fullest</th><th>step</th><th>samples/s</th>",
-            r->content.asked.batch);
-    money_head(r, out);
+            r->content.asked.batch, ons_question_replicas(&r->content.asked) > 1 ? " in each replica" : "");
+    ons_report_money_head(r, out);
     fputs("</tr>\n", out);
     for (uint32_t i = 0; i < r->content.devices.count; ++i) write_device_row(r, &r->content.devices.items[i], out);
     fputs("</table></div>\n", out);
@@ -267,4 +268,6 @@ void ons_report_write_tables(const ons_capacity_report *r, FILE *out) {
     write_strategies(r, out);
     write_squeezed(r, out);
     write_devices(r, out);
+    ons_report_write_layouts(r, out);
+    ons_report_write_goal(r, out);
 }

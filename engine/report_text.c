@@ -33,16 +33,19 @@ static void write_strategies(const ons_report *c, FILE *out) {
 }
 
 static void write_devices(const ons_capacity_report *r, FILE *out) {
-    fprintf(out, "\nfewest devices for a batch of %" PRId64 "%s:\n", r->content.asked.batch, ons_report_of_replicas(r));
+    fprintf(out, "\nfewest devices for a batch of %" PRId64, r->content.asked.batch);
+    if (ons_question_replicas(&r->content.asked) > 1)
+        fprintf(out, " in %u replicas", ons_question_replicas(&r->content.asked));
+    fputs(":\n", out);
     for (uint32_t i = 0; i < r->content.devices.count; ++i) {
         const ons_report_row *row = &r->content.devices.items[i];
         double money = ons_report_money(r, row);
         if (row->answer.feasible)
-            fprintf(out, "  %-12s %3u  %10.1f samples/s", row->question.device->profile->name,
-                    ons_question_devices(&row->question), row->answer.samples_per_second);
+            fprintf(out, "  %-12s %3" PRId64 "  %10.1f samples/s", row->question.device->profile->name,
+                    ons_question_all_devices(&row->question), row->answer.samples_per_second);
         else if (row->answer.known)
-            fprintf(out, "  %-12s more than %u", row->question.device->profile->name,
-                    ons_question_devices(&row->question));
+            fprintf(out, "  %-12s more than %" PRId64, row->question.device->profile->name,
+                    ons_question_all_devices(&row->question));
         else
             fprintf(out, "  %-12s not known", row->question.device->profile->name);
         if (money > 0) fprintf(out, "  %.2f %s %s", money, r->prices.currency, ons_report_money_unit(r));
@@ -85,12 +88,14 @@ void ons_report_write_text(const ons_capacity_report *r, FILE *out) {
     if (r->epoch_samples > 0) {
         char text[ONS_SECONDS_TEXT];
         fprintf(out, "an epoch of %" PRId64 " samples takes %s\n", r->epoch_samples,
-                ons_seconds_print((double)r->epoch_samples / c->forecast.samples_per_second, text));
+                ons_seconds_print((double)r->epoch_samples / ons_report_samples_per_second(c), text));
     }
     write_layers(c, out);
     write_strategies(c, out);
     write_squeezed(c, out);
     write_devices(r, out);
+    ons_report_write_layouts_text(r, out);
+    ons_report_write_goal_text(r, out);
     fputs("wrote the report ", out);
     fprintf(out, "%s\n", r->planning->config->report);
 }

@@ -415,6 +415,16 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
 ons_status *ons_profile_write(const ons_profile *profile, const char *path);
 void ons_profile_free(ons_profile *profile); /* NULL is fine */
 
+typedef struct ons_link_profile ons_link_profile;
+/* Measures messages between the processes that mpirun (or Slurm) has started, on one host and between hosts; every
+ * process calls it once. The device profile is that of the option "profile" or "device-profile", with these links. */
+ons_status *ons_link_profile_measure(const ons_config *config, ons_link_profile **profile);
+/* What was measured, in words; "" in every process but one. */
+const char *ons_link_profile_text(const ons_link_profile *profile);
+/* Writes the profile, whole or not at all, from the process that has the words; the others do nothing. */
+ons_status *ons_link_profile_write(const ons_link_profile *profile, const char *path);
+void ons_link_profile_free(ons_link_profile *profile); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,11 +13,13 @@ enum { TOP_NODES = 20 };
 static const ons_subcommand subcommand = {
     .name = "onstage profile",
     .command = ONS_COMMAND_PROFILE,
+    .model_optional = true,
     .summary =
         "Measures a training step on this machine, node by node, and fits the planner's model of the machine to it.",
     .epilogue =
         "Without --input the data is made up: random floats, zeros for integers and targets. --out (or -o) writes "
-        "what the planner reads.\n\nExample: onstage profile net.onnx --batch 32 -o profile.json",
+        "what the planner reads.\n\nExamples: onstage profile net.onnx --batch 32 -o profile.json\n"
+        "          mpirun -n 4 onstage profile --links --profile profile.json -o profile.json",
 };
 
 static volatile sig_atomic_t interrupted;
@@ -105,6 +107,18 @@ static void print_profile(const char *path, const ons_profile *p) {
     fputs(p->notes, stdout);
 }
 
+/* Between the processes of an MPI world; one of them speaks. */
+static int profile_links(const ons_config *config) {
+    ons_link_profile *links = NULL;
+    int code = ons_report_failure(ons_link_profile_measure(config, &links));
+    if (code == 0) fputs(ons_link_profile_text(links), stdout);
+    const char *out = code == 0 ? ons_config_get(config, "out") : NULL;
+    if (out != NULL) code = ons_report_failure(ons_link_profile_write(links, out));
+    if (out != NULL && code == 0 && ons_link_profile_text(links)[0] != '\0') printf("wrote %s\n", out);
+    ons_link_profile_free(links);
+    return code;
+}
+
 int ons_command_profile(int argc, char **argv) {
     ons_config *config;
     int code = ons_report_failure(ons_config_new(&config));
@@ -114,6 +128,11 @@ int ons_command_profile(int argc, char **argv) {
     ons_profile *profile = NULL;
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
     ons_catch_stops(interrupt);
+    if (code != 0 || path == NULL) {
+        if (code == 0) code = profile_links(config);
+        ons_config_free(config);
+        return code;
+    }
     bool live = isatty(STDOUT_FILENO);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_model_profile(model, config, show_progress, &live, &profile));

@@ -117,21 +117,36 @@ static ons_status *read_host(const ons_json *json, ons_device_profile *p) {
     return NULL;
 }
 
-static ons_status *read_link_members(const ons_json *object, ons_device_profile *p) {
+static ons_status *read_link_members(const ons_json *object, double *bandwidth, double *latency, int64_t *eager_bytes) {
     static const char *const known[] = {"bandwidth", "latency", "eager_bytes", NULL};
     ONS_TRY(check_known(object, known));
-    ONS_TRY(read_number(object, "bandwidth", positive_number, &p->link_bandwidth));
-    ONS_TRY(read_number(object, "latency", any_number, &p->link_latency));
+    ONS_TRY(read_number(object, "bandwidth", positive_number, bandwidth));
+    ONS_TRY(read_number(object, "latency", any_number, latency));
     if (ons_json_find(object, "eager_bytes") == NULL) return NULL;
-    ONS_TRY(ons_json_get_int(object, "eager_bytes", &p->link_eager_bytes));
-    ONS_CHECK(p->link_eager_bytes >= 0, ONS_INVALID_DATA, "'eager_bytes' is negative");
+    ONS_TRY(ons_json_get_int(object, "eager_bytes", eager_bytes));
+    ONS_CHECK(*eager_bytes >= 0, ONS_INVALID_DATA, "'eager_bytes' is negative");
     return NULL;
 }
 
 static ons_status *read_link(const ons_json *json, ons_device_profile *p) {
     const ons_json *object;
     ONS_TRY(ons_json_get_object(json, "link", &object));
-    ONS_TRY_AT(read_link_members(object, p), "'link'");
+    ONS_TRY_AT(read_link_members(object, &p->link_bandwidth, &p->link_latency, &p->link_eager_bytes), "'link'");
+    return NULL;
+}
+
+/* Nodes and what joins them: both, or neither. */
+static ons_status *read_network(const ons_json *json, ons_device_profile *p) {
+    const ons_json *object;
+    bool nodes = ons_json_find(json, "node_devices") != NULL, network = ons_json_find(json, "network") != NULL;
+    ONS_CHECK(nodes == network, ONS_INVALID_DATA, "'%s' is missing beside '%s'", nodes ? "network" : "node_devices",
+              nodes ? "node_devices" : "network");
+    if (!nodes) return NULL;
+    ONS_TRY(ons_json_get_int(json, "node_devices", &p->node_devices));
+    ONS_CHECK(p->node_devices > 0, ONS_INVALID_DATA, "'node_devices' is not above 0");
+    ONS_TRY(ons_json_get_object(json, "network", &object));
+    ONS_TRY_AT(read_link_members(object, &p->network_bandwidth, &p->network_latency, &p->network_eager_bytes),
+               "'network'");
     return NULL;
 }
 
@@ -233,6 +248,8 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
                                         "memory_bandwidth",
                                         "launch_seconds",
                                         "link",
+                                        "node_devices",
+                                        "network",
                                         "host",
                                         "efficiency",
                                         "fit_error",
@@ -251,6 +268,7 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
     ONS_TRY(read_number(json, "memory_bandwidth", positive_number, &p->memory_bandwidth));
     ONS_TRY(read_number(json, "launch_seconds", any_number, &p->launch_seconds));
     ONS_TRY(read_link(json, p));
+    ONS_TRY(read_network(json, p));
     ONS_TRY(read_host(json, p));
     ONS_TRY(read_efficiencies(json, p));
     if (ons_json_find(json, "fit_error") != NULL) ONS_TRY(read_number(json, "fit_error", any_number, &p->fit_error));
@@ -376,6 +394,10 @@ static ons_status *fill_profile(ons_json *json, const ons_device_profile *p) {
     ONS_TRY(ons_json_set_double(json, "memory_bandwidth", p->memory_bandwidth));
     ONS_TRY(ons_json_set_double(json, "launch_seconds", p->launch_seconds));
     ONS_TRY(set_link(json, "link", p->link_bandwidth, p->link_latency, p->link_eager_bytes));
+    if (p->node_devices > 0) {
+        ONS_TRY(ons_json_set_uint64(json, "node_devices", (uint64_t)p->node_devices));
+        ONS_TRY(set_link(json, "network", p->network_bandwidth, p->network_latency, p->network_eager_bytes));
+    }
     ONS_TRY(set_link(json, "host", p->host_bandwidth, p->host_latency, 0));
     ONS_TRY(set_filled(json, "efficiency", p, fill_efficiencies));
     ONS_TRY(ons_json_set_double(json, "fit_error", p->fit_error));

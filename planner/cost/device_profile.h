@@ -36,6 +36,10 @@ typedef struct ons_device_profile {
     double launch_seconds;   /* of a kernel */
     double link_bandwidth, link_latency; /* between neighbouring devices, each way */
     int64_t link_eager_bytes; /* messages of up to so many bytes leave without asking the other end; 0: not said */
+    /* Between devices of different nodes; node_devices 0: all devices are in one. */
+    int64_t node_devices; /* in a node */
+    double network_bandwidth, network_latency;
+    int64_t network_eager_bytes;
     double host_bandwidth, host_latency; /* between device and host, each way */
     ons_efficiency matrix, vector, memory;
     double

@@ -88,8 +88,8 @@ static void take_times(const planner *p, const uint32_t *units) {
         *t = (ons_master_stage_times){ons_work_forward_seconds(work, first, end),
                                       ons_work_backward_seconds(work, first, end), 0, 0};
         if (i == 0) continue;
-        t->arrive = ons_link_seconds(p->problem, ons_work_cut_bytes(work, first));
-        t->back = ons_link_seconds(p->problem, ons_work_cut_gradient_bytes(work, first));
+        t->arrive = ons_link_seconds(ons_link_before(p->problem, i), ons_work_cut_bytes(work, first));
+        t->back = ons_link_seconds(ons_link_before(p->problem, i), ons_work_cut_gradient_bytes(work, first));
     }
 }
 

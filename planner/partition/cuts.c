@@ -9,14 +9,15 @@ ons_step_stage ons_cuts_times(const ons_planning_problem *p, const uint32_t *fir
                               double part_seconds) {
     const ons_workload *work = p->work;
     uint32_t from = first[stage], to = first[stage + 1];
+    ons_link_cost link = stage > 0 ? ons_link_before(p, stage) : ons_link_in_node(p);
     return (ons_step_stage){
         .forward = ons_work_forward_seconds(work, from, to) + part_seconds,
         .backward = ons_work_backward_seconds(work, from, to) + part_seconds,
         .weight = ons_work_weight_seconds(work, from, to),
         .update = ons_work_update_seconds(work, from, to),
-        .arrive = stage > 0 ? ons_link_least(p, ons_work_cut_bytes(work, from)) : 0,
-        .back = stage > 0 ? ons_link_least(p, ons_work_cut_gradient_bytes(work, from)) : 0,
-        .travel = ons_link_travel(p),
+        .arrive = stage > 0 ? ons_link_least(link, ons_work_cut_bytes(work, from)) : 0,
+        .back = stage > 0 ? ons_link_least(link, ons_work_cut_gradient_bytes(work, from)) : 0,
+        .travel = ons_link_travel(link),
     };
 }
 

@@ -76,7 +76,7 @@ static uint32_t move_cut(const ons_cut_finder *finder, cut_range range, uint32_t
 static double transfer(const ons_planning_problem *p, uint32_t cut) {
     if (p->link_bandwidth <= 0) return 0;
     int64_t forward = ons_work_cut_bytes(p->work, cut), backward = ons_work_cut_gradient_bytes(p->work, cut);
-    return ons_link_seconds(p, forward > backward ? forward : backward);
+    return ons_link_seconds(ons_link_in_node(p), forward > backward ? forward : backward);
 }
 
 /* The theorem's second condition: sending takes less time than either side, stage by stage, computes. */

@@ -25,7 +25,11 @@ typedef struct ons_planning_problem {
     bool reads_norms;         /* of gradients, so that sums are whole in every replica all the same */
     int64_t link_eager_bytes; /* messages of up to so many bytes leave without asking (planner/partition/link.h); 0: not
                                  said */
-    double host_bandwidth;    /* between device and host, for swapping; 0: none */
+    /* Where devices lie in several nodes, the link between those of different nodes; see link.h */
+    int64_t node_devices; /* in a node; 0: all are in one, and the rest does not count */
+    double network_bandwidth, network_latency;
+    int64_t network_eager_bytes;
+    double host_bandwidth; /* between device and host, for swapping; 0: none */
     double host_latency;
     double host_share; /* of a copy's time, what computing loses: see ons_stage_problem */
     const ons_memory_strategy *memory;
@@ -91,7 +95,8 @@ ons_status *ons_stage_costs_bytes_lower_bound(ons_stage_costs *costs, uint32_t f
                                               int64_t *bytes);
 /* Gives the bytes that a stage takes without swap and recompute. It is quick. */
 int64_t ons_stage_costs_bytes(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage);
-/* Gives the seconds to send a micro-batch over the cut, the slower of both directions; 0 at both ends of the model. */
+/* Gives the seconds to send a micro-batch over the cut, the slower of both directions, between devices of one node; 0
+ * at both ends of the model. Strategies go by it, as they move cuts before they know which devices lie at them. */
 double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut);
 uint64_t ons_stage_costs_count(const ons_stage_costs *costs);
 /* Counts the nodes of all stages that went to the memory strategy: the time of a search mostly depends on them. */

@@ -12,7 +12,8 @@ int64_t ons_reduce_bucket_bytes(int64_t sum_bytes);
  * left to do, for nodes [first, end). Of every bucket a replica sends and receives (R - 1) / R of the bytes twice, in
  * R - 1 messages each time; buckets follow each other beside the last micro-batch's backward part as it completes them,
  * evenly. Where updates are divided sums go one way alone, unless norms are read of them, and behind the update
- * weights go the other way, which nothing hides. 0: one replica, or links cost nothing. */
+ * weights go the other way, which nothing hides. The slowest link between replicas counts. 0: one replica, or links
+ * cost nothing. */
 double ons_reduce_seconds(const ons_planning_problem *problem, uint32_t first, uint32_t end);
 
 #endif

@@ -382,11 +382,14 @@ ons_status *ons_stage_costs_within(ons_stage_costs *costs, uint32_t first, uint3
     return NULL;
 }
 
-double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut) {
-    const ons_planning_problem *p = &costs->problem;
-    if (p->link_bandwidth <= 0 || cut == 0 || cut >= p->work->node_count) return 0;
+static double transfer(const ons_planning_problem *p, ons_link_cost link, uint32_t cut) {
+    if (cut == 0 || cut >= p->work->node_count) return 0;
     int64_t forward = ons_work_cut_bytes(p->work, cut), backward = ons_work_cut_gradient_bytes(p->work, cut);
-    return ons_link_seconds(p, forward > backward ? forward : backward);
+    return ons_link_seconds(link, forward > backward ? forward : backward);
+}
+
+double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut) {
+    return transfer(&costs->problem, ons_link_in_node(&costs->problem), cut);
 }
 
 ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partition) {
@@ -396,10 +399,11 @@ ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partit
     for (uint32_t i = 0; i < partition->stages; ++i) {
         ons_stage_evaluation v;
         ONS_TRY(ons_stage_costs_evaluate_exactly(costs, partition->first[i], partition->first[i + 1], i, &v));
-        double transfer = ons_stage_costs_transfer(costs, partition->first[i]);
+        const ons_planning_problem *p = &costs->problem;
+        double arrival = i == 0 ? 0 : transfer(p, ons_link_before(p, i), partition->first[i]);
         if (!v.feasible) partition->feasible = false;
         if (v.least_bytes > partition->least_bytes) partition->least_bytes = v.least_bytes;
-        partition->bottleneck_seconds = fmax(partition->bottleneck_seconds, fmax(v.seconds, transfer));
+        partition->bottleneck_seconds = fmax(partition->bottleneck_seconds, fmax(v.seconds, arrival));
     }
     partition->stages_evaluated = ons_stage_costs_count(costs);
     return NULL;

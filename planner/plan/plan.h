@@ -91,6 +91,9 @@ typedef struct ons_plan {
     ons_pipeline_parts parts;
     double link_bandwidth, link_latency; /* bytes a second, 0: transfers take no time; seconds */
     int64_t link_eager_bytes;            /* see planner/partition/link.h */
+    int64_t node_devices;                /* 0: all devices are in one node, and the rest is 0 */
+    double network_bandwidth, network_latency;
+    int64_t network_eager_bytes;
     double step_seconds, bottleneck_seconds, planning_seconds;
     bool reproducible; /* planning_seconds is left out of the file */
 } ons_plan;

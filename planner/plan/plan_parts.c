@@ -59,11 +59,21 @@ ons_status *ons_plan_write_parts(ons_json *stage, const ons_stage_tasks *t) {
     return write_copies(o, t);
 }
 
+static ons_status *write_network(ons_json *costs, const ons_plan *plan) {
+    if (plan->node_devices == 0) return NULL;
+    ONS_TRY(ons_plan_set_int(costs, "node_devices", plan->node_devices));
+    ONS_TRY(ons_json_set_double(costs, "network_bandwidth", plan->network_bandwidth));
+    ONS_TRY(ons_json_set_double(costs, "network_latency", plan->network_latency));
+    return plan->network_eager_bytes == 0 ? NULL
+                                          : ons_plan_set_int(costs, "network_eager_bytes", plan->network_eager_bytes);
+}
+
 ons_status *ons_plan_write_links(ons_json *costs, const ons_plan *plan) {
     ons_json *links, *ties, *o;
     ONS_TRY(ons_json_set_double(costs, "link_bandwidth", plan->link_bandwidth));
     ONS_TRY(ons_json_set_double(costs, "link_latency", plan->link_latency));
     if (plan->link_eager_bytes > 0) ONS_TRY(ons_plan_set_int(costs, "link_eager_bytes", plan->link_eager_bytes));
+    ONS_TRY(write_network(costs, plan));
     ONS_TRY(ons_plan_add_array(costs, "links", &links));
     for (uint32_t i = 0; i < plan->parts.link_count; ++i) {
         const ons_stage_link *link = &plan->parts.links[i];
@@ -199,6 +209,15 @@ static ons_status *read_tie(const ons_json *o, uint32_t stages, ons_stage_tie *t
     return ons_plan_get_bytes(o, "bytes", &tie->bytes);
 }
 
+static ons_status *read_network(const ons_json *costs, ons_plan *plan) {
+    if (ons_json_find(costs, "node_devices") == NULL) return NULL;
+    ONS_TRY(ons_plan_get_whole(costs, "node_devices", 1, INT32_MAX, &plan->node_devices));
+    ONS_TRY(ons_plan_get_seconds(costs, "network_bandwidth", &plan->network_bandwidth));
+    ONS_TRY(ons_plan_get_seconds(costs, "network_latency", &plan->network_latency));
+    if (ons_json_find(costs, "network_eager_bytes") == NULL) return NULL;
+    return ons_plan_get_bytes(costs, "network_eager_bytes", &plan->network_eager_bytes);
+}
+
 ons_status *ons_plan_read_links(const ons_json *costs, ons_arena *arena, ons_plan *plan) {
     const ons_json *links, *ties, *each;
     ons_pipeline_parts *p = &plan->parts;
@@ -207,6 +226,7 @@ ons_status *ons_plan_read_links(const ons_json *costs, ons_arena *arena, ons_pla
     ONS_TRY(ons_plan_get_seconds(costs, "link_latency", &plan->link_latency));
     if (ons_json_find(costs, "link_eager_bytes") != NULL)
         ONS_TRY(ons_plan_get_bytes(costs, "link_eager_bytes", &plan->link_eager_bytes));
+    ONS_TRY(read_network(costs, plan));
     ONS_TRY(ons_json_get_array(costs, "links", &links));
     ONS_TRY(ons_json_get_array(costs, "ties", &ties));
     p->link_count = count_of(links);

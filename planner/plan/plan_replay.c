@@ -37,6 +37,10 @@ ons_status *ons_plan_replay(const ons_plan *plan, ons_arena *arena, ons_pipeline
         .link_bandwidth = plan->link_bandwidth,
         .link_latency = plan->link_latency,
         .link_eager_bytes = plan->link_eager_bytes,
+        .node_devices = plan->node_devices,
+        .network_bandwidth = plan->network_bandwidth,
+        .network_latency = plan->network_latency,
+        .network_eager_bytes = plan->network_eager_bytes,
     };
     ons_pipeline_setup setup = {.problem = &problem, .parts = &plan->parts};
     ONS_TRY(check_bytes(plan));

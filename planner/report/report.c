@@ -19,6 +19,7 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
         .generator = p->pipeline.generator,
         .stages = p->pipeline.stages,
         .devices = p->pipeline.devices,
+        .replicas = p->pipeline.replicas,
         .batch = o->batch,
         .micro_batches = o->micro_batches,
         .capacity_bytes = device->capacity_bytes,
@@ -105,14 +106,6 @@ static ons_status *ask_squeezed(const ons_report *r, ons_arena *arena, ons_repor
     return NULL;
 }
 
-/* As many stages on each of so many devices as asked for; one alone is one stage. */
-static void set_devices(ons_question *q, const ons_question *asked, uint32_t devices) {
-    uint32_t chunks = asked->stages / ons_question_devices(asked);
-    q->stages = devices == 1 ? 1 : devices * chunks;
-    q->devices = devices;
-    q->micro_batches = ons_report_micro_batches(asked, q->stages);
-}
-
 /* Of each device the fewest that fit. */
 static ons_status *ask_devices(const ons_report_options *o, const ons_report *r, ons_arena *arena,
                                ons_report_rows *rows) {
@@ -122,7 +115,10 @@ static ons_status *ask_devices(const ons_report_options *o, const ons_report *r,
         tried.question.device = &o->devices[i];
         tried.question.capacity_bytes = o->devices[i].capacity_bytes;
         for (uint32_t devices = 1; devices <= DEVICES_MOST && !tried.answer.feasible; devices *= 2) {
-            set_devices(&tried.question, &r->asked, devices);
+            tried.question.stages = r->asked.stages;
+            tried.question.devices = r->asked.devices;
+            ons_question_set_devices(&tried.question, devices);
+            tried.question.micro_batches = ons_report_micro_batches(&r->asked, tried.question.stages);
             ONS_TRY(ons_what_if(&tried.question, &tried.answer));
             if (tried.answer.known || devices == 1) row = tried;
         }
@@ -194,10 +190,12 @@ static ons_status *make(const ons_report_options *o, ons_arena *arena, ons_repor
     ONS_TRY(choose_shown(o, arena, r));
     if (r->shown != NULL) ONS_TRY(describe_shown(arena, r));
     ONS_TRY(ons_what_if_largest(&r->asked, &r->largest_batch, &r->largest));
-    r->largest_is_bound = r->largest_batch >= ONS_WHAT_IF_ROWS * r->asked.micro_batches;
+    r->largest_is_bound =
+        r->largest_batch >= ONS_WHAT_IF_ROWS * r->asked.micro_batches * ons_question_replicas(&r->asked);
     ONS_TRY(ask_strategies(r, arena, &r->strategies));
     ONS_TRY(ask_squeezed(r, arena, &r->squeezed));
     ONS_TRY(ask_devices(o, r, arena, &r->devices));
+    ONS_TRY(ons_report_find_layouts(&r->asked, arena, &r->layouts));
     if (!r->fits) ONS_TRY(ons_report_find_changes(o, &r->asked, arena, &r->changes));
     ONS_NEW(r->grid, arena, 1);
     choose_grid(r, o->planned->problem.work->node_count, r->grid);

@@ -55,6 +55,7 @@ typedef struct ons_report {
     ons_report_rows strategies; /* what recompute and swap cost; the first one: no limit, nothing moved */
     ons_report_rows squeezed;   /* the ways of `strategies` that move something, in turn, with less and less memory */
     ons_report_rows devices;    /* each, the fewest that fit; not feasible: not so many as the most tried */
+    ons_report_rows layouts;    /* stages and replicas on as many devices as asked for, twice and four times as many */
     ons_report_rows changes;    /* where it does not fit: what makes it, the cheapest first */
     ons_report_grid *grid;
 } ons_report;
@@ -64,8 +65,8 @@ typedef struct ons_report_options {
     const ons_partition_strategy *partition;
     const ons_what_if_device *devices; /* the first: the one planned for */
     uint32_t device_count;
-    int64_t batch, micro_batches;
-    int64_t least_bytes; /* the plan was found not to fit after all, but with so much; 0: as the search says */
+    int64_t batch, micro_batches; /* samples of all replicas; of each one */
+    int64_t least_bytes;          /* the plan was found not to fit after all, but with so much; 0: as the search says */
 } ons_report_options;
 
 /* Makes a report, in `arena` but for the forecast's simulation: ons_report_free. The same plan gives the same report.
@@ -78,6 +79,11 @@ ons_status *ons_report_find_layers(const ons_planned *planned, ons_arena *arena,
                                    uint32_t *count);
 ons_status *ons_report_find_changes(const ons_report_options *options, const ons_question *asked, ons_arena *arena,
                                     ons_report_rows *rows);
+/* The same batch on so many devices in each of so many replicas. */
+ons_question ons_report_layout(const ons_question *asked, uint32_t devices, uint32_t replicas);
+/* The same batch over every way to share so many devices between stages and replicas, by number of devices and falling
+ * stages; what the batch or the schedule cannot be split into is left out, but for what is asked. */
+ons_status *ons_report_find_layouts(const ons_question *asked, ons_arena *arena, ons_report_rows *rows);
 
 /* Micro-batches of a batch on so many stages: as many as stages where it was so, else as they were. */
 int64_t ons_report_micro_batches(const ons_question *asked, uint32_t stages);

@@ -1,5 +1,6 @@
 /* What makes a model fit: of each kind of change the smallest that does. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,23 @@ static ons_status *try_stages(const search *s) {
     return NULL;
 }
 
+/* The same devices in fewer replicas of more stages. */
+static ons_status *try_layouts(const search *s) {
+    uint32_t own = ons_question_devices(s->asked), asked = ons_question_replicas(s->asked);
+    bool fits = false;
+    for (uint32_t replicas = asked - 1; replicas > 0 && !fits; --replicas) {
+        uint64_t devices = (uint64_t)own * asked / replicas;
+        if ((uint64_t)own * asked % replicas != 0 || devices > STAGES_MOST) continue;
+        ons_question q = ons_report_layout(s->asked, (uint32_t)devices, replicas);
+        char share[32] = "";
+        if (q.stages != q.devices) snprintf(share, sizeof share, " --devices %u", q.devices);
+        const char *what = ons_arena_format(s->arena, "--stages %u%s --replicas %u instead of %u and %u", q.stages,
+                                            share, replicas, s->asked->stages, asked);
+        ONS_TRY(offer(s, &q, RANK_FREE, what, &fits));
+    }
+    return NULL;
+}
+
 static ons_status *try_device(const search *s, const ons_what_if_device *device) {
     ons_question q = *s->asked;
     bool fits;
@@ -105,8 +123,8 @@ static int compare(const void *a, const void *b, void *has_prices) {
     }
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     if (x->rank == RANK_HARDWARE) {
-        double all_left = (double)x->question.capacity_bytes * ons_question_devices(&x->question);
-        double all_right = (double)y->question.capacity_bytes * ons_question_devices(&y->question);
+        double all_left = (double)x->question.capacity_bytes * (double)ons_question_all_devices(&x->question);
+        double all_right = (double)y->question.capacity_bytes * (double)ons_question_all_devices(&y->question);
         if (all_left != all_right) return all_left < all_right ? -1 : 1;
     }
     if (x->answer.samples_per_second != y->answer.samples_per_second)
@@ -123,6 +141,7 @@ ons_status *ons_report_find_changes(const ons_report_options *options, const ons
     ONS_TRY(try_micro_batches(&s));
     ONS_TRY(try_batch(&s));
     ONS_TRY(try_stages(&s));
+    ONS_TRY(try_layouts(&s));
     for (uint32_t i = 0; i < options->device_count; ++i) ONS_TRY(try_device(&s, &options->devices[i]));
     bool has_prices = asked->device->money_per_hour > 0;
     qsort_r(rows->items, rows->count, sizeof *rows->items, compare, &has_prices);

@@ -16,7 +16,8 @@ static bool has_order(const ons_question *q, const ons_workload *work) {
 
 /* The workload for so many samples, in the question's order. NULL in *work: it cannot be told. */
 static ons_status *find_work(const ons_question *q, int64_t samples, ons_arena *arena, const ons_workload **work) {
-    const ons_what_if_work *known = q->stages == 1 && q->micro_batches == 1 ? &q->device->single : &q->device->summed;
+    bool single = q->stages == 1 && q->micro_batches == 1 && ons_question_replicas(q) == 1;
+    const ons_what_if_work *known = single ? &q->device->single : &q->device->summed;
     *work = NULL;
     if (known->low == NULL) return NULL;
     if (samples == known->low->samples) {
@@ -42,6 +43,13 @@ uint32_t ons_question_devices(const ons_question *q) {
     return ons_pipeline_devices(&p);
 }
 
+void ons_question_set_devices(ons_question *q, uint32_t devices) {
+    uint32_t before = ons_question_devices(q);
+    if (devices == before) return;
+    q->stages = devices == 1 ? 1 : devices * (q->stages / before);
+    q->devices = devices;
+}
+
 void ons_question_set_stages(ons_question *q, uint32_t stages) {
     if (stages == q->stages) return;
     uint64_t share = (uint64_t)q->devices * stages;
@@ -63,20 +71,51 @@ static ons_status *add_stages(const ons_planned *planned, ons_arena *arena, ons_
     return NULL;
 }
 
+static ons_status *simulate(const ons_pipeline_setup *setup, ons_arena *arena, double *seconds) {
+    ons_pipeline_forecast forecast;
+    ONS_TRY(ons_pipeline_simulate(setup, arena, &forecast));
+    *seconds = forecast.iteration_seconds;
+    ons_simulation_free(forecast.simulation);
+    return NULL;
+}
+
+/* The sum over replicas adds what the same step is shorter without it. */
+static ons_status *add_times(const ons_question *q, const ons_planned *planned, ons_arena *arena, ons_answer *a) {
+    ons_pipeline_setup setup = {.problem = &planned->problem,
+                                .first = planned->partition.first,
+                                .solutions = planned->solutions,
+                                .times_alone = true};
+    ONS_TRY(simulate(&setup, arena, &a->step_seconds));
+    a->samples_per_second = a->step_seconds > 0 ? (double)q->batch / a->step_seconds : 0;
+    if (ons_question_replicas(q) == 1) return NULL;
+    ons_pipeline_parts parts;
+    double whole, alone;
+    ONS_TRY(ons_pipeline_parts_make(&setup, arena, &parts));
+    setup.parts = &parts;
+    ONS_TRY(simulate(&setup, arena, &whole));
+    for (uint32_t i = 0; i < q->stages; ++i) parts.stages[i].reduce_seconds = 0;
+    ONS_TRY(simulate(&setup, arena, &alone));
+    a->reduce_seconds = whole - alone;
+    return NULL;
+}
+
 static ons_status *search_plan(const ons_question *q, const ons_workload *work, ons_arena *arena, ons_answer *a) {
     const ons_device_profile *profile = q->device->profile;
     ons_planned planned;
     ons_schedule schedule;
-    ons_pipeline_forecast forecast;
-    uint32_t devices = ons_question_devices(q);
+    uint32_t devices = ons_question_devices(q), replicas = ons_question_replicas(q);
     ons_planning_problem problem = {
         .work = work,
-        .pipeline = {q->generator, q->stages, (uint32_t)q->micro_batches, q->devices},
-        .batch = q->batch,
+        .pipeline = {q->generator, q->stages, (uint32_t)q->micro_batches, q->devices, replicas},
+        .batch = replicas == 1 ? q->batch : ons_question_rows(q) * q->micro_batches,
         .capacity_bytes = q->capacity_bytes,
         .link_bandwidth = profile->link_bandwidth,
         .link_latency = profile->link_latency,
         .link_eager_bytes = profile->link_eager_bytes,
+        .node_devices = profile->node_devices,
+        .network_bandwidth = profile->network_bandwidth,
+        .network_latency = profile->network_latency,
+        .network_eager_bytes = profile->network_eager_bytes,
         .host_bandwidth = q->without_host ? 0 : profile->host_bandwidth,
         .host_latency = profile->host_latency,
         .host_share = q->device->charged_devices > 0 && devices >= q->device->charged_devices ? 1 : 0,
@@ -93,19 +132,21 @@ static ons_status *search_plan(const ons_question *q, const ons_workload *work, 
     a->least_bytes = planned.partition.least_bytes;
     if (!a->feasible) return NULL;
     ONS_TRY(add_stages(&planned, arena, a));
-    ons_pipeline_setup setup = {
-        .problem = &planned.problem, .first = planned.partition.first, .solutions = planned.solutions};
-    ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
-    a->step_seconds = forecast.iteration_seconds;
-    a->samples_per_second = forecast.samples_per_second;
-    ons_simulation_free(forecast.simulation);
-    return NULL;
+    return add_times(q, &planned, arena, a);
+}
+
+/* Whether the batch can be split so. */
+static bool is_possible(const ons_question *q) {
+    const ons_pipeline pipeline = {q->generator, q->stages, 1, q->devices, 1};
+    int64_t parts;
+    if (q->stages == 0 || q->micro_batches <= 0 || q->micro_batches > UINT32_MAX) return false;
+    if (__builtin_mul_overflow(q->micro_batches, ons_question_replicas(q), &parts) || q->batch < parts) return false;
+    return ons_question_replicas(q) == 1 || !ons_pipeline_is_asynchronous(&pipeline);
 }
 
 ons_status *ons_what_if(const ons_question *q, ons_answer *a) {
     *a = (ons_answer){0};
-    if (q->stages == 0 || q->micro_batches <= 0 || q->batch < q->micro_batches || q->micro_batches > UINT32_MAX)
-        return NULL;
+    if (!is_possible(q)) return NULL;
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
     const ons_workload *work;
@@ -119,23 +160,23 @@ ons_status *ons_what_if(const ons_question *q, ons_answer *a) {
 /* Doubling, then halving the gap. */
 ons_status *ons_what_if_largest(const ons_question *question, int64_t *batch, ons_answer *answer) {
     ons_question q = *question;
-    int64_t fits = 0, fails = 0;
+    int64_t fits = 0, fails = 0, parts = q.micro_batches * ons_question_replicas(&q);
     *batch = 0;
     *answer = (ons_answer){0};
     for (int64_t rows = 1; rows > 0 && rows <= ONS_WHAT_IF_ROWS && (fails == 0 || fits + 1 < fails);) {
         ons_answer a;
-        q.batch = rows * q.micro_batches;
+        q.batch = rows * parts;
         ONS_TRY(ons_what_if(&q, &a));
         if (!a.known) return NULL;
         if (a.feasible) *answer = a;
         *(a.feasible ? &fits : &fails) = rows;
         rows = fails == 0 ? 2 * rows : fits + (fails - fits) / 2;
     }
-    *batch = fits * q.micro_batches;
+    *batch = fits * parts;
     return NULL;
 }
 
 double ons_what_if_money(const ons_question *q, const ons_answer *a) {
     if (!a->feasible || !(a->samples_per_second > 0)) return 0;
-    return q->device->money_per_hour * ons_question_devices(q) / 3600 * 1e6 / a->samples_per_second;
+    return q->device->money_per_hour * (double)ons_question_all_devices(q) / 3600 * 1e6 / a->samples_per_second;
 }

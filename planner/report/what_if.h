@@ -30,32 +30,44 @@ typedef struct ons_question {
     const uint32_t *order;
     const ons_workload *ordered;
     const ons_generator *generator;
-    uint32_t stages, devices; /* devices 0: the generator's own number */
-    int64_t batch, micro_batches;
-    int64_t capacity_bytes; /* of each device; 0: no limit */
-    bool without_host;      /* nothing can be swapped */
+    uint32_t stages, devices; /* devices 0: the generator's own number; of one replica */
+    uint32_t replicas;        /* copies of all stages, each with its share of the batch; 0: one */
+    int64_t batch;            /* samples of all replicas */
+    int64_t micro_batches;    /* of each replica */
+    int64_t capacity_bytes;   /* of each device; 0: no limit */
+    bool without_host;        /* nothing can be swapped */
 } ons_question;
 
 typedef struct ons_answer {
-    bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be estimated, or the
-                       generator has no schedule of these stages and devices */
+    bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be estimated, the
+                       generator has no schedule of these stages and devices, or it updates between micro-batches, in
+                       which replicas cannot */
     bool feasible;  /* the rest holds where it is */
     bool optimised; /* fits only with swap or recompute */
     double step_seconds, samples_per_second;
+    double reduce_seconds;                   /* of a step, what the sum over replicas adds to it */
     double recompute_seconds, stall_seconds; /* of all stages, for one micro-batch */
     int64_t fullest_bytes;                   /* of the fullest device */
     int64_t least_bytes;                     /* where not feasible: the smallest capacity that would do */
 } ons_answer;
 
-/* Counts how many devices the stages lie on. */
+static inline uint32_t ons_question_replicas(const ons_question *q) { return q->replicas > 1 ? q->replicas : 1; }
+/* Counts how many devices the stages of a replica lie on. */
 uint32_t ons_question_devices(const ons_question *question);
+/* Counts the devices of all replicas. */
+static inline int64_t ons_question_all_devices(const ons_question *q) {
+    return (int64_t)ons_question_devices(q) * ons_question_replicas(q);
+}
+/* Asks for so many devices, with as many stages on each as before; one alone has one stage. */
+void ons_question_set_devices(ons_question *question, uint32_t devices);
 /* Asks for another number of stages, with as many on each device as before where that was said; where it cannot be, the
  * generator's own number of devices is asked for. */
 void ons_question_set_stages(ons_question *question, uint32_t stages);
 
 /* Gives the samples of the largest micro-batch, which costs and memory are asked for. */
 static inline int64_t ons_question_rows(const ons_question *q) {
-    return (q->batch + q->micro_batches - 1) / q->micro_batches;
+    int64_t parts = q->micro_batches * ons_question_replicas(q);
+    return (q->batch + parts - 1) / parts;
 }
 
 /* Answers the question by one search and one simulation. */

@@ -57,7 +57,7 @@ static ons_status *find_estimate(const listing *l, ons_portfolio_candidate *c, o
     p.pipeline = c->pipeline;
     p.schedule = c->schedule;
     p.capacity_bytes = 0;
-    p.link_bandwidth = 0;
+    p.link_bandwidth = p.network_bandwidth = 0;
     ONS_TRY(ons_beam_search(&p, &options, l->arena, split));
     c->estimate = split->seconds;
     return NULL;

@@ -18,15 +18,15 @@ typedef struct planner {
 } planner;
 
 static double all_reduce(const ons_planning_problem *p, int64_t bytes, uint32_t replicas) {
-    return replicas > 1 ? 2.0 * (replicas - 1) * ons_link_seconds(p, bytes / replicas) : 0;
+    return replicas > 1 ? 2.0 * (replicas - 1) * ons_link_seconds(ons_link_in_node(p), bytes / replicas) : 0;
 }
 
 /* Splits and replicas of both sides: as many links as the side with fewer has. */
 static part make_transfer(const planner *pl, uint32_t layer, uint32_t before, uint32_t behind) {
     const ons_chain_layer *l = &pl->chain->layers[layer];
     double links = before < behind ? before : behind;
-    return (part){ons_link_seconds(pl->chain->problem, l->activation_bytes) / links,
-                  ons_link_seconds(pl->chain->problem, l->gradient_bytes) / links, 0};
+    return (part){ons_link_seconds(ons_link_in_node(pl->chain->problem), l->activation_bytes) / links,
+                  ons_link_seconds(ons_link_in_node(pl->chain->problem), l->gradient_bytes) / links, 0};
 }
 
 static uint32_t make_parts(const planner *pl, const ons_replicated_plan *plan) {

@@ -22,8 +22,8 @@ static cell *cell_at(const planner *pl, uint32_t stages, uint32_t layer, uint32_
 static double transfer_seconds(const planner *pl, uint32_t layer) {
     if (layer == 0 || layer == pl->chain->count) return 0;
     const ons_chain_layer *l = &pl->chain->layers[layer];
-    return ons_link_seconds(pl->chain->problem, l->activation_bytes) +
-           ons_link_seconds(pl->chain->problem, l->gradient_bytes);
+    return ons_link_seconds(ons_link_in_node(pl->chain->problem), l->activation_bytes) +
+           ons_link_seconds(ons_link_in_node(pl->chain->problem), l->gradient_bytes);
 }
 
 /* Sums over a stage's layers, as it grows. */

@@ -70,7 +70,7 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
         ONS_NEW(stage->names, arena, (size_t)stage->node_count + 1);
         for (uint32_t i = 0; i < stage->node_count; ++i) stage->names[i] = p->work->nodes[first + i].name;
     }
-    if (stage->send_bytes > 0) stage->send_seconds = ons_link_seconds(p, stage->send_bytes);
+    if (stage->send_bytes > 0) stage->send_seconds = ons_link_seconds(ons_link_before(p, index + 1), stage->send_bytes);
     ONS_TRY(fill_decisions(planned, index, arena, stage));
     return ons_plan_note_made_for(stage, arena);
 }
@@ -86,6 +86,10 @@ static ons_status *simulate(const ons_planned *planned, ons_arena *arena, ons_pl
     plan->link_bandwidth = planned->problem.link_bandwidth;
     plan->link_latency = planned->problem.link_latency;
     plan->link_eager_bytes = planned->problem.link_eager_bytes;
+    plan->node_devices = planned->problem.node_devices;
+    plan->network_bandwidth = planned->problem.network_bandwidth;
+    plan->network_latency = planned->problem.network_latency;
+    plan->network_eager_bytes = planned->problem.network_eager_bytes;
     ONS_TRY(ons_pipeline_parts_make(&setup, arena, &plan->parts));
     ONS_TRY(ons_plan_replay(plan, arena, &forecast));
     plan->step_seconds = forecast.iteration_seconds;

@@ -32,14 +32,15 @@ typedef struct seeker {
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
     const ons_workload *work = s->problem->work;
     uint32_t from = first[stage], to = first[stage + 1];
+    ons_link_cost link = stage > 0 ? ons_link_before(s->problem, stage) : ons_link_in_node(s->problem);
     s->times[stage] = (ons_step_stage){
         .forward = ons_work_forward_seconds(work, from, to),
         .backward = ons_work_backward_seconds(work, from, to),
         .weight = ons_work_weight_seconds(work, from, to),
         .update = ons_work_update_seconds(work, from, to),
-        .arrive = stage > 0 ? ons_link_least(s->problem, ons_work_cut_bytes(work, from)) : 0,
-        .back = stage > 0 ? ons_link_least(s->problem, ons_work_cut_gradient_bytes(work, from)) : 0,
-        .travel = ons_link_travel(s->problem),
+        .arrive = stage > 0 ? ons_link_least(link, ons_work_cut_bytes(work, from)) : 0,
+        .back = stage > 0 ? ons_link_least(link, ons_work_cut_gradient_bytes(work, from)) : 0,
+        .travel = ons_link_travel(link),
     };
 }
 

@@ -24,12 +24,17 @@ static bool is_halved(const ons_pipeline_tasks *x, uint32_t link, uint32_t micro
            x->halved[(size_t)l->to * x->micro_batches + micro_batch];
 }
 
-/* What a transfer is, without its streams. */
-static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t) {
+static ons_link_cost link_between(const ons_pipeline_tasks *x, uint32_t stage, uint32_t other) {
+    return ons_link_between(x->split.problem, x->schedule->device_of[stage], x->schedule->device_of[other]);
+}
+
+/* What a transfer over a link is, without its streams. */
+static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t,
+                                       ons_link_cost cost) {
     if (t->tie)
         return (ons_task_spec){.name = "tied gradients",
                                .action = {.kind = ONS_ACTION_ALL_REDUCE, .micro_batch = x->micro_batches - 1},
-                               .seconds = ons_link_seconds(x->split.problem, x->ties[t->link].bytes)};
+                               .seconds = ons_link_seconds(cost, x->ties[t->link].bytes)};
     const ons_stage_link *link = &x->links[t->link];
     int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
     int64_t freed = t->gradient ? link->gradient_bytes : link->freed_bytes;
@@ -40,23 +45,23 @@ static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const ons_pi
     return (ons_task_spec){.name = t->gradient ? "gradient" : "activation",
                            .action = {.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION,
                                       .micro_batch = t->micro_batch},
-                           .seconds = ons_link_seconds(x->split.problem, bytes),
+                           .seconds = ons_link_seconds(cost, bytes),
                            .start_bytes = bytes,
                            .second_end_bytes = -freed};
 }
 
 /* What travels beside others then lies outside of the receiver's memory until there is room for it there. */
-static ons_status *add_arrival(ons_pipeline_adder *a, ons_task_id sent, const ons_action *send, uint32_t receiver,
-                               int64_t bytes, ons_task_id *id) {
-    bool gradient = send->kind == ONS_ACTION_SEND_GRADIENT;
+static ons_status *add_arrival(ons_pipeline_adder *a, ons_task_id sent, const ons_task_spec *send, uint32_t receiver,
+                               double seconds, int64_t bytes, ons_task_id *id) {
+    bool gradient = send->action.kind == ONS_ACTION_SEND_GRADIENT;
     ons_task_spec spec = {
         .name = "on its way",
         .action = {.kind = gradient ? ONS_ACTION_RECEIVE_GRADIENT : ONS_ACTION_RECEIVE_ACTIVATION,
                    .stage = receiver,
-                   .micro_batch = send->micro_batch},
+                   .micro_batch = send->action.micro_batch},
         .resource = ons_device_stream(a->x->schedule->device_of[receiver], ONS_STREAM_LOCAL),
         .second_resource = ONS_NO_RESOURCE,
-        .seconds = ons_link_travel(a->x->split.problem),
+        .seconds = seconds,
     };
     ons_task_id travel;
     ONS_TRY(ons_simulation_add_task(a->s, &spec, &travel));
@@ -74,7 +79,8 @@ static ons_status *add_transfer(ons_pipeline_adder *a, const ons_pipeline_transf
     uint32_t late = t->tie ? x->ties[t->link].second : x->links[t->link].to;
     uint32_t sender = t->gradient ? late : early, receiver = t->gradient ? early : late;
     uint32_t from = x->schedule->device_of[sender], to = x->schedule->device_of[receiver];
-    ons_task_spec spec = describe_transfer(x, t);
+    ons_link_cost cost = link_between(x, early, late);
+    ons_task_spec spec = describe_transfer(x, t, cost);
     spec.action.stage = sender;
     spec.resource = ons_device_stream(to, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE);
     spec.second_resource = ons_device_stream(from, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_SEND);
@@ -82,14 +88,14 @@ static ons_status *add_transfer(ons_pipeline_adder *a, const ons_pipeline_transf
     if (a->free_links) spec.resource = spec.second_resource = ONS_NO_RESOURCE;
     ons_task_id *task = &a->transfers[transfer_index(x, t)], *arrival = &a->arrivals[transfer_index(x, t)];
     int64_t bytes = spec.start_bytes;
-    bool travels = !t->tie && from != to && ons_link_overlaps(x->split.problem);
+    bool travels = !t->tie && from != to && ons_link_overlaps(cost);
     if (travels) {
         spec.start_bytes = 0;
-        spec.seconds = fmax(spec.seconds - ons_link_travel(x->split.problem), 0);
+        spec.seconds = fmax(spec.seconds - ons_link_travel(cost), 0);
     }
     ONS_TRY(ons_simulation_add_task(a->s, &spec, task));
     *arrival = *task;
-    return travels ? add_arrival(a, *task, &spec.action, receiver, bytes, arrival) : NULL;
+    return travels ? add_arrival(a, *task, &spec, receiver, ons_link_travel(cost), bytes, arrival) : NULL;
 }
 
 static ons_status *add_transfers(ons_pipeline_adder *a, const ons_pipeline_transfer *transfers, size_t count) {
@@ -101,7 +107,7 @@ static ons_status *add_transfers(ons_pipeline_adder *a, const ons_pipeline_trans
  * it, and one more; where it asks before it sends, it goes on when the answer has come, unless it keeps the value. */
 static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *link, bool gradient, uint32_t ahead) {
     uint32_t apart = link->to - link->from;
-    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
+    bool asks = ons_link_asks(link_between(x, link->from, link->to), gradient ? link->gradient_bytes : link->bytes);
     if (asks && apart == 1 && (gradient || link->freed_bytes > 0)) return 1;
     return 1 + (apart > ahead ? apart : ahead);
 }
@@ -124,7 +130,7 @@ static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, boo
     const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
     uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
     uint32_t places = count_places(x, link, gradient, ahead);
-    bool asks = ons_link_asks(x->split.problem, gradient ? link->gradient_bytes : link->bytes);
+    bool asks = ons_link_asks(link_between(x, link->from, link->to), gradient ? link->gradient_bytes : link->bytes);
     bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
     ons_pipeline_transfer t = {.link = link_number, .gradient = gradient};
     const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every PLACES-th one */

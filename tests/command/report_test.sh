@@ -131,6 +131,44 @@ if succeeds "${plan[@]}" --prices prices.json --samples 3000000 --report r.html 
     if holds r.html "<b>$money EUR</b><span>an epoch<"; then pass "$name"; fi
 fi
 
+begin "replicas count in samples, devices and money, and layouts share the devices"
+two=(plan "$golden/gpt_decomposed/model.onnx" --batch 16 --stages 2 --replicas 2 --device-profile a100-40gb)
+echo '{"currency": "EUR", "a100-40gb": 36}' >prices.json
+if succeeds "${two[@]}" --prices prices.json --samples 3000000 --report r.html -o plan.json && whole r.html &&
+    holds r.html 'batch 16 in 2 micro-batches of 4 in each of 2 replicas' 'Stages and replicas' 'sum over replicas' \
+        'class="own"><td>4</td><td>2 × 2</td><td>2 of 4</td>' '<td>4</td><td>1 × 4</td>' \
+        '<td>16</td><td>4 × 4</td>' && printed '^fastest shares of devices .* a batch of 16:' && printed '^ +4 devices +[124] x [124] '; then
+    # Four devices, each a cent a second.
+    money=$(awk -v step="$(number step_seconds | tail -1)" 'BEGIN { printf "%.2f", 0.04 * step * 3000000 / 16 }')
+    if holds r.html "<b>$money EUR</b><span>an epoch<"; then pass "$name"; fi
+fi
+
+begin "a goal is told in steps, days and money, and how often to write a checkpoint"
+gpt=(plan "$golden/gpt_decomposed/model.onnx" --batch 16 --stages 2 --replicas 2 --device-profile a100-40gb --report r.html)
+goal=("${gpt[@]}" --prices prices.json)
+echo '{"currency": "EUR", "a100-40gb": 36}' >prices.json
+if succeeds "${goal[@]}" --goal '1.6M samples' && printed '^1.6M samples: 100000 steps of 16 samples, .* EUR$' &&
+    succeeds "${goal[@]}" --goal '2 epochs' --samples 800 && printed '^2 epochs: 100 steps of 16 samples,' &&
+    succeeds "${goal[@]}" --goal '7000 steps' && printed '^7000 steps: 7000 steps' &&
+    succeeds "${goal[@]}" --goal '10B tokens' --mtbf 50000 --disk-bandwidth 2GB && whole r.html &&
+    printed 'one of 4 devices fails every 521 days$' && printed '^  least is lost with --checkpoint-every [1-9][0-9]* ' &&
+    holds r.html 'The goal: 10B tokens' 'a device fails every' 'Young 1974' '<td>521 days</td>'; then
+    # The model takes windows of $tokens.
+    tokens=$("$onstage" inspect "$golden/gpt_decomposed/model.onnx" | sed -nE 's/.*int64\[[a-z0-9_]*,([0-9]+)\].*/\1/p' | head -1)
+    if printed "^10B tokens: $(awk -v t="$tokens" 'BEGIN { x = 10e9 / t / 16; printf "%d", x == int(x) ? x : x + 1 }') steps"; then pass "$name"; fi
+fi
+
+begin "goals that cannot be told"
+refuses 1 "goal.*for the report" "${gpt[@]::10}" --goal '10 steps'
+refuses 1 "'10' is not an amount" "${gpt[@]}" --goal 10
+refuses 1 "'lines' is none of tokens, samples" "${gpt[@]}" --goal '10 lines'
+refuses 1 "not an amount" "${gpt[@]}" --goal '-3 steps'
+refuses 1 "an epoch's samples are not known; give --samples" "${gpt[@]}" --goal '3 epochs'
+refuses 1 "give --disk-bandwidth" "${gpt[@]}" --goal '3 steps' --mtbf 100
+refuses 1 "say with --goal" "${gpt[@]}" --mtbf 100 --disk-bandwidth 1GB
+refuses 1 "'fast' is not a size" "${gpt[@]}" --goal '3 steps' --disk-bandwidth fast
+refuses 1 "no input has the form" "${plan[@]}" --report r.html --goal '10B tokens'
+
 begin "the data say how many samples an epoch has"
 if succeeds "${plan[@]}" --input "$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --report r.html &&
     printed '^an epoch of [1-9][0-9]* samples takes ' && holds r.html 'samples, as the data hold'; then pass "$name"; fi

@@ -23,7 +23,7 @@ report "two hosts"
 
 # ------------------------------------------------------------------------------------------------- what the hosts leave
 
-wires() { pgrep -f -- "$here.*/wire [0-9,]* port0" | tr '\n' ' '; }
+wires() { pgrep -f -- "$here.*/wire [0-9:]* port0" | tr '\n' ' '; }
 
 # A reader waits until everybody has closed the pipe: whoever lives on keeps it waiting.
 (timeout -k 5 60 "$namespaces" --hosts 2 -- true 2>&1 | cat) >"$work/stdout" 2>&1 &

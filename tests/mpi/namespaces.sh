@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Runs an MPI program on hosts that are network namespaces of this machine, one process on each, with a delay between them:
+# Runs an MPI program on hosts that are network namespaces of this machine, one process on each (or --each), with a delay
+# between them, and on request no more than a rate out of each:
 #
-#   tests/mpi/namespaces.sh [--hosts N] [--delay MILLISECONDS] [--rate BYTES_A_SECOND] [--mpirun OPTION]... [--] COMMAND...
+#   tests/mpi/namespaces.sh [--hosts N] [--each PROCESSES] [--delay MILLISECONDS] [--rate BYTES_PER_SECOND] [--mpirun OPTION]... [--] COMMAND...
 #   tests/mpi/namespaces.sh            the tests of the transport itself
 #
 # Hosts are called host0, host1, ...; each has a name, an interface and a folder for temporary files of its own, and the
-# network between them is tests/mpi/wire.c, which delays each frame (a round trip takes twice the delay), and takes no more from
-# a host than the rate, where one is given. The exit code is
+# network between them is tests/mpi/wire.c, which delays each frame (a round trip takes twice the delay). The exit code is
 # mpirun's. Needs root, network namespaces and iproute2; where that cannot be had it prints "not run: WHY" and exits 77,
 # which is no success.
 set -uo pipefail
 
-hosts=3 delay=10 rate=0 more=()
+hosts=3 each=1 delay=10 rate='' more=()
 while (($#)); do
     case $1 in
     --hosts) hosts=$2 && shift 2 ;;
+    --each) each=$2 && shift 2 ;;
     --delay) delay=$2 && shift 2 ;;
     --rate) rate=$2 && shift 2 ;;
     --mpirun) more+=("$2") && shift 2 ;;
@@ -75,11 +76,11 @@ for ((i = 0; i < hosts; ++i)); do
     ip netns exec "$name-$i" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
     ip -n "$name-$i" route change 10.77.0.0/24 dev eth0 initcwnd 256 initrwnd 256
     ports+=("port$i")
-    addresses+=${addresses:+,}10.77.0.$((i + 1)):1
+    addresses+=${addresses:+,}10.77.0.$((i + 1)):$each
     mkdir "$work/host$i"
 done
 # It ends with its input, so with this script, however that ends; and it holds nobody's pipe open.
-coproc WIRE { exec ip netns exec "$name-wire" "$wire" "$delay,$rate" "${ports[@]}" 2>"$work/wire"; }
+coproc WIRE { exec ip netns exec "$name-wire" "$wire" "$delay${rate:+:$rate}" "${ports[@]}" 2>"$work/wire"; }
 wire_process=$WIRE_PID
 read -r ready <&"${WIRE[0]}"
 [[ ${ready:-} == ready ]] || not_run "the kernel does not let packets be taken from an interface"
@@ -98,7 +99,7 @@ EOF
 chmod +x "$work/on" "$work/agent"
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-start=("$work/on" 0 mpirun -n "$hosts" --host "$addresses" --bind-to none --mca btl "self,tcp" --mca btl_tcp_if_include
+start=("$work/on" 0 mpirun -n "$((hosts * each))" --host "$addresses" --bind-to none --mca btl "self,tcp" --mca btl_tcp_if_include
     eth0 --mca oob_tcp_if_include eth0 --mca plm_rsh_agent "$work/agent" --mca plm_rsh_no_tree_spawn 1
     ${more[@]+"${more[@]}"})
 

@@ -1,8 +1,8 @@
 /* A network cable that is some kilometres long: takes the Ethernet frames that come out of some interfaces and puts
- * each into the others after a delay, as a switch with the delay in it would; where a rate is said, what an interface
- * sends follows itself no faster. For kernels without netem, and without a bridge.
+ * each into the others after a delay, as a switch with the delay in it would; with a rate, each interface's frames
+ * leave it one after the other, and wait for that as long as it takes. For kernels without netem, and without a bridge.
  *
- *     wire DELAY_MILLISECONDS[,BYTES_A_SECOND] INTERFACE...   until its standard input ends; prints "ready" when it
+ *     wire DELAY_MILLISECONDS[:BYTES_PER_SECOND] INTERFACE...    until its standard input ends; prints "ready" when it
  * works
  */
 #include <arpa/inet.h>
@@ -26,6 +26,7 @@ enum { PORTS = 64, LARGEST_FRAME = 128 << 10, MOST_WAITING = 256 << 20 /* bytes;
 typedef struct frame {
     struct frame *next;
     double due;
+    int port; /* it came from */
     size_t bytes;
     unsigned char data[]; /* what the kernel says about checksum and segments, then the frame */
 } frame;
@@ -34,14 +35,14 @@ typedef struct port {
     int socket;
     bool known;
     unsigned char address[ETH_ALEN]; /* of the one host behind it */
-    double free;                     /* when all that it sent has left it */
-    frame *first, *last;             /* that came from it, on their way */
+    double free;                     /* when the last frame that came from it has left */
+    frame *first, *last;             /* that came from it and are on their way */
 } port;
 
 static port ports[PORTS];
 static int port_count;
+static double delay, rate; /* seconds; bytes a second, 0: without end */
 static size_t waiting;
-static double delay, rate; /* seconds; bytes a second, 0: any */
 
 static double now(void) {
     struct timespec t;
@@ -75,9 +76,10 @@ static bool take(int number) {
     from->known = true;
     frame *f = waiting < MOST_WAITING ? malloc(sizeof *f + (size_t)bytes) : NULL;
     if (f == NULL) return true;
-    double time = now();
-    from->free = (time > from->free ? time : from->free) + (rate > 0 ? (double)bytes / rate : 0);
-    *f = (frame){.due = from->free + delay, .bytes = (size_t)bytes};
+    double leaves = now();
+    double wired = (double)bytes - (double)sizeof(struct virtio_net_hdr);
+    if (rate > 0) leaves = from->free = (from->free > leaves ? from->free : leaves) + wired / rate;
+    *f = (frame){.due = leaves + delay, .port = number, .bytes = (size_t)bytes};
     memcpy(f->data, data, (size_t)bytes);
     waiting += f->bytes;
     if (from->first == NULL)
@@ -89,31 +91,22 @@ static bool take(int number) {
 }
 
 /* To the port of its address, or to all where that is not known. */
-static void deliver(const frame *f, int from) {
+static void deliver(const frame *f) {
     const struct ether_header *header = (const void *)(f->data + sizeof(struct virtio_net_hdr));
     int to = 0;
     while (to < port_count && !(ports[to].known && memcmp(ports[to].address, header->ether_dhost, ETH_ALEN) == 0)) ++to;
     for (int i = 0; i < port_count; ++i)
-        if (i != from && (to == port_count || to == i) && send(ports[i].socket, f->data, f->bytes, 0) < 0 &&
+        if (i != f->port && (to == port_count || to == i) && send(ports[i].socket, f->data, f->bytes, 0) < 0 &&
             errno != ENETDOWN && errno != ENOBUFS)
             perror("wire: a frame is lost");
 }
 
-/* When the next frame is due; a second from now where none is. */
-static double next_due(void) {
-    double due = now() + 1;
+/* The port with the frame that is due first; NULL: nothing is on its way. */
+static port *find_next(void) {
+    port *next = NULL;
     for (int i = 0; i < port_count; ++i)
-        if (ports[i].first != NULL && ports[i].first->due < due) due = ports[i].first->due;
-    return due;
-}
-
-static void deliver_due(int from, double time) {
-    for (frame *f; (f = ports[from].first) != NULL && f->due <= time;) {
-        ports[from].first = f->next;
-        waiting -= f->bytes;
-        deliver(f, from);
-        free(f);
-    }
+        if (ports[i].first != NULL && (next == NULL || ports[i].first->due < next->first->due)) next = &ports[i];
+    return next;
 }
 
 /* Whoever has started it has ended, in whatever way. */
@@ -124,12 +117,12 @@ static bool is_alone(void) {
 
 int main(int argc, char **argv) {
     if (argc < 3 || argc - 2 > PORTS) {
-        fprintf(stderr, "usage: wire DELAY_MILLISECONDS[,BYTES_A_SECOND] INTERFACE...\n");
+        fprintf(stderr, "usage: wire DELAY_MILLISECONDS[:BYTES_PER_SECOND] INTERFACE...\n");
         return 2;
     }
-    char *behind;
-    delay = 1e-3 * strtod(argv[1], &behind);
-    rate = *behind == ',' ? strtod(behind + 1, NULL) : 0;
+    char *more;
+    delay = 1e-3 * strtod(argv[1], &more);
+    if (*more == ':') rate = strtod(more + 1, NULL);
     struct pollfd wanted[PORTS + 1];
     for (int i = 2; i < argc; ++i) {
         if (!open_port(argv[i])) {
@@ -142,7 +135,8 @@ int main(int argc, char **argv) {
     printf("ready\n");
     fflush(stdout);
     for (;;) {
-        double rest = next_due() - now();
+        port *next = find_next();
+        double rest = next == NULL ? 1 : next->first->due - now();
         struct timespec until = {.tv_sec = (time_t)(rest > 0 ? rest : 0)};
         until.tv_nsec = rest > 0 ? (long)(1e9 * (rest - (double)until.tv_sec)) : 0;
         ppoll(wanted, (nfds_t)port_count + 1, &until, NULL);
@@ -151,6 +145,12 @@ int main(int argc, char **argv) {
             for (int taken = 0; taken < 64 && take(i); ++taken) {
             }
         double time = now();
-        for (int i = 0; i < port_count; ++i) deliver_due(i, time);
+        for (next = find_next(); next != NULL && next->first->due <= time; next = find_next()) {
+            frame *f = next->first;
+            next->first = f->next;
+            waiting -= f->bytes;
+            deliver(f);
+            free(f);
+        }
     }
 }

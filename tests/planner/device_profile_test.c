@@ -216,3 +216,29 @@ Test(device_profile, another_precision_winds_up_in_the_same_time) {
     ons_status_free(status);
     ons_arena_free(arena);
 }
+
+Test(device_profile, nodes_and_what_joins_them) {
+    ons_arena *arena = ons_arena_new();
+    ons_device_profile p, again;
+    char *text;
+    cr_assert_null(ons_device_profile_load("a100-40gb", arena, &p));
+    cr_expect_eq(p.node_devices, 0, "not said");
+    p.node_devices = 8;
+    p.network_bandwidth = 1.25e9;
+    p.network_latency = 2e-5;
+    p.network_eager_bytes = 65473;
+    cr_assert_null(ons_device_profile_print(&p, &text));
+    cr_assert_null(ons_device_profile_parse(text, strlen(text), arena, &again));
+    cr_expect(again.node_devices == 8 && again.network_bandwidth == 1.25e9 && again.network_latency == 2e-5 &&
+              again.network_eager_bytes == 65473);
+    memcpy(strstr(text, "node_devices"), "node_gadgets", 12);
+    ons_status *status = ons_device_profile_parse(text, strlen(text), arena, &again);
+    cr_expect(status != NULL && strstr(ons_status_get_message(status), "'node_gadgets' is no field") != NULL);
+    ons_status_free(status);
+    free(text);
+    static const char alone[] = "{\"onstage_device_profile\": 1, \"node_devices\": 8}";
+    status = ons_device_profile_parse(alone, sizeof alone - 1, arena, &again);
+    cr_expect_not_null(status);
+    ons_status_free(status);
+    ons_arena_free(arena);
+}

@@ -229,3 +229,137 @@ Test(report, other_sizes_of_a_fixed_batch_are_not_known) {
         }
     ons_report_free(&r);
 }
+
+/* ---------------------------------------------------------------------------------------------------- replicas */
+
+static ons_question ask_replicas(const setting *s, uint32_t replicas) {
+    return (ons_question){
+        .device = &s->devices[0],
+        .partition = s->options.partition,
+        .memory = s->problem.memory,
+        .generator = s->problem.pipeline.generator,
+        .stages = STAGES,
+        .replicas = replicas,
+        .batch = 4 * MICRO_BATCHES * replicas,
+        .micro_batches = MICRO_BATCHES,
+    };
+}
+
+/* With links that cost nothing R replicas do R times the work in the same time. */
+Test(report, replicas_multiply_samples_devices_and_the_largest_batch) {
+    enum { REPLICAS = 3 };
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_answer one, three;
+        int64_t batch_of_one, batch_of_three;
+        make_setting(seed, 2, &s);
+        s.devices[0].money_per_hour = 2;
+        ons_question q = ask_replicas(&s, 1), r = ask_replicas(&s, REPLICAS);
+        expect_success(ons_what_if(&q, &one));
+        expect_success(ons_what_if(&r, &three));
+        cr_assert(one.feasible && three.feasible, "seed %llu", (unsigned long long)seed);
+        cr_expect_eq(ons_question_rows(&q), ons_question_rows(&r));
+        cr_expect_eq(ons_question_all_devices(&r), REPLICAS * STAGES);
+        cr_expect(one.step_seconds == three.step_seconds && three.reduce_seconds == 0);
+        cr_expect_float_eq(three.samples_per_second, REPLICAS * one.samples_per_second,
+                           1e-9 * three.samples_per_second);
+        cr_expect_float_eq(ons_what_if_money(&q, &one), ons_what_if_money(&r, &three),
+                           1e-9 * ons_what_if_money(&q, &one));
+        q.capacity_bytes = r.capacity_bytes = s.devices[0].capacity_bytes;
+        expect_success(ons_what_if_largest(&q, &batch_of_one, &one));
+        expect_success(ons_what_if_largest(&r, &batch_of_three, &three));
+        cr_expect(batch_of_one > 0 && batch_of_three == REPLICAS * batch_of_one, "seed %llu: %lld and %lld",
+                  (unsigned long long)seed, (long long)batch_of_one, (long long)batch_of_three);
+    }
+}
+
+/* A link that is slow enough for nothing to hide the sum: the last bucket is no more than the whole of it. */
+Test(report, the_sum_over_replicas_is_what_it_adds_to_a_step) {
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_answer alone, two;
+        make_setting(seed, 2, &s);
+        ons_question q = ask_replicas(&s, 1), r = ask_replicas(&s, 2);
+        q.stages = r.stages = 1;
+        s.profiles[0].link_bandwidth = 1e3;
+        s.profiles[0].link_latency = 1e-6;
+        expect_success(ons_what_if(&q, &alone));
+        expect_success(ons_what_if(&r, &two));
+        cr_assert(alone.feasible && two.feasible);
+        cr_expect(alone.reduce_seconds == 0 && two.reduce_seconds > 0, "seed %llu", (unsigned long long)seed);
+        cr_expect_float_eq(two.step_seconds, alone.step_seconds + two.reduce_seconds, 1e-9 * two.step_seconds,
+                           "seed %llu", (unsigned long long)seed);
+    }
+}
+
+Test(report, layouts_use_all_devices_and_answer_what_is_asked_of_each) {
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report r;
+        make_setting(seed, 0.6, &s);
+        s.options.batch = 4 * MICRO_BATCHES * 4;
+        expect_success(ons_report_make(&s.options, arena, &r));
+        uint32_t own = 0, shares[3] = {0};
+        for (uint32_t i = 0; i < r.layouts.count; ++i) {
+            const ons_report_row *row = &r.layouts.items[i];
+            int64_t devices = ons_question_all_devices(&row->question);
+            ons_answer again;
+            own += ons_question_devices(&row->question) == STAGES && ons_question_replicas(&row->question) == 1;
+            for (int k = 0; k < 3; ++k) shares[k] += devices == (int64_t)STAGES << k;
+            cr_expect_eq(row->question.batch, s.options.batch);
+            cr_expect(row->answer.known);
+            expect_success(ons_what_if(&row->question, &again));
+            cr_expect(memcmp(&again, &row->answer, sizeof again) == 0);
+            if (row->answer.feasible) cr_expect_leq(row->answer.fullest_bytes, r.asked.capacity_bytes);
+        }
+        cr_expect_eq(own, 1);
+        /* 3 devices: 3 x 1, 1 x 3; 6: 6, 3, 2 and 1 stages; 12: those of 12 */
+        cr_expect(shares[0] == 2 && shares[1] == 4 && shares[2] == 6, "%u %u %u", shares[0], shares[1], shares[2]);
+        ons_report_free(&r);
+    }
+}
+
+Test(report, updates_between_micro_batches_have_no_replicas) {
+    setting s;
+    ons_answer answer;
+    make_setting(1, 2, &s);
+    ons_question q = ask_replicas(&s, 2);
+    q.generator = &ons_generator_pipedream;
+    expect_success(ons_what_if(&q, &answer));
+    cr_expect_not(answer.known);
+    q.replicas = 1;
+    expect_success(ons_what_if(&q, &answer));
+    cr_expect(answer.known);
+}
+
+/* Four replicas of one stage each hold all weights; the same devices as stages hold a part of them. */
+Test(report, fewer_replicas_of_more_stages_are_a_change_that_fits) {
+    uint32_t refused = 0;
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_report r;
+        bool offered = false;
+        make_setting(seed, 0.55, &s);
+        s.problem.pipeline = (ons_pipeline){&ons_generator_one_f_one_b, 1, 1, 0, 4};
+        s.problem.memory = s.options.planned->problem.memory;
+        s.options.batch = 16;
+        s.options.micro_batches = 1;
+        expect_success(ons_planner_search(&s.problem, s.options.partition, arena, &s.planned));
+        expect_success(ons_report_make(&s.options, arena, &r));
+        refused += !r.fits;
+        for (uint32_t i = 0; i < r.changes.count; ++i) {
+            const ons_report_row *row = &r.changes.items[i];
+            bool layout = strstr(row->what, "--replicas") != NULL;
+            offered |= layout;
+            if (layout)
+                cr_expect(row->answer.feasible && ons_question_all_devices(&row->question) == 4 && row->rank == 0);
+        }
+        bool one_fits = false; /* of the layouts of four devices with fewer replicas */
+        for (uint32_t i = 0; i < r.layouts.count; ++i)
+            one_fits |= ons_question_all_devices(&r.layouts.items[i].question) == 4 &&
+                        ons_question_replicas(&r.layouts.items[i].question) < 4 && r.layouts.items[i].answer.feasible;
+        cr_expect_eq(offered, !r.fits && one_fits, "seed %llu", (unsigned long long)seed);
+        ons_report_free(&r);
+    }
+    cr_expect_gt(refused, 0u);
+}
