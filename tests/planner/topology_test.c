@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planner/partition/cuts.h"
 #include "planner/partition/link.h"
 #include "planner/partition/reduce.h"
 #include "planner/plan/plan_replay.h"
@@ -64,6 +65,33 @@ Test(topology, a_link_crosses_nodes_where_any_replicas_devices_do) {
     }
 }
 
+/* What searches go by: the estimate of a step, and the slowest stage or transfer. */
+static void expect_estimates(ons_planning_problem *p, uint32_t *first, double seconds, uint64_t seed) {
+    ons_schedule schedule;
+    ons_step_walk walk;
+    ons_step_stage times[RANDOM_PIPELINE_STAGES];
+    ons_stage_costs *costs;
+    uint32_t stages = p->pipeline.stages;
+    ons_partition partition = {.stages = stages, .first = first};
+    double slowest = 0;
+    expect_success(ons_schedule_make(&p->pipeline, arena, &schedule));
+    p->schedule = &schedule;
+    expect_success(ons_step_walk_make(&p->pipeline, NULL, arena, &walk));
+    for (uint32_t i = 0; i < stages; ++i) times[i] = ons_cuts_times(p, first, i, 0);
+    double estimate = ons_step_estimate(&walk, times);
+    cr_expect_float_eq(estimate, seconds, 1e-9 * seconds, "seed %llu: estimated %g, simulated %g",
+                       (unsigned long long)seed, estimate, seconds);
+    expect_success(ons_stage_costs_new(p, &costs));
+    expect_success(ons_partition_evaluate(costs, &partition));
+    for (uint32_t i = 0; i < stages; ++i) {
+        slowest = fmax(slowest, ons_work_seconds(p->work, first[i], first[i + 1]));
+        slowest = fmax(slowest, fmax(times[i].arrive, times[i].back));
+    }
+    cr_expect_float_eq(partition.bottleneck_seconds, slowest, 1e-9 * slowest, "seed %llu", (unsigned long long)seed);
+    ons_stage_costs_free(costs);
+    p->schedule = NULL;
+}
+
 /* The way there and back of one micro-batch passes every cut over its own link. */
 Test(topology, one_micro_batch_takes_the_links_that_are_on_its_way) {
     enum { STAGES = 6, NODE = 2 };
@@ -93,6 +121,7 @@ Test(topology, one_micro_batch_takes_the_links_that_are_on_its_way) {
             updates = fmax(updates, ons_work_update_seconds(&work, first[i], first[i + 1]));
         cr_expect(seconds >= before + transfers - updates - 1e-9 * seconds, "seed %llu: %g, not %g + %g",
                   (unsigned long long)seed, seconds, before, transfers);
+        expect_estimates(&p, first, seconds, seed);
     }
 }
 
