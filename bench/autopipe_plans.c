@@ -79,8 +79,10 @@ static ons_status *estimate(const ons_workload *work, const autopipe_plan *plan,
         p.pipeline.replicas = r;
         stages[i].update = ons_reduce_seconds(&p, first, end);
         if (i == 0) continue;
-        stages[i].arrive = ons_link_seconds(&p, (int64_t)(before * (double)ons_work_cut_bytes(work, first)));
-        stages[i].back = ons_link_seconds(&p, (int64_t)(before * (double)ons_work_cut_gradient_bytes(work, first)));
+        stages[i].arrive =
+            ons_link_seconds(ons_link_in_node(&p), (int64_t)(before * (double)ons_work_cut_bytes(work, first)));
+        stages[i].back = ons_link_seconds(ons_link_in_node(&p),
+                                          (int64_t)(before * (double)ons_work_cut_gradient_bytes(work, first)));
     }
     p.pipeline.replicas = 1;
     ONS_TRY(ons_step_walk_make(&p.pipeline, NULL, arena, &walk));

@@ -55,7 +55,8 @@ static ons_status *count_slices(const ons_planned *planned, ons_arena *arena, ui
     }
     ons_slicer_stages stages = {.forward = forward,
                                 .backward = backward,
-                                .transfer = ons_link_seconds(p, ons_work_cut_bytes(p->work, first[1])),
+                                .transfer =
+                                    ons_link_seconds(ons_link_in_node(p), ons_work_cut_bytes(p->work, first[1])),
                                 .stages = p->pipeline.stages,
                                 .micro_batches = p->pipeline.micro_batches};
     *slices = ons_slicer_count(&stages);

@@ -233,8 +233,8 @@ static double best_of_all(const ons_layer_chain *c, uint32_t first, uint32_t dev
             if (bytes > p->capacity_bytes) continue;
             for (uint32_t cut = first; cut <= end; cut += end - first)
                 if (cut > 0 && cut < c->count)
-                    own += ons_link_seconds(p, c->layers[cut].activation_bytes) +
-                           ons_link_seconds(p, c->layers[cut].gradient_bytes);
+                    own += ons_link_seconds(ons_link_in_node(p), c->layers[cut].activation_bytes) +
+                           ons_link_seconds(ons_link_in_node(p), c->layers[cut].gradient_bytes);
             own = own / d + 4.0 * (d - 1) / d * parameters / p->link_bandwidth / p->pipeline.micro_batches;
             best = fmin(best, fmax(own, best_of_all(c, end, devices - d)));
         }
