@@ -13,4 +13,9 @@ enum { ONS_REDUCE_BUCKET_BYTES = 4 << 20 };
  * evenly. 0: one replica, or links cost nothing. */
 double ons_reduce_seconds(const ons_planning_problem *problem, uint32_t first, uint32_t end);
 
+/* The same for so many bytes of gradients that a backward part of so many seconds completes; of the problem the links
+ * alone are looked at. */
+double ons_reduce_bytes_seconds(const ons_planning_problem *problem, int64_t bytes, double backward_seconds,
+                                uint32_t replicas);
+
 #endif

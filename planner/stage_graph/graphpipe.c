@@ -1,0 +1,126 @@
+#include "planner/stage_graph/graphpipe.h"
+
+#include <math.h>
+
+#include "planner/stage_graph/graph_simulation.h"
+#include "planner/stage_graph/stage_lists.h"
+
+static const double TOLERANCE = 1e-6;
+enum { SIZES_OF_FREE_PACES = 3, TURNS_OF_FREE_PACES = 2 };
+
+typedef struct search {
+    const ons_graph_problem *problem;
+    const ons_graphpipe_options *options;
+    ons_series_parallel parts;
+    ons_interval_costs *costs;
+    ons_programme *programme;
+    ons_arena *arena;
+    ons_graphpipe_result *result;
+} search;
+
+/* -------------------------------------------------------------------------------------------------------- bisection */
+
+static ons_status *run(search *s, double limit, bool least_memory, ons_stage_graph *g) {
+    ++s->result->programmes;
+    return ons_programme_search(s->programme, limit, least_memory, s->arena, g);
+}
+
+/* Finds a first plan by limits that grow from the least possible on, until nothing is slower than what is known already.
+ */
+static ons_status *find_first(search *s, double least, double useful, double *below, ons_stage_graph *g) {
+    *below = least;
+    for (double factor = 1.02, grow = 0.02; grow < 1e6; grow *= 3, factor += grow) {
+        double limit = fmin(least * factor, useful);
+        ONS_TRY(run(s, limit, false, g));
+        if (g->stage_count > 0 || limit >= useful) return NULL;
+        *below = limit;
+    }
+    return NULL;
+}
+
+/* `useful`: slower plans are not wanted. stage_count 0: there is none. */
+static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
+    double below, least = ons_programme_least_seconds(s->programme) * (1 - 1e-9);
+    g->stage_count = 0;
+    if (!(least < useful)) return NULL;
+    ONS_TRY(find_first(s, least, useful, &below, g));
+    if (g->stage_count == 0) return NULL;
+    while (g->seconds_per_sample - below > TOLERANCE * g->seconds_per_sample) {
+        ons_stage_graph better;
+        double limit = below + (g->seconds_per_sample - below) / 2;
+        ONS_TRY(run(s, limit, false, &better));
+        if (better.stage_count > 0)
+            *g = better;
+        else
+            below = limit;
+    }
+    return run(s, g->seconds_per_sample * (1 + 1e-12), true, g);
+}
+
+/* ------------------------------------------------------------------------------------------------ sizes and the step */
+
+static uint32_t set_paces(search *s, int64_t samples, ons_stage_pace *paces) {
+    bool equal = s->options->paces == ONS_PACE_EQUAL;
+    uint32_t count = 0, sizes = equal ? 1 : SIZES_OF_FREE_PACES, turns = equal ? 1 : TURNS_OF_FREE_PACES;
+    for (uint32_t i = 0; i < sizes && samples >> i > 0; ++i)
+        for (uint32_t k = 1; k <= turns && k * (samples >> i) <= s->problem->batch; ++k)
+            paces[count++] = (ons_stage_pace){samples >> i, k};
+    return count;
+}
+
+static ons_status *simulate(search *s, ons_stage_graph *g, double *seconds) {
+    ons_action_list *lists;
+    ons_simulation *simulation;
+    if (s->options->line) {
+        ONS_TRY(ons_stage_graph_connect(g, s->problem->work[0], true, s->arena));
+        ONS_TRY(ons_stage_graph_predict(g, s->costs));
+    }
+    ONS_TRY(ons_stage_lists_make(g, s->arena, &lists));
+    ONS_TRY(ons_stage_graph_simulate(g, lists, s->costs, &simulation));
+    *seconds = ons_simulation_seconds(simulation);
+    ons_simulation_free(simulation);
+    return NULL;
+}
+
+static ons_status *try_samples(search *s, int64_t samples) {
+    ons_stage_pace paces[ONS_PACES_MOST];
+    ons_stage_graph g;
+    double seconds, batch = (double)s->problem->batch;
+    double useful = s->result->feasible ? s->result->step_seconds / batch : INFINITY;
+    ons_programme_set_paces(s->programme, paces, set_paces(s, samples, paces));
+    ONS_TRY(bisect(s, useful, &g));
+    if (g.stage_count == 0) return NULL;
+    ONS_TRY(simulate(s, &g, &seconds));
+    if (s->result->feasible && !(seconds < s->result->step_seconds)) return NULL;
+    s->result->feasible = true;
+    s->result->graph = g;
+    s->result->step_seconds = seconds;
+    return NULL;
+}
+
+static ons_status *look(search *s) {
+    const ons_graph_problem *p = s->problem;
+    ONS_TRY(s->options->line ? ons_series_parallel_line(p->work[0], s->arena, &s->parts)
+                             : ons_series_parallel_make(p->work[0], s->arena, &s->parts));
+    s->result->converted = s->parts.converted;
+    ONS_TRY(ons_interval_costs_new(p, s->parts.order, &s->costs));
+    ONS_TRY(ons_programme_new(&s->parts, s->costs, &s->programme));
+    if (s->options->samples > 0) return try_samples(s, s->options->samples);
+    /* From the largest on: small ones are slow for a sample, and are done with at once by then. */
+    for (int64_t samples = p->batch; samples > 0; samples /= 2) ONS_TRY(try_samples(s, samples));
+    return NULL;
+}
+
+ons_status *ons_graphpipe_search(const ons_graph_problem *problem, const ons_graphpipe_options *options,
+                                 ons_arena *arena, ons_graphpipe_result *result) {
+    search s = {.problem = problem, .options = options, .arena = arena, .result = result};
+    *result = (ons_graphpipe_result){0};
+    ONS_CHECK(options->samples >= 0 && (options->samples & (options->samples - 1)) == 0 &&
+                  options->samples <= problem->batch,
+              ONS_INVALID_ARGUMENT, "micro-batches of %lld samples: a power of two up to %lld, or 0 for any",
+              (long long)options->samples, (long long)problem->batch);
+    ons_status *status = look(&s);
+    ons_programme_free(s.programme);
+    ons_interval_costs_free(s.costs);
+    return status;
+}
