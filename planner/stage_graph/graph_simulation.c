@@ -109,7 +109,8 @@ static ons_status *add_edge(simulator *x, const ons_graph_edge *e) {
     return add_way(x, &back);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ a step */
+/* ------------------------------------------------------------------------------------------------------------ a step
+ */
 
 static ons_status *simulate(simulator *x, ons_arena *arena) {
     const ons_stage_graph *g = x->g;

@@ -25,7 +25,8 @@ static ons_status *run(search *s, double limit, bool least_memory, ons_stage_gra
     return ons_programme_search(s->programme, limit, least_memory, s->arena, g);
 }
 
-/* Finds a first plan by limits that grow from the least possible on, until nothing is slower than what is known already.
+/* Finds a first plan by limits that grow from the least possible on, until nothing is slower than what is known
+ * already.
  */
 static ons_status *find_first(search *s, double least, double useful, double *below, ons_stage_graph *g) {
     *below = least;
@@ -57,7 +58,8 @@ static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
     return run(s, g->seconds_per_sample * (1 + 1e-12), true, g);
 }
 
-/* ------------------------------------------------------------------------------------------------ sizes and the step */
+/* ------------------------------------------------------------------------------------------------ sizes and the step
+ */
 
 static uint32_t set_paces(search *s, int64_t samples, ons_stage_pace *paces) {
     bool equal = s->options->paces == ONS_PACE_EQUAL;

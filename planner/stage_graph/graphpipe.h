@@ -12,7 +12,7 @@ typedef enum ons_pace_choice {
 } ons_pace_choice;
 
 typedef struct ons_graphpipe_options {
-    bool line;             /* stages of the nodes as they stand, each waiting for the one before it */
+    bool line; /* stages of the nodes as they stand, each waiting for the one before it */
     ons_pace_choice paces;
     int64_t samples; /* of a micro-batch, the largest where they differ; 0: all powers of two are tried, and the fastest
                         step, as simulated, is taken */

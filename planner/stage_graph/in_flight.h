@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* A stage takes `samples` in a micro-batch, and in turn runs the forward parts of `turns` micro-batches and the backward
- * parts of as many: b and k of the paper's kFkB. */
+/* A stage takes `samples` in a micro-batch, and in turn runs the forward parts of `turns` micro-batches and the
+ * backward parts of as many: b and k of the paper's kFkB. */
 typedef struct ons_stage_pace {
     int64_t samples;
     uint32_t turns;

@@ -11,7 +11,7 @@ enum { MOST_SIZES = 31, FIRST_ENTRIES = 1 << 12 };
 
 /* An interval with 2^size samples on each replica. */
 typedef struct entry {
-    uint64_t key; /* 0: free */
+    uint64_t key;             /* 0: free */
     int64_t bytes, saved;     /* with one micro-batch in flight, and what each further one adds */
     int64_t sent, taken;      /* over the device's link, each way, for a micro-batch */
     int64_t weight_gradients; /* bytes that replicas add up in a step */
@@ -35,8 +35,8 @@ static ons_status *check(const ons_graph_problem *p) {
     ONS_CHECK(p->sizes > 0 && p->sizes <= MOST_SIZES, ONS_INVALID_ARGUMENT, "%u sizes of micro-batches", p->sizes);
     for (uint32_t i = 0; i < p->sizes; ++i)
         ONS_CHECK(p->work[i]->samples == (int64_t)1 << i && p->work[i]->node_count == p->work[0]->node_count,
-                  ONS_INVALID_ARGUMENT, "the workload of %lld samples is of %lld, or of other nodes",
-                  (long long)1 << i, (long long)p->work[i]->samples);
+                  ONS_INVALID_ARGUMENT, "the workload of %lld samples is of %lld, or of other nodes", (long long)1 << i,
+                  (long long)p->work[i]->samples);
     return NULL;
 }
 
@@ -46,8 +46,8 @@ ons_status *ons_interval_costs_new(const ons_graph_problem *problem, const uint3
     ONS_TRY(check(problem));
     ons_interval_costs *c = calloc(1, sizeof *c);
     if (c == NULL) return ons_status_out_of_memory();
-    *c = (ons_interval_costs){problem, ons_arena_new(), {NULL}, order, calloc(FIRST_ENTRIES, sizeof(entry)),
-                              FIRST_ENTRIES, 0};
+    *c = (ons_interval_costs){
+        problem, ons_arena_new(), {NULL}, order, calloc(FIRST_ENTRIES, sizeof(entry)), FIRST_ENTRIES, 0};
     ons_status *status = c->arena == NULL || c->entries == NULL ? ons_status_out_of_memory() : NULL;
     for (uint32_t i = 0; i < problem->sizes && status == NULL; ++i) {
         ons_workload *work = ons_arena_allocate(c->arena, 1, sizeof *work);
@@ -175,8 +175,7 @@ double ons_interval_computing(const ons_interval_costs *c, const ons_interval_wa
     return ons_work_seconds(c->work[size], way->first, way->end) / (double)way->samples;
 }
 
-static double reduce_seconds(const ons_interval_costs *c, const ons_interval_way *way, uint32_t size,
-                             const entry *e) {
+static double reduce_seconds(const ons_interval_costs *c, const ons_interval_way *way, uint32_t size, const entry *e) {
     double backward = ons_work_backward_seconds(c->work[size], way->first, way->end);
     return ons_reduce_bytes_seconds(c->problem->machine, e->weight_gradients, backward, 1u << way->doubled);
 }

@@ -10,7 +10,7 @@ typedef struct ons_graph_problem {
     uint32_t sizes;
     int64_t batch; /* samples of a step: a power of two */
     uint32_t devices;
-    uint32_t most_replicas; /* of a stage; 0: any number */
+    uint32_t most_replicas;              /* of a stage; 0: any number */
     const ons_planning_problem *machine; /* capacity and links between devices; nothing else of it is looked at */
 } ons_graph_problem;
 

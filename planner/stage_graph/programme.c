@@ -29,7 +29,7 @@ struct ons_programme {
     uint32_t pace_count;
     double limit;
     bool least_memory, short_of_memory;
-    double *least;                /* [position]: the seconds for a sample that nodes before it take on one device */
+    double *least; /* [position]: the seconds for a sample that nodes before it take on one device */
     ons_states states;
 };
 
@@ -85,9 +85,8 @@ static bool is_too_much(const ons_programme *p, uint32_t first, uint32_t end, ui
 
 static uint32_t in_flight_for(const ons_programme *p, uint32_t pace, follower next) {
     int64_t most = p->problem->batch;
-    int64_t samples = next.pace == ONS_ANY
-                          ? ons_in_flight_last(p->paces[pace])
-                          : ons_in_flight_before(p->paces[pace], p->paces[next.pace], next.in_flight);
+    int64_t samples = next.pace == ONS_ANY ? ons_in_flight_last(p->paces[pace])
+                                           : ons_in_flight_before(p->paces[pace], p->paces[next.pace], next.in_flight);
     return (uint32_t)(samples < most ? samples : most);
 }
 
@@ -104,7 +103,8 @@ static ons_found join(ons_found a, ons_found b) {
 static uint32_t first_pace(uint32_t own) { return own == ONS_ANY ? 0 : own; }
 static uint32_t end_pace(const ons_programme *p, uint32_t own) { return own == ONS_ANY ? p->pace_count : own + 1; }
 
-/* ------------------------------------------------------------------------------------------------------------ stages */
+/* ------------------------------------------------------------------------------------------------------------ stages
+ */
 
 /* What is left to know of a stage once its time is within the limit. */
 static bool is_quick(const ons_programme *p, const ons_interval_way *way) {
@@ -156,8 +156,7 @@ typedef struct behind {
 } behind;
 
 /* With `devices`, and stages of that pace at its beginning (where it is there). False: it cannot be done. */
-static bool look_behind(ons_programme *p, const ons_state *s, uint32_t to, uint32_t devices, uint32_t pace,
-                        behind *b) {
+static bool look_behind(ons_programme *p, const ons_state *s, uint32_t to, uint32_t devices, uint32_t pace, behind *b) {
     *b = (behind){.there = to < s->to, .next = {s->next_in_flight, s->next_pace}};
     if (!b->there) return devices == 0 && pace == 0;
     if (devices == 0) return false;
@@ -229,8 +228,8 @@ static void try_first_child(ons_programme *p, const ons_state *s, choice *best) 
 
 /* ---------------------------------------------------------------------------------- stages at the ends of branches */
 
-/* A border inside branches: whole branches on one side of it, and perhaps a row that it divides. The branches [0, whole)
- * are in front of it, or, at the beginning, [whole, count) behind it; `inside` > 0: of the one at the border the
+/* A border inside branches: whole branches on one side of it, and perhaps a row that it divides. The branches [0,
+ * whole) are in front of it, or, at the beginning, [whole, count) behind it; `inside` > 0: of the one at the border the
  * children [0, inside) are in front of it. */
 typedef struct border {
     uint32_t branches; /* part */
@@ -515,7 +514,8 @@ ons_status *ons_programme_search(ons_programme *p, double limit, bool least_memo
     return found.in_flight == ONS_NOT_FOUND ? NULL : write_plan(p, &all, arena, g);
 }
 
-/* -------------------------------------------------------------------------------------------------- the least seconds */
+/* -------------------------------------------------------------------------------------------------- the least seconds
+ */
 
 /* Per node the least over all ways that a pace allows; of nodes together no way is faster than that. */
 static double least_of_node(const ons_programme *p, uint32_t node, bool of_one_stage) {
@@ -547,8 +547,8 @@ double ons_programme_least_seconds(const ons_programme *p) {
 ons_status *ons_programme_new(const ons_series_parallel *graph, ons_interval_costs *costs, ons_programme **programme) {
     const ons_graph_problem *problem = ons_interval_costs_problem(costs);
     *programme = NULL;
-    ONS_CHECK(problem->devices < ONS_STATE_DEVICES, ONS_UNSUPPORTED, "%u devices: stages are searched for fewer than %u",
-              problem->devices, ONS_STATE_DEVICES);
+    ONS_CHECK(problem->devices < ONS_STATE_DEVICES, ONS_UNSUPPORTED,
+              "%u devices: stages are searched for fewer than %u", problem->devices, ONS_STATE_DEVICES);
     ons_programme *p = calloc(1, sizeof *p);
     if (p == NULL) return ons_status_out_of_memory();
     *p = (ons_programme){.graph = graph, .costs = costs, .problem = problem};

@@ -46,8 +46,7 @@ static bool grow(ons_states *s) {
     slot *larger = calloc((size_t)s->capacity * 2, sizeof *larger);
     if (larger == NULL) return false;
     for (uint32_t i = 0; i < s->capacity; ++i)
-        if (s->slots[i].round == s->round)
-            *find(larger, s->capacity * 2, s->round, s->slots[i].key) = s->slots[i];
+        if (s->slots[i].round == s->round) *find(larger, s->capacity * 2, s->round, s->slots[i].key) = s->slots[i];
     free(s->slots);
     s->slots = larger;
     s->capacity *= 2;

@@ -139,8 +139,8 @@ static ons_status *make_branches(decomposer *d, uint32_t from, uint32_t end, uin
     for (uint32_t i = from; i < end; ++i) d->rank[d->nodes[i]] = UINT32_MAX;
     gather(d, from, end, branches);
     for (uint32_t i = 0; i < count; ++i)
-        ONS_TRY(decompose(d, branches[i].begin, branches[i].begin + branches[i].count,
-                          &children.items[children.count++]));
+        ONS_TRY(
+            decompose(d, branches[i].begin, branches[i].begin + branches[i].count, &children.items[children.count++]));
     *part = add_part(d, ONS_COMPOSED_BRANCHES, first, &children);
     return NULL;
 }
@@ -255,7 +255,8 @@ static ons_status *decompose(decomposer *d, uint32_t from, uint32_t end, uint32_
     return count > 1 ? make_branches(d, from, end, count, part) : make_row(d, from, end, part);
 }
 
-/* --------------------------------------------------------------------------------------------------------- the whole */
+/* --------------------------------------------------------------------------------------------------------- the whole
+ */
 
 static ons_status *allocate(decomposer *d) {
     size_t count = d->work->node_count;

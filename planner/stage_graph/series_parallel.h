@@ -22,8 +22,8 @@ typedef enum ons_composition { ONS_COMPOSED_NODE, ONS_COMPOSED_ROW, ONS_COMPOSED
 /* Children of a row are nodes and branches, those of branches nodes and rows; at least two. */
 typedef struct ons_composed {
     ons_composition kind;
-    uint32_t first, end;       /* positions in the order: those of its nodes */
-    const uint32_t *children;  /* numbers of parts */
+    uint32_t first, end;      /* positions in the order: those of its nodes */
+    const uint32_t *children; /* numbers of parts */
     uint32_t child_count;
 } ons_composed;
 

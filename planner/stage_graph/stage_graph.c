@@ -99,8 +99,8 @@ static ons_status *check_cover(const ons_stage_graph *g, const ons_workload *wor
 }
 
 /* What can be reached from the stage over others must not lead back. */
-static ons_status *check_convex(const ons_work_edges *readers, const uint32_t *stage_of, uint32_t count,
-                                uint32_t stage, bool *left, uint32_t *stack) {
+static ons_status *check_convex(const ons_work_edges *readers, const uint32_t *stage_of, uint32_t count, uint32_t stage,
+                                bool *left, uint32_t *stack) {
     uint32_t depth = 0;
     for (uint32_t node = 0; node < count; ++node) left[node] = false;
     for (uint32_t node = 0; node < count; ++node)

@@ -7,8 +7,8 @@
 #include "planner/schedule/schedule.h"
 #include "planner/stage_graph/stage_graph.h"
 
-/* Makes the stages' lists; all replicas of a stage follow the same one. Micro-batches are numbered by stage: number j of
- * a stage has the samples from j times its size on. In `arena`. */
+/* Makes the stages' lists; all replicas of a stage follow the same one. Micro-batches are numbered by stage: number j
+ * of a stage has the samples from j times its size on. In `arena`. */
 ons_status *ons_stage_lists_make(const ons_stage_graph *graph, ons_arena *arena, ons_action_list **lists);
 
 /* Counts the samples in flight of a stage by its list: the most between their forward and their backward parts. */
