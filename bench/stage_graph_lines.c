@@ -109,6 +109,30 @@ ons_status *run_best_line(const ons_graph_problem *problem, int64_t samples, bes
     return NULL;
 }
 
+static ons_status *search_order(const ons_graph_problem *problem, ons_order_kind kind, ons_arena *arena,
+                                best_run *best) {
+    const ons_graphpipe_options options = {.line = true};
+    ons_graph_problem ordered;
+    ons_graphpipe_result result;
+    ONS_TRY(reorder(problem, kind, arena, &ordered));
+    ONS_TRY(ons_graphpipe_search(&ordered, &options, arena, &result));
+    if (result.feasible && result.step_seconds < best->step)
+        note(&result.graph, result.step_seconds, ons_order_name(kind), best);
+    return NULL;
+}
+
+ons_status *run_searched_line(const ons_graph_problem *problem, best_run *best) {
+    *best = (best_run){.step = INFINITY, .unordered = INFINITY, .order = "-"};
+    for (ons_order_kind kind = 0; kind < ONS_ORDER_COUNT; ++kind) {
+        ons_arena *arena = ons_arena_new();
+        if (arena == NULL) return ons_status_out_of_memory();
+        ons_status *status = search_order(problem, kind, arena, best);
+        ons_arena_free(arena);
+        ONS_TRY(status);
+    }
+    return NULL;
+}
+
 ons_status *run_best_graph(const ons_graph_problem *problem, int64_t samples, best_run *best) {
     const ons_graphpipe_options options = {.samples = samples};
     ons_graphpipe_result result;

@@ -18,6 +18,9 @@ typedef struct best_run {
  * whose slowest is fastest, exactly, with replicas (tests/planner/stage_divisions.h). The fastest step is taken. */
 ons_status *run_best_line(const ons_graph_problem *problem, int64_t samples, best_run *best);
 
+/* Gives the line whose step is shortest that the search for graphs finds where it is asked for lines, in any order. */
+ons_status *run_searched_line(const ons_graph_problem *problem, best_run *best);
+
 /* Searches for a graph of stages; `samples` as above. */
 ons_status *run_best_graph(const ons_graph_problem *problem, int64_t samples, best_run *best);
 

@@ -227,7 +227,7 @@ ons_status *model_candle(const model_machine *m, uint32_t branches, ons_arena *a
 
 /* -------------------------------------------------------------------------------------------------------- problems */
 
-/* A node's 100 Gb/s are shared by its GPUs, and as much of them arrives as the profile assumes of its own link. */
+/* Of a node's 100 Gb/s as much arrives as the profile assumes of its own link. */
 static const double NODE_LINK = 12.5e9, ARRIVES = 0.8;
 
 ons_status *model_problem(const model_machine *m, const branch_graph *g, uint32_t devices, int64_t batch,
@@ -236,7 +236,7 @@ ons_status *model_problem(const model_machine *m, const branch_graph *g, uint32_
     while ((int64_t)1 << (sizes - 1) < batch) ++sizes;
     *links = (ons_planning_problem){
         .capacity_bytes = m->profile.memory_bytes - m->profile.reserve_bytes,
-        .link_bandwidth = devices <= GPUS_OF_A_NODE ? m->profile.link_bandwidth : ARRIVES * NODE_LINK / GPUS_OF_A_NODE,
+        .link_bandwidth = devices <= GPUS_OF_A_NODE ? m->profile.link_bandwidth : ARRIVES * NODE_LINK / m->share,
         .link_latency = m->profile.link_latency,
     };
     *problem = (ons_graph_problem){.sizes = sizes, .batch = batch, .devices = devices, .machine = links};

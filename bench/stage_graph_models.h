@@ -13,7 +13,8 @@ extern const uint32_t model_devices[MODEL_DEVICE_COUNTS]; /* 4, 8, 16, 32 */
 /* A V100 of Summit. */
 typedef struct model_machine {
     ons_device_profile profile;
-    double half; /* FLOPs at which a matrix product reaches half of the speed of large ones */
+    double half;    /* FLOPs at which a matrix product reaches half of the speed of large ones */
+    uint32_t share; /* GPUs that use the node's link to others at the same time */
 } model_machine;
 
 typedef ons_status *model_make(const model_machine *machine, uint32_t branches, ons_arena *arena, branch_graph *graph);

@@ -42,7 +42,7 @@ static void print_head(const model_machine *m) {
 }
 
 static ons_status *print_page(ons_arena *arena) {
-    model_machine m = {.half = 0};
+    model_machine m = {.share = 1};
     ONS_TRY(ons_device_profile_load("v100-16gb", arena, &m.profile));
     print_head(&m);
     ONS_TRY(page_case_study(&m));

@@ -61,8 +61,8 @@ static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
 /* ------------------------------------------------------------------------------------------------ sizes and the step
  */
 
-static uint32_t set_paces(search *s, int64_t samples, ons_stage_pace *paces) {
-    bool equal = s->options->paces == ONS_PACE_EQUAL;
+static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t samples, ons_stage_pace *paces) {
+    bool equal = choice == ONS_PACE_EQUAL;
     uint32_t count = 0, sizes = equal ? 1 : SIZES_OF_FREE_PACES, turns = equal ? 1 : TURNS_OF_FREE_PACES;
     for (uint32_t i = 0; i < sizes && samples >> i > 0; ++i)
         for (uint32_t k = 1; k <= turns && k * (samples >> i) <= s->problem->batch; ++k)
@@ -84,20 +84,55 @@ static ons_status *simulate(search *s, ons_stage_graph *g, double *seconds) {
     return NULL;
 }
 
-static ons_status *try_samples(search *s, int64_t samples) {
-    ons_stage_pace paces[ONS_PACES_MOST];
-    ons_stage_graph g;
-    double seconds, batch = (double)s->problem->batch;
-    double useful = s->result->feasible ? s->result->step_seconds / batch : INFINITY;
-    ons_programme_set_paces(s->programme, paces, set_paces(s, samples, paces));
-    ONS_TRY(bisect(s, useful, &g));
-    if (g.stage_count == 0) return NULL;
-    ONS_TRY(simulate(s, &g, &seconds));
+/* Seconds for a sample with which a step could still be the shortest. */
+static double useful_seconds(const search *s) {
+    return s->result->feasible ? s->result->step_seconds / (double)s->problem->batch : INFINITY;
+}
+
+static ons_status *take_if_faster(search *s, ons_stage_graph *g) {
+    double seconds;
+    ONS_TRY(simulate(s, g, &seconds));
     if (s->result->feasible && !(seconds < s->result->step_seconds)) return NULL;
     s->result->feasible = true;
-    s->result->graph = g;
+    s->result->graph = *g;
     s->result->step_seconds = seconds;
     return NULL;
+}
+
+static bool is_same(const ons_stage_graph *a, const ons_stage_graph *b) {
+    return a->stage_count == b->stage_count && a->seconds_per_sample == b->seconds_per_sample &&
+           a->memory_bytes == b->memory_bytes;
+}
+
+/* Where a stage may be slower there are fewer stages in a row, which fill and empty sooner. */
+static ons_status *try_slower(search *s, const ons_stage_graph *fastest) {
+    ons_stage_graph last = *fastest;
+    for (double slower = 0.005; slower < 2; slower *= 2) {
+        ons_stage_graph g;
+        double limit = fastest->seconds_per_sample * (1 + slower);
+        if (!(limit < useful_seconds(s))) return NULL;
+        ONS_TRY(run(s, limit, true, &g));
+        if (g.stage_count == 0 || is_same(&g, &last)) continue;
+        last = g;
+        ONS_TRY(take_if_faster(s, &g));
+    }
+    return NULL;
+}
+
+static ons_status *try_paces(search *s, ons_pace_choice choice, int64_t samples) {
+    ons_stage_pace paces[ONS_PACES_MOST];
+    ons_stage_graph g;
+    ons_programme_set_paces(s->programme, paces, set_paces(s, choice, samples, paces));
+    ONS_TRY(bisect(s, useful_seconds(s), &g));
+    if (g.stage_count == 0) return NULL;
+    ONS_TRY(take_if_faster(s, &g));
+    return s->options->objective == ONS_OBJECTIVE_BOTTLENECK ? NULL : try_slower(s, &g);
+}
+
+static ons_status *try_samples(search *s, int64_t samples) {
+    if (s->options->objective != ONS_OBJECTIVE_BOTTLENECK || s->options->paces == ONS_PACE_EQUAL)
+        ONS_TRY(try_paces(s, ONS_PACE_EQUAL, samples));
+    return s->options->paces == ONS_PACE_FREE ? try_paces(s, ONS_PACE_FREE, samples) : NULL;
 }
 
 static ons_status *look(search *s) {

@@ -14,6 +14,9 @@ typedef enum ons_pace_choice {
 typedef struct ons_graphpipe_options {
     bool line; /* stages of the nodes as they stand, each waiting for the one before it */
     ons_pace_choice paces;
+    /* Of one size of micro-batches: the plan whose slowest stage is fastest, as in the paper; or, by schedule, the one
+     * whose step is shortest of that and of plans with fewer stages in a row and a slower one among them. */
+    ons_objective objective;
     int64_t samples; /* of a micro-batch, the largest where they differ; 0: all powers of two are tried, and the fastest
                         step, as simulated, is taken */
 } ons_graphpipe_options;
@@ -26,8 +29,9 @@ typedef struct ons_graphpipe_result {
     uint32_t programmes;   /* how often the dynamic programme was run */
 } ons_graphpipe_result;
 
-/* Gives the plan whose slowest stage is fastest within a millionth, of these the one with the fewest samples in flight,
- * and then the least memory, for each size of micro-batches. In `arena`. */
+/* For each size of micro-batches the slowest stage is the fastest possible within a millionth (or no faster than asked
+ * for by the objective); of plans with the same limit, samples in flight are the fewest, and then memory is the least.
+ * In `arena`. */
 ons_status *ons_graphpipe_search(const ons_graph_problem *problem, const ons_graphpipe_options *options,
                                  ons_arena *arena, ons_graphpipe_result *result);
 

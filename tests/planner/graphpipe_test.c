@@ -65,7 +65,7 @@ Test(graphpipe, no_allowed_division_is_faster) {
         make_random(seed, 2 + (uint32_t)(seed % 11), 1 + (uint32_t)(seed / 3 % 4), true, &s);
         expect_success(ons_series_parallel_make(s.problem.work[0], arena, &parts));
         expect_success(best_allowed_division(&s.problem, &parts, samples, &best));
-        const ons_graphpipe_options options = {.samples = samples};
+        const ons_graphpipe_options options = {.objective = ONS_OBJECTIVE_BOTTLENECK, .samples = samples};
         expect_success(ons_graphpipe_search(&s.problem, &options, arena, &found));
         cr_assert_eq(found.feasible, isfinite(best), "%s: %s, and the best is %g", s.graph.name,
                      found.feasible ? "found" : "not found", best);
@@ -85,7 +85,7 @@ Test(graphpipe, a_line_is_divided_as_well_as_can_be) {
         ons_stage_graph best;
         ons_graphpipe_result found;
         make_random(seed, 3 + (uint32_t)(seed % 20), 1 + (uint32_t)(seed % 8), seed % 2 == 0, &s);
-        const ons_graphpipe_options options = {.line = true, .samples = 4};
+        const ons_graphpipe_options options = {.line = true, .objective = ONS_OBJECTIVE_BOTTLENECK, .samples = 4};
         expect_success(best_line(&s.problem, 4, arena, &best));
         expect_success(ons_graphpipe_search(&s.problem, &options, arena, &found));
         cr_assert_eq(found.feasible, best.stage_count > 0, "%s", s.graph.name);
@@ -137,7 +137,7 @@ Test(graphpipe, free_paces_are_no_slower_a_sample) {
         subject s;
         ons_graphpipe_result equal, own;
         make_random(seed, 2 + (uint32_t)(seed % 8), 1 + (uint32_t)(seed % 5), true, &s);
-        ons_graphpipe_options options = {.samples = 8};
+        ons_graphpipe_options options = {.objective = ONS_OBJECTIVE_BOTTLENECK, .samples = 8};
         expect_success(ons_graphpipe_search(&s.problem, &options, arena, &equal));
         options.paces = ONS_PACE_FREE;
         expect_success(ons_graphpipe_search(&s.problem, &options, arena, &own));
