@@ -25,7 +25,6 @@ static void add_gap(gaps *g, double found, double best) {
 static ons_status *compare(uint64_t seed, bool series_parallel, uint32_t most_nodes, bool any, ons_arena *arena,
                            gaps *g) {
     branch_graph graph;
-    ons_series_parallel parts;
     ons_graphpipe_result found;
     const ons_planning_problem machine = {0};
     ons_graph_problem problem = {.sizes = SIZES, .batch = 4, .devices = 2 + (uint32_t)(seed % 3), .machine = &machine};
@@ -35,9 +34,8 @@ static ons_status *compare(uint64_t seed, bool series_parallel, uint32_t most_no
     ONS_TRY(series_parallel ? random_series_parallel(seed, nodes, arena, &graph)
                             : random_dependencies(seed, nodes, arena, &graph));
     ONS_TRY(branch_graph_works(&graph, SIZES, &problem.work));
-    ONS_TRY(ons_series_parallel_make(problem.work[0], arena, &parts));
     ONS_TRY(ons_graphpipe_search(&problem, &options, arena, &found));
-    ONS_TRY(any ? best_division(&problem, 4, &best) : best_allowed_division(&problem, &parts, 4, &best));
+    ONS_TRY(any ? best_division(&problem, 4, &best) : best_allowed_division(&problem, 4, &best));
     add_gap(g, found.feasible ? found.graph.seconds_per_sample : INFINITY, best);
     return NULL;
 }

@@ -77,13 +77,18 @@ static ons_status *reorder(const ons_graph_problem *problem, ons_order_kind kind
     return NULL;
 }
 
-/* A step is no shorter than its first micro-batch's way and the rest at the pace of all devices together. */
-static bool is_hopeless(const ons_graph_problem *p, int64_t samples, const best_run *best) {
-    uint32_t size = 63u - (uint32_t)__builtin_clzll((uint64_t)samples);
+/* Seconds that a sample takes at least with micro-batches of so many, whose replicas share them. */
+static double least_seconds(const ons_graph_problem *p, int64_t samples) {
     double least = INFINITY;
-    for (uint32_t i = 0; i <= size && i < p->sizes; ++i) /* shared by replicas: i samples on each */
+    for (uint32_t i = 0; i < p->sizes && (int64_t)1 << i <= samples; ++i)
         least = fmin(least, ons_work_seconds(p->work[i], 0, p->work[i]->node_count) / (double)((int64_t)1 << i));
-    return least * (double)p->batch / p->devices >= best->step;
+    return least;
+}
+
+double least_step(const ons_graph_problem *p) { return least_seconds(p, p->batch) * (double)p->batch / p->devices; }
+
+static bool is_hopeless(const ons_graph_problem *p, int64_t samples, const best_run *best) {
+    return least_seconds(p, samples) * (double)p->batch / p->devices >= best->step;
 }
 
 static ons_status *try_order(const ons_graph_problem *problem, ons_order_kind kind, int64_t samples, ons_arena *arena,

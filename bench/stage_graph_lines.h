@@ -18,6 +18,9 @@ typedef struct best_run {
  * whose slowest is fastest, exactly, with replicas (tests/planner/stage_divisions.h). The fastest step is taken. */
 ons_status *run_best_line(const ons_graph_problem *problem, int64_t samples, best_run *best);
 
+/* Gives seconds that no plan's step is shorter than: all devices compute without a pause, at the best of speeds. */
+double least_step(const ons_graph_problem *problem);
+
 /* Gives the line whose step is shortest that the search for graphs finds where it is asked for lines, in any order. */
 ons_status *run_searched_line(const ons_graph_problem *problem, best_run *best);
 

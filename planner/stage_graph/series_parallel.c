@@ -8,6 +8,7 @@
 /* The nodes of the part that is looked at stand together in `nodes`; parts of it are stretches of that. */
 typedef struct decomposer {
     const ons_workload *work;
+    ons_arrangement arrangement;
     ons_arena *arena;
     ons_work_edges readers;
     uint64_t *before; /* [node · words …]: the nodes that precede it, a bit each */
@@ -102,6 +103,11 @@ static int by_seconds(const void *a, const void *b) {
     return x->first < y->first ? -1 : 1;
 }
 
+static int by_beginning(const void *a, const void *b) {
+    const branch *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
 /* Sorts the nodes by branch, keeping their order within each. `branches`: room for `count`. */
 static void gather(decomposer *d, uint32_t from, uint32_t end, branch *branches) {
     uint32_t count = 0;
@@ -118,10 +124,13 @@ static void gather(decomposer *d, uint32_t from, uint32_t end, branch *branches)
     for (uint32_t i = 0; i < count; ++i) d->rank[branches[i].root] = UINT32_MAX;
     qsort(branches, count, sizeof *branches, by_seconds);
     for (uint32_t i = 0, at = from; i < count; ++i) {
-        d->rank[branches[i].root] = i;
-        branches[i].begin = at;
-        at += branches[i].count;
-        branches[i].count = 0;
+        bool from_front = d->arrangement == ONS_ARRANGED_FALLING || i % 2 == 0;
+        uint32_t each = d->arrangement == ONS_ARRANGED_FALLING ? i : i / 2;
+        uint32_t which = from_front ? each : count - 1 - each;
+        d->rank[branches[which].root] = which;
+        branches[which].begin = at;
+        at += branches[which].count;
+        branches[which].count = 0;
     }
     for (uint32_t i = from; i < end; ++i) {
         branch *b = &branches[d->rank[find_root(d->component, d->nodes[i])]];
@@ -138,6 +147,7 @@ static ons_status *make_branches(decomposer *d, uint32_t from, uint32_t end, uin
     ONS_TRY(parts_new(d, count, &children));
     for (uint32_t i = from; i < end; ++i) d->rank[d->nodes[i]] = UINT32_MAX;
     gather(d, from, end, branches);
+    qsort(branches, count, sizeof *branches, by_beginning);
     for (uint32_t i = 0; i < count; ++i)
         ONS_TRY(
             decompose(d, branches[i].begin, branches[i].begin + branches[i].count, &children.items[children.count++]));
@@ -289,8 +299,9 @@ static ons_status *wrap(ons_arena *arena, ons_series_parallel *result) {
     return NULL;
 }
 
-ons_status *ons_series_parallel_make(const ons_workload *work, ons_arena *arena, ons_series_parallel *result) {
-    decomposer d = {.work = work, .arena = arena, .result = result};
+ons_status *ons_series_parallel_make(const ons_workload *work, ons_arrangement arrangement, ons_arena *arena,
+                                     ons_series_parallel *result) {
+    decomposer d = {.work = work, .arrangement = arrangement, .arena = arena, .result = result};
     uint32_t whole;
     ONS_TRY(result_new(work, arena, result));
     ONS_TRY(ons_work_edges_make(work, true, arena, &d.readers));

@@ -34,9 +34,17 @@ typedef struct ons_series_parallel {
     uint64_t converted; /* pairs of nodes of which one is made to precede the other; 0: the graph is series-parallel */
 } ons_series_parallel;
 
-/* Decomposes the graph; of branches side by side those of most seconds come first. O(nodes² / 64) for each level of the
- * result, and O(nodes²) for a part that is converted. Everything in `arena`. */
-ons_status *ons_series_parallel_make(const ons_workload *work, ons_arena *arena, ons_series_parallel *result);
+/* In which order branches side by side stand, by their seconds: neighbours may share a stage. */
+typedef enum ons_arrangement {
+    ONS_ARRANGED_FALLING, /* the longest first: the last, short ones can be one stage with what they all end in */
+    ONS_ARRANGED_MIXED,   /* the longest, the shortest, the second longest, …: neighbours together are much alike */
+    ONS_ARRANGEMENTS,
+} ons_arrangement;
+
+/* Decomposes the graph. O(nodes² / 64) for each level of the result, and O(nodes²) for a part that is converted.
+ * Everything in `arena`. */
+ons_status *ons_series_parallel_make(const ons_workload *work, ons_arrangement arrangement, ons_arena *arena,
+                                     ons_series_parallel *result);
 
 /* Makes one row of all nodes as they stand: what a planner sees that takes the graph for a line. */
 ons_status *ons_series_parallel_line(const ons_workload *work, ons_arena *arena, ons_series_parallel *result);

@@ -58,13 +58,11 @@ Test(graphpipe, no_allowed_division_is_faster) {
     uint32_t solved = 0;
     for (uint64_t seed = 1; seed <= 240; ++seed) {
         subject s;
-        ons_series_parallel parts;
         ons_graphpipe_result found;
         double best;
         int64_t samples = (int64_t)1 << (1 + seed % 3);
         make_random(seed, 2 + (uint32_t)(seed % 11), 1 + (uint32_t)(seed / 3 % 4), true, &s);
-        expect_success(ons_series_parallel_make(s.problem.work[0], arena, &parts));
-        expect_success(best_allowed_division(&s.problem, &parts, samples, &best));
+        expect_success(best_allowed_division(&s.problem, samples, &best));
         const ons_graphpipe_options options = {.objective = ONS_OBJECTIVE_BOTTLENECK, .samples = samples};
         expect_success(ons_graphpipe_search(&s.problem, &options, arena, &found));
         cr_assert_eq(found.feasible, isfinite(best), "%s: %s, and the best is %g", s.graph.name,

@@ -94,7 +94,7 @@ Test(series_parallel, series_parallel_graphs_are_found_to_be) {
         ons_series_parallel s;
         expect_success(random_series_parallel(seed, 1 + (uint32_t)(seed % NODES_MOST), arena, &g));
         expect_success(branch_graph_work(&g, 1, &work));
-        expect_success(ons_series_parallel_make(&work, arena, &s));
+        expect_success(ons_series_parallel_make(&work, seed % 2, arena, &s));
         cr_expect_eq(s.converted, 0, "%s", work.name);
         check(&work, &s);
     }
@@ -108,7 +108,7 @@ Test(series_parallel, other_graphs_are_converted) {
         ons_series_parallel s;
         expect_success(random_dependencies(seed, 1 + (uint32_t)(seed % NODES_MOST), arena, &g));
         expect_success(branch_graph_work(&g, 1, &work));
-        expect_success(ons_series_parallel_make(&work, arena, &s));
+        expect_success(ons_series_parallel_make(&work, seed % 2, arena, &s));
         converted += s.converted > 0;
         check(&work, &s);
     }
@@ -131,7 +131,7 @@ Test(series_parallel, the_smallest_graph_that_is_not) {
     node.input_count = 2;
     expect_success(branch_graph_add(&g, &node, &d));
     expect_success(branch_graph_work(&g, 1, &work));
-    expect_success(ons_series_parallel_make(&work, arena, &s));
+    expect_success(ons_series_parallel_make(&work, ONS_ARRANGED_FALLING, arena, &s));
     cr_expect_eq(s.converted, 1);
     check(&work, &s);
 }
@@ -140,7 +140,7 @@ Test(series_parallel, a_line_is_one_row) {
     ons_workload work;
     ons_series_parallel found, line;
     expect_success(uniform_work_make(12, arena, &work));
-    expect_success(ons_series_parallel_make(&work, arena, &found));
+    expect_success(ons_series_parallel_make(&work, ONS_ARRANGED_FALLING, arena, &found));
     expect_success(ons_series_parallel_line(&work, arena, &line));
     cr_expect_eq(found.part_count, 13);
     cr_expect_eq(line.part_count, 13);

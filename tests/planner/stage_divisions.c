@@ -147,17 +147,24 @@ static ons_status *try_divisions(trial *t, const ons_series_parallel *parts) {
     return NULL;
 }
 
-ons_status *best_allowed_division(const ons_graph_problem *problem, const ons_series_parallel *parts, int64_t samples,
-                                  double *seconds) {
+static ons_status *try_arrangement(trial *t, ons_arrangement arrangement) {
+    ons_series_parallel parts;
+    ONS_TRY(ons_series_parallel_make(t->problem->work[0], arrangement, t->arena, &parts));
+    t->g = (ons_stage_graph){.batch = t->problem->batch,
+                             .devices = t->problem->devices,
+                             .order = parts.order,
+                             .node_count = t->problem->work[0]->node_count};
+    ONS_TRY(ons_interval_costs_new(t->problem, parts.order, &t->costs));
+    ons_status *status = try_divisions(t, &parts);
+    ons_interval_costs_free(t->costs);
+    return status;
+}
+
+ons_status *best_allowed_division(const ons_graph_problem *problem, int64_t samples, double *seconds) {
     trial t = {.problem = problem, .samples = samples, .best = INFINITY, .arena = ons_arena_new()};
     if (t.arena == NULL) return ons_status_out_of_memory();
-    t.g = (ons_stage_graph){.batch = problem->batch,
-                            .devices = problem->devices,
-                            .order = parts->order,
-                            .node_count = problem->work[0]->node_count};
-    ons_status *status = ons_interval_costs_new(problem, parts->order, &t.costs);
-    if (status == NULL) status = try_divisions(&t, parts);
-    ons_interval_costs_free(t.costs);
+    ons_status *status = NULL;
+    for (ons_arrangement i = 0; i < ONS_ARRANGEMENTS && status == NULL; ++i) status = try_arrangement(&t, i);
     ons_arena_free(t.arena);
     *seconds = t.best;
     return status;
