@@ -3,124 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "planner/stage_graph/programme_states.h"
-
-/* A division that is looked at: one stage or none, and the states that the rest of it leaves. */
-enum { REST_MOST = 3 };
-typedef struct choice {
-    ons_found found;
-    bool has_stage;
-    ons_interval_way way;
-    uint32_t pace;
-    uint32_t rest_count;
-    ons_state rest[REST_MOST];
-} choice;
-
-/* One of several readers of a stage's results, or what it sees of the end of the model. */
-typedef struct follower {
-    uint32_t in_flight, pace; /* pace ONS_ANY: nobody */
-} follower;
-
-struct ons_programme {
-    const ons_series_parallel *graph;
-    ons_interval_costs *costs;
-    const ons_graph_problem *problem;
-    const ons_stage_pace *paces;
-    uint32_t pace_count;
-    double limit;
-    bool least_memory, short_of_memory;
-    double *least; /* [position]: the seconds for a sample that nodes before it take on one device */
-    ons_states states;
-};
-
-static ons_found solve(ons_programme *p, const ons_state *s);
-
-/* ---------------------------------------------------------------------------------------------------------- helpers */
-
-static const ons_composed *part_of(const ons_programme *p, uint32_t part) { return &p->graph->parts[part]; }
-static const ons_composed *child_of(const ons_programme *p, const ons_composed *part, uint32_t i) {
-    return part_of(p, part->children[i]);
-}
-
-static uint32_t state_first(const ons_programme *p, const ons_state *s) {
-    const ons_composed *part = part_of(p, s->part);
-    return part->kind == ONS_COMPOSED_NODE ? part->first : child_of(p, part, s->from)->first;
-}
-static uint32_t state_end(const ons_programme *p, const ons_state *s) {
-    const ons_composed *part = part_of(p, s->part);
-    return part->kind == ONS_COMPOSED_NODE ? part->end : child_of(p, part, s->to - 1)->end;
-}
-
-/* The state of a whole part. */
-static ons_state whole(const ons_programme *p, uint32_t part, const ons_state *like, uint32_t devices) {
-    ons_state s = *like;
-    s.part = part;
-    s.from = 0;
-    s.to = part_of(p, part)->child_count;
-    s.devices = devices;
-    return s;
-}
-
-static ons_state between(const ons_state *like, uint32_t part, uint32_t from, uint32_t to, uint32_t devices) {
-    ons_state s = *like;
-    s.part = part;
-    s.from = from;
-    s.to = to;
-    s.devices = devices;
-    return s;
-}
-
-static void follow(ons_state *s, follower next) {
-    s->next_in_flight = next.in_flight;
-    s->next_pace = next.pace;
-}
-
-/* Seconds for a sample that these nodes take at least, of all devices together. */
-static double work_between(const ons_programme *p, uint32_t first, uint32_t end) {
-    return p->least[end] - p->least[first];
-}
-static bool is_too_much(const ons_programme *p, uint32_t first, uint32_t end, uint32_t devices) {
-    return work_between(p, first, end) > devices * p->limit * (1 + 1e-12);
-}
-
-static uint32_t in_flight_for(const ons_programme *p, uint32_t pace, follower next) {
-    int64_t most = p->problem->batch;
-    int64_t samples = next.pace == ONS_ANY ? ons_in_flight_last(p->paces[pace])
-                                           : ons_in_flight_before(p->paces[pace], p->paces[next.pace], next.in_flight);
-    return (uint32_t)(samples < most ? samples : most);
-}
-
-static bool is_better(const ons_programme *p, ons_found a, ons_found b) {
-    if (a.in_flight != b.in_flight) return a.in_flight < b.in_flight;
-    return p->least_memory && a.bytes < b.bytes;
-}
-
-static ons_found join(ons_found a, ons_found b) {
-    if (a.in_flight == ONS_NOT_FOUND || b.in_flight == ONS_NOT_FOUND) return (ons_found){ONS_NOT_FOUND, 0};
-    return (ons_found){a.in_flight > b.in_flight ? a.in_flight : b.in_flight, a.bytes > b.bytes ? a.bytes : b.bytes};
-}
-
-static uint32_t first_pace(uint32_t own) { return own == ONS_ANY ? 0 : own; }
-static uint32_t end_pace(const ons_programme *p, uint32_t own) { return own == ONS_ANY ? p->pace_count : own + 1; }
+#include "planner/stage_graph/divisions.h"
 
 /* ------------------------------------------------------------------------------------------------------------ stages
  */
-
-/* What is left to know of a stage once its time is within the limit. */
-static bool is_quick(const ons_programme *p, const ons_interval_way *way) {
-    return ons_interval_computing(p->costs, way) <= p->limit;
-}
-
-/* Bytes of the stage; -1: it takes too long or does not fit. */
-static int64_t stage_bytes(ons_programme *p, const ons_interval_way *way, uint32_t in_flight) {
-    if (!is_quick(p, way) || !(ons_interval_seconds(p->costs, way) <= p->limit)) return -1;
-    int64_t bytes = ons_interval_bytes(p->costs, way, in_flight), capacity = p->problem->machine->capacity_bytes;
-    return capacity != 0 && bytes > capacity ? -1 : bytes;
-}
-
-static ons_interval_way way_of(const ons_programme *p, uint32_t first, uint32_t end, uint32_t pace, uint32_t doubled) {
-    return (ons_interval_way){first, end, p->paces[pace].samples, doubled};
-}
 
 /* The whole state as one stage. */
 static void try_one_stage(ons_programme *p, const ons_state *s, choice *best) {
@@ -146,32 +32,6 @@ static bool is_settled(const ons_programme *p, const ons_state *s, const choice 
 }
 
 /* ------------------------------------------------------------------------------------------------------------ a row */
-
-/* What stands behind child `to` of a row, divided; nothing where the state ends there. */
-typedef struct behind {
-    bool there;
-    ons_state state;
-    ons_found found;
-    follower next; /* what stages in front of it see */
-} behind;
-
-/* With `devices`, and stages of that pace at its beginning (where it is there). False: it cannot be done. */
-static bool look_behind(ons_programme *p, const ons_state *s, uint32_t to, uint32_t devices, uint32_t pace, behind *b) {
-    *b = (behind){.there = to < s->to, .next = {s->next_in_flight, s->next_pace}};
-    if (!b->there) return devices == 0 && pace == 0;
-    if (devices == 0) return false;
-    b->state = between(s, s->part, to, s->to, devices);
-    b->state.own_pace = pace;
-    b->found = solve(p, &b->state);
-    b->next = (follower){b->found.in_flight, pace};
-    return b->found.in_flight != ONS_NOT_FOUND;
-}
-
-static void add_behind(const behind *b, choice *c) {
-    if (!b->there) return;
-    c->rest[c->rest_count++] = b->state;
-    if (b->found.bytes > c->found.bytes) c->found.bytes = b->found.bytes;
-}
 
 /* A stage of the children [from, to), and what is behind it. */
 static void try_first_stage(ons_programme *p, const ons_state *s, uint32_t to, uint32_t doubled, choice *best) {
@@ -217,182 +77,12 @@ static void try_first_child(ons_programme *p, const ons_state *s, choice *best) 
             if (!look_behind(p, s, s->from + 1, s->devices - devices, next, &b)) continue;
             ons_state own = whole(p, child, s, devices);
             follow(&own, b.next);
-            c.found = solve(p, &own);
+            c.found = ons_programme_solve(p, &own);
             c.rest[c.rest_count++] = own;
             if (c.found.in_flight == ONS_NOT_FOUND) continue;
             add_behind(&b, &c);
             if (is_better(p, c.found, best->found)) *best = c;
         }
-    }
-}
-
-/* ---------------------------------------------------------------------------------- stages at the ends of branches */
-
-/* A border inside branches: whole branches on one side of it, and perhaps a row that it divides. The branches [0,
- * whole) are in front of it, or, at the beginning, [whole, count) behind it; `inside` > 0: of the one at the border the
- * children [0, inside) are in front of it. */
-typedef struct border {
-    uint32_t branches; /* part */
-    uint32_t whole, inside;
-} border;
-
-/* What branches leave on the other side of a stage that takes in one of their ends: states for whole branches and for
- * the rest of a divided one, sharing `devices`. */
-typedef struct leftover {
-    ons_state states[2];
-    uint32_t count;
-} leftover;
-
-static leftover in_front(const ons_programme *p, const border *b, const ons_state *like) {
-    leftover r = {.count = 0};
-    if (b->whole > 0) r.states[r.count++] = between(like, b->branches, 0, b->whole, 0);
-    if (b->inside > 0) {
-        uint32_t divided = part_of(p, b->branches)->children[b->whole];
-        r.states[r.count++] = between(like, divided, 0, b->inside, 0);
-    }
-    return r;
-}
-
-static leftover behind_it(const ons_programme *p, const border *b, const ons_state *like) {
-    const ons_composed *branches = part_of(p, b->branches);
-    leftover r = {.count = 0};
-    if (b->whole < branches->child_count)
-        r.states[r.count++] = between(like, b->branches, b->whole, branches->child_count, 0);
-    if (b->inside > 0) {
-        uint32_t divided = branches->children[b->whole - 1];
-        r.states[r.count++] = between(like, divided, b->inside, part_of(p, divided)->child_count, 0);
-    }
-    return r;
-}
-
-static uint32_t border_position(const ons_programme *p, const border *b, bool at_end) {
-    const ons_composed *branches = part_of(p, b->branches);
-    uint32_t which = at_end ? b->whole : b->whole - 1;
-    const ons_composed *at = child_of(p, branches, which);
-    if (b->inside > 0) return child_of(p, at, b->inside)->first;
-    return at_end ? at->first : at->end;
-}
-
-static bool fits_devices(const ons_programme *p, const ons_state *s) {
-    return s->devices > 0 && !is_too_much(p, state_first(p, s), state_end(p, s), s->devices);
-}
-
-/* The best way to share devices between the states of a leftover. */
-typedef struct shared {
-    ons_found found; /* the most of both */
-    ons_state states[2];
-} shared;
-
-static ons_found solve_with(ons_programme *p, ons_state *s, uint32_t devices) {
-    s->devices = devices;
-    return fits_devices(p, s) ? solve(p, s) : (ons_found){ONS_NOT_FOUND, 0};
-}
-
-static bool share(ons_programme *p, const leftover *r, uint32_t devices, shared *best) {
-    best->found = (ons_found){ONS_NOT_FOUND, 0};
-    for (uint32_t given = r->count == 1 ? devices : 1; given <= (r->count == 1 ? devices : devices - 1); ++given) {
-        ons_state a = r->states[0], b = r->states[1];
-        ons_found found = solve_with(p, &a, given);
-        if (found.in_flight == ONS_NOT_FOUND) continue;
-        if (r->count == 2) found = join(found, solve_with(p, &b, devices - given));
-        if (!is_better(p, found, best->found)) continue;
-        *best = (shared){found, {a, b}};
-    }
-    return best->found.in_flight != ONS_NOT_FOUND;
-}
-
-static void add_shared(const shared *x, uint32_t count, choice *c) {
-    for (uint32_t i = 0; i < count; ++i) c->rest[c->rest_count++] = x->states[i];
-    if (x->found.bytes > c->found.bytes) c->found.bytes = x->found.bytes;
-}
-
-/* A stage from a border in the state's first child, branches, to child `to` of the row. */
-static void try_common_end(ons_programme *p, const ons_state *s, const border *at, uint32_t to, uint32_t doubled,
-                           uint32_t pace, choice *best) {
-    uint32_t used = 1u << doubled, end = child_of(p, part_of(p, s->part), to - 1)->end;
-    ons_interval_way way = way_of(p, border_position(p, at, true), end, pace, doubled);
-    if (used >= s->devices || !is_quick(p, &way)) return;
-    uint32_t most = to == s->to ? 0 : s->devices - used - 1;
-    for (uint32_t devices = to == s->to ? 0 : 1; devices <= most; ++devices)
-        for (uint32_t next = 0; next < p->pace_count; ++next) {
-            behind b;
-            shared x;
-            if (!look_behind(p, s, to, devices, next, &b)) continue;
-            choice c = {.has_stage = true, .way = way, .pace = pace};
-            follower stage = {in_flight_for(p, pace, b.next), pace};
-            c.found.bytes = stage_bytes(p, &way, stage.in_flight);
-            if (c.found.bytes < 0) continue;
-            leftover r = in_front(p, at, s);
-            for (uint32_t i = 0; i < r.count; ++i) follow(&r.states[i], stage);
-            if (!share(p, &r, s->devices - used - devices, &x)) continue;
-            c.found.in_flight = x.found.in_flight;
-            add_shared(&x, r.count, &c);
-            add_behind(&b, &c);
-            if (is_better(p, c.found, best->found)) *best = c;
-        }
-}
-
-/* A stage from the state's beginning to a border in child `at_child` of the row, branches. */
-static void try_common_beginning(ons_programme *p, const ons_state *s, const border *at, uint32_t at_child,
-                                 uint32_t doubled, uint32_t pace, choice *best) {
-    uint32_t used = 1u << doubled, to = at_child + 1;
-    ons_interval_way way = way_of(p, state_first(p, s), border_position(p, at, false), pace, doubled);
-    if (used >= s->devices || !is_quick(p, &way)) return;
-    uint32_t most = to == s->to ? 0 : s->devices - used - 1;
-    for (uint32_t devices = to == s->to ? 0 : 1; devices <= most; ++devices)
-        for (uint32_t next = 0; next < p->pace_count; ++next) {
-            behind b;
-            if (!look_behind(p, s, to, devices, next, &b)) continue;
-            leftover r = behind_it(p, at, s);
-            for (uint32_t i = 0; i < r.count; ++i) follow(&r.states[i], b.next);
-            for (uint32_t reader = 0; reader < p->pace_count; ++reader) {
-                shared x;
-                choice c = {.has_stage = true, .way = way, .pace = pace};
-                for (uint32_t i = 0; i < r.count; ++i) r.states[i].own_pace = reader;
-                if (!share(p, &r, s->devices - used - devices, &x)) continue;
-                c.found.in_flight = in_flight_for(p, pace, (follower){x.found.in_flight, reader});
-                c.found.bytes = stage_bytes(p, &way, c.found.in_flight);
-                if (c.found.bytes < 0) continue;
-                add_shared(&x, r.count, &c);
-                add_behind(&b, &c);
-                if (is_better(p, c.found, best->found)) *best = c;
-            }
-        }
-}
-
-typedef void try_border(ons_programme *p, const ons_state *s, const border *at, uint32_t child, uint32_t doubled,
-                        uint32_t pace, choice *best);
-
-static void try_paces(ons_programme *p, const ons_state *s, const border *at, uint32_t child, uint32_t own,
-                      try_border *try, choice *best) {
-    for (uint32_t doubled = 0; 1u << doubled < s->devices; ++doubled)
-        for (uint32_t pace = first_pace(own); pace < end_pace(p, own); ++pace)
-            try(p, s, at, child, doubled, pace, best);
-}
-
-static void try_common_ends(ons_programme *p, const ons_state *s, choice *best) {
-    const ons_composed *row = part_of(p, s->part), *branches = child_of(p, row, s->from);
-    if (branches->kind != ONS_COMPOSED_BRANCHES) return;
-    uint32_t last = branches->child_count - 1;
-    const ons_composed *divided = child_of(p, branches, last);
-    for (uint32_t to = s->from + 2; to <= s->to; ++to) {
-        for (uint32_t whole = 1; whole <= last; ++whole)
-            try_paces(p, s, &(border){row->children[s->from], whole, 0}, to, ONS_ANY, try_common_end, best);
-        for (uint32_t inside = 1; inside < divided->child_count; ++inside)
-            try_paces(p, s, &(border){row->children[s->from], last, inside}, to, ONS_ANY, try_common_end, best);
-    }
-}
-
-static void try_common_beginnings(ons_programme *p, const ons_state *s, choice *best) {
-    const ons_composed *row = part_of(p, s->part);
-    for (uint32_t at = s->from + 1; at < s->to; ++at) {
-        const ons_composed *branches = child_of(p, row, at);
-        if (branches->kind != ONS_COMPOSED_BRANCHES) continue;
-        const ons_composed *divided = child_of(p, branches, 0);
-        for (uint32_t whole = 1; whole < branches->child_count; ++whole)
-            try_paces(p, s, &(border){row->children[at], whole, 0}, at, s->own_pace, try_common_beginning, best);
-        for (uint32_t inside = 1; inside < divided->child_count; ++inside)
-            try_paces(p, s, &(border){row->children[at], 1, inside}, at, s->own_pace, try_common_beginning, best);
     }
 }
 
@@ -411,8 +101,8 @@ static void try_first_branch(ons_programme *p, const ons_state *s, choice *best)
             c.rest[c.rest_count] = between(s, s->part, s->from + 1, s->to, s->devices - devices);
             if (!fits_devices(p, &c.rest[c.rest_count++])) continue;
         }
-        c.found = solve(p, &own);
-        if (!last && is_better(p, c.found, best->found)) c.found = join(c.found, solve(p, &c.rest[1]));
+        c.found = ons_programme_solve(p, &own);
+        if (!last && is_better(p, c.found, best->found)) c.found = join(c.found, ons_programme_solve(p, &c.rest[1]));
         if (is_better(p, c.found, best->found)) *best = c;
     }
 }
@@ -428,7 +118,7 @@ static void try_neighbours(ons_programme *p, const ons_state *s, choice *best) {
             if (!is_better(p, c.found, best->found)) continue;
             c.rest[c.rest_count++] = between(s, s->part, to, s->to, s->devices - own.devices);
             if (!fits_devices(p, &c.rest[0])) continue;
-            c.found = join(c.found, solve(p, &c.rest[0]));
+            c.found = join(c.found, ons_programme_solve(p, &c.rest[0]));
             if (is_better(p, c.found, best->found)) *best = c;
         }
 }
@@ -447,11 +137,11 @@ static void look_for(ons_programme *p, const ons_state *s, choice *best) {
     }
     try_first_stages(p, s, best);
     try_first_child(p, s, best);
-    try_common_ends(p, s, best);
-    try_common_beginnings(p, s, best);
+    ons_programme_try_common_ends(p, s, best);
+    ons_programme_try_common_beginnings(p, s, best);
 }
 
-static ons_found solve(ons_programme *p, const ons_state *s) {
+ons_found ons_programme_solve(ons_programme *p, const ons_state *s) {
     const ons_found none = {ONS_NOT_FOUND, 0};
     ons_found found;
     choice best;
@@ -509,7 +199,7 @@ ons_status *ons_programme_search(ons_programme *p, double limit, bool least_memo
     p->least_memory = least_memory;
     p->short_of_memory = false;
     ons_states_forget(&p->states);
-    ons_found found = solve(p, &all);
+    ons_found found = ons_programme_solve(p, &all);
     if (p->short_of_memory) return ons_status_out_of_memory();
     return found.in_flight == ONS_NOT_FOUND ? NULL : write_plan(p, &all, arena, g);
 }
