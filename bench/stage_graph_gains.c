@@ -78,7 +78,8 @@ ons_status *page_search_times(const model_machine *m) {
         "Seconds on one thread, from the costs of nodes to the plan: all sizes of micro-batches, decomposition and\n"
         "simulations included; the fastest of %d. The paper's are its Table 1's, on an Apple M1 Max. \"Own paces\": "
         "each\n"
-        "stage has a size of micro-batches of its own, down to a quarter of the largest, and kFkB with k up to 2.\n\n"
+        "stage has a size of micro-batches of its own, down to a quarter of the largest, and kFkB with k up to 2,\n"
+        "beside what equal ones give.\n\n"
         "| model | nodes | devices | search | paper's | ÷ | at most a tenth | own paces: search | its step is faster "
         "by |\n"
         "|---|--:|--:|--:|--:|--:|---|--:|--:|\n",
@@ -291,7 +292,7 @@ static ons_status *run_study(const model_machine *m, int64_t batch, study *x) {
 
 ons_status *page_case_study(model_machine *m) {
     /* 5 stages on the longest path: B / 2 + 4 micro-batches of 2 samples against B / 4 + 4 of 4. */
-    double ratio = (STUDY_BATCH / 2 + 4) / ((STUDY_BATCH / 4 + 4) * STUDY_MICRO_BATCH_GAIN);
+    double ratio = (STUDY_BATCH / 2.0 + 4) / ((STUDY_BATCH / 4.0 + 4) * STUDY_MICRO_BATCH_GAIN);
     model_calibrate(m, ratio);
     printf("\n## The case study, and the efficiency curve\n\n"
            "Section 7.5: two branches of four layers on eight devices; micro-batches of 4 samples instead of 2 gain 10 "

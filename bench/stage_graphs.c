@@ -6,9 +6,9 @@
 
 void page_at_least(const char *what, double value, double bar) {
     if (value >= bar)
-        printf("- %s: %.3f, the bar is at least %.3g: **reached**\n", what, value, bar);
+        printf("- %s: %.4f, the bar is at least %.3g: **reached**\n", what, value, bar);
     else
-        printf("- %s: %.3f, the bar is at least %.3g: **missed** by %.1f %%\n", what, value, bar,
+        printf("- %s: %.4f, the bar is at least %.3g: **missed** by %.2f %%\n", what, value, bar,
                100 * (1 - value / bar));
 }
 

@@ -92,11 +92,11 @@ static inline bool fits_devices(const ons_programme *p, const ons_state *s) {
     return s->devices > 0 && !is_too_much(p, state_first(p, s), state_end(p, s), s->devices);
 }
 
+/* More than the batch where a step is short: what counts is still how many stages stand in a row. */
 static inline uint32_t in_flight_for(const ons_programme *p, uint32_t pace, follower next) {
-    int64_t most = p->problem->batch;
     int64_t samples = next.pace == ONS_ANY ? ons_in_flight_last(p->paces[pace])
                                            : ons_in_flight_before(p->paces[pace], p->paces[next.pace], next.in_flight);
-    return (uint32_t)(samples < most ? samples : most);
+    return samples < ONS_NOT_FOUND ? (uint32_t)samples : ONS_NOT_FOUND - 1;
 }
 
 static inline bool is_better(const ons_programme *p, ons_found a, ons_found b) {
@@ -122,7 +122,8 @@ static inline bool is_quick(const ons_programme *p, const ons_interval_way *way)
 /* Bytes of the stage; -1: it takes too long or does not fit. */
 static inline int64_t stage_bytes(ons_programme *p, const ons_interval_way *way, uint32_t in_flight) {
     if (!is_quick(p, way) || !(ons_interval_seconds(p->costs, way) <= p->limit)) return -1;
-    int64_t bytes = ons_interval_bytes(p->costs, way, in_flight), capacity = p->problem->machine->capacity_bytes;
+    int64_t samples = in_flight < p->problem->batch ? in_flight : p->problem->batch;
+    int64_t bytes = ons_interval_bytes(p->costs, way, samples), capacity = p->problem->machine->capacity_bytes;
     return capacity != 0 && bytes > capacity ? -1 : bytes;
 }
 

@@ -6,7 +6,12 @@
 #include "planner/stage_graph/stage_lists.h"
 
 static const double TOLERANCE = 1e-6;
-enum { SIZES_OF_FREE_PACES = 3, TURNS_OF_FREE_PACES = 2 };
+enum {
+    SIZES_OF_FREE_PACES = 3,
+    TURNS_OF_FREE_PACES = 2,
+    FIRST_LIMITS = 17, /* the last one is a million times the least */
+    SLOWER_LIMITS = 9, /* the last one is more than twice the fastest */
+};
 
 /* The graph in one arrangement of its branches. */
 typedef struct view {
@@ -36,8 +41,10 @@ static ons_status *run(search *s, double limit, bool least_memory, ons_stage_gra
  * already.
  */
 static ons_status *find_first(search *s, double least, double useful, double *below, ons_stage_graph *g) {
+    double factor = 1, grow = 0.02;
     *below = least;
-    for (double factor = 1.02, grow = 0.02; grow < 1e6; grow *= 3, factor += grow) {
+    for (uint32_t i = 0; i < FIRST_LIMITS; ++i, grow *= 3) {
+        factor += grow;
         double limit = fmin(least * factor, useful);
         ONS_TRY(run(s, limit, false, g));
         if (g->stage_count > 0 || limit >= useful) return NULL;
@@ -72,7 +79,7 @@ static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t sampl
     bool equal = choice == ONS_PACE_EQUAL;
     uint32_t count = 0, sizes = equal ? 1 : SIZES_OF_FREE_PACES, turns = equal ? 1 : TURNS_OF_FREE_PACES;
     for (uint32_t i = 0; i < sizes && samples >> i > 0; ++i)
-        for (uint32_t k = 1; k <= turns && k * (samples >> i) <= s->problem->batch; ++k)
+        for (uint32_t k = 1; k <= turns && k * (samples >> i) <= samples; ++k)
             paces[count++] = (ons_stage_pace){samples >> i, k};
     return count;
 }
@@ -129,11 +136,12 @@ static bool is_same(const ons_stage_graph *a, const ons_stage_graph *b) {
 /* Where a stage may be slower there are fewer stages in a row, which fill and empty sooner. */
 static ons_status *try_slower(search *s, const ons_stage_graph *fastest) {
     ons_stage_graph last = *fastest;
-    for (double slower = 0.005; slower < 2; slower *= 2) {
+    double slower = 0.005;
+    for (uint32_t i = 0; i < SLOWER_LIMITS; ++i, slower *= 2) {
         ons_stage_graph g;
+        bool taken;
         double limit = fastest->seconds_per_sample * (1 + slower);
         if (!(limit < useful_seconds(s))) return NULL;
-        bool taken;
         ONS_TRY(run(s, limit, false, &g));
         if (g.stage_count == 0 || is_same(&g, &last)) continue;
         last = g;

@@ -8,7 +8,8 @@
 /* What stages may choose from. */
 typedef enum ons_pace_choice {
     ONS_PACE_EQUAL, /* 1F1B with one size of micro-batches for all stages: the paper's default */
-    ONS_PACE_FREE,  /* sizes by stage, from a quarter of the largest on, in turns of one or two micro-batches */
+    ONS_PACE_FREE,  /* sizes by stage, from a quarter of the largest on, in turns of one or two micro-batches that
+                        have no more samples than the largest */
 } ons_pace_choice;
 
 typedef struct ons_graphpipe_options {

@@ -123,10 +123,9 @@ static void gather(decomposer *d, uint32_t from, uint32_t end, branch *branches)
     }
     for (uint32_t i = 0; i < count; ++i) d->rank[branches[i].root] = UINT32_MAX;
     qsort(branches, count, sizeof *branches, by_seconds);
+    bool mixed = d->arrangement == ONS_ARRANGED_MIXED && branches[0].seconds != branches[count - 1].seconds;
     for (uint32_t i = 0, at = from; i < count; ++i) {
-        bool from_front = d->arrangement == ONS_ARRANGED_FALLING || i % 2 == 0;
-        uint32_t each = d->arrangement == ONS_ARRANGED_FALLING ? i : i / 2;
-        uint32_t which = from_front ? each : count - 1 - each;
+        uint32_t which = !mixed ? i : i % 2 == 0 ? i / 2 : count - 1 - i / 2;
         d->rank[branches[which].root] = which;
         branches[which].begin = at;
         at += branches[which].count;
