@@ -30,9 +30,9 @@ typedef struct ons_graphpipe_result {
     uint32_t programmes;   /* how often the dynamic programme was run */
 } ons_graphpipe_result;
 
-/* For each size of micro-batches the slowest stage is the fastest possible within a millionth (or no faster than asked
- * for by the objective); of plans with the same limit, samples in flight are the fewest, and then memory is the least.
- * In `arena`. */
+/* Searches. By the bottleneck, the slowest stage is the fastest possible within a millionth, for each size of
+ * micro-batches; samples in flight are the fewest with which it is, and then memory is the least. By schedule, memory
+ * is spared where the step is no longer for it. Where nothing fits, `feasible` is false. In `arena`. */
 ons_status *ons_graphpipe_search(const ons_graph_problem *problem, const ons_graphpipe_options *options,
                                  ons_arena *arena, ons_graphpipe_result *result);
 
