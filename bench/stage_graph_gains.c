@@ -26,7 +26,7 @@ static ons_status *subject_make(const model_machine *m, model_make *make, uint32
 
 static void subject_free(subject *s) { ons_arena_free(s->arena); }
 
-/* ---------------------------------------------------------------------------------------------------- search times */
+/* ----------------------------------------------------------------------------------------------------- search times */
 
 /* Seconds that this process has computed: others on the machine do not count. */
 static double now(void) {
@@ -96,7 +96,7 @@ ons_status *page_search_times(const model_machine *m) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- gains */
+/* ------------------------------------------------------------------------------------------------------------ gains */
 
 typedef struct gain {
     best_run line, searched, same, graph; /* `same`: stages side by side, with the line's size of micro-batches */
@@ -190,7 +190,7 @@ ons_status *page_gains(const model_machine *m) {
     return print_gains(m, 1, parallel, all);
 }
 
-/* --------------------------------------------------------------------------------------------- numbers of branches */
+/* ---------------------------------------------------------------------------------------------- numbers of branches */
 
 /* `best`, `most`: at 16 branches, the gain, and what no plan could exceed on the same devices. */
 static ons_status *print_branches(const model_machine *m, double *best, double *most) {
@@ -234,7 +234,7 @@ ons_status *page_branches(const model_machine *m) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ sequential */
+/* ------------------------------------------------------------------------------------------------------- sequential */
 
 ons_status *page_sequential(const model_machine *m) {
     double worst = INFINITY;
@@ -260,7 +260,7 @@ ons_status *page_sequential(const model_machine *m) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ case study */
+/* ------------------------------------------------------------------------------------------------------- case study */
 
 enum { STUDY_DEVICES = 8, STUDY_BATCH = 64 };
 static const double STUDY_MICRO_BATCH_GAIN = 1.10;

@@ -35,7 +35,7 @@ enum {
     GRAPH_ROOM = 1024,
 };
 
-/* ----------------------------------------------------------------------------------------------------------- nodes */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 /* What a node computes for a sample. */
 typedef struct model_work {
@@ -86,7 +86,7 @@ static model_work elementwise(const char *name, int64_t words, int64_t reads) {
     return (model_work){.name = name, .kernels = 1, .moved = (double)(WORD * words * (reads + 1)), .outputs = words};
 }
 
-/* ---------------------------------------------------------------------------------------------------- Transformers */
+/* ----------------------------------------------------------------------------------------------------- Transformers */
 
 static model_work attention(void) {
     int64_t s = SEQUENCE, h = HIDDEN;
@@ -148,7 +148,7 @@ ons_status *model_sequential(const model_machine *m, uint32_t branches, ons_aren
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ case study */
+/* ------------------------------------------------------------------------------------------------------- case study */
 
 enum { STUDY_LAYERS = 4 };
 
@@ -179,7 +179,7 @@ void model_calibrate(model_machine *m, double ratio) {
     m->half = beside > launches ? (beside - launches) / products * matrix_rate(m) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ DLRM, CANDLE-Uno */
+/* ------------------------------------------------------------------------------------------------- DLRM, CANDLE-Uno */
 
 static ons_status *add_dense_branch(const model_machine *m, branch_graph *g, uint32_t *number) {
     const model_work layer = linear("linear", 1, WIDE, WIDE), relu = elementwise("relu", WIDE, 1);
@@ -225,7 +225,7 @@ ons_status *model_candle(const model_machine *m, uint32_t branches, ons_arena *a
     return append(m, g, &head, false, &number);
 }
 
-/* -------------------------------------------------------------------------------------------------------- problems */
+/* --------------------------------------------------------------------------------------------------------- problems */
 
 /* Of a node's 100 Gb/s as much arrives as the profile assumes of its own link. */
 static const double NODE_LINK = 12.5e9, ARRIVES = 0.8;

@@ -1,5 +1,4 @@
-/* What the dynamic programme (programme.h) looks at: divisions of a state, and the stages in them. For its own files.
- */
+/* What the dynamic programme (programme.h) looks at: divisions of a state, and the stages in them. */
 #ifndef ONSTAGE_PLANNER_STAGE_GRAPH_DIVISIONS_H
 #define ONSTAGE_PLANNER_STAGE_GRAPH_DIVISIONS_H
 

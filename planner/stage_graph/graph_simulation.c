@@ -58,8 +58,7 @@ static ons_status *add_stage(simulator *x, uint32_t stage) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 /* A stage's result for one of its micro-batches, on its way to another stage; back: a gradient. */
 typedef struct message {
@@ -142,8 +141,7 @@ static ons_status *add_messages(simulator *x, ons_arena *arena) {
     return ons_simulation_run(x->s);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ a step
- */
+/* ----------------------------------------------------------------------------------------------------------- a step */
 
 static ons_status *simulate(simulator *x, ons_arena *arena) {
     const ons_stage_graph *g = x->g;

@@ -72,8 +72,7 @@ static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
     return run(s, g->seconds_per_sample * (1 + 1e-12), true, g);
 }
 
-/* ------------------------------------------------------------------------------------------------ sizes and the step
- */
+/* ----------------------------------------------------------------------------------------------- sizes and the step */
 
 static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t samples, ons_stage_pace *paces) {
     bool equal = choice == ONS_PACE_EQUAL;

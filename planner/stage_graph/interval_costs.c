@@ -79,7 +79,7 @@ static uint32_t size_of(const ons_interval_costs *c, const ons_interval_way *way
     return most != 0 && (uint64_t)1 << way->doubled > most ? c->problem->sizes : all - way->doubled;
 }
 
-/* --------------------------------------------------------------------------------------------------------- entries */
+/* ---------------------------------------------------------------------------------------------------------- entries */
 
 static bool is_within(const uint32_t *list, uint32_t count, uint32_t first, uint32_t end) {
     uint32_t low = 0, high = count;
@@ -167,7 +167,7 @@ static const entry *find(ons_interval_costs *c, const ons_interval_way *way, uin
     return e;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- costs */
+/* ------------------------------------------------------------------------------------------------------------ costs */
 
 double ons_interval_computing(const ons_interval_costs *c, const ons_interval_way *way) {
     uint32_t size = size_of(c, way);

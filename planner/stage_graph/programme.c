@@ -5,8 +5,7 @@
 
 #include "planner/stage_graph/divisions.h"
 
-/* ------------------------------------------------------------------------------------------------------------ stages
- */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* The whole state as one stage. */
 static void try_one_stage(ons_programme *p, const ons_state *s, choice *best) {
@@ -204,8 +203,7 @@ ons_status *ons_programme_search(ons_programme *p, double limit, bool least_memo
     return found.in_flight == ONS_NOT_FOUND ? NULL : write_plan(p, &all, arena, g);
 }
 
-/* -------------------------------------------------------------------------------------------------- the least seconds
- */
+/* ------------------------------------------------------------------------------------------------ the least seconds */
 
 /* Per node the least over all ways that a pace allows; of nodes together no way is faster than that. */
 static double least_of_node(const ons_programme *p, uint32_t node, bool of_one_stage) {

@@ -1,6 +1,6 @@
 #include "planner/stage_graph/divisions.h"
 
-/* ---------------------------------------------------------------------------------- stages at the ends of branches */
+/* ----------------------------------------------------------------------------------- stages at the ends of branches */
 
 /* A border inside branches: whole branches on one side of it, and perhaps a row that it divides. The branches [0,
  * whole) are in front of it, or, at the beginning, [whole, count) behind it; `inside` > 0: of the one at the border the

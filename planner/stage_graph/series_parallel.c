@@ -40,7 +40,7 @@ static ons_status *find_before(decomposer *d) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- parts */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 typedef struct parts {
     uint32_t *items, count;
@@ -64,7 +64,7 @@ static uint32_t add_part(decomposer *d, ons_composition kind, uint32_t first, co
 
 static ons_status *decompose(decomposer *d, uint32_t from, uint32_t end, uint32_t *part);
 
-/* ------------------------------------------------------------------------------------------------------- branches */
+/* --------------------------------------------------------------------------------------------------------- branches */
 
 static uint32_t find_root(uint32_t *component, uint32_t node) {
     while (component[node] != node) node = component[node] = component[component[node]];
@@ -154,7 +154,7 @@ static ons_status *make_branches(decomposer *d, uint32_t from, uint32_t end, uin
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- rows */
+/* ------------------------------------------------------------------------------------------------------------- rows */
 
 static uint32_t count_before(const decomposer *d, uint32_t node) {
     uint32_t count = 0;
@@ -195,7 +195,7 @@ static void take_up(const decomposer *d, uint32_t part, parts *row) {
     for (uint32_t i = 0; i < p->child_count; ++i) row->items[row->count++] = p->children[i];
 }
 
-/* ------------------------------------------------------------------------------------------------------ conversion */
+/* ------------------------------------------------------------------------------------------------------- conversion */
 
 /* Seconds of the nodes of [from, end) in `nodes` that neither precede the node nor are preceded by it. */
 static double beside(const decomposer *d, uint32_t node, uint32_t from, uint32_t end, uint64_t *pairs) {
@@ -264,8 +264,7 @@ static ons_status *decompose(decomposer *d, uint32_t from, uint32_t end, uint32_
     return count > 1 ? make_branches(d, from, end, count, part) : make_row(d, from, end, part);
 }
 
-/* --------------------------------------------------------------------------------------------------------- the whole
- */
+/* -------------------------------------------------------------------------------------------------------- the whole */
 
 static ons_status *allocate(decomposer *d) {
     size_t count = d->work->node_count;

@@ -11,7 +11,7 @@ ons_status *ons_stage_graph_places(const ons_stage_graph *g, ons_arena *arena, u
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- edges */
+/* ------------------------------------------------------------------------------------------------------------ edges */
 
 /* [node]: its stage. */
 static ons_status *stages_of_nodes(const ons_stage_graph *g, ons_arena *arena, uint32_t **stage_of) {
@@ -54,7 +54,7 @@ ons_status *ons_stage_graph_connect(ons_stage_graph *g, const ons_workload *work
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- in flight */
+/* -------------------------------------------------------------------------------------------------------- in flight */
 
 static int64_t asked_by(const ons_stage_graph *g, const ons_graph_edge *e) {
     const ons_graph_stage *to = &g->stages[e->to];
@@ -75,7 +75,7 @@ void ons_stage_graph_set_in_flight(ons_stage_graph *g) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ conditions */
+/* ------------------------------------------------------------------------------------------------------- conditions */
 
 static ons_status *check_cover(const ons_stage_graph *g, const ons_workload *work, ons_arena *arena) {
     bool *seen;

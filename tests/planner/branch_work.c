@@ -21,7 +21,7 @@ ons_status *branch_graph_add(branch_graph *g, const branch_node *node, uint32_t 
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- workloads */
+/* -------------------------------------------------------------------------------------------------------- workloads */
 
 static bool reads(const branch_node *node, uint32_t other) {
     for (uint32_t i = 0; i < node->input_count; ++i)
@@ -93,7 +93,7 @@ ons_status *branch_graph_works(const branch_graph *g, uint32_t sizes, const ons_
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- graphs */
+/* ----------------------------------------------------------------------------------------------------------- graphs */
 
 ons_status *two_towers(uint32_t length, double seconds, ons_arena *arena, branch_graph *g) {
     uint32_t number, ends[2];

@@ -51,8 +51,7 @@ static void make_random(uint64_t seed, uint32_t nodes, uint32_t devices, bool se
         s->machine.capacity_bytes = (int64_t)((double)all.total * random_between(&random, 0.2, 1, false));
 }
 
-/* ------------------------------------------------------------------------------------------------- against all others
- */
+/* ----------------------------------------------------------------------------------------------- against all others */
 
 Test(graphpipe, no_allowed_division_is_faster) {
     uint32_t solved = 0;
@@ -95,8 +94,7 @@ Test(graphpipe, a_line_is_divided_as_well_as_can_be) {
     cr_expect_gt(solved, 40);
 }
 
-/* --------------------------------------------------------------------------------------------------- what a plan keeps
- */
+/* ------------------------------------------------------------------------------------------------ what a plan keeps */
 
 static void check_plan(const subject *s, const ons_graphpipe_result *found) {
     ons_action_list *lists;
@@ -146,8 +144,7 @@ Test(graphpipe, free_paces_are_no_slower_a_sample) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the step
- */
+/* --------------------------------------------------------------------------------------------------------- the step */
 
 typedef struct towers {
     subject s;

@@ -6,7 +6,7 @@
 
 enum { NODES_MOST = 16 };
 
-/* ----------------------------------------------------------------------------------------- what the parts allow */
+/* --------------------------------------------------------------------------------------------- what the parts allow */
 
 /* cut[i]: a stage begins at position i. */
 typedef struct division {
@@ -170,7 +170,7 @@ ons_status *best_allowed_division(const ons_graph_problem *problem, int64_t samp
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------------------- any stages */
+/* ------------------------------------------------------------------------------------------------------- any stages */
 
 /* Sets of nodes are numbers, a bit for each. */
 typedef struct sets {
@@ -257,7 +257,7 @@ ons_status *best_division(const ons_graph_problem *problem, int64_t samples, dou
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- a line */
+/* ----------------------------------------------------------------------------------------------------------- a line */
 
 typedef struct line {
     const ons_graph_problem *problem;

@@ -25,7 +25,7 @@ static void expect_refusal(ons_status *status, const char *part) {
     ons_status_free(status);
 }
 
-/* ------------------------------------------------------------------------------------------------------- in flight */
+/* -------------------------------------------------------------------------------------------------------- in flight */
 
 typedef struct table_row {
     int64_t own, own_turns, next, next_turns, asked; /* beside what is in flight behind it */
@@ -81,7 +81,7 @@ Test(stage_graph, figure_5_has_10_samples_in_flight_instead_of_12) {
         cr_expect_eq(ons_stage_lists_in_flight(&own, lists, i), own.stages[i].in_flight, "stage %u", i);
 }
 
-/* ------------------------------------------------------------------------------------------------------ conditions */
+/* ------------------------------------------------------------------------------------------------------- conditions */
 
 /* Two towers of two nodes and a head: stages {0 1}, {2 3}, {4} on devices 0 1, 2, 3. */
 typedef struct subject {
