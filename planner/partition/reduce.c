@@ -18,17 +18,21 @@ static int64_t gradient_bytes(const ons_workload *work, uint32_t first, uint32_t
     return memory.gradients;
 }
 
-double ons_reduce_seconds(const ons_planning_problem *p, uint32_t first, uint32_t end) {
-    uint32_t replicas = p->pipeline.replicas;
-    int64_t bytes = replicas > 1 ? gradient_bytes(p->work, first, end) : 0;
+double ons_reduce_bytes_seconds(const ons_planning_problem *p, int64_t bytes, double backward, uint32_t replicas) {
     ons_link_cost link = ons_link_of_replicas(p);
-    if (bytes == 0 || link.bandwidth <= 0) return 0;
+    if (bytes == 0 || replicas < 2 || link.bandwidth <= 0) return 0;
     double buckets = ceil((double)bytes / (double)ons_reduce_bucket_bytes(bytes));
     int64_t message = (int64_t)((double)bytes / buckets / replicas);
     double way = (replicas - 1) * ons_link_seconds(link, message);
     double each = p->divides_updates && !p->reads_norms ? way : 2 * way;
-    double backward = ons_work_backward_seconds(p->work, first, end);
     /* The last bucket is complete at the end, the first one when its share of the backward part has run. */
     double left = fmax(each, buckets * each - backward * (1 - 1 / buckets));
     return p->divides_updates ? left + buckets * way : left;
+}
+
+double ons_reduce_seconds(const ons_planning_problem *p, uint32_t first, uint32_t end) {
+    uint32_t replicas = p->pipeline.replicas;
+    if (replicas < 2) return 0;
+    double backward = ons_work_backward_seconds(p->work, first, end);
+    return ons_reduce_bytes_seconds(p, gradient_bytes(p->work, first, end), backward, replicas);
 }

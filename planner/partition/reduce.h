@@ -16,4 +16,9 @@ int64_t ons_reduce_bucket_bytes(int64_t sum_bytes);
  * cost nothing. */
 double ons_reduce_seconds(const ons_planning_problem *problem, uint32_t first, uint32_t end);
 
+/* The same for so many bytes of gradients that a backward part of so many seconds completes; of the problem the links
+ * alone are looked at. */
+double ons_reduce_bytes_seconds(const ons_planning_problem *problem, int64_t bytes, double backward_seconds,
+                                uint32_t replicas);
+
 #endif

@@ -61,7 +61,8 @@ report "the next run removes what it has left"
 # NAME HOSTS STEPS COMMAND...: trained by threads of one process, and on so many hosts.
 same() {
     local name=$1 hosts=$2 steps=$3
-    local command=("${@:4}" --stages "$hosts" --steps "$steps" --threads 1)
+    local command=("${@:4}" --steps "$steps" --threads 1)
+    [[ " ${command[*]} " == *' --replicas '* ]] || command+=(--stages "$hosts")
     rm -f "$work"/*.json "$work"/*.onnx
     timeout 60 "${command[@]}" --transport local --log-json "$work/one.json" --out "$work/one.onnx" \
         >"$work/stdout" 2>"$work/stderr" &&
@@ -82,5 +83,12 @@ same "a language model with tied weights" 3 4 "$onstage" train "$golden/gpt_tied
 same "the fastest schedule" 2 3 "$onstage" train "$golden/dynamo_gpt/model.onnx" \
     --input "tokens=$golden/dynamo_gpt/input.npy" --target "$golden/dynamo_gpt/target.npy" --loss cross_entropy \
     --batch 4 --micro-batches 4 --optimizer adamw --pipeline auto --seed 7
+
+same "replicas that divide updates and normalise together" 2 4 "$onstage" train "$golden/cnn_dynamic/model.onnx" \
+    --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --batchnorm train \
+    --batch 8 --micro-batches 2 --optimizer adamw --replicas 2 --shard-optimizer --sync-batchnorm --seed 7 --shuffle
+same "replicas of a larger model" 3 2 "$onstage" train "$golden/resnet18/model.onnx" \
+    --input "image=$golden/resnet18/input.npy" --target "$golden/resnet18/target.npy" --loss cross_entropy \
+    --batch 12 --optimizer sgd --replicas 3 --seed 7
 
 report_and_exit

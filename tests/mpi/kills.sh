@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# kills.sh [KILLS [SEED [PIPELINE]]] (SEED -: a random one): a run over processes that is killed again and again (a
+# kills.sh [KILLS [SEED [PIPELINE [REPLICAS]]]] (SEED -: a random one): a run over processes that is killed again and again (a
 # random rank, or mpirun itself, at a random time: while it starts, trains, or writes a checkpoint) and resumed has the
 # bits of one that was left alone: the loss of every step that was logged, and the weights at the end. Nothing that a
 # checkpoint kept is lost. Some resumes are by another number of stages, or by threads of one process. With
-# pipedream-async the number of stages decides the numbers, so it stays the same.
+# pipedream-async the number of stages decides the numbers, so it stays the same. Replicas divide the optimiser's states
+# among them in some of the runs, and not in others.
 
 # shellcheck source=tests/mpi/cases.sh
 source tests/mpi/cases.sh
@@ -11,7 +12,7 @@ golden=$PWD/tests/golden/cnn_dynamic
 kills=${1:-8}
 seed=${2:--}
 [[ $seed != - ]] || seed=$RANDOM
-pipeline=${3:-1f1b}
+pipeline=${3:-1f1b} replicas=${4:-1}
 RANDOM=$seed
 echo "seed $seed"
 # It is killed itself, so nothing stands before it.
@@ -20,10 +21,11 @@ mpirun=(mpirun --oversubscribe --bind-to none --mca btl "self,vader")
 steps=2000 every=3
 
 command=("$onstage" train "$golden/model.onnx" --input "image=$golden/input.npy" --target "$golden/target.npy"
-    --loss cross_entropy --batch 8 --micro-batches 4 --optimizer adamw --lr 0.01 --threads 1 --seed 7
+    --loss cross_entropy --batch 8 --micro-batches $((4 / replicas)) --replicas "$replicas" --optimizer adamw --lr 0.01 --threads 1 --seed 7
     --shuffle --steps "$steps" --pipeline "$pipeline")
 alone=("${command[@]}")
 [[ $pipeline != pipedream-async ]] || alone+=(--stages 3 --transport local)
+((replicas == 1)) || alone+=(--transport local)
 
 # WHY...: what follows would have no meaning.
 fail() {
@@ -41,12 +43,15 @@ killed=("${command[@]}" --checkpoint "$work/c" --checkpoint-every "$every" --res
 # Starts a run with 2 to 4 stages, mostly over processes; sets job, and what it has to go on from.
 start() {
     local stages=$((RANDOM % 3 + 2))
+    local layout=()
     [[ $pipeline != pipedream-async ]] || stages=3
+    ((replicas == 1)) || stages=$((RANDOM % 2 + 1))
+    ((replicas == 1 || RANDOM % 2 == 0)) || layout=(--shard-optimizer)
     from=$(newest)
     if ((RANDOM % 4 == 0)); then
-        "${killed[@]}" --stages "$stages" --transport local >"$work/stdout" 2>"$work/stderr" </dev/null &
+        "${killed[@]}" "${layout[@]}" --stages "$stages" --transport local >"$work/stdout" 2>"$work/stderr" </dev/null &
     else
-        "${mpirun[@]}" -n "$stages" "${killed[@]}" --stages "$stages" --transport mpi >"$work/stdout" 2>"$work/stderr" \
+        "${mpirun[@]}" -n $((stages * replicas)) "${killed[@]}" "${layout[@]}" --stages "$stages" --transport mpi >"$work/stdout" 2>"$work/stderr" \
             </dev/null &
     fi
     job=$!

@@ -1,0 +1,77 @@
+#include "planner/stage_graph/stage_lists.h"
+
+#include "planner/schedule/writer.h"
+
+static void put_list(const ons_stage_graph *g, uint32_t stage, ons_action_list *list) {
+    const ons_graph_stage *s = &g->stages[stage];
+    uint32_t count = ons_graph_micro_batches(g, stage), forward = 0, backward = 0;
+    uint32_t ahead = (uint32_t)(s->in_flight / s->pace.samples);
+    while (backward < count) {
+        while (forward < count && forward < backward + ahead)
+            ons_schedule_put(list, ONS_ACTION_FORWARD, stage, forward++);
+        for (uint32_t i = 0; i < s->pace.turns && backward < forward; ++i)
+            ons_schedule_put(list, ONS_ACTION_BACKWARD, stage, backward++);
+    }
+    ons_schedule_put(list, ONS_ACTION_UPDATE, stage, count - 1);
+}
+
+ons_status *ons_stage_lists_make(const ons_stage_graph *g, ons_arena *arena, ons_action_list **lists) {
+    ONS_NEW(*lists, arena, g->stage_count);
+    for (uint32_t i = 0; i < g->stage_count; ++i) {
+        ONS_CHECK(g->stages[i].in_flight >= g->stages[i].pace.samples, ONS_INVALID_ARGUMENT,
+                  "stage %u has no micro-batch in flight", i);
+        ONS_NEW((*lists)[i].items, arena, 2 * (size_t)ons_graph_micro_batches(g, i) + 1);
+        put_list(g, i, &(*lists)[i]);
+    }
+    return NULL;
+}
+
+int64_t ons_stage_lists_in_flight(const ons_stage_graph *g, const ons_action_list *lists, uint32_t stage) {
+    int64_t now = 0, most = 0;
+    for (uint32_t i = 0; i < lists[stage].count; ++i) {
+        ons_action_kind kind = lists[stage].items[i].kind;
+        now += kind == ONS_ACTION_FORWARD ? 1 : kind == ONS_ACTION_BACKWARD ? -1 : 0;
+        if (now > most) most = now;
+    }
+    return most * g->stages[stage].pace.samples;
+}
+
+ons_status *ons_stage_lists_check(const ons_stage_graph *g, const ons_action_list *lists) {
+    for (uint32_t stage = 0; stage < g->stage_count; ++stage) {
+        uint32_t forward = 0, backward = 0, count = ons_graph_micro_batches(g, stage);
+        for (uint32_t i = 0; i < lists[stage].count; ++i) {
+            const ons_action *a = &lists[stage].items[i];
+            if (a->kind == ONS_ACTION_UPDATE) continue;
+            bool goes_forward = a->kind == ONS_ACTION_FORWARD;
+            ONS_CHECK(a->stage == stage && (goes_forward || a->kind == ONS_ACTION_BACKWARD), ONS_INVALID_DATA,
+                      "C4: action %u of stage %u is none of its forward or backward parts", i, stage);
+            ONS_CHECK(a->micro_batch == (goes_forward ? forward : backward), ONS_INVALID_DATA,
+                      "C4: action %u of stage %u is of micro-batch %u out of its order", i, stage, a->micro_batch);
+            ONS_CHECK(goes_forward || backward < forward, ONS_INVALID_DATA,
+                      "C4: stage %u runs the backward part of micro-batch %u before its forward part", stage, backward);
+            forward += goes_forward;
+            backward += !goes_forward;
+        }
+        ONS_CHECK(forward == count && backward == count, ONS_INVALID_DATA,
+                  "C4: stage %u runs %u forward and %u backward parts of %u micro-batches", stage, forward, backward,
+                  count);
+        int64_t in_flight = ons_stage_lists_in_flight(g, lists, stage);
+        ONS_CHECK(in_flight <= g->stages[stage].in_flight, ONS_INVALID_DATA,
+                  "stage %u has %lld samples in flight, and the plan says %lld", stage, (long long)in_flight,
+                  (long long)g->stages[stage].in_flight);
+    }
+    return NULL;
+}
+
+ons_status *ons_stage_lists_schedule(const ons_stage_graph *g, ons_arena *arena, ons_schedule *schedule) {
+    int64_t samples = g->stages[0].pace.samples;
+    for (uint32_t i = 0; i < g->stage_count; ++i)
+        ONS_CHECK(g->stages[i].replicas == 1 && g->stages[i].pace.samples == samples, ONS_UNSUPPORTED,
+                  "stage %u has %u replicas and micro-batches of %lld samples; lists of devices know one replica, and "
+                  "one size for all stages (here %lld)",
+                  i, g->stages[i].replicas, (long long)g->stages[i].pace.samples, (long long)samples);
+    *schedule = (ons_schedule){
+        .stages = g->stage_count, .devices = g->stage_count, .micro_batches = ons_graph_micro_batches(g, 0)};
+    ONS_TRY(ons_stage_lists_make(g, arena, &schedule->lists));
+    return ons_schedule_take(schedule, arena);
+}
