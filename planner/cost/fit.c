@@ -33,10 +33,11 @@ static double weighted_median(weighted *items, uint32_t count) {
  *
  * Seven numbers: the launch, and share and half of three curves. The error is a median, so it has no gradient worth
  * following: each number in turn is multiplied and divided by a factor, what helps is kept, and the factor shrinks
- * where nothing does. Medians have many local minima, hence several starts.
+ * where nothing does. Medians have many local minima, hence several starts; and they do not feel a curve that less than
+ * half of the samples lie on, hence several more in which a curve alone begins anew.
  */
 
-enum { PARAMETERS = 7, STARTS = 24, ROUNDS = 60 };
+enum { PARAMETERS = 7, STARTS = 24, ROUNDS = 60, CURVES = 3, CURVE_STARTS = 8 };
 
 /* How much a number's distance from where the search began counts: what the samples say nothing about (the launch,
  * where all operators are large) stays what it was. */
@@ -115,16 +116,25 @@ static void scatter(const double from[static PARAMETERS], int start, double x[st
     }
 }
 
+static void keep_if_better(double now, const double x[static PARAMETERS], double *least,
+                           double best[static PARAMETERS]) {
+    if (!(now < *least)) return;
+    *least = now;
+    for (int i = 0; i < PARAMETERS; ++i) best[i] = x[i];
+}
+
 static void find_best(const search *s, double best[static PARAMETERS]) {
-    double least = INFINITY;
+    double least = INFINITY, x[PARAMETERS], scattered[PARAMETERS];
     for (int start = 0; start < STARTS; ++start) {
-        double x[PARAMETERS];
         scatter(s->from, start, x);
-        double now = descend(s, x);
-        if (!(now < least)) continue;
-        least = now;
-        for (int i = 0; i < PARAMETERS; ++i) best[i] = x[i];
+        keep_if_better(descend(s, x), x, &least, best);
     }
+    for (int start = 1; start <= CURVE_STARTS; ++start)
+        for (int curve = 0; curve < CURVES; ++curve) {
+            scatter(s->from, start, scattered);
+            for (int i = 0; i < PARAMETERS; ++i) x[i] = (i + 1) / 2 == curve + 1 ? scattered[i] : best[i];
+            keep_if_better(descend(s, x), x, &least, best);
+        }
 }
 
 ons_status *ons_device_profile_fit(ons_device_profile *profile, const ons_fit_sample *samples, uint32_t count,
