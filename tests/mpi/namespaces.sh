@@ -56,7 +56,7 @@ trap 'exit 130' INT TERM
 # What a run has left that was killed.
 for left in $(ip netns list 2>/dev/null | sed -nE 's/^(onstage[0-9]+)-wire( .*)?$/\1/p'); do
     kill -0 "${left#onstage}" 2>/dev/null && continue
-    for each in $(ip netns list | sed -nE "s/^($left-[0-9a-z]+)( .*)?$/\1/p"); do ip netns delete "$each"; done
+    for space in $(ip netns list | sed -nE "s/^($left-[0-9a-z]+)( .*)?$/\1/p"); do ip netns delete "$space"; done
 done
 
 ip netns add "$name-wire" 2>"$work/why" || not_run "no network namespace: $(<"$work/why")"
