@@ -15,6 +15,7 @@ typedef struct lane {
     ons_stream *out, *in;
     ons_channel **to, **from; /* of each replica; NULL: itself */
     char *staging;
+    char ***sums;                   /* of each replica, where memory is shared: its reducer's */
     ons_event *handed_over, *whole; /* its weights */
 } lane;
 
@@ -67,6 +68,7 @@ static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
     l->index = index;
     l->staging =
         (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * index;
+    ONS_NEW(l->sums, r->arena, reduction->replicas);
     ONS_TRY(open_channels(r, SUMS + index, &l->to, &l->from));
     ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &l->out));
     ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &l->in));
@@ -204,13 +206,19 @@ static void record(const lane *l, const char *name, int64_t begin, int64_t bytes
     ons_trace_record(l->r->o.tracks[l->index], &event);
 }
 
+/* Where the owner of a slice can read it, it is told where the sums lie: they stay as they are until it hands back. */
 static void send_pieces(void *argument, uintptr_t native) {
     (void)native;
-    const bucket_job *job = argument;
-    const ons_reducer *r = job->r;
+    bucket_job *job = argument;
+    ons_reducer *r = job->r;
     if (r->o.replica >= r->work.active) return;
-    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn)
-        transfer_slice(job, peer(r, turn, true), job->lane->to[peer(r, turn, true)], true);
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
+        ons_channel *to = job->lane->to[peer(r, turn, true)];
+        if (r->o.world->shares_memory)
+            transfer(r, to, (char *)&r->sums, sizeof r->sums, true);
+        else
+            transfer_slice(job, peer(r, turn, true), to, true);
+    }
 }
 
 static void send_sums(void *argument, uintptr_t native) {
@@ -345,7 +353,10 @@ static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t 
     size_t size = ons_dtype_size(sum->dtype);
     const char *parts[REPLICAS_AT_ONCE];
     char *own = address_of(r, piece);
-    for (uint32_t i = 0; i < r->work.active; ++i) parts[i] = i == r->o.replica ? own : staged(job, i) + staged_at;
+    for (uint32_t i = 0; i < r->work.active; ++i)
+        parts[i] = i == r->o.replica           ? own
+                   : r->o.world->shares_memory ? job->lane->sums[i][piece->sum] + (size_t)piece->first * size
+                                               : staged(job, i) + staged_at;
     for (int64_t at = 0; at < piece->count; at += BLOCK) {
         int64_t count = piece->count - at < BLOCK ? piece->count - at : BLOCK;
         add_block(r, sum, parts, (size_t)at * size, count, own + (size_t)at * size);
@@ -360,6 +371,10 @@ static void receive_pieces(const bucket_job *job) {
         uint32_t from = peer(r, turn, false);
         char *to = staged(job, from);
         if (from >= r->work.active) continue;
+        if (r->o.world->shares_memory) {
+            transfer(r, job->lane->from[from], (char *)&job->lane->sums[from], sizeof job->lane->sums[from], false);
+            continue;
+        }
         for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1]; ++i) {
             size_t bytes = (size_t)bucket->pieces[i].count * element_bytes(r, &bucket->pieces[i]);
             transfer(r, job->lane->from[from], to, bytes, false);

@@ -26,6 +26,7 @@ struct ons_transport {
     const char *name; /* "local", "mpi" */
     uint32_t rank, ranks;
     uint32_t host_ranks; /* of the host that has most of them */
+    bool shares_memory;  /* ranks are threads of one process: an address means the same to all */
 
     /* Both ends open with the same three numbers; `number` is unique among the channels of two ranks and below 2^31.
      * Not a meeting: it returns without the other end. `from` sends, `to` receives, one of them is this rank, and they

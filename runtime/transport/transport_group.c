@@ -41,6 +41,7 @@ ons_status *ons_transport_group_new(ons_transport *world, uint32_t first, uint32
                       .rank = world->rank - first,
                       .ranks = count,
                       .host_ranks = world->host_ranks,
+                      .shares_memory = world->shares_memory,
                       .open = open_channel,
                       .run_ahead = world->run_ahead,
                       .send = world->send,

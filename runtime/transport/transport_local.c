@@ -287,6 +287,7 @@ static void leave(ons_transport *transport) {
 
 static const ons_transport table = {
     .name = "local",
+    .shares_memory = true,
     .open = open_channel,
     .run_ahead = run_ahead,
     .send = send_message,
