@@ -60,7 +60,8 @@ static ons_status *ask_autopipe(const ons_workload *work, const autopipe_case *c
 
 /* A share of a micro-batch of `samples`: the largest of `replicas`. */
 static double share_of(int64_t samples, uint32_t replicas) {
-    return (double)((samples + replicas - 1) / replicas) / (double)samples;
+    int64_t largest = (samples + replicas - 1) / replicas;
+    return (double)largest / (double)samples;
 }
 
 /* `shares`: replicas divide each micro-batch; else each has micro-batches of its own. */

@@ -65,9 +65,12 @@ for model in lenet=image gpt_decomposed=tokens; do
     clean "eval of ${model%=*}" "$bin/tools/onstage" eval "$work/trained.onnx" --input "${model#*=}=$folder/input.npy" \
         --target "$folder/target.npy" --loss cross_entropy --threads 1 --metric accuracy
 done
-# Sums over replicas, on two streams beside each one's compute.
+# Sums over replicas, in lanes beside each one's compute.
 clean "replicas of a pipeline" "$bin/tools/onstage" train "$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" \
     --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --batchnorm train --steps 8 --threads 1 --batch 25 --replicas 3 --stages 2 \
+    --micro-batches 2 --out "$work/trained.onnx" --val-rows 0:40 --val-every 3 "${logs[@]}"
+clean "replicas that divide updates and normalise together" "$bin/tools/onstage" train "$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" \
+    --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --batchnorm train --steps 8 --threads 1 --batch 25 --replicas 3 --stages 2 --shard-optimizer --sync-batchnorm \
     --micro-batches 2 --out "$work/trained.onnx" --val-rows 0:40 --val-every 3 "${logs[@]}"
 
 echo "$passed passed, $failed failed"
