@@ -76,12 +76,17 @@ static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
     return r->device->event_new(r->device, &l->whole);
 }
 
+static lane *lane_of(ons_reducer *r, uint32_t bucket) {
+    uint32_t lanes = r->o.reduction->lanes; /* none where there is no bucket */
+    return &r->lanes[lanes > 0 ? bucket % lanes : 0];
+}
+
 static ons_status *set_up_jobs(ons_reducer *r) {
     ONS_NEW(r->jobs, r->arena, (size_t)r->o.reduction->bucket_count + 1);
     for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
         bucket_job *job = &r->jobs[i];
         job->r = r;
-        job->lane = &r->lanes[i % r->o.reduction->lanes];
+        job->lane = lane_of(r, i);
         job->bucket = i;
         ONS_TRY(r->device->event_new(r->device, &job->complete));
         ONS_TRY(r->device->event_new(r->device, &job->sent));
