@@ -179,7 +179,7 @@ static ons_status *find_eager(measuring *m, const pair *p, ons_link_speed *s) {
 static double pair_bandwidth(pair *p) {
     double quarter = median(p->seconds[1], ROUNDS), whole = median(p->seconds[2], ROUNDS);
     double difference = whole > quarter ? whole - quarter : whole * 3 / 4;
-    size_t more = p->large - p->large / 4;
+    int64_t more = p->large - p->large / 4;
     return (double)more / difference;
 }
 
