@@ -231,7 +231,9 @@ Test(device_profile, nodes_and_what_joins_them) {
     cr_assert_null(ons_device_profile_parse(text, strlen(text), arena, &again));
     cr_expect(again.node_devices == 8 && again.network_bandwidth == 1.25e9 && again.network_latency == 2e-5 &&
               again.network_eager_bytes == 65473);
-    memcpy(strstr(text, "node_devices"), "node_gadgets", 12);
+    static const char other[] = "node_gadgets";
+    char *field = strstr(text, "node_devices");
+    for (int i = 0; other[i] != '\0'; ++i) field[i] = other[i];
     ons_status *status = ons_device_profile_parse(text, strlen(text), arena, &again);
     cr_expect(status != NULL && strstr(ons_status_get_message(status), "'node_gadgets' is no field") != NULL);
     ons_status_free(status);
