@@ -95,6 +95,7 @@ static ons_status *read_plan(ons_trainer *t) {
         c->replicas = plan->subject.replicas;
         c->shard_optimizer |= plan->subject.shard_optimizer;
     }
+    ONS_TRY(ons_config_check_replicas(c));
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
     bool alone = plan->subject.replicas == 1; /* the plan is one replica's */
     if (c->batch == 0) c->batch = plan->subject.batch * (alone ? c->replicas : 1);
