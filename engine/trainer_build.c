@@ -27,11 +27,12 @@ static const ons_node *find_batch_normalisation(const ons_graph *graph) {
 
 static ons_status *check_normalisation(ons_trainer *t) {
     const ons_batching *b = &t->batching;
-    const ons_node *node =
-        ons_batching_micro_batches(b) == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
+    bool sync = t->config->sync_batchnorm;
+    int64_t together = b->rows * (sync ? b->replicas : 1), parts = b->micro_batches * (sync ? 1 : b->replicas);
+    const ons_node *node = parts == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
     if (node == NULL) return NULL;
     ONS_CHECK(
-        b->rows > 1 || !b->fixed, ONS_UNSUPPORTED,
+        together > 1 || !b->fixed, ONS_UNSUPPORTED,
         "node '%s' normalises by the batch, and the model was exported for batches of one sample: it would normalise "
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
@@ -39,9 +40,10 @@ static ons_status *check_normalisation(ons_trainer *t) {
                        ons_arena_format(t->arena,
                                         "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
                                         " samples, not by the batch of %" PRId64,
-                                        node->name, b->rows, b->batch),
-                       t->batching.replicas > 1 ? "fewer --micro-batches or --replicas, or --batchnorm eval"
-                                                : "fewer --micro-batches, or --batchnorm eval"));
+                                        node->name, together, b->batch),
+                       b->replicas == 1 || sync ? "fewer --micro-batches, or --batchnorm eval"
+                                                : "fewer --micro-batches or --replicas, --sync-batchnorm, or "
+                                                  "--batchnorm eval"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 

@@ -275,9 +275,11 @@ static ons_status *follow_plan(ons_trainer *t) {
     return status;
 }
 
-/* The arenas of a plan that was made just now, as they are laid out. */
+/* The arenas of a plan that was made just now, as they are laid out: of replicas in this process the first one's, which
+ * are no smaller than the others'. */
 static ons_status *note_arenas(ons_trainer *t) {
-    for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
+    uint32_t count = ons_local_stages_count(t->local_stages), devices = t->lowering.plan.schedule.devices;
+    for (uint32_t i = 0; i < count && i < devices; ++i) {
         const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
         ons_device_context_memory memory;
         ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
