@@ -106,6 +106,13 @@ if succeeds train "${divided[@]}" --steps 4 --checkpoint states &&
     succeeds train "${divided[@]}" --steps 8 --shard-optimizer --checkpoint states --resume --out resumed.onnx; then
     if cmp -s "$work/whole.onnx" resumed.onnx; then pass "$name"; else fail "$name" "other bits"; fi
 fi
+begin "… whose number of slices is damaged is refused with its place"
+if succeeds train "${divided[@]}" --steps 4 --shard-optimizer --checkpoint kept; then
+    text=$(head -n -2 kept/*.json | sed '/"grouping"/,$ s/"replicas":[^,]*/"replicas": 0/')
+    crc=$(printf %s "${text%,}" | gzip -c | tail -c 8 | head -c 4 | od -An -tu4)
+    printf '%s\t"checksum":\t%d\n}\n' "$text"$'\n' "$crc" | tee kept/*.json >/dev/null
+    refuses 4 "--resume: kept: the checkpoint says that 0 replicas wrote it; " train "${divided[@]}" --steps 8 --shard-optimizer --checkpoint kept --resume
+fi
 begin "one replica has nothing to divide"
 refuses 1 "give --replicas R" train "${mlp[@]}" --steps 1 --shard-optimizer
 
