@@ -146,13 +146,14 @@ typedef struct graphs_of_run {
     int64_t threads; /* replicas compute alike with the same number of them */
     double rate;
     bool checkpoints, writes, resumes, best;
+    bool logs_norms; /* then sums of gradients are read, and squares go to rank 0 */
 } graphs_of_run;
 
 static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
     return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
            a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
            a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best &&
-           a->validated == b->validated;
+           a->validated == b->validated && a->logs_norms == b->logs_norms;
 }
 
 /* Of several processes each has its own command line. */
@@ -169,6 +170,7 @@ static ons_status *check_alike(ons_trainer *t) {
         .resumes = c->resume,
         .early_stop = c->early_stop,
         .best = c->best,
+        .logs_norms = ons_config_logs_norms(c),
         .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
         .threads = t->batching.replicas > 1 ? t->threads : 0,
     };
