@@ -140,6 +140,9 @@ if succeeds train "${bn[@]}" --batch 20 --micro-batches 2 --rows 0:43 --epochs 1
     else pass "$name"; fi
 fi
 
+begin "… and where nothing else is there"
+refuses 4 "fewer than 12 samples are not computed, and the data has only 5; .*--batch" train "${bn[@]}" --batch 24 --micro-batches 1 --rows 0:5 --steps 1
+
 begin "updates between micro-batches are not planned for replicas"
 refuses 3 "asynchronous pipeline" plan "${mlp[@]:0:7}" --stages 2 --replicas 2 --pipeline pipedream-async
 
