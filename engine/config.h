@@ -153,6 +153,8 @@ bool ons_config_uses_cuda(const ons_config *config);
 /* Fails where an option with a fixed set of words has another one. The other choices are found in their lists by the
  * functions above. */
 ons_status *ons_config_check_words(const ons_config *config);
+/* Fails where one replica is to do what takes several. */
+ons_status *ons_config_check_replicas(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 

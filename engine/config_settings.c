@@ -260,6 +260,16 @@ bool ons_config_takes_tf32(const ons_config *config) { return strcmp(config->pre
 
 enum { STAGES_MOST = 65536, REPLICAS_MOST = 1024 };
 
+ons_status *ons_config_check_replicas(const ons_config *config) {
+    ONS_CHECK(
+        config->replicas > 1 || !config->shard_optimizer, ONS_INVALID_ARGUMENT,
+        "--shard-optimizer divides the optimiser's states among replicas, and there is one; give --replicas R, or "
+        "leave it out");
+    ONS_CHECK(config->replicas > 1 || !config->sync_batchnorm, ONS_INVALID_ARGUMENT,
+              "--sync-batchnorm normalises over replicas, and there is one; give --replicas R, or leave it out");
+    return NULL;
+}
+
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
@@ -269,12 +279,7 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--replicas %" PRId64 ": GPUs' gradients are not added up over replicas yet; train with --device cpu, or "
               "without --replicas",
               config->replicas);
-    ONS_CHECK(
-        config->replicas > 1 || !config->shard_optimizer || config->plan != NULL, ONS_INVALID_ARGUMENT,
-        "--shard-optimizer divides the optimiser's states among replicas, and there is one; give --replicas R, or "
-        "leave it out");
-    ONS_CHECK(config->replicas > 1 || !config->sync_batchnorm || config->plan != NULL, ONS_INVALID_ARGUMENT,
-              "--sync-batchnorm normalises over replicas, and there is one; give --replicas R, or leave it out");
+    if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
     ONS_TRY(ons_config_check_words(config));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;

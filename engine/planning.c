@@ -390,6 +390,7 @@ static ons_status *make(ons_planning *p, const char *path) {
     p->arena = ons_arena_new();
     if (p->arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_config_follow_schedule(p->config, p->arena));
+    ONS_TRY(ons_config_check_replicas(p->config));
     ONS_CHECK(path == NULL || cost_graph == NULL, ONS_INVALID_ARGUMENT,
               "either a model (%s) or --cost-graph %s is planned, not both", path, cost_graph);
     ONS_CHECK(path != NULL || cost_graph != NULL, ONS_INVALID_ARGUMENT,

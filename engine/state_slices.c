@@ -30,7 +30,7 @@ static ons_status *copy_pieces(const ons_checkpoint *c, uint32_t owners, const o
         ons_slice piece = ons_slice_of(ons_shape_elements(&place->type.shape), i, owners);
         ons_type type = {.dtype = place->type.dtype, .shape = ons_shape_make(1, &piece.count)};
         const char *name;
-        if (piece.count == 0) continue;
+        if (piece.count == 0) break; /* nor have those behind it any */
         ONS_TRY(ons_state_slice_name(&there, arena, &name));
         const ons_tensor *tensor = ons_checkpoint_find(c, name);
         ONS_CHECK(tensor != NULL && ons_type_equal(&tensor->type, &type), ONS_INVALID_DATA,

@@ -187,10 +187,16 @@ static ons_status *write_notes(ons_trainer *t) {
     FILE *out = open_memstream(&t->notes, &size);
     if (out == NULL) return ons_status_out_of_memory();
     uint64_t dropped = ons_stepper_dropped(ons_local_stages_get(t->local_stages, 0)->stepper);
-    if (dropped > 0)
+    if (dropped > 0 && t->batching.fixed)
         fprintf(out,
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",
                 dropped, (long long)t->batching.rows);
+    else if (dropped > 0)
+        fprintf(out,
+                "samples left out at the end of every epoch: %" PRIu64
+                "; --sync-batchnorm computes no micro-batch that "
+                "replicas do not have alike\n",
+                dropped);
     if (t->in_parts != NULL) fprintf(out, "%s\n", t->in_parts);
     if (t->mixed != NULL) fprintf(out, "%s\n", t->mixed);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);

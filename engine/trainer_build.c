@@ -27,11 +27,12 @@ static const ons_node *find_batch_normalisation(const ons_graph *graph) {
 
 static ons_status *check_normalisation(ons_trainer *t) {
     const ons_batching *b = &t->batching;
-    const ons_node *node =
-        ons_batching_micro_batches(b) == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
+    bool sync = t->config->sync_batchnorm;
+    int64_t together = b->rows * (sync ? b->replicas : 1), parts = b->micro_batches * (sync ? 1 : b->replicas);
+    const ons_node *node = parts == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
     if (node == NULL) return NULL;
     ONS_CHECK(
-        b->rows > 1 || !b->fixed, ONS_UNSUPPORTED,
+        together > 1 || !b->fixed, ONS_UNSUPPORTED,
         "node '%s' normalises by the batch, and the model was exported for batches of one sample: it would normalise "
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
@@ -39,9 +40,10 @@ static ons_status *check_normalisation(ons_trainer *t) {
                        ons_arena_format(t->arena,
                                         "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
                                         " samples, not by the batch of %" PRId64,
-                                        node->name, b->rows, b->batch),
-                       t->batching.replicas > 1 ? "fewer --micro-batches or --replicas, or --batchnorm eval"
-                                                : "fewer --micro-batches, or --batchnorm eval"));
+                                        node->name, together, b->batch),
+                       b->replicas == 1 || sync ? "fewer --micro-batches, or --batchnorm eval"
+                                                : "fewer --micro-batches or --replicas, --sync-batchnorm, or "
+                                                  "--batchnorm eval"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
@@ -144,13 +146,14 @@ typedef struct graphs_of_run {
     int64_t threads; /* replicas compute alike with the same number of them */
     double rate;
     bool checkpoints, writes, resumes, best;
+    bool logs_norms; /* then sums of gradients are read, and squares go to rank 0 */
 } graphs_of_run;
 
 static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
     return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
            a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
            a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best &&
-           a->validated == b->validated;
+           a->validated == b->validated && a->logs_norms == b->logs_norms;
 }
 
 /* Of several processes each has its own command line. */
@@ -167,6 +170,7 @@ static ons_status *check_alike(ons_trainer *t) {
         .resumes = c->resume,
         .early_stop = c->early_stop,
         .best = c->best,
+        .logs_norms = ons_config_logs_norms(c),
         .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
         .threads = t->batching.replicas > 1 ? t->threads : 0,
     };

@@ -325,7 +325,9 @@ static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
     int64_t replicas = 1;
     if (grouping != NULL) ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
     ONS_CHECK(replicas > 0 && replicas <= UINT32_MAX, ONS_INVALID_DATA,
-              "the checkpoint was written by %" PRId64 " replicas", replicas);
+              "the checkpoint says that %" PRId64 " replicas wrote it; resume from another one, or start a new run in "
+              "another folder",
+              replicas);
     *owners = (uint32_t)replicas;
     return NULL;
 }
@@ -346,7 +348,7 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
     ONS_TRY(check_fits(t, c));
     uint32_t owners;
-    ONS_TRY(find_owners(c, &owners));
+    ONS_TRY(ons_status_at(find_owners(c, &owners), "--resume: %s", t->config->checkpoint));
     kept_values values = {0};
     ons_arena *names = ons_arena_new();
     ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);

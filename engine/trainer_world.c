@@ -95,6 +95,7 @@ static ons_status *read_plan(ons_trainer *t) {
         c->replicas = plan->subject.replicas;
         c->shard_optimizer |= plan->subject.shard_optimizer;
     }
+    ONS_TRY(ons_config_check_replicas(c));
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
     bool alone = plan->subject.replicas == 1; /* the plan is one replica's */
     if (c->batch == 0) c->batch = plan->subject.batch * (alone ? c->replicas : 1);
@@ -274,9 +275,11 @@ static ons_status *follow_plan(ons_trainer *t) {
     return status;
 }
 
-/* The arenas of a plan that was made just now, as they are laid out. */
+/* The arenas of a plan that was made just now, as they are laid out: of replicas in this process the first one's, which
+ * are no smaller than the others'. */
 static ons_status *note_arenas(ons_trainer *t) {
-    for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
+    uint32_t count = ons_local_stages_count(t->local_stages), devices = t->lowering.plan.schedule.devices;
+    for (uint32_t i = 0; i < count && i < devices; ++i) {
         const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
         ons_device_context_memory memory;
         ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));

@@ -86,8 +86,9 @@ static ons_status *set_up(ons_stepper *s) {
     ons_portions last = portions_of(s, samples % o->batch);
     s->usable = o->units[ONS_REST].program != NULL ? samples : samples - last.rows[ONS_REST];
     ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
-              "the model was exported for batches of %zu samples, the data has only %" PRIu64, o->units[ONS_WHOLE].rows,
-              samples);
+              "micro-batches of fewer than %zu samples are not computed, and the data has only %" PRIu64
+              "; give more, or a smaller --batch",
+              o->units[ONS_WHOLE].rows, samples);
     s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
     s->step.seed = o->order.seed;
     last = portions_of(s, s->usable % o->batch);

@@ -94,5 +94,14 @@ begin "and nothing where there is one micro-batch"
 if succeeds train "${bn[@]}" --out trained.onnx; then
     if grep -q "normalises by" "$work/stderr"; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi
 fi
+begin "nor where replicas normalise the batch together"
+if succeeds train "${bn[@]}" --replicas 2 --micro-batches 1 --sync-batchnorm --strict --out trained.onnx; then
+    if grep -q "normalises by" "$work/stderr"; then fail "$name" "$(<"$work/stderr")"; else pass "$name"; fi
+fi
+begin "… but of what they do not, and how they would"
+if succeeds train "${bn[@]}" --replicas 2 --micro-batches 2 --sync-batchnorm --out trained.onnx &&
+    noted "^note: BatchNorm .* by micro-batches of 4 samples, not by the batch of 8; fewer --micro-batches, or" &&
+    succeeds train "${bn[@]}" --replicas 2 --micro-batches 1 --out trained.onnx &&
+    noted "^note: BatchNorm .* by micro-batches of 4 samples, not by the batch of 8; .*--sync-batchnorm"; then pass "$name"; fi
 
 report_and_exit

@@ -83,6 +83,9 @@ if succeeds plan "${divided[@]}" --stages 2 -o "$work/whole.json" && succeeds pl
     printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$'; then
     if cmp -s "$work/whole.onnx" divided.onnx; then pass "$name"; else fail "$name" "another model"; fi
 fi
+begin "… and as train plans them by itself"
+if succeeds train "${divided[@]}" --stages 2 --steps 2 --shard-optimizer && printed '^ +0 .* ([0-9.]+ [KM]iB) +\1$' &&
+    printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$'; then pass "$name"; fi
 begin "a replica has a third of the states, and no more than a slice begins with"
 states() { grep -oE '"optimizer_states":[^,]*' "$1" | tr -dc '0-9\n' | awk '{ sum += $1 } END { print sum }'; }
 # Two states of six tensors; a slice begins at a multiple of 64 bytes.
@@ -103,17 +106,42 @@ if succeeds train "${divided[@]}" --steps 4 --checkpoint states &&
     succeeds train "${divided[@]}" --steps 8 --shard-optimizer --checkpoint states --resume --out resumed.onnx; then
     if cmp -s "$work/whole.onnx" resumed.onnx; then pass "$name"; else fail "$name" "other bits"; fi
 fi
+begin "… whose number of slices is damaged is refused with its place"
+if succeeds train "${divided[@]}" --steps 4 --shard-optimizer --checkpoint kept; then
+    text=$(head -n -2 kept/*.json | sed '/"grouping"/,$ s/"replicas":[^,]*/"replicas": 0/')
+    crc=$(printf %s "${text%,}" | gzip -c | tail -c 8 | head -c 4 | od -An -tu4)
+    printf '%s\t"checksum":\t%d\n}\n' "$text"$'\n' "$crc" | tee kept/*.json >/dev/null
+    refuses 4 "--resume: kept: the checkpoint says that 0 replicas wrote it; " train "${divided[@]}" --steps 8 --shard-optimizer --checkpoint kept --resume
+fi
 begin "one replica has nothing to divide"
 refuses 1 "give --replicas R" train "${mlp[@]}" --steps 1 --shard-optimizer
 
 begin "one replica has nobody to normalise with"
 refuses 1 "give --replicas R" train "${mlp[@]}" --steps 1 --sync-batchnorm
 
+begin "… neither of them where a plan has one replica, or is made for one"
+if succeeds plan "${mlp[@]:0:7}" --threads 1 --batch 12 -o "$work/alone.json"; then
+    for option in --shard-optimizer --sync-batchnorm; do
+        refuses 1 "$option .*give --replicas R" train "${mlp[@]:0:7}" --threads 1 --steps 1 --plan "$work/alone.json" "$option"
+        refuses 1 "$option .*give --replicas R" plan "${mlp[@]:0:7}" --threads 1 --batch 12 "$option" -o plan.json
+    done
+fi
+
 begin "common statistics are trained as planned"
 bn=("$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --threads 1
     --batchnorm train --replicas 2 --sync-batchnorm)
 if succeeds plan "${bn[@]}" --batch 16 --micro-batches 2 --stages 2 -o plan.json && succeeds train "${bn[@]}" --steps 4 --plan plan.json &&
     printed '^ +1 .* ([0-9.]+ [KM]iB) +\1$'; then pass "$name"; fi
+
+begin "what is left of an epoch is left out for a reason that is true"
+if succeeds train "${bn[@]}" --batch 20 --micro-batches 2 --rows 0:43 --epochs 1; then
+    if ! grep -q "samples left out at the end of every epoch: 3; .*--sync-batchnorm" "$work/stderr" || grep -q "was exported for" "$work/stderr"; then
+        fail "$name" "$(<"$work/stderr")"
+    else pass "$name"; fi
+fi
+
+begin "… and where nothing else is there"
+refuses 4 "fewer than 12 samples are not computed, and the data has only 5; .*--batch" train "${bn[@]}" --batch 24 --micro-batches 1 --rows 0:5 --steps 1
 
 begin "updates between micro-batches are not planned for replicas"
 refuses 3 "asynchronous pipeline" plan "${mlp[@]:0:7}" --stages 2 --replicas 2 --pipeline pipedream-async

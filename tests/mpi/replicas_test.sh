@@ -92,6 +92,12 @@ refuses "too few processes" 1 "2 replicas of 2 devices cannot run in 3 processes
     "${mpirun[@]}" -n 3 "$onstage" train "${data[@]}" --replicas 2 --stages 2
 refuses "ranks with other numbers of replicas" 1 "rank 1 was started with other --stages, --devices, --replicas or --shard-optimizer" \
     "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 "$onstage" train "${data[@]}" --replicas 2 + 1 "$onstage" train "${data[@]}" --stages 2
+for divided in "" --shard-optimizer; do
+    # shellcheck disable=SC2086
+    refuses "a log in one of the processes ${divided:-with whole updates}" 1 "rank 1 was started with other options" \
+        "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 timeout 60 "$onstage" train "${data[@]}" --batch 8 --steps 3 --replicas 2 $divided + 1 \
+        timeout 60 "$onstage" train "${data[@]}" --batch 8 --steps 3 --replicas 2 $divided --log-json "$work/log.jsonl"
+done
 refuses "a batch with fewer samples than replicas" 1 "too few samples for 4 micro-batches in all replicas" \
     "$onstage" train "${data[@]}" --batch 3 --replicas 4
 refuses "updates between micro-batches" 3 "asynchronous pipeline" \
