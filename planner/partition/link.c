@@ -22,6 +22,7 @@ ons_link_cost ons_link_before(const ons_planning_problem *p, uint32_t stage) {
 }
 
 ons_link_cost ons_link_of_replicas(const ons_planning_problem *p) {
+    if (p->node_devices == 0) return ons_link_in_node(p);
     int64_t all = (int64_t)ons_pipeline_devices(&p->pipeline) * p->pipeline.replicas;
-    return p->node_devices > 0 && all > p->node_devices ? network(p) : ons_link_in_node(p);
+    return all > p->node_devices ? network(p) : ons_link_in_node(p);
 }
