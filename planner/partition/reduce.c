@@ -4,7 +4,7 @@
 
 #include "planner/partition/link.h"
 
-enum { BUCKETS = 16, BUCKET_LEAST = 256 << 10, BUCKET_MOST = 4 << 20 };
+enum { BUCKETS = 16, BUCKET_LEAST = 2 << 20, BUCKET_MOST = 4 << 20 };
 
 int64_t ons_reduce_bucket_bytes(int64_t sum_bytes) {
     int64_t each = sum_bytes / BUCKETS;
