@@ -270,6 +270,11 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
     if (strcmp(config->batchnorm, "train") == 0 && !found.normalises)
         ONS_TRY(ons_assume(list, "--batchnorm train changes nothing: no node of the model normalises by the batch",
                            "leave it out; where an exporter has folded BatchNorm, " EXPORT_PLAIN));
+    if (config->sync_batchnorm && !found.normalises)
+        ONS_TRY(ons_assume(list,
+                           "--sync-batchnorm normalises nothing, since no node of the model does so by the batch, and "
+                           "yet leaves out what is left of an epoch's samples",
+                           "leave it out"));
     bool asked = strcmp(config->dropout, "graph") != 0 && strcmp(config->dropout, "off") != 0;
     if (!asked || found.drops) return NULL;
     return ons_assume(

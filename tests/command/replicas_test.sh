@@ -127,6 +127,10 @@ if succeeds plan "${mlp[@]:0:7}" --threads 1 --batch 12 -o "$work/alone.json"; t
     done
 fi
 
+begin "where there are none, that is noted"
+if succeeds train "${mlp[@]}" --steps 1 --replicas 2 --sync-batchnorm && grep -q "^note: --sync-batchnorm normalises nothing, .*; leave it out" "$work/stderr"; then
+    pass "$name"
+else fail "$name" "$(head -2 "$work/stderr")"; fi
 begin "common statistics are trained as planned"
 bn=("$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --threads 1
     --batchnorm train --replicas 2 --sync-batchnorm)
