@@ -130,15 +130,17 @@ static ons_type held_type(const ons_program *program, ons_value_id value) {
 }
 
 /* What only the update reads is the optimiser's, and the loss is added up in the forward part. */
-static bool accumulates(const ons_graph *graph, ons_value_id id) {
-    if (ons_graph_value(graph, id)->kind != ONS_STATE) return false;
-    for (ons_node_id n = 0; n < graph->nodes.count; ++n) {
-        const ons_node *node = ons_graph_node(graph, n);
+static void note_accumulators(ons_device_context *c, const ons_graph *graph) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
         if (node->per_step || node->phase == ONS_FORWARD) continue;
-        for (uint32_t i = 0; i < node->input_count; ++i)
-            if (node->inputs[i] == id) return true;
+        for (uint32_t i = 0; i < node->input_count; ++i) {
+            const ons_value *value = node->inputs[i] == ONS_NONE ? NULL : ons_graph_value(graph, node->inputs[i]);
+            if (value == NULL || value->kind != ONS_STATE || value->producer != ONS_NONE) continue;
+            uint32_t index = find_resident(c, value, graph->store);
+            if (index != ONS_MAP_ABSENT) c->residents.items[index].accumulates = true;
+        }
     }
-    return false;
 }
 
 static ons_status *add_residents(ons_device_context *c, const ons_program *program, uint32_t versions) {
@@ -166,9 +168,9 @@ static ons_status *add_residents(ons_device_context *c, const ons_program *progr
                                            .type = type,
                                            .data = value->data,
                                            .store = graph->store,
-                                           .accumulates = accumulates(graph, l->buffers[i].owner),
                                            .bytes = bytes});
     }
+    note_accumulators(c, graph);
     return NULL;
 }
 
