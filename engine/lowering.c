@@ -45,9 +45,9 @@ static ons_status *search(planning *p, ons_lowering *lowering) {
     ons_planned planned;
     ons_plan *plan = &lowering->plan;
     ONS_TRY(pose(p));
-    lowering->pipeline = p->problem.pipeline;
     ONS_TRY(ons_planner_search(&p->problem, p->strategy, p->arena, &planned));
     ONS_TRY(ons_planner_fill(&planned, p->arena, plan));
+    lowering->pipeline = plan->pipeline;
     plan->partition = p->strategy->name;
     plan->subject.device_profile = p->profile.name;
     plan->subject.batch = r->batching->batch;

@@ -26,10 +26,21 @@ ons_status *ons_problem_find_asked(const ons_config *c, ons_arena *arena, const 
     return *asked == NULL ? ons_status_out_of_memory() : NULL;
 }
 
+/* A strategy that makes the schedule leaves nothing to say of it. */
+static ons_status *check_schedule(const ons_config *c, const ons_partition_strategy *strategy) {
+    static const char *const options[] = {"pipeline", "schedule"};
+    for (int i = 0; strategy->search == NULL && i < 2; ++i)
+        ONS_CHECK(!ons_config_is_given(c, options[i]), ONS_INVALID_ARGUMENT,
+                  "--%s beside --partition %s, which makes the schedule with the stages: leave one of them out",
+                  options[i], strategy->name);
+    return NULL;
+}
+
 static ons_status *choose_strategies(posing *p) {
     const ons_config *c = p->config;
     ONS_TRY(ons_config_check_words(c));
     *p->strategy = ons_partition_strategy_find(c->partition);
+    ONS_TRY(check_schedule(c, *p->strategy));
     p->problem->memory = ons_memory_strategy_find(c->memory_strategy);
     return ons_config_pipeline(c, &p->problem->pipeline);
 }

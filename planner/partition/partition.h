@@ -108,7 +108,8 @@ typedef ons_status *ons_partition_search(ons_stage_costs *costs, ons_arena *aren
 
 typedef struct ons_partition_strategy {
     const char *name;
-    ons_partition_search *search;
+    ons_partition_search
+        *search; /* NULL: the schedule is made together with the cuts, by planner/search/planner.h alone */
     const char *summary;
 } ons_partition_strategy;
 

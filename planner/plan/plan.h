@@ -105,7 +105,7 @@ uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device);
 
 /* Text of the file; free with free(). Writing, reading and writing again gives the same bytes. */
 ons_status *ons_plan_print(const ons_plan *plan, char **text);
-/* Reads a plan into `arena`, and checks version, fields, ranges, ons_plan_check_stages and ons_plan_check_actions; a
+/* Reads a plan into `arena`, and checks version, fields, ranges, and what plan_check.h says of stages and actions; a
  * failure names the field ("decisions.stages[2].device: …"). */
 ons_status *ons_plan_parse(const char *text, size_t size, ons_arena *arena, ons_plan *plan);
 

@@ -107,14 +107,23 @@ static ons_status *check_versions(const ons_schedule *s, ons_arena *arena) {
                           s->device_of[stage], stage);
 }
 
-ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
-    ONS_TRY(check_versions(&plan->schedule, arena));
-    ONS_TRY(check_updates(&plan->schedule, arena));
-    ons_status *status = ons_schedule_verify(&plan->schedule, NULL, arena);
+static ons_status *blame_actions(ons_status *status) {
     if (status == NULL || ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
     ons_status *invalid = ons_status_new(ONS_INVALID_DATA, "decisions.actions: %s", ons_status_get_message(status));
     ons_status_free(status);
     return invalid;
+}
+
+ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena) {
+    const ons_stage_edges none = {.count = 0};
+    ONS_TRY(check_versions(&plan->schedule, arena));
+    ONS_TRY(check_updates(&plan->schedule, arena));
+    return blame_actions(ons_schedule_verify(&plan->schedule, &none, arena));
+}
+
+ons_status *ons_plan_check_order(const ons_plan *plan, ons_arena *arena) {
+    const ons_pipeline_parts *p = &plan->parts;
+    return blame_actions(ons_stage_links_verify(p->links, p->link_count, &plan->schedule, arena));
 }
 
 /* The first action with which more than `places` micro-batches of the stage wait. */

@@ -7,9 +7,13 @@
 /* Notes what the costs of a stage are of: digests of its decisions. Texts in `arena`. */
 ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena);
 
-/* Checks whether the actions can be run: each once, in an order that can be, with an update after every backward part
- * (asynchronous) or after the last one (synchronous). ONS_INVALID_DATA, naming the list, otherwise. */
+/* Checks whether the actions are those of a step: each once, with an update after every backward part (asynchronous) or
+ * after the last one (synchronous). ONS_INVALID_DATA, naming the list, otherwise. */
 ons_status *ons_plan_check_actions(const ons_plan *plan, ons_arena *arena);
+
+/* Checks whether the actions can be run in their order, as stages wait for each other by the links that costs name.
+ * ONS_INVALID_DATA, naming the action that is stuck, otherwise. */
+ons_status *ons_plan_check_order(const ons_plan *plan, ons_arena *arena);
 
 /* Checks whether the layout has places for all that waits under these actions. ONS_INVALID_DATA, naming the stage,
  * otherwise.

@@ -330,6 +330,7 @@ static ons_status *read(const reader *r, const ons_json *root) {
     ONS_TRY(ons_json_get_object(root, "costs", &costs));
     ONS_TRY_AT(read_by_stage(r, costs, read_stage_costs), "costs");
     ONS_TRY_AT(read_parts(r, costs), "costs");
+    ONS_TRY(ons_plan_check_order(r->plan, r->arena));
     ONS_TRY(ons_json_get_object(root, "predicted", &predicted));
     ONS_TRY_AT(read_prediction(r, predicted), "predicted");
     return NULL;

@@ -6,6 +6,7 @@
 #include "planner/partition/beam.h"
 #include "planner/schedule/separate.h"
 #include "planner/search/flexpipe_tuner.h"
+#include "planner/search/graph_stages.h"
 #include "planner/search/pfeife.h"
 
 enum { MOST_CANDIDATES = 64 };
@@ -187,6 +188,27 @@ static ons_status *add_pfeife(listing *l) {
     return l->options->strategy == ons_partition_strategy_find("pfeife") ? NULL : add(l, &replanned, NULL);
 }
 
+/* Stages that form a graph, with their own lists; those of a line are 1F1B's. Its estimate is its own simulation: the
+ * beam, and what is verified without edges, know lines alone. */
+static ons_status *add_graph(listing *l) {
+    ons_planning_problem p = *l->problem;
+    ons_graph_stages found;
+    if (!has_chunks(l, 1) || l->devices == 1) return NULL;
+    p.pipeline.stages = p.pipeline.devices = l->devices;
+    p.capacity_bytes = 0;
+    ons_status *status = ons_graph_stages_search(&p, true, l->arena, &found);
+    ons_portfolio_candidate c = {.name = "graphpipe", .strategy = "graphpipe", .step_seconds = INFINITY};
+    if (status != NULL) return add(l, &c, status);
+    if (found.straight) return NULL;
+    ONS_CHECK(l->count < MOST_CANDIDATES, ONS_DEFECT, "there are more schedules than a portfolio has places for");
+    c.pipeline = found.planned.problem.pipeline;
+    ONS_NEW(c.schedule, l->arena, 1);
+    *c.schedule = *found.planned.problem.schedule;
+    c.estimate = found.step_seconds;
+    l->items[l->count++] = c;
+    return NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------------ gradients
  * apart
  */
@@ -264,6 +286,7 @@ ons_status *ons_portfolio_list(const ons_planning_problem *problem, const ons_po
     ONS_TRY(add_flexpipe(&l, true));
     ONS_TRY(add_flexpipe(&l, false));
     ONS_TRY(add_all_apart(&l));
+    ONS_TRY(add_graph(&l));
     *candidates = l.items;
     *count = l.count;
     return NULL;

@@ -85,6 +85,16 @@ static ons_status *copy_decisions(ons_planned *planned, ons_arena *arena) {
     return NULL;
 }
 
+ons_status *ons_planned_evaluate(ons_planned *planned, ons_arena *arena) {
+    ons_stage_costs *costs;
+    ONS_TRY(ons_stage_costs_new(&planned->problem, &costs));
+    ons_status *status = ons_partition_evaluate(costs, &planned->partition);
+    if (status == NULL && planned->partition.feasible) status = take_solutions(planned, costs, arena);
+    if (status == NULL) status = copy_decisions(planned, arena);
+    ons_stage_costs_free(costs);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------------ bottleneck */
 
 /* What all stages send for a micro-batch. */

@@ -9,4 +9,7 @@
 ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                       bool several, ons_arena *arena, ons_planned *planned);
 
+/* Evaluates the cuts of planned->partition for planned->problem, and takes what its memory strategy decides. */
+ons_status *ons_planned_evaluate(ons_planned *planned, ons_arena *arena);
+
 #endif

@@ -1,7 +1,7 @@
 /* The search where several stages lie on a device: they share its memory, and it knows a cap for each stage. */
 #include <time.h>
 
-#include "planner/search/planner.h"
+#include "planner/search/graph_stages.h"
 #include "planner/search/planner_search.h"
 
 enum { SHARES_TRIED = 4 }; /* between what is sure to fit and what did not */
@@ -53,9 +53,16 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                  bool several, ons_arena *arena, ons_planned *planned) {
-    double start = now();
+static ons_status *search_graph(const ons_planning_problem *problem, bool several, ons_arena *arena,
+                                ons_planned *planned) {
+    ons_graph_stages found;
+    ONS_TRY(ons_graph_stages_search(problem, several, arena, &found));
+    *planned = found.planned;
+    return NULL;
+}
+
+static ons_status *search_line(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                               bool several, ons_arena *arena, ons_planned *planned) {
     ons_planning_problem with = *problem;
     if (with.schedule == NULL) {
         ons_schedule *made;
@@ -65,9 +72,15 @@ static ons_status *search_problem(const ons_planning_problem *problem, const ons
     }
     uint32_t local_stages = ons_schedule_most_local_stages(with.schedule);
     if (local_stages > 1 && with.capacity_bytes > 0)
-        ONS_TRY(search_shares(&with, local_stages, strategy, several, arena, planned));
-    else
-        ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, planned));
+        return search_shares(&with, local_stages, strategy, several, arena, planned);
+    return ons_planner_search_stages(&with, strategy, several, arena, planned);
+}
+
+static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                  bool several, ons_arena *arena, ons_planned *planned) {
+    double start = now();
+    ONS_TRY(strategy->search == NULL ? search_graph(problem, several, arena, planned)
+                                     : search_line(problem, strategy, several, arena, planned));
     planned->planning_seconds = now() - start;
     return NULL;
 }

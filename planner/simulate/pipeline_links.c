@@ -86,3 +86,14 @@ ons_status *ons_pipeline_links_make(ons_pipeline_tasks *x, ons_arena *arena) {
     ONS_TRY(make_links(x, arena));
     return x->schedule->asynchronous ? NULL : make_ties(x, arena);
 }
+
+ons_status *ons_stage_links_verify(const ons_stage_link *links, uint32_t count, const ons_schedule *schedule,
+                                   ons_arena *arena) {
+    ons_stage_edge *items;
+    ONS_NEW(items, arena, (size_t)count + 1);
+    for (uint32_t i = 0; i < count; ++i)
+        items[i] = (ons_stage_edge){links[i].from, links[i].to, links[i].gradient, links[i].to != links[i].from + 1,
+                                    ons_schedule_ahead(schedule, links[i].from, links[i].to)};
+    const ons_stage_edges edges = {items, count};
+    return ons_schedule_verify(schedule, &edges, arena);
+}

@@ -26,19 +26,6 @@ static ons_status *check_split(const ons_planning_problem *p, const uint32_t *fi
     return NULL;
 }
 
-/* Lists of a user's: stages that exchange values need not be neighbours, and what skips stages waits on the side. */
-static ons_status *verify_lists(const stretch *x, ons_arena *arena) {
-    const ons_pipeline_tasks *t = &x->tasks;
-    ons_stage_edge *edges;
-    ONS_NEW(edges, arena, t->link_count);
-    for (uint32_t i = 0; i < t->link_count; ++i)
-        edges[i] = (ons_stage_edge){t->links[i].from, t->links[i].to, t->links[i].gradient,
-                                    t->links[i].to != t->links[i].from + 1,
-                                    ons_schedule_ahead(t->schedule, t->links[i].from, t->links[i].to)};
-    const ons_stage_edges links = {edges, t->link_count};
-    return ons_schedule_verify(t->schedule, &links, arena);
-}
-
 static bool is_asynchronous(const stretch *x) {
     const ons_pipeline_setup *setup = x->setup;
     return setup->schedule != NULL ? setup->schedule->asynchronous
@@ -60,7 +47,8 @@ static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena
         ONS_TRY(ons_pipeline_tasks_take(&split, setup->parts, arena, &x->tasks));
     else
         ONS_TRY(ons_pipeline_tasks_make(&split, setup->solutions, arena, &x->tasks));
-    if (setup->schedule != NULL) ONS_TRY(verify_lists(x, arena));
+    if (setup->schedule != NULL)
+        ONS_TRY(ons_stage_links_verify(x->tasks.links, x->tasks.link_count, x->tasks.schedule, arena));
     return ons_pipeline_tasks_run(&x->tasks, arena, &x->simulation);
 }
 

@@ -81,6 +81,11 @@ ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_p
 /* Makes links and ties, from the split and the tasks of its stages. */
 ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);
 
+/* Checks whether the schedule can run where stages exchange values over these links alone (ons_schedule_verify): what
+ * skips stages waits on the side. */
+ons_status *ons_stage_links_verify(const ons_stage_link *links, uint32_t count, const ons_schedule *schedule,
+                                   ons_arena *arena);
+
 /* Adds all tasks to an empty simulation and runs it.
  *
  * Streams serve in the order of adding, so transfers need an order. They are therefore simulated twice: first with

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "planner/stage_graph/graph_simulation.h"
+#include "planner/stage_graph/late_joins.h"
 #include "planner/stage_graph/stage_lists.h"
 
 static const double TOLERANCE = 1e-6;
@@ -23,7 +24,7 @@ typedef struct view {
 typedef struct search {
     const ons_graph_problem *problem;
     const ons_graphpipe_options *options;
-    view views[ONS_ARRANGEMENTS];
+    view views[ONS_ARRANGEMENTS + 1];
     uint32_t view_count;
     const view *view; /* that is looked at */
     ons_arena *arena;
@@ -202,8 +203,10 @@ static ons_status *try_samples(search *s, int64_t samples) {
 
 static ons_status *try_all_samples(search *s) {
     if (s->options->samples > 0) return try_samples(s, s->options->samples);
-    /* From the largest on: small ones are slow for a sample, and are done with at once by then. */
-    for (int64_t samples = s->problem->batch; samples > 0; samples /= 2) ONS_TRY(try_samples(s, samples));
+    /* From the largest that divides the batch on: small ones are slow for a sample, and are done with at once by then.
+     */
+    int64_t batch = s->problem->batch;
+    for (int64_t samples = batch & -batch; samples > 0; samples /= 2) ONS_TRY(try_samples(s, samples));
     return NULL;
 }
 
@@ -232,7 +235,10 @@ static ons_status *add_views(search *s) {
         ONS_TRY(ons_series_parallel_make(work, i, s->arena, parts));
         if (i == 0 || !is_same_order(s->views[0].parts.order, parts->order, work->node_count)) ONS_TRY(add_view(s));
     }
-    return NULL;
+    bool changed;
+    ONS_TRY(
+        ons_series_parallel_join_late(&s->views[0].parts, work, s->arena, &s->views[s->view_count].parts, &changed));
+    return changed ? add_view(s) : NULL;
 }
 
 ons_status *ons_graphpipe_search(const ons_graph_problem *problem, const ons_graphpipe_options *options,
@@ -240,8 +246,8 @@ ons_status *ons_graphpipe_search(const ons_graph_problem *problem, const ons_gra
     search s = {.problem = problem, .options = options, .arena = arena, .result = result};
     *result = (ons_graphpipe_result){0};
     ONS_CHECK(options->samples >= 0 && (options->samples & (options->samples - 1)) == 0 &&
-                  options->samples <= problem->batch,
-              ONS_INVALID_ARGUMENT, "micro-batches of %lld samples: a power of two up to %lld, or 0 for any",
+                  (options->samples == 0 || problem->batch % options->samples == 0),
+              ONS_INVALID_ARGUMENT, "micro-batches of %lld samples: a power of two that divides %lld, or 0 for any",
               (long long)options->samples, (long long)problem->batch);
     ons_status *status = add_views(&s);
     if (status == NULL) status = try_all_samples(&s);

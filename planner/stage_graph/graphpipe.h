@@ -18,8 +18,8 @@ typedef struct ons_graphpipe_options {
     /* Of one size of micro-batches: the plan whose slowest stage is fastest, as in the paper; or, by schedule, the one
      * whose step is shortest of that and of plans with fewer stages in a row and a slower one among them. */
     ons_objective objective;
-    int64_t samples; /* of a micro-batch, the largest where they differ; 0: all powers of two are tried, and the fastest
-                        step, as simulated, is taken */
+    int64_t samples; /* of a micro-batch, the largest where they differ; 0: all powers of two that divide the batch are
+                        tried, and the fastest step, as simulated, is taken */
 } ons_graphpipe_options;
 
 typedef struct ons_graphpipe_result {

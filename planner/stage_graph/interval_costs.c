@@ -29,9 +29,9 @@ struct ons_interval_costs {
 static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 static ons_status *check(const ons_graph_problem *p) {
-    ONS_CHECK(p->devices > 0 && is_power_of_two(p->batch) && p->batch <= INT32_MAX, ONS_INVALID_ARGUMENT,
-              "a step of %lld samples on %u devices: samples must be a power of two, and devices at least one",
-              (long long)p->batch, p->devices);
+    ONS_CHECK(p->devices > 0 && p->batch > 0 && p->batch <= INT32_MAX, ONS_INVALID_ARGUMENT,
+              "a step of %lld samples on %u devices: there must be one of each at least", (long long)p->batch,
+              p->devices);
     ONS_CHECK(p->sizes > 0 && p->sizes <= MOST_SIZES, ONS_INVALID_ARGUMENT, "%u sizes of micro-batches", p->sizes);
     for (uint32_t i = 0; i < p->sizes; ++i)
         ONS_CHECK(p->work[i]->samples == (int64_t)1 << i && p->work[i]->node_count == p->work[0]->node_count,

@@ -8,7 +8,7 @@
 typedef struct ons_graph_problem {
     const ons_workload *const *work; /* [i]: of 2^i samples on one device; the same nodes, tensors and weights in all */
     uint32_t sizes;
-    int64_t batch; /* samples of a step: a power of two */
+    int64_t batch; /* samples of a step, at least one */
     uint32_t devices;
     uint32_t most_replicas;              /* of a stage; 0: any number */
     const ons_planning_problem *machine; /* capacity and links between devices; nothing else of it is looked at */

@@ -37,7 +37,7 @@ static list lists[SWEEP_LISTS] = {
 
 static uint64_t seed;
 
-/* Every generator, and the lists of sweep_plan.h. */
+/* Every generator, GraphPipe's stages, and the lists of sweep_plan.h. */
 static const char *all_schedules(void) {
     static char text[TEXT_BYTES];
     for (const ons_generator *const *g = ons_generators; *g != NULL; ++g) {
@@ -45,7 +45,7 @@ static const char *all_schedules(void) {
         snprintf(text + length, sizeof text - length, "%s,", (*g)->name);
     }
     size_t length = strlen(text);
-    snprintf(text + length, sizeof text - length, "flexpipe,separated");
+    snprintf(text + length, sizeof text - length, "graphpipe,flexpipe,separated");
     return text;
 }
 

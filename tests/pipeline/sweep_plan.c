@@ -55,8 +55,14 @@ static uint32_t find_written(const char *schedule) {
     return i;
 }
 
+/* A partition strategy that makes the schedule, too. */
+static bool is_partition(const char *schedule) {
+    const ons_partition_strategy *strategy = ons_partition_strategy_find(schedule);
+    return strategy != NULL && strategy->search == NULL;
+}
+
 bool sweep_knows_schedule(const char *schedule) {
-    return find_written(schedule) < WRITTEN || ons_generator_find(schedule) != NULL;
+    return find_written(schedule) < WRITTEN || is_partition(schedule) || ons_generator_find(schedule) != NULL;
 }
 
 static ons_status *write_schedule(const pipeline_setting *s, uint32_t which, ons_arena *arena, const char *path) {
@@ -72,6 +78,7 @@ static ons_status *write_schedule(const pipeline_setting *s, uint32_t which, ons
 static ons_status *set_schedule(const plan_wish *w, ons_config *config) {
     char path[PATH_BYTES];
     uint32_t which = find_written(w->schedule);
+    if (is_partition(w->schedule)) return ons_config_set(config, "partition", w->schedule);
     if (which == WRITTEN) return ons_config_set(config, "pipeline", w->schedule);
     snprintf(path, sizeof path, "%s.csv", w->path);
     ons_arena *arena = ons_arena_new();

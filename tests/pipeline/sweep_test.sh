@@ -9,7 +9,7 @@ bad=0
 "$sweep" --models lenet --devices 2 --cuts capped || bad=1
 "$sweep" --models gpt_tied --devices 2 --cuts planned || bad=1
 # Replicas, with tensors that are swapped and made again, over both.
-"$sweep" --models lenet,gpt_tied --devices 2 --replicas 2 --cuts planned,capped --pipelines 1f1b,interleaved,zb-h1,flexpipe --micro-batches 2 || bad=1
+"$sweep" --models lenet,gpt_tied --devices 2 --replicas 2 --cuts planned,capped --pipelines 1f1b,interleaved,zb-h1,graphpipe,flexpipe --micro-batches 2 || bad=1
 # Cuts that no planner would make, over processes; cuts_test compares threads.
 "$sweep" --models mlp,gpt_tied --devices 3 --chunks 1 --pipelines gpipe,1f1b --cuts slices,slices/both \
     --micro-batches 4,3+2 --transports mpi || bad=1

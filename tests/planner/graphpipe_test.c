@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "planner/search/portfolio.h"
 #include "planner/simulate/pipeline_simulation.h"
 #include "planner/stage_graph/graph_simulation.h"
 #include "planner/stage_graph/stage_lists.h"
@@ -231,4 +232,96 @@ Test(graphpipe, lists_run_as_the_simulator_of_pipelines_says) {
                            t.found.step_seconds);
     }
     cr_expect_gt(compared, 50);
+}
+
+/* ------------------------------------------------------------------------------------------------------- as a strategy
+ */
+
+static const char STRATEGY[] = "graphpipe";
+
+static ons_planning_problem make_problem(uint64_t seed, subject *s) {
+    make_random(seed, 4 + (uint32_t)(seed % 20), 1, seed % 3 > 0, s);
+    ons_planning_problem p = s->machine;
+    p.work = s->problem.work[2];
+    p.memory = ons_memory_strategy_find("capuchin");
+    p.host_bandwidth = 1e9;
+    p.pipeline = (ons_pipeline){&ons_generator_one_f_one_b, 2 + (uint32_t)(seed % 3), 1 + (uint32_t)(seed % 11), 0, 1};
+    return p;
+}
+
+/* Plans, of any number of micro-batches, have lists that run, keep the cap, and are read back as they were written. */
+Test(graphpipe, plans_of_the_strategy_are_plans_like_any_other) {
+    uint32_t fitted = 0, refused = 0;
+    for (uint64_t seed = 1; seed <= 150; ++seed) {
+        subject s;
+        ons_planned planned;
+        ons_plan plan = {.subject.batch = 1}, again;
+        char *text, *second;
+        const ons_planning_problem p = make_problem(seed, &s);
+        expect_success(ons_planner_search(&p, ons_partition_strategy_find(STRATEGY), arena, &planned));
+        cr_assert_eq(planned.partition.stages, p.pipeline.stages, "seed %lu", seed);
+        if (!planned.partition.feasible) {
+            cr_expect_gt(planned.partition.least_bytes, p.capacity_bytes, "seed %lu", seed);
+            ++refused;
+            continue;
+        }
+        ++fitted;
+        for (uint32_t i = 0; i < p.pipeline.stages && p.capacity_bytes > 0; ++i)
+            cr_expect_leq(planned.solutions[i].memory.total, p.capacity_bytes, "seed %lu", seed);
+        plan.partition = STRATEGY;
+        plan.subject = (ons_plan_subject){.model = "m",
+                                          .digest = "d",
+                                          .loss = "l",
+                                          .optimizer = "o",
+                                          .precision = "p",
+                                          .device_profile = "x",
+                                          .trainable_digest = "t",
+                                          .replicas = 1,
+                                          .micro_batches = p.pipeline.micro_batches,
+                                          .batch = p.pipeline.micro_batches};
+        expect_success(ons_planner_fill(&planned, arena, &plan));
+        expect_success(ons_plan_print(&plan, &text));
+        expect_success(ons_status_at(ons_plan_parse(text, strlen(text), arena, &again), "seed %lu", seed));
+        expect_success(ons_plan_print(&again, &second));
+        cr_expect_str_eq(text, second);
+        free(text);
+        free(second);
+    }
+    cr_expect_gt(fitted, 60);
+    cr_expect_gt(refused, 10);
+}
+
+/* The portfolio finds that towers lie better side by side, with less memory at the same step. */
+Test(graphpipe, the_portfolio_knows_it) {
+    branch_graph g;
+    ons_workload work;
+    ons_portfolio portfolio;
+    const ons_portfolio_options options = {.strategy = ons_partition_strategy_find("auto"), .straight = true};
+    expect_success(two_towers(2, 1, arena, &g));
+    expect_success(branch_graph_work(&g, 1, &work));
+    const ons_planning_problem p = {.work = &work,
+                                    .memory = ons_memory_strategy_find("capuchin"),
+                                    .pipeline = {&ons_generator_one_f_one_b, 4, 8, 4, 1}};
+    expect_success(ons_portfolio_search(&p, &options, arena, &portfolio));
+    bool found = false;
+    for (uint32_t i = 0; i < portfolio.count; ++i) {
+        const ons_portfolio_candidate *c = &portfolio.candidates[i];
+        if (strcmp(c->name, STRATEGY) != 0) continue;
+        found = true;
+        cr_expect(isfinite(c->estimate) && c->schedule != NULL && c->why != NULL);
+        cr_expect_leq(c->schedule->loads[0].in_flight, 3);
+    }
+    cr_expect(found);
+}
+
+Test(graphpipe, several_stages_on_a_device_are_refused) {
+    subject s;
+    ons_planned planned;
+    ons_planning_problem p = make_problem(1, &s);
+    p.pipeline.stages = 4;
+    p.pipeline.devices = 2;
+    ons_status *status = ons_planner_search(&p, ons_partition_strategy_find(STRATEGY), arena, &planned);
+    cr_assert_not_null(status);
+    cr_expect_eq(ons_status_get_code(status), ONS_INVALID_ARGUMENT);
+    ons_status_free(status);
 }

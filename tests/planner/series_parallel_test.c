@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "planner/stage_graph/late_joins.h"
 #include "planner/workload/order.h"
 #include "tests/planner/branch_work.h"
 
@@ -73,8 +74,8 @@ static uint64_t check_part(const paths *p, const ons_series_parallel *s, const o
     return count;
 }
 
-/* Everything is said by the parts: what they join is joined by paths, but for what was converted. */
-static void check(const ons_workload *work, const ons_series_parallel *s) {
+/* Gives how many pairs of nodes the parts join that no path joins. */
+static uint64_t check_parts(const ons_workload *work, const ons_series_parallel *s) {
     paths p;
     bool seen[NODES_MOST] = {false};
     find_paths(work, &p);
@@ -84,7 +85,12 @@ static void check(const ons_workload *work, const ons_series_parallel *s) {
     }
     const ons_composed *all = &s->parts[s->part_count - 1];
     cr_assert(all->kind == ONS_COMPOSED_ROW && all->first == 0 && all->end == work->node_count);
-    cr_expect_eq(check_part(&p, s, all, work->name), s->converted, "%s", work->name);
+    return check_part(&p, s, all, work->name);
+}
+
+/* Everything is said by the parts: what they join is joined by paths, but for what was converted. */
+static void check(const ons_workload *work, const ons_series_parallel *s) {
+    cr_expect_eq(check_parts(work, s), s->converted, "%s", work->name);
 }
 
 Test(series_parallel, series_parallel_graphs_are_found_to_be) {
@@ -146,4 +152,77 @@ Test(series_parallel, a_line_is_one_row) {
     cr_expect_eq(line.part_count, 13);
     check(&work, &found);
     check(&work, &line);
+}
+
+/* --------------------------------------------------------------------------------------------------------- late joins
+ */
+
+/* Of every third node that reads several there is little to compute. */
+static void make_joins_cheap(branch_graph *g) {
+    for (uint32_t i = 0; i < g->count; ++i)
+        if (g->nodes[i].input_count > 1 && i % 3 > 0) g->nodes[i].fixed_seconds = g->nodes[i].seconds = 0;
+}
+
+Test(series_parallel, joins_that_wait_for_more_are_legal) {
+    uint32_t different = 0;
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        branch_graph g;
+        ons_workload work;
+        ons_series_parallel s, late;
+        bool changed;
+        expect_success((seed % 4 > 0 ? random_series_parallel
+                                     : random_dependencies)(seed, 1 + (uint32_t)(seed % NODES_MOST), arena, &g));
+        make_joins_cheap(&g);
+        expect_success(branch_graph_work(&g, 1, &work));
+        expect_success(ons_series_parallel_make(&work, ONS_ARRANGED_FALLING, arena, &s));
+        expect_success(ons_series_parallel_join_late(&s, &work, arena, &late, &changed));
+        uint64_t joined = check_parts(&work, &late);
+        cr_expect(changed || joined == s.converted, "%s", work.name);
+        cr_expect_geq(joined, s.converted, "%s", work.name);
+        different += changed;
+    }
+    cr_expect_gt(different, CASES / 20);
+}
+
+/* Four branches of one to four nodes behind a first one; a chain of sums of two. */
+static void add_branches_and_sums(branch_graph *g) {
+    uint32_t fork, ends[4], sum[2];
+    branch_node node = {.fixed_seconds = 1, .backward = 2, .output_bytes = 8};
+    expect_success(branch_graph_add(g, &node, &fork));
+    for (uint32_t i = 0; i < 4; ++i) {
+        ends[i] = fork;
+        node.input_count = 1;
+        for (uint32_t k = 0; k <= i; ++k) {
+            node.inputs = &ends[i];
+            expect_success(branch_graph_add(g, &node, &ends[i]));
+        }
+    }
+    sum[0] = ends[0];
+    node = (branch_node){.backward = 1, .output_bytes = 8, .inputs = sum, .input_count = 2};
+    for (uint32_t i = 1; i < 4; ++i) {
+        sum[1] = ends[i];
+        expect_success(branch_graph_add(g, &node, &sum[0]));
+        if (sum[0] < sum[1]) cr_assert_fail("sums come behind what they add");
+    }
+}
+
+Test(series_parallel, a_chain_of_sums_is_one_join) {
+    branch_graph g;
+    ons_workload work;
+    ons_series_parallel s, late;
+    bool changed;
+    expect_success(branch_graph_new("sums", 20, arena, &g));
+    add_branches_and_sums(&g);
+    expect_success(branch_graph_work(&g, 1, &work));
+    expect_success(ons_series_parallel_make(&work, ONS_ARRANGED_FALLING, arena, &s));
+    expect_success(ons_series_parallel_join_late(&s, &work, arena, &late, &changed));
+    check_parts(&work, &late);
+    const ons_composed *row = &late.parts[late.part_count - 1];
+    cr_assert(changed && row->child_count == 5); /* the first node, branches, three sums */
+    const ons_composed *branches = &late.parts[row->children[1]];
+    cr_assert(branches->kind == ONS_COMPOSED_BRANCHES && branches->child_count == 4);
+    for (uint32_t i = 0; i < 4; ++i) {
+        const ons_composed *branch = &late.parts[branches->children[i]];
+        cr_expect_eq(branch->end - branch->first, 4 - i, "the longest comes first");
+    }
 }

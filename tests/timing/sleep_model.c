@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "tests/onnx_import/model_writer.h"
@@ -9,23 +10,18 @@
 
 enum { FLOAT = 1, OPSET = 17 };
 
-/* "x" in front of the first layer, "y" behind the last. */
-static const char *name_value(const sleep_setting *s, uint32_t layer, char text[static 32]) {
-    if (layer == 0) return "x";
-    if (layer == sleep_layers(s)) return "y";
-    snprintf(text, 32, "value%u", layer);
-    return text;
-}
+enum { NAME = 32 };
 
-static void put_layer(const sleep_setting *s, uint32_t layer, bytes *graph) {
-    char from[32], to[32], name[32], weight[32], inputs[80];
+/* A layer from one value to another. */
+static void put_layer(const sleep_setting *s, uint32_t layer, const char *from, const char *to, bytes *graph) {
+    char name[NAME], weight[NAME], inputs[3 * NAME];
     int64_t columns = s->columns;
     float *ones = malloc(s->columns * sizeof *ones);
     for (uint32_t i = 0; ones != NULL && i < s->columns; ++i) ones[i] = 1;
     snprintf(name, sizeof name, "layer%u", layer);
     snprintf(weight, sizeof weight, "weight%u", layer);
-    snprintf(inputs, sizeof inputs, "%s,%s", name_value(s, layer, from), weight);
-    bytes n = node("Sleep", name, inputs, name_value(s, layer + 1, to));
+    snprintf(inputs, sizeof inputs, "%s,%s", from, weight);
+    bytes n = node("Sleep", name, inputs, to);
     put_text(&n, NODE_DOMAIN, SLEEP_DOMAIN);
     put_float_attribute(&n, "forward", (float)s->forward);
     put_float_attribute(&n, "input", (float)s->input);
@@ -34,6 +30,53 @@ static void put_layer(const sleep_setting *s, uint32_t layer, bytes *graph) {
     put_message(graph, GRAPH_NODE, n);
     if (ones != NULL) put_message(graph, GRAPH_INITIALIZER, float_tensor(weight, DIMS(columns), ones, s->columns));
     free(ones);
+}
+
+/* So many layers, from number `first` on; the last value is `last`, or, where that is NULL, of its layer's name, and in
+ * *from afterwards. */
+static void put_row(const sleep_setting *s, uint32_t first, uint32_t count, const char *last, char from[static NAME],
+                    bytes *graph) {
+    for (uint32_t i = 0; i < count; ++i) {
+        char to[NAME];
+        snprintf(to, sizeof to, "value%u", first + i + 1);
+        if (last != NULL && i + 1 == count) snprintf(to, sizeof to, "%s", last);
+        put_layer(s, first + i, from, to, graph);
+        memcpy(from, to, NAME);
+    }
+}
+
+static void put_sum(uint32_t branch, char sum[static NAME], const char *value, bytes *graph) {
+    char name[NAME], inputs[2 * NAME], to[NAME];
+    snprintf(name, sizeof name, "add%u", branch);
+    snprintf(inputs, sizeof inputs, "%s,%s", sum, value);
+    snprintf(to, sizeof to, "sum%u", branch);
+    put_message(graph, GRAPH_NODE, node("Add", name, inputs, to));
+    memcpy(sum, to, NAME);
+}
+
+static void put_branches(const sleep_setting *s, bytes *graph) {
+    char fork[NAME] = "x", sum[NAME] = "";
+    uint32_t layer = 1;
+    put_row(s, 0, 1, NULL, fork, graph);
+    for (uint32_t i = 0; i < s->branch_count; ++i) {
+        char value[NAME];
+        memcpy(value, fork, NAME);
+        put_row(s, layer, s->branches[i], NULL, value, graph);
+        layer += s->branches[i];
+        if (i == 0)
+            memcpy(sum, value, NAME);
+        else
+            put_sum(i, sum, value, graph);
+    }
+    put_row(s, layer, 1, "y", sum, graph);
+}
+
+static void put_nodes(const sleep_setting *s, bytes *graph) {
+    char from[NAME] = "x";
+    if (s->branch_count > 0)
+        put_branches(s, graph);
+    else
+        put_row(s, 0, sleep_layers(s), "y", from, graph);
 }
 
 static ons_status *write_file(const char *path, const bytes *file) {
@@ -52,7 +95,7 @@ ons_status *sleep_model_write(const sleep_setting *s, const char *path) {
     snprintf(dims, sizeof dims, "rows,%u", s->columns);
     put_message(&graph, GRAPH_INPUT, value_info("x", FLOAT, dims));
     put_message(&graph, GRAPH_OUTPUT, value_info("y", FLOAT, dims));
-    for (uint32_t i = 0; i < sleep_layers(s); ++i) put_layer(s, i, &graph);
+    put_nodes(s, &graph);
     bytes file = model(graph, OPSET);
     put_text(&own, 1, SLEEP_DOMAIN);
     put_integer(&own, 2, 1);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -36,6 +37,12 @@ static ons_status *set_number(const course *c, const char *option, uint32_t valu
 }
 
 /* The exact split by the slowest stage is the one that gives each stage its layer. */
+static ons_status *set_schedule(const course *c) {
+    if (strcmp(c->s->pipeline, "graphpipe") == 0) return ons_config_set(c->config, "partition", c->s->pipeline);
+    ONS_TRY(ons_config_set(c->config, "partition", "exact"));
+    return ons_config_set(c->config, "pipeline", c->s->pipeline);
+}
+
 static ons_status *set_texts(const course *c) {
     const char *const texts[][2] = {
         {"loss", "mse"},
@@ -44,14 +51,12 @@ static ons_status *set_texts(const course *c) {
         {"threads", "1"},
         {"pin", "false"},
         {"shuffle", "false"},
-        {"partition", "exact"},
-        {"pipeline", c->s->pipeline},
         {"transport", c->s->processes ? "mpi" : "local"},
         {"device-profile", c->profile_path},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i)
         ONS_TRY(ons_config_set(c->config, texts[i][0], texts[i][1]));
-    return NULL;
+    return set_schedule(c);
 }
 
 static uint32_t replicas_of(const sleep_setting *s) { return s->replicas > 0 ? s->replicas : 1; }

@@ -1,5 +1,5 @@
-/* Trains a chain of sleeping layers over stages, and says how long its steps take and how long the simulator says that
- * they do. Without Criterion, so that plain programs use it too. */
+/* Trains sleeping layers, in a row or in branches, over stages, and says how long its steps take and how long the
+ * simulator says that they do. Without Criterion, so that plain programs use it too. */
 #ifndef ONSTAGE_TESTS_TIMING_SLEEP_RUN_H
 #define ONSTAGE_TESTS_TIMING_SLEEP_RUN_H
 
@@ -13,9 +13,11 @@
 enum { SLEEP_ROWS = 2 };
 
 typedef struct sleep_setting {
-    const char *pipeline;          /* as the option */
+    const char *pipeline;          /* as the option; "graphpipe": that partition, which makes the schedule, too */
     uint32_t stages;               /* a layer each */
     uint32_t layers;               /* of one stage; 0: one */
+    const uint32_t *branches;      /* layers of each branch between the first layer and the last, which adds them up */
+    uint32_t branch_count;         /* 0: layers follow each other */
     uint32_t replicas;             /* 0: one */
     uint32_t devices;              /* 0: as the schedule takes them */
     uint32_t micro_batches;        /* of SLEEP_ROWS rows each */

@@ -60,6 +60,28 @@ static void try_stages(uint32_t stages) {
 Test(sleep, every_schedule_over_4_stages) { try_stages(4); }
 Test(sleep, every_schedule_over_8_stages) { try_stages(8); }
 
+/* Branches of three, two and one layers between a first and a last one: stages side by side, and the same bits. */
+Test(sleep, branches_of_unequal_length) {
+    static const uint32_t branches[] = {3, 2, 1};
+    sleep_setting s = usual;
+    sleep_times line, graph;
+    s.branches = branches;
+    s.branch_count = 3;
+    s.stages = 8;
+    s.micro_batches = 12;
+    s.pipeline = "1f1b";
+    ons_status *status = sleep_run(&s, &line);
+    cr_assert_null(status, "%s", ons_status_get_message(status));
+    s.pipeline = "graphpipe";
+    status = sleep_run(&s, &graph);
+    cr_assert_null(status, "%s", ons_status_get_message(status));
+    cr_expect(graph.loss == line.loss && graph.weight == line.weight, "loss %.17g and not %.17g", graph.loss,
+              line.loss);
+    cr_expect(graph.simulated <= line.simulated, "%g s simulated, as a line %g s", graph.simulated, line.simulated);
+    cr_expect(graph.least >= 0.98 * graph.simulated, "a step took %g s, simulated %g s", graph.least, graph.simulated);
+    cr_expect(graph.least < sum_of_sleeps(8, 12), "a step took %g s", graph.least);
+}
+
 /* The layers' weights stay alike: y = x · w^layers, and each is one of so many factors. */
 static double train_by_hand(uint32_t layers, uint32_t micro_batches) {
     double w = 1;

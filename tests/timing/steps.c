@@ -1,6 +1,8 @@
 /* A step of sleeping layers beside the simulator's:
  *     steps PIPELINE STAGES [--OPTION VALUE]...
- * --devices D, --replicas R, --layers L of one stage, --micro-batches M, --steps N, --columns C; --forward, --input,
+ * PIPELINE may be graphpipe. --branches 3,2,1: layers of branches between the first layer and the last; STAGES are as
+ * many as there are layers. --devices D, --replicas R, --layers L of one stage, --micro-batches M, --steps N, --columns
+ * C; --forward, --input,
  * --weight, --latency: milliseconds;
  * --bandwidth: bytes a second; --eager: bytes of the largest message that leaves without asking; --input-first 1: see
  * sleep_operator.h; --transport mpi: this is one of the processes that mpirun has started. It prints devices,
@@ -13,10 +15,27 @@
 #include "planner/schedule/schedule.h"
 #include "tests/timing/sleep_run.h"
 
+enum { MOST_BRANCHES = 16 };
+
 static uint32_t whole(const char *text) { return (uint32_t)strtoul(text, NULL, 10); }
 static double milliseconds(const char *text) { return 1e-3 * strtod(text, NULL); }
 
+/* "3,2,1" */
+static bool take_branches(sleep_setting *s, const char *value) {
+    static uint32_t branches[MOST_BRANCHES];
+    const char *rest = value;
+    while (*rest != '\0' && s->branch_count < MOST_BRANCHES) {
+        char *end;
+        branches[s->branch_count++] = (uint32_t)strtoul(rest, &end, 10);
+        rest = *end == ',' ? end + 1 : end;
+        if (end == value || (*end != ',' && *end != '\0')) return false;
+    }
+    s->branches = branches;
+    return *rest == '\0';
+}
+
 static bool take(sleep_setting *s, const char *option, const char *value) {
+    if (strcmp(option, "--branches") == 0) return take_branches(s, value);
     if (strcmp(option, "--devices") == 0) return s->devices = whole(value), true;
     if (strcmp(option, "--replicas") == 0) return s->replicas = whole(value), true;
     if (strcmp(option, "--layers") == 0) return s->layers = whole(value), true;
@@ -34,15 +53,23 @@ static bool take(sleep_setting *s, const char *option, const char *value) {
     return false;
 }
 
-static ons_status *run(const sleep_setting *s) {
-    sleep_times times;
+static ons_status *find_devices(const sleep_setting *s, uint32_t *devices) {
     const ons_generator *generator;
+    *devices = s->stages;
+    if (strcmp(s->pipeline, "graphpipe") == 0) return NULL;
     ONS_TRY(ons_generator_parse(s->pipeline, &generator));
     const ons_pipeline pipeline = {generator, s->stages, s->micro_batches, s->devices, 1};
+    *devices = ons_pipeline_devices(&pipeline);
+    return NULL;
+}
+
+static ons_status *run(const sleep_setting *s) {
+    sleep_times times;
+    uint32_t devices;
+    ONS_TRY(find_devices(s, &devices));
     ONS_TRY(sleep_run(s, &times));
     if (times.speaks)
-        printf("%u %u %.6f %.6f %.6f\n", ons_pipeline_devices(&pipeline), s->micro_batches, times.simulated,
-               times.measured, times.least);
+        printf("%u %u %.6f %.6f %.6f\n", devices, s->micro_batches, times.simulated, times.measured, times.least);
     return NULL;
 }
 

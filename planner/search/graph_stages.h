@@ -1,0 +1,24 @@
+/* GraphPipe's search (planner/stage_graph/graphpipe.h) as a way to plan a pipeline: one stage a device, one size of
+ * micro-batches. The order of the nodes, the cuts and the lists of actions are found together, so that branches of the
+ * model are computed side by side, and a stage has no more micro-batches in flight than stages stand behind it in a
+ * row.
+ */
+#ifndef ONSTAGE_PLANNER_SEARCH_GRAPH_STAGES_H
+#define ONSTAGE_PLANNER_SEARCH_GRAPH_STAGES_H
+
+#include "planner/search/planner.h"
+
+typedef struct ons_graph_stages {
+    ons_planned planned; /* planned.problem has the pipeline and the schedule that were found */
+    double step_seconds; /* as simulated, all tensors kept; infinite: there are no such stages */
+    bool straight;       /* every stage follows the one before it: what a schedule of a line has as well */
+} ons_graph_stages;
+
+/* Searches; everything in `arena`. Of the problem's pipeline, stages, devices and micro-batches are looked at; several
+ * stages on a device are ONS_INVALID_ARGUMENT. `several`: in any order of the nodes; else stages follow each other in
+ * theirs. Stages are searched that fit with all tensors kept, and, where there are none, the memory strategy makes the
+ * fastest fit, or says what would do. */
+ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool several, ons_arena *arena,
+                                    ons_graph_stages *found);
+
+#endif
