@@ -3,7 +3,8 @@
 #     ./bazelw build //tests/timing:steps //tests/mpi:all && bench/pipeline_timing.sh >bench/results/pipeline_timing.md
 # Every schedule, at 4 and 8 stages over threads, and at 4 over processes on hosts that are network namespaces of this machine
 # with DELAY ms between them, where it allows them. Of STEPS steps but for the first the median counts, of ROUNDS rounds the
-# median again.
+# median again. Behind them a model of three branches of unequal length, whose stages form a graph: a step of GraphPipe's plan, over
+# threads and over processes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=bench/training_runs.sh
@@ -12,9 +13,11 @@ steps=$PWD/bazel-bin/tests/timing/steps
 traffic=$PWD/bazel-bin/tests/mpi/traffic
 rounds=${ROUNDS:-3} count=${STEPS:-7} delay=${DELAY:-10}
 forward=${FORWARD:-20} input=${INPUT:-25} weight=${WEIGHT:-22}
-read -ra schedules <<<"${SCHEDULES:-gpipe 1f1b pipedream-async interleaved looped zb-h1 v}"
+read -ra schedules <<<"${SCHEDULES:-gpipe 1f1b pipedream-async interleaved looped zb-h1 v graphpipe}"
 low=0.98 high=1.05
 columns=16 # of two rows of float32: what a message holds
+
+branches=3,2,1 # layers of each, between a first layer and the last: a stage each
 
 on_hosts() { tests/mpi/namespaces.sh --hosts "$1" --delay "$delay" -- "${@:2}" 2>"$work/stderr"; } # HOSTS COMMAND...
 
@@ -23,6 +26,7 @@ devices_of() { case $1 in interleaved | looped | v) echo $(($2 / 2)) ;; *) echo 
 # "DEVICES MICRO-BATCHES SIMULATED MEASURED LEAST" of one run.
 run_once() { # threads|processes SCHEDULE STAGES MICRO-BATCHES
     local run=("$steps" "$2" "$3" --micro-batches "$4" --steps "$count" --forward "$forward" --input "$input" --weight "$weight")
+    if [[ $2 == graphpipe ]]; then run+=(--branches "$branches"); fi
     if [[ $1 == threads ]]; then
         "${run[@]}"
     else
@@ -74,7 +78,7 @@ cat <<END
 
 Written by \`bench/pipeline_timing.sh\` ($(date +%F)): $(machine); $(load).
 A layer a stage sleeps $forward ms forward, $input ms for the gradient of its input, $weight ms for that of its weight (\`tests/timing\`);
-twice as many micro-batches as stages; medians of $((count - 1)) steps and $rounds rounds. Of pipedream-async the steady state. The bar: $low to $high.
+twice as many micro-batches as stages; graphpipe: of branches of ${branches//,/, } layers between two others, on as many stages; medians of $((count - 1)) steps and $rounds rounds. Of pipedream-async the steady state. The bar: $low to $high.
 END
 header
 measure_all threads 4

@@ -59,10 +59,12 @@ static ons_status *add_node(const branch_graph *g, uint32_t node, int64_t sample
                                      .weight_gradient_seconds = forward * n->backward / 2,
                                      .update_seconds = n->update_seconds,
                                      .recomputable = true};
+    const char *inside = ons_arena_format(g->arena, "inside %s", n->name);
+    if (inside == NULL) return ons_status_out_of_memory();
     ONS_TRY(add_output(g, node, samples, w));
     if (n->inner_bytes > 0)
         w->tensors[w->tensor_count++] = (ons_work_tensor){
-            .name = n->name, .bytes = n->inner_bytes * samples, .producer = node, .savers = self, .saver_count = 1};
+            .name = inside, .bytes = n->inner_bytes * samples, .producer = node, .savers = self, .saver_count = 1};
     if (n->weight_bytes > 0)
         w->weights[w->weight_count++] =
             (ons_work_weight){n->name, n->weight_bytes, n->weight_bytes, 2 * n->weight_bytes, self, 1};
