@@ -23,7 +23,7 @@ static void print_head(const model_machine *m) {
     printf("# Stages that form a graph\n\n"
            "Made by `./bazelw run //bench:stage_graphs`: GraphPipe's search (`planner/stage_graph/`) on the models of "
            "its\n"
-           "evaluation. Plans are simulated, not trained.\n\n"
+           "evaluation. Plans are simulated here; `--partition graphpipe` trains those of one replica and one size.\n\n"
            "What is assumed where the paper says nothing:\n"
            "- Devices: %s; fp32, %.3g FLOP/s and %.3g bytes/s arrive, %.1f µs a kernel, %.1f GiB under the cap.\n"
            "- Links: up to four devices are a node, with %.3g bytes/s each way. Of more, all links are as slow as "

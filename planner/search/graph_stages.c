@@ -3,11 +3,13 @@
 #include <math.h>
 
 #include "planner/search/planner_search.h"
+#include "planner/simulate/pipeline_simulation.h"
 #include "planner/stage_graph/graphpipe.h"
 #include "planner/stage_graph/stage_lists.h"
 #include "planner/workload/order.h"
 
 static const char NAME[] = "graphpipe";
+static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
 
 static ons_status *check_devices(const ons_pipeline *p) {
     ONS_CHECK(p->devices == 0 || p->devices == p->stages, ONS_INVALID_ARGUMENT,
@@ -16,24 +18,8 @@ static ons_status *check_devices(const ons_pipeline *p) {
     return NULL;
 }
 
-/* A micro-batch is what the search counts: its unit is one of them, and it has no other sizes to choose from. */
-static ons_status *search(const ons_planning_problem *problem, int64_t capacity, bool several, ons_arena *arena,
-                          ons_graphpipe_result *result) {
-    ons_workload unit = *problem->work;
-    const ons_workload *works[] = {&unit};
-    ons_planning_problem machine = *problem;
-    const ons_graph_problem graph = {.work = works,
-                                     .sizes = 1,
-                                     .batch = problem->pipeline.micro_batches,
-                                     .devices = problem->pipeline.stages,
-                                     .most_replicas = 1,
-                                     .machine = &machine};
-    const ons_graphpipe_options options = {
-        .line = !several, .paces = ONS_PACE_EQUAL, .objective = problem->objective, .samples = 1};
-    unit.samples = 1;
-    machine.capacity_bytes = capacity;
-    return ons_graphpipe_search(&graph, &options, arena, result);
-}
+/* --------------------------------------------------------------------------------------------------- stages to a plan
+ */
 
 static bool is_straight(const ons_stage_graph *g) {
     for (uint32_t i = 0, at = 0; i + 1 < g->stage_count; ++i) {
@@ -54,32 +40,147 @@ static ons_status *take_schedule(const ons_stage_graph *g, ons_arena *arena, ons
     return NULL;
 }
 
-static ons_status *take_stages(const ons_stage_graph *g, bool several, ons_arena *arena, ons_planned *planned) {
+/* Infinite where nothing fits. */
+static ons_status *simulate(ons_graph_stages *found, ons_arena *arena) {
+    const ons_planned *planned = &found->planned;
+    const ons_pipeline_setup setup = {.problem = &planned->problem,
+                                      .first = planned->partition.first,
+                                      .solutions = planned->solutions,
+                                      .schedule = planned->problem.schedule,
+                                      .times_alone = true};
+    ons_pipeline_forecast forecast;
+    found->step_seconds = INFINITY;
+    if (!planned->partition.feasible) return NULL;
+    ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
+    found->step_seconds = forecast.iteration_seconds;
+    ons_simulation_free(forecast.simulation);
+    return NULL;
+}
+
+/* `planned` has order, workload and cuts. */
+static ons_status *take_stages(const ons_stage_graph *g, ons_arena *arena, ons_graph_stages *found) {
+    ons_planned *planned = &found->planned;
+    found->straight = is_straight(g);
+    planned->by_step = planned->problem.objective == ONS_OBJECTIVE_BY_SCHEDULE;
+    planned->best_bottleneck = (ons_best_bottleneck){0};
+    ONS_TRY(take_schedule(g, arena, &planned->problem));
+    ONS_TRY(ons_planned_evaluate(planned, arena));
+    return simulate(found, arena);
+}
+
+/* --------------------------------------------------------------------------------------------------- GraphPipe's
+ * search
+ */
+
+/* A micro-batch is what the search counts: its unit is one of them, and it has no other sizes to choose from. */
+static ons_status *search(const ons_planning_problem *problem, int64_t capacity, bool several, ons_arena *arena,
+                          ons_graphpipe_result *result) {
+    ons_workload unit = *problem->work;
+    const ons_workload *works[] = {&unit};
+    ons_planning_problem machine = *problem;
+    const ons_graph_problem graph = {.work = works,
+                                     .sizes = 1,
+                                     .batch = problem->pipeline.micro_batches,
+                                     .devices = problem->pipeline.stages,
+                                     .most_replicas = 1,
+                                     .machine = &machine};
+    const ons_graphpipe_options options = {
+        .line = !several, .paces = ONS_PACE_EQUAL, .objective = problem->objective, .samples = 1};
+    unit.samples = 1;
+    machine.capacity_bytes = capacity;
+    return ons_graphpipe_search(&graph, &options, arena, result);
+}
+
+static ons_status *take_cuts(const ons_stage_graph *g, bool several, ons_arena *arena, ons_planned *planned) {
     ons_workload *work;
     ONS_NEW(work, arena, 1);
     ONS_TRY(ons_work_reorder(planned->problem.work, g->order, arena, work));
     planned->order = several ? "graph" : "file";
     planned->node_at = several ? g->order : NULL;
     planned->problem.work = work;
-    planned->by_step = planned->problem.objective == ONS_OBJECTIVE_BY_SCHEDULE;
-    ONS_TRY(take_schedule(g, arena, &planned->problem));
     planned->partition.stages = g->stage_count;
     ONS_NEW(planned->partition.first, arena, (size_t)g->stage_count + 1);
     for (uint32_t i = 0; i < g->stage_count; ++i) planned->partition.first[i] = g->stages[i].first;
     planned->partition.first[g->stage_count] = g->node_count;
-    return ons_planned_evaluate(planned, arena);
+    return NULL;
 }
 
-ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool several, ons_arena *arena,
-                                    ons_graph_stages *found) {
+static ons_status *search_graph(const ons_planning_problem *problem, bool several, ons_arena *arena,
+                                ons_graph_stages *found) {
     ons_graphpipe_result result;
-    *found = (ons_graph_stages){.planned = {.problem = *problem}, .step_seconds = INFINITY};
-    ONS_TRY(check_devices(&problem->pipeline));
     ONS_TRY(search(problem, problem->capacity_bytes, several, arena, &result));
     if (!result.feasible && problem->capacity_bytes > 0) ONS_TRY(search(problem, 0, several, arena, &result));
     ONS_CHECK(result.feasible, ONS_INVALID_ARGUMENT, "a model of %u nodes has no %u stages", problem->work->node_count,
               problem->pipeline.stages);
-    found->step_seconds = result.step_seconds;
-    found->straight = is_straight(&result.graph);
-    return take_stages(&result.graph, several, arena, &found->planned);
+    ONS_TRY(take_cuts(&result.graph, several, arena, &found->planned));
+    return take_stages(&result.graph, arena, found);
+}
+
+/* ------------------------------------------------------------------------------------------------------- cuts of a
+ * line
+ */
+
+/* The stages that cuts of an order make, and what they wait for. `work` has the nodes as the problem has them. */
+static ons_status *make_graph(const ons_planned *planned, const ons_workload *work, ons_arena *arena,
+                              ons_stage_graph *g) {
+    uint32_t *order, count = planned->partition.stages;
+    ONS_NEW(order, arena, work->node_count);
+    for (uint32_t i = 0; i < work->node_count; ++i) order[i] = planned->node_at == NULL ? i : planned->node_at[i];
+    *g = (ons_stage_graph){.batch = planned->problem.pipeline.micro_batches,
+                           .devices = count,
+                           .order = order,
+                           .node_count = work->node_count,
+                           .stage_count = count};
+    ONS_NEW(g->stages, arena, count);
+    for (uint32_t i = 0; i < count; ++i)
+        g->stages[i] = (ons_graph_stage){.first = planned->partition.first[i],
+                                         .end = planned->partition.first[i + 1],
+                                         .first_device = i,
+                                         .replicas = 1,
+                                         .pace = {1, 1}};
+    ONS_TRY(ons_stage_graph_connect(g, work, false, arena));
+    ons_stage_graph_set_in_flight(g);
+    return NULL;
+}
+
+/* The cuts that "auto" finds for 1F1B, with lists by the graph of their stages. */
+static ons_status *search_cuts(const ons_planning_problem *problem, ons_arena *arena, ons_graph_stages *found) {
+    ons_planning_problem line = *problem;
+    ons_schedule *schedule;
+    ons_stage_graph g;
+    line.pipeline.generator = &ons_generator_one_f_one_b;
+    ONS_NEW(schedule, arena, 1);
+    ONS_TRY(ons_schedule_make(&line.pipeline, arena, schedule));
+    line.schedule = schedule;
+    ONS_TRY(ons_planner_search_stages(&line, ons_partition_strategy_find("auto"), true, arena, &found->planned));
+    if (!found->planned.partition.feasible) return NULL;
+    ONS_TRY(make_graph(&found->planned, problem->work, arena, &g));
+    return take_stages(&g, arena, found);
+}
+
+static int64_t sum_of_bytes(const ons_planned *planned) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < planned->partition.stages; ++i) bytes += planned->solutions[i].memory.total;
+    return bytes;
+}
+
+/* What fits is better than what does not; then a faster step; of equal ones what takes less memory. */
+static bool is_better(const ons_graph_stages *a, const ons_graph_stages *b) {
+    const ons_partition *p = &a->planned.partition, *q = &b->planned.partition;
+    if (p->feasible != q->feasible) return p->feasible;
+    if (!p->feasible) return p->least_bytes < q->least_bytes;
+    if (fabs(a->step_seconds - b->step_seconds) > EQUAL * b->step_seconds) return a->step_seconds < b->step_seconds;
+    return sum_of_bytes(&a->planned) < sum_of_bytes(&b->planned);
+}
+
+ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool several, ons_arena *arena,
+                                    ons_graph_stages *found) {
+    *found = (ons_graph_stages){.planned = {.problem = *problem}, .step_seconds = INFINITY};
+    ons_graph_stages cuts = *found;
+    ONS_TRY(check_devices(&problem->pipeline));
+    ONS_TRY(search_graph(problem, several, arena, found));
+    if (!several || problem->pipeline.stages == 1) return NULL;
+    ONS_TRY(search_cuts(problem, arena, &cuts));
+    if (is_better(&cuts, found)) *found = cuts;
+    return NULL;
 }

@@ -1,7 +1,8 @@
 /* GraphPipe's search (planner/stage_graph/graphpipe.h) as a way to plan a pipeline: one stage a device, one size of
  * micro-batches. The order of the nodes, the cuts and the lists of actions are found together, so that branches of the
  * model are computed side by side, and a stage has no more micro-batches in flight than stages stand behind it in a
- * row.
+ * row. The cuts that "auto" finds, with such lists, are tried as well: with few devices a stage is often best part of
+ * one branch and part of another, which GraphPipe's stages never are.
  */
 #ifndef ONSTAGE_PLANNER_SEARCH_GRAPH_STAGES_H
 #define ONSTAGE_PLANNER_SEARCH_GRAPH_STAGES_H
@@ -10,7 +11,7 @@
 
 typedef struct ons_graph_stages {
     ons_planned planned; /* planned.problem has the pipeline and the schedule that were found */
-    double step_seconds; /* as simulated, all tensors kept; infinite: there are no such stages */
+    double step_seconds; /* as simulated; infinite: nothing fits */
     bool straight;       /* every stage follows the one before it: what a schedule of a line has as well */
 } ons_graph_stages;
 
