@@ -1,5 +1,6 @@
 /* What the options mean to graph, loss, optimiser and device. */
 #include "engine/config.h"
+#include "engine/device_list.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -281,6 +282,10 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               config->replicas);
     if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
     ONS_TRY(ons_config_check_words(config));
+    ONS_CHECK(config->plan != NULL || !ons_device_list_is_given(config), ONS_UNSUPPORTED,
+              "--device-profile %s: training plans for devices that are alike; make the plan with onstage plan, and "
+              "train with --plan",
+              config->device_profile);
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
     ONS_TRY(ons_device_kind_find(config->device, &kind));

@@ -15,6 +15,7 @@
 #include "engine/results.h"
 #include "engine/schedule_file.h"
 #include "planner/cost/cost_file.h"
+#include "planner/partition/devices.h"
 #include "planner/search/least_memory.h"
 #include "planner/workload/workload_scale.h"
 
@@ -25,7 +26,39 @@ static const ons_workload *work_of(const ons_planning *p) {
 /* ---------------------------------------------------------------------------------------------------------- problem */
 
 static ons_status *pose(ons_planning *p) {
-    return ons_problem_pose(p->config, p->arena, &p->profile, &p->strategy, &p->problem);
+    ONS_TRY(ons_problem_pose(p->config, p->arena, &p->profile, &p->strategy, &p->problem));
+    ONS_TRY(ons_device_list_load(p->config, p->arena, &p->devices));
+    ONS_CHECK(p->devices.kind_count == 0 || p->config->report == NULL, ONS_UNSUPPORTED,
+              "--report is about devices that are alike, and --device-profile %s names several kinds; leave one out",
+              p->config->device_profile);
+    ONS_CHECK(p->devices.kind_count == 0 || !p->config->max_batch, ONS_UNSUPPORTED,
+              "--max-batch is about devices that are alike, and --device-profile %s names several kinds; leave one out",
+              p->config->device_profile);
+    return ons_device_list_pose(&p->devices, p->config, p->arena, &p->problem);
+}
+
+/* The training graph costs something else on each kind of device. */
+static ons_status *make_works(ons_planning *p, bool early_updates) {
+    ons_planning_device *devices;
+    ons_workload *least, **of_kind;
+    const ons_device_list *list = &p->devices;
+    if (list->kind_count == 0) return NULL;
+    ONS_NEW(devices, p->arena, list->count);
+    ONS_NEW(of_kind, p->arena, list->kind_count);
+    ONS_NEW(least, p->arena, 1);
+    for (uint32_t i = 0; i < list->kind_count; ++i) {
+        ons_plan_costs *costs;
+        ONS_NEW(costs, p->arena, 1);
+        ONS_TRY(
+            ons_plan_costs_find(p->model, p->config, &list->kinds[i], &p->input.stage, early_updates, p->arena, costs));
+        of_kind[i] = &costs->graph_work.work;
+    }
+    for (uint32_t i = 0; i < list->count; ++i)
+        devices[i] = (ons_planning_device){of_kind[list->kind_of[i]], p->problem.devices[i].less_bytes};
+    ONS_TRY(ons_devices_least_work(devices, list->count, p->arena, least));
+    p->problem.devices = devices;
+    p->problem.work = least;
+    return NULL;
 }
 
 /* Whether the graph sums gradients over micro-batches, or replicas do. What runs here does so where there are several
@@ -53,7 +86,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
     p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
     p->problem.batch = ons_batching_share(batch, micro_batches, p->config->replicas);
     p->problem.work = work_of(p);
-    return NULL;
+    return make_works(p, options.one_stage && !options.accumulates);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- plan */

@@ -2,14 +2,16 @@
 #ifndef ONSTAGE_ENGINE_PLANNING_H
 #define ONSTAGE_ENGINE_PLANNING_H
 
+#include "engine/device_list.h"
 #include "engine/plan_input.h"
 #include "planner/search/portfolio.h"
 
 struct ons_planning {
     ons_arena *arena;
-    ons_config *config; /* a copy */
-    ons_model *model;   /* NULL: planned from a cost graph */
-    ons_device_profile profile;
+    ons_config *config;         /* a copy */
+    ons_model *model;           /* NULL: planned from a cost graph */
+    ons_device_profile profile; /* of all devices, or of the first */
+    ons_device_list devices;    /* where they differ */
     const ons_partition_strategy *strategy;
     ons_planning_problem problem;
     ons_plan_input input; /* of a model */

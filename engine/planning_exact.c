@@ -108,7 +108,8 @@ static bool gpu_is_here(void) {
 }
 
 bool ons_planning_is_exact(const ons_planning *p) {
-    if (p->model == NULL || p->profile.processor == ons_config_uses_cuda(p->config)) return false;
+    if (p->model == NULL || p->devices.kind_count > 0 || p->profile.processor == ons_config_uses_cuda(p->config))
+        return false;
     if (ons_config_uses_cuda(p->config)) return gpu_is_here();
     return p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0;
 }

@@ -38,7 +38,7 @@ ons_status *ons_planning_name_subject(ons_planning *p, int64_t batch, int64_t mi
     s->micro_batches = micro_batches;
     s->replicas = p->config->replicas;
     s->shard_optimizer = p->config->shard_optimizer;
-    s->device_profile = p->profile.name;
+    s->device_profile = p->devices.kind_count > 0 ? p->config->device_profile : p->profile.name;
     if (p->model == NULL) {
         s->model = p->config->cost_graph;
         return s->digest != NULL ? NULL : digest_file(p->config->cost_graph, p->arena, &s->digest);
@@ -70,6 +70,15 @@ static ons_status *find_least(const ons_planning *p, int64_t known, ons_least_me
     return ons_uncapped_step_find(&p->problem, p->strategy, &least->uncapped_seconds);
 }
 
+/* No --memory makes a device larger; how much they lack is said of the largest. */
+static ons_status *refuse_list(const ons_planning *p, int64_t smallest) {
+    char lack[ONS_BYTES_TEXT];
+    return ons_status_new(ONS_OUT_OF_MEMORY,
+                          "no plan fits %s: each would need %s more; take more devices, or larger ones, or a smaller "
+                          "--batch or --precision",
+                          p->devices.title, ons_bytes_print((double)(smallest - p->problem.capacity_bytes), lack));
+}
+
 ons_status *ons_planning_refuse(const ons_planning *p, int64_t *smallest) {
     ons_least_memory least;
     char alone[320];
@@ -78,6 +87,7 @@ ons_status *ons_planning_refuse(const ons_planning *p, int64_t *smallest) {
     ONS_TRY(find_least(p, *smallest, &least));
     *smallest = least.capacity_bytes;
     int64_t bytes = *smallest + p->profile.reserve_bytes;
+    if (p->devices.kind_count > 0) return refuse_list(p, *smallest);
     double batch = (double)p->plan.subject.batch, with = least.step_seconds, without = least.uncapped_seconds;
     return ons_status_new(ONS_OUT_OF_MEMORY,
                           "no plan fits %s a device; the smallest memory found that does is --memory %" PRId64

@@ -41,8 +41,10 @@ static void describe_subject(const writer *w) {
     if (!plan->reproducible) snprintf(took, sizeof took, "; planned in %.3f s", plan->planning_seconds);
     fprintf(w->out, "%s: ", plan->subject.model);
     ons_plan_subject_print_batch(&plan->subject, w->out);
-    fprintf(w->out, ", %s of %s (%s free %s each)\n",
-            ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages), w->p->profile.title,
+    bool alike = plan->capacities == NULL;
+    fprintf(w->out, ", %s of %s (%s%s free %s each)\n",
+            ons_stages_print(plan->pipeline.stages, plan->schedule.devices, stages),
+            w->p->devices.kind_count > 0 ? w->p->devices.title : w->p->profile.title, alike ? "" : "up to ",
             limit(plan->capacity_bytes, cap), shares_devices(plan) ? "on" : "for");
     fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s%s\n\n", plan->pipeline.generator->name,
             plan->partition, plan->order, plan->memory, took);
@@ -60,8 +62,8 @@ static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint
     }
 }
 
-static const char *print_free(const ons_plan *plan, int64_t bytes, char text[static ONS_BYTES_TEXT]) {
-    if (plan->capacity_bytes > 0) return size(plan->capacity_bytes - bytes, text);
+static const char *print_free(const ons_plan *plan, uint32_t device, int64_t bytes, char text[static ONS_BYTES_TEXT]) {
+    if (plan->capacity_bytes > 0) return size(ons_plan_capacity(plan, device) - bytes, text);
     snprintf(text, ONS_BYTES_TEXT, "-");
     return text;
 }
@@ -84,7 +86,7 @@ static void describe_stages(const writer *w) {
         if (shared)
             snprintf(left, sizeof left, "%u", s->device);
         else
-            print_free(plan, s->memory_bytes, left);
+            print_free(plan, s->device, s->memory_bytes, left);
         if (stands_elsewhere(plan, i))
             snprintf(memory, sizeof memory, "with %u", ons_plan_first_stage(plan, s->device));
         else
@@ -104,7 +106,7 @@ static void describe_devices(const writer *w) {
         int64_t bytes = 0;
         for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
             if (plan->stages[i].device == device) bytes += plan->stages[i].memory_bytes;
-        fprintf(w->out, "%6u  %-10s  %-10s", device, size(bytes, memory), print_free(plan, bytes, left));
+        fprintf(w->out, "%6u  %-10s  %-10s", device, size(bytes, memory), print_free(plan, device, bytes, left));
         const char *comma = "  ";
         for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
             if (plan->stages[i].device != device) continue;

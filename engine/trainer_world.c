@@ -53,9 +53,9 @@ static ons_status *check_said(const ons_config *c, const char *option, const cha
 static ons_status *check_device_said(const ons_config *c, const char *option, const char *said, const ons_plan *plan,
                                      ons_arena *arena) {
     ons_device_profile profile;
-    if (said == NULL) return NULL;
-    ONS_TRY(ons_device_profile_load(said, arena, &profile));
     const char *planned = plan->subject.device_profile;
+    if (said == NULL || (planned != NULL && strcmp(said, planned) == 0)) return NULL;
+    ONS_TRY(ons_device_profile_load(said, arena, &profile));
     return planned != NULL && strcmp(profile.name, planned) == 0 ? NULL : check_said(c, option, said, planned);
 }
 

@@ -212,6 +212,7 @@ static void find_times(ons_memory_workspace *w) {
 
 void ons_stage_open(ons_memory_workspace *w, const ons_stage_problem *problem) {
     w->problem = problem;
+    w->work = problem->work; /* the same nodes, perhaps in another device's times */
     w->node_count = problem->end - problem->first;
     w->tensor_count = 0;
     ++w->opening;

@@ -170,6 +170,7 @@ static ons_status *search_split(best *b, ons_arena *arena, uint32_t *candidate_c
     bool proven, may_fit = true;
     ONS_TRY(ons_bisection_search(b->costs, &(ons_bisection_options){.relaxed = true, .tolerance = 1e-13}, b->trial,
                                  &b->at_least));
+    if (ons_stage_costs_problem(b->costs)->devices != NULL) b->at_least = 0; /* then it is no proof: bisection.h */
     ONS_TRY(ons_bisection_may_fit(b->costs, &may_fit));
     if (!may_fit || b->at_least >= b->incumbent) return NULL;
     ONS_TRY(offer(b));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "planner/partition/devices.h"
 
 enum { AHEAD = 6 };                     /* cuts looked at by a closer look */
 static const double CLOSER_STEP = 2e-4; /* how much faster it must find a split */
@@ -49,16 +50,17 @@ static ons_status *is_within(const stage_query *q, uint32_t end, bool *within) {
 static uint32_t find_end_as_is(const stage_query *q, uint32_t low, uint32_t high) {
     const ons_planning_problem *p = ons_stage_costs_problem(q->costs);
     uint32_t from = low, count = p->work->node_count;
-    if (p->capacity_bytes == 0) return high;
+    int64_t capacity = ons_stage_capacity(p, q->stage);
+    if (capacity == 0) return high;
     while (from < high) {
         uint32_t middle = high - (high - from) / 2;
         int64_t received = middle < count ? ons_work_cut_gradient_bytes(p->work, middle) : 0;
-        if (ons_stage_costs_bytes(q->costs, q->first, middle, q->stage) - received <= p->capacity_bytes)
+        if (ons_stage_costs_bytes(q->costs, q->first, middle, q->stage) - received <= capacity)
             from = middle;
         else
             high = middle - 1;
     }
-    while (high > low && ons_stage_costs_bytes(q->costs, q->first, high, q->stage) > p->capacity_bytes) --high;
+    while (high > low && ons_stage_costs_bytes(q->costs, q->first, high, q->stage) > capacity) --high;
     return high;
 }
 
@@ -99,7 +101,8 @@ static ons_status *look_ahead(const stage_query *q, uint32_t most, uint32_t *end
  * larger limit. */
 static ons_status *find_longest_stage(const stage_query *q, bool relaxed, cut_bounds bounds, uint32_t *end) {
     uint32_t low = bounds.least > q->first ? bounds.least : q->first;
-    *end = find_end_in_time(ons_stage_costs_problem(q->costs)->work, q->first, bounds.most, q->limit);
+    *end =
+        find_end_in_time(ons_stage_work(ons_stage_costs_problem(q->costs), q->stage), q->first, bounds.most, q->limit);
     if (relaxed || *end <= low) return NULL;
     uint32_t as_is = find_end_as_is(q, low, *end);
     if (as_is == *end) return NULL;
@@ -157,7 +160,7 @@ static ons_status *fill_stages(const bisection *x, double limit, bool *found) {
         if (end <= first[i]) return NULL;
         first[i + 1] = end;
     }
-    if (ons_work_seconds(work, first[stages - 1], count) > limit) return NULL;
+    if (ons_stage_costs_computing(costs, first[stages - 1], count, stages - 1) > limit) return NULL;
     *found = true;
     stage_query last = {costs, first[stages - 1], stages - 1, limit, 0};
     return x->relaxed ? NULL : is_within(&last, count, found);
@@ -166,10 +169,9 @@ static ons_status *fill_stages(const bisection *x, double limit, bool *found) {
 /* A bottleneck that a split is known to do with, no more than the limit under which it was found. */
 static ons_status *measure_bottleneck(ons_stage_costs *costs, bool relaxed, double limit, const uint32_t *first,
                                       double *bottleneck) {
-    const ons_workload *work = ons_stage_costs_problem(costs)->work;
     *bottleneck = 0;
     for (uint32_t i = 0; i < stage_count(costs); ++i) {
-        ons_stage_evaluation v = {.seconds = ons_work_seconds(work, first[i], first[i + 1])};
+        ons_stage_evaluation v = {.seconds = ons_stage_costs_computing(costs, first[i], first[i + 1], i)};
         if (!relaxed && isinf(limit)) ONS_TRY(ons_stage_costs_evaluate(costs, first[i], first[i + 1], i, &v));
         if (!relaxed && isfinite(limit))
             ONS_TRY(ons_stage_costs_within(costs, first[i], first[i + 1], i, limit, &v.seconds));
@@ -286,11 +288,12 @@ ons_status *ons_bisection_search(ons_stage_costs *costs, const ons_bisection_opt
 /* What no decision about tensors makes smaller. It grows with the stage. */
 static bool may_hold(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, double limit) {
     const ons_planning_problem *p = ons_stage_costs_problem(costs);
-    if (ons_work_seconds(p->work, first, end) > limit) return false;
-    if (p->capacity_bytes == 0) return true;
+    int64_t capacity = ons_stage_capacity(p, stage);
+    if (ons_stage_costs_computing(costs, first, end, stage) > limit) return false;
+    if (capacity == 0) return true;
     ons_stage_memory m;
     ons_work_stage_memory(p->work, first, end, &p->schedule->loads[stage], &m);
-    return m.weights + m.gradients + m.states + m.versions <= p->capacity_bytes;
+    return m.weights + m.gradients + m.states + m.versions <= capacity;
 }
 
 void ons_bisection_windows(const ons_stage_costs *costs, double limit, uint32_t *earliest, uint32_t *furthest) {
@@ -339,6 +342,7 @@ ons_status *ons_bisection_attempt(ons_stage_costs *costs, void *context, bool *f
 
 /* Whether stages can hold what they need at least, some of them empty; where not, nothing fits. */
 static ons_status *may_fit(ons_stage_costs *costs, int64_t capacity, bool *fits) {
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
     uint32_t stages = stage_count(costs), count = node_count(costs), first = 0;
     *fits = false;
     for (uint32_t i = 0; i < stages; ++i) {
@@ -347,7 +351,7 @@ static ons_status *may_fit(ons_stage_costs *costs, int64_t capacity, bool *fits)
             uint32_t middle = high - (high - low) / 2;
             int64_t bytes;
             ONS_TRY(ons_stage_costs_bytes_lower_bound(costs, first, middle, i, &bytes));
-            if (bytes <= capacity)
+            if (ons_device_demand(p, p->schedule->device_of[i], bytes) <= capacity)
                 low = middle;
             else
                 high = middle - 1;

@@ -1,7 +1,8 @@
 /* Bisection splits a chain whose costs are monotone: a longer stage never costs less. Then, under a limit on the
  * bottleneck, every stage may take as many nodes as it can, and bisection on the limit finds the optimum. Seconds
  * without memory are monotone; with swap and recompute they are as far as the memory strategy is sound, so what comes
- * out is then a good bound, not a proof (exact.c).
+ * out is then a good bound, not a proof (exact.c). Nor is it one where devices differ: no stage is empty, and a node
+ * that is too long for a slow device may have to wait for a faster one, for which stages in front must be shorter.
  */
 #ifndef ONSTAGE_PLANNER_PARTITION_BISECTION_H
 #define ONSTAGE_PLANNER_PARTITION_BISECTION_H

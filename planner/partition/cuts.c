@@ -3,11 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner/partition/devices.h"
 #include "planner/partition/link.h"
 
 ons_step_stage ons_cuts_times(const ons_planning_problem *p, const uint32_t *first, uint32_t stage,
                               double part_seconds) {
-    const ons_workload *work = p->work;
+    const ons_workload *work = ons_stage_work(p, stage);
     uint32_t from = first[stage], to = first[stage + 1];
     ons_link_cost link = stage > 0 ? ons_link_before(p, stage) : ons_link_in_node(p);
     return (ons_step_stage){
@@ -30,7 +31,8 @@ int64_t ons_cuts_bytes(const ons_planning_problem *p, const uint32_t *first, int
         int64_t *of_device = &bytes[s->device_of[i]];
         ons_work_stage_memory(p->work, first[i], first[i + 1], &s->loads[i], &m);
         *of_device += m.total;
-        if (*of_device > fullest) fullest = *of_device;
+        int64_t demand = ons_device_demand(p, s->device_of[i], *of_device);
+        if (demand > fullest) fullest = demand;
     }
     return fullest;
 }

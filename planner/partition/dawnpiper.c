@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "planner/partition/bisection.h"
+#include "planner/partition/devices.h"
 
 enum {
     SHORT_LIST = 12, /* candidates that are all tried */
@@ -165,8 +166,9 @@ static bool fits_as_is(const search *x, const ons_span *s, uint32_t cut) {
     if (s->high != s->low + 1) return false;
     double left = ons_work_seconds(p->work, s->first, cut), right = ons_work_seconds(p->work, cut, s->end);
     if (ons_stage_costs_transfer(x->costs, cut) > fmin(left, right)) return false;
-    return p->capacity_bytes == 0 || (ons_stage_costs_bytes(x->costs, s->first, cut, s->low) <= p->capacity_bytes &&
-                                      ons_stage_costs_bytes(x->costs, cut, s->end, s->high) <= p->capacity_bytes);
+    if (p->capacity_bytes == 0) return true;
+    return ons_stage_costs_bytes(x->costs, s->first, cut, s->low) <= ons_stage_capacity(p, s->low) &&
+           ons_stage_costs_bytes(x->costs, cut, s->end, s->high) <= ons_stage_capacity(p, s->high);
 }
 
 /* The loop of AdjacentPartition and of BiPar over the candidate cuts. */

@@ -129,12 +129,14 @@ ons_status *ons_exact_improve(ons_stage_costs *costs, double at_least, uint64_t 
 static ons_status *split(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
     double at_least, bottleneck;
     bool proven;
-    *partition = (ons_partition){.stages = ons_stage_costs_problem(costs)->pipeline.stages};
+    const ons_planning_problem *p = ons_stage_costs_problem(costs);
+    *partition = (ons_partition){.stages = p->pipeline.stages};
     uint32_t *first;
     ONS_NEW(first, arena, (size_t)partition->stages + 1);
     partition->first = first;
     ONS_TRY(
         ons_bisection_search(costs, &(ons_bisection_options){.relaxed = true, .tolerance = 1e-13}, first, &at_least));
+    if (p->devices != NULL) at_least = 0; /* then it is no proof: bisection.h */
     ons_bisection_options with_memory = {.tolerance = 1e-6, .at_least = at_least * (1 - 1e-12)};
     ONS_TRY(ons_bisection_search(costs, &with_memory, first, &bottleneck));
     ONS_TRY(ons_exact_improve(costs, at_least, 0, first, &bottleneck, &proven));

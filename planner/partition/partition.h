@@ -11,9 +11,19 @@ typedef enum ons_objective {
     ONS_OBJECTIVE_BOTTLENECK,  /* the slowest stage or transfer: what counts where micro-batches never end */
 } ons_objective;
 
+/* A device among others of another speed or size; see devices.h. */
+typedef struct ons_planning_device {
+    const ons_workload *work; /* the problem's nodes and bytes, in this device's times */
+    int64_t less_bytes;       /* of capacity than the largest device has */
+} ons_planning_device;
+
 /* A planning problem holds everything that a plan is searched for. */
 typedef struct ons_planning_problem {
     const ons_workload *work;
+    /* Where devices differ, each of them; NULL: all are alike. `work` has then the least times of all of them, and
+     * `capacity_bytes` is the largest. */
+    const ons_planning_device *devices; /* [device] */
+    uint32_t device_count;
     ons_pipeline pipeline;
     const ons_schedule *schedule; /* of the pipeline; NULL: made where it is needed */
     int64_t batch; /* samples of all micro-batches, where some have fewer than `work`; 0: they do not. Each is charged
@@ -95,6 +105,8 @@ ons_status *ons_stage_costs_bytes_lower_bound(ons_stage_costs *costs, uint32_t f
                                               int64_t *bytes);
 /* Gives the bytes that a stage takes without swap and recompute. It is quick. */
 int64_t ons_stage_costs_bytes(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage);
+/* Gives the seconds of the stage's computing alone, on its device. */
+double ons_stage_costs_computing(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage);
 /* Gives the seconds to send a micro-batch over the cut, the slower of both directions, between devices of one node; 0
  * at both ends of the model. Strategies go by it, as they move cuts before they know which devices lie at them. */
 double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planner/partition/devices.h"
 #include "planner/partition/link.h"
 #include "planner/partition/partition.h"
 #include "planner/workload/workload_index.h"
@@ -44,6 +45,12 @@ static bool same_load(const ons_stage_load *a, const ons_stage_load *b) {
            a->between == b->between;
 }
 
+/* Stages with the same load, on devices that are alike. */
+static bool is_alike(const ons_planning_problem *p, uint32_t a, uint32_t b) {
+    return same_load(&p->schedule->loads[a], &p->schedule->loads[b]) && ons_stage_work(p, a) == ons_stage_work(p, b) &&
+           ons_stage_capacity(p, a) == ons_stage_capacity(p, b);
+}
+
 static ons_status *prepare(ons_stage_costs *costs) {
     ons_planning_problem *p = &costs->problem;
     uint32_t stages = p->pipeline.stages;
@@ -59,7 +66,7 @@ static ons_status *prepare(ons_stage_costs *costs) {
         p->schedule = made;
     }
     for (uint32_t i = 0; i < stages; ++i)
-        while (!same_load(&p->schedule->loads[i], &p->schedule->loads[costs->load_class[i]])) ++costs->load_class[i];
+        while (!is_alike(p, i, costs->load_class[i])) ++costs->load_class[i];
     return p->memory == NULL ? NULL : ons_memory_workspace_new(p->work, &costs->workspace);
 }
 
@@ -165,11 +172,12 @@ static void forget_other_capacities(const ons_stage_costs *costs, memo_entry *e)
 /* `any`: whether it fits, in no more than `limit` seconds (0: in any time), is all that is asked. */
 static ons_status *optimise(ons_stage_costs *costs, memo_entry *entry, bool any, double limit) {
     const ons_planning_problem *p = &costs->problem;
-    ons_stage_problem problem = {.work = p->work,
+    int64_t capacity = ons_stage_capacity(p, entry->load);
+    ons_stage_problem problem = {.work = ons_stage_work(p, entry->load),
                                  .first = entry->first,
                                  .end = entry->end,
                                  .load = costs->problem.schedule->loads[entry->load],
-                                 .capacity_bytes = p->capacity_bytes,
+                                 .capacity_bytes = capacity,
                                  .host_bandwidth = p->host_bandwidth,
                                  .host_latency = p->host_latency,
                                  .host_share = p->host_share,
@@ -178,7 +186,7 @@ static ons_status *optimise(ons_stage_costs *costs, memo_entry *entry, bool any,
     ons_stage_solution solution = {0}, *kept;
     costs->optimised_nodes += entry->end - entry->first;
     ONS_TRY(p->memory->solve(&problem, costs->workspace, any ? NULL : costs->solutions, &solution));
-    if (solution.feasible && p->capacity_bytes < entry->enough_bytes) entry->enough_bytes = p->capacity_bytes;
+    if (solution.feasible && capacity < entry->enough_bytes) entry->enough_bytes = capacity;
     bool within = solution.feasible && (limit == 0 || solution.seconds <= limit);
     if (!within && limit > 0) {
         entry->longer_than = fmax(entry->longer_than, limit);
@@ -242,16 +250,20 @@ ons_status *ons_stage_costs_bytes_lower_bound(ons_stage_costs *costs, uint32_t f
 }
 
 /* No decision makes it fit. */
-static ons_status *is_hopeless(ons_stage_costs *costs, uint32_t first, uint32_t end, const ons_stage_memory *m,
-                               bool *hopeless) {
+static ons_status *is_hopeless(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                               const ons_stage_memory *m, bool *hopeless) {
     const ons_planning_problem *p = &costs->problem;
     if (costs->running.rows == NULL) ONS_TRY(find_running(costs));
-    *hopeless =
-        bytes_lower_bound(costs, first, end, m) + (p->memory->by_evaluation ? m->transfers : 0) > p->capacity_bytes;
+    *hopeless = bytes_lower_bound(costs, first, end, m) + (p->memory->by_evaluation ? m->transfers : 0) >
+                ons_stage_capacity(p, stage);
     return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------ evaluations */
+
+double ons_stage_costs_computing(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage) {
+    return ons_work_seconds(ons_stage_work(&costs->problem, stage), first, end);
+}
 
 int64_t ons_stage_costs_bytes(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage) {
     ons_stage_memory memory;
@@ -264,25 +276,26 @@ int64_t ons_stage_costs_bytes(const ons_stage_costs *costs, uint32_t first, uint
 static ons_status *evaluate_stage(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, bool exactly,
                                   double limit, ons_stage_evaluation *evaluation) {
     const ons_planning_problem *p = &costs->problem;
+    int64_t capacity = ons_stage_capacity(p, stage);
     ++costs->count;
     *evaluation = (ons_stage_evaluation){.seconds = INFINITY, .least_bytes = INT64_MAX};
     if (first >= end) return NULL; /* no stage is empty, whatever its capacity */
     ons_stage_memory memory;
     ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
-    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
-        *evaluation =
-            (ons_stage_evaluation){true, false, ons_work_seconds(p->work, first, end), memory.total, memory.total};
+    if (capacity == 0 || memory.total <= capacity) {
+        *evaluation = (ons_stage_evaluation){true, false, ons_stage_costs_computing(costs, first, end, stage),
+                                             memory.total, memory.total};
         return NULL;
     }
     evaluation->total_bytes = evaluation->least_bytes = memory.total;
     if (p->memory == NULL) return NULL;
     bool hopeless = false;
-    if (!exactly) ONS_TRY(is_hopeless(costs, first, end, &memory, &hopeless));
+    if (!exactly) ONS_TRY(is_hopeless(costs, first, end, stage, &memory, &hopeless));
     if (hopeless) return NULL;
     memo_entry *entry;
     ONS_TRY(find_or_add_entry(costs, first, end, stage, &entry));
     forget_other_capacities(costs, entry);
-    bool refused = p->capacity_bytes < entry->least_bytes;
+    bool refused = capacity < entry->least_bytes;
     if (!refused && !entry->solved && limit > 0 && entry->longer_than >= limit) return NULL;
     if (!refused && !entry->solved) ONS_TRY(optimise(costs, entry, false, limit));
     if (!refused && !entry->solved) return NULL;
@@ -304,7 +317,7 @@ ons_status *ons_stage_costs_evaluate_below(ons_stage_costs *costs, uint32_t firs
                                            double limit, ons_stage_evaluation *evaluation) {
     if (isinf(limit)) return evaluate_stage(costs, first, end, stage, false, 0, evaluation);
     *evaluation = (ons_stage_evaluation){.seconds = INFINITY, .least_bytes = INT64_MAX};
-    if (first >= end || ons_work_seconds(costs->problem.work, first, end) > limit) return NULL;
+    if (first >= end || ons_stage_costs_computing(costs, first, end, stage) > limit) return NULL;
     return evaluate_stage(costs, first, end, stage, false, limit, evaluation);
 }
 
@@ -315,35 +328,37 @@ ons_status *ons_stage_costs_evaluate_exactly(ons_stage_costs *costs, uint32_t fi
 
 ons_status *ons_stage_costs_fits(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, bool *fits) {
     const ons_planning_problem *p = &costs->problem;
+    int64_t capacity = ons_stage_capacity(p, stage);
     ons_stage_memory memory;
     memo_entry *entry;
     ++costs->count;
     *fits = first < end;
     if (first >= end) return NULL;
     ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
-    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) return NULL;
+    if (capacity == 0 || memory.total <= capacity) return NULL;
     *fits = false;
     if (p->memory == NULL) return NULL;
     bool hopeless;
-    ONS_TRY(is_hopeless(costs, first, end, &memory, &hopeless));
+    ONS_TRY(is_hopeless(costs, first, end, stage, &memory, &hopeless));
     if (hopeless) return NULL;
     ONS_TRY(find_or_add_entry(costs, first, end, stage, &entry));
     forget_other_capacities(costs, entry);
-    bool known = p->capacity_bytes < entry->least_bytes || p->capacity_bytes >= entry->enough_bytes;
+    bool known = capacity < entry->least_bytes || capacity >= entry->enough_bytes;
     if (!known && !entry->solved) ONS_TRY(optimise(costs, entry, true, 0));
-    *fits = p->capacity_bytes >= entry->enough_bytes;
+    *fits = capacity >= entry->enough_bytes;
     return NULL;
 }
 
 ons_status *ons_stage_costs_solution(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
                                      ons_stage_solution *solution) {
     const ons_planning_problem *p = &costs->problem;
+    int64_t capacity = ons_stage_capacity(p, stage);
     ons_stage_memory memory;
     memo_entry *entry;
     ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
-    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
-        *solution =
-            (ons_stage_solution){.feasible = true, .seconds = ons_work_seconds(p->work, first, end), .memory = memory};
+    if (capacity == 0 || memory.total <= capacity) {
+        *solution = (ons_stage_solution){
+            .feasible = true, .seconds = ons_stage_costs_computing(costs, first, end, stage), .memory = memory};
         return NULL;
     }
     ONS_CHECK(p->memory != NULL, ONS_DEFECT, "stage %u does not fit after all", stage);
@@ -358,27 +373,28 @@ ons_status *ons_stage_costs_solution(ons_stage_costs *costs, uint32_t first, uin
 ons_status *ons_stage_costs_within(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, double limit,
                                    double *seconds) {
     const ons_planning_problem *p = &costs->problem;
+    int64_t capacity = ons_stage_capacity(p, stage);
     ons_stage_memory memory;
     memo_entry *entry;
     ++costs->count;
     *seconds = INFINITY;
-    double least = first < end ? ons_work_seconds(p->work, first, end) : INFINITY;
+    double least = first < end ? ons_stage_costs_computing(costs, first, end, stage) : INFINITY;
     if (!(least <= limit)) return NULL;
     ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
-    if (p->capacity_bytes == 0 || memory.total <= p->capacity_bytes) {
+    if (capacity == 0 || memory.total <= capacity) {
         *seconds = least;
         return NULL;
     }
     if (p->memory == NULL) return NULL;
     bool hopeless;
-    ONS_TRY(is_hopeless(costs, first, end, &memory, &hopeless));
+    ONS_TRY(is_hopeless(costs, first, end, stage, &memory, &hopeless));
     if (hopeless) return NULL;
     ONS_TRY(find_or_add_entry(costs, first, end, stage, &entry));
     forget_other_capacities(costs, entry);
-    bool known = p->capacity_bytes < entry->least_bytes || entry->solved || entry->at_most <= limit ||
-                 entry->longer_than >= limit;
+    bool known =
+        capacity < entry->least_bytes || entry->solved || entry->at_most <= limit || entry->longer_than >= limit;
     if (!known) ONS_TRY(optimise(costs, entry, true, limit));
-    if (p->capacity_bytes >= entry->least_bytes && entry->at_most <= limit) *seconds = entry->at_most;
+    if (capacity >= entry->least_bytes && entry->at_most <= limit) *seconds = entry->at_most;
     return NULL;
 }
 
@@ -402,7 +418,9 @@ ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partit
         const ons_planning_problem *p = &costs->problem;
         double arrival = i == 0 ? 0 : transfer(p, ons_link_before(p, i), partition->first[i]);
         if (!v.feasible) partition->feasible = false;
-        if (v.least_bytes > partition->least_bytes) partition->least_bytes = v.least_bytes;
+        int64_t demand = v.least_bytes < INT64_MAX / 2 ? ons_device_demand(p, p->schedule->device_of[i], v.least_bytes)
+                                                       : v.least_bytes;
+        if (demand > partition->least_bytes) partition->least_bytes = demand;
         partition->bottleneck_seconds = fmax(partition->bottleneck_seconds, fmax(v.seconds, arrival));
     }
     partition->stages_evaluated = ons_stage_costs_count(costs);

@@ -84,6 +84,7 @@ typedef struct ons_plan {
     const char *objective;          /* what decided: ons_plan_by_step or ons_plan_by_bottleneck; NULL: not said */
     ons_pipeline pipeline;          /* its generator makes `schedule`, or has nothing but its lists */
     int64_t capacity_bytes;         /* the cap; 0: none */
+    int64_t *capacities; /* [device]: where they differ, and capacity_bytes is the largest; NULL: they do not */
     ons_plan_stage *stages;
     ons_schedule schedule; /* what every device computes, in order */
     /* What the simulator runs (planner/plan/plan_replay.h): the times and bytes of the stages' parts, what stages send
@@ -100,6 +101,10 @@ typedef struct ons_plan {
 
 /* Notes what a device's arena takes, with the first of its stages, and nothing with the others. */
 void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes);
+/* Gives the cap of a device; 0: none. */
+static inline int64_t ons_plan_capacity(const ons_plan *plan, uint32_t device) {
+    return plan->capacities == NULL ? plan->capacity_bytes : plan->capacities[device];
+}
 /* Finds the device's first stage. */
 uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device);
 

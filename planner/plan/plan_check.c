@@ -234,10 +234,11 @@ ons_status *ons_plan_check_costs(const ons_plan *plan, ons_arena *arena) {
         ONS_TRY(check_made_for(plan, i, arena));
         ONS_CHECK(!__builtin_add_overflow(bytes[device], plan->stages[i].memory_bytes, &bytes[device]),
                   ONS_INVALID_DATA, "layout.stages[%u].arena_bytes: too many", i);
-        ONS_CHECK(plan->capacity_bytes == 0 || bytes[device] <= plan->capacity_bytes, ONS_INVALID_DATA,
+        int64_t capacity = ons_plan_capacity(plan, device);
+        ONS_CHECK(capacity == 0 || bytes[device] <= capacity, ONS_INVALID_DATA,
                   "decisions.capacity_bytes: %" PRId64 " are less than the %" PRId64
                   " of layout.stages[%u].arena_bytes%s; plan again with that --memory",
-                  plan->capacity_bytes, bytes[device], i,
+                  capacity, bytes[device], i,
                   bytes[device] > plan->stages[i].memory_bytes ? " and of the device's stages before it" : "");
     }
     return NULL;

@@ -194,6 +194,24 @@ static ons_status *read_schedule(const reader *r, const ons_json *decisions) {
     return ons_generator_recognise(s, name, r->arena, &plan->pipeline.generator);
 }
 
+/* Of devices that differ; plans of devices that are alike do not say it. */
+static ons_status *read_capacities(const reader *r, const ons_json *o) {
+    const ons_json *list;
+    ons_plan *plan = r->plan;
+    uint32_t device = 0;
+    if (ons_json_find(o, "devices") == NULL) return NULL;
+    ONS_TRY(ons_json_get_array(o, "devices", &list));
+    ONS_CHECK((uint32_t)cJSON_GetArraySize(list) == plan->schedule.devices, ONS_INVALID_DATA,
+              "'devices' has %d entries, and 'actions' %u lists", cJSON_GetArraySize(list), plan->schedule.devices);
+    ONS_NEW(plan->capacities, r->arena, plan->schedule.devices);
+    for (const ons_json *each = list->child; each != NULL; each = each->next, ++device) {
+        ONS_TRY_AT(ons_plan_get_bytes(each, "capacity_bytes", &plan->capacities[device]), "devices[%u]", device);
+        ONS_CHECK(plan->capacities[device] > 0 && plan->capacities[device] <= plan->capacity_bytes, ONS_INVALID_DATA,
+                  "'devices[%u].capacity_bytes' is not between 1 and 'capacity_bytes'", device);
+    }
+    return NULL;
+}
+
 static ons_status *read_decisions(const reader *r, const ons_json *root) {
     const ons_json *o, *stages;
     ons_plan *plan = r->plan;
@@ -214,6 +232,7 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     for (const ons_json *each = stages->child; each != NULL; each = each->next, ++index)
         ONS_TRY_AT(read_stage(r, each, &plan->stages[index]), "stages[%u]", index);
     ONS_TRY(read_schedule(r, o));
+    ONS_TRY(read_capacities(r, o));
     for (index = 0; index < plan->schedule.stages; ++index)
         ONS_CHECK(plan->stages[index].device == plan->schedule.device_of[index], ONS_INVALID_DATA,
                   "'stages[%u].device' is %u, but 'actions' have the stage on device %u", index,

@@ -80,6 +80,17 @@ static ons_status *write_names(ons_json *stage, const ons_plan_stage *s) {
     return NULL;
 }
 
+/* Of devices that differ. */
+static ons_status *write_capacities(ons_json *o, const ons_plan *plan) {
+    ons_json *list, *device;
+    ONS_TRY(ons_plan_add_array(o, "devices", &list));
+    for (uint32_t i = 0; i < plan->schedule.devices; ++i) {
+        ONS_TRY(ons_plan_append_object(list, &device));
+        ONS_TRY(ons_plan_set_int(device, "capacity_bytes", plan->capacities[i]));
+    }
+    return NULL;
+}
+
 static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ons_json *o, *stages, *stage;
     ONS_TRY(ons_plan_add_object(root, "decisions", &o));
@@ -90,6 +101,7 @@ static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ONS_TRY(ons_plan_set_text(o, "order", plan->order));
     if (plan->objective != NULL) ONS_TRY(ons_plan_set_text(o, "objective", plan->objective));
     ONS_TRY(ons_plan_set_int(o, "capacity_bytes", plan->capacity_bytes));
+    if (plan->capacities != NULL) ONS_TRY(write_capacities(o, plan));
     ONS_TRY(ons_plan_add_array(o, "stages", &stages));
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
         const ons_plan_stage *s = &plan->stages[i];

@@ -11,10 +11,13 @@
 static const char NAME[] = "graphpipe";
 static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are as fast */
 
-static ons_status *check_devices(const ons_pipeline *p) {
+static ons_status *check_devices(const ons_planning_problem *problem) {
+    const ons_pipeline *p = &problem->pipeline;
     ONS_CHECK(p->devices == 0 || p->devices == p->stages, ONS_INVALID_ARGUMENT,
               "graphpipe puts one stage on each device, and asked for are %u stages on %u devices", p->stages,
               p->devices);
+    ONS_CHECK(problem->devices == NULL, ONS_INVALID_ARGUMENT,
+              "graphpipe takes devices that are alike, and these differ; take --partition auto");
     return NULL;
 }
 
@@ -177,7 +180,7 @@ ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool se
                                     ons_graph_stages *found) {
     *found = (ons_graph_stages){.planned = {.problem = *problem}, .step_seconds = INFINITY};
     ons_graph_stages cuts = *found;
-    ONS_TRY(check_devices(&problem->pipeline));
+    ONS_TRY(check_devices(problem));
     ONS_TRY(search_graph(problem, several, arena, found));
     if (!several || problem->pipeline.stages == 1) return NULL;
     ONS_TRY(search_cuts(problem, arena, &cuts));

@@ -1,5 +1,6 @@
 #include "planner/search/planner.h"
 
+#include "planner/partition/devices.h"
 #include "planner/partition/link.h"
 #include "planner/partition/reduce.h"
 #include "planner/plan/plan_check.h"
@@ -49,18 +50,19 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
                               ons_arena *arena, ons_plan_stage *stage) {
     const ons_stage_solution *solution = &planned->solutions[index];
     uint32_t first = planned->partition.first[index], end = planned->partition.first[index + 1];
+    const ons_workload *work = ons_stage_work(p, index);
     *stage = (ons_plan_stage){
         .first_node = p->work->nodes[first].name,
         .node_count = end - first,
         .device = p->schedule->device_of[index],
         .load = p->schedule->loads[index],
         .seconds = solution->seconds,
-        .forward_seconds = ons_work_forward_seconds(p->work, first, end),
-        .backward_seconds = ons_work_backward_seconds(p->work, first, end),
+        .forward_seconds = ons_work_forward_seconds(work, first, end),
+        .backward_seconds = ons_work_backward_seconds(work, first, end),
         .recompute_seconds = solution->recompute_seconds,
         .stall_seconds = solution->stall_seconds,
         .reduce_seconds = ons_reduce_seconds(p, first, end),
-        .update_seconds = ons_work_update_seconds(p->work, first, end),
+        .update_seconds = ons_work_update_seconds(work, first, end),
         .send_bytes = end < p->work->node_count ? ons_work_cut_bytes(p->work, end) : 0,
         .receive_bytes = ons_work_cut_bytes(p->work, first),
         .memory = solution->memory,
@@ -97,6 +99,14 @@ static ons_status *simulate(const ons_planned *planned, ons_arena *arena, ons_pl
     return NULL;
 }
 
+static ons_status *fill_capacities(const ons_planning_problem *p, ons_arena *arena, ons_plan *plan) {
+    plan->capacities = NULL;
+    if (p->devices == NULL || p->capacity_bytes == 0) return NULL;
+    ONS_NEW(plan->capacities, arena, p->schedule->devices);
+    for (uint32_t i = 0; i < p->schedule->devices; ++i) plan->capacities[i] = ons_device_capacity(p, i);
+    return NULL;
+}
+
 ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_plan *plan) {
     const ons_planning_problem *p = &planned->problem;
     char need[ONS_BYTES_TEXT], have[ONS_BYTES_TEXT];
@@ -114,5 +124,6 @@ ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_p
     ONS_NEW(plan->stages, arena, p->pipeline.stages);
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) ONS_TRY(fill_stage(p, planned, i, arena, &plan->stages[i]));
     plan->schedule = *p->schedule;
+    ONS_TRY(fill_capacities(p, arena, plan));
     return simulate(planned, arena, plan);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "planner/partition/baselines.h"
+#include "planner/partition/devices.h"
 #include "planner/partition/step_estimate.h"
 #include "planner/search/planner.h"
 #include "planner/search/planner_search.h"
@@ -167,11 +168,12 @@ static ons_status *least_step(const planner_search *s, const ons_planning_proble
     double copying = 0;
     ONS_NEW(stages, s->arena, p->pipeline.stages);
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
+        const ons_workload *work = ons_stage_work(p, i);
         stages[i] = (ons_step_stage){
-            .forward = ons_work_forward_seconds(p->work, first[i], first[i + 1]),
-            .backward = ons_work_backward_seconds(p->work, first[i], first[i + 1]),
-            .weight = ons_work_weight_seconds(p->work, first[i], first[i + 1]),
-            .update = ons_work_update_seconds(p->work, first[i], first[i + 1]),
+            .forward = ons_work_forward_seconds(work, first[i], first[i + 1]),
+            .backward = ons_work_backward_seconds(work, first[i], first[i + 1]),
+            .weight = ons_work_weight_seconds(work, first[i], first[i + 1]),
+            .update = ons_work_update_seconds(work, first[i], first[i + 1]),
         };
         if (solutions == NULL) continue;
         stages[i].backward += solutions[i].recompute_seconds;
@@ -423,14 +425,11 @@ static bool is_known_order(const planner_search *s, const uint32_t *order, uint3
 
 static ons_status *search_reordered(planner_search *s, const ons_planning_problem *problem, ons_order_kind kind) {
     uint32_t *order;
-    ons_workload *work;
     ONS_TRY(ons_work_order(problem->work, kind, problem->pipeline.stages, s->arena, &order));
     if (is_known_order(s, order, problem->work->node_count)) return NULL;
-    ONS_NEW(work, s->arena, 1);
-    ONS_TRY(ons_work_reorder(problem->work, order, s->arena, work));
     ordered *o = &s->orders[s->count++];
-    o->planned = (ons_planned){.order = ons_order_name(kind), .node_at = order, .problem = *problem};
-    o->planned.problem.work = work;
+    o->planned = (ons_planned){.order = ons_order_name(kind), .node_at = order};
+    ONS_TRY(ons_devices_reorder(problem, order, s->arena, &o->planned.problem));
     return search_one(s, o);
 }
 

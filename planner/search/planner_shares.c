@@ -1,17 +1,21 @@
 /* The search where several stages lie on a device: they share its memory, and it knows a cap for each stage. */
 #include <time.h>
 
+#include "planner/partition/devices.h"
 #include "planner/search/graph_stages.h"
 #include "planner/search/planner_search.h"
 
 enum { SHARES_TRIED = 4 }; /* between what is sure to fit and what did not */
 
 static ons_status *devices_hold(const ons_planned *planned, int64_t capacity, ons_arena *arena, bool *hold) {
+    ons_planning_problem problem = planned->problem;
     int64_t *bytes;
+    problem.capacity_bytes = capacity;
     *hold = planned->partition.feasible;
     if (!*hold) return NULL;
     ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
-    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i) *hold &= bytes[i] <= capacity;
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)
+        *hold &= bytes[i] <= ons_device_capacity(&problem, i);
     return NULL;
 }
 

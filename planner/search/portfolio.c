@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "planner/partition/beam.h"
+#include "planner/partition/devices.h"
 #include "planner/search/candidates.h"
 #include "planner/simulate/pipeline_simulation.h"
 
@@ -29,13 +30,15 @@ static double now(void) {
 /* ------------------------------------------------------------------------------------------------------------ planning
  */
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 /* All stages of a device, as planned. */
 static ons_status *fullest_device(const searching *s, const ons_planned *planned, int64_t *fullest) {
     int64_t *bytes;
     *fullest = 0;
     ONS_TRY(ons_planned_sum_devices(planned, s->arena, &bytes));
     for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)
-        if (bytes[i] > *fullest) *fullest = bytes[i];
+        *fullest = larger(*fullest, ons_device_demand(&planned->problem, i, bytes[i]));
     return NULL;
 }
 
@@ -83,7 +86,7 @@ static ons_status *simulate(ons_portfolio_candidate *c) {
         c->step_seconds = f.iteration_seconds;
         for (uint32_t i = 0; i < f.device_count; ++i) {
             c->bubble_share += f.devices[i].bubble_share / f.device_count;
-            if (f.devices[i].peak_bytes > c->memory_bytes) c->memory_bytes = f.devices[i].peak_bytes;
+            c->memory_bytes = larger(c->memory_bytes, ons_device_demand(&planned->problem, i, f.devices[i].peak_bytes));
         }
         ons_simulation_free(f.simulation);
     }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner/partition/devices.h"
 #include "planner/partition/link.h"
 #include "planner/partition/step_estimate.h"
 
@@ -30,7 +31,7 @@ typedef struct seeker {
 /* ------------------------------------------------------------------------------------------------------- one split */
 
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
-    const ons_workload *work = s->problem->work;
+    const ons_workload *work = ons_stage_work(s->problem, stage);
     uint32_t from = first[stage], to = first[stage + 1];
     ons_link_cost link = stage > 0 ? ons_link_before(s->problem, stage) : ons_link_in_node(s->problem);
     s->times[stage] = (ons_step_stage){
@@ -45,7 +46,7 @@ static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
 }
 
 static bool fits_as_is(const seeker *s, const uint32_t *first, uint32_t stage) {
-    int64_t capacity = s->problem->capacity_bytes;
+    int64_t capacity = ons_stage_capacity(s->problem, stage);
     return capacity == 0 || ons_stage_costs_bytes(s->costs, first[stage], first[stage + 1], stage) <= capacity;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "planner/memory/stage.h"
+#include "planner/partition/devices.h"
 #include "planner/partition/reduce.h"
 
 /* What runs again for which backward part, how long tensors live and when a swapped one is counted as gone are taken
@@ -369,15 +370,16 @@ static ons_status *make(maker *m, const ons_stage_load *load) {
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution,
                                  ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks) {
     const ons_planning_problem *p = split->problem;
+    const ons_workload *work = ons_device_work(p, split->schedule->device_of[stage]);
     maker m = {.split = split,
-               .work = p->work,
+               .work = work,
                .solution = solution,
                .walk = workspace,
                .arena = arena,
                .tasks = tasks,
                .first = split->first[stage],
                .end = split->first[stage + 1]};
-    ons_stage_problem problem = {.work = p->work,
+    ons_stage_problem problem = {.work = work,
                                  .first = m.first,
                                  .end = m.end,
                                  .load = split->schedule->loads[stage],
@@ -395,6 +397,6 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
     ONS_TRY(make(&m, &problem.load));
     tasks->held_bytes = walked.memory.weights + walked.memory.gradients + walked.memory.states + walked.memory.versions;
     tasks->reduce_seconds = ons_reduce_seconds(p, m.first, m.end);
-    tasks->update_seconds = ons_work_update_seconds(p->work, m.first, m.end);
+    tasks->update_seconds = ons_work_update_seconds(work, m.first, m.end);
     return NULL;
 }

@@ -61,6 +61,18 @@ begin "unknown partition";                 refuses 1 "partition.*best.*dawnpiper
 begin "unknown memory strategy";           refuses 1 "memory-strategy.*hope.*capuchin" "${cost[@]}" --memory-strategy hope
 begin "unknown schedule";                  refuses 1 "1f2b.*gpipe" "${cost[@]}" --pipeline 1f2b
 begin "unknown device";                    refuses 5 "v1000.*a100-40gb" "${cost[@]}" --device-profile v1000
+begin "devices that are not as many as stages"
+refuses 1 "names 3 devices, and the stages lie on 4" plan "$gpt" --batch 8 --stages 4 --device-profile 'a100-40gb,v100-16gb*2'
+begin "devices of two sorts"
+refuses 1 "a100-40gb and cpu: graphs of CPUs and GPUs" plan "$gpt" --batch 8 --stages 2 --device-profile a100-40gb,cpu
+begin "devices without a name"
+refuses 1 "'\*2' is no device" plan "$gpt" --batch 8 --stages 2 --device-profile '*2'
+begin "a report about devices that differ"
+refuses 2 "--report is about devices that are alike" plan "$gpt" --batch 8 --stages 2 --device-profile a100-40gb,v100-16gb --report r.html
+begin "devices that differ and a cost graph"; refuses 1 "--cost-graph" "${cost[@]}" --stages 2 --device-profile a100-40gb,v100-16gb
+begin "a plan for devices that differ is simulated and run"
+if succeeds plan "$gpt" --batch 8 --stages 2 --device-profile h100-80gb,v100-16gb -o plan.json &&
+    printed '1 × NVIDIA H100 80 GB .*, 1 × NVIDIA V100 16 GB' && is_json plan.json && succeeds simulate plan.json; then pass "$name"; fi
 begin "zero stages";                       refuses 1 "--stages" "${cost[@]}" --stages 0
 
 # ---------------------------------------------------------------------------------------------------------------- devices
