@@ -68,7 +68,7 @@ refuses 1 "a100-40gb and cpu: graphs of CPUs and GPUs" plan "$gpt" --batch 8 --s
 begin "devices without a name"
 refuses 1 "'\*2' is no device" plan "$gpt" --batch 8 --stages 2 --device-profile '*2'
 begin "a report about devices that differ"
-refuses 2 "--report is about devices that are alike" plan "$gpt" --batch 8 --stages 2 --device-profile a100-40gb,v100-16gb --report r.html
+refuses 3 "--report is about devices that are alike" plan "$gpt" --batch 8 --stages 2 --device-profile a100-40gb,v100-16gb --report r.html
 begin "devices that differ and a cost graph"; refuses 1 "--cost-graph" "${cost[@]}" --stages 2 --device-profile a100-40gb,v100-16gb
 begin "a plan for devices that differ is simulated and run"
 if succeeds plan "$gpt" --batch 8 --stages 2 --device-profile h100-80gb,v100-16gb -o plan.json &&
