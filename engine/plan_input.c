@@ -12,6 +12,8 @@ ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config
         ons_node_costs measured;
         ONS_TRY(ons_node_costs_load(config->profile, arena, &measured));
         ONS_TRY(ons_node_costs_apply(&measured, stage->graph, stage->rows, arena, &costs->cost, &costs->measured));
+        if (config->device_profile != NULL)
+            ONS_TRY(ons_node_costs_carry(&measured, stage->graph, profile, arena, &costs->cost));
     }
     const ons_graph_work_options options = {
         .graph = stage->graph,

@@ -15,7 +15,8 @@ typedef struct ons_plan_costs {
     ons_graph_work graph_work;   /* graph_work.work is what is planned */
 } ons_plan_costs;
 
-/* Measured, where --profile gives a file, otherwise by the device's analytic model. Results in `arena`. */
+/* Measured, where --profile gives a file (carried over to `profile`, where --device-profile names it), otherwise by the
+ * device's analytic model. Results in `arena`. */
 ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
                                 const ons_stage_graph *stage, bool early_updates, ons_arena *arena,
                                 ons_plan_costs *costs);

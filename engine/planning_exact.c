@@ -111,7 +111,7 @@ bool ons_planning_is_exact(const ons_planning *p) {
     if (p->model == NULL || p->devices.kind_count > 0 || p->profile.processor == ons_config_uses_cuda(p->config))
         return false;
     if (ons_config_uses_cuda(p->config)) return gpu_is_here();
-    return p->config->profile != NULL || strcmp(p->profile.name, "cpu") == 0;
+    return (p->config->profile != NULL && p->config->device_profile == NULL) || strcmp(p->profile.name, "cpu") == 0;
 }
 
 ons_status *ons_planning_make_exact(ons_planning *p, int64_t *largest) {

@@ -49,8 +49,10 @@ static void describe_subject(const writer *w) {
     fprintf(w->out, "schedule %s, partition %s (nodes in %s order), memory %s%s\n\n", plan->pipeline.generator->name,
             plan->partition, plan->order, plan->memory, took);
     if (w->p->config->profile != NULL && w->p->model != NULL)
-        fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
-                w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic);
+        fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it%s%s\n\n",
+                w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic,
+                w->p->config->device_profile == NULL ? "" : "; carried over to ",
+                w->p->config->device_profile == NULL ? "" : w->p->profile.title);
     note_other_kernels(w);
 }
 

@@ -93,8 +93,9 @@ static ons_status *choose_precision(posing *p) {
 
 static ons_status *pose(posing *p) {
     ONS_TRY(choose_strategies(p));
-    const char *device = p->config->profile;
-    if (device == NULL) ONS_TRY(ons_device_list_first(p->config, p->arena, &device));
+    const char *device;
+    ONS_TRY(ons_device_list_first(p->config, p->arena, &device));
+    if (device == NULL) device = p->config->profile;
     *p->profile = (ons_device_profile){.name = "unlimited", .title = "a device without limits"};
     if (p->config->cost_graph == NULL || device != NULL)
         ONS_TRY(ons_device_profile_load(device == NULL ? ons_config_device_profile(p->config) : device, p->arena,

@@ -443,8 +443,15 @@ static double seconds_of(double amount, double peak, const ons_efficiency *e) {
     return amount > 0 ? (amount + e->half) / (peak * e->share) : 0;
 }
 
+static double compute_seconds(const ons_device_profile *p, double flops, bool matrix) {
+    return matrix ? seconds_of(flops, p->matrix_flops, &p->matrix) : seconds_of(flops, p->vector_flops, &p->vector);
+}
+
 double ons_device_profile_seconds(const ons_device_profile *p, double flops, double bytes, bool matrix) {
-    double compute =
-        matrix ? seconds_of(flops, p->matrix_flops, &p->matrix) : seconds_of(flops, p->vector_flops, &p->vector);
+    double compute = compute_seconds(p, flops, matrix);
     return p->launch_seconds + fmax(compute, seconds_of(bytes, p->memory_bandwidth, &p->memory));
+}
+
+double ons_device_profile_work_seconds(const ons_device_profile *p, double flops, double bytes, bool matrix) {
+    return compute_seconds(p, flops, matrix) + seconds_of(bytes, p->memory_bandwidth, &p->memory);
 }

@@ -285,3 +285,16 @@ ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *g
     if (use != NULL) *use = counted;
     return NULL;
 }
+
+ons_status *ons_node_costs_carry(const ons_node_costs *costs, const ons_graph *graph, const ons_device_profile *device,
+                                 ons_arena *arena, ons_graph_cost *cost) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        ons_node_amount amount;
+        ONS_TRY(ons_node_amount_find(graph, id, arena, &amount));
+        if (amount.view) continue;
+        double here = ons_device_profile_work_seconds(&costs->device, amount.flops, amount.bytes, amount.matrix);
+        double there = ons_device_profile_work_seconds(device, amount.flops, amount.bytes, amount.matrix);
+        if (here > 0) cost->seconds[id] *= there / here;
+    }
+    return NULL;
+}

@@ -159,6 +159,33 @@ Test(node_costs, measured_nodes_are_found_by_key_the_others_by_the_model) {
     ons_arena_free(arena);
 }
 
+/* A device with twice the rates takes half as long, whatever was measured; one with twice the memory's rate alone is
+ * faster by the share that memory has of both. */
+Test(node_costs, costs_are_carried_over_to_another_device) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena);
+    ons_graph_cost cost;
+    ons_device_profile device = costs.device;
+    expect_success(ons_node_costs_apply(&costs, graph, 4, arena, &cost, NULL));
+    expect_success(ons_node_costs_carry(&costs, graph, &device, arena, &cost));
+    cr_expect_eq(cost.seconds[0], 0.25, "the same device");
+    device.matrix_flops *= 2;
+    device.vector_flops *= 2;
+    device.memory_bandwidth *= 2;
+    expect_success(ons_node_costs_carry(&costs, graph, &device, arena, &cost));
+    cr_expect_float_eq(cost.seconds[0], 0.125, 1e-12);
+    cr_expect_eq(cost.seconds[1], 0, "a view");
+    cr_expect_float_eq(cost.seconds[3], 0.375, 1e-12);
+    device.matrix_flops = costs.device.matrix_flops;
+    device.vector_flops = costs.device.vector_flops;
+    expect_success(ons_node_costs_apply(&costs, graph, 4, arena, &cost, NULL));
+    expect_success(ons_node_costs_carry(&costs, graph, &device, arena, &cost));
+    cr_expect(cost.seconds[0] > 0.125 && cost.seconds[0] < 0.25, "%g", cost.seconds[0]);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
 Test(node_costs, what_is_beside_the_nodes_is_counted) {
     ons_arena *arena = ons_arena_new();
     ons_graph *graph = make_graph();
