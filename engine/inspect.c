@@ -271,7 +271,7 @@ static ons_status *write_precision(owned_inspection *o, const ons_model *model, 
     ons_dtype low = ons_config_low_type(config);
     if (low == ONS_FLOAT32) return NULL;
     ONS_TRY(ons_fuse(bound, model->registry));
-    ONS_TRY(ons_lower_precision(*bound, model->registry, low, NULL, 0, &table));
+    ONS_TRY(ons_lower_precision(*bound, model->registry, low, NULL, &table));
     FILE *out = open_memstream(&o->precision, &size);
     if (out == NULL) return ons_status_out_of_memory();
     write_precision_rows(out, &table, low);

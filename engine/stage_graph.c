@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/class_weights.h"
 #include "engine/own_rates.h"
@@ -16,7 +17,12 @@
 typedef struct assembly {
     const ons_stage_graph_options *o;
     ons_stage_graph *r;
-    ons_value_id loss_part; /* of one micro-batch: where differentiation starts */
+    ons_value_id loss_part; /* of one micro-batch: where differentiation starts; ONS_NONE once that is done */
+    /* from differentiation to the update */
+    ons_value_id *weights;
+    ons_parameter_gradient *gradients; /* of each */
+    uint32_t weight_count;
+    ons_optimizer_options optimizer;
 } assembly;
 
 void ons_stage_graph_free(ons_stage_graph *stage) {
@@ -121,20 +127,8 @@ static ons_status *attach_loss(assembly *a) {
 }
 
 /* Casts for --precision, in the forward part alone: the backward part follows. */
-static ons_status *lower(assembly *a) {
-    ons_stage_graph *r = a->r;
-    ons_dtype low = ons_config_low_type(a->o->config);
-    if (low == ONS_FLOAT32) return NULL;
-    ons_value_id **follow;
-    size_t count = 0;
-    ONS_NEW(follow, r->graph->arena, 4 + r->input_count + r->output_count);
-    follow[count++] = &r->target;
-    follow[count++] = &r->loss;
-    follow[count++] = &r->prediction;
-    follow[count++] = &a->loss_part;
-    for (uint32_t i = 0; i < r->input_count; ++i) follow[count++] = &r->inputs[i];
-    for (uint32_t i = 0; i < r->output_count; ++i) follow[count++] = &r->outputs[i];
-    return ons_lower_precision(r->graph, a->o->model->registry, low, follow, count, NULL);
+static ons_status *lower(const assembly *a, ons_tracked_values *tracked) {
+    return ons_lower_precision(a->r->graph, a->o->model->registry, ons_config_low_type(a->o->config), tracked, NULL);
 }
 
 ons_status *ons_trainable_weights(const ons_model *model, const ons_config *config, const ons_graph *bound,
@@ -150,40 +144,54 @@ ons_status *ons_trainable_weights(const ons_model *model, const ons_config *conf
     return NULL;
 }
 
-static ons_status *differentiate(assembly *a) {
+static ons_status *find_weights(assembly *a) {
     const ons_stage_graph_options *o = a->o;
-    ons_graph *graph = a->r->graph;
     bool *reaches;
-    ONS_TRY(ons_gradient_reaches(graph, a->loss_part, &reaches));
-    ons_value_id *weights = NULL;
-    uint32_t count;
-    ons_status *status = ons_trainable_weights(o->model, o->config, graph, reaches, graph->arena, &weights, &count);
+    ONS_TRY(ons_gradient_reaches(a->r->graph, a->loss_part, &reaches));
+    ons_status *status = ons_trainable_weights(o->model, o->config, a->r->graph, reaches, a->r->graph->arena,
+                                               &a->weights, &a->weight_count);
     free(reaches);
     ONS_TRY(status);
     ONS_CHECK(
-        count > 0, ONS_INVALID_ARGUMENT,
+        a->weight_count > 0, ONS_INVALID_ARGUMENT,
         "nothing to train: no float initialiser that a gradient reaches is left; see `onstage inspect` and --train");
-    ons_parameter_gradient *gradients;
-    ons_optimizer_options optimizer;
-    ons_value_id cotangent = ONS_NONE;
-    ONS_NEW(gradients, graph->arena, count);
-    ONS_TRY(ons_config_optimizer(o->config, &optimizer));
-    if (ons_config_low_type(o->config) == ONS_FLOAT16) {
-        ONS_CHECK(ons_graph_value(graph, a->loss_part)->type.dtype == ONS_FLOAT32, ONS_UNSUPPORTED,
-                  "--precision fp16: the loss is %s, and a scale is float32; take --precision fp32",
-                  ons_dtype_name(ons_graph_value(graph, a->loss_part)->type.dtype));
-        ONS_TRY(ons_add_loss_scale(graph, &optimizer));
-        cotangent = optimizer.scale;
-    }
-    /* Where operators stay as they are a loss does not make its own gradient either: it does for a cotangent that is
-     * known to be 1. */
+    return NULL;
+}
+
+/* What the loss's gradient is multiplied by; ONS_NONE: 1, which a loss that makes its own gradient knows of. */
+static ons_status *find_cotangent(assembly *a, ons_value_id *cotangent) {
+    ons_graph *graph = a->r->graph;
     const ons_type *loss = &ons_graph_value(graph, a->loss_part)->type;
-    if (o->unfused && cotangent == ONS_NONE)
-        ONS_TRY(ons_graph_add_value(graph, "loss_gradient", ONS_CONSTANT, loss, &cotangent));
-    ONS_TRY(
-        ons_differentiate(graph, o->model->registry, a->loss_part, cotangent, weights, count, o->blockers, gradients));
-    ONS_TRY(ons_own_rates_assign(o->config, o->model->graph, graph, gradients, count));
-    return ons_attach_update(graph, o->model->registry, gradients, count, &optimizer, o->repeats, &a->r->update);
+    *cotangent = ONS_NONE;
+    if (ons_config_low_type(a->o->config) == ONS_FLOAT16) {
+        ONS_CHECK(loss->dtype == ONS_FLOAT32, ONS_UNSUPPORTED,
+                  "--precision fp16: the loss is %s, and a scale is float32; take --precision fp32",
+                  ons_dtype_name(loss->dtype));
+        ONS_TRY(ons_add_loss_scale(graph, &a->optimizer));
+        *cotangent = a->optimizer.scale;
+        return NULL;
+    }
+    return a->o->unfused ? ons_graph_add_value(graph, "loss_gradient", ONS_CONSTANT, loss, cotangent) : NULL;
+}
+
+static ons_status *differentiate(assembly *a) {
+    const ons_stage_graph_options *o = a->o;
+    ons_value_id cotangent;
+    ONS_TRY(find_weights(a));
+    ONS_NEW(a->gradients, a->r->graph->arena, a->weight_count);
+    ONS_TRY(ons_config_optimizer(o->config, &a->optimizer));
+    ONS_TRY(find_cotangent(a, &cotangent));
+    return ons_differentiate(a->r->graph, o->model->registry, a->loss_part, cotangent, a->weights, a->weight_count,
+                             o->blockers, a->gradients);
+}
+
+static ons_status *update(assembly *a) {
+    const ons_stage_graph_options *o = a->o;
+    ons_graph *graph = a->r->graph;
+    a->loss_part = ONS_NONE;
+    ONS_TRY(ons_own_rates_assign(o->config, o->model->graph, graph, a->gradients, a->weight_count));
+    return ons_attach_update(graph, o->model->registry, a->gradients, a->weight_count, &a->optimizer, o->repeats,
+                             &a->r->update);
 }
 
 static ons_status *keep(assembly *a, ons_value_id value) {
@@ -194,7 +202,8 @@ static ons_status *keep(assembly *a, ons_value_id value) {
     return NULL;
 }
 
-/* What the host reads becomes the graph's outputs, so that the rest can be pruned. */
+/* What the host reads becomes the graph's outputs, so that the rest can be pruned. In training nobody reads the model's
+ * own. */
 static ons_status *choose_outputs(assembly *a) {
     ons_stage_graph *r = a->r;
     r->graph->outputs.count = 0;
@@ -204,6 +213,8 @@ static ons_status *choose_outputs(assembly *a) {
         for (uint32_t i = 0; i < r->output_count; ++i) ONS_TRY(keep(a, r->outputs[i]));
         return NULL;
     }
+    r->output_count = 0;
+    r->prediction = ONS_NONE;
     ONS_TRY(keep(a, r->update.norm));
     ONS_TRY(keep(a, r->update.scale));
     if (r->update.trained_count == 0 || r->update.trained[0].square_sum == ONS_NONE) return NULL;
@@ -228,37 +239,25 @@ static bool uses_matrix_units(const ons_config *config) {
     return ons_config_low_type(config) != ONS_FLOAT32 || ons_config_takes_tf32(config);
 }
 
-/* Order and layout of the complete graph. */
-static ons_status *settle(assembly *a) {
-    ons_stage_graph *r = a->r;
-    ons_arena *arena = r->graph->arena;
-    ons_value_id **follow;
-    size_t count = 0;
-    ONS_NEW(follow, arena, 8 + r->input_count + r->output_count + r->kept_count + 5 * (size_t)r->update.trained_count);
-    follow[count++] = &r->target;
-    follow[count++] = &r->loss;
-    follow[count++] = &r->update.norm;
-    follow[count++] = &r->update.scale;
-    for (uint32_t i = 0; i < r->input_count; ++i) follow[count++] = &r->inputs[i];
-    for (size_t i = 0; i < r->kept_count; ++i) follow[count++] = &r->kept[i];
-    for (uint32_t i = 0; !a->o->training && i < r->output_count; ++i) follow[count++] = &r->outputs[i];
-    if (!a->o->training) follow[count++] = &r->prediction;
-    for (uint32_t i = 0; i < r->update.trained_count; ++i) {
-        ons_trained *t = &r->update.trained[i];
-        follow[count++] = &t->parameter;
-        follow[count++] = &t->states[0];
-        follow[count++] = &t->states[1];
-        if (r->squares != NULL) follow[count++] = &r->squares[i];
-    }
-    if (ons_config_low_type(a->o->config) != ONS_FLOAT32)
-        ONS_TRY(ons_share_weight_casts(r->graph, a->o->model->registry));
-    ONS_TRY(ons_hasten_sums(r->graph, a->o->model->registry, follow, count));
-    if (!a->o->for_gpu) return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CPU, follow, count);
-    if (a->o->unfused) return NULL;
-    ONS_TRY(ons_fuse_products(r->graph, a->o->model->registry, ons_product_fusion_rules(), follow, count));
-    if (joins_elementwise()) ONS_TRY(ons_fuse_elementwise(r->graph, ons_elementwise_fusion_rules(), follow, count));
-    if (!uses_matrix_units(a->o->config)) return NULL;
-    return ons_choose_layouts(r->graph, a->o->model->registry, ONS_LAYOUTS_FOR_CUDA, follow, count);
+static ons_status *share_casts(const assembly *a, ons_tracked_values *tracked) {
+    return ons_share_weight_casts(a->r->graph, a->o->model->registry);
+}
+
+static ons_status *hasten(const assembly *a, ons_tracked_values *tracked) {
+    return ons_hasten_sums(a->r->graph, a->o->model->registry, tracked);
+}
+
+static ons_status *fuse_products(const assembly *a, ons_tracked_values *tracked) {
+    return ons_fuse_products(a->r->graph, a->o->model->registry, ons_product_fusion_rules(), tracked);
+}
+
+static ons_status *fuse_elementwise(const assembly *a, ons_tracked_values *tracked) {
+    return ons_fuse_elementwise(a->r->graph, ons_elementwise_fusion_rules(), tracked);
+}
+
+static ons_status *choose_layouts(const assembly *a, ons_tracked_values *tracked) {
+    return ons_choose_layouts(a->r->graph, a->o->model->registry,
+                              a->o->for_gpu ? ONS_LAYOUTS_FOR_CUDA : ONS_LAYOUTS_FOR_CPU, tracked);
 }
 
 static void add_to_digest(ons_stage_graph *r, const void *bytes, size_t size) {
@@ -278,22 +277,107 @@ static ons_status *digest(assembly *a) {
     return NULL;
 }
 
-static ons_status *assemble(assembly *a) {
-    const ons_stage_graph_options *o = a->o;
-    ONS_TRY(bind(a));
-    if (o->blockers != NULL && o->blockers->count > 0)
-        return NULL; /* the rest would only report what follows from these */
-    if (!o->unfused) ONS_TRY(ons_fuse(&a->r->graph, o->model->registry));
-    ONS_TRY(note_ends(a));
-    if (o->training || o->config->loss != NULL) ONS_TRY(attach_loss(a));
-    ONS_TRY(lower(a));
-    if (o->training) ONS_TRY(differentiate(a));
-    if (o->training) ONS_TRY(digest(a));
-    ONS_TRY(choose_outputs(a));
-    ONS_TRY(settle(a));
+/* ------------------------------------------------------------------------------------------------------------- passes
+ */
+
+static bool always(const assembly *a) { return true; }
+static bool trains(const assembly *a) { return a->o->training; }
+static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss != NULL; }
+static bool fuses(const assembly *a) { return !a->o->unfused; }
+static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
+static bool joins_products(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
+static bool joins_chains(const assembly *a) { return joins_products(a) && joins_elementwise(); }
+static bool has_layouts(const assembly *a) {
+    return !a->o->for_gpu || (!a->o->unfused && uses_matrix_units(a->o->config));
+}
+
+static ons_status *fuse(assembly *a) { return ons_fuse(&a->r->graph, a->o->model->registry); }
+
+/* What makes a graph out of a model, in order. A pass either builds, and sets the ids of what it adds, or rewrites, and
+ * changes those of all that is tracked. */
+static const struct pass {
+    const char *name;
+    bool (*applies)(const assembly *a);
+    ons_status *(*build)(assembly *a);
+    ons_status *(*rewrite)(const assembly *a, ons_tracked_values *tracked);
+} passes[] = {
+    {"bind", always, .build = bind},
+    {"fuse", fuses, .build = fuse},
+    {"ends", always, .build = note_ends},
+    {"loss", has_loss, .build = attach_loss},
+    {"precision", lowers, .rewrite = lower},
+    {"differentiate", trains, .build = differentiate},
+    {"update", trains, .build = update},
+    {"digest", trains, .build = digest},
+    {"outputs", always, .build = choose_outputs},
+    {"share-casts", lowers, .rewrite = share_casts},
+    {"hasten", always, .rewrite = hasten},
+    {"fuse-products", joins_products, .rewrite = fuse_products},
+    {"fuse-elementwise", joins_chains, .rewrite = fuse_elementwise},
+    {"layout", has_layouts, .rewrite = choose_layouts},
+};
+enum { PASSES = sizeof passes / sizeof *passes };
+
+const char *ons_stage_graph_pass(size_t index) { return index < PASSES ? passes[index].name : NULL; }
+
+/* Calls `visit` for every id that somebody else than the graph holds. */
+static void visit_ids(assembly *a, ons_tracked_values *t, void (*visit)(ons_tracked_values *t, ons_value_id *id)) {
+    ons_stage_graph *r = a->r;
+    ons_value_id *const single[] = {&r->target,    &r->loss,        &r->prediction,
+                                    &a->loss_part, &r->update.norm, &r->update.scale};
+    t->count = 0;
+    for (size_t i = 0; i < sizeof single / sizeof *single; ++i) visit(t, single[i]);
+    for (uint32_t i = 0; i < r->input_count; ++i) visit(t, &r->inputs[i]);
+    for (uint32_t i = 0; i < r->output_count; ++i) visit(t, &r->outputs[i]);
+    for (size_t i = 0; i < r->kept_count; ++i) visit(t, &r->kept[i]);
+    for (uint32_t i = 0; i < r->update.trained_count; ++i) {
+        ons_trained *each = &r->update.trained[i];
+        visit(t, &each->parameter);
+        visit(t, &each->states[0]);
+        visit(t, &each->states[1]);
+        if (r->squares != NULL) visit(t, &r->squares[i]);
+    }
+}
+
+static void count_id(ons_tracked_values *t, ons_value_id *id) { ++t->count; }
+static void take_id(ons_tracked_values *t, ons_value_id *id) { t->ids[t->count++] = *id; }
+static void give_id(ons_tracked_values *t, ons_value_id *id) { *id = t->ids[t->count++]; }
+
+/* Ids that the pass has changed are changed wherever they are held. */
+static ons_status *rewrite(const struct pass *pass, assembly *a) {
+    ons_tracked_values tracked = {.count = 0};
+    visit_ids(a, &tracked, count_id);
+    ONS_NEW(tracked.ids, a->r->graph->arena, tracked.count + 1);
+    visit_ids(a, &tracked, take_id);
+    ONS_TRY(pass->rewrite(a, &tracked));
+    visit_ids(a, &tracked, give_id);
+    return NULL;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ons_status *run(const struct pass *pass, assembly *a) {
+    double begin = now();
+    ONS_TRY(pass->build != NULL ? pass->build(a) : rewrite(pass, a));
+    if (a->o->observe != NULL) a->o->observe(a->o->context, pass->name, now() - begin, a->r->graph);
 #ifndef NDEBUG
-    ONS_TRY(ons_graph_verify(a->r->graph));
+    ONS_TRY_AT(ons_graph_verify(a->r->graph), "after the pass '%s'", pass->name);
 #endif
+    return NULL;
+}
+
+/* What does not bind is reported alone: the rest would only report what follows from it. */
+static bool is_blocked(const assembly *a) { return a->o->blockers != NULL && a->o->blockers->count > 0; }
+
+static ons_status *assemble(assembly *a) {
+    for (size_t i = 0; i < PASSES; ++i) {
+        if (passes[i].applies(a)) ONS_TRY(run(&passes[i], a));
+        if (i == 0 && is_blocked(a)) return NULL;
+    }
     return NULL;
 }
 

@@ -10,9 +10,9 @@ typedef struct ons_stage_graph {
     int64_t rows;
     ons_value_id *inputs; /* in the order of the model's inputs, then the target where there is one */
     uint32_t input_count;
-    ons_value_id target; /* ONS_NONE: none */
-    ons_value_id loss;   /* ONS_NONE: none (inference without targets) */
-    ons_value_id prediction;
+    ons_value_id target;              /* ONS_NONE: none */
+    ons_value_id loss;                /* ONS_NONE: none (inference without targets) */
+    ons_value_id prediction;          /* inference; ONS_NONE: none */
     const char *loss_name;            /* training: as asked for, or the usual one */
     uint32_t class_axis;              /* of the prediction, where the targets are classes */
     ons_target_weights class_weights; /* likewise, as the loss has them */
@@ -39,7 +39,13 @@ typedef struct ons_stage_graph_options {
     bool for_gpu; /* elementwise operators are joined (graph/passes/fuse_elementwise.h), and layouts are chosen for
                      CUDA's kernels, from the model and the precision alone: the same graph wherever it is made */
     ons_blockers *blockers;
+    /* Called after each pass that has run, with its name and seconds; NULL: nobody asks. */
+    void (*observe)(void *context, const char *pass, double seconds, const ons_graph *graph);
+    void *context;
 } ons_stage_graph_options;
+
+/* The names of all passes, in order: "bind", "fuse", …; NULL behind the last one. */
+const char *ons_stage_graph_pass(size_t index);
 
 /* Everything in *result lives in the graph's arena; on failure there is nothing to free. */
 ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result);

@@ -120,7 +120,7 @@ static ons_status *change_graph(change *c, ons_blocker *obstacle) {
     for (size_t i = 0; i < graph->inputs.count; ++i) resize_value(c, graph->inputs.items[i]);
     size_t nodes = graph->nodes.count;
     for (ons_node_id id = 0; id < nodes; ++id) ONS_TRY(change_node(c, id));
-    return ons_prune(graph, c->order.items, NULL, 0);
+    return ons_prune(graph, c->order.items, NULL);
 }
 
 ons_status *ons_change_batch(ons_graph *graph, const ons_registry *registry, int64_t from, int64_t to,

@@ -430,7 +430,7 @@ static ons_status *bind_graph(binder *b, scope *s) {
             ONS_CHECK(b->blockers != NULL, ONS_INVALID_MODEL, "output '%s' is made by no node", name);
     }
     pair_states(b->to);
-    ONS_TRY(ons_prune(b->to, NULL, NULL, 0));
+    ONS_TRY(ons_prune(b->to, NULL, NULL));
     return change_batch(b);
 }
 

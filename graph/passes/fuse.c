@@ -376,7 +376,7 @@ static ons_status *sweep(fusion *f, bool *changed) {
             f->graph->nodes.items[i].inputs[k] = follow(f, f->graph->nodes.items[i].inputs[k]);
     for (size_t i = 0; i < f->graph->outputs.count; ++i)
         f->graph->outputs.items[i] = follow(f, f->graph->outputs.items[i]);
-    return ons_prune(f->graph, f->order.items, NULL, 0);
+    return ons_prune(f->graph, f->order.items, NULL);
 }
 
 ons_status *ons_fuse(ons_graph **graph, const ons_registry *registry) {

@@ -363,7 +363,7 @@ static void put(fuser *f, ons_node_id id) {
     if (f->fused[name] != ONS_NONE) f->order[f->ordered++] = f->fused[name];
 }
 
-static ons_status *replace_all(fuser *f, ons_value_id **follow, size_t follow_count) {
+static ons_status *replace_all(fuser *f, ons_tracked_values *tracked) {
     bool any = false;
     for (ons_node_id id = 0; id < f->nodes; ++id) {
         if (f->name[id] != id || f->size[id] < 2) continue;
@@ -380,18 +380,17 @@ static ons_status *replace_all(fuser *f, ons_value_id **follow, size_t follow_co
     ++f->search;
     for (ons_node_id id = 0; id < f->nodes; ++id)
         if (f->last[f->name[id]] == id) put(f, id);
-    return ons_prune(f->graph, f->order, follow, follow_count);
+    return ons_prune(f->graph, f->order, tracked);
 }
 
-ons_status *ons_fuse_elementwise(ons_graph *graph, const ons_elementwise_fusion *fusion, ons_value_id **follow,
-                                 size_t follow_count) {
+ons_status *ons_fuse_elementwise(ons_graph *graph, const ons_elementwise_fusion *fusion, ons_tracked_values *tracked) {
     fuser f = {.graph = graph, .fusion = fusion, .arena = ons_arena_new()};
     if (f.arena == NULL) return ons_status_out_of_memory();
     ons_status *status = make_tables(&f);
     if (status == NULL) {
         grow(&f, true);
         grow(&f, false);
-        status = replace_all(&f, follow, follow_count);
+        status = replace_all(&f, tracked);
     }
     ons_arena_free(f.arena);
     return status;

@@ -12,6 +12,7 @@
 #define ONSTAGE_GRAPH_PASSES_FUSE_ELEMENTWISE_H
 
 #include "graph/operator.h"
+#include "graph/passes/tracked.h"
 
 /* What can be fused, and into what. */
 typedef struct ons_elementwise_fusion {
@@ -24,8 +25,7 @@ typedef struct ons_elementwise_fusion {
     bool (*write_step)(const ons_operands *o, const uint32_t *inputs, char *text, size_t size);
 } ons_elementwise_fusion;
 
-/* Ids change; `follow` as in ons_prune. */
-ons_status *ons_fuse_elementwise(ons_graph *graph, const ons_elementwise_fusion *fusion, ons_value_id **follow,
-                                 size_t follow_count);
+/* Ids change. */
+ons_status *ons_fuse_elementwise(ons_graph *graph, const ons_elementwise_fusion *fusion, ons_tracked_values *tracked);
 
 #endif

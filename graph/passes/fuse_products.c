@@ -309,7 +309,7 @@ static void put(joiner *j, ons_node_id id) {
     j->order[j->ordered++] = id;
 }
 
-static ons_status *settle(joiner *j, ons_value_id **follow, size_t follow_count) {
+static ons_status *settle(joiner *j, ons_tracked_values *tracked) {
     size_t nodes = j->graph->nodes.count;
     if (nodes == j->nodes) return NULL;
     ONS_NEW(j->order, j->arena, nodes + 1);
@@ -324,11 +324,11 @@ static ons_status *settle(joiner *j, ons_value_id **follow, size_t follow_count)
     }
     /* What is left are nodes that were joined and make nothing any more. */
     for (ons_node_id id = 0; id < nodes; ++id) put(j, id);
-    return ons_prune(j->graph, j->order, follow, follow_count);
+    return ons_prune(j->graph, j->order, tracked);
 }
 
 ons_status *ons_fuse_products(ons_graph *graph, const ons_registry *registry, const ons_product_fusion *fusion,
-                              ons_value_id **follow, size_t follow_count) {
+                              ons_tracked_values *tracked) {
     joiner j = {.graph = graph,
                 .fusion = fusion,
                 .builder = {.graph = graph, .registry = registry, .phase = ONS_WEIGHT_GRADIENT, .origin = ONS_NONE},
@@ -336,7 +336,7 @@ ons_status *ons_fuse_products(ons_graph *graph, const ons_registry *registry, co
     if (j.arena == NULL) return ons_status_out_of_memory();
     ons_status *status = make_tables(&j);
     if (status == NULL) status = join_all(&j);
-    if (status == NULL) status = settle(&j, follow, follow_count);
+    if (status == NULL) status = settle(&j, tracked);
     ons_arena_free(j.arena);
     return status;
 }

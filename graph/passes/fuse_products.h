@@ -13,6 +13,7 @@
 #define ONSTAGE_GRAPH_PASSES_FUSE_PRODUCTS_H
 
 #include "graph/operator.h"
+#include "graph/passes/tracked.h"
 
 typedef struct ons_joined_product {
     const ons_operator *op;
@@ -32,8 +33,8 @@ typedef struct ons_product_fusion {
                      ons_joined_product *joined);
 } ons_product_fusion;
 
-/* Ids change; `follow` as in ons_prune. */
+/* Ids change. */
 ons_status *ons_fuse_products(ons_graph *graph, const ons_registry *registry, const ons_product_fusion *fusion,
-                              ons_value_id **follow, size_t follow_count);
+                              ons_tracked_values *tracked);
 
 #endif

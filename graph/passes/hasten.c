@@ -33,13 +33,12 @@ static void put_in_order(const ons_graph *graph, const ons_operator *accumulate,
     }
 }
 
-ons_status *ons_hasten_sums(ons_graph *graph, const ons_registry *registry, ons_value_id **follow,
-                            size_t follow_count) {
+ons_status *ons_hasten_sums(ons_graph *graph, const ons_registry *registry, ons_tracked_values *tracked) {
     size_t nodes = graph->nodes.count;
     ons_node_id *room = calloc(3 * nodes + 1, sizeof *room);
     if (room == NULL) return ons_status_out_of_memory();
     put_in_order(graph, ons_registry_role(registry, ONS_ROLE_ACCUMULATE), room, room + nodes, room + 2 * nodes);
-    ons_status *status = ons_prune(graph, room + 2 * nodes, follow, follow_count);
+    ons_status *status = ons_prune(graph, room + 2 * nodes, tracked);
     free(room);
     return status;
 }

@@ -3,10 +3,11 @@
 #ifndef ONSTAGE_GRAPH_PASSES_HASTEN_H
 #define ONSTAGE_GRAPH_PASSES_HASTEN_H
 
+#include "graph/passes/tracked.h"
 #include "graph/registry.h"
 
 /* Moves every node that adds a weight's gradient to a sum right behind the node that makes the gradient, and removes
- * what nothing reads. Ids change; `follow` as in ons_prune. */
-ons_status *ons_hasten_sums(ons_graph *graph, const ons_registry *registry, ons_value_id **follow, size_t follow_count);
+ * what nothing reads. Ids change. */
+ons_status *ons_hasten_sums(ons_graph *graph, const ons_registry *registry, ons_tracked_values *tracked);
 
 #endif

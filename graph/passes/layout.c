@@ -165,16 +165,18 @@ static ons_status *choose_all(chooser *c) {
 }
 
 ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_layout_kernels kernels,
-                               ons_value_id **follow, size_t follow_count) {
+                               ons_tracked_values *tracked) {
     chooser c = {.graph = graph,
                  .registry = registry,
                  .reorder = ons_registry_role(registry, ONS_ROLE_REORDER),
                  .kernels = kernels};
     ons_status *status = choose_all(&c);
-    /* A followed value (a prediction that the host reads, say) is wanted in ONNX's order. */
-    for (size_t i = 0; status == NULL && i < follow_count; ++i)
-        if (*follow[i] != ONS_NONE) status = in_layout(&c, *follow[i], ONS_LAYOUT_ONNX, NULL, follow[i]);
-    if (status == NULL) status = ons_prune(graph, c.order.items, follow, follow_count);
+    /* A tracked value (a prediction that the host reads, say) is wanted in ONNX's order. */
+    for (size_t i = 0; status == NULL && i < ons_tracked_count(tracked); ++i) {
+        ons_value_id *id = &tracked->ids[i];
+        if (*id != ONS_NONE) status = in_layout(&c, *id, ONS_LAYOUT_ONNX, NULL, id);
+    }
+    if (status == NULL) status = ons_prune(graph, c.order.items, tracked);
     ons_vector_free(&c.order);
     ons_vector_free(&c.known);
     return status;

@@ -3,6 +3,7 @@
 #ifndef ONSTAGE_GRAPH_PASSES_LAYOUT_H
 #define ONSTAGE_GRAPH_PASSES_LAYOUT_H
 
+#include "graph/passes/tracked.h"
 #include "graph/registry.h"
 
 /* Whose kernels the layouts are for. An operator's rule answers for its CPU kernel where floats are float32, and for
@@ -10,8 +11,8 @@
  * if floats were half types: layouts do not depend on the precision of each node. */
 typedef enum ons_layout_kernels { ONS_LAYOUTS_FOR_CPU, ONS_LAYOUTS_FOR_CUDA } ons_layout_kernels;
 
-/* Ids change; `follow` as in ons_prune. */
+/* Ids change. */
 ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_layout_kernels kernels,
-                               ons_value_id **follow, size_t follow_count);
+                               ons_tracked_values *tracked);
 
 #endif

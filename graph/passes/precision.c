@@ -213,25 +213,26 @@ static ons_status *lower_all(lowering *l) {
 
 /* ------------------------------------------------------------------------------------------------------------- ends */
 
-/* The model's outputs, and what the caller follows, in their own types. What is followed is an output for as long as it
+/* The model's outputs, and what the caller tracks, in their own types. What is tracked is an output for as long as it
  * takes to prune. */
-static ons_status *finish(lowering *l, ons_value_id **follow, size_t follow_count) {
+static ons_status *finish(lowering *l, ons_tracked_values *tracked) {
     ons_graph *graph = l->graph;
     size_t outputs = graph->outputs.count;
     for (size_t i = 0; i < outputs; ++i)
         ONS_TRY(in_precision(l, graph->outputs.items[i], false, ONS_NONE, &graph->outputs.items[i]));
-    for (size_t i = 0; i < follow_count; ++i) {
-        if (*follow[i] == ONS_NONE) continue;
-        ONS_TRY(in_precision(l, *follow[i], false, ONS_NONE, follow[i]));
-        ONS_PUSH(&graph->outputs, *follow[i]);
+    for (size_t i = 0; i < ons_tracked_count(tracked); ++i) {
+        ons_value_id *id = &tracked->ids[i];
+        if (*id == ONS_NONE) continue;
+        ONS_TRY(in_precision(l, *id, false, ONS_NONE, id));
+        ONS_PUSH(&graph->outputs, *id);
     }
-    ONS_TRY(ons_prune(graph, l->order.items, follow, follow_count));
+    ONS_TRY(ons_prune(graph, l->order.items, tracked));
     graph->outputs.count = outputs;
     return NULL;
 }
 
-ons_status *ons_lower_precision(ons_graph *graph, const ons_registry *registry, ons_dtype low, ons_value_id **follow,
-                                size_t follow_count, ons_precision_table *table) {
+ons_status *ons_lower_precision(ons_graph *graph, const ons_registry *registry, ons_dtype low,
+                                ons_tracked_values *tracked, ons_precision_table *table) {
     ons_precision_table unasked;
     lowering l = {
         .graph = graph,
@@ -248,7 +249,7 @@ ons_status *ons_lower_precision(ons_graph *graph, const ons_registry *registry, 
     ONS_NEW(l.other, graph->arena, l.values + 1);
     for (size_t i = 0; i < l.values; ++i) l.other[i] = ONS_NONE;
     ons_status *status = lower_all(&l);
-    if (status == NULL) status = finish(&l, follow, follow_count);
+    if (status == NULL) status = finish(&l, tracked);
     ons_vector_free(&l.order);
     return status;
 }

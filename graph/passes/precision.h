@@ -17,6 +17,7 @@
 #ifndef ONSTAGE_GRAPH_PASSES_PRECISION_H
 #define ONSTAGE_GRAPH_PASSES_PRECISION_H
 
+#include "graph/passes/tracked.h"
 #include "graph/registry.h"
 
 /* What became of the nodes of one operator. */
@@ -32,9 +33,9 @@ typedef struct ons_precision_table {
 } ons_precision_table;
 
 /* Nodes with float operands alone are counted in `table` (NULL: nobody asks). `low`: ONS_BFLOAT16 or ONS_FLOAT16. Ids
- * change; `follow` as in ons_prune, and what it lists stays, in its own type. */
-ons_status *ons_lower_precision(ons_graph *graph, const ons_registry *registry, ons_dtype low, ons_value_id **follow,
-                                size_t follow_count, ons_precision_table *table);
+ * change. */
+ons_status *ons_lower_precision(ons_graph *graph, const ons_registry *registry, ons_dtype low,
+                                ons_tracked_values *tracked, ons_precision_table *table);
 
 /* On the complete training or inference graph: casts of weights run once a step instead of once a micro-batch, and
  * those of one weight are joined. (Before differentiation each use has its own, and so its own gradient.) What is not

@@ -69,7 +69,7 @@ static void renumber_node(ons_node *node, const ons_value_id *fresh, const ons_n
     node->origin = origin == ONS_NONE ? self : origin;
 }
 
-ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_value_id **follow, size_t follow_count) {
+ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_tracked_values *tracked) {
     size_t values = graph->values.count, nodes = graph->nodes.count;
     bool *live = calloc(values + 1, sizeof *live);
     bool *keep = calloc(nodes + 1, sizeof *keep);
@@ -80,8 +80,10 @@ ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_value_id *
     if (live == NULL || keep == NULL || fresh == NULL || fresh_node == NULL || kept == NULL) {
         status = ons_status_out_of_memory();
     } else {
-        for (size_t i = 0; i < follow_count; ++i)
-            if (*follow[i] != ONS_NONE && graph->values.items[*follow[i]].producer == ONS_NONE) live[*follow[i]] = true;
+        for (size_t i = 0; i < ons_tracked_count(tracked); ++i) {
+            ons_value_id id = tracked->ids[i];
+            if (id != ONS_NONE && graph->values.items[id].producer == ONS_NONE) live[id] = true;
+        }
         mark(graph, order, live, keep);
         ons_node_id count = 0;
         for (size_t i = 0; i < nodes; ++i) {
@@ -97,7 +99,7 @@ ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_value_id *
         graph->nodes.count = count;
         for (size_t i = 0; i < graph->inputs.count; ++i) graph->inputs.items[i] = fresh[graph->inputs.items[i]];
         for (size_t i = 0; i < graph->outputs.count; ++i) graph->outputs.items[i] = fresh[graph->outputs.items[i]];
-        for (size_t i = 0; i < follow_count; ++i) *follow[i] = renumber(fresh, *follow[i]);
+        for (size_t i = 0; i < ons_tracked_count(tracked); ++i) tracked->ids[i] = renumber(fresh, tracked->ids[i]);
         status = rebuild_names(graph);
     }
     free(live), free(keep), free(fresh), free(fresh_node), free(kept);

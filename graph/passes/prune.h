@@ -2,12 +2,11 @@
 #ifndef ONSTAGE_GRAPH_PASSES_PRUNE_H
 #define ONSTAGE_GRAPH_PASSES_PRUNE_H
 
-#include "graph/graph.h"
+#include "graph/passes/tracked.h"
 
 /* Keeps the nodes that the graph's outputs depend on, and those that bring a state or buffer up to date; keeps all
- * inputs of the graph, and otherwise the values that a kept node touches. Renumbers ids: `follow` (may be NULL) lists
- * ids that the caller holds, which are rewritten (ONS_NONE where the value went). Where `order` is given (all node ids,
- * each once), nodes are also put into that order. */
-ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_value_id **follow, size_t follow_count);
+ * inputs of the graph, tracked values that no node makes, and otherwise the values that a kept node touches. Renumbers
+ * ids. Where `order` is given (all node ids, each once), nodes are also put into that order. */
+ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_tracked_values *tracked);
 
 #endif

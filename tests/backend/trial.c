@@ -113,12 +113,13 @@ static ons_status *note_ends(trial *t, const data_set *set) {
 }
 
 static ons_status *lay_out(trial *t) {
-    ons_value_id **follow;
-    size_t count = 0;
-    ONS_NEW(follow, t->arena, t->input_count + t->output_count + 1);
-    for (uint32_t i = 0; i < t->input_count; ++i) follow[count++] = &t->inputs[i];
-    for (uint32_t i = 0; i < t->output_count; ++i) follow[count++] = &t->outputs[i];
-    ONS_TRY(ons_choose_layouts(t->graph, t->model->registry, ONS_LAYOUTS_FOR_CPU, follow, count));
+    ons_tracked_values tracked = {.count = (size_t)t->input_count + t->output_count};
+    ONS_NEW(tracked.ids, t->arena, tracked.count + 1);
+    memcpy(tracked.ids, t->inputs, t->input_count * sizeof *t->inputs);
+    memcpy(tracked.ids + t->input_count, t->outputs, t->output_count * sizeof *t->outputs);
+    ONS_TRY(ons_choose_layouts(t->graph, t->model->registry, ONS_LAYOUTS_FOR_CPU, &tracked));
+    memcpy(t->inputs, tracked.ids, t->input_count * sizeof *t->inputs);
+    memcpy(t->outputs, tracked.ids + t->input_count, t->output_count * sizeof *t->outputs);
     return ons_graph_verify(t->graph);
 }
 

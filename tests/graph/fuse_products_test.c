@@ -91,10 +91,8 @@ static scene *open_network(network *n) {
 }
 
 static void join(scene *s, network *n) {
-    ons_value_id *follow[RESULTS];
-    size_t count = n->trains ? RESULTS : 1;
-    for (size_t i = 0; i < count; ++i) follow[i] = &n->results[i];
-    must(ons_fuse_products(s->graph, s->registry, ons_product_fusion_rules(), follow, count));
+    ons_tracked_values tracked = {n->results, n->trains ? RESULTS : 1};
+    must(ons_fuse_products(s->graph, s->registry, ons_product_fusion_rules(), &tracked));
     must(ons_graph_verify(s->graph));
 }
 

@@ -25,9 +25,9 @@ static const ons_node *only(const scene *s, const char *op) {
     return found;
 }
 
-static ons_precision_table lower(scene *s, ons_dtype low, ons_value_id **follow, size_t count) {
+static ons_precision_table lower(scene *s, ons_dtype low, ons_tracked_values *tracked) {
     ons_precision_table table;
-    must(ons_lower_precision(s->graph, s->registry, low, follow, count, &table));
+    must(ons_lower_precision(s->graph, s->registry, low, tracked, &table));
     must(ons_graph_verify(s->graph));
     return table;
 }
@@ -41,7 +41,7 @@ Test(precision, classes_decide) {
     ons_value_id exponential = apply1(s, "Exp", apply1(s, "Softmax", added));
     add_output(s, exponential);
     add_output(s, apply2(s, "MatMul", exponential, w));
-    ons_precision_table table = lower(s, ONS_BFLOAT16, NULL, 0);
+    ons_precision_table table = lower(s, ONS_BFLOAT16, NULL);
     cr_expect_eq(type_of(s, only(s, "Add")->outputs[0]), ONS_BFLOAT16, "it follows the product");
     cr_expect_eq(type_of(s, only(s, "Softmax")->outputs[0]), ONS_BFLOAT16);
     cr_expect_eq(type_of(s, only(s, "Exp")->inputs[0]), ONS_FLOAT32);
@@ -57,7 +57,7 @@ Test(precision, elementwise_operators_of_float32_stay) {
     scene *s = scene_open();
     ons_value_id x = add_input(s, "x", SHAPE(4, 8)), w = add_parameter(s, "w", SHAPE(8));
     add_output(s, apply2(s, "Mul", x, w));
-    ons_precision_table table = lower(s, ONS_FLOAT16, NULL, 0);
+    ons_precision_table table = lower(s, ONS_FLOAT16, NULL);
     cr_expect_eq(table.casts, 0);
     cr_expect_eq(table.count, 1);
     cr_expect(table.rows[0].low == 0 && table.rows[0].full == 1);
@@ -72,7 +72,7 @@ Test(precision, nothing_is_cast_to_and_fro) {
     ons_value_id product = apply2(s, "MatMul", e, e);
     add_output(s, apply2(s, "MatMul", product, product));
     add_output(s, apply1(s, "Log", e));
-    lower(s, ONS_BFLOAT16, NULL, 0);
+    lower(s, ONS_BFLOAT16, NULL);
     cr_expect_eq(count_nodes(s->graph, "Cast"), 2, "the exponential once for both operands, and an output");
     cr_expect_str_eq(maker(s, only(s, "Log")->inputs[0])->op->name, "Exp");
     scene_close(s);
@@ -84,7 +84,7 @@ Test(precision, constants_stay_finite) {
     ons_value_id mask = ons_build_scalar(&s->builder, ONS_FLOAT32, -3.4e38);
     ons_value_id infinite = ons_build_scalar(&s->builder, ONS_FLOAT32, -INFINITY);
     add_output(s, apply2(s, "Add", apply2(s, "Add", apply2(s, "MatMul", x, x), mask), infinite));
-    lower(s, ONS_FLOAT16, NULL, 0);
+    lower(s, ONS_FLOAT16, NULL);
     int finite = 0, infinities = 0;
     for (ons_value_id id = 0; id < s->graph->values.count; ++id) {
         const ons_tensor *known = ons_graph_constant(s->graph, id);
@@ -97,15 +97,14 @@ Test(precision, constants_stay_finite) {
     scene_close(s);
 }
 
-Test(precision, what_is_followed_keeps_its_type) {
+Test(precision, what_is_tracked_keeps_its_type) {
     scene *s = scene_open();
     ons_value_id x = add_input(s, "x", SHAPE(2, 2));
-    ons_value_id followed = apply2(s, "MatMul", x, x);
+    ons_value_id tracked = apply2(s, "MatMul", x, x);
     add_output(s, apply1(s, "Exp", x));
-    ons_value_id *follow[] = {&followed};
-    lower(s, ONS_BFLOAT16, follow, 1);
-    cr_assert_neq(followed, ONS_NONE);
-    cr_expect_eq(type_of(s, followed), ONS_FLOAT32);
+    lower(s, ONS_BFLOAT16, &(ons_tracked_values){&tracked, 1});
+    cr_assert_neq(tracked, ONS_NONE);
+    cr_expect_eq(type_of(s, tracked), ONS_FLOAT32);
     cr_expect_eq(s->graph->outputs.count, 1);
     scene_close(s);
 }
@@ -114,7 +113,7 @@ Test(precision, casts_of_a_weight_are_shared) {
     scene *s = scene_open();
     ons_value_id x = add_input(s, "x", SHAPE(4, 8)), w = add_parameter(s, "w", SHAPE(8, 8));
     add_output(s, apply2(s, "MatMul", apply2(s, "MatMul", x, w), w));
-    lower(s, ONS_BFLOAT16, NULL, 0);
+    lower(s, ONS_BFLOAT16, NULL);
     must(ons_share_weight_casts(s->graph, s->registry));
     must(ons_graph_verify(s->graph));
     ons_value_id read = ONS_NONE;

@@ -316,7 +316,7 @@ static uint32_t compare(uint64_t seed) {
     ons_store store;
     check(ons_store_init(&store), seed);
     ons_graph *plain = random_graph(seed, &store), *fused = random_graph(seed, &store);
-    check(ons_fuse_elementwise(fused, ons_elementwise_fusion_rules(), NULL, 0), seed);
+    check(ons_fuse_elementwise(fused, ons_elementwise_fusion_rules(), NULL), seed);
     if (getenv("ONSTAGE_TEST_PRINT") != NULL) {
         char *text = NULL;
         check(ons_graph_print(plain, &text), seed);
@@ -373,7 +373,7 @@ Test(fused, every_formula_becomes_a_step) {
         ons_store store;
         check(ons_store_init(&store), seed);
         ons_graph *graph = random_graph(seed, &store);
-        check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL, 0), seed);
+        check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL), seed);
         for (uint32_t i = 0; i < ons_formula_count; ++i) seen[i] = seen[i] || has_step(graph, ons_formulas[i].op->name);
         ons_graph_free(graph);
         ons_store_free(&store);
@@ -398,7 +398,7 @@ static bool make_source(uint64_t seed, ons_arena *arena, ons_cuda_source *source
     ons_store store;
     check(ons_store_init(&store), seed);
     ons_graph *graph = random_graph(seed, &store);
-    check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL, 0), seed);
+    check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL), seed);
     bool found = false;
     for (ons_node_id id = 0; id < graph->nodes.count && !found; ++id) {
         if (ons_graph_node(graph, id)->op != ons_elementwise_fusion_rules()->fused) continue;
