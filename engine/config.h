@@ -60,6 +60,7 @@ struct ons_config {
     bool strict;
     /* loss */
     const char *loss, *loss_output, *metric, *class_weights;
+    const char *after; /* a pass */
     ons_number class_axis, ignore_index, delta, label_smoothing;
     /* optimiser */
     const char *optimizer, *lr_schedule;

@@ -8,6 +8,7 @@
 #include "engine/assumptions.h"
 #include "engine/batching.h"
 #include "engine/given.h"
+#include "engine/inspect_passes.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/batch.h"
@@ -18,7 +19,7 @@
 typedef struct owned_inspection {
     ons_inspection inspection; /* first: what the caller holds */
     ons_arena *arena;
-    char *graph_text, *assumptions, *precision;
+    char *graph_text, *assumptions, *precision, *passes;
 } owned_inspection;
 
 enum { ASSUMED_BATCH = 1 };
@@ -301,7 +302,9 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
     ONS_TRY(list_parameters(o, model, config, *bound));
     ONS_TRY(list_operators(o, *bound));
     ONS_TRY(write_assumptions(o, model, config, *bound));
-    ONS_TRY(ons_graph_print(*bound, &o->graph_text));
+    ONS_TRY(config->after == NULL ? ons_graph_print(*bound, &o->graph_text)
+                                  : ons_inspect_after(model, config, &o->passes, &o->graph_text));
+    o->inspection.passes = o->passes;
     ONS_TRY(ons_arena_check(o->arena)); /* of the texts in the lists */
     o->inspection.graph_text = o->graph_text;
     o->inspection.assumptions = o->assumptions;
@@ -332,6 +335,7 @@ void ons_inspection_free(ons_inspection *inspection) {
     free(o->graph_text);
     free(o->assumptions);
     free(o->precision);
+    free(o->passes);
     ons_arena_free(o->arena);
     free(o);
 }

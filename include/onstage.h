@@ -192,7 +192,8 @@ typedef struct ons_inspection {
     size_t operator_count;
     double forward_flops;    /* of one micro-batch */
     const char *assumptions; /* one line each: dimensions that were assumed, weights taken as tied; "" where none */
-    const char *graph_text;  /* the bound graph, printed */
+    const char *graph_text;  /* the bound graph, printed; with the option "after", the training graph after that pass */
+    const char *passes;      /* likewise: one line a pass, with its time; NULL without that option */
     const char *precision;   /* one line an operator: what runs in which precision; NULL where all is in float32 */
 } ons_inspection;
 

@@ -49,6 +49,11 @@ static void print_inspection(const char *model, const ons_inspection *in) {
     if (in->assumptions[0] != '\0') print_lines("assumed", in->assumptions);
 }
 
+static void print_passes(const ons_inspection *in) {
+    print_lines("passes", in->passes);
+    printf("%s", in->graph_text);
+}
+
 int ons_command_inspect(int argc, char **argv) {
     ons_config *config;
     int code = ons_report_failure(ons_config_new(&config));
@@ -59,7 +64,8 @@ int ons_command_inspect(int argc, char **argv) {
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_model_inspect(model, config, &inspection));
-    if (code == 0) print_inspection(path, inspection);
+    if (code == 0 && inspection->passes == NULL) print_inspection(path, inspection);
+    if (code == 0 && inspection->passes != NULL) print_passes(inspection);
     ons_inspection_free(inspection);
     ons_model_free(model);
     ons_config_free(config);

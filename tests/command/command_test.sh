@@ -128,6 +128,12 @@ if succeeds inspect "$golden/resnet18/model.onnx" && printed "bn1.running_mean .
     printed "fc1.weight .*not trained: frozen by" && printed "3610 elements trained, 1344 not"; then
     pass "$name"
 fi
+begin "inspect shows the training graph after a pass, and what each takes"
+if succeeds inspect "$golden/mlp/model.onnx" --after differentiate && printed '^  update +[0-9.]+ ms, +[0-9]+ nodes' &&
+    printed '^graph ' && printed '@weight_gradient' && ! grep -q '@update' "$work/stdout" &&
+    succeeds inspect "$golden/mlp/model.onnx" --after update && printed '@update'; then pass "$name"; fi
+begin "a pass that is not there"; refuses 1 "there is no pass 'unroll'; there are bind, fuse, .*layout" inspect "$golden/mlp/model.onnx" --after unroll
+begin "a pass that does nothing here"; refuses 1 "--after precision: that pass has nothing to do" inspect "$golden/mlp/model.onnx" --after precision
 begin "inspect sees a BatchNorm that was folded"
 if succeeds inspect "$models/folded_normalisation.onnx" && printed "folded a BatchNorm into 1 of the nodes, first '/0/Conv'" &&
     succeeds inspect "$golden/lenet/model.onnx" && ! grep -q "BatchNorm" "$work/stdout"; then
