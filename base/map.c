@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a: names are short and not chosen by an adversary who gains more than a slow load. */
+#include "base/hash.h"
+
+/* Names are short and not chosen by an adversary who gains more than a slow load. */
 static uint32_t hash_text(const char *text) {
-    uint64_t hash = 14695981039346656037u;
-    for (; *text != '\0'; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    uint64_t hash = ons_hash_text(ONS_HASH_BASIS, text);
     return (uint32_t)(hash ^ (hash >> 32));
 }
 

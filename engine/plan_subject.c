@@ -5,23 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "engine/plan_libraries.h"
 
-/* FNV-1a. */
-static const uint64_t FIRST_HASH = 14695981039346656037u;
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return hash;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text) { return hash_bytes(hash, text, strlen(text) + 1); }
+/* With its end: texts in a row are not as one. */
+static uint64_t hash_text(uint64_t hash, const char *text) { return ons_hash_bytes(hash, text, strlen(text) + 1); }
 
 /* Nodes with their attributes, types and names as imported; no contents. */
 static ons_status *digest_model(const ons_model *model, ons_arena *arena, const char **digest) {
     char *text;
     ONS_TRY(ons_graph_print(model->graph, &text));
-    *digest = ons_arena_format(arena, "%016" PRIx64, hash_text(FIRST_HASH, text));
+    *digest = ons_arena_format(arena, "%016" PRIx64, hash_text(ONS_HASH_BASIS, text));
     free(text);
     return *digest == NULL ? ons_status_out_of_memory() : NULL;
 }
@@ -57,7 +51,7 @@ static ons_status *name_dims(const ons_model *model, const ons_graph *to, ons_ar
 
 /* Weights that an update replaces. */
 static ons_status *name_trained(const ons_graph *graph, ons_arena *arena, ons_plan_subject *s) {
-    uint64_t hash = FIRST_HASH;
+    uint64_t hash = ONS_HASH_BASIS;
     s->trainable_elements = 0;
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         ons_value_id replaced = ons_graph_value(graph, id)->pair;

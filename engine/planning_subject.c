@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "engine/plan_libraries.h"
 #include "engine/plan_subject.h"
 #include "planner/cost/graph_width.h"
@@ -13,19 +14,11 @@
 
 /* ---------------------------------------------------------------------------------------------------------- digests */
 
-/* FNV-1a. */
-static const uint64_t FIRST_HASH = 14695981039346656037u;
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return hash;
-}
-
 /* The bytes of a cost graph's file: all that is known of it. */
 static ons_status *digest_file(const char *path, ons_arena *arena, const char **digest) {
     ons_mapping file;
     ONS_TRY(ons_mapping_open(path, &file));
-    *digest = ons_arena_format(arena, "%016" PRIx64, hash_bytes(FIRST_HASH, file.bytes, file.size));
+    *digest = ons_arena_format(arena, "%016" PRIx64, ons_hash_bytes(ONS_HASH_BASIS, file.bytes, file.size));
     ons_mapping_close(&file);
     return *digest == NULL ? ons_status_out_of_memory() : NULL;
 }

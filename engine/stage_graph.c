@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "engine/class_weights.h"
 #include "engine/own_rates.h"
 #include "graph/graph.h"
@@ -260,19 +261,13 @@ static ons_status *choose_layouts(const assembly *a, ons_tracked_values *tracked
                               a->o->for_gpu ? ONS_LAYOUTS_FOR_CUDA : ONS_LAYOUTS_FOR_CPU, tracked);
 }
 
-static void add_to_digest(ons_stage_graph *r, const void *bytes, size_t size) {
-    const unsigned char *c = bytes;
-    for (size_t i = 0; i < size; ++i) r->digest = (r->digest ^ c[i]) * 1099511628211u;
-}
-
-/* FNV-1a over the graph as it is printed, with all attributes, and what the classes weigh. */
+/* Over the graph as it is printed, with all attributes, and what the classes weigh. */
 static ons_status *digest(assembly *a) {
     char *text;
     const ons_target_weights *weights = &a->r->class_weights;
     ONS_TRY(ons_graph_print(a->r->graph, &text));
-    a->r->digest = 14695981039346656037u;
-    add_to_digest(a->r, text, strlen(text));
-    add_to_digest(a->r, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
+    a->r->digest = ons_hash_text(ONS_HASH_BASIS, text);
+    a->r->digest = ons_hash_bytes(a->r->digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
     free(text);
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "engine/results.h"
 #include "engine/schedule_file.h"
 #include "engine/trainer.h"
@@ -108,12 +109,6 @@ static ons_status *count_steps(ons_trainer *t) {
     return NULL;
 }
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t digest, const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i) digest = (digest ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return digest;
-}
-
 /* The same but for how a step's samples are grouped: of the model, and not of the graphs that run. */
 static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     char run[160], *text;
@@ -121,10 +116,10 @@ static ons_status *compute_ungrouped_digest(ons_trainer *t) {
              t->config->shuffle, ons_dataset_count(t->training.dataset));
     ONS_TRY(ons_graph_print(t->model->graph, &text));
     const ons_target_weights *weights = &t->training.graphs[ONS_WHOLE].class_weights;
-    uint64_t digest = hash(14695981039346656037u, text, strlen(text));
+    uint64_t digest = ons_hash_text(ONS_HASH_BASIS, text);
     free(text);
-    digest = hash(digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
-    t->ungrouped_digest = hash(digest, run, strlen(run));
+    digest = ons_hash_bytes(digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
+    t->ungrouped_digest = ons_hash_bytes(digest, run, strlen(run));
     return NULL;
 }
 
@@ -135,7 +130,7 @@ static ons_status *compute_digests(ons_trainer *t) {
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
-    t->digest = hash(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
     return compute_ungrouped_digest(t);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "graph/operator.h"
 
 ons_status *ons_graph_new(ons_store *store, const char *name, ons_graph **result) {
@@ -111,11 +112,9 @@ void ons_graph_set_output(ons_graph *graph, ons_node_id node, uint32_t index, on
 }
 
 uint64_t ons_graph_node_key(const ons_graph *graph, ons_node_id id) {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
     const ons_node *node = ons_graph_node(graph, id);
-    for (const char *c = node->key != NULL ? node->key : ons_graph_node(graph, node->origin)->name; *c != '\0'; ++c)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    return hash;
+    const char *name = node->key != NULL ? node->key : ons_graph_node(graph, node->origin)->name;
+    return ons_hash_text(ONS_HASH_BASIS, name);
 }
 
 ons_value_id ons_graph_find_value(const ons_graph *graph, const char *name) {

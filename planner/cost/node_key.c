@@ -3,31 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "graph/operator.h"
 #include "planner/cost/node_costs.h"
 
-/* FNV-1a */
-static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return hash;
-}
-
 /* What tensors and graphs of attributes hold is left out: the nodes that they are worked into have keys of their own.
  */
 static uint64_t digest(const ons_node *node) {
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = ONS_HASH_BASIS;
     for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i) {
         const ons_attribute *a = &node->attributes[i];
-        hash = add_bytes(hash, &a->kind, sizeof a->kind);
+        hash = ons_hash_bytes(hash, &a->kind, sizeof a->kind);
         switch (a->kind) {
-        case ONS_ATTRIBUTE_INT: hash = add_bytes(hash, &a->i, sizeof a->i); break;
-        case ONS_ATTRIBUTE_FLOAT: hash = add_bytes(hash, &a->f, sizeof a->f); break;
-        case ONS_ATTRIBUTE_STRING: hash = a->s == NULL ? hash : add_bytes(hash, a->s, strlen(a->s) + 1); break;
-        case ONS_ATTRIBUTE_INTS: hash = add_bytes(hash, a->ints, a->count * sizeof *a->ints); break;
-        case ONS_ATTRIBUTE_FLOATS: hash = add_bytes(hash, a->floats, a->count * sizeof *a->floats); break;
+        case ONS_ATTRIBUTE_INT: hash = ons_hash_bytes(hash, &a->i, sizeof a->i); break;
+        case ONS_ATTRIBUTE_FLOAT: hash = ons_hash_bytes(hash, &a->f, sizeof a->f); break;
+        case ONS_ATTRIBUTE_STRING: hash = a->s == NULL ? hash : ons_hash_bytes(hash, a->s, strlen(a->s) + 1); break;
+        case ONS_ATTRIBUTE_INTS: hash = ons_hash_bytes(hash, a->ints, a->count * sizeof *a->ints); break;
+        case ONS_ATTRIBUTE_FLOATS: hash = ons_hash_bytes(hash, a->floats, a->count * sizeof *a->floats); break;
         case ONS_ATTRIBUTE_STRINGS:
-            for (uint32_t k = 0; k < a->count; ++k) hash = add_bytes(hash, a->strings[k], strlen(a->strings[k]) + 1);
+            for (uint32_t k = 0; k < a->count; ++k)
+                hash = ons_hash_bytes(hash, a->strings[k], strlen(a->strings[k]) + 1);
             break;
         case ONS_ATTRIBUTE_ABSENT:
         case ONS_ATTRIBUTE_TENSOR:

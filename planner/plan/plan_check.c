@@ -3,21 +3,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "planner/schedule/action_text.h"
 
 /* ------------------------------------------------------------------------------------------------------------ digests
  */
 
-/* FNV-1a, 64 bits. A text that is missing is not the empty one. */
+/* A text that is missing is not the empty one. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
-    const uint64_t prime = 1099511628211u;
-    for (; text != NULL && *text != '\0'; ++text) hash = (hash ^ (unsigned char)*text) * prime;
-    return (hash ^ (text == NULL ? 1 : 0)) * prime;
+    if (text == NULL) return (hash ^ 1) * ONS_HASH_PRIME;
+    return ons_hash_text(hash, text) * ONS_HASH_PRIME;
 }
 
 static uint64_t hash_nodes(uint64_t hash, const ons_plan_stage *s) {
-    hash = hash_text((hash ^ s->node_count) * 1099511628211u, s->first_node);
+    hash = hash_text((hash ^ s->node_count) * ONS_HASH_PRIME, s->first_node);
     for (uint32_t i = 0; s->names != NULL && i < s->node_count; ++i) hash = hash_text(hash, s->names[i]);
     return hash;
 }
@@ -35,8 +35,7 @@ static uint64_t hash_decisions(uint64_t hash, const ons_plan_stage *s, ons_plan_
 }
 
 static ons_status *digest(const ons_plan_stage *s, ons_plan_field field, ons_arena *arena, const char **text) {
-    const uint64_t first = 14695981039346656037u;
-    uint64_t hash = field == ONS_PLAN_NODES ? hash_nodes(first, s) : hash_decisions(first, s, field);
+    uint64_t hash = field == ONS_PLAN_NODES ? hash_nodes(ONS_HASH_BASIS, s) : hash_decisions(ONS_HASH_BASIS, s, field);
     *text = ons_arena_format(arena, "%016" PRIx64, hash);
     return *text == NULL ? ons_status_out_of_memory() : NULL;
 }
