@@ -12,6 +12,7 @@ typedef struct device_state {
     local_copy *copies; /* ascending by stage */
     uint32_t count;
     double free_at;
+    double wake;        /* where it found nothing to do: looks again then */
     ons_part_type last; /* forward or input gradient: what it did last */
 } device_state;
 
@@ -118,6 +119,22 @@ static void put(ons_action_list *list, ons_action_kind kind, const local_copy *c
     list->items[list->count++] = (ons_action){.kind = kind, .stage = c->stage, .copy = c->copy, .micro_batch = part};
 }
 
+static void wake_stage(generator *g, uint32_t stage) {
+    const ons_placed_stage *s = &g->plan->stages[stage];
+    for (uint32_t i = 0; i < s->copies; ++i) g->devices[s->devices[i]].wake = 0;
+}
+
+/* Another copy, or a stage beside it, may be able to go on. */
+static void wake_others(generator *g, ons_part_type type, uint32_t stage, uint32_t part) {
+    const ons_part_times *t = &g->times;
+    if (type == ONS_PART_WEIGHT || t->left[type][t->first_part[stage] + part] > 0) return;
+    wake_stage(g, stage);
+    for (uint32_t i = t->into_first[stage]; i < t->into_first[stage + 1]; ++i)
+        wake_stage(g, g->plan->edges[t->into[i]].from);
+    for (uint32_t i = t->out_first[stage]; i < t->out_first[stage + 1]; ++i)
+        wake_stage(g, g->plan->edges[t->out[i]].to);
+}
+
 static void take_all_gradients(generator *g, const local_copy *c, double end) {
     ons_part_take(&g->times, ONS_PART_WEIGHT, c->stage, c->copy, end);
     --g->left;
@@ -135,6 +152,7 @@ static void take_held(generator *g, uint32_t device, const choice *x, double now
     g->held_type = x->type;
     g->held_stage = c->stage;
     g->held_part = part;
+    for (uint32_t i = 0; i < g->plan->devices; ++i) g->devices[i].wake = 0;
     g->devices[device].free_at = INFINITY;
     for (uint32_t i = 0; !g->holding && i < s->copies; ++i) g->devices[s->devices[i]].free_at = end + collectives[1];
 }
@@ -142,7 +160,8 @@ static void take_held(generator *g, uint32_t device, const choice *x, double now
 static void take(generator *g, uint32_t device, const choice *x, double now) {
     device_state *d = &g->devices[device];
     const local_copy *c = x->of;
-    put(&g->lists[device], kind_of(g, x->type), c, ons_part_next(&g->times, x->type, c->stage, c->copy));
+    uint32_t part = ons_part_next(&g->times, x->type, c->stage, c->copy);
+    put(&g->lists[device], kind_of(g, x->type), c, part);
     double end = now + seconds_of(g, x->type, &g->plan->stages[c->stage]);
     if (holds(g, x->type, c->stage)) {
         take_held(g, device, x, now);
@@ -153,21 +172,22 @@ static void take(generator *g, uint32_t device, const choice *x, double now) {
     --g->left;
     if (x->type != ONS_PART_WEIGHT) d->last = x->type;
     if (x->type == ONS_PART_INPUT && !g->order->apart) take_all_gradients(g, c, end);
+    wake_others(g, x->type, c->stage, part);
+    d->wake = 0;
 }
 
 /* Gives each free device something to do. Returns when something changes. */
 static double run_moment(generator *g, double now) {
     double next = INFINITY;
     for (uint32_t i = 0; i < g->plan->devices; ++i) {
-        if (g->devices[i].free_at > now) continue;
-        choice x = choose(g, &g->devices[i], now);
-        next = fmin(next, x.next);
-        if (x.of == NULL) continue;
-        take(g, i, &x, now);
-        next = fmin(next, g->devices[i].free_at);
+        device_state *d = &g->devices[i];
+        if (d->free_at > now || d->wake > now) continue;
+        choice x = choose(g, d, now);
+        d->wake = x.next;
+        if (x.of != NULL) take(g, i, &x, now);
     }
     for (uint32_t i = 0; i < g->plan->devices; ++i)
-        if (g->devices[i].free_at > now) next = fmin(next, g->devices[i].free_at);
+        next = fmin(next, fmax(now, fmax(g->devices[i].free_at, g->devices[i].wake)));
     return next;
 }
 
@@ -262,7 +282,7 @@ ons_status *ons_placed_limits(const ons_placed_plan *plan, uint32_t extra, ons_a
     for (uint32_t stage = plan->stage_count; stage-- > 0;) {
         const ons_placed_stage *s = &plan->stages[stage];
         int64_t more = behind(plan, stage, samples);
-        samples[stage] = s->together && more > 0 ? more : more + s->samples;
+        samples[stage] = more + s->samples;
         int64_t allowed = samples[stage] + (more > 0 ? extra : extra > 0) * s->samples;
         int64_t parts = (allowed + s->samples - 1) / s->samples;
         if (!s->together) parts = (parts + s->copies - 1) / s->copies;

@@ -23,9 +23,8 @@ typedef struct ons_placed_order {
 ons_status *ons_placed_lists_make(const ons_placed_plan *plan, const ons_placed_order *order, ons_arena *arena,
                                   ons_action_list **lists);
 
-/* Parts in flight that 1F1B has: of a line of stages, as many as lie from it to the line's end; of a stage that is
- * together, as many as the stage behind it; copies in turn share them. `extra`: so many more, of a last stage one at
- * most. A barrier's group fits. For `limits`; in `arena`. */
+/* Parts in flight that 1F1B has: of a line of stages, as many as lie from it to the line's end; copies in turn share
+ * them. `extra`: so many more, of a last stage one at most. A barrier's group fits. For `limits`; in `arena`. */
 ons_status *ons_placed_limits(const ons_placed_plan *plan, uint32_t extra, ons_arena *arena, uint32_t **limits);
 
 /* Empty lists with room for all that their devices run. */
