@@ -13,21 +13,19 @@ static const shared_towers clips[MODELS] = {
 };
 static const int64_t groups[GROUPS] = {32, 64, 128};
 
-static const char *placement_name(ons_placement p) { return p == ONS_PLACEMENT_ONE_TO_ONE ? "one-to-one" : "circular"; }
-
 static void print_run(const shared_towers *c, int64_t group, const char *system, const towers_run *t, double search,
                       ons_arena *arena) {
-    printf("| %s | %lld | %s | %.4f | %.1f %% | %.1f | %u + %u × %u | %lld, %lld%s | %s, %s; %s | %.1f |\n", c->name,
+    printf("| %s | %lld | %s | %.4f | %.1f %% | %.1f | %u + %u × %u | %lld, %lld%s | %u, %u; %s | %.1f |\n", c->name,
            (long long)group, system, t->run.seconds, 100 * t->run.bubble_share, (double)t->run.peak_bytes / (1 << 30),
            t->devices[0], t->devices[1], t->replicas, (long long)t->samples[0], (long long)t->samples[1],
-           t->recompute ? ", recomputed" : "", placement_name(t->placements[0]), placement_name(t->placements[1]),
-           page_order(&t->run, arena), search);
+           t->recompute ? ", recomputed" : "", t->chunks[0], t->chunks[1], page_order(&t->run, arena), search);
 }
 
 typedef double table[GROUPS][MODELS][TOWERS_SYSTEMS];
 
 static ons_status *measure(const shared_machine *m, table seconds, ons_arena *arena) {
-    printf("| model | group | system | step, s | bubbles | GiB | devices × replicas | samples of a part | placements; "
+    printf("| model | group | system | step, s | bubbles | GiB | devices × replicas | samples of a part | stages on a "
+           "device; "
            "order | search, s |\n|---|--:|---|--:|--:|--:|---|---|---|--:|\n");
     for (uint32_t g = 0; g < GROUPS; ++g)
         for (uint32_t i = 0; i < MODELS; ++i)

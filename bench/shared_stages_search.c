@@ -104,7 +104,7 @@ ons_status *shared_search_orders(const shared_machine *m, const ons_placed_plan 
 /* ------------------------------------------------------------------------------------------------------ vocabularies
  */
 
-enum { MOST_STAGES = 130 };
+enum { MOST_STAGES = 130 }; /* 32 devices, 4 on each, and the vocabulary's */
 
 typedef struct searcher {
     const shared_machine *m;
@@ -117,7 +117,7 @@ typedef struct searcher {
 static ons_status *make_plan(const searcher *x, const shared_run *run, ons_arena *arena, ons_placed_plan *plan) {
     const shared_way *w = &run->way;
     ons_placed_stage stages[MOST_STAGES];
-    uint32_t chunks = run->placement == ONS_PLACEMENT_ONE_TO_ONE ? 1 : 2, first, count = w->devices * chunks;
+    uint32_t first, count = w->devices * run->chunks;
     bool shards = x->system != SHARED_MEGATRON && w->devices > 1;
     ons_placed_stage embedding = shared_embedding(x->m, x->model, w, shards ? w->devices : 1);
     ons_placed_stage head = shared_head(x->m, x->model, w, shards ? w->devices : 1);
@@ -169,11 +169,33 @@ static ons_status *search_plan(searcher *x, const shared_run *run) {
 }
 
 static bool is_possible(const searcher *x, const shared_run *run) {
-    uint32_t chunks = run->placement == ONS_PLACEMENT_ONE_TO_ONE ? 1 : 2;
-    if (x->model->layers < run->way.devices * chunks) return false;
+    if (x->model->layers < run->way.devices * run->chunks) return false;
     if (run->way.both_ways && (run->way.devices < 2 || x->batch / run->way.replicas < 2 * run->way.samples))
         return false;
-    return x->system == SHARED_FLEXPIPE || (!run->way.both_ways && chunks == 1);
+    return x->system == SHARED_FLEXPIPE || (!run->way.both_ways && run->chunks == 1);
+}
+
+/* Placements with stages on each device. */
+static const struct {
+    ons_placement placement;
+    uint32_t chunks;
+} placements[] = {{ONS_PLACEMENT_ONE_TO_ONE, 1},
+                  {ONS_PLACEMENT_CIRCULAR, 2},
+                  {ONS_PLACEMENT_CIRCULAR, 4},
+                  {ONS_PLACEMENT_V, 2},
+                  {ONS_PLACEMENT_V, 4}};
+enum { PLACEMENTS = sizeof placements / sizeof *placements };
+
+static ons_status *search_placements(searcher *x, shared_run run) {
+    for (int i = 0; i < PLACEMENTS; ++i)
+        for (int k = 0; k < 4; ++k) {
+            run.placement = placements[i].placement;
+            run.chunks = placements[i].chunks;
+            run.way.both_ways = k / 2 == 1;
+            run.way.recompute = k % 2 == 1;
+            if (is_possible(x, &run)) ONS_TRY(search_plan(x, &run));
+        }
+    return NULL;
 }
 
 ons_status *shared_best_of(const shared_machine *m, const shared_model *model, uint32_t devices, int64_t batch,
@@ -181,17 +203,9 @@ ons_status *shared_best_of(const shared_machine *m, const shared_model *model, u
     searcher x = {m, model, batch, system, best};
     *best = (shared_run){.seconds = INFINITY};
     for (uint32_t stages = 1; stages <= devices; stages *= 2)
-        for (int64_t samples = 1; samples <= batch * stages / devices; samples *= 2)
-            for (int i = 0; i < 12; ++i) {
-                shared_run run = {.way = {.devices = stages,
-                                          .replicas = devices / stages,
-                                          .samples = samples,
-                                          .recompute = i % 2 == 1,
-                                          .both_ways = i / 2 % 2 == 1},
-                                  .placement = i / 4 == 0   ? ONS_PLACEMENT_ONE_TO_ONE
-                                               : i / 4 == 1 ? ONS_PLACEMENT_CIRCULAR
-                                                            : ONS_PLACEMENT_V};
-                if (is_possible(&x, &run)) ONS_TRY(search_plan(&x, &run));
-            }
+        for (int64_t samples = 1; samples <= batch * stages / devices; samples *= 2) {
+            const shared_way way = {.devices = stages, .replicas = devices / stages, .samples = samples};
+            ONS_TRY(search_placements(&x, (shared_run){.way = way}));
+        }
     return NULL;
 }

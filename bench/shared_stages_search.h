@@ -13,6 +13,7 @@ typedef struct shared_run {
     int64_t peak_bytes;
     shared_way way;
     ons_placement placement;
+    uint32_t chunks;        /* stages on a device, beside those of the vocabulary */
     ons_placed_order order; /* its limits are those of `extra` */
     uint32_t extra;
     uint64_t tried;
@@ -67,7 +68,7 @@ typedef struct towers_run {
     shared_run run;
     uint32_t replicas, devices[2]; /* of each stage; stages' devices of a tower's pipeline */
     int64_t samples[2];
-    ons_placement placements[2];
+    uint32_t chunks[2]; /* stages on a device: circular where there are several */
     bool recompute;
 } towers_run;
 

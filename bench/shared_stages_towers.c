@@ -5,7 +5,7 @@
 const char *const towers_system_names[TOWERS_SYSTEMS] = {"one line", "DistMM-Pipe", "DistMM-Pipe, orders searched",
                                                          "FlexPipe"};
 
-enum { MOST_STAGES = 96, FEATURES = 1024 };
+enum { MOST_STAGES = 160, FEATURES = 1024 };
 
 typedef struct searcher {
     const shared_machine *m;
@@ -37,7 +37,7 @@ static ons_placed_line tower_line(const searcher *x, const towers_run *t, int to
                       .replicas = t->replicas,
                       .samples = t->samples[tower],
                       .recompute = t->recompute};
-    uint32_t chunks = t->placements[tower] == ONS_PLACEMENT_ONE_TO_ONE ? 1 : 2, count = t->devices[tower] * chunks;
+    uint32_t count = t->devices[tower] * t->chunks[tower];
     for (uint32_t i = 0; i < count; ++i)
         stages[i] = shared_layers(x->m, model, &way, model->layers * (i + 1) / count - model->layers * i / count);
     double message = shared_message(x->m, model, &way);
@@ -45,7 +45,7 @@ static ons_placed_line tower_line(const searcher *x, const towers_run *t, int to
                              .count = count,
                              .first_device = first_device,
                              .devices = t->devices[tower],
-                             .placement = t->placements[tower],
+                             .placement = t->chunks[tower] > 1 ? ONS_PLACEMENT_CIRCULAR : ONS_PLACEMENT_ONE_TO_ONE,
                              .message = message,
                              .gradient_message = message};
 }
@@ -94,14 +94,15 @@ static double tower_seconds(const searcher *x, int tower) {
     return s.forward + s.input + s.weight;
 }
 
-static ons_status *search_placements(searcher *x, towers_run t) {
-    int most = x->system == TOWERS_FLEXPIPE ? 2 : 1;
-    for (int first = 0; first < most; ++first)
-        for (int second = 0; second < most; ++second)
+static ons_status *search_chunks(searcher *x, towers_run t) {
+    enum { MOST = 4 };
+    uint32_t most = x->system == TOWERS_FLEXPIPE ? MOST : 1;
+    for (t.chunks[0] = 1; t.chunks[0] <= most; t.chunks[0] *= 2)
+        for (t.chunks[1] = 1; t.chunks[1] <= most; t.chunks[1] *= 2)
             for (int recompute = 0; recompute < 2; ++recompute) {
-                t.placements[0] = first == 0 ? ONS_PLACEMENT_ONE_TO_ONE : ONS_PLACEMENT_CIRCULAR;
-                t.placements[1] = second == 0 ? ONS_PLACEMENT_ONE_TO_ONE : ONS_PLACEMENT_CIRCULAR;
                 t.recompute = recompute == 1;
+                if (t.devices[0] * t.chunks[0] > x->towers->models[0].layers) continue;
+                if (t.devices[1] * t.chunks[1] > x->towers->models[1].layers) continue;
                 ONS_TRY(search_plan(x, &t));
             }
     return NULL;
@@ -112,7 +113,7 @@ static ons_status *search_samples(searcher *x, towers_run t) {
     int64_t most = x->group / t.replicas;
     for (t.samples[0] = 1; t.samples[0] <= most; t.samples[0] *= 2)
         for (t.samples[1] = 1; t.samples[1] <= most; t.samples[1] *= 2)
-            if (x->system != TOWERS_LINE || t.samples[0] == t.samples[1]) ONS_TRY(search_placements(x, t));
+            if (x->system != TOWERS_LINE || t.samples[0] == t.samples[1]) ONS_TRY(search_chunks(x, t));
     return NULL;
 }
 

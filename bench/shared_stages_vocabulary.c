@@ -22,10 +22,10 @@ typedef struct results {
     shared_run runs[MOST_SIZES][SHARED_SYSTEMS];
 } results;
 
-static const char *placement_name(const shared_run *r) {
+static const char *placement_name(const shared_run *r, ons_arena *arena) {
     static const char *const names[] = {"one-to-one", "circular", "V"};
-    static const char *const both[] = {"both ways", "circular, both ways", "V, both ways"};
-    return r->way.both_ways ? both[r->placement] : names[r->placement];
+    const char *stages = r->chunks > 1 ? ons_arena_format(arena, ", %u stages each", r->chunks) : "";
+    return ons_arena_format(arena, "%s%s%s", names[r->placement], stages, r->way.both_ways ? ", both ways" : "");
 }
 
 static void print_run(const char *label, const char *system, const shared_run *r, double search, ons_arena *arena) {
@@ -35,7 +35,7 @@ static void print_run(const char *label, const char *system, const shared_run *r
     }
     printf("| %s | %s | %.4f | %.1f | %.1f %% | %.1f | %u × %u | %lld%s | %s; %s | %.1f |\n", label, system, r->seconds,
            BATCH / r->seconds, 100 * r->bubble_share, (double)r->peak_bytes / (1 << 30), r->way.devices,
-           r->way.replicas, (long long)r->way.samples, r->way.recompute ? ", recomputed" : "", placement_name(r),
+           r->way.replicas, (long long)r->way.samples, r->way.recompute ? ", recomputed" : "", placement_name(r, arena),
            page_order(r, arena), search);
 }
 

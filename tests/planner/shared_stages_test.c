@@ -71,6 +71,27 @@ Test(shared_stages, chimera_takes_what_its_closed_form_says) {
         }
 }
 
+/* (m + p - 1)(f + b), whether devices look at times or not. */
+Test(shared_stages, a_line_at_its_limits_is_1f1b) {
+    for (uint32_t p = 1; p <= 8; ++p)
+        for (uint32_t m = p; m <= 3 * p; m += p) {
+            ons_placed_plan plan = {.batch = m};
+            ons_placed_stage stages[MOST_STAGES];
+            for (uint32_t i = 0; i < p; ++i)
+                stages[i] = (ons_placed_stage){.samples = 1, .forward = 1, .input = 1, .weight = 1.5};
+            ons_placed_line line = {.stages = stages, .count = p, .devices = p};
+            ons_placed_order order = {.type = ONS_BACKWARD_FIRST, .lockstep = m == p};
+            ons_action_list *lists;
+            uint32_t first, *limits;
+            expect_success(ons_placed_plan_add_line(&plan, &line, arena, &first));
+            expect_success(ons_placed_limits(&plan, 0, arena, &limits));
+            cr_expect_eq(limits[0], p);
+            order.limits = limits;
+            expect_success(ons_placed_lists_make(&plan, &order, arena, &lists));
+            expect_seconds(simulate(&plan, lists).seconds, (m + p - 1) * 3.5, "1F1B");
+        }
+}
+
 Test(shared_stages, gradients_of_copies_in_turn_are_summed_at_the_end) {
     ons_placed_plan plan = both_ways(2, 2, 1, 2, 0.25);
     ons_action_list *lists;
