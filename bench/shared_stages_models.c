@@ -79,7 +79,7 @@ ons_placed_stage shared_layers(const shared_machine *m, const shared_model *mode
                                int64_t layers) {
     double count = rows(model, w), h = (double)model->hidden, n = (double)layers;
     double linear = products(m, count, h), rest = small(m, count, h);
-    ons_placed_stage s = {.name = "layers", .samples = w->samples};
+    ons_placed_stage s = {.samples = w->samples};
     s.forward = n * (linear + rest + attention(m, model, count, 2));
     s.input = n * (linear + 1.5 * rest + attention(m, model, count, 5)) + (w->recompute ? s.forward : 0);
     s.weight = n * linear;
@@ -95,7 +95,7 @@ ons_placed_stage shared_embedding(const shared_machine *m, const shared_model *m
     double count = rows(model, w), h = (double)model->hidden;
     ons_link_cost link = shared_link(m, w);
     double join = ons_collective_sum_seconds(link, message_bytes(model, w), shards);
-    ons_placed_stage s = {.name = "embedding", .samples = w->samples, .together = shards > 1};
+    ons_placed_stage s = {.samples = w->samples, .together = shards > 1};
     s.forward = pass(m, 2 * count * h);
     s.weight = pass(m, 3 * count * h);
     s.collectives[ONS_AFTER_FORWARD] = s.collectives[ONS_BEFORE_BACKWARD] = join;
@@ -109,7 +109,7 @@ ons_placed_stage shared_head(const shared_machine *m, const shared_model *model,
     ons_link_cost link = shared_link(m, w);
     int64_t logits = (int64_t)(count * words) * SHARED_ELEMENT_BYTES;
     double join = ons_collective_sum_seconds(link, message_bytes(model, w), shards);
-    ons_placed_stage s = {.name = "head", .samples = w->samples, .together = shards > 1};
+    ons_placed_stage s = {.samples = w->samples, .together = shards > 1};
     s.forward = product(m, count, h, words) + pass(m, count * words);
     s.input = pass(m, 2 * count * words) + product(m, count, words, h);
     s.weight = product(m, words, count, h);

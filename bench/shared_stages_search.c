@@ -46,7 +46,7 @@ static ons_status *try_order(const shared_machine *m, const ons_placed_plan *pla
  */
 
 enum { MOST_EXTRA = 32 };
-static const double FAR = 1.3; /* of the best step so far: from there on, changes of the order are not tried */
+static const double FAR = 1.3; /* of the best step so far: from there on, changes of our own orders are not tried */
 
 /* The i-th change of an order; false: there are no more. */
 static bool change(shared_run *run, shared_orders orders, uint32_t i) {
@@ -84,7 +84,8 @@ ons_status *shared_search_orders(const shared_machine *m, const ons_placed_plan 
         run.extra = 4;
         ONS_TRY(try_order(m, plan, run, &found));
     }
-    bool promises = orders != SHARED_1F1B && found.seconds < INFINITY && found.seconds < FAR * best->seconds;
+    bool promises = found.seconds < INFINITY;
+    if (orders == SHARED_1F1B || (orders == SHARED_ANY && found.seconds >= FAR * best->seconds)) promises = false;
     for (bool better = promises; better;) {
         better = false;
         for (uint32_t i = 0;; ++i) {

@@ -20,8 +20,7 @@ typedef struct searcher {
 static ons_placed_stage loss_costs(const searcher *x, const towers_run *t, uint32_t ends) {
     double g = (double)x->group;
     int64_t bytes = 2 * x->group * FEATURES * SHARED_ELEMENT_BYTES;
-    ons_placed_stage s = {.name = "loss",
-                          .samples = x->group / t->replicas,
+    ons_placed_stage s = {.samples = x->group / t->replicas,
                           .holds = x->system == TOWERS_DISTMM || x->system == TOWERS_HOLDING};
     s.forward = ons_device_profile_seconds(&x->m->profile, 2 * g * g * FEATURES, 2 * g * FEATURES, true);
     s.input = 2 * s.forward;

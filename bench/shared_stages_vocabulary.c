@@ -138,7 +138,7 @@ ons_status *page_vocabularies(const shared_machine *m) {
         "limits of 1F1B, whichever priorities are fastest; it is the baseline. In lockstep: as FlexPipe's generator\n"
         "arranges it where every part counts as one step, whatever its time, which leaves devices standing before\n"
         "parts that are far from ready. By the paper's ranges its T-1F1B is at least 1.14 / 1.28 = 0.89 times as fast\n"
-        "as Megatron.\n\n",
+        "as Megatron. FlexPipe: our search of its space, weight gradients put off into bubbles by the generator.\n\n",
         families[0].name, DEVICES, BATCH);
     ONS_TRY(measure(m, &families[0], true, &r));
     print_ratios(&families[0], &r);

@@ -36,8 +36,20 @@ static ons_status *check_stage(const ons_placed_plan *plan, uint32_t stage) {
     return NULL;
 }
 
+/* Numbers of actions, parts and copies have 32 bits. */
+static ons_status *check_size(const ons_placed_plan *plan) {
+    enum { ACTIONS = 4 }; /* of a part: forward, two gradients, and the update behind the last one */
+    double actions = 0;
+    for (uint32_t i = 0; i < plan->stage_count; ++i)
+        actions += (double)ACTIONS * ons_placed_parts(plan, i) * plan->stages[i].copies;
+    ONS_CHECK(actions < UINT32_MAX, ONS_INVALID_DATA, "the devices would have %.0f actions, more than can be numbered",
+              actions);
+    return NULL;
+}
+
 ons_status *ons_placed_plan_check(const ons_placed_plan *plan) {
     for (uint32_t i = 0; i < plan->stage_count; ++i) ONS_TRY(check_stage(plan, i));
+    ONS_TRY(check_size(plan));
     for (uint32_t i = 0; i < plan->edge_count; ++i)
         ONS_CHECK(plan->edges[i].from < plan->edges[i].to && plan->edges[i].to < plan->stage_count, ONS_INVALID_DATA,
                   "an edge goes from stage %u to stage %u; of %u stages, edges go to later ones", plan->edges[i].from,

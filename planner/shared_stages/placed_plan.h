@@ -28,7 +28,6 @@ typedef enum ons_collective {
 } ons_collective;
 
 typedef struct ons_placed_stage {
-    const char *name;
     const uint32_t *devices; /* [copy] */
     uint32_t copies;
     bool together; /* else in turn */
