@@ -281,6 +281,8 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               config->replicas);
     if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
     ONS_TRY(ons_config_check_words(config));
+    uint32_t slices;
+    ONS_TRY(ons_config_slices(config, &slices));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
     ONS_TRY(ons_device_kind_find(config->device, &kind));

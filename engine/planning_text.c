@@ -7,6 +7,7 @@
 #include "engine/plan_libraries.h"
 #include "engine/plan_subject.h"
 #include "engine/planning.h"
+#include "planner/search/slices.h"
 
 typedef struct writer {
     FILE *out;
@@ -35,6 +36,19 @@ static void note_other_kernels(const writer *w) {
 /* Several stages lie on one: what is free is told by device then. */
 static bool shares_devices(const ons_plan *plan) { return plan->schedule.devices < plan->pipeline.stages; }
 
+/* --slices */
+static void describe_slices(const writer *w) {
+    uint32_t count = ons_plan_count_slices(&w->p->plan);
+    if (count > 0)
+        fprintf(w->out, "in halves: the forward parts of %u micro-batch%s, so that the later stages start sooner\n\n",
+                count, count == 1 ? "" : "es");
+    else if (w->p->problem.sliced > 0)
+        fprintf(w->out, "in halves: no forward part; %s\n\n",
+                w->p->plan.pipeline.stages < ONS_SLICES_STAGES
+                    ? "with fewer than three stages nothing is won by it"
+                    : "stages that share a device are not sliced by themselves");
+}
+
 static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     char cap[ONS_BYTES_TEXT], took[32] = "", stages[ONS_STAGES_TEXT];
@@ -50,6 +64,7 @@ static void describe_subject(const writer *w) {
         fprintf(w->out, "times from %s: of %u nodes measured, of %u by the model that was fitted to it\n\n",
                 w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic);
     note_other_kernels(w);
+    describe_slices(w);
 }
 
 static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint32_t *recomputed) {
