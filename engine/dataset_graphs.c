@@ -64,9 +64,10 @@ ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole
             ons_stage_graph_options options = *whole;
             int64_t rows = dataset_graphs->graphs[v].rows;
             if (dataset_graphs->graphs[v].graph == NULL || graph->graph != NULL) continue;
-            ONS_CHECK(rows > 1, ONS_INVALID_ARGUMENT,
-                      "a micro-batch of one sample has no halves: leave --slices out, or take a larger --batch or fewer "
-                      "--micro-batches");
+            ONS_CHECK(
+                rows > 1, ONS_INVALID_ARGUMENT,
+                "a micro-batch of one sample has no halves: leave --slices out, or take a larger --batch or fewer "
+                "--micro-batches");
             options.rows = half_rows(rows, half);
             ONS_TRY(ons_stage_graph_build(&options, graph));
         }

@@ -14,8 +14,8 @@ typedef struct ons_dataset_graphs {
     ons_stage_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
-    /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and the
-     * others, and how they are cut; else zeroed. */
+    /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
+     * the others, and how they are cut; else zeroed. */
     ons_stage_graph half_graphs[ONS_REST][2];
     ons_cut half_cuts[ONS_REST][2];
 } ons_dataset_graphs;
