@@ -149,7 +149,8 @@ static void describe_memory(const writer *w) {
 /* Where the step decided against the slowest stage, what that would have cost. */
 static void describe_choice(writer *w) {
     const ons_planned *planned = &w->p->planned;
-    if (!planned->by_step || planned->best_bottleneck.step_seconds <= w->p->plan.step_seconds) return;
+    if (!planned->by_step || ons_plan_count_slices(&w->p->plan) > 0) return; /* those steps are not in halves */
+    if (planned->best_bottleneck.step_seconds <= w->p->plan.step_seconds) return;
     fprintf(w->out,
             "chosen by the step: the split whose slowest stage is fastest (%.6g ms a micro-batch) takes %.3f ms a "
             "step\n",

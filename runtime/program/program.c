@@ -137,7 +137,8 @@ static ons_status *find_own(ons_program *p) {
     ONS_NEW(p->own, p->arena, l->buffer_count + 1);
     for (ons_value_id id = 0; id < p->graph->values.count; ++id) {
         ons_node_id maker = ons_graph_value(p->graph, id)->producer;
-        if (maker != ONS_NONE && p->halves->runs[maker]) p->own[l->buffer_of_value[id]] = true;
+        ons_buffer_id buffer = l->buffer_of_value[id];
+        if (maker != ONS_NONE && p->halves->runs[maker]) p->own[buffer] = !l->buffers[buffer].persistent;
     }
     for (ons_value_id id = 0; id < p->graph->values.count; ++id)
         if (p->halves->outer[id]) p->own[l->buffer_of_value[id]] = false;

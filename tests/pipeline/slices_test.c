@@ -2,7 +2,8 @@
  * micro-batch had been computed at once.
  *
  * With gpipe every stage halves the same micro-batches, one stage as well: the bits are those of that. Kernels may sum
- * in another order for another number of samples: with whole micro-batches the results are the same within 1e-5. */
+ * in another order for another number of samples: with whole micro-batches the results are the same within 1e-5; and
+ * what is computed again in the backward part is computed for a whole micro-batch. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -51,6 +52,11 @@ static void expect_near(const pipeline_setting *s, const pipeline_record *whole)
     pipeline_record_free(&cut);
 }
 
+static void expect_like(const pipeline_setting *s, const pipeline_record *whole) {
+    bool again = s->relief == PIPELINE_RECOMPUTES || s->relief == PIPELINE_SWAPS_AND_RECOMPUTES;
+    (again ? expect_near : expect_same)(s, whole);
+}
+
 /* Stages one to four, with what is saved swapped, computed again, both and neither. */
 static void try_reliefs(pipeline_setting s) {
     s.kind = &ons_generator_gpipe;
@@ -59,7 +65,7 @@ static void try_reliefs(pipeline_setting s) {
         for (s.relief = PIPELINE_KEEPS; s.relief < PIPELINE_RELIEFS; ++s.relief) {
             s.seed = 10 * s.stages + s.relief;
             s.one_in = 2;
-            expect_same(&s, &whole);
+            expect_like(&s, &whole);
         }
     pipeline_record_free(&whole);
 }
@@ -107,7 +113,7 @@ Test(slices, random_cuts) {
         s.one_in = 1 + (uint32_t)(s.seed % 4);
         s.late = i % 2 == 0;
         s.scattered = true;
-        expect_same(&s, &whole);
+        expect_like(&s, &whole);
     }
     pipeline_record_free(&whole);
 }
