@@ -58,6 +58,10 @@ static int64_t half_rows(int64_t rows, int half) { return half == 0 ? (rows + 1)
 ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole, const ons_schedule *schedule,
                                             ons_dataset_graphs *dataset_graphs) {
     if (!has_halves(schedule)) return NULL;
+    ONS_CHECK(
+        !ons_config_uses_cuda(whole->config), ONS_UNSUPPORTED,
+        "the schedule has forward parts in halves, which GPUs do not compute yet; train with --device cpu, or without "
+        "them");
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half) {
             ons_stage_graph *graph = &dataset_graphs->half_graphs[v][half];

@@ -86,7 +86,7 @@ Test(slices, convolutions_and_attention) {
 /* Each half draws what the whole would have drawn for its samples. */
 Test(slices, dropout_is_that_of_whole_micro_batches) {
     static const char *const options[] = {"dropout", "0.3", NULL};
-    pipeline_setting s = {.model = "gpt_decomposed", .options = options, .batch = 10, .micro_batches = 2, .steps = 3};
+    pipeline_setting s = {.model = "gpt_tied", .options = options, .batch = 10, .micro_batches = 2, .steps = 3};
     s.kind = &ons_generator_gpipe;
     pipeline_record whole = run_one_stage(s);
     s.sliced = 2;
