@@ -237,3 +237,14 @@ ons_status *ons_halves_find(const ons_halves_options *o, ons_arena *arena, ons_h
     for (ons_node_id id = 0; id < f.graph->nodes.count; ++id) ONS_TRY(number_elements(&f, id));
     return NULL;
 }
+
+ons_status *ons_halves_keep(const ons_halves *h, const ons_cut_stage *cut, ons_arena *arena, uint32_t *stays,
+                            uint32_t **scratch_stays) {
+    for (ons_value_id id = 0; id < cut->graph->values.count; ++id)
+        if (h->last_position[id] > stays[id]) stays[id] = h->last_position[id];
+    ONS_NEW(*scratch_stays, arena, cut->graph->nodes.count + 1);
+    for (ons_part part = ONS_PART_FORWARD; part <= cut->chunks; ++part)
+        for (ons_node_id id = cut->end[part - 1]; id < cut->end[part]; ++id)
+            if (!h->runs[id]) (*scratch_stays)[id] = cut->end[part] - 1;
+    return NULL;
+}

@@ -38,4 +38,9 @@ typedef struct ons_halves_options {
  * by the batch, or one on the way to another stage that does not work sample by sample. */
 ons_status *ons_halves_find(const ons_halves_options *options, ons_arena *arena, ons_halves *halves);
 
+/* What both halves, and the nodes behind them, read and make stays until the last of them has run: extends `stays` of
+ * values (ons_liveness_options), and makes those of nodes' scratch memory, in `arena`. */
+ons_status *ons_halves_keep(const ons_halves *halves, const ons_cut_stage *cut, ons_arena *arena, uint32_t *stays,
+                            uint32_t **scratch_stays);
+
 #endif

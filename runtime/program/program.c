@@ -7,6 +7,7 @@
 #include "graph/operands.h"
 #include "graph/shared_buffers.h"
 #include "graph/sharing.h"
+#include "runtime/program/half_layout.h"
 #include "runtime/program/launch_groups.h"
 
 typedef struct prepared {
@@ -131,49 +132,6 @@ static bool wants_launch_groups(void) {
 
 static bool computes(const ons_program *p, ons_node_id node) { return p->halves == NULL || p->halves->runs[node]; }
 
-/* What a half makes for itself alone. */
-static ons_status *find_own(ons_program *p) {
-    const ons_liveness *l = &p->liveness;
-    ONS_NEW(p->own, p->arena, l->buffer_count + 1);
-    for (ons_value_id id = 0; id < p->graph->values.count; ++id) {
-        ons_node_id maker = ons_graph_value(p->graph, id)->producer;
-        ons_buffer_id buffer = l->buffer_of_value[id];
-        if (maker != ONS_NONE && p->halves->runs[maker]) p->own[buffer] = !l->buffers[buffer].persistent;
-    }
-    for (ons_value_id id = 0; id < p->graph->values.count; ++id)
-        if (p->halves->outer[id]) p->own[l->buffer_of_value[id]] = false;
-    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id)
-        if (p->halves->runs[id] && l->scratch_of_node[id] != ONS_NONE) p->own[l->scratch_of_node[id]] = true;
-    return NULL;
-}
-
-/* Only what it reads is there with the persistent values. */
-static ons_status *leave_out_residents(ons_program *p) {
-    bool *read;
-    ONS_NEW(read, p->arena, p->liveness.buffer_count + 1);
-    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(p->graph, id);
-        for (uint32_t i = 0; p->halves->runs[id] && i < node->input_count; ++i)
-            if (node->inputs[i] != ONS_NONE) read[p->liveness.buffer_of_value[node->inputs[i]]] = true;
-    }
-    for (uint32_t i = 0; i < p->liveness.buffer_count; ++i)
-        p->liveness.buffers[i].persistent = p->liveness.buffers[i].persistent && read[i];
-    return NULL;
-}
-
-static ons_status *lay_out_half(ons_program *p) {
-    ons_liveness own = p->liveness;
-    ONS_TRY(find_own(p));
-    ONS_TRY(leave_out_residents(p));
-    ONS_NEW(own.buffers, p->arena, own.buffer_count + 1);
-    for (uint32_t i = 0; i < own.buffer_count; ++i) {
-        own.buffers[i] = p->liveness.buffers[i];
-        own.buffers[i].persistent = !p->own[i];
-    }
-    const ons_layout_options layout = {.liveness = &own, .execution_order = &p->execution_order, .slots = 1};
-    return ons_arena_layout_make(&layout, p->arena, &p->layout);
-}
-
 void ons_program_set_whole(ons_program *half, const ons_program *whole) { half->whole = whole; }
 
 const ons_program *ons_program_whole(const ons_program *p) { return p->whole; }
@@ -218,7 +176,9 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
-    if (p->halves != NULL) return lay_out_half(p);
+    if (p->halves != NULL)
+        return ons_half_layout_make(p->graph, p->halves, &p->execution_order, &p->liveness, p->arena, &p->own,
+                                    &p->layout);
     uint32_t slots = options->slots > 0 ? options->slots : 1;
     const ons_layout_options layout = {.liveness = &p->liveness,
                                        .execution_order = &p->execution_order,

@@ -396,7 +396,6 @@ static ons_program_options program_options(const maker *m) {
     };
 }
 
-/* What both halves, and the nodes behind them, read and make stays until the last of them has run. */
 static ons_status *find_halves(maker *m, uint32_t **scratch_stays) {
     const ons_halves_options options = {
         .whole = m->cut,
@@ -408,13 +407,7 @@ static ons_status *find_halves(maker *m, uint32_t **scratch_stays) {
     };
     ONS_NEW(m->r->halves, m->r->arena, 1);
     ONS_TRY(ons_halves_find(&options, m->r->arena, m->r->halves));
-    for (ons_value_id id = 0; id < m->graph->values.count; ++id)
-        m->stays[id] = larger(m->stays[id], m->r->halves->last_position[id]);
-    ONS_NEW(*scratch_stays, m->r->arena, m->graph->nodes.count + 1);
-    for (ons_part part = ONS_PART_FORWARD; part <= m->chunks; ++part)
-        for (ons_node_id id = part_begin(m, part); id < m->cut->end[part]; ++id)
-            if (!m->r->halves->runs[id]) (*scratch_stays)[id] = m->cut->end[part] - 1;
-    return NULL;
+    return ons_halves_keep(m->r->halves, m->cut, m->r->arena, m->stays, scratch_stays);
 }
 
 /* The halves first, whose scratch memory the whole micro-batch's program has room for. */
