@@ -23,33 +23,6 @@ static bool is_persistent(const ons_value *value) {
            value->kind == ONS_BUFFER;
 }
 
-/* --------------------------------------------------------------------------------------------------------- likeness */
-
-static bool same_ids(const ons_value_id *a, const ons_value_id *b, uint32_t count) {
-    return memcmp(a, b, count * sizeof *a) == 0;
-}
-
-static bool same_node(const ons_node *a, const ons_node *b) {
-    return a->op == b->op && a->input_count == b->input_count && a->output_count == b->output_count &&
-           same_ids(a->inputs, b->inputs, a->input_count) && same_ids(a->outputs, b->outputs, a->output_count);
-}
-
-/* Operators and layouts are chosen for a number of samples; with other ones there is nothing that both halves share. */
-static ons_status *check_alike(const finder *f, const ons_cut_stage *half) {
-    const ons_graph *graph = half->graph;
-    for (ons_node_id id = 0; id < f->graph->nodes.count && id < graph->nodes.count; ++id)
-        ONS_CHECK(same_node(ons_graph_node(f->graph, id), ons_graph_node(graph, id)), ONS_UNSUPPORTED,
-                  "node '%s': with half a micro-batch's samples the stage would compute other nodes, so its forward "
-                  "part cannot be computed in halves; leave --slices out",
-                  ons_graph_node(f->graph, id)->name);
-    bool same = f->graph->nodes.count == graph->nodes.count && f->graph->values.count == graph->values.count &&
-                memcmp(f->cut->end, half->end, ons_part_count(f->cut->chunks) * sizeof *half->end) == 0;
-    ONS_CHECK(same, ONS_UNSUPPORTED,
-              "with half a micro-batch's samples a stage would compute other nodes, so its forward part cannot be "
-              "computed in halves; leave --slices out");
-    return NULL;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- values */
 
 typedef enum relation { ALL_ALIKE, IN_HALVES, WITHIN } relation;
@@ -215,9 +188,16 @@ static ons_status *number_elements(const finder *f, ons_node_id id) {
     return NULL;
 }
 
+size_t ons_halves_value_count(const ons_cut_stage *whole, const ons_cut_stage *const half[2]) {
+    size_t count = whole->graph->values.count;
+    for (int i = 0; i < 2; ++i)
+        if (half[i] != NULL && half[i]->graph->values.count > count) count = half[i]->graph->values.count;
+    return count;
+}
+
 ons_status *ons_halves_find(const ons_halves_options *o, ons_arena *arena, ons_halves *h) {
     finder f = {.o = o, .cut = o->whole, .graph = o->whole->graph, .arena = arena, .h = h};
-    size_t values = f.graph->values.count + 1, nodes = f.graph->nodes.count + 1;
+    size_t values = ons_halves_value_count(o->whole, o->half) + 1, nodes = f.graph->nodes.count + 1;
     *h = (ons_halves){0};
     ONS_NEW(h->split, arena, values);
     ONS_NEW(h->outer, arena, values);
@@ -228,7 +208,6 @@ ons_status *ons_halves_find(const ons_halves_options *o, ons_arena *arena, ons_h
     ONS_NEW(f.inner, arena, values);
     ONS_NEW(f.cause, arena, nodes);
     ONS_NEW(f.mixed, arena, values);
-    for (int i = 0; i < 2; ++i) ONS_TRY(check_alike(&f, o->half[i]));
     for (ons_value_id id = 0; id < f.graph->values.count; ++id)
         if (!is_persistent(value_of(&f, id))) relate_value(&f, id);
     ONS_TRY(place_nodes(&f));

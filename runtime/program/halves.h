@@ -15,7 +15,7 @@
 
 #include "graph/passes/cut.h"
 
-/* Of a device's graph; ids are those of the whole micro-batch's graph, and of both halves'. */
+/* Of a device's graph; ids are those of the whole micro-batch's graph, and of both halves' (halves_align.h). */
 typedef struct ons_halves {
     bool *split;             /* [value]: the two halves lie one behind the other; else it is the same for all samples */
     bool *outer;             /* [value]: lies where the whole micro-batch's program has it */
@@ -33,9 +33,13 @@ typedef struct ons_halves_options {
     size_t kept_count;
 } ons_halves_options;
 
-/* Finds what the halves compute; everything in `arena`. In the second half's graph, nodes that draw random numbers are
- * told which elements are theirs. ONS_UNSUPPORTED names the node that cannot be computed in halves: one that normalises
- * by the batch, or one on the way to another stage that does not work sample by sample. */
+/* Counts the values of the graph that has most. */
+size_t ons_halves_value_count(const ons_cut_stage *whole, const ons_cut_stage *const half[2]);
+
+/* Finds what the halves compute, whose graphs are aligned (halves_align.h); everything in `arena`. In the second half's
+ * graph, nodes that draw random numbers are told which elements are theirs. ONS_UNSUPPORTED names the node that cannot
+ * be computed in halves: one that normalises by the batch, or one on the way to another stage that does not work sample
+ * by sample. */
 ons_status *ons_halves_find(const ons_halves_options *options, ons_arena *arena, ons_halves *halves);
 
 /* What both halves, and the nodes behind them, read and make stays until the last of them has run: extends `stays` of

@@ -5,6 +5,7 @@
 
 #include "graph/sharing.h"
 #include "planner/schedule/places.h"
+#include "runtime/program/halves_align.h"
 #include "runtime/program/part_readers.h"
 
 typedef struct maker {
@@ -89,7 +90,7 @@ static uint32_t copy_begin(const maker *m, const ons_cut_swap *swap) {
 
 static ons_status *find_lifetimes(maker *m) {
     ons_arena *arena = m->r->arena;
-    size_t values = m->graph->values.count + 1;
+    size_t values = ons_halves_value_count(m->cut, m->o->half) + 1;
     ONS_NEW(m->first_reader, arena, values);
     ONS_NEW(m->last_reader, arena, values);
     ONS_NEW(m->arrives, arena, values);
@@ -432,6 +433,8 @@ static ons_status *add_with_halves(ons_device_context *device_context, maker *m,
 }
 
 static ons_status *make(ons_device_context *device_context, maker *m) {
+    for (int i = 0; i < 2; ++i)
+        if (m->o->half[i] != NULL) ONS_TRY(ons_halves_align(m->cut, m->o->half[i]));
     ONS_TRY(find_lifetimes(m));
     ons_program_options options = program_options(m);
     ONS_TRY(m->o->half[0] != NULL ? add_with_halves(device_context, m, &options)
