@@ -11,7 +11,9 @@ typedef struct finder {
     const ons_graph *graph;
     ons_arena *arena;
     ons_halves *h;
-    bool *inner;        /* [value]: depends on samples, which are not its outermost axis */
+    bool *inner;        /* [value]: has samples along another axis than the outermost */
+    bool *unlike;       /* [value]: is neither the same for all samples nor has them along one axis */
+    bool *behind;       /* [node]: makes what would have to lie in halves, and cannot */
     ons_node_id *cause; /* [node]: of one that runs behind the halves, why: it, or one before it */
     bool *mixed;        /* [value]: made behind the halves */
 } finder;
@@ -25,18 +27,19 @@ static bool is_persistent(const ons_value *value) {
 
 /* ----------------------------------------------------------------------------------------------------------- values */
 
-typedef enum relation { ALL_ALIKE, IN_HALVES, WITHIN } relation;
+typedef enum relation { ALL_ALIKE, IN_HALVES, WITHIN, UNLIKE } relation;
 
 /* How a value of all `rows` samples stands to that of some of them. */
 static relation relate(const ons_type *all, int64_t rows, const ons_type *some, int64_t some_rows) {
     uint32_t axis = 0;
-    if (all->shape.rank != some->shape.rank || all->layout != some->layout) return WITHIN;
+    if (all->shape.rank != some->shape.rank || all->layout != some->layout) return UNLIKE;
     while (axis < all->shape.rank && all->shape.dims[axis] == some->shape.dims[axis]) ++axis;
     if (axis == all->shape.rank) return ALL_ALIKE;
     bool outermost = ons_shape_span(&all->shape, 0, axis) == 1 && (axis == 0 || all->layout == ONS_LAYOUT_ONNX);
     for (uint32_t i = axis + 1; i < all->shape.rank; ++i)
-        if (all->shape.dims[i] != some->shape.dims[i]) return WITHIN;
-    return outermost && all->shape.dims[axis] * some_rows == some->shape.dims[axis] * rows ? IN_HALVES : WITHIN;
+        if (all->shape.dims[i] != some->shape.dims[i]) return UNLIKE;
+    if (all->shape.dims[axis] * some_rows != some->shape.dims[axis] * rows) return UNLIKE;
+    return outermost ? IN_HALVES : WITHIN;
 }
 
 static void relate_value(finder *f, ons_value_id id) {
@@ -50,7 +53,8 @@ static void relate_value(finder *f, ons_value_id id) {
         sum += f->h->bytes[i][id];
     }
     f->h->split[id] = is[0] == IN_HALVES && is[1] == IN_HALVES && sum == bytes;
-    f->inner[id] = !f->h->split[id] && !(is[0] == ALL_ALIKE && is[1] == ALL_ALIKE);
+    f->inner[id] = is[0] == WITHIN && is[1] == WITHIN && sum == bytes;
+    f->unlike[id] = !f->h->split[id] && !f->inner[id] && !(is[0] == ALL_ALIKE && is[1] == ALL_ALIKE);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
@@ -61,23 +65,27 @@ static bool draws_by_element(const ons_node *node) {
     return false;
 }
 
-/* Whether each half can compute the node for its own samples. */
-static bool works_by_sample(const finder *f, const ons_node *node) {
-    bool reads_samples = false, makes_samples = false;
-    if ((node->op->roles.traits & ONS_TRAIT_COUPLES_SAMPLES) != 0) return false;
+/* Whether each half can compute the node for its own samples. Where these are not outermost they lie among the other
+ * half's, which is nobody's business as long as only the half itself looks. */
+static bool works_by_sample(const finder *f, ons_node_id node_id) {
+    const ons_node *node = ons_graph_node(f->graph, node_id);
+    bool reads_samples = false, makes_samples = false, within = false;
+    if ((node->op->roles.traits & ONS_TRAIT_COUPLES_SAMPLES) != 0 || f->behind[node_id]) return false;
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ons_value_id id = node->inputs[i];
         if (id == ONS_NONE || is_persistent(value_of(f, id))) continue;
-        if (f->inner[id]) return false;
-        reads_samples = reads_samples || f->h->split[id];
+        if (f->unlike[id] || (f->inner[id] && value_of(f, id)->producer == ONS_NONE)) return false;
+        reads_samples = reads_samples || f->h->split[id] || f->inner[id];
     }
     for (uint32_t i = 0; i < node->output_count; ++i) {
         ons_value_id id = node->outputs[i];
         if (id == ONS_NONE) continue;
-        if (f->inner[id] || value_of(f, id)->pair != ONS_NONE || (reads_samples && !f->h->split[id])) return false;
-        makes_samples = makes_samples || f->h->split[id];
+        bool samples = f->h->split[id] || f->inner[id];
+        if (f->unlike[id] || value_of(f, id)->pair != ONS_NONE || (reads_samples && !samples)) return false;
+        makes_samples = makes_samples || samples;
+        within = within || f->inner[id];
     }
-    return !makes_samples || (node->op->roles.traits & ONS_TRAIT_RANDOM) == 0 || draws_by_element(node);
+    return !makes_samples || (node->op->roles.traits & ONS_TRAIT_RANDOM) == 0 || (draws_by_element(node) && !within);
 }
 
 static ons_status *place_node(finder *f, ons_node_id id) {
@@ -86,7 +94,7 @@ static ons_status *place_node(finder *f, ons_node_id id) {
               "node '%s' normalises by the samples of its micro-batch, of which half are something else: leave "
               "--slices out, or give --batchnorm eval",
               node->name);
-    f->cause[id] = works_by_sample(f, node) ? ONS_NONE : id;
+    f->cause[id] = works_by_sample(f, id) ? ONS_NONE : id;
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ons_value_id input = node->inputs[i];
         if (input == ONS_NONE || !f->mixed[input]) continue;
@@ -108,7 +116,7 @@ static ons_status *place_nodes(finder *f) {
             if (t->part != part) continue;
             ons_node_id node = value_of(f, t->value)->producer;
             bool late = f->mixed[t->value];
-            ONS_CHECK(!late && !f->inner[t->value], ONS_UNSUPPORTED,
+            ONS_CHECK(!late && !f->inner[t->value] && !f->unlike[t->value], ONS_UNSUPPORTED,
                       "node '%s' does not work sample by sample, or its samples are not the outermost axis in memory, "
                       "and another stage waits for what comes of it ('%s'): the forward part of a micro-batch cannot "
                       "be computed in halves; leave --slices out",
@@ -169,6 +177,17 @@ static void note_views(finder *f) {
         if (!f->h->outer[id]) f->h->last_position[id] = 0;
 }
 
+/* What others read lies in halves, for which samples must be outermost: else the node that makes it runs behind. */
+static bool find_behind(finder *f) {
+    bool found = false;
+    for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
+        ons_node_id maker = value_of(f, id)->producer;
+        if (!f->inner[id] || !f->h->outer[id] || maker == ONS_NONE || !f->h->runs[maker]) continue;
+        found = f->behind[maker] = true;
+    }
+    return found;
+}
+
 /* -------------------------------------------------------------------------------------------------- random numbers */
 
 /* The second half's elements stand behind the first one's in what the numbers are drawn for. */
@@ -206,13 +225,19 @@ ons_status *ons_halves_find(const ons_halves_options *o, ons_arena *arena, ons_h
     ONS_NEW(h->bytes[1], arena, values);
     ONS_NEW(h->last_position, arena, values);
     ONS_NEW(f.inner, arena, values);
+    ONS_NEW(f.unlike, arena, values);
+    ONS_NEW(f.behind, arena, nodes);
     ONS_NEW(f.cause, arena, nodes);
     ONS_NEW(f.mixed, arena, values);
     for (ons_value_id id = 0; id < f.graph->values.count; ++id)
         if (!is_persistent(value_of(&f, id))) relate_value(&f, id);
-    ONS_TRY(place_nodes(&f));
-    note_readers(&f);
-    note_views(&f);
+    for (bool again = true; again;) {
+        memset(h->outer, 0, values * sizeof *h->outer);
+        ONS_TRY(place_nodes(&f));
+        note_readers(&f);
+        note_views(&f);
+        again = find_behind(&f);
+    }
     for (ons_node_id id = 0; id < f.graph->nodes.count; ++id) ONS_TRY(number_elements(&f, id));
     return NULL;
 }
