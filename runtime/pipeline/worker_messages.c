@@ -68,7 +68,7 @@ static ons_status *receive_all_ahead(const ons_program_pass *x) {
 
 /* Nothing but the clock's timestamps is on the stream of a sender with links: they tell when messages were gone. */
 static void record_sent(const ons_program_pass *any, const ons_pending *pending) {
-    const ons_program_pass *x = any->halves; /* the one that sent it */
+    const ons_program_pass *x = any->shares; /* the one that sent it */
     while (x->stage != pending->program) ++x;
     const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->transfer]];
     const ons_value_id value = x->cut->sends[pending->transfer].value;
@@ -178,7 +178,7 @@ static uint32_t second_halves(const ons_program_pass *x, uint32_t channel) {
 /* How many messages of a channel come before those for this program. */
 static uint32_t messages_before(const ons_program_pass *x, uint32_t channel) {
     uint32_t before = 0;
-    for (const ons_program_pass *each = x->halves; each != x; ++each)
+    for (const ons_program_pass *each = x->shares; each != x; ++each)
         before += kinds_of(each, channel) * times(each, x->w->channels[channel].kind) + second_halves(each, channel);
     return before;
 }
@@ -266,7 +266,7 @@ static ons_status *receive_for(const ons_program_pass *x, uint32_t channel) {
 
 /* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
 static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel) {
-    for (uint32_t i = 0; i < x->half_count; ++i) ONS_TRY(receive_for(&x->halves[i], channel));
+    for (uint32_t i = 0; i < x->share_count; ++i) ONS_TRY(receive_for(&x->shares[i], channel));
     return NULL;
 }
 

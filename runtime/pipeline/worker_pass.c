@@ -7,7 +7,7 @@
 
 const ons_program_pass *ons_program_pass_of(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     ons_part_kind kind = ons_stage_program_kind(x->stage, part);
-    return &x->halves[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
+    return &x->shares[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- jobs
@@ -108,7 +108,7 @@ static void fill_job(const ons_program_pass *x, ons_job *job, ons_part part, uin
     job->turn = ons_program_pass_turn(x, part, micro_batch);
     job->step = x->f->step;
     job->step.micro_batch += micro_batch;
-    if (x != x->halves) job->step.sample_share = x->f->second_share;
+    if (x != x->shares) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
     if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
 }
@@ -449,17 +449,17 @@ static ons_status *put_actions(const ons_program_pass *x) {
     if (x->w->o.reducer != NULL && x->f->replicas.active > 0)
         ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
     ONS_TRY(ons_program_pass_begin_messages(x));
-    for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
+    for (uint32_t i = 0; x->f->begins && i < x->share_count; ++i) ONS_TRY(put_part(&x->shares[i], ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));
     return NULL;
 }
 
 /* The pass by its programs, which is one or two. */
-static ons_status *split_in_halves(ons_worker *w, const ons_pipeline_pass *f, ons_program_pass halves[2]) {
+static ons_status *split_in_shares(ons_worker *w, const ons_pipeline_pass *f, ons_program_pass shares[2]) {
     uint32_t count = f->lineup.programs[1] == NULL ? 1 : 2;
     for (uint32_t i = 0; i < count; ++i) {
         const ons_stage_program *stage = f->lineup.programs[i];
-        halves[i] = (ons_program_pass){
+        shares[i] = (ons_program_pass){
             .w = w,
             .f = f,
             .p = ons_worker_find_program(w, stage),
@@ -468,19 +468,19 @@ static ons_status *split_in_halves(ons_worker *w, const ons_pipeline_pass *f, on
             .first = i == 0 ? 0 : f->lineup.first_count,
             .end = i + 1 == count ? f->micro_batches : f->lineup.first_count,
             .given_back = w->given_back + (size_t)i * w->most_receives,
-            .halves = halves,
-            .half_count = count,
+            .shares = shares,
+            .share_count = count,
         };
-        ONS_CHECK(halves[i].p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
+        ONS_CHECK(shares[i].p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
     }
     return NULL;
 }
 
 ons_status *ons_worker_put(ons_worker *w, const ons_pipeline_pass *f) {
-    ons_program_pass halves[2];
-    ONS_TRY(split_in_halves(w, f, halves));
-    ons_status *status = put_actions(halves);
-    ons_status *settled = settle(halves);
+    ons_program_pass shares[2];
+    ONS_TRY(split_in_shares(w, f, shares));
+    ons_status *status = put_actions(shares);
+    ons_status *settled = settle(shares);
     if (status != NULL) ons_status_free(settled);
     return status != NULL ? status : settled;
 }
@@ -494,10 +494,10 @@ static void repeat(ons_worker *w, const ons_recorded_pass *kept) {
 }
 
 ons_status *ons_worker_launch(ons_worker *w, const ons_pipeline_pass *f) {
-    ons_program_pass halves[2];
-    ONS_TRY(split_in_halves(w, f, halves));
+    ons_program_pass shares[2];
+    ONS_TRY(split_in_shares(w, f, shares));
     const ons_recorded_pass *kept = ons_worker_find_kept(w, f);
-    ONS_TRY(put_steps(halves));
+    ONS_TRY(put_steps(shares));
     w->shared = w->shared || (w->o.nccl != NULL && f->updates && !f->asynchronous);
     if (kept == NULL) return ons_worker_put(w, f);
     repeat(w, kept);

@@ -13,8 +13,8 @@ typedef struct ons_program_pass {
     const ons_cut_stage *cut;
     uint32_t first, end;                   /* its micro-batches */
     uint32_t *given_back;                  /* [receive]: places released */
-    const struct ons_program_pass *halves; /* by program; itself is one of them */
-    uint32_t half_count;
+    const struct ons_program_pass *shares; /* by program; itself is one of them */
+    uint32_t share_count;
 } ons_program_pass;
 
 /* worker_pass.c */
