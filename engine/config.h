@@ -9,6 +9,7 @@
 #include "graph/passes/update.h"
 #include "planner/cost/device_profile.h"
 #include "planner/schedule/schedule.h"
+#include "planner/schedule/slicer.h"
 
 /* NAME=VALUE */
 typedef struct ons_pair {
@@ -75,6 +76,7 @@ struct ons_config {
     bool shard_optimizer, sync_batchnorm;
     ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
+    const char *slices;             /* a number, or auto */
     const char *schedule;           /* a file */
     const ons_generator *generator; /* of the plan or schedule that is followed; NULL: `pipeline` names it */
     bool pin;
@@ -141,6 +143,9 @@ bool ons_config_chooses_schedule(const ons_config *config);
  * schedule that it compares others with. Fails where the schedule is not known,
  * or stages are fewer than devices. */
 ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline);
+/* --slices; ONS_SLICES_AUTO (planner/schedule/slicer.h): as many as shorten the start. Fails where the pipeline has
+ * nothing to win by it. */
+ons_status *ons_config_slices(const ons_config *config, uint32_t *count);
 /* How many devices the stages lie on. */
 int64_t ons_config_devices(const ons_config *config);
 /* Counts the replicas among which updates are divided; 1: they are not. */

@@ -286,6 +286,8 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--device-profile %s: training plans for devices that are alike; make the plan with onstage plan, and "
               "train with --plan",
               config->device_profile);
+    uint32_t slices;
+    ONS_TRY(ons_config_slices(config, &slices));
     bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
     ONS_TRY(ons_device_kind_find(config->device, &kind));

@@ -45,6 +45,39 @@ ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *o, ons_da
     return NULL;
 }
 
+static bool has_halves(const ons_schedule *schedule) {
+    for (uint32_t device = 0; device < schedule->devices; ++device)
+        for (uint32_t i = 0; i < schedule->lists[device].count; ++i)
+            if (schedule->lists[device].items[i].halved) return true;
+    return false;
+}
+
+/* The first half has one sample more where they are odd. */
+static int64_t half_rows(int64_t rows, int half) { return half == 0 ? (rows + 1) / 2 : rows / 2; }
+
+ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+                                            ons_dataset_graphs *dataset_graphs) {
+    if (!has_halves(schedule)) return NULL;
+    ONS_CHECK(
+        !ons_config_uses_cuda(whole->config), ONS_UNSUPPORTED,
+        "the schedule has forward parts in halves, which GPUs do not compute yet; train with --device cpu, or without "
+        "them");
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
+        for (int half = 0; half < 2; ++half) {
+            ons_stage_graph *graph = &dataset_graphs->half_graphs[v][half];
+            ons_stage_graph_options options = *whole;
+            int64_t rows = dataset_graphs->graphs[v].rows;
+            if (dataset_graphs->graphs[v].graph == NULL || graph->graph != NULL) continue;
+            ONS_CHECK(
+                rows > 1, ONS_INVALID_ARGUMENT,
+                "a micro-batch of one sample has no halves: leave --slices out, or take a larger --batch or fewer "
+                "--micro-batches");
+            options.rows = half_rows(rows, half);
+            ONS_TRY(ons_stage_graph_build(&options, graph));
+        }
+    return NULL;
+}
+
 ons_step_form ons_step_form_of(const ons_pipeline *p) {
     bool several = p->micro_batches > 1 || p->replicas > 1; /* sums over replicas begin where those here end */
     return (ons_step_form){
@@ -81,11 +114,15 @@ ons_status *ons_dataset_graphs_cut_whole(const ons_model *model, ons_step_form f
 
 void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_cut_free(&dataset_graphs->cuts[v]);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
+        for (int half = 0; half < 2; ++half) ons_cut_free(&dataset_graphs->half_cuts[v][half]);
 }
 
 void ons_dataset_graphs_free(ons_dataset_graphs *dataset_graphs) {
     ons_dataset_graphs_drop_cuts(dataset_graphs);
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_graph_free(&dataset_graphs->graphs[v]);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
+        for (int half = 0; half < 2; ++half) ons_stage_graph_free(&dataset_graphs->half_graphs[v][half]);
     ons_dataset_free(dataset_graphs->dataset);
     *dataset_graphs = (ons_dataset_graphs){0};
 }
@@ -172,7 +209,7 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
     ONS_TRY(copy_ids(own, arena, whole->kept, whole->kept_count, made_here, &kept));
     if (whole->squares_idle)
         ONS_TRY(copy_ids(own, arena, whole->squares, whole->update.trained_count, made_here, &idle));
-    const ons_stage_program_options options = {
+    ons_stage_program_options options = {
         .cut = own,
         .registry = o->model->registry,
         .repeats = o->repeats,
@@ -187,6 +224,11 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .joined = v != ONS_REST && is_uneven(o->dataset_graphs),
         .shard = o->shard,
     };
+    for (int half = 0; half < 2 && v < ONS_REST; ++half) {
+        if (o->dataset_graphs->half_graphs[v][half].graph == NULL) continue;
+        options.half[half] = &o->dataset_graphs->half_cuts[v][half].stages[o->stage];
+        options.half_rows[half] = o->dataset_graphs->half_graphs[v][half].rows;
+    }
     return ons_stage_program_make(o->device_context, &options, &share->units[v].stage);
 }
 

@@ -14,6 +14,10 @@ typedef struct ons_dataset_graphs {
     ons_stage_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
+    /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
+     * the others, and how they are cut; else zeroed. */
+    ons_stage_graph half_graphs[ONS_REST][2];
+    ons_cut half_cuts[ONS_REST][2];
 } ons_dataset_graphs;
 
 typedef struct ons_dataset_graphs_options {
@@ -27,6 +31,10 @@ ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, c
                                                        const ons_batching *batching, int64_t samples, bool repeats);
 ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *options,
                                      ons_dataset_graphs *graphs); /* `dataset` is set */
+/* Builds the graphs of halves where the schedule has any and they are not there yet: each as `whole` says, of training,
+ * for fewer rows. A micro-batch of one sample has no halves: ONS_INVALID_ARGUMENT. */
+ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+                                            ons_dataset_graphs *graphs);
 void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *graphs);
 void ons_dataset_graphs_free(ons_dataset_graphs *graphs); /* after all that was made from it; a zeroed one is fine */
 

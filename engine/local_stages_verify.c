@@ -50,6 +50,7 @@ static ons_status *add_training(verifying *v, ons_batch_variant variant, uint32_
     ONS_TRY(ons_schedule_shorten(v->o->schedule, first + second, v->arena, &own));
     pass->lists = own.lists;
     pass->updates = true;
+    pass->halves = variant != ONS_REST; /* what is left of an epoch is not halved */
     pass->asynchronous = own.asynchronous;
     return NULL;
 }

@@ -310,5 +310,9 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
         if (job.training && dataset_graphs->graphs[v].graph != NULL)
             ONS_TRY(ons_check_unordered(&l->plan.schedule, &dataset_graphs->cuts[v]));
     }
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
+        for (int half = 0; half < 2; ++half)
+            ONS_TRY(cut_graph(&job, dataset_graphs, &dataset_graphs->half_graphs[v][half],
+                              &dataset_graphs->half_cuts[v][half]));
     return NULL;
 }

@@ -95,6 +95,13 @@ static ons_status *measure(exact *x, int64_t *largest) {
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
     x->dataset_graphs.graphs[ONS_WHOLE] = p->input.stage;
     x->dataset_graphs.graphs[ONS_SHORTER] = p->input.less;
+    const ons_stage_graph_options half = {
+        .model = p->model,
+        .config = p->config,
+        .training = true,
+        .repeats = ons_step_form_of(pipeline).repeats,
+    };
+    ONS_TRY(ons_dataset_graphs_build_halves(&half, &p->plan.schedule, &x->dataset_graphs));
     ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->dataset_graphs));
     return measure_stages(x, largest);
 }

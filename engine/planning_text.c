@@ -7,6 +7,7 @@
 #include "engine/plan_libraries.h"
 #include "engine/plan_subject.h"
 #include "engine/planning.h"
+#include "planner/search/slices.h"
 
 typedef struct writer {
     FILE *out;
@@ -35,6 +36,19 @@ static void note_other_kernels(const writer *w) {
 /* Several stages lie on one: what is free is told by device then. */
 static bool shares_devices(const ons_plan *plan) { return plan->schedule.devices < plan->pipeline.stages; }
 
+/* --slices */
+static void describe_slices(const writer *w) {
+    uint32_t count = ons_plan_count_slices(&w->p->plan);
+    if (count > 0)
+        fprintf(w->out, "in halves: the forward parts of %u micro-batch%s, so that the later stages start sooner\n\n",
+                count, count == 1 ? "" : "es");
+    else if (w->p->problem.sliced > 0)
+        fprintf(w->out, "in halves: no forward part; %s\n\n",
+                w->p->plan.pipeline.stages < ONS_SLICES_STAGES
+                    ? "with fewer than three stages nothing is won by it"
+                    : "stages that share a device are not sliced by themselves");
+}
+
 static void describe_subject(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     char cap[ONS_BYTES_TEXT], took[32] = "", stages[ONS_STAGES_TEXT];
@@ -54,6 +68,7 @@ static void describe_subject(const writer *w) {
                 w->p->config->device_profile == NULL ? "" : "; carried over to ",
                 w->p->config->device_profile == NULL ? "" : w->p->profile.title);
     note_other_kernels(w);
+    describe_slices(w);
 }
 
 static void count_decisions(const ons_plan_stage *stage, uint32_t *swapped, uint32_t *recomputed) {
@@ -138,7 +153,8 @@ static void describe_memory(const writer *w) {
 /* Where the step decided against the slowest stage, what that would have cost. */
 static void describe_choice(writer *w) {
     const ons_planned *planned = &w->p->planned;
-    if (!planned->by_step || planned->best_bottleneck.step_seconds <= w->p->plan.step_seconds) return;
+    if (!planned->by_step || ons_plan_count_slices(&w->p->plan) > 0) return; /* those steps are not in halves */
+    if (planned->best_bottleneck.step_seconds <= w->p->plan.step_seconds) return;
     fprintf(w->out,
             "chosen by the step: the split whose slowest stage is fastest (%.6g ms a micro-batch) takes %.3f ms a "
             "step\n",

@@ -102,6 +102,7 @@ static ons_status *pose(posing *p) {
                                         p->profile));
     ONS_TRY(choose_precision(p));
     ONS_TRY(choose_capacity(p));
+    ONS_TRY(ons_config_slices(p->config, &p->problem->sliced));
     p->problem->divides_updates = ons_config_update_owners(p->config) > 1;
     p->problem->reads_norms = p->config->clip_norm.value > 0 || ons_config_logs_norms(p->config) ||
                               ons_config_low_type(p->config) == ONS_FLOAT16;

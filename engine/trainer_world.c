@@ -209,6 +209,14 @@ static ons_status *cut_training(ons_trainer *t) {
     ons_pipeline pipeline;
     const ons_schedule *schedule;
     ONS_TRY(find_schedule(t, &pipeline, &schedule));
+    const ons_stage_graph_options whole = {
+        .model = t->model,
+        .config = t->config,
+        .dataset = t->training.dataset,
+        .training = true,
+        .repeats = ons_trainer_repeats(t),
+    };
+    ONS_TRY(ons_dataset_graphs_build_halves(&whole, schedule, &t->training));
     return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training);
 }
 

@@ -208,7 +208,19 @@ static void carry_back_views(finder *f) {
 static ons_buffer_id add_scratch(finder *f, int64_t bytes, uint32_t position) {
     uint32_t first = f->o->scratch_first != NULL ? f->o->scratch_first[position] : position;
     uint32_t last = f->o->scratch_last != NULL ? f->o->scratch_last[position] : position;
+    if (f->o->scratch_stays != NULL && f->o->scratch_stays[position] > last) last = f->o->scratch_stays[position];
     return add_buffer(f, (ons_buffer){bytes, first, last, last, false, ONS_NONE});
+}
+
+static void add_scratch_of_parts(finder *f) {
+    const ons_execution_order *s = f->execution_order;
+    for (ons_part part = ONS_PART_BEGIN; part <= ons_part_last(s->chunks); ++part) {
+        uint32_t begin = ons_execution_order_begin(s, part), end = s->end[part];
+        int64_t bytes = f->o->part_bytes != NULL ? f->o->part_bytes[part] : 0;
+        f->l->scratch_of_part[part] = bytes > 0 && begin < end
+                                          ? add_buffer(f, (ons_buffer){bytes, begin, end - 1, end - 1, false, ONS_NONE})
+                                          : ONS_NONE;
+    }
 }
 
 ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, ons_liveness *l) {
@@ -217,7 +229,9 @@ ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, o
     const int64_t *scratch_bytes = o->scratch_bytes;
     finder f = {.o = o, .graph = graph, .registry = o->registry, .execution_order = execution_order, .l = l};
     *l = (ons_liveness){0};
-    ONS_NEW(l->buffers, arena, graph->values.count + graph->nodes.count + 1);
+    uint32_t parts = ons_part_count(execution_order->chunks);
+    ONS_NEW(l->buffers, arena, graph->values.count + graph->nodes.count + parts + 1);
+    ONS_NEW(l->scratch_of_part, arena, parts);
     ONS_NEW(l->buffer_of_value, arena, graph->values.count + 1);
     ONS_NEW(l->scratch_of_node, arena, graph->nodes.count + 1);
     ONS_NEW(f.last_read, arena, graph->values.count + 1);
@@ -242,5 +256,6 @@ ons_status *ons_liveness_find(const ons_liveness_options *o, ons_arena *arena, o
         if (scratch_bytes != NULL && scratch_bytes[id] > 0)
             l->scratch_of_node[id] = add_scratch(&f, scratch_bytes[id], position);
     }
+    add_scratch_of_parts(&f);
     return NULL;
 }

@@ -20,6 +20,7 @@ typedef struct ons_liveness {
     uint32_t buffer_count;
     ons_buffer_id *buffer_of_value; /* ONS_NONE: the value has none */
     ons_buffer_id *scratch_of_node; /* ONS_NONE: no scratch */
+    ons_buffer_id *scratch_of_part; /* ONS_NONE: see part_bytes of the options */
 } ons_liveness;
 
 typedef struct ons_liveness_options {
@@ -32,7 +33,9 @@ typedef struct ons_liveness_options {
     /* Of every position: from where to where the node's scratch is in use, where nodes run together; NULL, both: while
      * the node runs. */
     const uint32_t *scratch_first, *scratch_last;
-    const ons_value_id *kept; /* values that the host reads after the step or micro-batch */
+    const uint32_t *scratch_stays; /* of every position: until which the node's scratch is its own, at least; NULL: 0 */
+    const int64_t *part_bytes;     /* of every part: scratch for all of it, beside its nodes'; NULL: none */
+    const ons_value_id *kept;      /* values that the host reads after the step or micro-batch */
     size_t kept_count;
     const uint32_t *arrives; /* of every value that no node makes and that is not persistent: the position before which
                                 it comes; NULL: all before the first */

@@ -9,8 +9,10 @@ ons_status *ons_bernoulli_make_state(ons_prepare *p) {
     void *memory;
     if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
     ONS_TRY(ons_prepare_state(p, sizeof(ons_bernoulli), &memory));
-    *(ons_bernoulli *)memory = (ons_bernoulli){
-        .elements = ons_elements(&o->outputs[0]), .node_key = p->node_key, .seed = o->attributes[ONS_RANDOM_SEED]};
+    *(ons_bernoulli *)memory = (ons_bernoulli){.elements = ons_elements(&o->outputs[0]),
+                                               .node_key = p->node_key,
+                                               .seed = o->attributes[ONS_RANDOM_SEED],
+                                               .first_element = ons_random_first_element(o)};
     p->implementation = "philox";
     return NULL;
 }
@@ -29,7 +31,7 @@ static void bernoulli_run(const ons_launch *launch) {
     for (int64_t begin = 0; begin < s->elements; begin += ONS_RANDOM_BLOCK) {
         uint32_t words[ONS_RANDOM_BLOCK];
         int64_t count = s->elements - begin < ONS_RANDOM_BLOCK ? s->elements - begin : ONS_RANDOM_BLOCK;
-        ons_random_words(&key, begin, words);
+        ons_random_words(&key, s->first_element + begin, words);
         for (int64_t i = 0; i < count; ++i) y[begin + i] = ons_random_unit(words[i]) < x[begin + i] ? 1.0f : 0.0f;
     }
 }

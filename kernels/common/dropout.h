@@ -23,11 +23,12 @@ typedef struct ons_dropout_state {
     uint64_t node_key;
     ons_attribute seed;
     double ratio;
-    bool has_mask;   /* of DropoutTraining: whether its second output is there */
-    ons_dtype dtype; /* of its operand */
+    bool has_mask;         /* of DropoutTraining: whether its second output is there */
+    ons_dtype dtype;       /* of its operand */
+    int64_t first_element; /* ons_random_first_element */
 } ons_dropout_state;
 
-/* Elements that come from the same draw; `begin` is a multiple of this. */
+/* Elements that come from the same draw. */
 enum { ONS_DROPOUT_DRAW = ONS_RANDOM_DRAW, ONS_DROPOUT_BLOCK = ONS_RANDOM_BLOCK };
 
 /* mask[i] = 1 where element begin + i is kept, else 0; at most ONS_DROPOUT_BLOCK elements. */

@@ -11,6 +11,13 @@ double ons_random_unit_at(const ons_random_key *key, int64_t element) {
     return (double)ons_random_unit(word_at(key, element));
 }
 
+int64_t ons_random_first_element(const ons_operands *o) {
+    for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i)
+        if (strcmp(o->op->attributes[i].name, ONS_FIRST_ELEMENT) == 0)
+            return ons_has_attribute(o, i) ? o->attributes[i].i : 0;
+    return 0;
+}
+
 static ons_status *set_output(ons_operands *o, ons_dtype otherwise, ons_shape shape) {
     ons_dtype dtype =
         ons_has_attribute(o, ONS_RANDOM_DTYPE) ? (ons_dtype)ons_attribute_int(o, ONS_RANDOM_DTYPE) : otherwise;
@@ -41,8 +48,9 @@ void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, c
     (void)inputs;
     ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
     double low = ons_attribute_float(o, ONS_RANDOM_FIRST), high = ons_attribute_float(o, ONS_RANDOM_SECOND);
+    int64_t first = ons_random_first_element(o);
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)
-        ((double *)outputs[0])[i] = low + (high - low) * ons_random_unit_at(&key, i);
+        ((double *)outputs[0])[i] = low + (high - low) * ons_random_unit_at(&key, first + i);
 }
 
 /* Box and Muller: two uniform numbers make two normal ones. */
@@ -51,9 +59,11 @@ void ons_random_normal_reference(const ons_operands *o, const ons_step *step, co
     (void)inputs;
     ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
     double mean = ons_attribute_float(o, ONS_RANDOM_FIRST), scale = ons_attribute_float(o, ONS_RANDOM_SECOND);
+    int64_t first = ons_random_first_element(o);
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
-        double radius = sqrt(-2 * log(ons_random_unit_at(&key, i & ~INT64_C(1)) + 0x1p-24));
-        double angle = 2 * M_PI * ons_random_unit_at(&key, i | 1);
-        ((double *)outputs[0])[i] = mean + scale * radius * ((i & 1) == 0 ? cos(angle) : sin(angle));
+        int64_t element = first + i;
+        double radius = sqrt(-2 * log(ons_random_unit_at(&key, element & ~INT64_C(1)) + 0x1p-24));
+        double angle = 2 * M_PI * ons_random_unit_at(&key, element | 1);
+        ((double *)outputs[0])[i] = mean + scale * radius * ((element & 1) == 0 ? cos(angle) : sin(angle));
     }
 }

@@ -7,6 +7,7 @@
 #include "base/at_least.h"
 #include "base/philox.h"
 #include "kernels/common/kernel.h"
+#include "kernels/first_element.h"
 
 /* What the numbers of one node in one step are drawn with. */
 typedef struct ons_random_key {
@@ -33,9 +34,12 @@ ONS_HOST_DEVICE static inline ons_random_key ons_random_key_of(const ons_step *s
     return key;
 }
 
-/* words[i] for element begin + i, `begin` being a multiple of ONS_RANDOM_DRAW; always ONS_RANDOM_BLOCK of them. */
+/* words[i] for element begin + i; always ONS_RANDOM_BLOCK of them. */
 enum { ONS_RANDOM_DRAW = 4, ONS_RANDOM_BLOCK = 256 };
 void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]);
+
+/* What the node says of ONS_FIRST_ELEMENT; 0 where it says nothing, or its operator has no such attribute. */
+int64_t ons_random_first_element(const ons_operands *o);
 
 /* A word as a number in [0, 1), of 24 bits. */
 ONS_HOST_DEVICE static inline float ons_random_unit(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
@@ -68,6 +72,7 @@ typedef struct ons_random_state {
     uint64_t node_key;
     ons_attribute seed;
     float first, second;
+    int64_t first_element;
 } ons_random_state;
 ons_status *ons_random_prepare(ons_prepare *p); /* the state is an ons_random_state */
 void ons_random_normal_run(const ons_launch *launch);

@@ -10,7 +10,8 @@ ons_status *ons_dropout_mask_prepare(ons_prepare *p) {
     *(ons_dropout_state *)memory = (ons_dropout_state){.elements = ons_elements(&o->outputs[0]),
                                                        .node_key = p->node_key,
                                                        .seed = o->attributes[SEED],
-                                                       .ratio = ons_attribute_float(o, RATIO)};
+                                                       .ratio = ons_attribute_float(o, RATIO),
+                                                       .first_element = ons_random_first_element(o)};
     return NULL;
 }
 
@@ -21,8 +22,8 @@ static void dropout_mask_run(const ons_launch *launch) {
     int64_t elements = s->elements;
 #pragma omp parallel for schedule(static) if (elements > ONS_PARALLEL_GRAIN / 4)
     for (int64_t begin = 0; begin < elements; begin += ONS_DROPOUT_BLOCK)
-        ons_dropout_mask(&key, begin, elements - begin < ONS_DROPOUT_BLOCK ? elements - begin : ONS_DROPOUT_BLOCK,
-                         mask + begin);
+        ons_dropout_mask(&key, s->first_element + begin,
+                         elements - begin < ONS_DROPOUT_BLOCK ? elements - begin : ONS_DROPOUT_BLOCK, mask + begin);
 }
 
 ONS_KERNELS(cpu, dropout_mask, ONS_KERNEL(ons_dropout_mask_prepare, dropout_mask_run))

@@ -13,7 +13,8 @@ ons_status *ons_dropout_training_make_state(ons_prepare *p) {
                                                        .seed = o->attributes[SEED],
                                                        .ratio = ons_attribute_float(o, RATIO),
                                                        .has_mask = ons_has_output(o, 1),
-                                                       .dtype = o->inputs[0].dtype};
+                                                       .dtype = o->inputs[0].dtype,
+                                                       .first_element = ons_random_first_element(o)};
     p->implementation = "philox";
     return NULL;
 }
@@ -36,7 +37,7 @@ static void dropout_training_run(const ons_launch *launch) {
         int64_t count = elements - begin < ONS_DROPOUT_BLOCK ? elements - begin : ONS_DROPOUT_BLOCK;
         uint8_t drawn[ONS_DROPOUT_BLOCK];
         uint8_t *mask = masks == NULL ? drawn : masks + begin;
-        ons_dropout_mask(&key, begin, count, mask);
+        ons_dropout_mask(&key, state->first_element + begin, count, mask);
 #pragma omp simd
         for (int64_t i = 0; i < count; ++i) y[begin + i] = mask[i] != 0 ? x[begin + i] * scale : 0.0f;
     }

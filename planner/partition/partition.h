@@ -42,6 +42,7 @@ typedef struct ons_planning_problem {
     double host_bandwidth; /* between device and host, for swapping; 0: none */
     double host_latency;
     double host_share; /* of a copy's time, what computing loses: see ons_stage_problem */
+    uint32_t sliced;   /* micro-batches whose forward parts the plan has in halves (planner/search/slices.h): 0: none */
     const ons_memory_strategy *memory;
     ons_objective objective; /* of the planner's choice with "auto" (planner.h); strategies go by the bottleneck */
 } ons_planning_problem;

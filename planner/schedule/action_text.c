@@ -20,11 +20,13 @@ static const char *const codes[ONS_ACTION_COUNT] = {
     [ONS_ACTION_RECOMPUTE] = "RC",
 };
 
+static const char halves[] = "/2"; /* behind the micro-batch */
+
 const char *ons_action_print(const ons_action *action, char text[static ONS_ACTION_TEXT]) {
     char copy[16] = "";
     if (action->copy > 0) snprintf(copy, sizeof copy, ".%u", action->copy);
     snprintf(text, ONS_ACTION_TEXT, "%u%s%s%u%s", action->stage, copy, codes[action->kind], action->micro_batch,
-             action->halved ? "/2" : "");
+             action->halved ? halves : "");
     return text;
 }
 
@@ -57,9 +59,10 @@ static bool read_kind(const char **text, ons_action_kind *kind) {
 
 bool ons_action_parse(const char *text, ons_action *action, uint32_t *last) {
     action->copy = 0;
-    action->halved = false;
     if (!read_number(&text, &action->stage) || !read_optional(&text, '.', &action->copy)) return false;
     if (!read_kind(&text, &action->kind) || !read_number(&text, &action->micro_batch)) return false;
     *last = action->micro_batch;
-    return read_optional(&text, '-', last) && *last >= action->micro_batch && *text == '\0';
+    if (!read_optional(&text, '-', last) || *last < action->micro_batch) return false;
+    action->halved = action->kind == ONS_ACTION_FORWARD && strcmp(text, halves) == 0;
+    return action->halved || *text == '\0';
 }

@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 
+static const char halves[] = "/2"; /* behind a forward part's micro-batch; PyTorch's files have none */
+
 /* A stretch of the file. */
 typedef struct span {
     const char *at, *end;
@@ -95,11 +97,15 @@ static bool read_action(reader *r, span cell) {
     if (!take_number(&rest, &action.stage)) return false;
     span word = take_word(&rest);
     bool numbered = rest.at < rest.end;
-    if (numbered && (!take_number(&rest, &action.micro_batch) || rest.at < rest.end)) return false;
-    if (is_implied(word)) return true;
+    if (numbered && !take_number(&rest, &action.micro_batch)) return false;
+    bool halved = is_word(rest, halves);
+    if (!halved && numbered && rest.at < rest.end) return false;
+    if (is_implied(word)) return !halved;
     for (int i = 0; i < COMPUTATIONS; ++i) {
         if (!numbered || !is_word(word, computations[i].word)) continue;
         action.kind = computations[i].kind;
+        action.halved = halved;
+        if (halved && action.kind != ONS_ACTION_FORWARD) return false;
         add(r, action);
         return true;
     }
@@ -238,18 +244,10 @@ static const char *word_of(ons_action_kind kind) {
     return NULL;
 }
 
-static bool has_halves(const ons_schedule *s) {
-    for (uint32_t device = 0; device < s->devices; ++device)
-        for (uint32_t i = 0; i < s->lists[device].count; ++i)
-            if (s->lists[device].items[i].halved) return true;
-    return false;
-}
-
 ons_status *ons_schedule_print_csv(const ons_schedule *s, char **text) {
     size_t length;
     ONS_CHECK(!s->asynchronous, ONS_UNSUPPORTED,
               "an asynchronous schedule has updates between micro-batches, which PyTorch's files cannot say");
-    ONS_CHECK(!has_halves(s), ONS_UNSUPPORTED, "forward parts in halves, which PyTorch's files cannot say");
     FILE *out = open_memstream(text, &length);
     if (out == NULL) return ons_status_out_of_memory();
     for (uint32_t device = 0; device < s->devices; ++device) {
@@ -258,7 +256,7 @@ ons_status *ons_schedule_print_csv(const ons_schedule *s, char **text) {
             const ons_action *a = &s->lists[device].items[i];
             const char *word = word_of(a->kind);
             if (word == NULL) continue;
-            fprintf(out, "%s%u%s%u", comma, a->stage, word, a->micro_batch);
+            fprintf(out, "%s%u%s%u%s", comma, a->stage, word, a->micro_batch, a->halved ? halves : "");
             comma = ",";
         }
         fputc('\n', out);

@@ -2,7 +2,8 @@
  * device computes, in order. "2F0" is stage 2, forward, micro-batch 0; B backward, or apart I input gradients and W
  * weight gradients (in earlier files BW the whole, B and W apart). What is sent, received and waited for, unsharded and
  * reduced may be named, and follows from the rest here; an empty cell is a bubble, which follows as well;
- * "(2F1;0B0)OVERLAP_F_B" is one after the other. */
+ * "(2F1;0B0)OVERLAP_F_B" is one after the other. "2F0/2" is a forward part in two halves of its samples, which
+ * PyTorch's own files do not have. */
 #ifndef ONSTAGE_PLANNER_SCHEDULE_CSV_H
 #define ONSTAGE_PLANNER_SCHEDULE_CSV_H
 

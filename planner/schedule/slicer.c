@@ -18,7 +18,7 @@ static double halves_end(const ons_slicer_stages *s, uint32_t micro_batches) { r
 
 uint32_t ons_slicer_count(const ons_slicer_stages *s) {
     uint32_t most = s->stages < s->micro_batches ? s->stages : s->micro_batches;
-    if (s->stages < 3) return 0;
+    if (s->stages < ONS_SLICES_STAGES) return 0;
     for (uint32_t sliced = 1; sliced + 1 < most; ++sliced) {
         uint32_t stage = s->stages - 1 - sliced;
         double begin = gradient_arrives(s, stage);

@@ -17,6 +17,10 @@ typedef struct ons_slicer_stages {
     uint32_t stages, micro_batches;
 } ons_slicer_stages;
 
+/* Fewer stages win nothing; and a number of micro-batches to slice that is to be found. */
+enum { ONS_SLICES_STAGES = 3 };
+#define ONS_SLICES_AUTO UINT32_MAX
+
 /* Counts the micro-batches to slice (algorithm 2): as many as the first stage begins before it would have to in order
  * to keep up with the first gradients that come back. 0 for fewer than three stages: what is won there, half a forward
  * part of one stage, is less than what halves cost (figure 10). */

@@ -69,6 +69,10 @@ static ons_status *place(verifier *v, uint32_t device, uint32_t i, const ons_act
     ONS_CHECK(!a->halved || a->kind == ONS_ACTION_FORWARD, ONS_INVALID_DATA,
               "device %u, action %u: %s of stage %u, micro-batch %u in two halves; only forward parts can be", device,
               i, ons_action_name(a->kind), a->stage, a->micro_batch);
+    ONS_CHECK(!a->halved || !v->s->asynchronous, ONS_INVALID_DATA,
+              "device %u, action %u: %s of stage %u, micro-batch %u in two halves, which an asynchronous schedule does "
+              "not have",
+              device, i, ons_action_name(a->kind), a->stage, a->micro_batch);
     uint32_t *p = position(v, a->stage, a->micro_batch, a->kind);
     ONS_CHECK(*p == 0, ONS_INVALID_DATA, "device %u, actions %u and %u: %s of stage %u, micro-batch %u comes twice",
               device, *p - 1, i, ons_action_name(a->kind), a->stage, a->micro_batch);

@@ -5,6 +5,7 @@
 #include "planner/partition/reduce.h"
 #include "planner/plan/plan_check.h"
 #include "planner/plan/plan_replay.h"
+#include "planner/search/slices.h"
 
 ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes) {
     const ons_schedule *s = planned->problem.schedule;
@@ -125,5 +126,6 @@ ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_p
     for (uint32_t i = 0; i < p->pipeline.stages; ++i) ONS_TRY(fill_stage(p, planned, i, arena, &plan->stages[i]));
     plan->schedule = *p->schedule;
     ONS_TRY(fill_capacities(p, arena, plan));
+    ONS_TRY(ons_plan_slice(plan, p->sliced, arena));
     return simulate(planned, arena, plan);
 }

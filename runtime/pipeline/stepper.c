@@ -24,10 +24,11 @@ struct ons_stepper {
     uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
     uint32_t least;                   /* micro-batches but the rest of an epoch's last step, of this replica */
     ons_action_list most_actions, least_actions, rest_actions, update_actions;
-    uint64_t filled[ONS_FEED_SLOTS]; /* the step whose samples a slot holds; 0: none */
-    double *counted;                 /* of each micro-batch, where each has an update of its own */
-    uint64_t *losses;                /* likewise, the bits of the program's float32 or float64 */
-    uint32_t version;                /* place of the newest weights */
+    const bool *most_halved, *least_halved; /* see ons_pipeline_pass; the rest is computed as a whole */
+    uint64_t filled[ONS_FEED_SLOTS];        /* the step whose samples a slot holds; 0: none */
+    double *counted;                        /* of each micro-batch, where each has an update of its own */
+    uint64_t *losses;                       /* likewise, the bits of the program's float32 or float64 */
+    uint32_t version;                       /* place of the newest weights */
     /* the step that runs */
     ons_step step;
     int slot;
@@ -57,12 +58,26 @@ static ons_portions own_portions(const ons_stepper *s, const ons_portions *of_st
     return ons_portions_between(*of_step, range.first, range.end);
 }
 
-static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list) {
+/* Which forward parts of all stages are in halves. */
+static ons_status *list_halved(ons_stepper *s, const ons_schedule *schedule, const bool **result) {
+    bool *halved = NULL;
+    for (uint32_t device = 0; device < schedule->devices; ++device)
+        for (uint32_t i = 0; i < schedule->lists[device].count; ++i) {
+            const ons_action *a = &schedule->lists[device].items[i];
+            if (!a->halved) continue;
+            if (halved == NULL) ONS_NEW(halved, s->arena, (size_t)schedule->stages * schedule->micro_batches);
+            halved[(size_t)a->stage * schedule->micro_batches + a->micro_batch] = true;
+        }
+    *result = halved;
+    return NULL;
+}
+
+static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list, const bool **halved) {
     ons_schedule shorter;
     if (micro_batches == 0) return NULL;
     ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
     *list = shorter.lists[s->o.device];
-    return NULL;
+    return halved == NULL ? NULL : list_halved(s, &shorter, halved);
 }
 
 /* Of a replica that has no sample in a step, and yet the same weights after it. */
@@ -100,10 +115,10 @@ static ons_status *set_up(ons_stepper *s) {
     void *losses;
     ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
     s->losses = losses;
-    ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions));
-    ONS_TRY(list_actions(s, s->least, &s->least_actions));
+    ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions, &s->most_halved));
+    ONS_TRY(list_actions(s, s->least, &s->least_actions, &s->least_halved));
     ONS_TRY(list_updates(s));
-    return list_actions(s, 1, &s->rest_actions);
+    return list_actions(s, 1, &s->rest_actions, NULL);
 }
 
 ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **result) {
@@ -286,6 +301,9 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
                                                                        : &s->least_actions;
     *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
     l->pass = make_pass(s, actions, count, done, last);
+    l->pass.halved = actions == &s->most_actions    ? s->most_halved
+                     : actions == &s->least_actions ? s->least_halved
+                                                    : NULL;
     l->pass.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
     l->pass.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
     l->pass.context = l;

@@ -97,6 +97,7 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
     }
     ONS_TRY(new_events(w, cut->send_count, &p->sent));
     ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->arrived));
+    if (stage->halves != NULL) ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->first_arrived));
     ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->released));
     ONS_TRY(new_events(w, (size_t)cut->swap_count * stage->slots, &p->out));
     ONS_TRY(new_events(w, cut->swap_count, &p->in));
@@ -141,7 +142,8 @@ static needs count_needs(ons_worker *w) {
         n.transfers += p->cut->send_count + p->cut->receive_count;
         w->most_receives = p->cut->receive_count > w->most_receives ? p->cut->receive_count : w->most_receives;
         n.slots = p->cut->swap_count > 0 && p->slots > n.slots ? p->slots : n.slots;
-        uint32_t leaving = (p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
+        uint32_t pieces = p->halves != NULL ? 2 : 1;
+        uint32_t leaving = (pieces * p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
         n.outgoing = leaving > n.outgoing ? leaving : n.outgoing;
     }
     return n;
@@ -225,6 +227,7 @@ void ons_worker_free(ons_worker *w) {
     for (uint32_t i = 0; w->programs != NULL && i < w->o.program_count; ++i) {
         free_events(w, w->programs[i].sent);
         free_events(w, w->programs[i].arrived);
+        free_events(w, w->programs[i].first_arrived);
         free_events(w, w->programs[i].released);
         free_events(w, w->programs[i].out);
         free_events(w, w->programs[i].in);

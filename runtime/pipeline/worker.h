@@ -57,7 +57,10 @@ typedef struct ons_pipeline_pass {
     double second_share;           /* … but for those that run the second program */
     uint64_t update;               /* number of the first update, for the optimiser */
     const double *counted_targets; /* of each micro-batch; NULL: as in step */
-    ons_replica_work replicas;     /* of the whole step, where there is a reducer and the pass updates */
+    /* [stage · micro_batches + micro-batch], of all devices' stages: its forward part is in two halves; NULL: none is.
+     * Where both ends of a message are, it comes in two. */
+    const bool *halved;
+    ons_replica_work replicas; /* of the whole step, where there is a reducer and the pass updates */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
      * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn), by
      * ons_worker_transfer. */

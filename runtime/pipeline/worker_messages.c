@@ -28,16 +28,25 @@ static void receive_message(void *argument, uintptr_t native) {
     ons_worker_record(job, "receive", begin);
 }
 
+/* Whether a message comes in two: where both stages compute the micro-batch's forward part in halves. */
+static bool is_in_halves(const ons_program_pass *x, const ons_cut_transfer *t, uint32_t micro_batch) {
+    return x->f->halved != NULL && t->kind == ONS_PART_FORWARD && ons_program_pass_is_halved(x, t->from, micro_batch) &&
+           ons_program_pass_is_halved(x, t->to, micro_batch);
+}
+
+/* What is the same for all samples goes with the first half. */
+static bool is_split(const ons_program_pass *x, const ons_cut_transfer *t) { return x->stage->halves->split[t->value]; }
+
 static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer *t, uint32_t channel,
-                               uint32_t micro_batch, ons_task *task) {
+                               uint32_t micro_batch, ons_piece piece, ons_task *task) {
     ons_job *job;
     const ons_worker_channel *c = &x->w->channels[channel];
     ONS_TRY(ons_program_pass_job(x, t->part, micro_batch, &job));
     job->channel = c->channel;
     job->nccl = c->nccl;
     job->track = c->track;
-    job->address = ons_program_address(x->stage->program, t->value, &job->turn);
-    job->bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
+    job->address = ons_program_address(ons_stage_program_of(x->stage, piece), t->value, &job->turn);
+    job->bytes = (size_t)ons_stage_program_piece_bytes(x->stage, t->value, piece);
     job->name = ons_graph_value(x->cut->graph, t->value)->name;
     *(c->sends ? &x->w->traffic.sent_bytes : &x->w->traffic.received_bytes) += (int64_t)job->bytes;
     uint32_t begin = c->nccl == NULL ? 0 : ons_worker_timestamp(x->w, c->stream);
@@ -59,7 +68,7 @@ static ons_status *receive_all_ahead(const ons_program_pass *x) {
 
 /* Nothing but the clock's timestamps is on the stream of a sender with links: they tell when messages were gone. */
 static void record_sent(const ons_program_pass *any, const ons_pending *pending) {
-    const ons_program_pass *x = any->halves; /* the one that sent it */
+    const ons_program_pass *x = any->shares; /* the one that sent it */
     while (x->stage != pending->program) ++x;
     const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->transfer]];
     const ons_value_id value = x->cut->sends[pending->transfer].value;
@@ -124,11 +133,16 @@ static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32
     return ons_program_pass_leave(x, &pending);
 }
 
-ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
+ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece) {
+    const ons_cut_transfer *t = &x->cut->sends[index];
     const ons_worker_channel *c = &x->w->channels[x->p->send_channel[index]];
+    bool halved = piece != ONS_ALL_SAMPLES && is_in_halves(x, t, micro_batch);
+    if (piece == ONS_FIRST_HALF && !halved) return NULL; /* it goes with the second one */
+    if (piece == ONS_SECOND_HALF && halved && !is_split(x, t)) return NULL;
+    if (!halved) piece = ONS_ALL_SAMPLES;
     if (c->link != NULL) return offer_value(x, index, micro_batch);
     ons_program_pass_follow_compute(x, c->stream);
-    ONS_TRY(put_message(x, &x->cut->sends[index], x->p->send_channel[index], micro_batch, send_message));
+    ONS_TRY(put_message(x, t, x->p->send_channel[index], micro_batch, piece, send_message));
     x->w->device->event_record(c->stream, x->p->sent[index]);
     return ons_program_pass_leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
 }
@@ -150,11 +164,22 @@ static uint32_t kinds_of(const ons_program_pass *x, uint32_t channel) {
     return kinds;
 }
 
+/* How many messages more come where micro-batches are in halves. */
+static uint32_t second_halves(const ons_program_pass *x, uint32_t channel) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; x->f->halved != NULL && i < x->cut->receive_count; ++i) {
+        const ons_cut_transfer *t = &x->cut->receives[i];
+        if (x->p->receive_channel[i] != channel) continue;
+        for (uint32_t k = x->first; k < x->end; ++k) count += is_in_halves(x, t, k) && is_split(x, t);
+    }
+    return count;
+}
+
 /* How many messages of a channel come before those for this program. */
 static uint32_t messages_before(const ons_program_pass *x, uint32_t channel) {
     uint32_t before = 0;
-    for (const ons_program_pass *each = x->halves; each != x; ++each)
-        before += kinds_of(each, channel) * times(each, x->w->channels[channel].kind);
+    for (const ons_program_pass *each = x->shares; each != x; ++each)
+        before += kinds_of(each, channel) * times(each, x->w->channels[channel].kind) + second_halves(each, channel);
     return before;
 }
 
@@ -176,48 +201,72 @@ static ons_status *take_value(const ons_program_pass *x, uint32_t index, uint32_
 }
 
 /* `turn`: how often this message has come before. */
-static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, uint32_t turn) {
+static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, uint32_t turn,
+                                 ons_piece piece) {
     ons_worker *w = x->w;
     uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
     const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
-    if (turn >= ring) {
+    if (turn >= ring && piece != ONS_SECOND_HALF) {
         w->device->stream_wait(c->stream, x->p->released[place]);
         uint32_t swap = x->p->swap_of_receive[index];
         if (swap != ONS_NO_POSITION)
             w->device->stream_wait(c->stream,
                                    x->p->out[swap * x->stage->slots + (micro_batch - ring) % x->stage->slots]);
     }
-    ONS_TRY(c->link != NULL
-                ? take_value(x, index, micro_batch)
-                : put_message(x, &x->cut->receives[index], x->p->receive_channel[index], micro_batch, receive_message));
-    w->device->event_record(c->stream, x->p->arrived[place]);
+    ONS_TRY(c->link != NULL ? take_value(x, index, micro_batch)
+                            : put_message(x, &x->cut->receives[index], x->p->receive_channel[index], micro_batch, piece,
+                                          receive_message));
+    if (piece == ONS_FIRST_HALF) w->device->event_record(c->stream, x->p->first_arrived[place]);
+    if (piece != ONS_FIRST_HALF || !is_split(x, &x->cut->receives[index]))
+        w->device->event_record(c->stream, x->p->arrived[place]);
     return NULL;
+}
+
+/* One way of a micro-batch's messages, all of it or a half: those that have not been asked for, as far as there are
+ * places. *number: of the first one; of the next ones when it returns. *full: there was no place. */
+static ons_status *receive_piece(const ons_program_pass *x, uint32_t channel, uint32_t turn, ons_piece piece,
+                                 uint32_t *number, bool *full) {
+    uint32_t *asked = &x->w->asked[channel];
+    const ons_link *link = x->w->channels[channel].link;
+    for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
+        if (x->p->receive_channel[i] != channel) continue;
+        if (piece == ONS_SECOND_HALF && !is_split(x, &x->cut->receives[i])) continue;
+        if ((*number)++ < *asked) continue;
+        *full = turn >= x->stage->rings[i] + x->given_back[i] || (link != NULL && !ons_link_offers(link));
+        if (*full) return NULL;
+        uint32_t micro_batch = is_once(x, x->w->channels[channel].kind) ? 0 : x->first + turn;
+        ONS_TRY(receive_value(x, i, micro_batch, turn, piece));
+        ++*asked;
+    }
+    return NULL;
+}
+
+/* Any of its receives says it. */
+static bool comes_in_halves(const ons_program_pass *x, uint32_t channel, uint32_t micro_batch) {
+    for (uint32_t i = 0; x->f->halved != NULL && i < x->cut->receive_count; ++i)
+        if (x->p->receive_channel[i] == channel) return is_in_halves(x, &x->cut->receives[i], micro_batch);
+    return false;
 }
 
 /* Those for this program, where all that come before them have been asked for. */
 static ons_status *receive_for(const ons_program_pass *x, uint32_t channel) {
     ons_part_kind kind = x->w->channels[channel].kind;
-    uint32_t *asked = &x->w->asked[channel];
-    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = before + kinds * times(x, kind);
-    if (*asked < before) return NULL;
-    for (uint32_t turn = kinds == 0 ? 0 : (*asked - before) / kinds; *asked < end; ++turn) {
-        uint32_t number = before + turn * kinds, micro_batch = is_once(x, kind) ? 0 : x->first + turn;
-        for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
-            if (x->p->receive_channel[i] != channel) continue;
-            if (number++ < *asked) continue;
-            if (turn >= x->stage->rings[i] + x->given_back[i]) return NULL;
-            const ons_link *link = x->w->channels[channel].link;
-            if (link != NULL && !ons_link_offers(link)) return NULL;
-            ONS_TRY(receive_value(x, i, micro_batch, turn));
-            ++*asked;
-        }
+    uint32_t asked = x->w->asked[channel];
+    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = times(x, kind);
+    if (asked < before || kinds == 0) return NULL;
+    uint32_t turn = x->f->halved == NULL ? (asked - before) / kinds : 0, number = before + turn * kinds;
+    bool full = false;
+    for (; turn < end && !full; ++turn) {
+        bool halves = comes_in_halves(x, channel, x->first + turn);
+        ONS_TRY(receive_piece(x, channel, turn, halves ? ONS_FIRST_HALF : ONS_ALL_SAMPLES, &number, &full));
+        if (halves && !full) ONS_TRY(receive_piece(x, channel, turn, ONS_SECOND_HALF, &number, &full));
     }
     return NULL;
 }
 
 /* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
 static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel) {
-    for (uint32_t i = 0; i < x->half_count; ++i) ONS_TRY(receive_for(&x->halves[i], channel));
+    for (uint32_t i = 0; i < x->share_count; ++i) ONS_TRY(receive_for(&x->shares[i], channel));
     return NULL;
 }
 
@@ -236,7 +285,7 @@ static uint32_t number_of(const ons_program_pass *x, uint32_t index, uint32_t mi
     return number + (once ? 0 : (micro_batch - x->first) * kinds_of(x, channel));
 }
 
-ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
+ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece) {
     ons_worker *w = x->w;
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
     uint32_t channel = x->p->receive_channel[index];
@@ -246,7 +295,8 @@ ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, ui
         if (w->asked[channel] <= number_of(x, index, micro_batch))
             ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
     }
-    w->device->stream_wait(w->compute, x->p->arrived[place]);
+    bool first = piece == ONS_FIRST_HALF && is_in_halves(x, &x->cut->receives[index], micro_batch);
+    w->device->stream_wait(w->compute, first ? x->p->first_arrived[place] : x->p->arrived[place]);
     return NULL;
 }
 

@@ -7,7 +7,7 @@
 
 const ons_program_pass *ons_program_pass_of(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     ons_part_kind kind = ons_stage_program_kind(x->stage, part);
-    return &x->halves[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
+    return &x->shares[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- jobs
@@ -61,7 +61,7 @@ static void run_nodes(void *argument, uintptr_t native) {
     };
     int64_t begin = ons_trace_now();
     ons_worker_begin_nodes(job);
-    ons_program_run_positions(job->program->program, job->first, job->end, &run);
+    ons_program_run_positions(ons_stage_program_of(job->program, job->piece), job->first, job->end, &run);
     ons_worker_end_nodes(job, begin);
     if (w->fault.fault.problem != NULL) tell_fault(w, job);
 }
@@ -108,7 +108,7 @@ static void fill_job(const ons_program_pass *x, ons_job *job, ons_part part, uin
     job->turn = ons_program_pass_turn(x, part, micro_batch);
     job->step = x->f->step;
     job->step.micro_batch += micro_batch;
-    if (x != x->halves) job->step.sample_share = x->f->second_share;
+    if (x != x->shares) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
     if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
 }
@@ -151,10 +151,11 @@ static ons_status *put_task(const ons_program_pass *x, ons_task *task, ons_part 
 }
 
 static ons_status *launch_nodes(const ons_program_pass *x, ons_part part, uint32_t micro_batch, uint32_t first,
-                                uint32_t end) {
+                                uint32_t end, ons_piece piece) {
     ons_job *job;
     if (first >= end) return NULL;
     ONS_TRY(ons_program_pass_job(x, part, micro_batch, &job));
+    job->piece = piece;
     job->first = first;
     job->end = end;
     if (x->w->steps != NULL) job->device_step = x->w->control.steps + step_index(x, part, micro_batch);
@@ -175,11 +176,11 @@ static ons_status *put_nodes(const ons_program_pass *x, ons_part part, uint32_t 
     const uint32_t *ready = find_ready(x, part, micro_batch);
     for (uint32_t i = 0; ready != NULL && first < end && i < ons_reducer_buckets(x->w->o.reducer); ++i) {
         if (ready[i] <= first || ready[i] > end) continue;
-        ONS_TRY(launch_nodes(x, part, micro_batch, first, ready[i]));
+        ONS_TRY(launch_nodes(x, part, micro_batch, first, ready[i], ONS_ALL_SAMPLES));
         ons_reducer_complete(x->w->o.reducer, i, x->w->compute);
         first = ready[i];
     }
-    return launch_nodes(x, part, micro_batch, first, end);
+    return launch_nodes(x, part, micro_batch, first, end, ONS_ALL_SAMPLES);
 }
 
 void ons_program_pass_follow_compute(const ons_program_pass *x, ons_stream *stream) {
@@ -301,14 +302,15 @@ static ons_status *await_transfer(const ons_program_pass *x, uint32_t transfer, 
     return NULL;
 }
 
-static ons_status *carry_out(const ons_program_pass *x, const ons_sync_point *sync_point, uint32_t micro_batch) {
+static ons_status *carry_out(const ons_program_pass *x, const ons_sync_point *sync_point, uint32_t micro_batch,
+                             ons_piece piece) {
     switch (sync_point->kind) {
-    case ONS_SYNC_SEND: return ons_program_pass_send(x, sync_point->index, micro_batch);
+    case ONS_SYNC_SEND: return ons_program_pass_send(x, sync_point->index, micro_batch, piece);
     case ONS_SYNC_OUT: return copy_out(x, sync_point->index, micro_batch);
     case ONS_SYNC_GONE: return await_transfer(x, x->cut->send_count + sync_point->index, micro_batch);
     case ONS_SYNC_RELEASE: return ons_program_pass_release(x, sync_point->index, micro_batch);
     case ONS_SYNC_IN: return copy_in(x, sync_point->index, micro_batch);
-    case ONS_SYNC_AWAIT: return ons_program_pass_await(x, sync_point->index, micro_batch);
+    case ONS_SYNC_AWAIT: return ons_program_pass_await(x, sync_point->index, micro_batch, piece);
     case ONS_SYNC_BACK: x->w->device->stream_wait(x->w->compute, x->p->in[sync_point->index]); return NULL;
     }
     return NULL;
@@ -325,31 +327,95 @@ static void share_faults(const ons_program_pass *x) {
     w->device->launch(w->compute, share_fault, w->o.nccl);
 }
 
+/* A walk over a part: all of it, or one half's nodes with the messages in between, or what comes behind both. */
+typedef struct walk {
+    const ons_program_pass *x;
+    ons_part part;
+    uint32_t micro_batch;
+    ons_piece piece;
+    bool behind_halves;
+    uint32_t position, wait, waits;
+} walk;
+
+/* Behind the halves: the nodes that neither has computed. */
+static ons_status *put_nodes_behind(walk *k, uint32_t end) {
+    const bool *runs = k->x->stage->halves->runs;
+    while (k->position < end) {
+        uint32_t first = k->position++;
+        if (runs[first]) continue;
+        while (k->position < end && !runs[k->position]) ++k->position;
+        ONS_TRY(put_nodes(k->x, k->part, k->micro_batch, first, k->position));
+    }
+    return NULL;
+}
+
+static ons_status *put_nodes_until(walk *k, uint32_t end) {
+    uint32_t first = k->position;
+    if (end <= first) return NULL;
+    if (k->behind_halves) return put_nodes_behind(k, end);
+    k->position = end;
+    if (k->piece == ONS_ALL_SAMPLES) return put_nodes(k->x, k->part, k->micro_batch, first, end);
+    return launch_nodes(k->x, k->part, k->micro_batch, first, end, k->piece);
+}
+
+/* Messages go with the halves; places are free, and copies go, when both have run. */
+static bool is_due(const walk *k, const ons_sync_point *sync_point) {
+    bool with_halves = sync_point->kind == ONS_SYNC_SEND || sync_point->kind == ONS_SYNC_AWAIT;
+    if (k->behind_halves && with_halves) return false;
+    if (k->piece != ONS_ALL_SAMPLES && !with_halves) return false;
+    return ons_stage_program_applies(k->x->stage, sync_point, k->part, k->micro_batch);
+}
+
+static ons_status *walk_part(walk *k) {
+    const ons_stage_program *s = k->x->stage;
+    const ons_wait *waits = k->x->w->waits;
+    uint32_t sync_point = k->part == ONS_PART_BEGIN ? 0 : s->sync_point_end[k->part - 1];
+    while (k->wait < k->waits || sync_point < s->sync_point_end[k->part]) {
+        bool waiting = k->wait < k->waits && (sync_point == s->sync_point_end[k->part] ||
+                                              waits[k->wait].position <= s->sync_points[sync_point].position);
+        ONS_TRY(put_nodes_until(k, waiting ? waits[k->wait].position : s->sync_points[sync_point].position));
+        if (waiting)
+            ONS_TRY(ons_program_pass_await_gone(k->x, &waits[k->wait++].pending));
+        else if (is_due(k, &s->sync_points[sync_point++]))
+            ONS_TRY(carry_out(k->x, &s->sync_points[sync_point - 1], k->micro_batch, k->piece));
+    }
+    return put_nodes_until(k, s->cut->end[k->part]);
+}
+
+/* What the first half has made leaves before the second begins. */
+static ons_status *walk_halves(walk *k) {
+    uint32_t begin = k->position;
+    ONS_CHECK(k->x->stage->halves != NULL, ONS_DEFECT, "stage %u has no program for half a micro-batch",
+              k->x->w->o.stage);
+    for (ons_piece piece = ONS_FIRST_HALF; piece <= ONS_SECOND_HALF; ++piece) {
+        k->piece = piece;
+        k->position = begin;
+        ONS_TRY(walk_part(k));
+    }
+    k->piece = ONS_ALL_SAMPLES;
+    k->behind_halves = true;
+    k->position = begin;
+    return walk_part(k);
+}
+
+static bool is_in_halves(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
+    if (x->f->halved == NULL || ons_stage_program_kind(x->stage, part) != ONS_PART_FORWARD) return false;
+    return ons_program_pass_is_halved(x, x->cut->stages[ons_part_chunk(x->cut->chunks, part)], micro_batch);
+}
+
 static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {
     const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
-    const ons_stage_program *s = x->stage;
     if (is_end(x, part)) share_faults(x);
     if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_finish(x->w->o.reducer, x->w->compute);
-    uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
-    uint32_t sync_point = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1], wait = 0;
-    uint32_t waits = collect_waits(x, part, micro_batch);
+    walk k = {.x = x, .part = part, .micro_batch = micro_batch};
+    k.position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1];
+    k.waits = collect_waits(x, part, micro_batch);
     /* Data is put in before the first node: not over something that has not left yet. */
-    for (; wait < waits && x->w->waits[wait].position <= position; ++wait)
-        ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[wait].pending));
+    for (; k.wait < k.waits && x->w->waits[k.wait].position <= k.position; ++k.wait)
+        ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[k.wait].pending));
     bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
-    while (wait < waits || sync_point < s->sync_point_end[part]) {
-        bool waiting = wait < waits && (sync_point == s->sync_point_end[part] ||
-                                        x->w->waits[wait].position <= s->sync_points[sync_point].position);
-        uint32_t next = waiting ? x->w->waits[wait].position : s->sync_points[sync_point].position;
-        ONS_TRY(put_nodes(x, part, micro_batch, position, next));
-        position = next > position ? next : position;
-        if (waiting)
-            ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[wait++].pending));
-        else if (ons_stage_program_applies(s, &s->sync_points[sync_point++], part, micro_batch))
-            ONS_TRY(carry_out(x, &s->sync_points[sync_point - 1], micro_batch));
-    }
-    ONS_TRY(put_nodes(x, part, micro_batch, position, end));
+    ONS_TRY(is_in_halves(x, part, micro_batch) ? walk_halves(&k) : walk_part(&k));
     if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_hand_over_weights(x->w->o.reducer, x->w->compute);
     return NULL;
 }
@@ -383,17 +449,17 @@ static ons_status *put_actions(const ons_program_pass *x) {
     if (x->w->o.reducer != NULL && x->f->replicas.active > 0)
         ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
     ONS_TRY(ons_program_pass_begin_messages(x));
-    for (uint32_t i = 0; x->f->begins && i < x->half_count; ++i) ONS_TRY(put_part(&x->halves[i], ONS_PART_BEGIN, 0));
+    for (uint32_t i = 0; x->f->begins && i < x->share_count; ++i) ONS_TRY(put_part(&x->shares[i], ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));
     return NULL;
 }
 
 /* The pass by its programs, which is one or two. */
-static ons_status *split_in_halves(ons_worker *w, const ons_pipeline_pass *f, ons_program_pass halves[2]) {
+static ons_status *split_in_shares(ons_worker *w, const ons_pipeline_pass *f, ons_program_pass shares[2]) {
     uint32_t count = f->lineup.programs[1] == NULL ? 1 : 2;
     for (uint32_t i = 0; i < count; ++i) {
         const ons_stage_program *stage = f->lineup.programs[i];
-        halves[i] = (ons_program_pass){
+        shares[i] = (ons_program_pass){
             .w = w,
             .f = f,
             .p = ons_worker_find_program(w, stage),
@@ -402,19 +468,19 @@ static ons_status *split_in_halves(ons_worker *w, const ons_pipeline_pass *f, on
             .first = i == 0 ? 0 : f->lineup.first_count,
             .end = i + 1 == count ? f->micro_batches : f->lineup.first_count,
             .given_back = w->given_back + (size_t)i * w->most_receives,
-            .halves = halves,
-            .half_count = count,
+            .shares = shares,
+            .share_count = count,
         };
-        ONS_CHECK(halves[i].p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
+        ONS_CHECK(shares[i].p != NULL, ONS_DEFECT, "a program runs that the worker does not know");
     }
     return NULL;
 }
 
 ons_status *ons_worker_put(ons_worker *w, const ons_pipeline_pass *f) {
-    ons_program_pass halves[2];
-    ONS_TRY(split_in_halves(w, f, halves));
-    ons_status *status = put_actions(halves);
-    ons_status *settled = settle(halves);
+    ons_program_pass shares[2];
+    ONS_TRY(split_in_shares(w, f, shares));
+    ons_status *status = put_actions(shares);
+    ons_status *settled = settle(shares);
     if (status != NULL) ons_status_free(settled);
     return status != NULL ? status : settled;
 }
@@ -428,10 +494,10 @@ static void repeat(ons_worker *w, const ons_recorded_pass *kept) {
 }
 
 ons_status *ons_worker_launch(ons_worker *w, const ons_pipeline_pass *f) {
-    ons_program_pass halves[2];
-    ONS_TRY(split_in_halves(w, f, halves));
+    ons_program_pass shares[2];
+    ONS_TRY(split_in_shares(w, f, shares));
     const ons_recorded_pass *kept = ons_worker_find_kept(w, f);
-    ONS_TRY(put_steps(halves));
+    ONS_TRY(put_steps(shares));
     w->shared = w->shared || (w->o.nccl != NULL && f->updates && !f->asynchronous);
     if (kept == NULL) return ons_worker_put(w, f);
     repeat(w, kept);

@@ -13,8 +13,8 @@ typedef struct ons_program_pass {
     const ons_cut_stage *cut;
     uint32_t first, end;                   /* its micro-batches */
     uint32_t *given_back;                  /* [receive]: places released */
-    const struct ons_program_pass *halves; /* by program; itself is one of them */
-    uint32_t half_count;
+    const struct ons_program_pass *shares; /* by program; itself is one of them */
+    uint32_t share_count;
 } ons_program_pass;
 
 /* worker_pass.c */
@@ -22,6 +22,10 @@ typedef struct ons_program_pass {
 /* Finds the share that a part of a micro-batch belongs to. */
 const ons_program_pass *ons_program_pass_of(const ons_program_pass *x, ons_part part, uint32_t micro_batch);
 ons_turn ons_program_pass_turn(const ons_program_pass *x, ons_part part, uint32_t micro_batch);
+/* Tests whether the forward part of a stage's micro-batch is in two halves. */
+static inline bool ons_program_pass_is_halved(const ons_program_pass *x, uint32_t stage, uint32_t micro_batch) {
+    return x->f->halved != NULL && x->f->halved[(size_t)stage * x->f->micro_batches + micro_batch];
+}
 /* Makes a job of a part; the worker owns it. */
 ons_status *ons_program_pass_job(const ons_program_pass *x, ons_part part, uint32_t micro_batch, ons_job **job);
 /* `stream` waits for all that is on the compute stream so far. */
@@ -36,9 +40,10 @@ void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *tr
 
 /* Asks for the first messages of the pass, before all else of it. */
 ons_status *ons_program_pass_begin_messages(const ons_program_pass *x);
-ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
-/* Makes the compute stream wait until the message has come. */
-ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
+/* Sends what is there once the piece has been computed. */
+ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece);
+/* Makes the compute stream wait until what the piece reads of the message has come. */
+ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece);
 /* Frees the place of a message that has been read: the next one may take it. */
 ons_status *ons_program_pass_release(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
 

@@ -25,9 +25,10 @@ typedef struct ons_worker_channel {
 /* A program with the events of what leaves and comes. */
 typedef struct ons_worker_program {
     const ons_stage_program *stage;
-    ons_event **sent;     /* of each send */
-    ons_event **arrived;  /* of each receive and place of its ring, at ring_begin[receive] */
-    ons_event **released; /* likewise */
+    ons_event **sent;          /* of each send */
+    ons_event **arrived;       /* of each receive and place of its ring, at ring_begin[receive] */
+    ons_event **first_arrived; /* likewise: of the first half, where messages come in halves */
+    ons_event **released;      /* likewise */
     uint32_t *ring_begin;
     ons_event **out; /* of each swap and slot */
     ons_event **in;  /* of each swap */
@@ -59,6 +60,7 @@ struct ons_job {
     const ons_pipeline_pass *pass;
     const ons_stage_program *program;
     uint32_t first, end; /* positions */
+    ons_piece piece;
     ons_part part;
     uint32_t micro_batch;
     ons_turn turn;

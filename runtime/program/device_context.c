@@ -195,7 +195,7 @@ ons_status *ons_device_context_add(ons_device_context *c, const ons_graph *graph
     ons_device_context_wait(c);
     ONS_TRY(p.status);
     c->programs.items[c->programs.count++] = p.program;
-    note_layout(c, p.program);
+    if (options->halves == NULL) note_layout(c, p.program); /* a half lies in another program */
     *result = p.program;
     uint32_t steps = own.discrete_memory ? 2 * (options->micro_batches > 1 ? options->micro_batches : 1) : 0;
     c->step_count = steps > c->step_count ? steps : c->step_count;
@@ -277,8 +277,10 @@ ons_status *ons_device_context_start(ons_device_context *c) {
     ONS_TRY(c->device->allocate(c->device, memory.total, &c->arena));
     c->arena_bytes = memory.total;
     for (size_t i = 0; i < c->residents.count; ++i) ONS_TRY(load_contents(c, &c->residents.items[i]));
-    for (size_t i = 0; i < c->programs.count; ++i)
-        ONS_TRY(place_program(c, c->programs.items[i], (char *)c->arena + offset));
+    for (int halves = 0; halves < 2; ++halves) /* behind the programs that they lie in */
+        for (size_t i = 0; i < c->programs.count; ++i)
+            if ((ons_program_whole(c->programs.items[i]) != NULL) == (halves == 1))
+                ONS_TRY(place_program(c, c->programs.items[i], (char *)c->arena + offset));
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "graph/operands.h"
 #include "graph/shared_buffers.h"
 #include "graph/sharing.h"
+#include "runtime/program/half_layout.h"
 #include "runtime/program/launch_groups.h"
 
 typedef struct prepared {
@@ -61,7 +62,11 @@ struct ons_program {
     uint32_t *launch_at; /* of each position, and of the end: the first launch from there on */
     ons_launch_groups launch_groups;
     ons_launch *launch_group; /* for the largest group */
-    place *places;            /* of each buffer */
+    const ons_halves *halves; /* NULL: the program is no half */
+    uint32_t half;
+    const ons_program *whole;
+    bool *own;     /* of each buffer of a half: it lies in the forward part's scratch memory */
+    place *places; /* of each buffer */
 };
 
 /* Scratch memory begins where the backend wants it, in a buffer that begins at a multiple of less. */
@@ -122,6 +127,15 @@ static bool wants_launch_groups(void) {
     return wish == NULL || strcmp(wish, "off") != 0;
 }
 
+/* ------------------------------------------------------------------------------------------------------------ halves
+ */
+
+static bool computes(const ons_program *p, ons_node_id node) { return p->halves == NULL || p->halves->runs[node]; }
+
+void ons_program_set_whole(ons_program *half, const ons_program *whole) { half->whole = whole; }
+
+const ons_program *ons_program_whole(const ons_program *p) { return p->whole; }
+
 static ons_status *prepare_all(ons_program *p, const ons_program_options *options) {
     ONS_NEW(p->prepared, p->arena, p->graph->nodes.count + 1);
     ONS_NEW(p->scratch, p->arena, p->graph->nodes.count + 1);
@@ -130,7 +144,10 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     ONS_NEW(p->idle, p->arena, p->graph->nodes.count + 1);
     for (size_t i = 0; i < options->idle_count; ++i)
         if (options->idle[i] != ONS_NONE) p->idle[ons_graph_value(p->graph, options->idle[i])->producer] = true;
-    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) ONS_TRY(prepare_node(p, id, options));
+    for (ons_node_id id = 0; id < p->graph->nodes.count; ++id) {
+        p->idle[id] = p->idle[id] || !computes(p, id);
+        if (computes(p, id)) ONS_TRY(prepare_node(p, id, options));
+    }
     ONS_TRY(ons_execution_order_make(p->graph, options->end, options->chunks > 0 ? options->chunks : 1,
                                      options->repeats, p->arena, &p->execution_order));
     bool *several;
@@ -146,6 +163,8 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
         .registry = p->registry,
         .execution_order = &p->execution_order,
         .scratch_bytes = p->scratch,
+        .part_bytes = options->part_bytes,
+        .scratch_stays = options->scratch_stays,
         .held_elements = p->held_elements,
         .scratch_first = p->launch_groups.first,
         .scratch_last = p->launch_groups.last,
@@ -157,6 +176,9 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
+    if (p->halves != NULL)
+        return ons_half_layout_make(p->graph, p->halves, &p->execution_order, &p->liveness, p->arena, &p->own,
+                                    &p->layout);
     uint32_t slots = options->slots > 0 ? options->slots : 1;
     const ons_layout_options layout = {.liveness = &p->liveness,
                                        .execution_order = &p->execution_order,
@@ -181,6 +203,8 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->backend = options->backend;
     p->discrete_memory = options->discrete_memory;
     p->shard = options->shard;
+    p->halves = options->halves;
+    p->half = options->half;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);
@@ -272,6 +296,28 @@ static place place_of(const ons_program *p, ons_buffer_id id, void *const *persi
     const ons_slot_group *group = ons_arena_layout_group(&p->layout, offset);
     if (group != NULL) return (place){first, group->bytes, group->slots, PLACE_BY_SLOT};
     return (place){first, 0, 1, PLACE_FIXED};
+}
+
+/* The second half lies behind the first one's part of the same place. */
+static place shift(place of_whole, int64_t bytes) {
+    of_whole.first += bytes;
+    return of_whole;
+}
+
+static void place_half(ons_program *p, void *const *persistent) {
+    const ons_liveness *l = &p->liveness, *whole = &p->whole->liveness;
+    for (uint32_t id = 0; id < l->buffer_count; ++id) {
+        ons_part part = ons_execution_order_part(&p->execution_order, l->buffers[id].first);
+        if (l->buffers[id].persistent)
+            p->places[id] = (place){persistent[id], 0, 1, PLACE_FIXED};
+        else if (p->own[id])
+            p->places[id] = shift(p->whole->places[whole->scratch_of_part[part]], p->layout.offsets[id]);
+    }
+    for (ons_value_id id = 0; id < p->graph->values.count; ++id)
+        if (p->halves->outer[id])
+            p->places[l->buffer_of_value[id]] =
+                shift(p->whole->places[whole->buffer_of_value[id]],
+                      p->half == 1 && p->halves->split[id] ? p->halves->bytes[0][id] : 0);
 }
 
 static ons_buffer_id buffer_of(const ons_program *p, ons_value_id value) {
@@ -380,7 +426,9 @@ bool ons_program_runs(const ons_program *p, ons_node_id node) {
 }
 
 ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
-    for (uint32_t id = 0; id < p->liveness.buffer_count; ++id) p->places[id] = place_of(p, id, persistent, transient);
+    if (p->halves != NULL) place_half(p, persistent);
+    for (uint32_t id = 0; p->halves == NULL && id < p->liveness.buffer_count; ++id)
+        p->places[id] = place_of(p, id, persistent, transient);
     p->launch_count = 0;
     for (uint32_t position = 0; position < p->execution_order.count; ++position) {
         ons_node_id id = p->execution_order.nodes[position];

@@ -11,6 +11,7 @@
 #include "graph/execution_order.h"
 #include "graph/registry.h"
 #include "kernels/backend.h"
+#include "runtime/program/halves.h"
 #include "runtime/program/update_shard.h"
 
 typedef struct ons_program ons_program;
@@ -40,6 +41,12 @@ typedef struct ons_program_options {
     const uint32_t *rings;  /* of each value: see ons_layout_options */
     bool joined;            /* it is going to be joined with another one */
     ons_update_shard shard; /* of its updates */
+    /* Of a program whose forward parts are computed in halves as well, by others; NULL, both: none are. */
+    const int64_t *part_bytes;     /* of each part: scratch memory for the halves */
+    const uint32_t *scratch_stays; /* see ons_liveness_options */
+    /* The program computes one half of the whole micro-batch's forward parts, and nothing else; NULL: all of it. */
+    const ons_halves *halves;
+    uint32_t half; /* 0 or 1 */
 } ons_program_options;
 
 /* Which places a part uses, in a pipeline. */
@@ -62,6 +69,10 @@ const ons_arena_layout *ons_program_layout(const ons_program *program);
 /* Lays two programs out beside each other, so that parts of them can run in turn. Both were prepared with `joined` and
  * for as many slots, and are not placed yet. */
 ons_status *ons_program_join(ons_program *const programs[2]);
+/* Lets a half lie in the program of its whole micro-batch, which is placed before it. */
+void ons_program_set_whole(ons_program *half, const ons_program *whole);
+/* NULL: it is no half. */
+const ons_program *ons_program_whole(const ons_program *program);
 /* Tests whether a value has a place for each version: a weight that the program updates, where there are several. */
 bool ons_program_is_versioned(const ons_program *program, ons_value_id value);
 

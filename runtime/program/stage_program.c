@@ -5,6 +5,7 @@
 
 #include "graph/sharing.h"
 #include "planner/schedule/places.h"
+#include "runtime/program/halves_align.h"
 #include "runtime/program/part_readers.h"
 
 typedef struct maker {
@@ -89,7 +90,7 @@ static uint32_t copy_begin(const maker *m, const ons_cut_swap *swap) {
 
 static ons_status *find_lifetimes(maker *m) {
     ons_arena *arena = m->r->arena;
-    size_t values = m->graph->values.count + 1;
+    size_t values = ons_halves_value_count(m->cut, m->o->half) + 1;
     ONS_NEW(m->first_reader, arena, values);
     ONS_NEW(m->last_reader, arena, values);
     ONS_NEW(m->arrives, arena, values);
@@ -369,9 +370,13 @@ int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id val
     return l->buffers[l->buffer_of_value[value]].bytes;
 }
 
-static ons_status *make(ons_device_context *device_context, maker *m) {
-    ONS_TRY(find_lifetimes(m));
-    const ons_program_options options = {
+int64_t ons_stage_program_piece_bytes(const ons_stage_program *stage, ons_value_id value, ons_piece piece) {
+    return piece == ONS_ALL_SAMPLES ? ons_stage_program_bytes(stage, value)
+                                    : stage->halves->bytes[piece - ONS_FIRST_HALF][value];
+}
+
+static ons_program_options program_options(const maker *m) {
+    return (ons_program_options){
         .repeats = m->o->repeats,
         .kept = m->o->kept,
         .kept_count = m->o->kept_count,
@@ -390,7 +395,50 @@ static ons_status *make(ons_device_context *device_context, maker *m) {
         .joined = m->o->joined,
         .shard = m->o->shard,
     };
-    ONS_TRY(ons_device_context_add(device_context, m->graph, &options, &m->r->program));
+}
+
+static ons_status *find_halves(maker *m, uint32_t **scratch_stays) {
+    const ons_halves_options options = {
+        .whole = m->cut,
+        .half = {m->o->half[0], m->o->half[1]},
+        .registry = m->o->registry,
+        .rows = {m->o->half_rows[0], m->o->half_rows[1]},
+        .kept = m->o->kept,
+        .kept_count = m->o->kept_count,
+    };
+    ONS_NEW(m->r->halves, m->r->arena, 1);
+    ONS_TRY(ons_halves_find(&options, m->r->arena, m->r->halves));
+    return ons_halves_keep(m->r->halves, m->cut, m->r->arena, m->stays, scratch_stays);
+}
+
+/* The halves first, whose scratch memory the whole micro-batch's program has room for. */
+static ons_status *add_with_halves(ons_device_context *device_context, maker *m, ons_program_options *options) {
+    uint32_t *scratch_stays;
+    int64_t *part_bytes, most = 0;
+    ONS_TRY(find_halves(m, &scratch_stays));
+    ONS_NEW(part_bytes, m->r->arena, m->parts);
+    options->halves = m->r->halves;
+    for (options->half = 0; options->half < 2; ++options->half) {
+        ons_program **half = &m->r->half[options->half];
+        ONS_TRY(ons_device_context_add(device_context, m->o->half[options->half]->graph, options, half));
+        most = ons_program_layout(*half)->bytes > most ? ons_program_layout(*half)->bytes : most;
+    }
+    for (ons_part part = ONS_PART_FORWARD; part <= m->chunks; ++part) part_bytes[part] = most;
+    options->halves = NULL;
+    options->part_bytes = part_bytes;
+    options->scratch_stays = scratch_stays;
+    ONS_TRY(ons_device_context_add(device_context, m->graph, options, &m->r->program));
+    for (int i = 0; i < 2; ++i) ons_program_set_whole(m->r->half[i], m->r->program);
+    return NULL;
+}
+
+static ons_status *make(ons_device_context *device_context, maker *m) {
+    for (int i = 0; i < 2; ++i)
+        if (m->o->half[i] != NULL) ONS_TRY(ons_halves_align(m->cut, m->o->half[i]));
+    ONS_TRY(find_lifetimes(m));
+    ons_program_options options = program_options(m);
+    ONS_TRY(m->o->half[0] != NULL ? add_with_halves(device_context, m, &options)
+                                  : ons_device_context_add(device_context, m->graph, &options, &m->r->program));
     ONS_TRY(place_sync_points(m));
     for (uint32_t i = 0; i < m->cut->swap_count; ++i)
         m->r->swapped_bytes += ons_arena_align(ons_stage_program_bytes(m->r, m->cut->swaps[i].value));

@@ -56,6 +56,9 @@ typedef struct ons_stage_program_options {
     uint32_t versions;            /* of trained weights */
     bool joined;                  /* it is going to be joined with another one: ons_device_context_join */
     ons_update_shard shard;       /* of its updates */
+    const ons_cut_stage *half[2]; /* the same for half a micro-batch's samples, the first ones and the others: forward
+                                     parts are computed in halves, too. NULL, both: they are not */
+    int64_t half_rows[2];         /* samples of each */
 } ons_stage_program_options;
 
 typedef struct ons_stage_program {
@@ -77,7 +80,17 @@ typedef struct ons_stage_program {
     uint32_t micro_batches; /* of it */
     ons_hazard *hazards;
     int64_t swapped_bytes; /* of one micro-batch */
+    ons_halves *halves;    /* NULL: forward parts are never computed in halves */
+    ons_program *half[2];  /* the device context's */
 } ons_stage_program;
+
+/* What of a micro-batch's samples is meant: all, or a half of them. */
+typedef enum ons_piece { ONS_ALL_SAMPLES, ONS_FIRST_HALF, ONS_SECOND_HALF } ons_piece;
+
+/* The program that computes the piece. */
+static inline ons_program *ons_stage_program_of(const ons_stage_program *stage, ons_piece piece) {
+    return piece == ONS_ALL_SAMPLES ? stage->program : stage->half[piece - ONS_FIRST_HALF];
+}
 
 /* Prepares the program and adds it to the device context. `cut` outlives it. */
 ons_status *ons_stage_program_make(ons_device_context *device_context, const ons_stage_program_options *options,
@@ -123,5 +136,7 @@ ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part_kind ki
 
 /* Gives the bytes of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
+/* The same of a piece of a value; ons_program_address of its program says where it lies. */
+int64_t ons_stage_program_piece_bytes(const ons_stage_program *stage, ons_value_id value, ons_piece piece);
 
 #endif

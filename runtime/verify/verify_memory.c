@@ -34,7 +34,17 @@ typedef struct tenant {
     uint32_t *rings;    /* of each buffer */
     ons_value_id *root; /* of each value: whose bytes it shows */
     bool *of_step;      /* of each value: made before the micro-batches */
+    /* of each half, where there are any */
+    const ons_liveness *half_l[2];
+    struct half_place *half_places[2]; /* [buffer] */
 } tenant;
+
+/* Where a half's buffer lies: in one of the whole program's. */
+typedef struct half_place {
+    ons_buffer_id in; /* ONS_NONE: nowhere */
+    int64_t offset, bytes;
+    bool own; /* the half's alone */
+} half_place;
 
 typedef struct memory {
     tenant tenants[2];
@@ -91,6 +101,25 @@ static cells cells_of(const memory *m, ons_buffer_id buffer, uint32_t turn) {
     return (cells){find_edge(m, begin), find_edge(m, begin + m->t->l->buffers[buffer].bytes)};
 }
 
+/* The half that is played; NULL: the whole micro-batch is. */
+static const half_place *played_half(const memory *m) {
+    return m->step->piece == ONS_ALL_SAMPLES ? NULL : m->t->half_places[m->step->piece - ONS_FIRST_HALF];
+}
+
+static const ons_liveness *played_liveness(const memory *m) {
+    return m->step->piece == ONS_ALL_SAMPLES ? m->t->l : m->t->half_l[m->step->piece - ONS_FIRST_HALF];
+}
+
+/* Of the micro-batch that is played. */
+static cells played_cells(const memory *m, ons_buffer_id buffer) {
+    const half_place *half = played_half(m);
+    uint32_t turn = m->step->micro_batch;
+    if (half == NULL || buffer == ONS_NONE) return cells_of(m, buffer, turn);
+    if (!has_place(m->t, half[buffer].in) || half[buffer].bytes == 0) return (cells){0, 0};
+    int64_t begin = place_begin(m->t, half[buffer].in, turn) + half[buffer].offset;
+    return (cells){find_edge(m, begin), find_edge(m, begin + half[buffer].bytes)};
+}
+
 static int compare_edges(const void *left, const void *right) {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
     return a < b ? -1 : a > b;
@@ -114,11 +143,37 @@ static ons_status *add_edges(memory *m, const tenant *t) {
     return NULL;
 }
 
+static size_t count_half_places(const tenant *t, int half) {
+    size_t places = 0;
+    for (uint32_t i = 0; t->half_l[half] != NULL && i < t->half_l[half]->buffer_count; ++i)
+        places += has_place(t, t->half_places[half][i].in) ? place_count(t, t->half_places[half][i].in) : 0;
+    return places;
+}
+
+static ons_status *add_half_edges(memory *m, const tenant *t, int half) {
+    for (uint32_t i = 0; t->half_l[half] != NULL && i < t->half_l[half]->buffer_count; ++i) {
+        const half_place *p = &t->half_places[half][i];
+        for (uint32_t k = 0; has_place(t, p->in) && k < place_count(t, p->in); ++k) {
+            int64_t begin = place_begin(t, p->in, k) + p->offset, end = begin + p->bytes;
+            ONS_CHECK(p->offset + p->bytes <= t->l->buffers[p->in].bytes, ONS_DEFECT,
+                      "stage %u: half of a buffer lies outside of it", m->stage);
+            m->edges[m->edge_count++] = begin;
+            m->edges[m->edge_count++] = end;
+        }
+    }
+    return NULL;
+}
+
 static ons_status *find_cells(memory *m, ons_arena *arena) {
     size_t places = 0;
-    for (uint32_t i = 0; i < m->tenant_count; ++i) places += count_places(&m->tenants[i]);
+    for (uint32_t i = 0; i < m->tenant_count; ++i)
+        places +=
+            count_places(&m->tenants[i]) + count_half_places(&m->tenants[i], 0) + count_half_places(&m->tenants[i], 1);
     ONS_NEW(m->edges, arena, 2 * places + 1);
-    for (uint32_t i = 0; i < m->tenant_count; ++i) ONS_TRY(add_edges(m, &m->tenants[i]));
+    for (uint32_t i = 0; i < m->tenant_count; ++i) {
+        ONS_TRY(add_edges(m, &m->tenants[i]));
+        for (int half = 0; half < 2; ++half) ONS_TRY(add_half_edges(m, &m->tenants[i], half));
+    }
     qsort(m->edges, m->edge_count, sizeof *m->edges, compare_edges);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < m->edge_count; ++i)
@@ -149,8 +204,32 @@ static ons_status *find_roots(tenant *t, ons_arena *arena) {
     return NULL;
 }
 
+/* Values that others read lie behind each other in the whole program's places, what a half makes for itself in scratch
+ * memory of the part. */
+static ons_status *find_half_places(tenant *t, int half, ons_arena *arena) {
+    const ons_program *program = t->s->half[half];
+    const ons_liveness *l = t->half_l[half] = ons_program_liveness(program);
+    const ons_execution_order *order = ons_program_execution_order(program);
+    const ons_halves *h = t->s->halves;
+    half_place *places;
+    ONS_NEW(places, arena, l->buffer_count + 1);
+    for (uint32_t i = 0; i < l->buffer_count; ++i) {
+        int64_t offset = ons_program_layout(program)->offsets[i];
+        ons_part part = ons_execution_order_part(order, l->buffers[i].first);
+        places[i] =
+            (half_place){offset < 0 ? ONS_NONE : t->l->scratch_of_part[part], offset, l->buffers[i].bytes, true};
+    }
+    for (ons_value_id id = 0; id < t->graph->values.count; ++id)
+        if (h->outer[id])
+            places[l->buffer_of_value[id]] =
+                (half_place){t->l->buffer_of_value[id], half == 1 && h->split[id] ? h->bytes[0][id] : 0,
+                             l->buffers[l->buffer_of_value[id]].bytes, false};
+    t->half_places[half] = places;
+    return NULL;
+}
+
 static cells where(const memory *m, ons_value_id value) {
-    return cells_of(m, m->t->l->buffer_of_value[value], m->step->micro_batch);
+    return played_cells(m, played_liveness(m)->buffer_of_value[value]);
 }
 
 /* What both programs make alike in one place is the first one's. */
@@ -160,6 +239,9 @@ static content content_of(const memory *m, ons_value_id value) {
     ons_buffer_id buffer = m->t->l->buffer_of_value[root];
     ons_buffer_id shared_buffer = shared_buffers == NULL || buffer == ONS_NONE ? ONS_NONE : shared_buffers[buffer];
     if (shared_buffer != ONS_NONE) return (content){0, m->tenants[0].l->buffers[shared_buffer].owner + 1, 0};
+    const half_place *half = played_half(m);
+    if (half != NULL && half[played_liveness(m)->buffer_of_value[root]].own)
+        return (content){m->step->half, root + 1, m->step->micro_batch | (uint32_t)m->step->piece << 30};
     return (content){m->step->half, root + 1, m->t->of_step[root] ? 0 : m->step->micro_batch};
 }
 
@@ -215,14 +297,15 @@ static ons_status *put(memory *m, cells at, content what, ons_value_id value) {
 
 static bool in_place(const memory *m, const ons_node *node, ons_buffer_id buffer) {
     for (uint32_t i = 0; i < node->output_count; ++i)
-        if (node->outputs[i] != ONS_NONE && m->t->l->buffer_of_value[node->outputs[i]] == buffer) return true;
+        if (node->outputs[i] != ONS_NONE && played_liveness(m)->buffer_of_value[node->outputs[i]] == buffer)
+            return true;
     return false;
 }
 
 static ons_status *check_inputs(const memory *m, const ons_node *node, bool after) {
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ons_value_id value = node->inputs[i];
-        if (value == ONS_NONE || (after && in_place(m, node, m->t->l->buffer_of_value[value]))) continue;
+        if (value == ONS_NONE || (after && in_place(m, node, played_liveness(m)->buffer_of_value[value]))) continue;
         ONS_TRY(expect(m, value, content_of(m, value), after ? "while it is read, something is put over" : "reads"));
     }
     return NULL;
@@ -235,7 +318,7 @@ static ons_status *play_node(memory *m, ons_node_id id) {
     if (ons_is_view(node->op)) return NULL;
     m->node = id;
     ONS_TRY(check_inputs(m, node, false));
-    cells at = cells_of(m, m->t->l->scratch_of_node[id], m->step->micro_batch);
+    cells at = played_cells(m, played_liveness(m)->scratch_of_node[id]);
     ONS_TRY(put(m, at, scratch, ONS_NONE));
     for (uint32_t i = 0; i < node->output_count; ++i)
         if (node->outputs[i] != ONS_NONE)
@@ -248,6 +331,12 @@ static ons_status *play_node(memory *m, ons_node_id id) {
     ONS_TRY(check_inputs(m, node, true));
     m->node = ONS_NONE;
     return NULL;
+}
+
+/* Of a part in halves: each half computes some nodes, the others run behind both. */
+static bool is_played(const memory *m, ons_node_id id) {
+    bool in_halves = m->step->piece != ONS_ALL_SAMPLES || m->step->behind_halves;
+    return !in_halves || m->t->s->halves->runs[id] != m->step->behind_halves;
 }
 
 static ons_status *play_load(memory *m) {
@@ -321,14 +410,19 @@ static ons_status *play_step(memory *m) {
     case ONS_VERIFY_SYNC: return simulate_sync_point(m);
     case ONS_VERIFY_WAIT: give_back(m, step->index); return NULL;
     case ONS_VERIFY_NODES:
-        for (ons_node_id id = step->first; id < step->end; ++id) ONS_TRY(play_node(m, id));
+        for (ons_node_id id = step->first; id < step->end; ++id)
+            if (is_played(m, id)) ONS_TRY(play_node(m, id));
         return NULL;
     }
     return NULL;
 }
 
 static ons_status *play(memory *m, const ons_verify_steps *steps, ons_arena *arena) {
-    for (uint32_t i = 0; i < m->tenant_count; ++i) ONS_TRY(find_roots(&m->tenants[i], arena));
+    for (uint32_t i = 0; i < m->tenant_count; ++i) {
+        tenant *t = &m->tenants[i];
+        ONS_TRY(find_roots(t, arena));
+        for (int half = 0; half < 2 && t->s->halves != NULL; ++half) ONS_TRY(find_half_places(t, half, arena));
+    }
     ONS_TRY(find_cells(m, arena));
     for (size_t i = 0; i < steps->count; ++i) {
         m->step = &steps->items[i];

@@ -29,6 +29,7 @@ typedef struct ons_verify_options {
     bool updates; /* update actions are carried out */
     bool asynchronous;
     bool inference; /* forward parts alone */
+    bool halves;    /* forward parts that the lists have in halves are computed so */
 } ons_verify_options;
 
 typedef ONS_VECTOR(unsigned char) ons_verify_bytes;

@@ -17,6 +17,8 @@ typedef struct lister {
     ONS_VECTOR(leaving) leaving;
     uint32_t capacity; /* of the worker's list: with more the oldest is waited for */
     uint32_t *left[2]; /* of each outgoing transfer: how often it was sent */
+    ons_piece piece;   /* of the nodes that are listed */
+    bool behind_halves;
 } lister;
 
 static ons_status *add_step(lister *l, ons_verify_step step) {
@@ -103,50 +105,82 @@ static ons_status *add_sync_point(lister *l, const ons_sync_point *sync_point, o
 
 static ons_status *add_nodes(lister *l, ons_part part, uint32_t micro_batch, uint32_t *position, uint32_t end) {
     if (*position >= end) return NULL;
-    ONS_TRY(add_step(
-        l, (ons_verify_step){
-               .kind = ONS_VERIFY_NODES, .part = part, .micro_batch = micro_batch, .first = *position, .end = end}));
+    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_NODES,
+                                          .piece = l->piece,
+                                          .behind_halves = l->behind_halves,
+                                          .part = part,
+                                          .micro_batch = micro_batch,
+                                          .first = *position,
+                                          .end = end}));
     *position = end;
     return NULL;
 }
 
-static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t micro_batch) {
-    const ons_stage_program *s = l->s = l->lineup.programs[half];
-    l->half = half;
+/* Of a part in halves: what comes is awaited by the first, what goes has all been made by the second, and the rest is
+ * done behind both; see walk_halves in worker_pass.c. Messages that come in two are played as one. */
+static bool is_due(const lister *l, const ons_sync_point *sync_point, ons_part part, uint32_t micro_batch) {
+    ons_sync_kind kind = sync_point->kind;
+    if (l->piece == ONS_FIRST_HALF && kind != ONS_SYNC_AWAIT) return false;
+    if (l->piece == ONS_SECOND_HALF && kind != ONS_SYNC_SEND) return false;
+    if (l->behind_halves && (kind == ONS_SYNC_AWAIT || kind == ONS_SYNC_SEND)) return false;
+    return ons_stage_program_applies(l->s, sync_point, part, micro_batch);
+}
+
+/* `before`: transfers that left before this part, which may have to be gone. */
+static ons_status *walk_part(lister *l, size_t *before, ons_part part, uint32_t micro_batch) {
+    const ons_stage_program *s = l->s;
     uint32_t position = part == ONS_PART_BEGIN ? 0 : s->cut->end[part - 1], end = s->cut->end[part];
     uint32_t sync_point = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1];
-    size_t before = l->leaving.count;
-    ONS_TRY(wait_until(l, &before, part, micro_batch, position));
-    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_LOAD, .part = part, .micro_batch = micro_batch}));
     for (bool going = true; going;) {
         uint32_t next_sync =
             sync_point < s->sync_point_end[part] ? s->sync_points[sync_point].position : ONS_NO_POSITION;
-        uint32_t waited = next_wait(l, before, part, micro_batch, ONS_NO_POSITION);
+        uint32_t waited = next_wait(l, *before, part, micro_batch, ONS_NO_POSITION);
         uint32_t next = next_sync < waited ? next_sync : waited;
         going = next != ONS_NO_POSITION;
         ONS_TRY(add_nodes(l, part, micro_batch, &position, going && next < end ? next : end));
         if (going && waited <= next_sync)
-            ONS_TRY(wait_until(l, &before, part, micro_batch, waited));
-        else if (going && ons_stage_program_applies(s, &s->sync_points[sync_point++], part, micro_batch))
+            ONS_TRY(wait_until(l, before, part, micro_batch, waited));
+        else if (going && is_due(l, &s->sync_points[sync_point++], part, micro_batch))
             ONS_TRY(add_sync_point(l, &s->sync_points[sync_point - 1], part, micro_batch));
     }
     return NULL;
 }
 
-static ons_status *add_part(lister *l, ons_part part, uint32_t micro_batch) {
+static ons_status *walk_halves(lister *l, size_t *before, ons_part part, uint32_t micro_batch) {
+    for (l->piece = ONS_FIRST_HALF; l->piece <= ONS_SECOND_HALF; ++l->piece)
+        ONS_TRY(walk_part(l, before, part, micro_batch));
+    l->piece = ONS_ALL_SAMPLES;
+    l->behind_halves = true;
+    ons_status *status = walk_part(l, before, part, micro_batch);
+    l->behind_halves = false;
+    return status;
+}
+
+static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t micro_batch, bool halved) {
+    const ons_stage_program *s = l->s = l->lineup.programs[half];
+    l->half = half;
+    size_t before = l->leaving.count;
+    ONS_TRY(wait_until(l, &before, part, micro_batch, part == ONS_PART_BEGIN ? 0 : s->cut->end[part - 1]));
+    ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_LOAD, .part = part, .micro_batch = micro_batch}));
+    ONS_CHECK(!halved || s->halves != NULL, ONS_DEFECT, "a micro-batch is to be computed in halves, without programs");
+    return halved ? walk_halves(l, &before, part, micro_batch) : walk_part(l, &before, part, micro_batch);
+}
+
+static ons_status *add_part(lister *l, ons_part part, uint32_t micro_batch, bool halved) {
     ons_part_kind kind = ons_stage_program_kind(l->lineup.programs[0], part);
     uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->o->micro_batches, l->o->asynchronous);
-    return add_part_of(l, half, part, micro_batch);
+    return add_part_of(l, half, part, micro_batch, halved);
 }
 
 static ons_status *add_actions(lister *l, const ons_verify_options *o, const ons_action_list *actions) {
-    ONS_TRY(add_part_of(l, 0, ONS_PART_BEGIN, 0));
-    if (l->lineup.programs[1] != NULL) ONS_TRY(add_part_of(l, 1, ONS_PART_BEGIN, 0));
+    ONS_TRY(add_part_of(l, 0, ONS_PART_BEGIN, 0, false));
+    if (l->lineup.programs[1] != NULL) ONS_TRY(add_part_of(l, 1, ONS_PART_BEGIN, 0, false));
     for (uint32_t i = 0; i < actions->count; ++i) {
         const ons_action *action = &actions->items[i];
         ons_part part;
         if (!ons_stage_program_part(l->lineup.programs[0], actions, i, o->asynchronous, &part)) continue;
-        if (action->kind != ONS_ACTION_UPDATE || o->updates) ONS_TRY(add_part(l, part, action->micro_batch));
+        bool halved = action->halved && o->halves;
+        if (action->kind != ONS_ACTION_UPDATE || o->updates) ONS_TRY(add_part(l, part, action->micro_batch, halved));
     }
     return NULL;
 }

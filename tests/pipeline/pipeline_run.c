@@ -11,6 +11,7 @@
 #include "engine/lowering.h"
 #include "engine/unordered.h"
 #include "planner/cost/graph_positions.h"
+#include "planner/schedule/slicer.h"
 #include "tests/graph/cut_case.h"
 #include "tests/pipeline/delayed_course.h"
 #include "tests/pipeline/grouped.h"
@@ -103,10 +104,21 @@ static ons_status *build_graphs(trial *t) {
 static ons_status *make_schedule(trial *t) {
     t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
     t->pipeline.replicas = (uint32_t)t->batching.replicas;
-    ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &t->schedule));
+    ons_schedule whole;
+    ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
+    t->schedule = whole;
+    if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, &t->schedule));
     ONS_NEW(t->apart, t->arena, t->s->stages);
     for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
     return ons_schedule_verify(&t->schedule, NULL, t->arena);
+}
+
+/* The loss is one of a whole micro-batch: where another stage waited for it, nothing could be in halves. */
+static void keep_loss_together(trial *t) {
+    const ons_graph *graph = t->choice.graph;
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id)
+        if (strncmp(ons_graph_node(graph, id)->name, "loss", 4) == 0)
+            t->choice.stage_of_node[id] = t->s->stages - 1;
 }
 
 /* Stages by name, as the graph for whole micro-batches has them. */
@@ -122,6 +134,7 @@ static ons_status *choose_stages(trial *t) {
         cut_case_scatter(c, t->s->stages);
     else if (t->s->stages > 1)
         cut_case_slice(c, t->s->stages);
+    if (t->s->sliced > 0) keep_loss_together(t);
     for (ons_node_id id = 0; id < graph->nodes.count; ++id)
         ONS_TRY(ons_map_set(&t->stage_of_name, ons_graph_node(graph, id)->name, c->stage_of_node[id]));
     return NULL;
@@ -167,11 +180,26 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
     return ons_check_unordered(&t->schedule, cut);
 }
 
+static ons_status *build_halves(trial *t) {
+    const ons_stage_graph_options whole = {
+        .model = t->model,
+        .config = t->config,
+        .dataset = t->dataset_graphs.dataset,
+        .training = true,
+        .repeats = repeats(t),
+    };
+    return ons_dataset_graphs_build_halves(&whole, &t->schedule, &t->dataset_graphs);
+}
+
 static ons_status *cut_by_chance(trial *t) {
     ONS_TRY(make_schedule(t));
     ONS_TRY(choose_stages(t));
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
         ONS_TRY(cut_graph(t, &t->dataset_graphs.graphs[v], &t->dataset_graphs.cuts[v]));
+    ONS_TRY(build_halves(t));
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
+        for (int half = 0; half < 2; ++half)
+            ONS_TRY(cut_graph(t, &t->dataset_graphs.half_graphs[v][half], &t->dataset_graphs.half_cuts[v][half]));
     return NULL;
 }
 
@@ -181,6 +209,7 @@ static ons_status *cut_as_planned(trial *t) {
     ONS_TRY(ons_lowering_check(t->model, t->config, whole, &t->batching, &t->lowering));
     ONS_TRY(ons_lowering_check_decisions(whole->graph, &t->lowering));
     ONS_TRY(ons_lowering_place(whole->graph, &t->lowering));
+    ONS_TRY(build_halves(t));
     return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&t->pipeline), &t->dataset_graphs);
 }
 

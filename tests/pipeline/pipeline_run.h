@@ -24,6 +24,7 @@ typedef struct pipeline_setting {
     uint32_t batch, micro_batches, threads; /* batch 0: golden.json's for each micro-batch, … */
     uint32_t more; /* … and so many samples that do not come out even; not where the model's batch is fixed */
     uint32_t steps;
+    uint32_t sliced; /* the first micro-batches whose forward parts are in halves, where no plan says it */
     /* how it is cut; one stage that keeps everything is what others are compared with */
     uint32_t stages, devices;  /* devices 0: as the schedule takes them */
     const ons_generator *kind; /* NULL: gpipe */

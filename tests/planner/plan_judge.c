@@ -11,6 +11,7 @@
 typedef struct judged_action {
     char kind; /* F B I W U */
     uint32_t stage, micro_batch;
+    bool halved; /* F */
 } judged_action;
 
 typedef struct pieces {
@@ -28,6 +29,7 @@ typedef struct copy {
 typedef struct place {
     uint32_t first, last; /* pieces */
     uint32_t before;      /* the last of what stands in front of the action in its list */
+    uint32_t half, rest;  /* of an F in halves: the piece of the first half, and the first one of the second */
 } place;
 
 typedef struct stage {
@@ -125,15 +127,17 @@ static void read_stage(const judge *j, const cJSON *decided, const cJSON *costs,
     s->forward_turn = allocate(j->micro_batches, sizeof *s->forward_turn);
     s->backward_turn = allocate(j->micro_batches, sizeof *s->backward_turn);
     for (uint32_t i = 0; i < j->micro_batches; ++i)
-        s->forward_at[i] = s->backward_at[i] = (place){NO_EVENT, NO_EVENT, NO_EVENT};
+        s->forward_at[i] = s->backward_at[i] = (place){NO_EVENT, NO_EVENT, NO_EVENT, NO_EVENT, NO_EVENT};
     s->last_gradient = s->update = NO_EVENT;
 }
 
 static bool read_action(const judge *j, const cJSON *item, judged_action *a) {
     int end = 0;
     const char *text = cJSON_IsString(item) ? item->valuestring : "";
-    if (sscanf(text, "%u%c%u%n", &a->stage, &a->kind, &a->micro_batch, &end) != 3 || text[end] != '\0' ||
-        strchr("FBIWU", a->kind) == NULL || a->stage >= j->stage_count || a->micro_batch >= j->micro_batches) {
+    bool read = sscanf(text, "%u%c%u%n", &a->stage, &a->kind, &a->micro_batch, &end) == 3;
+    a->halved = read && a->kind == 'F' && strcmp(text + end, "/2") == 0;
+    if (!read || (text[end] != '\0' && !a->halved) || strchr("FBIWU", a->kind) == NULL || a->stage >= j->stage_count ||
+        a->micro_batch >= j->micro_batches) {
         snprintf(j->why, PLAN_JUDGE_TEXT, "'%s' is no action", text);
         return false;
     }
@@ -177,18 +181,26 @@ static void begin_copies_out(judge *j, stage *s, uint32_t micro_batch, uint32_t 
     }
 }
 
-static void add_forward(judge *j, stage *s, uint32_t micro_batch) {
+static void add_half(judge *j, const stage *s, place *at) {
+    double seconds = 0;
+    for (uint32_t piece = 0; piece < s->forward.count; ++piece) seconds += s->forward.seconds[piece] / 2;
+    at->half = at->first = add_behind(j, &j->devices[s->device].compute, seconds);
+}
+
+static void add_forward(judge *j, stage *s, uint32_t micro_batch, bool halved) {
     uint32_t i = s->forwards++, *compute = &j->devices[s->device].compute;
     place *at = &s->forward_at[micro_batch];
     s->order[i] = micro_batch;
     at->before = *compute;
+    if (halved) add_half(j, s, at);
     for (uint32_t piece = 0; piece < s->forward.count; ++piece) {
-        at->last = add_behind(j, compute, s->forward.seconds[piece]);
-        if (piece == 0) at->first = at->last;
+        at->last = add_behind(j, compute, s->forward.seconds[piece] / (halved ? 2 : 1));
+        if (piece == 0) at->rest = at->last;
+        if (piece == 0 && !halved) at->first = at->last;
         for (uint32_t c = 0; c < s->copy_count; ++c) {
             if (s->copies[c].gone_forward == piece) wait_gone(j, s, c, i, at->last);
             if (piece == 0 && s->fresh && s->copies[c].gone_backward != NONE)
-                wait_gone(j, s, c, (int64_t)i - 1, at->last);
+                wait_gone(j, s, c, (int64_t)i - 1, at->first);
         }
         begin_copies_out(j, s, micro_batch, piece, at->last);
     }
@@ -234,7 +246,7 @@ static void add_action(judge *j, const judged_action *a) {
     uint32_t *compute = &j->devices[s->device].compute;
     double weight = 0;
     for (uint32_t i = 0; i < s->backward.count; ++i) weight += s->backward.weight[i];
-    if (a->kind == 'F') add_forward(j, s, a->micro_batch);
+    if (a->kind == 'F') add_forward(j, s, a->micro_batch, a->halved);
     if (a->kind == 'B' || a->kind == 'I') add_backward(j, s, a->micro_batch, a->kind == 'B');
     if (a->kind == 'W') add_behind(j, compute, weight);
     if (a->kind == 'U') s->update = add_behind(j, compute, s->update_seconds);
@@ -326,9 +338,14 @@ static void add_values(judge *j, double seconds, const place *made, const place 
     uint32_t *value = allocate(j->micro_batches, sizeof *value);
     for (uint32_t i = 0; i < j->micro_batches; ++i) {
         value[i] = event_graph_add(&j->graph, seconds);
+        bool halved = made[i].half != NO_EVENT && taken[i].half != NO_EVENT;
+        uint32_t first = halved ? event_graph_add(&j->graph, seconds) : value[i];
         wait_for(j, value[i], made[i].last);
-        wait_for(j, taken[i].first, value[i]);
-        if (i >= 1 && room != ENDLESS) wait_for(j, value[i], taken[i - 1].before);
+        wait_for(j, first, halved ? made[i].half : made[i].last);
+        wait_for(j, taken[i].first, first);
+        if (halved) wait_for(j, value[i], first);
+        if (halved) wait_for(j, taken[i].rest, value[i]);
+        if (i >= 1 && room != ENDLESS) wait_for(j, first, taken[i - 1].before);
         if (i >= room) wait_for(j, made[i].first, value[i - room]);
     }
     free(value);

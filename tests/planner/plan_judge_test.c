@@ -7,6 +7,7 @@
 
 #include "planner/schedule/separate.h"
 #include "planner/search/planner.h"
+#include "planner/search/slices.h"
 #include "tests/planner/plan_judge.h"
 #include "tests/planner/random_pipeline.h"
 
@@ -98,12 +99,12 @@ static void cut_by_chance(random_source *random, uint64_t seed, random_pipeline 
  */
 
 typedef struct tally {
-    uint32_t by_generator[16], copies, again, ties, gone, shared;
+    uint32_t by_generator[16], copies, again, ties, gone, shared, sliced;
 } tally;
 
 static void count(const ons_plan *plan, tally *t) {
     for (uint32_t i = 0; ons_generators[i] != NULL; ++i)
-        t->by_generator[i] += plan->pipeline.generator == ons_generators[i];
+        t->by_generator[i] += strcmp(plan->pipeline.generator->name, ons_generators[i]->name) == 0;
     t->ties += plan->parts.tie_count;
     t->shared += plan->schedule.devices < plan->schedule.stages;
     for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
@@ -122,6 +123,7 @@ static void judge(const ons_planned *planned, uint64_t seed, tally *t) {
     char *text, why[PLAN_JUDGE_TEXT];
     double step, predicted;
     expect_success(ons_planner_fill(planned, arena, &plan), seed);
+    t->sliced += ons_plan_count_slices(&plan);
     expect_success(ons_plan_print(&plan, &text), seed);
     bool judged = plan_judge(text, &step, &predicted, why);
     free(text);
@@ -165,9 +167,11 @@ Test(plan_judge, agrees_with_what_was_cut_by_chance) {
         random_pipeline r;
         ons_planned planned;
         cut_by_chance(&random, seed, &r, &planned);
+        if (seed % 3 == 0) planned.problem.sliced = 1 + random_below(&random, 4);
         judge(&planned, seed, &t);
         free_arena(), make_arena();
     }
     expect_variety(&t);
     cr_expect_gt(t.gone, 100u);
+    cr_expect_gt(t.sliced, 100u);
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "planner/plan/plan_replay.h"
 #include "planner/search/least_memory.h"
+#include "planner/search/slices.h"
 #include "tests/planner/planning_case.h"
 
 static ons_arena *arena;
@@ -111,8 +112,10 @@ Test(plan, survives_write_read_write) {
         ons_plan plan;
         if (!random_plan(seed, &problem, &planned, &plan)) continue;
         ++made;
+        if (!plan.schedule.asynchronous) expect_success(ons_plan_slice(&plan, seed % 4, arena), seed);
         char *first = print(&plan, seed);
         ons_plan again = parse(first, seed);
+        cr_assert_eq(ons_plan_count_slices(&plan), ons_plan_count_slices(&again));
         char *second = print(&again, seed);
         cr_assert_str_eq(first, second, "seed %llu", (unsigned long long)seed);
         for (uint32_t i = 0; i < plan.pipeline.stages; ++i) swaps += plan.stages[i].decision_count;

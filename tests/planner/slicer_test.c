@@ -182,15 +182,38 @@ Test(slicer, never_slows_a_step_down) {
     }
 }
 
+/* The lists come back from a file, which says the same again. */
+Test(slicer, files_say_halves) {
+    ons_pipeline p = {&ons_generator_one_f_one_b, 4, 8, 4, 1};
+    ons_schedule s = slice(&p, 2), again;
+    char *first, *second;
+    expect_success(ons_schedule_print_csv(&s, &first));
+    cr_expect(strncmp(first, "0F0/2,0F1/2,0F2,", 16) == 0, "%s", first);
+    expect_success(ons_schedule_parse_csv(first, strlen(first), arena, &again));
+    cr_expect(ons_schedule_equal(&s, &again));
+    expect_success(ons_schedule_print_csv(&again, &second));
+    cr_expect_str_eq(first, second);
+    free(first);
+    free(second);
+    static const char *const wrong[] = {"0F0,0B0/2\n", "0F0/3,0B0\n", "0F0/2/2,0B0\n", "0F0/,0B0\n",
+                                        "0UNSHARD/2,0F0,0B0\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+        expect_refusal(ons_schedule_parse_csv(wrong[i], strlen(wrong[i]), arena, &again), "is no action");
+}
+
 Test(slicer, halves_are_of_forward_parts_of_synchronous_schedules) {
     ons_pipeline p = {&ons_generator_one_f_one_b, 4, 8, 4, 1};
     ons_schedule s = slice(&p, 1), whole;
-    char text[ONS_ACTION_TEXT], *csv;
+    static const char *const wrong[] = {"2B0/2", "2F0/3", "2F0/", "2F0/2/2", "2F0/22", "2F/2"};
+    char text[ONS_ACTION_TEXT];
     ons_action action;
     uint32_t last;
     cr_expect_str_eq(ons_action_print(&s.lists[2].items[0], text), "2F0/2");
-    cr_expect(!ons_action_parse(text, &action, &last)); /* nothing runs it */
-    expect_refusal(ons_schedule_print_csv(&s, &csv), "halves");
+    cr_expect(ons_action_parse(text, &action, &last) && action.halved && action.stage == 2 && last == 0);
+    cr_expect(ons_action_parse("2F0-3/2", &action, &last) && action.halved && last == 3);
+    cr_expect(ons_action_parse("2F0", &action, &last) && !action.halved);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+        cr_expect(!ons_action_parse(wrong[i], &action, &last), "%s", wrong[i]);
     expect_success(ons_schedule_make(&p, arena, &whole));
     cr_expect(!ons_schedule_equal(&s, &whole));
     for (uint32_t i = 0; i < s.lists[0].count; ++i)

@@ -27,6 +27,7 @@ static void put_layer(const sleep_setting *s, uint32_t layer, const char *from, 
     put_float_attribute(&n, "input", (float)s->input);
     put_float_attribute(&n, "weight", (float)s->weight);
     put_int_attribute(&n, "input_first", s->input_first);
+    if (s->slices > 0) put_int_attribute(&n, "rows", SLEEP_ROWS);
     put_message(graph, GRAPH_NODE, n);
     if (ones != NULL) put_message(graph, GRAPH_INITIALIZER, float_tensor(weight, DIMS(columns), ones, s->columns));
     free(ones);

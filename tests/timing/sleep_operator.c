@@ -8,10 +8,11 @@
 /* ------------------------------------------------------------------------------------------------------- descriptors
  */
 
-enum { FORWARD, INPUT, WEIGHT, INPUT_FIRST };
+enum { FORWARD, INPUT, WEIGHT, INPUT_FIRST, ROWS };
 #define SECONDS                                                                                                        \
     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("forward", 0), ONS_FLOAT_ATTRIBUTE("input", 0),                                 \
-                   ONS_FLOAT_ATTRIBUTE("weight", 0), ONS_INT_ATTRIBUTE("input_first", 0))
+                   ONS_FLOAT_ATTRIBUTE("weight", 0), ONS_INT_ATTRIBUTE("input_first", 0),                              \
+                   ONS_INT_ATTRIBUTE("rows", 0))
 
 static ons_status *sleep_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[0].shape, *w = &o->inputs[1].shape;
@@ -30,8 +31,14 @@ static ons_status *sleep_weight_infer(ons_operands *o) {
     return NULL;
 }
 
+static double seconds_of(const ons_operands *o, uint32_t which) {
+    int64_t rows = ons_attribute_int(o, ROWS);
+    double share = rows > 0 ? (double)o->inputs[0].shape.dims[0] / (double)rows : 1;
+    return ons_attribute_float(o, which) * share;
+}
+
 static ons_cost cost_of(const ons_operands *o, uint32_t which) {
-    return (ons_cost){SLEEP_FLOPS_PER_SECOND * ons_attribute_float(o, which), 0};
+    return (ons_cost){SLEEP_FLOPS_PER_SECOND * seconds_of(o, which), 0};
 }
 static ons_cost forward_cost(const ons_operands *o) { return cost_of(o, FORWARD); }
 static ons_cost input_cost(const ons_operands *o) { return cost_of(o, INPUT); }
@@ -89,7 +96,7 @@ static ons_status *prepare(ons_prepare *p, uint32_t which) {
     void *state;
     const ons_operands *o = p->operands;
     ONS_TRY(ons_prepare_state(p, sizeof(nap), &state));
-    *(nap *)state = (nap){ons_attribute_float(o, which), o->inputs[0].shape.dims[0], o->inputs[0].shape.dims[1]};
+    *(nap *)state = (nap){seconds_of(o, which), o->inputs[0].shape.dims[0], o->inputs[0].shape.dims[1]};
     return NULL;
 }
 static ons_status *prepare_forward(ons_prepare *p) { return prepare(p, FORWARD); }

@@ -5,6 +5,8 @@
  *   dx = dy · w          SleepInputGradient: `input` seconds
  *   dw = Σ dy · x        SleepWeightGradient: `weight` seconds
  *
+ * for as many rows as the attribute `rows` says, more or less for others; where it is 0, for any number.
+ *
  * x, y: float32[rows, columns], w: float32[columns]. Where both gradients are in one part of a stage, the one of the
  * weight comes first, so that what goes to the stage before leaves at the part's end, when the simulator lets it leave;
  * with `input_first` 1 it leaves when it is made, as it does of most operators. Its cost is SLEEP_FLOPS_PER_SECOND for

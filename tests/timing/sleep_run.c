@@ -17,7 +17,7 @@ float sleep_input(size_t element) { return (float)(element % 7) - 3; }
 
 typedef struct course {
     const sleep_setting *s;
-    char model_path[PATH], profile_path[PATH];
+    char model_path[PATH], profile_path[PATH], trace_path[PATH];
     float *data;
     int64_t dims[2];
     ons_config *config;
@@ -88,6 +88,8 @@ static ons_status *configure(course *c) {
     ONS_TRY(set_number(c, "batch", SLEEP_ROWS * s->micro_batches * replicas_of(s)));
     ONS_TRY(set_number(c, "replicas", replicas_of(s)));
     ONS_TRY(set_number(c, "steps", s->steps));
+    if (s->slices > 0) ONS_TRY(set_number(c, "slices", s->slices));
+    if (s->traced) ONS_TRY(ons_config_set(c->config, "trace", c->trace_path));
     return set_data(c);
 }
 
@@ -146,6 +148,42 @@ static ons_status *plan_one_stage(course *c) {
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------------------------- starts
+ */
+
+/* The first forward part of a step in a stage; INFINITY: there is none. */
+static double first_forward(const ons_json *events, uint32_t stage, uint32_t step) {
+    double first = INFINITY;
+    for (const ons_json *e = events->child; e != NULL; e = e->next) {
+        const ons_json *category = ons_json_find(e, "cat"), *pid = ons_json_find(e, "pid"),
+                       *args = ons_json_find(e, "args");
+        const ons_json *ts = ons_json_find(e, "ts"), *of = args == NULL ? NULL : ons_json_find(args, "step");
+        if (category == NULL || pid == NULL || ts == NULL || of == NULL || category->valuestring == NULL) continue;
+        if (strcmp(category->valuestring, "forward") != 0 || (uint32_t)pid->valuedouble != stage ||
+            (uint32_t)of->valuedouble != step)
+            continue;
+        first = fmin(first, 1e-6 * ts->valuedouble);
+    }
+    return first;
+}
+
+/* The shortest of all steps but the first one. */
+static ons_status *read_starts(const course *c, sleep_times *times) {
+    ons_mapping file;
+    ons_json *trace = NULL;
+    const ons_json *events;
+    ONS_TRY(ons_mapping_open(c->trace_path, &file));
+    ons_status *status = ons_json_parse(file.bytes, file.size, &trace);
+    ons_mapping_close(&file);
+    if (status == NULL) status = ons_json_get_array(trace, "traceEvents", &events);
+    times->start = INFINITY;
+    for (uint32_t step = 2; status == NULL && step <= c->s->steps; ++step)
+        times->start =
+            fmin(times->start, first_forward(events, c->s->stages - 1, step) - first_forward(events, 0, step));
+    ons_json_free(trace);
+    return status;
+}
+
 static ons_status *run(course *c, sleep_times *times) {
     ONS_CHECK(c->s->steps > 1, ONS_INVALID_ARGUMENT, "of %u steps none is measured", c->s->steps);
     ONS_TRY(sleep_model_write(c->s, c->model_path));
@@ -154,7 +192,10 @@ static ons_status *run(course *c, sleep_times *times) {
     if (c->s->stages == 1) ONS_TRY(plan_one_stage(c));
     ONS_TRY(ons_model_load(c->model_path, c->config, &c->model));
     ONS_TRY(ons_trainer_new(c->model, c->config, &c->trainer));
-    return train(c, times);
+    ONS_TRY(train(c, times));
+    ons_trainer_free(c->trainer);
+    c->trainer = NULL;
+    return c->s->traced ? read_starts(c, times) : NULL;
 }
 
 ons_status *sleep_run(const sleep_setting *s, sleep_times *times) {
@@ -164,6 +205,7 @@ ons_status *sleep_run(const sleep_setting *s, sleep_times *times) {
     if (folder == NULL) folder = "/tmp";
     snprintf(c.model_path, PATH, "%s/sleepers-%d.onnx", folder, (int)getpid());
     snprintf(c.profile_path, PATH, "%s/sleepers-%d.json", folder, (int)getpid());
+    snprintf(c.trace_path, PATH, "%s/sleepers-%d-trace.json", folder, (int)getpid());
     *times = (sleep_times){0};
     ons_status *status = run(&c, times);
     ons_trainer_free(c.trainer);
@@ -171,6 +213,7 @@ ons_status *sleep_run(const sleep_setting *s, sleep_times *times) {
     ons_config_free(c.config);
     unlink(c.model_path);
     unlink(c.profile_path);
+    unlink(c.trace_path);
     free(c.data);
     free(c.seconds);
     return status;

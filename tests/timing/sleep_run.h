@@ -21,6 +21,8 @@ typedef struct sleep_setting {
     uint32_t replicas;             /* 0: one */
     uint32_t devices;              /* 0: as the schedule takes them */
     uint32_t micro_batches;        /* of SLEEP_ROWS rows each */
+    uint32_t slices;               /* micro-batches with forward parts in halves */
+    bool traced;                   /* `start` is asked for */
     uint32_t columns;              /* a message has eight bytes for each */
     uint32_t steps;                /* that are trained: the first one warms up */
     double forward, input, weight; /* seconds of a layer for a micro-batch */
@@ -33,6 +35,7 @@ typedef struct sleep_setting {
 typedef struct sleep_times {
     double simulated, measured; /* seconds of a step; the median of those that were measured */
     double least;               /* of them */
+    double start;               /* likewise of the times from the first stage's first forward part to the last one's */
     double loss;                /* of the last step */
     float weight;               /* the first of layer 0, where stages are threads */
     bool speaks;                /* false: another process tells the user */

@@ -1,12 +1,12 @@
 /* A step of sleeping layers beside the simulator's:
  *     steps PIPELINE STAGES [--OPTION VALUE]...
  * PIPELINE may be graphpipe. --branches 3,2,1: layers of branches between the first layer and the last; STAGES are as
- * many as there are layers. --devices D, --replicas R, --layers L of one stage, --micro-batches M, --steps N, --columns
- * C; --forward, --input,
- * --weight, --latency: milliseconds;
+ * many as there are layers. --devices D, --replicas R, --layers L of one stage, --micro-batches M, --slices N of them,
+ * --steps N, --columns C; --forward, --input, --weight, --latency: milliseconds;
  * --bandwidth: bytes a second; --eager: bytes of the largest message that leaves without asking; --input-first 1: see
  * sleep_operator.h; --transport mpi: this is one of the processes that mpirun has started. It prints devices,
- * micro-batches, and in seconds what was simulated, the median of the steps and the shortest one. */
+ * micro-batches, and in seconds what was simulated, the median of the steps and the shortest one; with --start 1 also
+ * the shortest time from the first stage's first forward part to the last stage's, by the trace. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +40,8 @@ static bool take(sleep_setting *s, const char *option, const char *value) {
     if (strcmp(option, "--replicas") == 0) return s->replicas = whole(value), true;
     if (strcmp(option, "--layers") == 0) return s->layers = whole(value), true;
     if (strcmp(option, "--micro-batches") == 0) return s->micro_batches = whole(value), true;
+    if (strcmp(option, "--slices") == 0) return s->slices = whole(value), true;
+    if (strcmp(option, "--start") == 0) return s->traced = whole(value) != 0, true;
     if (strcmp(option, "--steps") == 0) return s->steps = whole(value), true;
     if (strcmp(option, "--columns") == 0) return s->columns = whole(value), true;
     if (strcmp(option, "--forward") == 0) return s->forward = milliseconds(value), true;
@@ -69,7 +71,9 @@ static ons_status *run(const sleep_setting *s) {
     ONS_TRY(find_devices(s, &devices));
     ONS_TRY(sleep_run(s, &times));
     if (times.speaks)
-        printf("%u %u %.6f %.6f %.6f\n", devices, s->micro_batches, times.simulated, times.measured, times.least);
+        printf("%u %u %.6f %.6f %.6f", devices, s->micro_batches, times.simulated, times.measured, times.least);
+    if (times.speaks && s->traced) printf(" %.6f", times.start);
+    if (times.speaks) printf("\n");
     return NULL;
 }
 

@@ -171,6 +171,7 @@ ParameterizedTestParameters(allocation, steady_state) {
         {"gpt_tied", 1, {"optimizer", "adamw", "dropout", "0.1"}},
         {"mlp", 2, {"best", "true", "early-stop", "1000", "val-rows", "0:40", "val-every", "1"}},
         {"dynamo_gpt", 2, {"optimizer", "rmsprop", "shuffle", "true"}},
+        {"mlp", 3, {"stages", "3", "slices", "2", "optimizer", "adamw"}},
     };
     return cr_make_param_array(setting, settings, sizeof settings / sizeof settings[0], NULL);
 }
