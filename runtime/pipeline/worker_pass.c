@@ -58,6 +58,7 @@ static void run_nodes(void *argument, uintptr_t native) {
         .replicas = w->o.reducer == NULL ? NULL : ons_reducer_replicas(w->o.reducer),
         .stream = native,
         .device_fault = w->control.fault,
+        .finder = w->o.replica,
     };
     int64_t begin = ons_trace_now();
     ons_worker_begin_nodes(job);
@@ -131,7 +132,8 @@ static ons_status *put_steps(const ons_program_pass *x) {
     ONS_CHECK(w->passes < ONS_PASSES_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
               "flight %u of %u micro-batches has no room for its steps", w->passes, x->f->micro_batches);
     ons_step *steps = w->steps + (size_t)w->control.count * w->passes++;
-    for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
+    uint32_t count = x->f->micro_batches == 0 ? 1 : 2 * x->f->micro_batches; /* a replica without a sample updates */
+    for (uint32_t i = 0; i < count; ++i) {
         ons_job job;
         bool update = i >= x->f->micro_batches;
         ons_part part = update ? ons_part_last(x->cut->chunks) : ONS_PART_FORWARD;
@@ -139,7 +141,7 @@ static ons_status *put_steps(const ons_program_pass *x) {
         fill_job(ons_program_pass_of(x, part, micro_batch), &job, part, micro_batch);
         steps[i] = job.step;
     }
-    w->device->copy(w->compute, w->control.steps, steps, 2 * x->f->micro_batches * sizeof *steps);
+    w->device->copy(w->compute, w->control.steps, steps, count * sizeof *steps);
     return NULL;
 }
 
@@ -176,7 +178,7 @@ static ons_status *put_nodes(const ons_program_pass *x, ons_part part, uint32_t 
     for (uint32_t i = 0; ready != NULL && first < end && i < ons_reducer_buckets(x->w->o.reducer); ++i) {
         if (ready[i] <= first || ready[i] > end) continue;
         ONS_TRY(launch_nodes(x, part, micro_batch, first, ready[i]));
-        ons_reducer_complete(x->w->o.reducer, i, x->w->compute);
+        ONS_TRY(ons_reducer_complete(x->w->o.reducer, i, x->w->compute));
         first = ready[i];
     }
     return launch_nodes(x, part, micro_batch, first, end);
@@ -329,7 +331,7 @@ static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t
     const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
     if (is_end(x, part)) share_faults(x);
-    if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_finish(x->w->o.reducer, x->w->compute);
+    if (is_end(x, part) && x->w->o.reducer != NULL) ONS_TRY(ons_reducer_finish(x->w->o.reducer, x->w->compute));
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t sync_point = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);
@@ -350,8 +352,8 @@ static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t
             ONS_TRY(carry_out(x, &s->sync_points[sync_point - 1], micro_batch));
     }
     ONS_TRY(put_nodes(x, part, micro_batch, position, end));
-    if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_hand_over_weights(x->w->o.reducer, x->w->compute);
-    return NULL;
+    if (!is_end(x, part) || x->w->o.reducer == NULL) return NULL;
+    return ons_reducer_hand_over_weights(x->w->o.reducer, x->w->compute);
 }
 
 static bool reads_results(const ons_pipeline_pass *f, const ons_action *a) {
