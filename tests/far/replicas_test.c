@@ -1,38 +1,22 @@
 /* Replicas on far devices: several on one GPU, and with a GPU each over a library in NCCL's place. */
 #include <criterion/criterion.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/transport/nccl_api.h"
 #include "tests/far/far_device.h"
-#include "tests/nccl/fake_nccl.h"
+#include "tests/nccl/far_nccl.h"
 #include "tests/training/fixture.h"
 #include "tests/training/wrong_label.h"
 
 enum { STEPS = 3 };
 
-static const char library[] = "tests/nccl/libfake_nccl.so";
 static const fake_nccl *fake;
 
-static void use_fake(int gpus) {
-    static const fake_nccl_streams streams = {far_put_when, far_wake, far_current_gpu};
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    cr_assert(handle != NULL, "%s", dlerror());
-    const fake_nccl *(*table)(void) = (const fake_nccl *(*)(void))dlsym(handle, "fake_nccl_table");
-    cr_assert(table != NULL);
-    fake = table();
-    fake->use(&streams);
-    ons_nccl_load_from(library);
-    far_gpus(gpus);
-}
+static void use_fake(int gpus) { fake = far_nccl_use(gpus); }
 
-static void expect_no_complaint(void) {
-    const char *complaint = fake->complaint();
-    cr_expect(complaint == NULL, "%s", complaint);
-    cr_expect_eq(fake->counts().alive, 0, "communicators are left");
-}
+static void expect_no_complaint(void) { cr_expect_null(far_nccl_complaint(), "%s", far_nccl_complaint()); }
 
 /* -------------------------------------------------------------------------------------------------------------
  * training
