@@ -206,8 +206,8 @@ static ons_status *start_reducer(ons_local_stages *c, ons_local_stage *r) {
                                    .replica = r->replica,
                                    .reduction = &r->reduction};
     const char *process = ons_arena_format(c->arena, "replica %u, stage %u", r->replica, r->stage);
-    bool traced = c->o.trace != NULL && ons_device_context_device(r->device_context)->host_can_access;
-    for (uint32_t i = 0; traced && i < r->reduction.lanes; ++i)
+    uint32_t rows = ons_device_context_device(r->device_context)->host_can_access ? r->reduction.lanes : 2;
+    for (uint32_t i = 0; c->o.trace != NULL && i < rows; ++i)
         ONS_TRY(ons_trace_add_track(c->o.trace, r->world->rank, process, "reduce", &options.tracks[i]));
     return ons_reducer_new(&options, &r->reducer);
 }

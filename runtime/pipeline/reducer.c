@@ -50,6 +50,8 @@ void ons_reducer_free(ons_reducer *r) {
     free(r);
 }
 
+void ons_reducer_set_clock(ons_reducer *r, const ons_reducer_clock *clock) { r->clock = *clock; }
+
 void ons_reducer_drain(ons_reducer *r) {
     if (r != NULL && r->medium->drain != NULL) r->medium->drain(r);
 }

@@ -28,8 +28,17 @@ typedef struct ons_reducer_options {
     const uint32_t *ranks; /* of each replica of this device, in the world */
     uint32_t replica;      /* this one */
     const ons_reduction *reduction;
-    ons_trace_track *tracks[ONS_REDUCTION_LANES]; /* NULL: none */
+    ons_trace_track *tracks[ONS_REDUCTION_LANES]; /* NULL: none. Of GPUs: of messages, of additions */
 } ons_reducer_options;
+
+/* What tells when work of a device ran that was only put on a stream. */
+typedef struct ons_reducer_clock {
+    uint32_t (*begin)(void *context, ons_stream *stream);
+    /* From there to the end of what is on the stream. */
+    void (*end)(void *context, ons_stream *stream, uint32_t begin, ons_trace_track *track,
+                const ons_trace_event *event);
+    void *context;
+} ons_reducer_clock;
 
 ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **reducer);
 void ons_reducer_free(ons_reducer *reducer); /* when its streams have run; NULL is fine */
@@ -39,6 +48,9 @@ typedef struct ons_replica_work {
     uint32_t active;               /* replicas that compute anything: the first ones */
     const uint32_t *micro_batches; /* of each replica */
 } ons_replica_work;
+
+/* For the rows of a trace, of GPUs; it outlives the steps. */
+void ons_reducer_set_clock(ons_reducer *reducer, const ons_reducer_clock *clock);
 
 /* Waits until its streams are empty, also after a failure. NULL is fine. */
 void ons_reducer_drain(ons_reducer *reducer);

@@ -217,6 +217,13 @@ static char *weight_slice(const ons_reducer *r, uint32_t weight, uint32_t owner,
     return r->weights[weight] + (size_t)slice.first * size;
 }
 
+/* Of this replica's slices. */
+static int64_t bytes_of_weights(const ons_reducer *r) {
+    size_t all = 0, bytes;
+    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i, all += bytes) weight_slice(r, i, r->o.replica, &bytes);
+    return (int64_t)all;
+}
+
 static void turn_of_weights(void *context, ons_circle *circle, uint32_t round, uint32_t to, uint32_t from) {
     const ons_reducer *r = context;
     uint32_t count = r->o.reduction->weight_count, first = first_of(round, 0, count),
@@ -234,6 +241,30 @@ static void turn_of_weights(void *context, ons_circle *circle, uint32_t round, u
 
 static bucket_exchange exchange_of(const ons_reducer *r, uint32_t bucket) {
     return (bucket_exchange){r, bucket_of(r, bucket), ons_reducer_staging(r, bucket % r->o.reduction->lanes)};
+}
+
+/* --------------------------------------------------------------------------------------------------------------- trace
+ */
+
+enum { EXCHANGES, ADDITIONS }; /* tracks */
+
+static uint32_t begin_span(const ons_reducer *r, ons_stream *stream) {
+    return r->clock.begin == NULL ? 0 : r->clock.begin(r->clock.context, stream);
+}
+
+static void end_span(const ons_reducer *r, ons_stream *stream, uint32_t begin, int track, const char *name,
+                     int64_t bytes) {
+    const ons_trace_event event = {.name = name, .category = "reduce", .step = (int64_t)r->step, .bytes = bytes};
+    if (r->clock.end != NULL) r->clock.end(r->clock.context, stream, begin, r->o.tracks[track], &event);
+}
+
+static ons_status *put_exchange(const ons_reducer *r, const char *name, int64_t bytes, uint32_t rounds,
+                                ons_circle_turn *turn, void *context) {
+    ons_stream *stream = r->gpu->exchange;
+    uint32_t begin = begin_span(r, stream);
+    ONS_TRY(ons_circle_exchange(r->gpu->circle, rounds, turn, context));
+    end_span(r, stream, begin, EXCHANGES, name, bytes);
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- adding
@@ -271,7 +302,9 @@ static void put_addition(ons_reducer *r, const bucket_exchange *x) {
         r->gpu->part_sums[r->gpu->part_sum_count++] = part_sum_of(x, &x->bucket->pieces[i], staged_at);
         staged_at += piece_bytes(r, &x->bucket->pieces[i]);
     }
+    uint32_t begin = begin_span(r, r->gpu->adding);
     r->device->launch(r->gpu->adding, add, r); /* which reads them at once */
+    end_span(r, r->gpu->adding, begin, ADDITIONS, "add", x->bucket->bytes[own]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -284,7 +317,8 @@ static ons_status *hand_back(ons_reducer *r) {
     if (bucket == NO_BUCKET) return NULL;
     bucket_exchange x = exchange_of(r, bucket);
     r->device->stream_wait(r->gpu->exchange, r->gpu->added[bucket]);
-    return x.bucket->stays ? NULL : ons_circle_exchange(r->gpu->circle, rounds_of(r, x.bucket), turn_of_sums, &x);
+    if (x.bucket->stays) return NULL;
+    return put_exchange(r, "sums", x.bucket->bytes[r->o.replica], rounds_of(r, x.bucket), turn_of_sums, &x);
 }
 
 /* The staging memory of this bucket is free: the additions of all but the last one are awaited on the stream. */
@@ -293,7 +327,7 @@ static ons_status *put_bucket(ons_reducer *r, uint32_t bucket) {
     ons_reducer_gpu *g = r->gpu;
     bucket_exchange x = exchange_of(r, bucket);
     d->stream_wait(g->exchange, g->complete[bucket]);
-    ONS_TRY(ons_circle_exchange(g->circle, rounds_of(r, x.bucket), turn_of_pieces, &x));
+    ONS_TRY(put_exchange(r, "pieces", x.bucket->bytes[r->o.replica], rounds_of(r, x.bucket), turn_of_pieces, &x));
     d->event_record(g->exchange, g->come[bucket]);
     d->stream_wait(g->adding, g->come[bucket]);
     put_addition(r, &x);
@@ -331,7 +365,8 @@ static ons_status *finish(ons_reducer *r, ons_stream *compute) {
 static ons_status *hand_over_weights(ons_reducer *r, ons_stream *compute) {
     r->device->event_record(compute, r->gpu->updated);
     r->device->stream_wait(r->gpu->exchange, r->gpu->updated);
-    ONS_TRY(ons_circle_exchange(r->gpu->circle, rounds_for(r->o.reduction->weight_count), turn_of_weights, r));
+    ONS_TRY(
+        put_exchange(r, "weights", bytes_of_weights(r), rounds_for(r->o.reduction->weight_count), turn_of_weights, r));
     await_exchange(r, compute);
     return NULL;
 }

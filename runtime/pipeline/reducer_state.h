@@ -34,10 +34,11 @@ struct ons_reducer {
     ons_reducer_gpu *gpu;
     ons_device *device;
     ons_arena *arena;
-    ons_replicas replicas;  /* gather NULL: kernels do not meet */
-    char **sums, **weights; /* of each: where it lies */
-    bool *is_complete;      /* [bucket] */
-    uint32_t next;          /* bucket that is begun next */
+    ons_reducer_clock clock; /* begin NULL: there is none */
+    ons_replicas replicas;   /* gather NULL: kernels do not meet */
+    char **sums, **weights;  /* of each: where it lies */
+    bool *is_complete;       /* [bucket] */
+    uint32_t next;           /* bucket that is begun next */
     /* the step that runs */
     ons_replica_work work;
     uint64_t step;

@@ -330,8 +330,8 @@ static void share_faults(const ons_program_pass *x) {
 static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {
     const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
     const ons_stage_program *s = x->stage;
-    if (is_end(x, part)) share_faults(x);
     if (is_end(x, part) && x->w->o.reducer != NULL) ONS_TRY(ons_reducer_finish(x->w->o.reducer, x->w->compute));
+    if (is_end(x, part)) share_faults(x); /* behind all sums: every rank asks NCCL in the same order */
     uint32_t position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1], end = x->cut->end[part];
     uint32_t sync_point = part == ONS_PART_BEGIN ? 0 : s->sync_point_end[part - 1], wait = 0;
     uint32_t waits = collect_waits(x, part, micro_batch);

@@ -9,6 +9,7 @@
 #include "tests/far/far_device.h"
 #include "tests/nccl/far_nccl.h"
 #include "tests/training/fixture.h"
+#include "tests/training/trace_rows.h"
 #include "tests/training/wrong_label.h"
 
 enum { STEPS = 3 };
@@ -329,6 +330,33 @@ Test(failure, names_the_replica, .timeout = 300) {
         run_close(&r);
         array_free(&input);
         array_free(&target);
+    }
+    expect_no_complaint();
+}
+
+/* --------------------------------------------------------------------------------------------------------------- trace
+ */
+
+Test(trace, shows_sums, .timeout = 300) {
+    static const char *const transports[] = {"local", "nccl"};
+    for (int i = 0; i < 2; ++i) {
+        char path[PATH_BYTES];
+        scratch_path(path, "far-replicas.json");
+        use_fake(2);
+        result plain = train("mlp", OPTIONS("batch", "16", "replicas", "2", "transport", transports[i]), NULL, 1);
+        run r =
+            prepare("mlp", OPTIONS("batch", "16", "replicas", "2", "transport", transports[i], "trace", path), NULL);
+        run_open(&r);
+        for (int k = 0; k < STEPS; ++k) cr_expect(run_step(&r).loss == plain.losses[k]);
+        must(ons_trainer_finish(r.trainer));
+        run_close(&r);
+        trace_rows rows = read_trace(path);
+        for (int replica = 0; replica < 2; ++replica) {
+            cr_expect_gt(find_trace_row(&rows, replica, "compute")->events, STEPS);
+            cr_expect_geq(find_trace_row(&rows, replica, "reduce")->events, STEPS);
+        }
+        weights_free(&plain.weights);
+        unlink(path);
     }
     expect_no_complaint();
 }
