@@ -83,13 +83,13 @@ done
 export FAR_GPUS=4
 choose mlp
 for replicas in 2 3; do
-    options=("${all_options[@]}" --micro-batches $replicas)
+    options=("${all_options[@]}" --micro-batches "$replicas")
     run "$onstage" train "${options[@]}" --out "$work/alone.onnx" || fail "$replicas micro-batches" "one stage does not train"
-    options=("${all_options[@]}" --micro-batches 1 --replicas $replicas)
-    over $replicas
-    as_alone "$replicas replicas" $replicas
-    over $replicas --shard-optimizer
-    as_alone "$replicas replicas, updates divided" $replicas
+    options=("${all_options[@]}" --micro-batches 1 --replicas "$replicas")
+    over "$replicas"
+    as_alone "$replicas replicas" "$replicas"
+    over "$replicas" --shard-optimizer
+    as_alone "$replicas replicas, updates divided" "$replicas"
     ((replicas == 2)) || continue
     over 4 --stages 2
     as_alone "2 replicas of 2 stages" 4
@@ -132,19 +132,19 @@ failed_well "a message fails while all warm up" 5 "stage 1: NCCL, messages (to|f
 with_odd_one FAKE_NCCL_FAIL=20
 failed_well "a message fails in a step" 5 "stage 1: NCCL, messages (to|from) stage [02]: remote process exited"
 
-with_odd_one() {
+with_odd_replica() {
     local words=("$onstage" train "${all_options[@]}" --micro-batches 2 --replicas 3 --out "$work/trained.onnx")
     rm -rf "$FAKE_NCCL_FOLDER" "$work/trained.onnx"
     mkdir "$FAKE_NCCL_FOLDER"
     run "${mpirun[@]}" -n 3 "${by_rank[@]}" 1 "${words[@]}" + 1 env "$1" "${words[@]}" + 1 "${words[@]}"
 }
-with_odd_one FAKE_NCCL_FAIL_CONNECTING=2
+with_odd_replica FAKE_NCCL_FAIL_CONNECTING=2
 failed_well "a replica cannot connect to the others" 5 "replica 1, stage 0: NCCL, connecting replicas"
-with_odd_one FAKE_NCCL_FAIL=2
+with_odd_replica FAKE_NCCL_FAIL=2
 failed_well "a sum fails while all warm up" 5 "replica 1, stage 0: NCCL, sums over replicas: remote process exited"
-with_odd_one FAKE_NCCL_FAIL=20
+with_odd_replica FAKE_NCCL_FAIL=20
 failed_well "a sum fails in a step" 5 "replica 1, stage 0: NCCL, sums over replicas: remote process exited"
-FAR_GPUS=2 with_odd_one NOTHING=
+FAR_GPUS=2 with_odd_replica NOTHING=
 failed_well "more replicas than GPUs" 3 "ranks 0 and 2 both have GPU far:0"
 
 # A label that there is not: the last stage finds it, and no stage updates any more.
