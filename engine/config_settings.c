@@ -276,10 +276,9 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
     ONS_CHECK(config->replicas <= REPLICAS_MOST, ONS_INVALID_ARGUMENT,
               "--replicas %" PRId64 ": more than %d are not possible", config->replicas, REPLICAS_MOST);
-    ONS_CHECK(config->replicas == 1 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
-              "--replicas %" PRId64 ": GPUs' gradients are not added up over replicas yet; train with --device cpu, or "
-              "without --replicas",
-              config->replicas);
+    ONS_CHECK(!config->sync_batchnorm || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
+              "--sync-batchnorm: GPUs' kernels do not meet those of other replicas; leave it out (each replica then "
+              "normalises its own micro-batches), or train with --device cpu");
     if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
     ONS_TRY(ons_config_check_words(config));
     ONS_CHECK(config->plan != NULL || !ons_device_list_is_given(config), ONS_UNSUPPORTED,
@@ -288,7 +287,8 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               config->device_profile);
     uint32_t slices;
     ONS_TRY(ons_config_slices(config, &slices));
-    bool several = config->stages > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
+    bool several =
+        config->stages > 1 || config->replicas > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
     ONS_TRY(ons_device_kind_find(config->device, &kind));
     if (kind->load_early != NULL && several && strcmp(config->transport, "local") != 0) kind->load_early();

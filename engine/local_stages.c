@@ -79,7 +79,7 @@ static ons_status *plan_reduction(ons_local_stages *c, ons_local_stage *r) {
 static ons_status *build_stage(ons_local_stages *c, ons_local_stage *r) {
     const ons_device_kind *kind;
     ons_device *device;
-    int index = c->o.nccl ? c->o.gpu + (int)(r->stage - c->o.first) : 0;
+    int index = c->o.nccl ? c->o.gpu + (int)(r - c->stages) : 0;
     ONS_TRY(ons_device_kind_find(c->o.config->device, &kind));
     ONS_TRY(kind->device_new(index, c->o.cap, c->o.config->pin && c->o.count == 1, &device));
     ONS_TRY(ons_device_context_new(device, c->o.model->registry, c->o.threads, &r->device_context));
@@ -175,7 +175,10 @@ void ons_local_stages_free(ons_local_stages *c) {
     for (uint32_t i = 0; c->drivers != NULL && i < c->o.count; ++i) c->host->stream_free(c->drivers[i]);
     for (uint32_t i = 0; c->done != NULL && i < c->o.count; ++i) c->host->event_free(c->done[i]);
     if (c->host != NULL) c->host->free(c->host);
-    for (uint32_t i = 0; c->links != NULL && i < c->o.count; ++i) ons_worker_drain(c->stages[i].worker);
+    for (uint32_t i = 0; c->links != NULL && i < c->o.count; ++i) {
+        ons_worker_drain(c->stages[i].worker);
+        ons_reducer_drain(c->stages[i].reducer);
+    }
     for (uint32_t i = 0; i < c->o.count; ++i) free_stage(&c->stages[i]);
     ons_links_free(c->links);
     free(c->stages);
@@ -197,18 +200,25 @@ static ons_status *start_reducer(ons_local_stages *c, ons_local_stage *r) {
     for (uint32_t i = 0; i < c->o.batching.replicas; ++i) ranks[i] = i * c->o.schedule->devices + r->stage;
     ons_reducer_options options = {.device_context = r->device_context,
                                    .world = r->world,
+                                   .nccl = r->nccl,
+                                   .links = c->links,
                                    .ranks = ranks,
                                    .replica = r->replica,
                                    .reduction = &r->reduction};
     const char *process = ons_arena_format(c->arena, "replica %u, stage %u", r->replica, r->stage);
-    for (uint32_t i = 0; c->o.trace != NULL && i < r->reduction.lanes; ++i)
+    uint32_t rows = ons_device_context_device(r->device_context)->host_can_access ? r->reduction.lanes : 2;
+    for (uint32_t i = 0; c->o.trace != NULL && i < rows; ++i)
         ONS_TRY(ons_trace_add_track(c->o.trace, r->world->rank, process, "reduce", &options.tracks[i]));
     return ons_reducer_new(&options, &r->reducer);
 }
 
+static ons_status *start_nccl(const ons_local_stages *c, ons_local_stage *r) {
+    if (!c->o.nccl) return NULL;
+    return ons_nccl_new(r->world, ons_device_context_device(r->device_context), c->o.schedule->devices, &r->nccl);
+}
+
 static ons_status *start_worker(ons_local_stages *c, ons_local_stage *r) {
     const ons_stage_program *programs[2 * ONS_BATCH_VARIANTS];
-    if (c->o.nccl) ONS_TRY(ons_nccl_new(r->transport, ons_device_context_device(r->device_context), &r->nccl));
     ons_worker_options options = {
         .device_context = r->device_context,
         .transport = r->transport,
@@ -354,6 +364,7 @@ static void connect_stage(void *argument, uintptr_t native) {
 ons_status *ons_local_stages_start(ons_local_stages *c) {
     for (uint32_t i = 0; i < c->o.count; ++i) {
         ONS_TRY(ons_device_context_start(c->stages[i].device_context));
+        ONS_TRY(start_nccl(c, &c->stages[i]));
         ONS_TRY(start_reducer(c, &c->stages[i]));
         ONS_TRY(start_worker(c, &c->stages[i]));
         ONS_TRY(start_stepper(c, &c->stages[i]));

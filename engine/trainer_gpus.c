@@ -52,7 +52,8 @@ ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     const ons_config *c = t->config;
     bool wanted = strcmp(c->transport, "nccl") == 0;
     const ons_device_kind *kind;
-    int64_t devices = ons_config_devices(c); /* of the schedule */
+    int64_t devices = ons_config_devices(c) * c->replicas;
+    const char *all = c->replicas > 1 ? " of all replicas" : "";
     if (!ons_config_uses_cuda(c) || devices == 1) return NULL;
     ONS_TRY(ons_device_kind_find(c->device, &kind));
     if (t->remote) {
@@ -62,11 +63,11 @@ ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     int count = kind->count();
     ONS_CHECK(!wanted || count >= devices, ONS_UNSUPPORTED,
               "--transport nccl: NCCL takes one stage a GPU, and there are %d for %" PRId64
-              " stages; without --transport nccl the stages share one GPU and copy from each other",
-              count, devices);
+              " stages%s; without --transport nccl the stages share one GPU and copy from each other",
+              count, devices, all);
     t->nccl = count >= devices && strcmp(c->transport, "local") != 0;
     if (!t->nccl) return NULL;
-    ONS_TRY_AT(ons_nccl_check(), "%" PRId64 " stages on %d GPUs (with --transport local they share the first one)",
-               devices, count);
+    ONS_TRY_AT(ons_nccl_check(), "%" PRId64 " stages%s on %d GPUs (with --transport local they share the first one)",
+               devices, all, count);
     return NULL;
 }

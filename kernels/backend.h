@@ -96,6 +96,22 @@ typedef struct ons_kernel_list {
     ONS_KERNEL_LINKAGE const ons_kernel_list ons_##BACKEND##_##SYMBOL;                                                 \
     const ons_kernel_list ons_##BACKEND##_##SYMBOL = {NULL, 0, (WHY)};
 
+/* A sum whose parts have come from replicas to a device's memory: ((part 0 · factor + part 1) · factor + part 2) …,
+ * rounded to the type each time. */
+typedef struct ons_part_sum {
+    ons_dtype dtype;     /* float32, float16 or bfloat16 */
+    uint32_t parts, own; /* own: number of the part that lies where the result comes to; `parts` or more: none does */
+    void *result;        /* `elements` of them */
+    const void *others;  /* the other parts, in their order … */
+    int64_t stride;      /* … so many bytes apart */
+    int64_t elements;
+    uint32_t more;    /* the first factor is that of parts before this one, the second of all others */
+    float factors[2]; /* by which what there is is multiplied before a part is added; 1 for sums */
+} ons_part_sum;
+
+/* Puts sums that do not touch each other on a stream, in as few launches as can be. */
+typedef void ons_add_parts_function(const ons_part_sum *sums, uint32_t count, uintptr_t stream);
+
 struct ons_backend {
     const char *name;    /* as devices give it: "cpu" */
     const char *title;   /* in messages: "the CPU" */
@@ -105,6 +121,7 @@ struct ons_backend {
     /* Tried behind every list that is not empty; NULL: none. */
     const ons_kernel_list *fallbacks;
     int64_t scratch_alignment; /* bytes, a power of two, at least 64: scratch memory begins at multiples of it */
+    ons_add_parts_function *add_parts;   /* NULL: the host can access the memory, and adds */
     const ons_kernel_list *const *table; /* of `find` by ons_backend_in_table: in the order of operators.inc */
 };
 

@@ -1,4 +1,5 @@
 #include "kernels/backends.h"
+#include "kernels/common/part_sums.h"
 
 #define BACKEND(SYMBOL) ons_cuda_##SYMBOL
 #include "kernels/table.inc"
@@ -10,6 +11,7 @@ static const ons_backend backend = {
     .variant = "cuda",
     .find = ons_backend_in_table,
     .scratch_alignment = 256,
+    .add_parts = ons_cuda_add_parts,
     .table = table,
 };
 

@@ -16,7 +16,7 @@ LIMIT_SECONDS=${LIMIT_SECONDS:-540}
 # Groups of parts, in this order; a part and its seconds, at most. Checks look at results and run three at a time; all others run one by one,
 # since they take times, and may use what those before have left.
 SMOKE="smoke:240"
-CHECKS="device:40 refusals:20 operators:150 own_kernels:150 golden:150 precision:150 nccl:60 bits:150 bits_bf16:150 runs:150"
+CHECKS="device:40 refusals:20 operators:150 own_kernels:150 golden:150 precision:150 nccl:60 bits:150 bits_bf16:150 replicas:100 runs:150"
 RACE_PARTS="models:240 speed:30 race:500"
 REST="step:60 caps:100 others:400 sanitizer:110"
 PARTS="$SMOKE $CHECKS $RACE_PARTS $REST"

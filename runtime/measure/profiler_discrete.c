@@ -222,7 +222,7 @@ static void read_turns(ons_profiling *p) {
 static ons_status *read_fault(ons_profiling *p) {
     ons_fault *fault = &p->fault.fault;
     ONS_TRY(ons_device_context_copy(p->o->device_context, fault, p->discrete->control.fault, sizeof *fault));
-    if (fault->problem != NULL) p->fault.node = ons_program_find_fault(p->o->program, fault);
+    if (fault->problem != NULL) p->fault.node = ons_program_find_fault(p->o->program, fault, 0);
     return NULL;
 }
 

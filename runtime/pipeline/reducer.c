@@ -1,101 +1,11 @@
 #include "runtime/pipeline/reducer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* Above those of the pipeline's own messages, and of the engine's between two ranks. */
-enum { MEETINGS = 1000007, SUMS = 1000008 };
-/* A message; mpi counts bytes in an int. */
-enum { MESSAGE_BYTES = 1 << 24, BLOCK = 1024 };
+#include "runtime/pipeline/reducer_state.h"
 
-/* Buckets that follow each other. */
-typedef struct lane {
-    ons_reducer *r;
-    uint32_t index;
-    ons_stream *out, *in;
-    ons_channel **to, **from; /* of each replica; NULL: itself */
-    char *staging;
-    char ***sums;                   /* of each replica, where memory is shared: its reducer's */
-    ons_event *handed_over, *whole; /* its weights */
-} lane;
-
-typedef struct bucket_job {
-    ons_reducer *r;
-    lane *lane;
-    uint32_t bucket;
-    ons_event *complete, *sent, *added, *summed, *handed_back;
-    bool is_complete;
-} bucket_job;
-
-struct ons_reducer {
-    ons_reducer_options o;
-    ons_device *device;
-    ons_arena *arena;
-    lane lanes[ONS_REDUCTION_LANES];
-    ons_replicas replicas;
-    ons_channel **meet_to, **meet_from; /* of each replica: between kernels */
-    char **sums, **weights;             /* of each: where it lies */
-    bucket_job *jobs;
-    uint32_t next; /* bucket that is begun next */
-    ons_event *updated;
-    /* the step that runs */
-    ons_replica_work work;
-    uint64_t step;
-    atomic_bool *cut_off;
-};
-
-/* ------------------------------------------------------------------------------------------------------------ building
+/* ---------------------------------------------------------------------------------------------------------------- life
  */
-
-static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_channel ***to, ons_channel ***from) {
-    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.replica];
-    ONS_NEW(*to, r->arena, count);
-    ONS_NEW(*from, r->arena, count);
-    for (uint32_t i = 0; i < count; ++i) {
-        if (i == r->o.replica) continue;
-        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], number, &(*to)[i]));
-        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, number, &(*from)[i]));
-        r->o.world->run_ahead((*to)[i]);
-        r->o.world->run_ahead((*from)[i]);
-    }
-    return NULL;
-}
-
-static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
-    lane *l = &r->lanes[index];
-    const ons_reduction *reduction = r->o.reduction;
-    l->r = r;
-    l->index = index;
-    l->staging =
-        (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * index;
-    ONS_NEW(l->sums, r->arena, reduction->replicas);
-    ONS_TRY(open_channels(r, SUMS + index, &l->to, &l->from));
-    ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &l->out));
-    ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &l->in));
-    ONS_TRY(r->device->event_new(r->device, &l->handed_over));
-    return r->device->event_new(r->device, &l->whole);
-}
-
-static lane *lane_of(ons_reducer *r, uint32_t bucket) {
-    uint32_t lanes = r->o.reduction->lanes; /* none where there is no bucket */
-    return &r->lanes[lanes > 0 ? bucket % lanes : 0];
-}
-
-static ons_status *set_up_jobs(ons_reducer *r) {
-    ONS_NEW(r->jobs, r->arena, (size_t)r->o.reduction->bucket_count + 1);
-    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
-        bucket_job *job = &r->jobs[i];
-        job->r = r;
-        job->lane = lane_of(r, i);
-        job->bucket = i;
-        ONS_TRY(r->device->event_new(r->device, &job->complete));
-        ONS_TRY(r->device->event_new(r->device, &job->sent));
-        ONS_TRY(r->device->event_new(r->device, &job->added));
-        ONS_TRY(r->device->event_new(r->device, &job->summed));
-        ONS_TRY(r->device->event_new(r->device, &job->handed_back));
-    }
-    return NULL;
-}
 
 static ons_status *find(const ons_reducer *r, const char *name, char **address) {
     *address = ons_device_context_find(r->o.device_context, name, NULL);
@@ -107,20 +17,16 @@ static ons_status *find_all(ons_reducer *r) {
     const ons_reduction *reduction = r->o.reduction;
     ONS_NEW(r->sums, r->arena, (size_t)reduction->sum_count + 1);
     ONS_NEW(r->weights, r->arena, (size_t)reduction->weight_count + 1);
+    ONS_NEW(r->is_complete, r->arena, (size_t)reduction->bucket_count + 1);
     for (uint32_t i = 0; i < reduction->sum_count; ++i) ONS_TRY(find(r, reduction->sums[i].name, &r->sums[i]));
     for (uint32_t i = 0; i < reduction->weight_count; ++i) ONS_TRY(find(r, reduction->weights[i].name, &r->weights[i]));
     return NULL;
 }
 
-static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count);
-
 static ons_status *set_up(ons_reducer *r) {
+    r->medium = r->device->host_can_access ? &ons_reducer_by_host : &ons_reducer_by_gpu;
     ONS_TRY(find_all(r));
-    ONS_TRY(r->device->event_new(r->device, &r->updated));
-    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
-    r->replicas = (ons_replicas){gather, r};
-    ONS_TRY(open_channels(r, MEETINGS, &r->meet_to, &r->meet_from));
-    return set_up_jobs(r);
+    return r->medium->set_up(r);
 }
 
 ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **result) {
@@ -139,297 +45,34 @@ ons_status *ons_reducer_new(const ons_reducer_options *options, ons_reducer **re
 
 void ons_reducer_free(ons_reducer *r) {
     if (r == NULL) return;
-    for (uint32_t i = 0; i < ONS_REDUCTION_LANES; ++i) {
-        r->device->stream_free(r->lanes[i].out);
-        r->device->stream_free(r->lanes[i].in);
-        r->device->event_free(r->lanes[i].handed_over);
-        r->device->event_free(r->lanes[i].whole);
-    }
-    for (uint32_t i = 0; r->jobs != NULL && i < r->o.reduction->bucket_count; ++i) {
-        r->device->event_free(r->jobs[i].complete);
-        r->device->event_free(r->jobs[i].sent);
-        r->device->event_free(r->jobs[i].added);
-        r->device->event_free(r->jobs[i].summed);
-        r->device->event_free(r->jobs[i].handed_back);
-    }
-    r->device->event_free(r->updated);
+    if (r->medium != NULL) r->medium->tear_down(r);
     ons_arena_free(r->arena);
     free(r);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
+void ons_reducer_set_clock(ons_reducer *r, const ons_reducer_clock *clock) { r->clock = *clock; }
+
+void ons_reducer_drain(ons_reducer *r) {
+    if (r != NULL && r->medium->drain != NULL) r->medium->drain(r);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- sums
  */
 
-static const ons_sum_bucket *bucket_of(const bucket_job *job) { return &job->r->o.reduction->buckets[job->bucket]; }
-
-static size_t element_bytes(const ons_reducer *r, const ons_sum_piece *piece) {
-    return ons_dtype_size(r->o.reduction->sums[piece->sum].dtype);
+char *ons_reducer_staging(const ons_reducer *r, uint32_t lane) {
+    const ons_reduction *reduction = r->o.reduction;
+    return (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * lane;
 }
 
-static char *address_of(const ons_reducer *r, const ons_sum_piece *piece) {
-    return r->sums[piece->sum] + (size_t)piece->first * element_bytes(r, piece);
-}
-
-/* Where a replica's pieces of the own slice come to. */
-static char *staged(const bucket_job *job, uint32_t replica) {
-    uint32_t own = job->r->o.replica, place = replica < own ? replica : replica - 1;
-    return job->lane->staging + (size_t)place * (size_t)ons_arena_align(bucket_of(job)->bytes[own]);
-}
-
-/* That the world has failed is found at the end of the step. */
-static void transfer(const ons_reducer *r, ons_channel *channel, char *data, size_t bytes, bool out) {
-    ons_transport *w = r->o.world;
-    for (size_t at = 0; at < bytes && !atomic_load(r->cut_off); at += MESSAGE_BYTES) {
-        size_t part = bytes - at < MESSAGE_BYTES ? bytes - at : MESSAGE_BYTES;
-        if (!(out ? w->send(channel, data + at, part) : w->receive(channel, data + at, part)))
-            atomic_store(r->cut_off, true);
-    }
-}
-
-/* A slice of the sums themselves. */
-static void transfer_slice(const bucket_job *job, uint32_t slice, ons_channel *channel, bool out) {
-    const ons_sum_bucket *bucket = bucket_of(job);
-    for (uint32_t i = bucket->begin[slice]; i < bucket->begin[slice + 1]; ++i) {
-        const ons_sum_piece *piece = &bucket->pieces[i];
-        transfer(job->r, channel, address_of(job->r, piece), (size_t)piece->count * element_bytes(job->r, piece), out);
-    }
-}
-
-/* The other replica that is `turn`-th to send to, or to receive from: all are busy with each other in every turn. */
-static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
-    uint32_t count = r->o.reduction->replicas;
-    return (r->o.replica + (out ? turn : count - turn)) % count;
-}
-
-static void record(const lane *l, const char *name, int64_t begin, int64_t bytes) {
-    const ons_trace_event event = {.name = name,
-                                   .category = "reduce",
-                                   .begin = begin,
-                                   .end = ons_trace_now(),
-                                   .step = (int64_t)l->r->step,
-                                   .bytes = bytes};
-    ons_trace_record(l->r->o.tracks[l->index], &event);
-}
-
-/* Where the owner of a slice can read it, it is told where the sums lie: they stay as they are until it hands back. */
-static void send_pieces(void *argument, uintptr_t native) {
-    (void)native;
-    bucket_job *job = argument;
-    ons_reducer *r = job->r;
-    if (r->o.replica >= r->work.active) return;
-    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
-        ons_channel *to = job->lane->to[peer(r, turn, true)];
-        if (r->o.world->shares_memory)
-            transfer(r, to, (char *)&r->sums, sizeof r->sums, true);
-        else
-            transfer_slice(job, peer(r, turn, true), to, true);
-    }
-}
-
-static void send_sums(void *argument, uintptr_t native) {
-    (void)native;
-    const bucket_job *job = argument;
-    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, job->r->o.replica, job->lane->to[peer(job->r, turn, true)], true);
-}
-
-static void receive_sums(void *argument, uintptr_t native) {
-    (void)native;
-    const bucket_job *job = argument;
-    int64_t begin = ons_trace_now();
-    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, peer(job->r, turn, false), job->lane->from[peer(job->r, turn, false)], false);
-    record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
-}
-
-/* The first replicas have most micro-batches. A message that nobody waits for yet would keep the sender: of two, the
- * one with the smaller number sends first. */
-static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count) {
-    const ons_reducer *r = context;
-    uint32_t number = step->micro_batch - step->first_micro_batch, present = 0;
-    while (present < r->work.active && r->work.micro_batches[present] > number) ++present;
-    memcpy(all + r->o.replica * count, mine, count * sizeof *mine);
-    for (uint32_t i = 0; i < present; ++i) {
-        if (i == r->o.replica) continue;
-        char *theirs = (char *)(all + i * count);
-        bool first = r->o.replica < i;
-        if (first) transfer(r, r->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
-        transfer(r, r->meet_from[i], theirs, count * sizeof *mine, false);
-        if (!first) transfer(r, r->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
-    }
-    return atomic_load(r->cut_off) ? 0 : present;
-}
-
-/* ------------------------------------------------------------------------------------------------------------- weights
- */
-
-/* The slices that a replica owns of a lane's weights. */
-static int64_t transfer_weights(const lane *l, uint32_t owner, ons_channel *channel, bool out) {
-    const ons_reducer *r = l->r;
-    int64_t bytes = 0;
-    for (uint32_t i = l->index; i < r->o.reduction->weight_count; i += r->o.reduction->lanes) {
-        const ons_divided_weight *w = &r->o.reduction->weights[i];
-        ons_slice slice = ons_slice_of(w->elements, owner, r->o.reduction->replicas);
-        int64_t size = (int64_t)ons_dtype_size(w->dtype);
-        transfer(r, channel, r->weights[i] + slice.first * size, (size_t)(slice.count * size), out);
-        bytes += slice.count * size;
-    }
-    return bytes;
-}
-
-static void send_weights(void *argument, uintptr_t native) {
-    (void)native;
-    const lane *l = argument;
-    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
-        transfer_weights(l, l->r->o.replica, l->to[peer(l->r, turn, true)], true);
-}
-
-static void receive_weights(void *argument, uintptr_t native) {
-    (void)native;
-    const lane *l = argument;
-    int64_t begin = ons_trace_now(), bytes = 0;
-    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
-        bytes += transfer_weights(l, peer(l->r, turn, false), l->from[peer(l->r, turn, false)], false);
-    record(l, "weights", begin, bytes);
-}
-
-/* -------------------------------------------------------------------------------------------------------------- adding
- */
-
-static void add_floats(float *restrict total, const float *restrict part, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) total[i] = total[i] + part[i];
-}
-
-static void add_decayed_floats(float *restrict total, const float *restrict part, int64_t count, float factor) {
-    for (int64_t i = 0; i < count; ++i) total[i] = total[i] * factor + part[i];
-}
-
-static void add_doubles(double *restrict total, const double *restrict part, int64_t count, double factor) {
-    for (int64_t i = 0; i < count; ++i) total[i] = total[i] * factor + part[i];
-}
-
-static void add_halves(uint16_t *restrict total, const uint16_t *restrict part, int64_t count, float factor) {
-    for (int64_t i = 0; i < count; ++i)
-        total[i] = ons_float_to_half(ons_half_to_float(total[i]) * factor + ons_half_to_float(part[i]));
-}
-
-static void add_bfloats(uint16_t *restrict total, const uint16_t *restrict part, int64_t count, float factor) {
-    for (int64_t i = 0; i < count; ++i)
-        total[i] = ons_float_to_bfloat16(ons_bfloat16_to_float(total[i]) * factor + ons_bfloat16_to_float(part[i]));
-}
-
-/* total = total · factor + part, rounded to the type. */
-static void add(ons_dtype dtype, void *total, const void *part, int64_t count, double factor) {
-    switch (dtype) {
-    case ONS_FLOAT64: add_doubles(total, part, count, factor); break;
-    case ONS_FLOAT16: add_halves(total, part, count, (float)factor); break;
-    case ONS_BFLOAT16: add_bfloats(total, part, count, (float)factor); break;
-    default:
-        if (factor == 1)
-            add_floats(total, part, count);
-        else
-            add_decayed_floats(total, part, count, (float)factor);
-    }
-}
-
-static double power(double base, uint32_t exponent) {
+double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t replica) {
     double result = 1;
-    for (uint32_t i = 0; i < exponent; ++i) result *= base;
+    for (uint32_t i = 0; sum->is_mean && i < r->work.micro_batches[replica]; ++i) result *= sum->decay;
     return result;
 }
 
-/* The replicas' parts of up to BLOCK elements, in the order of the replicas. `part` of each lies `offset` bytes behind
- * parts[replica]. */
-static void add_block(const ons_reducer *r, const ons_sum *sum, const char *const *parts, size_t offset, int64_t count,
-                      char *result) {
-    double block[BLOCK]; /* aligned for any type */
-    size_t bytes = (size_t)count * ons_dtype_size(sum->dtype);
-    memcpy(block, parts[0] + offset, bytes);
-    for (uint32_t i = 1; i < r->work.active && !sum->is_common; ++i)
-        add(sum->dtype, block, parts[i] + offset, count,
-            sum->is_mean ? power(sum->decay, r->work.micro_batches[i]) : 1);
-    memcpy(result, block, bytes);
+const ons_replicas *ons_reducer_replicas(const ons_reducer *r) {
+    return r->replicas.gather == NULL ? NULL : &r->replicas;
 }
-
-static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t staged_at) {
-    enum { REPLICAS_AT_ONCE = 1024 };
-    const ons_reducer *r = job->r;
-    const ons_sum *sum = &r->o.reduction->sums[piece->sum];
-    size_t size = ons_dtype_size(sum->dtype);
-    const char *parts[REPLICAS_AT_ONCE];
-    char *own = address_of(r, piece);
-    for (uint32_t i = 0; i < r->work.active; ++i)
-        parts[i] = i == r->o.replica           ? own
-                   : r->o.world->shares_memory ? job->lane->sums[i][piece->sum] + (size_t)piece->first * size
-                                               : staged(job, i) + staged_at;
-    for (int64_t at = 0; at < piece->count; at += BLOCK) {
-        int64_t count = piece->count - at < BLOCK ? piece->count - at : BLOCK;
-        add_block(r, sum, parts, (size_t)at * size, count, own + (size_t)at * size);
-    }
-}
-
-static void receive_pieces(const bucket_job *job) {
-    const ons_reducer *r = job->r;
-    const ons_sum_bucket *bucket = bucket_of(job);
-    uint32_t own = r->o.replica;
-    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
-        uint32_t from = peer(r, turn, false);
-        char *to = staged(job, from);
-        if (from >= r->work.active) continue;
-        if (r->o.world->shares_memory) {
-            transfer(r, job->lane->from[from], (char *)&job->lane->sums[from], sizeof job->lane->sums[from], false);
-            continue;
-        }
-        for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1]; ++i) {
-            size_t bytes = (size_t)bucket->pieces[i].count * element_bytes(r, &bucket->pieces[i]);
-            transfer(r, job->lane->from[from], to, bytes, false);
-            to += bytes;
-        }
-    }
-}
-
-static void receive_and_add(void *argument, uintptr_t native) {
-    (void)native;
-    const bucket_job *job = argument;
-    const ons_sum_bucket *bucket = bucket_of(job);
-    uint32_t own = job->r->o.replica;
-    size_t staged_at = 0;
-    int64_t begin = ons_trace_now();
-    receive_pieces(job);
-    for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1] && !atomic_load(job->r->cut_off); ++i) {
-        add_piece(job, &bucket->pieces[i], staged_at);
-        staged_at += (size_t)bucket->pieces[i].count * element_bytes(job->r, &bucket->pieces[i]);
-    }
-    record(job->lane, "pieces", begin, bucket->bytes[own]);
-}
-
-/* ------------------------------------------------------------------------------------------------------------
- * launching
- */
-
-static void launch(bucket_job *job) {
-    ons_device *d = job->r->device;
-    ons_stream *out = job->lane->out, *in = job->lane->in;
-    d->stream_wait(out, job->complete);
-    d->stream_wait(in, job->complete);
-    d->launch(out, send_pieces, job);
-    d->event_record(out, job->sent);
-    d->launch(in, receive_and_add, job);
-    d->event_record(in, job->added);
-    if (bucket_of(job)->stays) {
-        d->event_record(out, job->handed_back);
-        d->event_record(in, job->summed);
-        return;
-    }
-    d->stream_wait(out, job->added);
-    d->launch(out, send_sums, job);
-    d->event_record(out, job->handed_back);
-    d->stream_wait(in, job->sent); /* others' sums take the place of what was sent to them */
-    d->launch(in, receive_sums, job);
-    d->event_record(in, job->summed);
-}
-
-const ons_replicas *ons_reducer_replicas(const ons_reducer *r) { return &r->replicas; }
 
 uint32_t ons_reducer_buckets(const ons_reducer *r) { return r->o.reduction->bucket_count; }
 
@@ -439,11 +82,15 @@ const uint32_t *ons_reducer_ready(const ons_reducer *r, const ons_stage_program 
     return NULL;
 }
 
+/* ---------------------------------------------------------------------------------------------------------------- step
+ */
+
 void ons_reducer_begin_step(ons_reducer *r) {
     if (r->o.replica == 0) return; /* the one that goes on from what they were */
     for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
         const ons_sum *sum = &r->o.reduction->sums[i];
-        if (sum->is_mean && !sum->is_common) memset(r->sums[i], 0, (size_t)sum->elements * ons_dtype_size(sum->dtype));
+        if (sum->is_mean && !sum->is_common)
+            r->medium->begin_mean(r, i, sum->elements * (int64_t)ons_dtype_size(sum->dtype));
     }
 }
 
@@ -452,39 +99,22 @@ void ons_reducer_begin(ons_reducer *r, const ons_replica_work *work, uint64_t st
     r->step = step;
     r->cut_off = cut_off;
     r->next = 0;
-    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) r->jobs[i].is_complete = false;
+    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) r->is_complete[i] = false;
 }
 
-void ons_reducer_complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
-    r->device->event_record(compute, r->jobs[bucket].complete);
-    r->jobs[bucket].is_complete = true;
-    while (r->next < r->o.reduction->bucket_count && r->jobs[r->next].is_complete) launch(&r->jobs[r->next++]);
+ons_status *ons_reducer_complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
+    r->medium->complete(r, bucket, compute);
+    r->is_complete[bucket] = true;
+    while (r->next < r->o.reduction->bucket_count && r->is_complete[r->next]) ONS_TRY(r->medium->launch(r, r->next++));
+    return NULL;
 }
 
-void ons_reducer_finish(ons_reducer *r, ons_stream *compute) {
-    uint32_t count = r->o.reduction->bucket_count;
-    for (uint32_t i = 0; i < count; ++i)
-        if (!r->jobs[i].is_complete) ons_reducer_complete(r, i, compute);
-    /* Streams run in order, so the others of a lane are behind its last bucket. */
-    for (uint32_t i = count - r->o.reduction->lanes; i < count; ++i) {
-        r->device->stream_wait(compute, r->jobs[i].summed);
-        r->device->stream_wait(compute, r->jobs[i].handed_back);
-    }
+ons_status *ons_reducer_finish(ons_reducer *r, ons_stream *compute) {
+    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i)
+        if (!r->is_complete[i]) ONS_TRY(ons_reducer_complete(r, i, compute));
+    return r->medium->finish(r, compute);
 }
 
-void ons_reducer_hand_over_weights(ons_reducer *r, ons_stream *compute) {
-    ons_device *d = r->device;
-    if (r->o.reduction->weight_count == 0) return;
-    d->event_record(compute, r->updated);
-    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) {
-        lane *l = &r->lanes[i];
-        d->stream_wait(l->out, r->updated);
-        d->stream_wait(l->in, r->updated);
-        d->launch(l->out, send_weights, l);
-        d->event_record(l->out, l->handed_over);
-        d->launch(l->in, receive_weights, l);
-        d->event_record(l->in, l->whole);
-        d->stream_wait(compute, l->handed_over);
-        d->stream_wait(compute, l->whole);
-    }
+ons_status *ons_reducer_hand_over_weights(ons_reducer *r, ons_stream *compute) {
+    return r->o.reduction->weight_count == 0 ? NULL : r->medium->hand_over_weights(r, compute);
 }

@@ -34,15 +34,16 @@ static ons_status *open_channel(ons_worker *w, const ons_cut_transfer *t, bool s
     ons_worker_channel *c = &w->channels[w->channel_count];
     *c = (ons_worker_channel){.peer = peer, .number = t->channel, .kind = t->kind, .sends = sends};
     uint32_t from = sends ? w->o.stage : peer, to = sends ? peer : w->o.stage;
+    uint32_t first = w->o.replica * w->o.transport->ranks; /* of this replica, in the world of links and NCCL */
     const char *name = ons_arena_format(w->arena, "%s %s %u", kinds[t->kind], sends ? "to" : "from", peer);
     if (name == NULL) return ons_status_out_of_memory();
     ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
     *index = w->channel_count++; /* from here on it is freed */
     if (w->o.links != NULL)
-        ONS_TRY(
-            ons_links_open(w->o.links, w->device, from, to, t->channel, sends, 2 * w->pending_capacity + 2, &c->link));
+        ONS_TRY(ons_links_open(w->o.links, w->device, first + from, first + to, t->channel, sends,
+                               2 * w->pending_capacity + 2, &c->link));
     else if (w->o.nccl != NULL)
-        ONS_TRY(ons_nccl_open(w->o.nccl, from, to, t->channel, c->stream, &c->nccl));
+        ONS_TRY(ons_nccl_open(w->o.nccl, first + from, first + to, t->channel, c->stream, &c->nccl));
     else
         ONS_TRY(w->o.transport->open(w->o.transport, from, to, t->channel, &c->channel));
     return add_track(w, name, &c->track);
@@ -271,9 +272,9 @@ static ons_status *take_fault(ons_worker *w) {
     ons_node_id node = ONS_NONE;
     for (uint32_t i = 0; i < w->o.program_count && node == ONS_NONE; ++i) {
         w->faulty = w->programs[i].stage;
-        node = ons_program_find_fault(w->programs[i].stage->program, fault);
+        node = ons_program_find_fault(w->programs[i].stage->program, fault, w->o.replica);
     }
-    if (node == ONS_NONE && stays) return NULL; /* another stage's, which tells */
+    if (node == ONS_NONE && stays) return NULL; /* another one's, which tells */
     w->fault = (ons_program_fault){*fault, node};
     if (stays) return NULL;
     *w->found = (ons_fault){0};

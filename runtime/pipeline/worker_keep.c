@@ -36,8 +36,10 @@ void ons_worker_free_kept(ons_worker *w) {
 }
 
 /* Where the host takes messages as they come, it must be there. NCCL's can be recorded, but whether what waits in one
- * branch of a graph may keep another waiting nobody promises: only where it is asked for. */
+ * branch of a graph may keep another waiting nobody promises: only where it is asked for. What replicas have for each
+ * other depends on how many micro-batches each has in the step. */
 static bool has_messages_of_the_host(const ons_worker *w) {
+    if (w->o.reducer != NULL) return true;
     for (uint32_t i = 0; i < w->channel_count; ++i)
         if (w->channels[i].nccl == NULL) return true;
     return w->channel_count > 0 && w->keeping != ONS_KEEP_ALWAYS;

@@ -58,6 +58,7 @@ static void run_nodes(void *argument, uintptr_t native) {
         .replicas = w->o.reducer == NULL ? NULL : ons_reducer_replicas(w->o.reducer),
         .stream = native,
         .device_fault = w->control.fault,
+        .finder = w->o.replica,
     };
     int64_t begin = ons_trace_now();
     ons_worker_begin_nodes(job);
@@ -131,7 +132,8 @@ static ons_status *put_steps(const ons_program_pass *x) {
     ONS_CHECK(w->passes < ONS_PASSES_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
               "flight %u of %u micro-batches has no room for its steps", w->passes, x->f->micro_batches);
     ons_step *steps = w->steps + (size_t)w->control.count * w->passes++;
-    for (uint32_t i = 0; i < 2 * x->f->micro_batches; ++i) {
+    uint32_t count = x->f->micro_batches == 0 ? 1 : 2 * x->f->micro_batches; /* a replica without a sample updates */
+    for (uint32_t i = 0; i < count; ++i) {
         ons_job job;
         bool update = i >= x->f->micro_batches;
         ons_part part = update ? ons_part_last(x->cut->chunks) : ONS_PART_FORWARD;
@@ -139,7 +141,7 @@ static ons_status *put_steps(const ons_program_pass *x) {
         fill_job(ons_program_pass_of(x, part, micro_batch), &job, part, micro_batch);
         steps[i] = job.step;
     }
-    w->device->copy(w->compute, w->control.steps, steps, 2 * x->f->micro_batches * sizeof *steps);
+    w->device->copy(w->compute, w->control.steps, steps, count * sizeof *steps);
     return NULL;
 }
 
@@ -177,7 +179,7 @@ static ons_status *put_nodes(const ons_program_pass *x, ons_part part, uint32_t 
     for (uint32_t i = 0; ready != NULL && first < end && i < ons_reducer_buckets(x->w->o.reducer); ++i) {
         if (ready[i] <= first || ready[i] > end) continue;
         ONS_TRY(launch_nodes(x, part, micro_batch, first, ready[i], ONS_ALL_SAMPLES));
-        ons_reducer_complete(x->w->o.reducer, i, x->w->compute);
+        ONS_TRY(ons_reducer_complete(x->w->o.reducer, i, x->w->compute));
         first = ready[i];
     }
     return launch_nodes(x, part, micro_batch, first, end, ONS_ALL_SAMPLES);
@@ -405,8 +407,8 @@ static bool is_in_halves(const ons_program_pass *x, ons_part part, uint32_t micr
 
 static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {
     const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
-    if (is_end(x, part)) share_faults(x);
-    if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_finish(x->w->o.reducer, x->w->compute);
+    if (is_end(x, part) && x->w->o.reducer != NULL) ONS_TRY(ons_reducer_finish(x->w->o.reducer, x->w->compute));
+    if (is_end(x, part)) share_faults(x); /* behind all sums: every rank asks NCCL in the same order */
     walk k = {.x = x, .part = part, .micro_batch = micro_batch};
     k.position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1];
     k.waits = collect_waits(x, part, micro_batch);
@@ -416,8 +418,8 @@ static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t
     bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
     ONS_TRY(is_in_halves(x, part, micro_batch) ? walk_halves(&k) : walk_part(&k));
-    if (is_end(x, part) && x->w->o.reducer != NULL) ons_reducer_hand_over_weights(x->w->o.reducer, x->w->compute);
-    return NULL;
+    if (!is_end(x, part) || x->w->o.reducer == NULL) return NULL;
+    return ons_reducer_hand_over_weights(x->w->o.reducer, x->w->compute);
 }
 
 static bool reads_results(const ons_pipeline_pass *f, const ons_action *a) {

@@ -4,8 +4,17 @@
  */
 #include "runtime/pipeline/worker_state.h"
 
+static uint32_t begin_sum(void *context, ons_stream *stream) { return ons_worker_timestamp(context, stream); }
+
+static void end_sum(void *context, ons_stream *stream, uint32_t begin, ons_trace_track *track,
+                    const ons_trace_event *event) {
+    const ons_span span = {.track = track, .event = *event, .begin = begin};
+    ons_worker_record_span(context, &span, stream);
+}
+
 ons_status *ons_worker_open_trace(ons_worker *w) {
     if (w->o.trace == NULL || w->device->timed_event_new == NULL) return NULL;
+    if (w->o.reducer != NULL) ons_reducer_set_clock(w->o.reducer, &(ons_reducer_clock){begin_sum, end_sum, w});
     return ons_device_clock_new(w->device, w->compute, &w->clock);
 }
 

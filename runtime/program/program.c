@@ -446,6 +446,9 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* Replicas that share a page for faults have the same nodes. */
+static uint64_t fault_key(const launch *l, uint32_t finder) { return l->node_key + finder * 0x9e3779b97f4a7c15u; }
+
 static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
     if (l->moves) resolve_addresses(p, l, run->turn != NULL ? run->turn : &first_turn);
     return (ons_launch){
@@ -455,7 +458,7 @@ static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *r
         .state = l->state,
         .step = p->discrete_memory ? NULL : run->step,
         .fault = p->discrete_memory ? run->device_fault : &run->fault->fault,
-        .node_key = l->node_key,
+        .node_key = fault_key(l, run->finder),
         .stream = run->stream,
         .device_step = run->step,
         .replicas = run->replicas,
@@ -501,9 +504,9 @@ void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
                               run);
 }
 
-ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault) {
+ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault, uint32_t finder) {
     for (uint32_t i = 0; i < p->launch_count; ++i)
-        if (p->launches[i].node_key == fault->node_key) return p->launches[i].node;
+        if (fault_key(&p->launches[i], finder) == fault->node_key) return p->launches[i].node;
     return ONS_NONE;
 }
 

@@ -119,10 +119,12 @@ typedef struct ons_run {
      * looked at. */
     uintptr_t stream;
     ons_fault *device_fault; /* in the device's memory */
+    uint32_t finder;         /* which of the replicas that run this program a fault is found by */
 } ons_run;
 
-/* Finds the node of this program that a fault in the device's memory names; ONS_NONE: it is another program's. */
-ons_node_id ons_program_find_fault(const ons_program *program, const ons_fault *fault);
+/* Finds the node of this program that a fault in the device's memory names; ONS_NONE: it is another program's, or
+ * another finder's. */
+ons_node_id ons_program_find_fault(const ons_program *program, const ons_fault *fault, uint32_t finder);
 
 /* Gives the name of the node that found a fault, for a message. */
 const char *ons_program_fault_node(const ons_program *program, const ons_program_fault *fault);

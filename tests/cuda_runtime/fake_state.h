@@ -8,7 +8,7 @@
 #include "base/vector.h"
 #include "tests/cuda_runtime/fake_cuda.h"
 
-enum { GPUS_MOST = 8 };
+enum { GPUS_MOST = 16 };
 
 /* --------------------------------------------------------------------------------------------------------------
  * streams

@@ -31,8 +31,8 @@ program "$machine" python3 'exit 1'
 for each in mlp cnn_dynamic; do cp -rL "tests/golden/$each" "$checkout/tests/golden/"; done
 
 status=0
-(cd "$checkout" && PATH=$machine:$PATH LIBRARY_ROOTS=$machine OUT=$work GOLDEN="mlp cnn_dynamic" \
-    "$package/gpu_check.sh" run results.json device operators bits runs >"$work/out" 2>&1) || status=$?
+(cd "$checkout" && PATH=$machine:$PATH LIBRARY_ROOTS=$machine OUT=$work GOLDEN="mlp cnn_dynamic" REPLICAS=mlp \
+    "$package/gpu_check.sh" run results.json device operators bits replicas runs >"$work/out" 2>&1) || status=$?
 ((status == 0)) || fail "it ends with $status"
 expect() { # PATTERN
     grep -qE "$1" "$work/out" || fail "nothing says $1"
@@ -45,4 +45,6 @@ for each in mlp cnn_dynamic; do
     expect "^ *runs +$each, resumed +passed"
 done
 expect '^ *bits +cnn_dynamic, capuchin: arena +passed'
+expect '^ *replicas +mlp, local --stages 2 +passed'
+expect '^ *replicas +mlp, nccl +not run'
 tail -n 4 "$work/out"

@@ -116,7 +116,7 @@ static void *drive_traffic(void *argument) {
     must(device->allocate(device, (int64_t)bytes, &memory));
     must(device->stream_new(device, "compute", 1, &compute));
     must(device->event_new(device, &event));
-    must(ons_nccl_new(r->transport, device, &nccl));
+    must(ons_nccl_new(r->transport, device, RANKS, &nccl));
     uint32_t rank = r->transport->rank;
     for (uint32_t other = 0; other < RANKS; ++other)
         for (uint32_t k = 0; other != rank && k < 2 * CHANNELS_EACH_WAY; ++k) {

@@ -9,10 +9,11 @@ onstage=$PWD/tests/far/far_onstage
 golden=$PWD/tests/golden
 export FAR_NCCL=$PWD/tests/nccl/libfake_nccl_files.so FAKE_NCCL_FOLDER=$work/nccl FAR_GPUS=3
 
-# MODEL: sets options.
+# MODEL: sets options, without those of micro-batches in all_options.
 choose() {
-    options=("$golden/$1/model.onnx" --device cuda --input "$golden/$1/input.npy" --target "$golden/$1/target.npy" --loss cross_entropy --batch 16
-        --micro-batches 4 --optimizer adamw --lr 0.01 --steps 3 --seed 7)
+    all_options=("$golden/$1/model.onnx" --device cuda --input "$golden/$1/input.npy" --target "$golden/$1/target.npy" --loss cross_entropy --batch 16
+        --optimizer adamw --lr 0.01 --steps 3 --seed 7)
+    options=("${all_options[@]}" --micro-batches 4)
 }
 
 # RANKS OPTIONS...: sets status, seconds; a folder of messages for this run.
@@ -78,8 +79,36 @@ for model in mlp gpt_tied; do
     as_alone "$model, recorded" 2
 done
 
+# Replicas have the bits of as many micro-batches on one GPU.
+export FAR_GPUS=4
+choose mlp
+for replicas in 2 3; do
+    options=("${all_options[@]}" --micro-batches "$replicas")
+    run "$onstage" train "${options[@]}" --out "$work/alone.onnx" || fail "$replicas micro-batches" "one stage does not train"
+    options=("${all_options[@]}" --micro-batches 1 --replicas "$replicas")
+    over "$replicas"
+    as_alone "$replicas replicas" "$replicas"
+    over "$replicas" --shard-optimizer
+    as_alone "$replicas replicas, updates divided" "$replicas"
+    ((replicas == 2)) || continue
+    over 4 --stages 2
+    as_alone "2 replicas of 2 stages" 4
+    over 4 --stages 2 --shard-optimizer --clip-norm 1e9 --transport nccl
+    as_alone "2 replicas of 2 stages, clipped, updates divided" 4
+done
+
+# Slices go through a checkpoint.
+options=("${all_options[@]}" --micro-batches 2 --steps 6)
+run "$onstage" train "${options[@]}" --out "$work/alone.onnx" || fail "6 steps" "one stage does not train"
+options=("${all_options[@]}" --micro-batches 1 --replicas 2 --shard-optimizer --checkpoint "$work/kept")
+over 2
+options=("${all_options[@]}" --micro-batches 1 --replicas 2 --stages 2 --steps 6 --checkpoint "$work/kept" --resume)
+over 4
+as_alone "2 replicas go on from slices, with whole updates and two stages" 4
+
 # ------------------------------------------------------------------------------------------------------------ failures
 
+export FAR_GPUS=3
 choose mlp
 FAR_GPUS=2 over 3 --stages 3
 failed_well "more processes than GPUs" 3 "ranks 0 and 2 both have GPU far:0"
@@ -102,6 +131,21 @@ with_odd_one FAKE_NCCL_FAIL=2
 failed_well "a message fails while all warm up" 5 "stage 1: NCCL, messages (to|from) stage [02]: remote process exited"
 with_odd_one FAKE_NCCL_FAIL=20
 failed_well "a message fails in a step" 5 "stage 1: NCCL, messages (to|from) stage [02]: remote process exited"
+
+with_odd_replica() {
+    local words=("$onstage" train "${all_options[@]}" --micro-batches 2 --replicas 3 --out "$work/trained.onnx")
+    rm -rf "$FAKE_NCCL_FOLDER" "$work/trained.onnx"
+    mkdir "$FAKE_NCCL_FOLDER"
+    run "${mpirun[@]}" -n 3 "${by_rank[@]}" 1 "${words[@]}" + 1 env "$1" "${words[@]}" + 1 "${words[@]}"
+}
+with_odd_replica FAKE_NCCL_FAIL_CONNECTING=2
+failed_well "a replica cannot connect to the others" 5 "replica 1, stage 0: NCCL, connecting replicas"
+with_odd_replica FAKE_NCCL_FAIL=2
+failed_well "a sum fails while all warm up" 5 "replica 1, stage 0: NCCL, sums over replicas: remote process exited"
+with_odd_replica FAKE_NCCL_FAIL=20
+failed_well "a sum fails in a step" 5 "replica 1, stage 0: NCCL, sums over replicas: remote process exited"
+FAR_GPUS=2 with_odd_replica NOTHING=
+failed_well "more replicas than GPUs" 3 "ranks 0 and 2 both have GPU far:0"
 
 # A label that there is not: the last stage finds it, and no stage updates any more.
 cp -L "$golden/mlp/target.npy" "$work/target.npy"

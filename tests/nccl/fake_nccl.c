@@ -15,8 +15,10 @@ typedef struct comm comm;
 typedef struct way {
     bool connected;
     uint64_t sent, received, done; /* ends that have come on their streams; messages that are there */
-    const void *data;              /* of the sender that has come last */
-    size_t bytes;
+    struct offer {                 /* of senders that have come, a ring: those of a group come together */
+        const void *data;
+        size_t bytes;
+    } offers[2048];
     uint64_t puts, takes; /* calls */
     size_t asked[64];     /* bytes and types of calls that the other end has not made yet, a ring */
 } way;
@@ -187,11 +189,14 @@ static bool comes(void *argument) {
     return !e->comm->dead || ends_anyway(e->comm);
 }
 
+static struct offer *offer_of(const end *e) {
+    return &e->way->offers[e->number % (sizeof e->way->offers / sizeof e->way->offers[0])];
+}
+
 static void come_to_send(void *argument) {
     end *e = argument;
     e->number = ++e->way->sent;
-    e->way->data = e->data;
-    e->way->bytes = e->bytes;
+    *offer_of(e) = (struct offer){e->data, e->bytes};
 }
 
 static void come_to_receive(void *argument) {
@@ -214,11 +219,44 @@ static bool is_there(void *argument) {
 static void take(void *argument) {
     end *e = argument;
     if (ends_anyway(e->comm)) return;
-    if (e->way->bytes != e->bytes)
+    const struct offer *offer = offer_of(e);
+    if (offer->bytes != e->bytes)
         complain("a message has another size than is expected", e->comm);
     else if (e->bytes > 0)
-        memcpy(e->data, e->way->data, e->bytes);
+        memcpy(e->data, offer->data, e->bytes);
     ++e->way->done;
+}
+
+/* Of the calls between a group's start and its end: put on the stream at the end, where all of them come before any of
+ * them waits for another rank, and none waits for what this rank has yet to take. */
+enum { TOGETHER_MOST = 2048 };
+typedef struct together {
+    int depth, count;
+    bool sends[TOGETHER_MOST];
+    end *ends[TOGETHER_MOST];
+    void *streams[TOGETHER_MOST];
+} together;
+static _Thread_local together *calls;
+
+static void put_ends(int count, end *const *ends, const bool *sends, void *const *on) {
+    for (int i = 0; i < count; ++i)
+        streams.put_when((uintptr_t)on[i], comes, sends[i] ? come_to_send : come_to_receive, ends[i]);
+    for (int i = 0; i < count; ++i)
+        if (!sends[i]) streams.put_when((uintptr_t)on[i], is_there, take, ends[i]);
+    for (int i = 0; i < count; ++i)
+        if (sends[i]) streams.put_when((uintptr_t)on[i], is_sent, nothing, ends[i]);
+}
+
+static int put_end(end *e, bool sends, void *stream) {
+    if (calls == NULL || calls->depth == 0) {
+        put_ends(1, &e, &sends, &stream);
+        return ONS_NCCL_SUCCESS;
+    }
+    if (calls->count == TOGETHER_MOST) return INVALID_USAGE;
+    calls->ends[calls->count] = e;
+    calls->sends[calls->count] = sends;
+    calls->streams[calls->count++] = stream;
+    return ONS_NCCL_SUCCESS;
 }
 
 /* The order of calls is that of messages, whichever end is first. */
@@ -252,9 +290,7 @@ static int message(end e, int peer, bool sends, int type, void *stream) {
     e.way = w;
     *kept = e;
     pthread_mutex_unlock(&lock);
-    streams.put_when((uintptr_t)stream, comes, sends ? come_to_send : come_to_receive, kept);
-    streams.put_when((uintptr_t)stream, sends ? is_sent : is_there, sends ? nothing : take, kept);
-    return ONS_NCCL_SUCCESS;
+    return put_end(kept, sends, stream);
 }
 
 static bool is_peer(const comm *c, int peer) { return peer >= 0 && peer < c->group->ranks && peer != c->rank; }
@@ -317,9 +353,20 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
     return ONS_NCCL_SUCCESS;
 }
 
-int ncclGroupStart(void) { return ONS_NCCL_SUCCESS; }
+int ncclGroupStart(void) {
+    if (calls == NULL && (calls = calloc(1, sizeof *calls)) == NULL) abort();
+    ++calls->depth;
+    return ONS_NCCL_SUCCESS;
+}
 
-int ncclGroupEnd(void) { return ONS_NCCL_SUCCESS; }
+int ncclGroupEnd(void) {
+    if (calls == NULL || calls->depth == 0) return INVALID_USAGE;
+    if (--calls->depth > 0) return ONS_NCCL_SUCCESS;
+    put_ends(calls->count, calls->ends, calls->sends, calls->streams);
+    free(calls);
+    calls = NULL;
+    return ONS_NCCL_SUCCESS;
+}
 
 /* --------------------------------------------------------------------------------------------------------------- table
  */

@@ -279,6 +279,38 @@ static void take(void *argument) {
     write_file(path, NULL, 0);
 }
 
+/* Of the calls between a group's start and its end: put on the stream at the end, where all of them come before any of
+ * them waits for another rank, and none waits for what this rank has yet to take. */
+enum { TOGETHER_MOST = 2048 };
+typedef struct together {
+    int depth, count;
+    bool sends[TOGETHER_MOST];
+    end *ends[TOGETHER_MOST];
+    void *streams[TOGETHER_MOST];
+} together;
+static _Thread_local together *calls;
+
+static void put_ends(int count, end *const *ends, const bool *sends, void *const *on) {
+    for (int i = 0; i < count; ++i)
+        streams.put_when((uintptr_t)on[i], comes, sends[i] ? come_to_send : come_to_receive, ends[i]);
+    for (int i = 0; i < count; ++i)
+        if (!sends[i]) streams.put_when((uintptr_t)on[i], is_there, take, ends[i]);
+    for (int i = 0; i < count; ++i)
+        if (sends[i]) streams.put_when((uintptr_t)on[i], is_sent, forget, ends[i]);
+}
+
+static int put_end(end *e, bool sends, void *stream) {
+    if (calls == NULL || calls->depth == 0) {
+        put_ends(1, &e, &sends, &stream);
+        return ONS_NCCL_SUCCESS;
+    }
+    if (calls->count == TOGETHER_MOST) return INVALID_USAGE;
+    calls->ends[calls->count] = e;
+    calls->sends[calls->count] = sends;
+    calls->streams[calls->count++] = stream;
+    return ONS_NCCL_SUCCESS;
+}
+
 static int message(end e, bool sends, void *stream) {
     comm *c = e.comm;
     end *kept = malloc(sizeof *kept);
@@ -295,9 +327,7 @@ static int message(end e, bool sends, void *stream) {
         c->error = ONS_NCCL_REMOTE_ERROR;
     }
     pthread_mutex_unlock(&lock);
-    streams.put_when((uintptr_t)stream, comes, sends ? come_to_send : come_to_receive, kept);
-    streams.put_when((uintptr_t)stream, sends ? is_sent : is_there, sends ? forget : take, kept);
-    return ONS_NCCL_SUCCESS;
+    return put_end(kept, sends, stream);
 }
 
 static bool is_message(const comm *c, int peer, int type) {
@@ -366,6 +396,17 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
     return ONS_NCCL_SUCCESS;
 }
 
-int ncclGroupStart(void) { return ONS_NCCL_SUCCESS; }
+int ncclGroupStart(void) {
+    if (calls == NULL && (calls = calloc(1, sizeof *calls)) == NULL) abort();
+    ++calls->depth;
+    return ONS_NCCL_SUCCESS;
+}
 
-int ncclGroupEnd(void) { return ONS_NCCL_SUCCESS; }
+int ncclGroupEnd(void) {
+    if (calls == NULL || calls->depth == 0) return INVALID_USAGE;
+    if (--calls->depth > 0) return ONS_NCCL_SUCCESS;
+    put_ends(calls->count, calls->ends, calls->sends, calls->streams);
+    free(calls);
+    calls = NULL;
+    return ONS_NCCL_SUCCESS;
+}

@@ -189,7 +189,7 @@ static void *drive_ring(void *argument) {
     must(device->allocate(device, 4 * BYTES + 64, &memory));
     must(device->allocate_host(device, 4 * BYTES, &host));
     must(device->stream_new(device, "compute", 1, &compute));
-    must(ons_nccl_new(r->transport, device, &nccl));
+    must(ons_nccl_new(r->transport, device, r->transport->ranks, &nccl));
     for (uint32_t i = 0; i < 4; ++i) {
         r->places[i] = (char *)memory + (size_t)i * BYTES;
         must(device->stream_new(device, "messages", 1, &r->streams[i]));

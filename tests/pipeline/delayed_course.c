@@ -87,7 +87,7 @@ ons_status *delayed_course_follow(delayed_course *d, const ons_dataset_graphs *c
     return NULL;
 }
 
-const ons_device_context *delayed_course_device_context(const delayed_course *d) { return d->device_context; }
+ons_device_context *delayed_course_device_context(const delayed_course *d) { return d->device_context; }
 
 /* --------------------------------------------------------------------------------------------------------------- steps
  */

@@ -21,6 +21,6 @@ ons_status *delayed_course_step(delayed_course *d, uint64_t step, double rate, d
 double delayed_course_square(const delayed_course *d, uint32_t index);
 
 /* Has the newest weights, states and statistics. */
-const ons_device_context *delayed_course_device_context(const delayed_course *d);
+ons_device_context *delayed_course_device_context(const delayed_course *d);
 
 #endif

@@ -15,6 +15,7 @@ typedef struct sum {
     bool is_mean;
     double decay;   /* of a mean, by a micro-batch */
     float **groups; /* [replica]: what its micro-batches came to */
+    float *total;
 } sum;
 
 struct grouped {
@@ -67,6 +68,7 @@ static ons_status *add_sum(grouped *g, const char *name, bool is_mean) {
     s->count = (size_t)ons_type_dense_bytes(&type) / sizeof(float);
     ONS_NEW(s->groups, g->arena, (size_t)g->batching.replicas);
     for (int64_t i = 0; i < g->batching.replicas; ++i) ONS_NEW(s->groups[i], g->arena, s->count + 1);
+    ONS_NEW(s->total, g->arena, s->count + 1);
     return NULL;
 }
 
@@ -87,7 +89,7 @@ static ons_status *find_sums(grouped *g) {
 static ons_status *build(grouped *g, int threads) {
     ons_device *device;
     ONS_TRY(build_graphs(g));
-    ONS_TRY(ons_cpu_device_new(0, false, &device));
+    ONS_TRY(ons_device_new(g->config->device, 0, false, &device));
     ONS_TRY(ons_device_context_new(device, g->model->registry, threads, &g->device_context));
     const ons_share_options options = {
         .model = g->model,
@@ -131,7 +133,7 @@ void grouped_free(grouped *g) {
     free(g);
 }
 
-const ons_device_context *grouped_device_context(const grouped *g) { return g->device_context; }
+ons_device_context *grouped_device_context(const grouped *g) { return g->device_context; }
 
 /* ---------------------------------------------------------------------------------------------------------------- data
  */
@@ -160,12 +162,14 @@ static ons_status *count_targets(const grouped *g, size_t rows, double *counted)
     return NULL;
 }
 
-static void put_data(const grouped *g, const ons_unit *unit, size_t first) {
+static ons_status *put_data(const grouped *g, const ons_unit *unit, size_t first) {
     for (uint32_t i = 0; i < g->share.feed.field_count; ++i) {
         void *place = unit->inputs[i] == ONS_NONE ? NULL : ons_program_address(unit->program, unit->inputs[i], NULL);
         if (place != NULL)
-            memcpy(place, ons_feed_sample(&g->share.feed, 0, i, first), unit->rows * g->share.feed.fields[i].bytes);
+            ONS_TRY(ons_device_context_copy(g->device_context, place, ons_feed_sample(&g->share.feed, 0, i, first),
+                                            unit->rows * g->share.feed.fields[i].bytes));
     }
+    return NULL;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- parts
@@ -173,70 +177,99 @@ static void put_data(const grouped *g, const ons_unit *unit, size_t first) {
 
 typedef struct part_job {
     const ons_unit *unit;
-    const ons_step *step;
+    const ons_step *step;  /* in the device's memory where the host cannot access it */
+    ons_fault *fault_page; /* likewise */
     ons_part first, end;
     ons_program_fault fault;
 } part_job;
 
 static void run_parts(void *argument, uintptr_t native) {
-    (void)native;
     part_job *j = argument;
-    const ons_run run = {.step = j->step, .fault = &j->fault};
+    const ons_run run = {.step = j->step,
+                         .fault = j->fault_page == NULL ? &j->fault : NULL,
+                         .stream = native,
+                         .device_fault = j->fault_page};
     for (ons_part part = j->first; part < j->end && j->fault.fault.problem == NULL; ++part)
         ons_program_run(j->unit->program, part, &run);
 }
 
 static ons_status *run(grouped *g, const ons_unit *unit, const ons_step *step, ons_part first, ons_part end) {
-    part_job job = {unit, step, first, end, {.node = ONS_NONE}};
+    ons_device_context_control control = ons_device_context_get_control(g->device_context);
+    part_job job = {unit, step, control.fault, first, end, {.node = ONS_NONE}};
+    const ons_fault none = {0};
+    if (control.count > 0) {
+        ONS_TRY(ons_device_context_copy(g->device_context, control.steps, step, sizeof *step));
+        ONS_TRY(ons_device_context_copy(g->device_context, control.fault, &none, sizeof none));
+        job.step = control.steps;
+    }
     ons_device_context_launch(g->device_context, run_parts, &job);
     ons_device_context_wait(g->device_context);
     ONS_CHECK(job.fault.fault.problem == NULL, ONS_INVALID_DATA, "%s", job.fault.fault.problem);
     return NULL;
 }
 
-static void begin_group(grouped *g, uint32_t replica) {
-    for (uint32_t i = 0; i < g->sum_count; ++i) {
-        sum *s = &g->sums[i];
-        if (s->is_mean && replica > 0) memset(s->place, 0, s->count * sizeof(float));
-    }
+static ons_status *put(const grouped *g, const sum *s) {
+    return ons_device_context_copy(g->device_context, s->place, s->total, s->count * sizeof(float));
 }
 
-static void end_group(grouped *g, uint32_t replica) {
+static ons_status *begin_group(grouped *g, uint32_t replica) {
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        const sum *s = &g->sums[i];
+        if (!s->is_mean || replica == 0) continue;
+        memset(s->total, 0, s->count * sizeof(float));
+        ONS_TRY(put(g, s));
+    }
+    return NULL;
+}
+
+static ons_status *end_group(grouped *g, uint32_t replica) {
     for (uint32_t i = 0; i < g->sum_count; ++i)
-        memcpy(g->sums[i].groups[replica], g->sums[i].place, g->sums[i].count * sizeof(float));
+        ONS_TRY(ons_device_context_copy(g->device_context, g->sums[i].groups[replica], g->sums[i].place,
+                                        g->sums[i].count * sizeof(float)));
+    return NULL;
 }
 
 static void add(const grouped *g, const sum *s, uint32_t replica) {
     double decay = 1;
     for (uint32_t i = 0; s->is_mean && i < g->sizes[replica]; ++i) decay *= s->decay;
     for (size_t k = 0; k < s->count; ++k)
-        s->place[k] =
-            s->is_mean ? s->place[k] * (float)decay + s->groups[replica][k] : s->place[k] + s->groups[replica][k];
+        s->total[k] =
+            s->is_mean ? s->total[k] * (float)decay + s->groups[replica][k] : s->total[k] + s->groups[replica][k];
 }
 
-static void add_groups(grouped *g, uint32_t active) {
+static ons_status *add_groups(grouped *g, uint32_t active) {
     for (uint32_t i = 0; i < g->sum_count; ++i) {
         const sum *s = &g->sums[i];
         bool backwards = g->backwards && !s->is_mean;
-        memcpy(s->place, s->groups[backwards ? active - 1 : 0], s->count * sizeof(float));
+        memcpy(s->total, s->groups[backwards ? active - 1 : 0], s->count * sizeof(float));
         for (uint32_t k = 1; k < active; ++k) add(g, s, backwards ? active - 1 - k : k);
+        ONS_TRY(put(g, s));
     }
+    return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- step
  */
 
-double grouped_square(const grouped *g, uint32_t index) {
-    return *(const double *)ons_program_address(g->last->program, g->last->squares[index], NULL);
+static ons_status *read_scalar(const grouped *g, ons_value_id value, double *scalar) {
+    return ons_device_context_scalar(g->device_context, g->last->program, value, scalar);
 }
 
-static double norm_of(const grouped *g) {
-    double total = 0;
-    if (g->last->norm != ONS_NONE) return ons_program_scalar(g->last->program, g->last->norm, NULL);
-    if (g->last->squares == NULL) return NAN;
-    for (uint32_t i = 0; i < g->dataset_graphs.graphs[ONS_WHOLE].update.trained_count; ++i)
-        total += grouped_square(g, i);
-    return sqrt(total);
+ons_status *grouped_square(const grouped *g, uint32_t index, double *square) {
+    return read_scalar(g, g->last->squares[index], square);
+}
+
+static ons_status *find_norm(const grouped *g, double *norm) {
+    double total = 0, square;
+    *norm = NAN;
+    if (g->last->norm != ONS_NONE) return read_scalar(g, g->last->norm, norm);
+    if (g->last->squares == NULL) return NULL;
+    for (uint32_t i = 0; i < g->dataset_graphs.graphs[ONS_WHOLE].update.trained_count; ++i) {
+        ONS_TRY(grouped_square(g, i, &square));
+        total += square;
+    }
+    *norm = sqrt(total);
+    return NULL;
 }
 
 static const ons_unit *unit_of(const grouped *g, const ons_portions *p, uint64_t micro_batch) {
@@ -257,7 +290,7 @@ static uint32_t share_out(grouped *g, uint64_t micro_batches) {
 static ons_status *run_micro_batch(grouped *g, const ons_portions *p, ons_step *step, size_t samples, size_t *first) {
     const ons_unit *unit = unit_of(g, p, step->micro_batch);
     step->sample_share = (double)unit->rows / (double)samples;
-    put_data(g, unit, *first);
+    ONS_TRY(put_data(g, unit, *first));
     if (unit != g->last) ONS_TRY(run(g, unit, step, ONS_PART_BEGIN, ONS_PART_FORWARD));
     ONS_TRY(run(g, unit, step, ONS_PART_FORWARD, ONS_PART_END));
     g->last = unit;
@@ -274,15 +307,14 @@ ons_status *grouped_step(grouped *g, uint64_t number, double rate, double *loss,
     ONS_TRY(count_targets(g, samples, &step.counted_targets));
     g->last = NULL; /* what is made of weights is made anew */
     for (uint32_t replica = 0; replica < active; ++replica) {
-        begin_group(g, replica);
+        ONS_TRY(begin_group(g, replica));
         step.first_micro_batch = step.micro_batch;
         for (uint32_t i = 0; i < g->sizes[replica]; ++i, ++step.micro_batch)
             ONS_TRY(run_micro_batch(g, &p, &step, samples, &first));
-        end_group(g, replica);
+        ONS_TRY(end_group(g, replica));
     }
-    add_groups(g, active);
+    ONS_TRY(add_groups(g, active));
     ONS_TRY(run(g, g->last, &step, ONS_PART_END, ONS_PART_KINDS));
-    *loss = ons_program_scalar(g->last->program, g->last->loss, NULL);
-    *norm = norm_of(g);
-    return NULL;
+    ONS_TRY(read_scalar(g, g->last->loss, loss));
+    return find_norm(g, norm);
 }

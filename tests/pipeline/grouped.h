@@ -1,6 +1,7 @@
 /* Training with replicas, in sequence: what replicas must come to, bit by bit. One program of the whole graph runs the
  * micro-batches of one replica after the other; what each replica's have added up is kept, added in the order of the
- * replicas, and put where the update reads it. It knows of no messages, buckets or slices. */
+ * replicas, and put where the update reads it. It knows of no messages, buckets or slices. The host adds, on whichever
+ * device the micro-batches run. */
 #ifndef ONSTAGE_TESTS_PIPELINE_GROUPED_H
 #define ONSTAGE_TESTS_PIPELINE_GROUPED_H
 
@@ -18,8 +19,8 @@ void grouped_free(grouped *g); /* NULL is fine */
 ons_status *grouped_step(grouped *g, uint64_t step, double rate, double *loss, double *norm);
 
 /* Square sum of a trained weight's gradient. */
-double grouped_square(const grouped *g, uint32_t index);
+ons_status *grouped_square(const grouped *g, uint32_t index, double *square);
 
-const ons_device_context *grouped_device_context(const grouped *g);
+ons_device_context *grouped_device_context(const grouped *g);
 
 #endif

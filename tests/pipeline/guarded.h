@@ -7,7 +7,7 @@
 #include "runtime/program/device_context.h"
 
 /* Overwrites the transient part of the machine's arena with what is no number. While nothing runs. */
-ons_status *guarded_poison(const ons_device_context *device_context);
+ons_status *guarded_poison(ons_device_context *device_context);
 
 /* Fails unless the machine took one arena, as large as predicted, and everything around it is as it was. */
 ons_status *guarded_check(const ons_device_context *device_context);

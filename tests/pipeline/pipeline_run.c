@@ -258,6 +258,7 @@ static ons_status *build_local_stages(trial *t) {
         .threads = threads_of(t),
         .cap = t->s->cap,
         .count = world_size(t),
+        .nccl = t->s->nccl,
     };
     if (t->s->transport != NULL) {
         options.transports = &t->s->transport;
@@ -281,7 +282,7 @@ static uint32_t device_context_count(const trial *t) {
     return t->local_stages == NULL || t->s->transport != NULL ? 1 : world_size(t);
 }
 
-static const ons_device_context *device_context_of(const trial *t, uint32_t index) {
+static ons_device_context *device_context_of(const trial *t, uint32_t index) {
     if (t->grouped != NULL) return grouped_device_context(t->grouped);
     return t->delayed != NULL ? delayed_course_device_context(t->delayed)
                               : ons_local_stages_get(t->local_stages, index)->device_context;
@@ -307,7 +308,8 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
 
 static ons_status *find_square(const trial *t, uint32_t index, double *square) {
     if (t->local_stages != NULL) return ons_local_stages_square(t->local_stages, index, square);
-    *square = t->grouped != NULL ? grouped_square(t->grouped, index) : delayed_course_square(t->delayed, index);
+    if (t->grouped != NULL) return grouped_square(t->grouped, index, square);
+    *square = delayed_course_square(t->delayed, index);
     return NULL;
 }
 
@@ -345,14 +347,17 @@ static ons_slice slice_of(const trial *t, const ons_value *value, uint32_t index
 }
 
 /* Every stage's copy of a value must be the same. */
-static ons_status *keep_value(trial *t, const ons_value *value) {
+static ons_status *keep_value(trial *t, const ons_value *value, ons_host_copy *copy) {
     struct pipeline_value *kept = NULL;
     int64_t size = (int64_t)ons_dtype_size(value->type.dtype), known = 0, all = ons_shape_elements(&value->type.shape);
     for (uint32_t i = 0; i < device_context_count(t); ++i) {
         ons_type type;
-        const char *data = ons_device_context_find(device_context_of(t, i), value->name, &type);
+        const void *place_there = ons_device_context_find(device_context_of(t, i), value->name, &type), *contents;
         ons_slice slice = slice_of(t, value, i);
-        if (data == NULL) continue;
+        if (place_there == NULL) continue;
+        ONS_TRY(ons_device_context_read(device_context_of(t, i), place_there, (size_t)ons_type_dense_bytes(&type), copy,
+                                        &contents));
+        const char *data = contents;
         int64_t held = ons_shape_elements(&type.shape);
         ONS_CHECK(held == (is_sum(value) ? all : slice.count), ONS_DEFECT, "'%s' of stage %u has %lld elements",
                   value->name, i, (long long)held);
@@ -376,14 +381,21 @@ static ons_status *keep_value(trial *t, const ons_value *value) {
     return NULL;
 }
 
-static ons_status *keep_values(trial *t) {
+static ons_status *keep_each(trial *t, ons_host_copy *copy) {
     const ons_graph *graph = t->dataset_graphs.graphs[ONS_WHOLE].graph;
     ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
-        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v));
+        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v, copy));
     }
     return NULL;
+}
+
+static ons_status *keep_values(trial *t) {
+    ons_host_copy copy = {0};
+    ons_status *status = keep_each(t, &copy);
+    ons_host_copy_free(&copy);
+    return status;
 }
 
 /* To the byte. */

@@ -36,6 +36,7 @@ typedef struct pipeline_setting {
     bool backwards;    /* … with sums from the last replica to the first */
     bool quiet;        /* nobody asks for gradients' norms */
     bool late;         /* every message waits for a random time */
+    bool nccl;         /* devices are GPUs of their own, with NCCL between them */
     bool delayed;      /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
     const char

@@ -120,6 +120,30 @@ part_bits_bf16() {
     part_bits
 }
 
+# Two replicas have the bits of two micro-batches: on one GPU, and by NCCL where there are as many as it takes.
+replicas_of() { # MODEL
+    local model=$1 run name options
+    train_golden "$model" "$model.two" --micro-batches 2 || { put "$model" failed "$(say "logs/$PART.$model.two")"; return 0; }
+    for run in local "local --shard-optimizer" "local --stages 2" nccl "nccl --shard-optimizer" "nccl --stages 2"; do
+        name="$model.replicas.${run//[ -]/}"
+        # shellcheck disable=SC2206  # a list of options
+        options=(--micro-batches 1 --replicas 2 --transport $run)
+        if train_golden "$model" "$name" "${options[@]}"; then
+            put_same "$model, $run" "$model.two" "$name" 'the same bits as two micro-batches'
+        elif grep -q 'NCCL takes one stage a GPU' "logs/$PART.$name"; then
+            put "$model, $run" 'not run' 'too few GPUs'
+        else
+            put "$model, $run" failed "$(say "logs/$PART.$name")"
+        fi
+    done
+}
+
+# Of models without running statistics, whose roundings go by replicas.
+part_replicas() {
+    # shellcheck disable=SC2086  # a list
+    side_by_side replicas_of ${REPLICAS:-mlp gpt_tied}
+}
+
 # The largest distance of two runs' losses, as a share.
 distance() { # KEY LOG LOG
     paste <(numbers "$1" "$2") <(numbers "$1" "$3") |

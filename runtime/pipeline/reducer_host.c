@@ -1,0 +1,415 @@
+/* Reductions where the host can access the devices' memory: its threads send, receive and add. */
+#include <string.h>
+
+#include "runtime/pipeline/reducer_state.h"
+
+/* A message; mpi counts bytes in an int. */
+enum { MESSAGE_BYTES = 1 << 24, BLOCK = 1024 };
+
+/* Buckets that follow each other. */
+typedef struct lane {
+    ons_reducer *r;
+    uint32_t index;
+    ons_stream *out, *in;
+    ons_channel **to, **from; /* of each replica; NULL: itself */
+    char *staging;
+    char ***sums;                   /* of each replica, where memory is shared: its reducer's */
+    ons_event *handed_over, *whole; /* its weights */
+} lane;
+
+typedef struct bucket_job {
+    ons_reducer *r;
+    lane *lane;
+    uint32_t bucket;
+    ons_event *complete, *sent, *added, *summed, *handed_back;
+} bucket_job;
+
+/* What the reducer has of its own where the host can access the memory. */
+struct ons_reducer_host {
+    lane lanes[ONS_REDUCTION_LANES];
+    ons_channel **meet_to, **meet_from; /* of each replica: between kernels */
+    bucket_job *jobs;
+    ons_event *updated;
+};
+
+/* ------------------------------------------------------------------------------------------------------------ building
+ */
+
+static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_channel ***to, ons_channel ***from) {
+    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.replica];
+    ONS_NEW(*to, r->arena, count);
+    ONS_NEW(*from, r->arena, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (i == r->o.replica) continue;
+        ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], number, &(*to)[i]));
+        ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, number, &(*from)[i]));
+        r->o.world->run_ahead((*to)[i]);
+        r->o.world->run_ahead((*from)[i]);
+    }
+    return NULL;
+}
+
+static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
+    lane *l = &r->host->lanes[index];
+    l->r = r;
+    l->index = index;
+    l->staging = ons_reducer_staging(r, index);
+    ONS_NEW(l->sums, r->arena, r->o.reduction->replicas);
+    ONS_TRY(open_channels(r, ONS_REDUCER_SUMS + index, &l->to, &l->from));
+    ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &l->out));
+    ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &l->in));
+    ONS_TRY(r->device->event_new(r->device, &l->handed_over));
+    return r->device->event_new(r->device, &l->whole);
+}
+
+static lane *lane_of(ons_reducer *r, uint32_t bucket) {
+    uint32_t lanes = r->o.reduction->lanes; /* none where there is no bucket */
+    return &r->host->lanes[lanes > 0 ? bucket % lanes : 0];
+}
+
+static ons_status *set_up_jobs(ons_reducer *r) {
+    ONS_NEW(r->host->jobs, r->arena, (size_t)r->o.reduction->bucket_count + 1);
+    for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
+        bucket_job *job = &r->host->jobs[i];
+        job->r = r;
+        job->lane = lane_of(r, i);
+        job->bucket = i;
+        ONS_TRY(r->device->event_new(r->device, &job->complete));
+        ONS_TRY(r->device->event_new(r->device, &job->sent));
+        ONS_TRY(r->device->event_new(r->device, &job->added));
+        ONS_TRY(r->device->event_new(r->device, &job->summed));
+        ONS_TRY(r->device->event_new(r->device, &job->handed_back));
+    }
+    return NULL;
+}
+
+static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count);
+
+static ons_status *set_up(ons_reducer *r) {
+    ONS_NEW(r->host, r->arena, 1);
+    ONS_TRY(r->device->event_new(r->device, &r->host->updated));
+    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
+    r->replicas = (ons_replicas){gather, r};
+    ONS_TRY(open_channels(r, ONS_REDUCER_MEETINGS, &r->host->meet_to, &r->host->meet_from));
+    return set_up_jobs(r);
+}
+
+static void tear_down(ons_reducer *r) {
+    ons_reducer_host *h = r->host;
+    if (h == NULL) return;
+    for (uint32_t i = 0; i < ONS_REDUCTION_LANES; ++i) {
+        r->device->stream_free(h->lanes[i].out);
+        r->device->stream_free(h->lanes[i].in);
+        r->device->event_free(h->lanes[i].handed_over);
+        r->device->event_free(h->lanes[i].whole);
+    }
+    for (uint32_t i = 0; h->jobs != NULL && i < r->o.reduction->bucket_count; ++i) {
+        r->device->event_free(h->jobs[i].complete);
+        r->device->event_free(h->jobs[i].sent);
+        r->device->event_free(h->jobs[i].added);
+        r->device->event_free(h->jobs[i].summed);
+        r->device->event_free(h->jobs[i].handed_back);
+    }
+    r->device->event_free(h->updated);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ messages
+ */
+
+static const ons_sum_bucket *bucket_of(const bucket_job *job) { return &job->r->o.reduction->buckets[job->bucket]; }
+
+static char *staged(const bucket_job *job, uint32_t replica) {
+    return job->lane->staging + ons_reducer_staged_at(job->r, bucket_of(job), replica);
+}
+
+/* That the world has failed is found at the end of the step. */
+static void transfer(const ons_reducer *r, ons_channel *channel, char *data, size_t bytes, bool out) {
+    ons_transport *w = r->o.world;
+    for (size_t at = 0; at < bytes && !atomic_load(r->cut_off); at += MESSAGE_BYTES) {
+        size_t part = bytes - at < MESSAGE_BYTES ? bytes - at : MESSAGE_BYTES;
+        if (!(out ? w->send(channel, data + at, part) : w->receive(channel, data + at, part)))
+            atomic_store(r->cut_off, true);
+    }
+}
+
+/* A slice of the sums themselves. */
+static void transfer_slice(const bucket_job *job, uint32_t slice, ons_channel *channel, bool out) {
+    const ons_sum_bucket *bucket = bucket_of(job);
+    for (uint32_t i = bucket->begin[slice]; i < bucket->begin[slice + 1]; ++i) {
+        const ons_sum_piece *piece = &bucket->pieces[i];
+        transfer(job->r, channel, ons_reducer_address(job->r, piece),
+                 (size_t)piece->count * ons_reducer_element_bytes(job->r, piece), out);
+    }
+}
+
+/* The other replica that is `turn`-th to send to, or to receive from: all are busy with each other in every turn. */
+static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
+    uint32_t count = r->o.reduction->replicas;
+    return (r->o.replica + (out ? turn : count - turn)) % count;
+}
+
+static void record(const lane *l, const char *name, int64_t begin, int64_t bytes) {
+    const ons_trace_event event = {.name = name,
+                                   .category = "reduce",
+                                   .begin = begin,
+                                   .end = ons_trace_now(),
+                                   .step = (int64_t)l->r->step,
+                                   .bytes = bytes};
+    ons_trace_record(l->r->o.tracks[l->index], &event);
+}
+
+/* Where the owner of a slice can read it, it is told where the sums lie: they stay as they are until it hands back. */
+static void send_pieces(void *argument, uintptr_t native) {
+    (void)native;
+    bucket_job *job = argument;
+    ons_reducer *r = job->r;
+    if (r->o.replica >= r->work.active) return;
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
+        ons_channel *to = job->lane->to[peer(r, turn, true)];
+        if (r->o.world->shares_memory)
+            transfer(r, to, (char *)&r->sums, sizeof r->sums, true);
+        else
+            transfer_slice(job, peer(r, turn, true), to, true);
+    }
+}
+
+static void send_sums(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
+        transfer_slice(job, job->r->o.replica, job->lane->to[peer(job->r, turn, true)], true);
+}
+
+static void receive_sums(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    int64_t begin = ons_trace_now();
+    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
+        transfer_slice(job, peer(job->r, turn, false), job->lane->from[peer(job->r, turn, false)], false);
+    record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
+}
+
+/* The first replicas have most micro-batches. A message that nobody waits for yet would keep the sender: of two, the
+ * one with the smaller number sends first. */
+static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count) {
+    const ons_reducer *r = context;
+    uint32_t number = step->micro_batch - step->first_micro_batch, present = 0;
+    while (present < r->work.active && r->work.micro_batches[present] > number) ++present;
+    memcpy(all + r->o.replica * count, mine, count * sizeof *mine);
+    for (uint32_t i = 0; i < present; ++i) {
+        if (i == r->o.replica) continue;
+        char *theirs = (char *)(all + i * count);
+        bool first = r->o.replica < i;
+        if (first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
+        transfer(r, r->host->meet_from[i], theirs, count * sizeof *mine, false);
+        if (!first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
+    }
+    return atomic_load(r->cut_off) ? 0 : present;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- weights
+ */
+
+/* The slices that a replica owns of a lane's weights. */
+static int64_t transfer_weights(const lane *l, uint32_t owner, ons_channel *channel, bool out) {
+    const ons_reducer *r = l->r;
+    int64_t bytes = 0;
+    for (uint32_t i = l->index; i < r->o.reduction->weight_count; i += r->o.reduction->lanes) {
+        const ons_divided_weight *w = &r->o.reduction->weights[i];
+        ons_slice slice = ons_slice_of(w->elements, owner, r->o.reduction->replicas);
+        int64_t size = (int64_t)ons_dtype_size(w->dtype);
+        transfer(r, channel, r->weights[i] + slice.first * size, (size_t)(slice.count * size), out);
+        bytes += slice.count * size;
+    }
+    return bytes;
+}
+
+static void send_weights(void *argument, uintptr_t native) {
+    (void)native;
+    const lane *l = argument;
+    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
+        transfer_weights(l, l->r->o.replica, l->to[peer(l->r, turn, true)], true);
+}
+
+static void receive_weights(void *argument, uintptr_t native) {
+    (void)native;
+    const lane *l = argument;
+    int64_t begin = ons_trace_now(), bytes = 0;
+    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
+        bytes += transfer_weights(l, peer(l->r, turn, false), l->from[peer(l->r, turn, false)], false);
+    record(l, "weights", begin, bytes);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- adding
+ */
+
+static void add_floats(float *restrict total, const float *restrict part, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) total[i] = total[i] + part[i];
+}
+
+static void add_decayed_floats(float *restrict total, const float *restrict part, int64_t count, float factor) {
+    for (int64_t i = 0; i < count; ++i) total[i] = total[i] * factor + part[i];
+}
+
+static void add_doubles(double *restrict total, const double *restrict part, int64_t count, double factor) {
+    for (int64_t i = 0; i < count; ++i) total[i] = total[i] * factor + part[i];
+}
+
+static void add_halves(uint16_t *restrict total, const uint16_t *restrict part, int64_t count, float factor) {
+    for (int64_t i = 0; i < count; ++i)
+        total[i] = ons_float_to_half(ons_half_to_float(total[i]) * factor + ons_half_to_float(part[i]));
+}
+
+static void add_bfloats(uint16_t *restrict total, const uint16_t *restrict part, int64_t count, float factor) {
+    for (int64_t i = 0; i < count; ++i)
+        total[i] = ons_float_to_bfloat16(ons_bfloat16_to_float(total[i]) * factor + ons_bfloat16_to_float(part[i]));
+}
+
+/* total = total · factor + part, rounded to the type. */
+static void add(ons_dtype dtype, void *total, const void *part, int64_t count, double factor) {
+    switch (dtype) {
+    case ONS_FLOAT64: add_doubles(total, part, count, factor); break;
+    case ONS_FLOAT16: add_halves(total, part, count, (float)factor); break;
+    case ONS_BFLOAT16: add_bfloats(total, part, count, (float)factor); break;
+    default:
+        if (factor == 1)
+            add_floats(total, part, count);
+        else
+            add_decayed_floats(total, part, count, (float)factor);
+    }
+}
+
+/* The replicas' parts of up to BLOCK elements, in the order of the replicas. `part` of each lies `offset` bytes behind
+ * parts[replica]. */
+static void add_block(const ons_reducer *r, const ons_sum *sum, const char *const *parts, size_t offset, int64_t count,
+                      char *result) {
+    double block[BLOCK]; /* aligned for any type */
+    size_t bytes = (size_t)count * ons_dtype_size(sum->dtype);
+    memcpy(block, parts[0] + offset, bytes);
+    for (uint32_t i = 1; i < r->work.active && !sum->is_common; ++i)
+        add(sum->dtype, block, parts[i] + offset, count, ons_reducer_factor(r, sum, i));
+    memcpy(result, block, bytes);
+}
+
+static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t staged_at) {
+    enum { REPLICAS_AT_ONCE = 1024 };
+    const ons_reducer *r = job->r;
+    const ons_sum *sum = &r->o.reduction->sums[piece->sum];
+    size_t size = ons_dtype_size(sum->dtype);
+    const char *parts[REPLICAS_AT_ONCE];
+    char *own = ons_reducer_address(r, piece);
+    for (uint32_t i = 0; i < r->work.active; ++i)
+        parts[i] = i == r->o.replica           ? own
+                   : r->o.world->shares_memory ? job->lane->sums[i][piece->sum] + (size_t)piece->first * size
+                                               : staged(job, i) + staged_at;
+    for (int64_t at = 0; at < piece->count; at += BLOCK) {
+        int64_t count = piece->count - at < BLOCK ? piece->count - at : BLOCK;
+        add_block(r, sum, parts, (size_t)at * size, count, own + (size_t)at * size);
+    }
+}
+
+static void receive_pieces(const bucket_job *job) {
+    const ons_reducer *r = job->r;
+    const ons_sum_bucket *bucket = bucket_of(job);
+    uint32_t own = r->o.replica;
+    for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
+        uint32_t from = peer(r, turn, false);
+        char *to = staged(job, from);
+        if (from >= r->work.active) continue;
+        if (r->o.world->shares_memory) {
+            transfer(r, job->lane->from[from], (char *)&job->lane->sums[from], sizeof job->lane->sums[from], false);
+            continue;
+        }
+        for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1]; ++i) {
+            size_t bytes = (size_t)bucket->pieces[i].count * ons_reducer_element_bytes(r, &bucket->pieces[i]);
+            transfer(r, job->lane->from[from], to, bytes, false);
+            to += bytes;
+        }
+    }
+}
+
+static void receive_and_add(void *argument, uintptr_t native) {
+    (void)native;
+    const bucket_job *job = argument;
+    const ons_sum_bucket *bucket = bucket_of(job);
+    uint32_t own = job->r->o.replica;
+    size_t staged_at = 0;
+    int64_t begin = ons_trace_now();
+    receive_pieces(job);
+    for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1] && !atomic_load(job->r->cut_off); ++i) {
+        add_piece(job, &bucket->pieces[i], staged_at);
+        staged_at += (size_t)bucket->pieces[i].count * ons_reducer_element_bytes(job->r, &bucket->pieces[i]);
+    }
+    record(job->lane, "pieces", begin, bucket->bytes[own]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------
+ * launching
+ */
+
+static ons_status *launch(ons_reducer *r, uint32_t bucket) {
+    ons_device *d = r->device;
+    bucket_job *job = &r->host->jobs[bucket];
+    ons_stream *out = job->lane->out, *in = job->lane->in;
+    d->stream_wait(out, job->complete);
+    d->stream_wait(in, job->complete);
+    d->launch(out, send_pieces, job);
+    d->event_record(out, job->sent);
+    d->launch(in, receive_and_add, job);
+    d->event_record(in, job->added);
+    if (bucket_of(job)->stays) {
+        d->event_record(out, job->handed_back);
+        d->event_record(in, job->summed);
+        return NULL;
+    }
+    d->stream_wait(out, job->added);
+    d->launch(out, send_sums, job);
+    d->event_record(out, job->handed_back);
+    d->stream_wait(in, job->sent); /* others' sums take the place of what was sent to them */
+    d->launch(in, receive_sums, job);
+    d->event_record(in, job->summed);
+    return NULL;
+}
+
+static void begin_mean(ons_reducer *r, uint32_t sum, int64_t bytes) { memset(r->sums[sum], 0, (size_t)bytes); }
+
+static void complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
+    r->device->event_record(compute, r->host->jobs[bucket].complete);
+}
+
+static ons_status *finish(ons_reducer *r, ons_stream *compute) {
+    uint32_t count = r->o.reduction->bucket_count;
+    /* Streams run in order, so the others of a lane are behind its last bucket. */
+    for (uint32_t i = count - r->o.reduction->lanes; i < count; ++i) {
+        r->device->stream_wait(compute, r->host->jobs[i].summed);
+        r->device->stream_wait(compute, r->host->jobs[i].handed_back);
+    }
+    return NULL;
+}
+
+static ons_status *hand_over_weights(ons_reducer *r, ons_stream *compute) {
+    ons_device *d = r->device;
+    d->event_record(compute, r->host->updated);
+    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) {
+        lane *l = &r->host->lanes[i];
+        d->stream_wait(l->out, r->host->updated);
+        d->stream_wait(l->in, r->host->updated);
+        d->launch(l->out, send_weights, l);
+        d->event_record(l->out, l->handed_over);
+        d->launch(l->in, receive_weights, l);
+        d->event_record(l->in, l->whole);
+        d->stream_wait(compute, l->handed_over);
+        d->stream_wait(compute, l->whole);
+    }
+    return NULL;
+}
+
+const ons_reducer_medium ons_reducer_by_host = {
+    .set_up = set_up,
+    .tear_down = tear_down,
+    .begin_mean = begin_mean,
+    .complete = complete,
+    .launch = launch,
+    .finish = finish,
+    .hand_over_weights = hand_over_weights,
+};

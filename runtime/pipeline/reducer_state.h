@@ -1,0 +1,76 @@
+/* What a reducer consists of: shared by reducer.c (its life, the order of buckets) and what carries buckets out,
+ * reducer_host.c and reducer_gpu.c. */
+#ifndef ONSTAGE_RUNTIME_PIPELINE_REDUCER_STATE_H
+#define ONSTAGE_RUNTIME_PIPELINE_REDUCER_STATE_H
+
+#include "runtime/pipeline/reducer.h"
+
+/* Who sends, receives and adds. */
+typedef struct ons_reducer_medium {
+    ons_status *(*set_up)(ons_reducer *r);
+    void (*tear_down)(ons_reducer *r); /* also of what is half set up */
+    void (*drain)(ons_reducer *r);     /* NULL: nothing of the streams' outlives the transport */
+    /* A running mean begins at 0, before the pass. */
+    void (*begin_mean)(ons_reducer *r, uint32_t sum, int64_t bytes);
+    /* What is on `compute` completes the bucket. */
+    void (*complete)(ons_reducer *r, uint32_t bucket, ons_stream *compute);
+    /* Begins the sum of a bucket that is complete; in the order of buckets. */
+    ons_status *(*launch)(ons_reducer *r, uint32_t bucket);
+    /* All buckets are complete: `compute` waits for their sums. */
+    ons_status *(*finish)(ons_reducer *r, ons_stream *compute);
+    /* There are weights; `compute` waits until they are whole. */
+    ons_status *(*hand_over_weights)(ons_reducer *r, ons_stream *compute);
+} ons_reducer_medium;
+
+extern const ons_reducer_medium ons_reducer_by_host, ons_reducer_by_gpu;
+
+typedef struct ons_reducer_host ons_reducer_host;
+typedef struct ons_reducer_gpu ons_reducer_gpu;
+
+struct ons_reducer {
+    ons_reducer_options o;
+    const ons_reducer_medium *medium;
+    ons_reducer_host *host; /* the medium's own: one of the two */
+    ons_reducer_gpu *gpu;
+    ons_device *device;
+    ons_arena *arena;
+    ons_reducer_clock clock; /* begin NULL: there is none */
+    ons_replicas replicas;   /* gather NULL: kernels do not meet */
+    char **sums, **weights;  /* of each: where it lies */
+    bool *is_complete;       /* [bucket] */
+    uint32_t next;           /* bucket that is begun next */
+    /* the step that runs */
+    ons_replica_work work;
+    uint64_t step;
+    atomic_bool *cut_off;
+};
+
+/* Channels' numbers, above those of the pipeline's own messages, and of the engine's between two ranks. */
+enum { ONS_REDUCER_MEETINGS = 1000007, ONS_REDUCER_SUMS = 1000008 };
+
+static inline size_t ons_reducer_element_bytes(const ons_reducer *r, const ons_sum_piece *piece) {
+    return ons_dtype_size(r->o.reduction->sums[piece->sum].dtype);
+}
+
+static inline char *ons_reducer_address(const ons_reducer *r, const ons_sum_piece *piece) {
+    return r->sums[piece->sum] + (size_t)piece->first * ons_reducer_element_bytes(r, piece);
+}
+
+/* How many bytes behind each other's pieces of the own slice lie that have come. */
+static inline int64_t ons_reducer_stride(const ons_reducer *r, const ons_sum_bucket *bucket) {
+    return ons_arena_align(bucket->bytes[r->o.replica]);
+}
+
+/* Where in a lane's staging memory a replica's pieces of the own slice come to. */
+static inline size_t ons_reducer_staged_at(const ons_reducer *r, const ons_sum_bucket *bucket, uint32_t replica) {
+    uint32_t own = r->o.replica, place = replica < own ? replica : replica - 1;
+    return (size_t)place * (size_t)ons_reducer_stride(r, bucket);
+}
+
+/* The staging memory of a lane. */
+char *ons_reducer_staging(const ons_reducer *r, uint32_t lane);
+
+/* What is there is multiplied by before a replica's part is added. */
+double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t replica);
+
+#endif
