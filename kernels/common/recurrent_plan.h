@@ -1,9 +1,10 @@
 /* How the kernels of LSTM, GRU and RNN divide their work, for both directions of time.
  *
  * Products with the input of all steps are single large ones. What is left for each step, h R and the gates, is cut
- * into blocks of hidden units: a thread does all steps of its blocks, whose weights it has packed once and which stay
- * in its cache, and waits for the others once or twice a step. Every element is a sum in the order of k, whoever makes
- * it.
+ * into blocks of hidden units, whose weights are packed once a run. Where the batch gives every thread samples enough,
+ * a thread does all steps of its samples and never waits for another; otherwise it has blocks of its own, whose weights
+ * stay in its cache, and waits for the others once or twice a step. Every element is a sum in the order of k, whoever
+ * makes it, so the division decides nothing but the time.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_RECURRENT_PLAN_H
 #define ONSTAGE_KERNELS_COMMON_RECURRENT_PLAN_H
@@ -15,22 +16,54 @@ enum { ONS_RECURRENT_BLOCK = 32 }; /* the most units in a block */
 
 typedef struct ons_recurrent_blocks {
     int threads;
-    int64_t width; /* of a block; the last of a direction may be narrower */
-    int64_t each;  /* blocks of one direction */
-    int64_t count; /* of all directions */
+    bool by_samples; /* threads divide the samples of each direction, not its blocks */
+    int64_t width;   /* of a block; the last of a direction may be narrower */
+    int64_t each;    /* blocks of one direction */
+    int64_t count;   /* of all directions */
 } ons_recurrent_blocks;
-
-/* The units [first, first + width) of direction d. */
-typedef struct ons_recurrent_block {
-    int64_t d, first, width;
-} ons_recurrent_block;
 
 void ons_recurrent_divide(const ons_recurrent *r, int threads, ons_recurrent_blocks *blocks);
 
+/* One thread of a team, and the directions [first_d, last_d) that it goes through side by side. */
+typedef struct ons_recurrent_member {
+    int part, parts;
+    int64_t first_d, last_d;
+} ons_recurrent_member;
+
+/* How many directions go side by side: all where threads wait for each other, so that they wait once for both. */
+static inline int64_t ons_recurrent_together(const ons_recurrent *r, const ons_recurrent_blocks *blocks) {
+    return blocks->by_samples ? 1 : r->directions;
+}
+
+/* What it does: blocks [first_block, last_block) for the samples [first, last) of direction d. */
+typedef struct ons_recurrent_share {
+    int64_t first_block, last_block, first, last;
+} ons_recurrent_share;
+
+ons_recurrent_share ons_recurrent_share_of(const ons_recurrent *r, const ons_recurrent_blocks *blocks, int64_t d,
+                                           const ons_recurrent_member *member);
+
+/* The units [first, first + width) of direction d, for the samples [sample, sample + samples). */
+typedef struct ons_recurrent_block {
+    int64_t d, first, width, sample, samples;
+} ons_recurrent_block;
+
 static inline ons_recurrent_block ons_recurrent_block_at(const ons_recurrent *r, const ons_recurrent_blocks *blocks,
-                                                         int64_t index) {
+                                                         const ons_recurrent_share *share, int64_t index) {
     int64_t d = index / blocks->each, first = index % blocks->each * blocks->width, left = r->hidden - first;
-    return (ons_recurrent_block){d, first, left < blocks->width ? left : blocks->width};
+    return (ons_recurrent_block){d, first, left < blocks->width ? left : blocks->width, share->first,
+                                 share->last - share->first};
+}
+
+/* Where threads have units of their own: waits for those of the others. */
+static inline void ons_recurrent_wait(const ons_recurrent_blocks *blocks) {
+    if (blocks->by_samples) return;
+#pragma omp barrier
+}
+
+/* For ons_prepare.implementation. */
+static inline const char *ons_recurrent_implementation(const ons_recurrent_blocks *blocks) {
+    return blocks->by_samples ? "steps by samples" : "steps by blocks of units";
 }
 
 /* Books `floats` of scratch behind what is booked already; gives the byte where they begin. */
@@ -48,6 +81,13 @@ ons_recurrent_parts ons_recurrent_parts_of(const ons_recurrent *r, float *record
 
 /* X between [batch][time] and [time][batch]. */
 void ons_recurrent_swap_time(const ons_recurrent *r, const float *from, float *to, bool to_batch_first);
+
+/* Asks for `units` floats of each of the gates of a row, which are some cache lines apart, before they are needed. */
+static inline void ons_recurrent_prefetch(const float *row, int64_t gates, int64_t hidden, int64_t units) {
+    enum { LINE = 16, TO_LEVEL_2 = 2 };
+    for (int64_t gate = 0; gate < gates; ++gate)
+        for (int64_t j = 0; j < units; j += LINE) __builtin_prefetch(row + gate * hidden + j, 0, TO_LEVEL_2);
+}
 
 /* Steps of sample n, from the lengths that came with the data; NULL: all. */
 static inline int64_t ons_recurrent_length(const ons_recurrent *r, const int32_t *lengths, int64_t n) {

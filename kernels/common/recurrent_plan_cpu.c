@@ -2,18 +2,51 @@
 
 #include <string.h>
 
-/* Operations of a step below which waiting for a second thread costs more than it brings. */
-static const double STEP_GRAIN = 4e5;
+#include "kernels/common/rows.h"
+
+/* Operations of a step below which waiting for a second thread costs more than it brings; of all steps, where nobody
+ * waits. */
+static const double STEP_GRAIN = 4e5, RUN_GRAIN = 4e6;
+
+/* Each thread reads all of R for its samples: they must be worth it, more so where R comes from beyond its cache. */
+static bool has_samples_for(const ons_recurrent *r, int threads) {
+    int64_t bytes = r->rows * r->hidden * (int64_t)sizeof(float), least = bytes <= 1 << 20 ? 4 : 16;
+    return r->directions * r->batch >= least * threads;
+}
 
 void ons_recurrent_divide(const ons_recurrent *r, int threads, ons_recurrent_blocks *blocks) {
     double step = 2.0 * (double)(r->directions * r->batch) * (double)r->rows * (double)r->hidden;
-    blocks->threads = step < STEP_GRAIN || threads < 1 ? 1 : threads;
+    blocks->by_samples = has_samples_for(r, threads);
+    bool alone = blocks->by_samples ? step * (double)r->steps < RUN_GRAIN : step < STEP_GRAIN;
+    blocks->threads = alone || threads < 1 ? 1 : threads;
+    blocks->by_samples |= blocks->threads == 1;
     for (blocks->width = ONS_RECURRENT_BLOCK;; blocks->width /= 2) {
         blocks->each = (r->hidden + blocks->width - 1) / blocks->width;
         blocks->count = r->directions * blocks->each;
         bool even = blocks->count % blocks->threads == 0 || blocks->count >= 8 * blocks->threads;
-        if (even || blocks->width <= ONS_RECURRENT_BLOCK / 2) return;
+        if (even || blocks->by_samples || blocks->width <= ONS_RECURRENT_BLOCK / 2) return;
     }
+}
+
+/* The part of [0, total) that lies in [first, first + count), counted from `first`. */
+static void clip_part(int64_t total, const ons_recurrent_member *m, int64_t first, int64_t count, int64_t *begin,
+                      int64_t *end) {
+    int64_t from = ons_part_begin(total, m->parts, m->part) - first,
+            to = ons_part_begin(total, m->parts, m->part + 1) - first;
+    *begin = from < 0 ? 0 : from > count ? count : from;
+    *end = to < *begin ? *begin : to > count ? count : to;
+}
+
+ons_recurrent_share ons_recurrent_share_of(const ons_recurrent *r, const ons_recurrent_blocks *blocks, int64_t d,
+                                           const ons_recurrent_member *member) {
+    ons_recurrent_share share = {0, blocks->each, 0, r->batch};
+    if (blocks->by_samples)
+        clip_part(r->directions * r->batch, member, d * r->batch, r->batch, &share.first, &share.last);
+    else
+        clip_part(blocks->count, member, d * blocks->each, blocks->each, &share.first_block, &share.last_block);
+    share.first_block += d * blocks->each;
+    share.last_block += d * blocks->each;
+    return share;
 }
 
 int64_t ons_recurrent_book(int64_t *bytes, int64_t floats) {
