@@ -155,20 +155,6 @@ static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_bloc
 /* ----------------------------------------------------------------------------------------------------------- one step
  */
 
-/* What the step before this one in time, the next on the way back, reads first. */
-static void prefetch_row(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
-    const ons_recurrent *r = &f->state->r;
-    const ons_recurrent_parts *parts = &f->parts;
-    int64_t next = r->reverse[b->d] ? t + 1 : t - 1;
-    if (next < 0 || next >= r->steps) return;
-    int64_t slot = ons_recurrent_slot_before(r, b->d, next);
-    const float *states = r->cell == ONS_CELL_LSTM ? parts->cell : parts->hidden;
-    ons_recurrent_prefetch(parts->gates + ons_recurrent_gates_row(r, b->d, next, n) + b->first, r->gates, r->hidden,
-                           b->width);
-    ons_recurrent_prefetch(states + ons_recurrent_state_row(r, b->d, slot, n) + b->first, 1, 0, b->width);
-    if (f->dy != NULL) ons_recurrent_prefetch(f->dy + ons_recurrent_y_row(r, b->d, next, n) + b->first, 1, 0, b->width);
-}
-
 static void add_cotangent(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n, float *restrict dh) {
     const ons_recurrent *r = &f->state->r;
     if (f->dy == NULL) return;
@@ -177,11 +163,11 @@ static void add_cotangent(const backward *f, const ons_recurrent_block *b, int64
 }
 
 /* The gates of a step, from the gradient of the state behind it and the cotangent of Y. */
-static void gates_of_block(const backward *f, const ons_recurrent_block *b, int64_t t) {
+static void gates_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
     for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
         ons_recurrent_back_row w = row_at(f, b, t, n);
-        prefetch_row(f, b, t, n);
         if (t >= ons_recurrent_length(r, f->lengths, n)) {
             ons_recurrent_back_skip_row(r, &w);
             continue;
@@ -192,39 +178,35 @@ static void gates_of_block(const backward *f, const ons_recurrent_block *b, int6
 }
 
 /* Gradients of `rows` gate sums (from row `first` of R on) × those rows of R: the block's part of [N][H]. */
-static void multiply(const backward *f, const ons_recurrent_block *b, const float *panel, const float *gradients,
-                     int64_t first, int64_t rows, float *to, bool add) {
+static void multiply(const backward *f, const ons_recurrent_block *b, const float *gradients, int64_t first,
+                     int64_t rows, float *to, bool add) {
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
+    float *panel = f->packed + b->index * width * r->rows;
     ons_small_product product = {.m = b->samples, .n = b->width, .k = rows, .add = add};
     ons_small_multiply(&product, (ons_small_matrix){(float *)gradients + b->sample * rows, rows},
-                       (ons_small_matrix){(float *)panel + first * width, width},
+                       (ons_small_matrix){panel + first * width, width},
                        (ons_small_matrix){to + (b->d * r->batch + b->sample) * r->hidden + b->first, r->hidden});
 }
 
-static const float *panel_of(const backward *f, const ons_recurrent_block *b) {
-    const ons_recurrent_blocks *blocks = &f->state->blocks;
-    return f->packed + (b->d * blocks->each + b->first / blocks->width) * blocks->width * f->state->r.rows;
-}
-
 /* After all units of the step are there. */
-static void products_of_block(const backward *f, const ons_recurrent_block *b, int64_t t) {
+static void products_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
-    const float *panel = panel_of(f, b);
     int64_t at = ons_recurrent_candidate_row(r, b->d, t, 0);
     if (r->cell != ONS_CELL_GRU) {
-        multiply(f, b, panel, f->before + ons_recurrent_gates_row(r, b->d, t, 0), 0, r->rows, f->dh, true);
+        multiply(f, b, f->before + ons_recurrent_gates_row(r, b->d, t, 0), 0, r->rows, f->dh, true);
         return;
     }
-    multiply(f, b, panel, f->first + 2 * at, 0, 2 * r->hidden, f->dh, true);
-    if (r->reset_after) multiply(f, b, panel, f->last + at, 2 * r->hidden, r->hidden, f->dh, true);
+    multiply(f, b, f->first + 2 * at, 0, 2 * r->hidden, f->dh, true);
+    if (r->reset_after) multiply(f, b, f->last + at, 2 * r->hidden, r->hidden, f->dh, true);
 }
 
 /* GRU whose reset gate comes before the product: after the last gates of all units are there. */
-static void reset_gates_of_block(const backward *f, const ons_recurrent_block *b, int64_t t) {
+static void reset_gates_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
-    multiply(f, b, panel_of(f, b), f->last + ons_recurrent_candidate_row(r, b->d, t, 0), 2 * r->hidden, r->hidden,
-             f->dq, false);
+    multiply(f, b, f->last + ons_recurrent_candidate_row(r, b->d, t, 0), 2 * r->hidden, r->hidden, f->dq, false);
     for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
         ons_recurrent_back_row w = row_at(f, b, t, n);
         if (t < ons_recurrent_length(r, f->lengths, n))
@@ -237,7 +219,7 @@ static void reset_gates_of_block(const backward *f, const ons_recurrent_block *b
 /* The block's columns of R. */
 static void pack_block(const backward *f, int64_t index) {
     const ons_recurrent *r = &f->state->r;
-    ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, &(ons_recurrent_share){0}, index);
+    ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, index);
     const float *from = (const float *)f->launch->inputs[ONS_RG_R] + b.d * r->rows * r->hidden + b.first;
     float *panel = f->packed + index * f->state->blocks.width * r->rows;
     for (int64_t k = 0; k < r->rows; ++k)
@@ -245,7 +227,8 @@ static void pack_block(const backward *f, int64_t index) {
 }
 
 /* Takes the cotangents of the last states. */
-static void begin_block(const backward *f, const ons_recurrent_block *b, int64_t t) {
+static void begin_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
     const float *dy_h = input_of(f->state, f->launch, ONS_RG_DY_H), *dy_c = input_of(f->state, f->launch, ONS_RG_DY_C);
     for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
@@ -257,7 +240,8 @@ static void begin_block(const backward *f, const ons_recurrent_block *b, int64_t
     }
 }
 
-static void end_block(const backward *f, const ons_recurrent_block *b, int64_t t) {
+static void end_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
     float *dh0 = f->launch->outputs[ONS_RG_DH0], *dc0 = f->launch->outputs[ONS_RG_DC0];
     size_t bytes = (size_t)b->width * sizeof(float);
@@ -268,33 +252,21 @@ static void end_block(const backward *f, const ons_recurrent_block *b, int64_t t
     }
 }
 
-typedef void block_function(const backward *f, const ons_recurrent_block *b, int64_t t);
-
-static void each_block(const backward *f, const ons_recurrent_member *m, int64_t step, block_function *function) {
-    const ons_recurrent *r = &f->state->r;
-    for (int64_t d = m->first_d; d < m->last_d; ++d) {
-        ons_recurrent_share share = ons_recurrent_share_of(r, &f->state->blocks, d, m);
-        for (int64_t i = share.first_block; i < share.last_block && share.first < share.last; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, &share, i);
-            function(f, &b, ons_recurrent_time(r, d, step));
-        }
-    }
-}
-
 static void run_steps(const backward *f, const ons_recurrent_member *m) {
+    const ons_recurrent *r = &f->state->r;
     const ons_recurrent_blocks *blocks = &f->state->blocks;
-    bool halves = f->state->r.cell == ONS_CELL_GRU && !f->state->r.reset_after;
-    each_block(f, m, 0, begin_block);
-    for (int64_t step = f->state->r.steps; step-- > 0;) {
-        each_block(f, m, step, gates_of_block);
+    bool halves = r->cell == ONS_CELL_GRU && !r->reset_after;
+    ons_recurrent_each_block(r, blocks, m, 0, begin_block, f);
+    for (int64_t step = r->steps; step-- > 0;) {
+        ons_recurrent_each_block(r, blocks, m, step, gates_of_block, f);
         ons_recurrent_wait(blocks);
         if (halves) {
-            each_block(f, m, step, reset_gates_of_block);
+            ons_recurrent_each_block(r, blocks, m, step, reset_gates_of_block, f);
             ons_recurrent_wait(blocks);
         }
-        each_block(f, m, step, products_of_block);
+        ons_recurrent_each_block(r, blocks, m, step, products_of_block, f);
     }
-    each_block(f, m, 0, end_block);
+    ons_recurrent_each_block(r, blocks, m, 0, end_block, f);
 }
 
 static void run_member(const backward *f, int part, int parts) {
@@ -315,7 +287,7 @@ static void run_member(const backward *f, int part, int parts) {
  * added up in short runs first: a long sum of floats loses digits. */
 static void sum_rows(const float *a, int64_t stride, const float *b, int64_t stride_b, int64_t rows, float *to,
                      int64_t columns) {
-    enum { RUN = 64, COLUMNS = 32 };
+    enum { RUN = 64, COLUMNS = 128 };
 #pragma omp parallel for schedule(static) if (rows * columns > ONS_PARALLEL_GRAIN)
     for (int64_t first = 0; first < columns; first += COLUMNS) {
         int64_t count = columns - first < COLUMNS ? columns - first : COLUMNS;

@@ -12,7 +12,7 @@
 #include "kernels/common/product.h"
 #include "kernels/common/recurrent.h"
 
-enum { ONS_RECURRENT_BLOCK = 32 }; /* the most units in a block */
+enum { ONS_RECURRENT_BLOCK = 64 }; /* the most units in a block */
 
 typedef struct ons_recurrent_blocks {
     int threads;
@@ -23,6 +23,15 @@ typedef struct ons_recurrent_blocks {
 } ons_recurrent_blocks;
 
 void ons_recurrent_divide(const ons_recurrent *r, int threads, ons_recurrent_blocks *blocks);
+
+/* The units [first, first + width) of direction d, for the samples [sample, sample + samples). */
+typedef struct ons_recurrent_block {
+    int64_t index; /* among those of all directions */
+    int64_t d, first, width, sample, samples;
+} ons_recurrent_block;
+
+/* A block's units, for no samples: to pack its weights. */
+ons_recurrent_block ons_recurrent_block_at(const ons_recurrent *r, const ons_recurrent_blocks *blocks, int64_t index);
 
 /* One thread of a team, and the directions [first_d, last_d) that it goes through side by side. */
 typedef struct ons_recurrent_member {
@@ -35,25 +44,11 @@ static inline int64_t ons_recurrent_together(const ons_recurrent *r, const ons_r
     return blocks->by_samples ? 1 : r->directions;
 }
 
-/* What it does: blocks [first_block, last_block) for the samples [first, last) of direction d. */
-typedef struct ons_recurrent_share {
-    int64_t first_block, last_block, first, last;
-} ons_recurrent_share;
-
-ons_recurrent_share ons_recurrent_share_of(const ons_recurrent *r, const ons_recurrent_blocks *blocks, int64_t d,
-                                           const ons_recurrent_member *member);
-
-/* The units [first, first + width) of direction d, for the samples [sample, sample + samples). */
-typedef struct ons_recurrent_block {
-    int64_t d, first, width, sample, samples;
-} ons_recurrent_block;
-
-static inline ons_recurrent_block ons_recurrent_block_at(const ons_recurrent *r, const ons_recurrent_blocks *blocks,
-                                                         const ons_recurrent_share *share, int64_t index) {
-    int64_t d = index / blocks->each, first = index % blocks->each * blocks->width, left = r->hidden - first;
-    return (ons_recurrent_block){d, first, left < blocks->width ? left : blocks->width, share->first,
-                                 share->last - share->first};
-}
+/* Calls `function` with `run` for all that is this thread's, each with the time of its direction's step. */
+typedef void ons_recurrent_block_function(const void *run, const ons_recurrent_block *b, int64_t t);
+void ons_recurrent_each_block(const ons_recurrent *r, const ons_recurrent_blocks *blocks,
+                              const ons_recurrent_member *member, int64_t step, ons_recurrent_block_function *function,
+                              const void *run);
 
 /* Where threads have units of their own: waits for those of the others. */
 static inline void ons_recurrent_wait(const ons_recurrent_blocks *blocks) {
@@ -81,13 +76,6 @@ ons_recurrent_parts ons_recurrent_parts_of(const ons_recurrent *r, float *record
 
 /* X between [batch][time] and [time][batch]. */
 void ons_recurrent_swap_time(const ons_recurrent *r, const float *from, float *to, bool to_batch_first);
-
-/* Asks for `units` floats of each of the gates of a row, which are some cache lines apart, before they are needed. */
-static inline void ons_recurrent_prefetch(const float *row, int64_t gates, int64_t hidden, int64_t units) {
-    enum { LINE = 16, TO_LEVEL_2 = 2 };
-    for (int64_t gate = 0; gate < gates; ++gate)
-        for (int64_t j = 0; j < units; j += LINE) __builtin_prefetch(row + gate * hidden + j, 0, TO_LEVEL_2);
-}
 
 /* Steps of sample n, from the lengths that came with the data; NULL: all. */
 static inline int64_t ons_recurrent_length(const ons_recurrent *r, const int32_t *lengths, int64_t n) {

@@ -118,32 +118,31 @@ static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, 
 /* ----------------------------------------------------------------------------------------------------------- one step
  */
 
+static float *panels_of(const forward *f, int64_t index) {
+    return f->packed + index * f->state->blocks.width * f->state->r.rows;
+}
+
 /* One gate of a block: from × Rᵀ, to rows of G·H (or H, the candidates). */
-static void multiply(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t gate, float *from,
-                     float *to, int64_t stride, bool add) {
+static void multiply(const forward *f, const ons_recurrent_block *b, int64_t gate, float *from, float *to,
+                     int64_t stride, bool add) {
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
     ons_small_product product = {.m = b->samples, .n = b->width, .k = r->hidden, .add = add};
     ons_small_multiply(&product, (ons_small_matrix){from + b->sample * r->hidden, r->hidden},
-                       (ons_small_matrix){(float *)panels + gate * r->hidden * width, width},
+                       (ons_small_matrix){panels_of(f, b->index) + gate * r->hidden * width, width},
                        (ons_small_matrix){to + b->sample * stride, stride});
 }
 
-static void multiply_gate(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t gate, int64_t t,
-                          float *from) {
+static void multiply_gate(const forward *f, const ons_recurrent_block *b, int64_t gate, int64_t t, float *from) {
     const ons_recurrent *r = &f->state->r;
     float *to = f->parts.gates + ons_recurrent_gates_row(r, b->d, t, 0) + gate * r->hidden + b->first;
-    multiply(f, b, panels, gate, from, to, r->rows, true);
+    multiply(f, b, gate, from, to, r->rows, true);
 }
 
 static void each_row(const forward *f, const ons_recurrent_block *b, int64_t t, ons_recurrent_row_function *function) {
     const ons_recurrent *r = &f->state->r;
-    int64_t next = r->reverse[b->d] ? t - 1 : t + 1;
     for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
         ons_recurrent_row w = row_at(f, b, t, n);
-        if (next >= 0 && next < r->steps)
-            ons_recurrent_prefetch(f->parts.gates + ons_recurrent_gates_row(r, b->d, next, n) + b->first, r->gates,
-                                   r->hidden, b->width);
         if (t < ons_recurrent_length(r, f->lengths, n))
             function(r, r->activations[b->d], &w);
         else
@@ -151,22 +150,24 @@ static void each_row(const forward *f, const ons_recurrent_block *b, int64_t t, 
     }
 }
 
-static void first_half(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t) {
+static void first_half(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     const ons_recurrent *r = &f->state->r;
     float *h = f->parts.hidden + ons_recurrent_state_row(r, b->d, ons_recurrent_slot_before(r, b->d, t), 0);
     int64_t with_h = r->cell == ONS_CELL_GRU ? 2 : r->gates;
-    for (int64_t gate = 0; gate < with_h; ++gate) multiply_gate(f, b, panels, gate, t, h);
+    for (int64_t gate = 0; gate < with_h; ++gate) multiply_gate(f, b, gate, t, h);
     if (r->reset_after)
-        multiply(f, b, panels, ONS_GRU_H, h,
-                 f->parts.candidates + ons_recurrent_candidate_row(r, b->d, t, 0) + b->first, r->hidden, false);
+        multiply(f, b, ONS_GRU_H, h, f->parts.candidates + ons_recurrent_candidate_row(r, b->d, t, 0) + b->first,
+                 r->hidden, false);
     each_row(f, b, t, f->state->rows[b->d]);
 }
 
 /* GRU whose reset gate comes before the product: r·h of all units must be there. */
-static void second_half(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t) {
+static void second_half(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     const ons_recurrent *r = &f->state->r;
     float *q = f->parts.candidates + ons_recurrent_candidate_row(r, b->d, t, 0);
-    multiply_gate(f, b, panels, ONS_GRU_H, t, q);
+    multiply_gate(f, b, ONS_GRU_H, t, q);
     each_row(f, b, t, ons_recurrent_gru_finish_row);
 }
 
@@ -191,13 +192,9 @@ static void copy_state(const forward *f, const ons_recurrent_block *b, const flo
     }
 }
 
-static float *panels_of(const forward *f, int64_t index) {
-    return f->packed + index * f->state->blocks.width * f->state->r.rows;
-}
-
 static void pack_block(const forward *f, int64_t index) {
     const ons_recurrent *r = &f->state->r;
-    ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, &(ons_recurrent_share){0}, index);
+    ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, index);
     int64_t width = f->state->blocks.width;
     for (int64_t gate = 0; gate < r->gates; ++gate) {
         float *from =
@@ -207,44 +204,34 @@ static void pack_block(const forward *f, int64_t index) {
     }
 }
 
-typedef void block_function(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t);
-
-static void begin_block(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t) {
+static void begin_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     copy_state(f, b, input_of(f->state, f->launch, ONS_RECURRENT_H0), NULL, f->parts.hidden);
     if (f->state->r.cell == ONS_CELL_LSTM)
         copy_state(f, b, input_of(f->state, f->launch, ONS_RECURRENT_C0), NULL, f->parts.cell);
 }
 
-static void end_block(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t) {
+static void end_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     void *const *outputs = f->launch->outputs;
     if (outputs[ONS_RECURRENT_Y_H] != NULL) copy_state(f, b, NULL, outputs[ONS_RECURRENT_Y_H], f->parts.hidden);
     if (f->state->r.cell == ONS_CELL_LSTM && outputs[ONS_RECURRENT_Y_C] != NULL)
         copy_state(f, b, NULL, outputs[ONS_RECURRENT_Y_C], f->parts.cell);
 }
 
-static void each_block(const forward *f, const ons_recurrent_member *m, int64_t step, block_function *function) {
-    const ons_recurrent *r = &f->state->r;
-    for (int64_t d = m->first_d; d < m->last_d; ++d) {
-        ons_recurrent_share share = ons_recurrent_share_of(r, &f->state->blocks, d, m);
-        for (int64_t i = share.first_block; i < share.last_block && share.first < share.last; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, &share, i);
-            function(f, &b, panels_of(f, i), ons_recurrent_time(r, d, step));
-        }
-    }
-}
-
 static void run_steps(const forward *f, const ons_recurrent_member *m) {
+    const ons_recurrent *r = &f->state->r;
     const ons_recurrent_blocks *blocks = &f->state->blocks;
-    bool halves = f->state->r.cell == ONS_CELL_GRU && !f->state->r.reset_after;
-    each_block(f, m, 0, begin_block);
-    for (int64_t step = 0; step < f->state->r.steps; ++step) {
+    bool halves = r->cell == ONS_CELL_GRU && !r->reset_after;
+    ons_recurrent_each_block(r, blocks, m, 0, begin_block, f);
+    for (int64_t step = 0; step < r->steps; ++step) {
         ons_recurrent_wait(blocks);
-        each_block(f, m, step, first_half);
+        ons_recurrent_each_block(r, blocks, m, step, first_half, f);
         if (!halves) continue;
         ons_recurrent_wait(blocks);
-        each_block(f, m, step, second_half);
+        ons_recurrent_each_block(r, blocks, m, step, second_half, f);
     }
-    each_block(f, m, 0, end_block);
+    ons_recurrent_each_block(r, blocks, m, 0, end_block, f);
 }
 
 static void run_member(const forward *f, int part, int parts) {
