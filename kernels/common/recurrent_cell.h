@@ -33,8 +33,8 @@ typedef void ons_recurrent_back_row_function(const ons_recurrent *r, const ons_a
 
 bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peepholes);
 
-/* From the sums in `gates` (GRU's candidates hold R_h h) to the new states and y. A GRU whose reset comes before the
- * product has made its first two gates and r·h then; the last gate's sum there, the second function ends the step. */
+/* From the sums in `gates` (and R_h h in GRU's candidates) to the new states and y. Of a GRU whose reset comes before
+ * the product it makes two gates and r·h; the second function does the rest, once the product is added to the last. */
 ons_recurrent_row_function *ons_recurrent_row_function_of(const ons_recurrent *r, int64_t d, bool has_peepholes);
 ons_recurrent_row_function ons_recurrent_gru_finish_row;
 
