@@ -76,6 +76,19 @@ class Bert(nn.Module):
         return self.head(self.transform_norm(F.gelu(self.transform(x))))
 
 
+class Recurrent(nn.Module):
+    """A language model: int64 [N, T] -> embedding, layers of `cell`, and logits [N, T, vocabulary]."""
+
+    def __init__(self, cell, width, layers, vocabulary=65):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.body = cell(width, width, layers, batch_first=True)
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens):
+        return self.head(self.body(self.embedding(tokens))[0])
+
+
 ADAMW = ("adamw", dict(lr=1e-3))
 SGD = ("sgd", dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
 
@@ -84,11 +97,12 @@ SGD = ("sgd", dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
 class Workload:
     what: str
     make: Callable  # of a transformer: takes sdpa
-    shape: tuple  # of one sample; of a transformer: (tokens,)
+    shape: tuple  # of one sample; of a language model: (tokens,)
     batch: int
     classes: int
     optimizer: tuple = ADAMW
     is_transformer: bool = False
+    reads_tokens: bool = False  # a language model
     loss: str = "cross_entropy"
     dynamic: bool = False  # batch axis symbolic in the file
     flags: tuple = ()
@@ -100,7 +114,11 @@ def gpt(what, batch, tokens, vocabulary=65, dynamic=False, counted=None, **sizes
     def make(sdpa=False):
         return models.Gpt(vocabulary=vocabulary, block=tokens, tied=True, sdpa=sdpa, **sizes)
 
-    return Workload(what, make, (tokens,), batch, vocabulary, is_transformer=True, dynamic=dynamic, counted=counted)
+    return Workload(what, make, (tokens,), batch, vocabulary, is_transformer=True, reads_tokens=True, dynamic=dynamic, counted=counted)
+
+
+def recurrent(what, cell, batch, tokens, width, layers):
+    return Workload(what, lambda: Recurrent(cell, width, layers), (tokens,), batch, 65, reads_tokens=True)
 
 
 WORKLOADS = {
@@ -119,7 +137,10 @@ WORKLOADS = {
     "gpt_char": gpt("GPT, 4 layers of 128, tied, T = 64", 32, 64, layers=4, dim=128, heads=4),
     "gpt_large": gpt("GPT, 6 layers of 384, tied, T = 128", 16, 128, counted=(32,), layers=6, dim=384, heads=6),
     "gpt_small": gpt("GPT, 2 layers of 48, tied, T = 24", 4, 24),
-    "bert_base": Workload("BERT-base, T = 128", Bert, (128,), 8, 30522, is_transformer=True, counted=(4,)),
+    "bert_base": Workload("BERT-base, T = 128", Bert, (128,), 8, 30522, is_transformer=True, reads_tokens=True, counted=(4,)),
+    "lstm": recurrent("LSTM, 2 layers of 256, T = 64", nn.LSTM, 32, 64, 256, 2),
+    "gru": recurrent("GRU, 2 layers of 256, T = 64", nn.GRU, 32, 64, 256, 2),
+    "lstm_small": recurrent("LSTM, 1 layer of 32, T = 32", nn.LSTM, 1, 32, 32, 1),
     "frozen": Workload(
         "ResNet-18, 32x32, layer4 and fc trained", lambda: models.ResNet18(64, 10), (3, 32, 32), 32, 10, optimizer=SGD,
         flags=("--train", "layer4.*", "--train", "fc.*"), frozen=lambda name: not name.startswith(("layer4.", "fc.")),
@@ -146,7 +167,7 @@ def data(workload):
     """Inputs and targets of all batches."""
     generator = torch.Generator().manual_seed(SEED)
     count = BATCHES * workload.batch
-    if workload.is_transformer:
+    if workload.reads_tokens:
         shape = (count, *workload.shape)
         x = torch.randint(workload.classes, shape, generator=generator)
         return x, torch.randint(workload.classes, shape, generator=generator)

@@ -97,6 +97,26 @@ static inline void ons_lanes_store_some(float *to, ons_lanes x, int64_t count) {
 #endif
 }
 
+/* The same with all lanes where `count` is ONS_LANES, in which case it should be a constant. */
+static inline __attribute__((always_inline)) ons_lanes ons_lanes_load_first(const float *from, int64_t count) {
+    return count == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, count, 0);
+}
+
+static inline __attribute__((always_inline)) void ons_lanes_store_first(float *to, ons_lanes x, int64_t count) {
+    if (count == ONS_LANES)
+        ons_lanes_store(to, x);
+    else
+        ons_lanes_store_some(to, x, count);
+}
+
+/* FUNCTION(argument, j, count) for all of `total` elements: `count` of them from `j` on. */
+#define ONS_EACH_LANES(total, FUNCTION, argument)                                                                      \
+    do {                                                                                                               \
+        int64_t done_ = 0, total_ = (total);                                                                           \
+        for (; done_ + ONS_LANES <= total_; done_ += ONS_LANES) FUNCTION((argument), done_, ONS_LANES);                \
+        if (done_ < total_) FUNCTION((argument), done_, total_ - done_);                                               \
+    } while (0)
+
 /* Where either is not a number: y. */
 static inline ons_lanes ons_lanes_max(ons_lanes x, ons_lanes y) {
 #if defined(__AVX512F__)
@@ -159,6 +179,27 @@ static inline ons_lanes ons_lanes_exp(ons_lanes x) {
     ons_lane_bits exponent = ((ons_lane_bits)shifted - (ons_lane_bits)rounder + 127) << 23;
     return (ons_lanes)(~gone & (ons_lane_bits)(p * (ons_lanes)exponent));
 #endif
+}
+
+static inline ons_lanes ons_lanes_absolute(ons_lanes x) { return (ons_lanes)((ons_lane_bits)x & 0x7fffffff); }
+
+/* ons_sigmoid and ons_tanh of every lane, but that a sigmoid below 10⁻³⁸ is 0. */
+static inline ons_lanes ons_lanes_sigmoid(ons_lanes x) {
+    ons_lanes e = ons_lanes_exp(-ons_lanes_absolute(x));
+    return ons_lanes_select(x < 0.0f, e, ons_lanes_all(1)) / (1.0f + e);
+}
+
+static inline ons_lanes ons_lanes_tanh(ons_lanes x) {
+    ons_lanes t = ons_lanes_absolute(x), twice = 2.0f * t;
+    twice = ons_lanes_select(twice > 88.0f, ons_lanes_all(88), twice);
+    ons_lanes large = 1.0f - 2.0f / (ons_lanes_exp(twice) + 1.0f);
+    ons_lanes u = x * x;
+    ons_lanes p = u * -0x1.767a14p-8f + 0x1.524c40p-6f;
+    p = p * u - 0x1.b842c4p-5f;
+    p = p * u + 0x1.11075ep-3f;
+    p = p * u - 0x1.555534p-2f;
+    ons_lanes y = ons_lanes_absolute(ons_lanes_select(t < 0.625f, x + x * (u * p), large));
+    return (ons_lanes)((ons_lane_bits)y | ((ons_lane_bits)x & INT32_MIN));
 }
 
 /* The same lanes as doubles. */

@@ -1,11 +1,9 @@
 /* The gradient of LSTM, GRU and RNN in float32: back through time step by step, which leaves the gradient of what
  * enters the gates at every step; then the gradients of X and of all weights as single large products with that. */
-#include <assert.h>
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/common/recurrent_plan.h"
+#include "kernels/common/recurrent_cell.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/small_product.h"
 
@@ -16,6 +14,7 @@ typedef struct recurrent_back_state {
     ons_product to_r[ONS_RECURRENT_DIRECTIONS],
         to_last_r[ONS_RECURRENT_DIRECTIONS]; /* GRU: first two gates, last gate */
     bool wants_dx, wants_dw, wants_dr;
+    ons_recurrent_back_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     uint32_t present;
     int64_t x_at, dx_at, before_at, first_at, last_at, dh_at, dc_at, dq_at, packed_at, product_at;
 } recurrent_back_state;
@@ -102,6 +101,8 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     state->wants_dx = ons_has_output(o, ONS_RG_DX);
     state->wants_dw = ons_has_output(o, ONS_RG_DW);
     state->wants_dr = ons_has_output(o, ONS_RG_DR);
+    for (int64_t d = 0; d < state->r.directions; ++d)
+        state->rows[d] = ons_recurrent_back_row_function_of(&state->r, d, ons_has_input(o, ONS_RG_P));
     int64_t bytes = book_scratch(state), largest = 0;
     ons_status *status = prepare_products(p, state, &largest);
     int64_t needed = bytes + largest;
@@ -115,23 +116,14 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     }
     p->destroy = recurrent_back_destroy;
     p->scratch_bytes = bytes + largest;
-    p->implementation = "steps by blocks of units";
+    p->implementation = ons_recurrent_implementation(&state->blocks);
     return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ one row
  */
 
-/* The units of one block, of one sample at one step. */
-typedef struct row {
-    int64_t count, hidden;
-    const float *gates, *slopes, *candidates, *h_before, *c_before, *c_after;
-    const float *peepholes;
-    float *before, *first, *last;
-    float *dh, *dc, *dq;
-} row;
-
-static row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
+static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
     const ons_recurrent_parts *parts = &f->parts;
     int64_t gates = ons_recurrent_gates_row(r, b->d, t, n) + b->first;
@@ -139,13 +131,13 @@ static row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, in
     int64_t after = ons_recurrent_state_row(r, b->d, ons_recurrent_slot_after(r, b->d, t), n) + b->first;
     int64_t end = (b->d * r->batch + n) * r->hidden + b->first;
     int64_t candidates = ons_recurrent_candidate_row(r, b->d, t, n);
-    row w = {.count = b->width,
-             .hidden = r->hidden,
-             .gates = parts->gates + gates,
-             .slopes = parts->slopes == NULL ? NULL : parts->slopes + gates,
-             .h_before = parts->hidden + before,
-             .before = f->before + gates,
-             .dh = f->dh + end};
+    ons_recurrent_back_row w = {.count = b->width,
+                                .hidden = r->hidden,
+                                .gates = parts->gates + gates,
+                                .slopes = parts->slopes == NULL ? NULL : parts->slopes + gates,
+                                .h_before = parts->hidden + before,
+                                .before = f->before + gates,
+                                .dh = f->dh + end};
     if (r->cell == ONS_CELL_LSTM) {
         w.c_before = parts->cell + before;
         w.c_after = parts->cell + after;
@@ -160,222 +152,131 @@ static row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, in
     return w;
 }
 
-/* Derivatives of a gate's activation: the record's, or made from its results into `own`. */
-static const float *slopes_of(const ons_activation *activation, const row *w, int gate, float *own) {
-    if (w->slopes != NULL) return w->slopes + gate * w->hidden;
-    ons_activation_row_slopes(activation, w->gates + gate * w->hidden, own, w->count);
-    return own;
-}
-
-static void skip_row(const ons_recurrent *r, const row *w) {
-    size_t bytes = (size_t)w->count * sizeof(float);
-    for (int64_t gate = 0; gate < r->gates; ++gate) memset(w->before + gate * w->hidden, 0, bytes);
-    if (r->cell != ONS_CELL_GRU) return;
-    memset(w->first, 0, bytes);
-    memset(w->first + w->hidden, 0, bytes);
-    memset(w->last, 0, bytes);
-}
-
-/* From here on dh of a row is what passes by the products; they are added to it. */
-static void rnn_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    float own[ONS_RECURRENT_BLOCK];
-    const float *slopes = slopes_of(&activations[0], w, 0, own);
-    for (int64_t j = 0; j < w->count; ++j) {
-        w->before[j] = w->dh[j] * slopes[j];
-        w->dh[j] = 0;
-    }
-}
-
-static void lstm_output(const ons_recurrent *r, const ons_activation *activations, const row *w, float *restrict dc) {
-    float value[ONS_RECURRENT_BLOCK], slope[ONS_RECURRENT_BLOCK], own[ONS_RECURRENT_BLOCK];
-    const float *output = w->gates + ONS_LSTM_O * w->hidden;
-    float *restrict d_output = w->before + ONS_LSTM_O * w->hidden, *restrict dh = w->dh;
-    memcpy(value, w->c_after, (size_t)w->count * sizeof(float));
-    if (ons_activation_result_tells(&activations[2])) {
-        ons_activation_row(&activations[2], INFINITY, value, NULL, w->count);
-        ons_activation_row_slopes(&activations[2], value, slope, w->count);
-    } else {
-        ons_activation_row(&activations[2], INFINITY, value, slope, w->count);
-    }
-    const float *slopes = slopes_of(&activations[0], w, ONS_LSTM_O, own);
-    for (int64_t j = 0; j < w->count; ++j) {
-        d_output[j] = dh[j] * value[j] * slopes[j];
-        dc[j] = w->dc[j] + dh[j] * output[j] * slope[j];
-        dh[j] = 0;
-    }
-    for (int64_t j = 0; w->peepholes != NULL && j < w->count; ++j) dc[j] += d_output[j] * w->peepholes[w->hidden + j];
-}
-
-static void lstm_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    int64_t hidden = w->hidden, count = w->count;
-    const float *input = w->gates, *forget = input + 2 * hidden, *fresh = input + 3 * hidden;
-    const float *c_before = w->c_before, *p = w->peepholes;
-    float *d_input = w->before, *d_forget = d_input + 2 * hidden, *d_fresh = d_input + 3 * hidden;
-    float dc[ONS_RECURRENT_BLOCK];
-    float own_i[ONS_RECURRENT_BLOCK], own_f[ONS_RECURRENT_BLOCK], own_c[ONS_RECURRENT_BLOCK];
-    lstm_output(r, activations, w, dc);
-    const float *slope_i = slopes_of(&activations[0], w, ONS_LSTM_I, own_i);
-    const float *slope_f = slopes_of(&activations[0], w, ONS_LSTM_F, own_f);
-    const float *slope_c = slopes_of(&activations[1], w, ONS_LSTM_C, own_c);
-    if (r->coupled) {
-        for (int64_t j = 0; j < count; ++j) d_input[j] = dc[j] * (fresh[j] - c_before[j]) * slope_i[j];
-        memset(d_forget, 0, (size_t)count * sizeof(float));
-    } else {
-        for (int64_t j = 0; j < count; ++j) d_input[j] = dc[j] * fresh[j] * slope_i[j];
-        for (int64_t j = 0; j < count; ++j) d_forget[j] = dc[j] * c_before[j] * slope_f[j];
-    }
-    for (int64_t j = 0; j < count; ++j) d_fresh[j] = dc[j] * input[j] * slope_c[j];
-    for (int64_t j = 0; j < count; ++j) w->dc[j] = dc[j] * forget[j];
-    for (int64_t j = 0; p != NULL && j < count; ++j) w->dc[j] += d_input[j] * p[j] + d_forget[j] * p[2 * hidden + j];
-}
-
-/* The gates z and h; r too where the reset comes after the product. */
-static void gru_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    float own_z[ONS_RECURRENT_BLOCK], own_r[ONS_RECURRENT_BLOCK], own_h[ONS_RECURRENT_BLOCK];
-    int64_t hidden = w->hidden, count = w->count;
-    const float *z = w->gates, *reset = z + hidden, *fresh = z + 2 * hidden, *h = w->h_before;
-    const float *slope_z = slopes_of(&activations[0], w, ONS_GRU_Z, own_z);
-    const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own_r);
-    const float *slope_h = slopes_of(&activations[1], w, ONS_GRU_H, own_h);
-    float *restrict d_fresh = w->before + 2 * hidden, *restrict d_z = w->before, *restrict dh = w->dh;
-    for (int64_t j = 0; j < count; ++j) {
-        d_fresh[j] = dh[j] * (1.0f - z[j]) * slope_h[j];
-        d_z[j] = dh[j] * (h[j] - fresh[j]) * slope_z[j];
-        dh[j] *= z[j];
-    }
-    assert(w->first != NULL && w->last != NULL); /* every row of a GRU has them */
-    memcpy(w->first, d_z, (size_t)count * sizeof(float));
-    memcpy(w->last, d_fresh, (size_t)count * sizeof(float));
-    if (!r->reset_after) return;
-    for (int64_t j = 0; j < count; ++j) {
-        w->last[j] = d_fresh[j] * reset[j];
-        w->before[hidden + j] = w->first[hidden + j] = d_fresh[j] * w->candidates[j] * slope_r[j];
-    }
-}
-
-/* The reset gate where it comes before the product, whose gradient is now in dq. */
-static void gru_reset_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    float own[ONS_RECURRENT_BLOCK];
-    int64_t hidden = w->hidden;
-    const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own), *reset = w->gates + hidden;
-    for (int64_t j = 0; j < w->count; ++j) {
-        w->before[hidden + j] = w->first[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
-        w->dh[j] += w->dq[j] * reset[j];
-    }
-}
-
 /* ----------------------------------------------------------------------------------------------------------- one step
  */
 
-typedef void row_function(const ons_recurrent *r, const ons_activation *activations, const row *w);
-
-static void each_row(const backward *f, const ons_recurrent_block *b, int64_t t, row_function *function) {
+static void add_cotangent(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n, float *restrict dh) {
     const ons_recurrent *r = &f->state->r;
-    for (int64_t n = 0; n < r->batch; ++n) {
-        row w = row_at(f, b, t, n);
-        if (t < ons_recurrent_length(r, f->lengths, n))
-            function(r, r->activations[b->d], &w);
-        else
-            skip_row(r, &w);
-    }
+    if (f->dy == NULL) return;
+    const float *restrict dy = f->dy + ons_recurrent_y_row(r, b->d, t, n) + b->first;
+    for (int64_t j = 0; j < b->width; ++j) dh[j] += dy[j];
 }
 
-static void add_cotangent(const backward *f, const ons_recurrent_block *b, int64_t t) {
+/* The gates of a step, from the gradient of the state behind it and the cotangent of Y. */
+static void gates_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
-    for (int64_t n = 0; f->dy != NULL && n < r->batch; ++n) {
-        if (t >= ons_recurrent_length(r, f->lengths, n)) continue;
-        float *dh = f->dh + (b->d * r->batch + n) * r->hidden + b->first;
-        const float *dy = f->dy + ons_recurrent_y_row(r, b->d, t, n) + b->first;
-        for (int64_t j = 0; j < b->width; ++j) dh[j] += dy[j];
+    for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
+        ons_recurrent_back_row w = row_at(f, b, t, n);
+        if (t >= ons_recurrent_length(r, f->lengths, n)) {
+            ons_recurrent_back_skip_row(r, &w);
+            continue;
+        }
+        add_cotangent(f, b, t, n, w.dh);
+        f->state->rows[b->d](r, r->activations[b->d], &w);
     }
 }
 
 /* Gradients of `rows` gate sums (from row `first` of R on) × those rows of R: the block's part of [N][H]. */
-static void multiply(const backward *f, const ons_recurrent_block *b, const float *panel, const float *gradients,
-                     int64_t first, int64_t rows, float *to, bool add) {
+static void multiply(const backward *f, const ons_recurrent_block *b, const float *gradients, int64_t first,
+                     int64_t rows, float *to, bool add) {
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
-    ons_small_product product = {.m = r->batch, .n = b->width, .k = rows, .add = add};
-    ons_small_multiply(&product, (ons_small_matrix){(float *)gradients, rows},
-                       (ons_small_matrix){(float *)panel + first * width, width},
-                       (ons_small_matrix){to + b->d * r->batch * r->hidden + b->first, r->hidden});
+    float *panel = f->packed + b->index * width * r->rows;
+    ons_small_product product = {.m = b->samples, .n = b->width, .k = rows, .add = add};
+    ons_small_multiply(&product, (ons_small_matrix){(float *)gradients + b->sample * rows, rows},
+                       (ons_small_matrix){panel + first * width, width},
+                       (ons_small_matrix){to + (b->d * r->batch + b->sample) * r->hidden + b->first, r->hidden});
 }
 
 /* After all units of the step are there. */
-static void multiply_all(const backward *f, const ons_recurrent_block *b, const float *panel, int64_t t) {
+static void products_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
     int64_t at = ons_recurrent_candidate_row(r, b->d, t, 0);
     if (r->cell != ONS_CELL_GRU) {
-        multiply(f, b, panel, f->before + ons_recurrent_gates_row(r, b->d, t, 0), 0, r->rows, f->dh, true);
+        multiply(f, b, f->before + ons_recurrent_gates_row(r, b->d, t, 0), 0, r->rows, f->dh, true);
         return;
     }
-    multiply(f, b, panel, f->first + 2 * at, 0, 2 * r->hidden, f->dh, true);
-    if (r->reset_after) multiply(f, b, panel, f->last + at, 2 * r->hidden, r->hidden, f->dh, true);
+    multiply(f, b, f->first + 2 * at, 0, 2 * r->hidden, f->dh, true);
+    if (r->reset_after) multiply(f, b, f->last + at, 2 * r->hidden, r->hidden, f->dh, true);
 }
 
-static const float *panel_of(const backward *f, int64_t index) {
-    return f->packed + index * f->state->blocks.width * f->state->r.rows;
+/* GRU whose reset gate comes before the product: after the last gates of all units are there. */
+static void reset_gates_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
+    const ons_recurrent *r = &f->state->r;
+    multiply(f, b, f->last + ons_recurrent_candidate_row(r, b->d, t, 0), 2 * r->hidden, r->hidden, f->dq, false);
+    for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
+        ons_recurrent_back_row w = row_at(f, b, t, n);
+        if (t < ons_recurrent_length(r, f->lengths, n))
+            ons_recurrent_gru_reset_row(r, r->activations[b->d], &w);
+        else
+            ons_recurrent_back_skip_row(r, &w);
+    }
 }
 
-/* Packs the block's columns of R, and takes the cotangents of the last states. */
-static void begin_block(const backward *f, int64_t index) {
+/* The block's columns of R. */
+static void pack_block(const backward *f, int64_t index) {
     const ons_recurrent *r = &f->state->r;
     ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, index);
-    size_t bytes = (size_t)b.width * sizeof(float);
     const float *from = (const float *)f->launch->inputs[ONS_RG_R] + b.d * r->rows * r->hidden + b.first;
     float *panel = f->packed + index * f->state->blocks.width * r->rows;
-    for (int64_t k = 0; k < r->rows; ++k) memcpy(panel + k * f->state->blocks.width, from + k * r->hidden, bytes);
+    for (int64_t k = 0; k < r->rows; ++k)
+        memcpy(panel + k * f->state->blocks.width, from + k * r->hidden, (size_t)b.width * sizeof(float));
+}
+
+/* Takes the cotangents of the last states. */
+static void begin_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
+    const ons_recurrent *r = &f->state->r;
     const float *dy_h = input_of(f->state, f->launch, ONS_RG_DY_H), *dy_c = input_of(f->state, f->launch, ONS_RG_DY_C);
-    for (int64_t n = 0; n < r->batch; ++n) {
-        int64_t to = (b.d * r->batch + n) * r->hidden + b.first, end = ons_recurrent_end_row(r, b.d, n) + b.first;
-        for (int64_t j = 0; j < b.width; ++j) {
+    for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
+        int64_t to = (b->d * r->batch + n) * r->hidden + b->first, end = ons_recurrent_end_row(r, b->d, n) + b->first;
+        for (int64_t j = 0; j < b->width; ++j) {
             f->dh[to + j] = dy_h == NULL ? 0 : dy_h[end + j];
             f->dc[to + j] = dy_c == NULL ? 0 : dy_c[end + j];
         }
     }
 }
 
-static void end_block(const backward *f, int64_t index) {
+static void end_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const backward *f = run;
     const ons_recurrent *r = &f->state->r;
-    ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, index);
     float *dh0 = f->launch->outputs[ONS_RG_DH0], *dc0 = f->launch->outputs[ONS_RG_DC0];
-    for (int64_t n = 0; n < r->batch; ++n) {
-        int64_t from = (b.d * r->batch + n) * r->hidden + b.first, end = ons_recurrent_end_row(r, b.d, n) + b.first;
-        if (dh0 != NULL) memcpy(dh0 + end, f->dh + from, (size_t)b.width * sizeof(float));
-        if (dc0 != NULL) memcpy(dc0 + end, f->dc + from, (size_t)b.width * sizeof(float));
+    size_t bytes = (size_t)b->width * sizeof(float);
+    for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
+        int64_t from = (b->d * r->batch + n) * r->hidden + b->first, end = ons_recurrent_end_row(r, b->d, n) + b->first;
+        if (dh0 != NULL) memcpy(dh0 + end, f->dh + from, bytes);
+        if (dc0 != NULL) memcpy(dc0 + end, f->dc + from, bytes);
     }
 }
 
-static void run_steps(const backward *f, int64_t begin, int64_t end) {
+static void run_steps(const backward *f, const ons_recurrent_member *m) {
     const ons_recurrent *r = &f->state->r;
     const ons_recurrent_blocks *blocks = &f->state->blocks;
     bool halves = r->cell == ONS_CELL_GRU && !r->reset_after;
-    row_function *function = r->cell == ONS_CELL_LSTM ? lstm_row : r->cell == ONS_CELL_GRU ? gru_row : rnn_row;
-    for (int64_t i = begin; i < end; ++i) begin_block(f, i);
+    ons_recurrent_each_block(r, blocks, m, 0, begin_block, f);
     for (int64_t step = r->steps; step-- > 0;) {
-        for (int64_t i = begin; i < end; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, blocks, i);
-            int64_t t = ons_recurrent_time(r, b.d, step);
-            add_cotangent(f, &b, t);
-            each_row(f, &b, t, function);
-        }
-#pragma omp barrier
-        for (int64_t i = begin; halves && i < end; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, blocks, i);
-            int64_t t = ons_recurrent_time(r, b.d, step);
-            multiply(f, &b, panel_of(f, i), f->last + ons_recurrent_candidate_row(r, b.d, t, 0), 2 * r->hidden,
-                     r->hidden, f->dq, false);
-            each_row(f, &b, t, gru_reset_row);
-        }
+        ons_recurrent_each_block(r, blocks, m, step, gates_of_block, f);
+        ons_recurrent_wait(blocks);
         if (halves) {
-#pragma omp barrier
+            ons_recurrent_each_block(r, blocks, m, step, reset_gates_of_block, f);
+            ons_recurrent_wait(blocks);
         }
-        for (int64_t i = begin; i < end; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, blocks, i);
-            multiply_all(f, &b, panel_of(f, i), ons_recurrent_time(r, b.d, step));
-        }
+        ons_recurrent_each_block(r, blocks, m, step, products_of_block, f);
     }
-    for (int64_t i = begin; i < end; ++i) end_block(f, i);
+    ons_recurrent_each_block(r, blocks, m, 0, end_block, f);
+}
+
+static void run_member(const backward *f, int part, int parts) {
+    const ons_recurrent_blocks *blocks = &f->state->blocks;
+    int64_t first = ons_part_begin(blocks->count, parts, part), last = ons_part_begin(blocks->count, parts, part + 1);
+    for (int64_t i = first; i < last; ++i) pack_block(f, i);
+#pragma omp barrier
+    int64_t together = ons_recurrent_together(&f->state->r, blocks);
+    for (int64_t d = 0; d < f->state->r.directions; d += together)
+        run_steps(f, &(ons_recurrent_member){part, parts, d, d + together});
 }
 
 /* -------------------------------------------------------------------------------------------------- sums over all
@@ -386,7 +287,7 @@ static void run_steps(const backward *f, int64_t begin, int64_t end) {
  * added up in short runs first: a long sum of floats loses digits. */
 static void sum_rows(const float *a, int64_t stride, const float *b, int64_t stride_b, int64_t rows, float *to,
                      int64_t columns) {
-    enum { RUN = 64, COLUMNS = 32 };
+    enum { RUN = 64, COLUMNS = 128 };
 #pragma omp parallel for schedule(static) if (rows * columns > ONS_PARALLEL_GRAIN)
     for (int64_t first = 0; first < columns; first += COLUMNS) {
         int64_t count = columns - first < COLUMNS ? columns - first : COLUMNS;
@@ -488,10 +389,6 @@ void ons_recurrent_gradient_run(const ons_launch *launch) {
                   .dy = input_of(state, launch, ONS_RG_DY),
                   .lengths = input_of(state, launch, ONS_RG_LENGTHS)};
 #pragma omp parallel num_threads(state->blocks.threads) if (state->blocks.threads > 1)
-    {
-        int part = omp_get_thread_num(), parts = omp_get_num_threads();
-        run_steps(&f, ons_part_begin(state->blocks.count, parts, part),
-                  ons_part_begin(state->blocks.count, parts, part + 1));
-    }
+    { run_member(&f, omp_get_thread_num(), omp_get_num_threads()); }
     run_products(&f);
 }

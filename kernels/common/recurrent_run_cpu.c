@@ -3,7 +3,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/common/recurrent_plan.h"
+#include "kernels/common/recurrent_cell.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/small_product.h"
 
@@ -13,6 +13,7 @@ typedef struct recurrent_state {
     ons_product projections[ONS_RECURRENT_DIRECTIONS]; /* gates = X Wᵀ + b */
     uint32_t present;                                  /* bit i: there is an input i */
     bool has_bias;
+    ons_recurrent_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     bool keeps_record;                                                      /* else it lies in scratch */
     int64_t record_at, x_at, bias_at, packed_at, product_at, scratch_bytes; /* in bytes */
 } recurrent_state;
@@ -58,6 +59,8 @@ ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     for (uint32_t i = 0; i < o->input_count; ++i) state->present |= ons_has_input(o, i) ? 1u << i : 0;
     state->has_bias = ons_has_input(o, ONS_RECURRENT_B);
     state->keeps_record = ons_has_output(o, ons_recurrent_record(cell));
+    for (int64_t d = 0; d < r->directions; ++d)
+        state->rows[d] = ons_recurrent_row_function_of(r, d, ons_has_input(o, ONS_RECURRENT_P));
     int64_t bytes = 0, largest = 0;
     state->record_at = ons_recurrent_book(&bytes, state->keeps_record ? 0 : r->record);
     state->x_at = ons_recurrent_book(&bytes, r->batch_first ? r->steps * r->batch * r->inputs : 0);
@@ -76,7 +79,7 @@ ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     }
     p->destroy = recurrent_destroy;
     p->scratch_bytes = bytes + largest;
-    p->implementation = "steps by blocks of units";
+    p->implementation = ons_recurrent_implementation(&state->blocks);
     return NULL;
 }
 
@@ -87,23 +90,13 @@ static const void *input_of(const recurrent_state *state, const ons_launch *laun
 /* ------------------------------------------------------------------------------------------------------------ one row
  */
 
-/* The units of one block, of one sample at one step. */
-typedef struct row {
-    int64_t count, hidden; /* units; H, from gate to gate */
-    float *gates, *slopes; /* slopes NULL: not kept */
-    float *candidates;
-    const float *h_before, *c_before;
-    float *h_after, *c_after;
-    const float *peepholes, *hidden_bias;
-} row;
-
-static row row_at(const forward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
+static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
     int64_t gates = ons_recurrent_gates_row(r, b->d, t, n) + b->first;
     int64_t before = ons_recurrent_state_row(r, b->d, ons_recurrent_slot_before(r, b->d, t), n) + b->first;
     int64_t after = ons_recurrent_state_row(r, b->d, ons_recurrent_slot_after(r, b->d, t), n) + b->first;
     const ons_recurrent_parts *parts = &f->parts;
-    return (row){
+    return (ons_recurrent_row){
         .count = b->width,
         .hidden = r->hidden,
         .gates = parts->gates + gates,
@@ -115,159 +108,79 @@ static row row_at(const forward *f, const ons_recurrent_block *b, int64_t t, int
         .h_after = parts->hidden + after,
         .c_before = parts->cell == NULL ? NULL : parts->cell + before,
         .c_after = parts->cell == NULL ? NULL : parts->cell + after,
+        .y = f->y == NULL ? NULL : f->y + ons_recurrent_y_row(r, b->d, t, n) + b->first,
         .peepholes = f->peepholes == NULL ? NULL : f->peepholes + b->d * 3 * r->hidden + b->first,
         .hidden_bias =
             f->hidden_bias == NULL ? NULL : f->hidden_bias + b->d * 2 * r->rows + r->rows + 2 * r->hidden + b->first,
     };
 }
 
-static void activate(const ons_recurrent *r, const ons_activation *activation, const row *w, int gate) {
-    int64_t at = gate * w->hidden;
-    ons_activation_row(activation, (float)r->clip, w->gates + at, w->slopes == NULL ? NULL : w->slopes + at, w->count);
-}
-
-static void add_product(float *restrict to, const float *a, const float *b, int64_t count) {
-    for (int64_t j = 0; j < count; ++j) to[j] += a[j] * b[j];
-}
-
-static void skip_row(const ons_recurrent *r, const row *w) {
-    size_t bytes = (size_t)w->count * sizeof(float);
-    for (int64_t gate = 0; gate < r->gates; ++gate) {
-        memset(w->gates + gate * w->hidden, 0, bytes);
-        if (w->slopes != NULL) memset(w->slopes + gate * w->hidden, 0, bytes);
-    }
-    memcpy(w->h_after, w->h_before, bytes);
-    if (w->c_after != NULL) memcpy(w->c_after, w->c_before, bytes);
-    if (w->candidates != NULL) memset(w->candidates, 0, bytes);
-}
-
-static void rnn_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    activate(r, &activations[0], w, 0);
-    memcpy(w->h_after, w->gates, (size_t)w->count * sizeof(float));
-}
-
-static void lstm_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    int64_t hidden = w->hidden, count = w->count;
-    float *input = w->gates, *output = input + hidden, *forget = output + hidden, *fresh = forget + hidden;
-    const float *c_before = w->c_before, *p = w->peepholes;
-    float *c_after = w->c_after, *h_after = w->h_after, unread[ONS_RECURRENT_BLOCK];
-    if (p != NULL) add_product(input, p, c_before, count);
-    if (p != NULL && !r->coupled) add_product(forget, p + 2 * hidden, c_before, count);
-    activate(r, &activations[0], w, ONS_LSTM_I);
-    activate(r, &activations[1], w, ONS_LSTM_C);
-    if (r->coupled) {
-        for (int64_t j = 0; j < count; ++j) forget[j] = 1.0f - input[j];
-        if (w->slopes != NULL) memset(w->slopes + ONS_LSTM_F * hidden, 0, (size_t)count * sizeof(float));
-    } else {
-        activate(r, &activations[0], w, ONS_LSTM_F);
-    }
-    for (int64_t j = 0; j < count; ++j) c_after[j] = forget[j] * c_before[j] + input[j] * fresh[j];
-    if (p != NULL) add_product(output, p + hidden, c_after, count);
-    activate(r, &activations[0], w, ONS_LSTM_O);
-    memcpy(h_after, c_after, (size_t)count * sizeof(float));
-    ons_activation_row(&activations[2], INFINITY, h_after, ons_activation_result_tells(&activations[2]) ? NULL : unread,
-                       count);
-    for (int64_t j = 0; j < count; ++j) h_after[j] *= output[j];
-}
-
-/* The new state from the last gate's sum. */
-static void gru_finish_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    const float *z = w->gates, *fresh = w->gates + 2 * w->hidden, *h = w->h_before;
-    float *h_after = w->h_after;
-    activate(r, &activations[1], w, ONS_GRU_H);
-    for (int64_t j = 0; j < w->count; ++j) h_after[j] = (1.0f - z[j]) * fresh[j] + z[j] * h[j];
-}
-
-static void gru_row(const ons_recurrent *r, const ons_activation *activations, const row *w) {
-    activate(r, &activations[0], w, ONS_GRU_Z);
-    activate(r, &activations[0], w, ONS_GRU_R);
-    const float *reset = w->gates + w->hidden, *h = w->h_before, *bias = w->hidden_bias;
-    float *q = w->candidates, *fresh = w->gates + 2 * w->hidden;
-    if (!r->reset_after) {
-        for (int64_t j = 0; j < w->count; ++j) q[j] = reset[j] * h[j];
-        return;
-    }
-    for (int64_t j = 0; bias != NULL && j < w->count; ++j) q[j] += bias[j];
-    for (int64_t j = 0; j < w->count; ++j) fresh[j] += reset[j] * q[j];
-    gru_finish_row(r, activations, w);
-}
-
 /* ----------------------------------------------------------------------------------------------------------- one step
  */
 
-/* One gate of a block: from × Rᵀ for all samples, to rows of G·H (or H, the candidates). */
-static void multiply(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t gate, float *from,
-                     float *to, int64_t stride, bool add) {
+static float *panels_of(const forward *f, int64_t index) {
+    return f->packed + index * f->state->blocks.width * f->state->r.rows;
+}
+
+/* One gate of a block: from × Rᵀ, to rows of G·H (or H, the candidates). */
+static void multiply(const forward *f, const ons_recurrent_block *b, int64_t gate, float *from, float *to,
+                     int64_t stride, bool add) {
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
-    ons_small_product product = {.m = r->batch, .n = b->width, .k = r->hidden, .add = add};
-    ons_small_multiply(&product, (ons_small_matrix){from, r->hidden},
-                       (ons_small_matrix){(float *)panels + gate * r->hidden * width, width},
-                       (ons_small_matrix){to, stride});
+    ons_small_product product = {.m = b->samples, .n = b->width, .k = r->hidden, .add = add};
+    ons_small_multiply(&product, (ons_small_matrix){from + b->sample * r->hidden, r->hidden},
+                       (ons_small_matrix){panels_of(f, b->index) + gate * r->hidden * width, width},
+                       (ons_small_matrix){to + b->sample * stride, stride});
 }
 
-static void multiply_gate(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t gate, int64_t t,
-                          float *from) {
+static void multiply_gate(const forward *f, const ons_recurrent_block *b, int64_t gate, int64_t t, float *from) {
     const ons_recurrent *r = &f->state->r;
     float *to = f->parts.gates + ons_recurrent_gates_row(r, b->d, t, 0) + gate * r->hidden + b->first;
-    multiply(f, b, panels, gate, from, to, r->rows, true);
+    multiply(f, b, gate, from, to, r->rows, true);
 }
 
-typedef void row_function(const ons_recurrent *r, const ons_activation *activations, const row *w);
-
-static void each_row(const forward *f, const ons_recurrent_block *b, int64_t t, row_function *function) {
+static void each_row(const forward *f, const ons_recurrent_block *b, int64_t t, ons_recurrent_row_function *function) {
     const ons_recurrent *r = &f->state->r;
-    for (int64_t n = 0; n < r->batch; ++n) {
-        row w = row_at(f, b, t, n);
+    for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
+        ons_recurrent_row w = row_at(f, b, t, n);
         if (t < ons_recurrent_length(r, f->lengths, n))
             function(r, r->activations[b->d], &w);
         else
-            skip_row(r, &w);
+            ons_recurrent_skip_row(r, &w);
     }
 }
 
-static void first_half(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t) {
+static void first_half(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     const ons_recurrent *r = &f->state->r;
     float *h = f->parts.hidden + ons_recurrent_state_row(r, b->d, ons_recurrent_slot_before(r, b->d, t), 0);
     int64_t with_h = r->cell == ONS_CELL_GRU ? 2 : r->gates;
-    for (int64_t gate = 0; gate < with_h; ++gate) multiply_gate(f, b, panels, gate, t, h);
+    for (int64_t gate = 0; gate < with_h; ++gate) multiply_gate(f, b, gate, t, h);
     if (r->reset_after)
-        multiply(f, b, panels, ONS_GRU_H, h,
-                 f->parts.candidates + ons_recurrent_candidate_row(r, b->d, t, 0) + b->first, r->hidden, false);
-    each_row(f, b, t, r->cell == ONS_CELL_LSTM ? lstm_row : r->cell == ONS_CELL_GRU ? gru_row : rnn_row);
+        multiply(f, b, ONS_GRU_H, h, f->parts.candidates + ons_recurrent_candidate_row(r, b->d, t, 0) + b->first,
+                 r->hidden, false);
+    each_row(f, b, t, f->state->rows[b->d]);
 }
 
 /* GRU whose reset gate comes before the product: r·h of all units must be there. */
-static void second_half(const forward *f, const ons_recurrent_block *b, const float *panels, int64_t t) {
+static void second_half(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     const ons_recurrent *r = &f->state->r;
     float *q = f->parts.candidates + ons_recurrent_candidate_row(r, b->d, t, 0);
-    multiply_gate(f, b, panels, ONS_GRU_H, t, q);
-    each_row(f, b, t, gru_finish_row);
-}
-
-static void write_y(const forward *f, const ons_recurrent_block *b, int64_t t) {
-    const ons_recurrent *r = &f->state->r;
-    size_t bytes = (size_t)b->width * sizeof(float);
-    for (int64_t n = 0; f->y != NULL && n < r->batch; ++n) {
-        float *y = f->y + ons_recurrent_y_row(r, b->d, t, n) + b->first;
-        int64_t slot = ons_recurrent_slot_after(r, b->d, t);
-        if (t < ons_recurrent_length(r, f->lengths, n))
-            memcpy(y, f->parts.hidden + ons_recurrent_state_row(r, b->d, slot, n) + b->first, bytes);
-        else
-            memset(y, 0, bytes);
-    }
+    multiply_gate(f, b, ONS_GRU_H, t, q);
+    each_row(f, b, t, ons_recurrent_gru_finish_row);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- all steps
  */
 
-/* Initial states (`in`) or last ones, between an operand and the record's slot. */
+/* Initial states (`in`) or last ones, of a thread's units and samples, between an operand and the record's slot. */
 static void copy_state(const forward *f, const ons_recurrent_block *b, const float *in, float *out, float *state) {
     const ons_recurrent *r = &f->state->r;
     bool start = out == NULL;
     int64_t slot = r->reverse[b->d] == start ? r->steps : 0;
     size_t bytes = (size_t)b->width * sizeof(float);
-    for (int64_t n = 0; n < r->batch; ++n) {
+    for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
         float *kept = state + ons_recurrent_state_row(r, b->d, slot, n) + b->first;
         int64_t end = ons_recurrent_end_row(r, b->d, n) + b->first;
         if (!start)
@@ -279,56 +192,56 @@ static void copy_state(const forward *f, const ons_recurrent_block *b, const flo
     }
 }
 
-static float *panels_of(const forward *f, int64_t index) {
-    return f->packed + index * f->state->blocks.width * f->state->r.rows;
-}
-
-static void begin_block(const forward *f, int64_t index) {
+static void pack_block(const forward *f, int64_t index) {
     const ons_recurrent *r = &f->state->r;
-    const void *const *inputs = f->launch->inputs;
     ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, index);
     int64_t width = f->state->blocks.width;
     for (int64_t gate = 0; gate < r->gates; ++gate) {
-        float *from = (float *)inputs[ONS_RECURRENT_R] + (b.d * r->rows + gate * r->hidden + b.first) * r->hidden;
+        float *from =
+            (float *)f->launch->inputs[ONS_RECURRENT_R] + (b.d * r->rows + gate * r->hidden + b.first) * r->hidden;
         ons_small_transpose(b.width, r->hidden, (ons_small_matrix){from, r->hidden},
                             (ons_small_matrix){panels_of(f, index) + gate * r->hidden * width, width});
     }
-    copy_state(f, &b, input_of(f->state, f->launch, ONS_RECURRENT_H0), NULL, f->parts.hidden);
-    if (r->cell == ONS_CELL_LSTM)
-        copy_state(f, &b, input_of(f->state, f->launch, ONS_RECURRENT_C0), NULL, f->parts.cell);
 }
 
-static void end_block(const forward *f, int64_t index) {
-    const ons_recurrent *r = &f->state->r;
+static void begin_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
+    copy_state(f, b, input_of(f->state, f->launch, ONS_RECURRENT_H0), NULL, f->parts.hidden);
+    if (f->state->r.cell == ONS_CELL_LSTM)
+        copy_state(f, b, input_of(f->state, f->launch, ONS_RECURRENT_C0), NULL, f->parts.cell);
+}
+
+static void end_block(const void *run, const ons_recurrent_block *b, int64_t t) {
+    const forward *f = run;
     void *const *outputs = f->launch->outputs;
-    ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, index);
-    if (outputs[ONS_RECURRENT_Y_H] != NULL) copy_state(f, &b, NULL, outputs[ONS_RECURRENT_Y_H], f->parts.hidden);
-    if (r->cell == ONS_CELL_LSTM && outputs[ONS_RECURRENT_Y_C] != NULL)
-        copy_state(f, &b, NULL, outputs[ONS_RECURRENT_Y_C], f->parts.cell);
+    if (outputs[ONS_RECURRENT_Y_H] != NULL) copy_state(f, b, NULL, outputs[ONS_RECURRENT_Y_H], f->parts.hidden);
+    if (f->state->r.cell == ONS_CELL_LSTM && outputs[ONS_RECURRENT_Y_C] != NULL)
+        copy_state(f, b, NULL, outputs[ONS_RECURRENT_Y_C], f->parts.cell);
 }
 
-static void run_steps(const forward *f, int64_t begin, int64_t end) {
+static void run_steps(const forward *f, const ons_recurrent_member *m) {
     const ons_recurrent *r = &f->state->r;
+    const ons_recurrent_blocks *blocks = &f->state->blocks;
     bool halves = r->cell == ONS_CELL_GRU && !r->reset_after;
-    for (int64_t i = begin; i < end; ++i) begin_block(f, i);
+    ons_recurrent_each_block(r, blocks, m, 0, begin_block, f);
     for (int64_t step = 0; step < r->steps; ++step) {
-#pragma omp barrier
-        for (int64_t i = begin; i < end; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, i);
-            int64_t t = ons_recurrent_time(r, b.d, step);
-            first_half(f, &b, panels_of(f, i), t);
-            if (!halves) write_y(f, &b, t);
-        }
+        ons_recurrent_wait(blocks);
+        ons_recurrent_each_block(r, blocks, m, step, first_half, f);
         if (!halves) continue;
-#pragma omp barrier
-        for (int64_t i = begin; i < end; ++i) {
-            ons_recurrent_block b = ons_recurrent_block_at(r, &f->state->blocks, i);
-            int64_t t = ons_recurrent_time(r, b.d, step);
-            second_half(f, &b, panels_of(f, i), t);
-            write_y(f, &b, t);
-        }
+        ons_recurrent_wait(blocks);
+        ons_recurrent_each_block(r, blocks, m, step, second_half, f);
     }
-    for (int64_t i = begin; i < end; ++i) end_block(f, i);
+    ons_recurrent_each_block(r, blocks, m, 0, end_block, f);
+}
+
+static void run_member(const forward *f, int part, int parts) {
+    const ons_recurrent_blocks *blocks = &f->state->blocks;
+    int64_t first = ons_part_begin(blocks->count, parts, part), last = ons_part_begin(blocks->count, parts, part + 1);
+    for (int64_t i = first; i < last; ++i) pack_block(f, i);
+#pragma omp barrier
+    int64_t together = ons_recurrent_together(&f->state->r, blocks);
+    for (int64_t d = 0; d < f->state->r.directions; d += together)
+        run_steps(f, &(ons_recurrent_member){part, parts, d, d + together});
 }
 
 /* Wb + Rb, but for GRU's Rb_h where that is under the reset gate. */
@@ -384,9 +297,5 @@ void ons_recurrent_run(const ons_launch *launch) {
     check_lengths(&f);
     project(&f, (float *)(scratch + state->bias_at));
 #pragma omp parallel num_threads(state->blocks.threads) if (state->blocks.threads > 1)
-    {
-        int part = omp_get_thread_num(), parts = omp_get_num_threads();
-        run_steps(&f, ons_part_begin(state->blocks.count, parts, part),
-                  ons_part_begin(state->blocks.count, parts, part + 1));
-    }
+    { run_member(&f, omp_get_thread_num(), omp_get_num_threads()); }
 }

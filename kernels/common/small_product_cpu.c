@@ -15,17 +15,6 @@ enum { TILE_ROWS = 4, TILE_LANES = 2 };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-ALWAYS_INLINE ons_lanes load(const float *from, int64_t count) {
-    return count == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, count, 0);
-}
-
-ALWAYS_INLINE void store(float *to, ons_lanes x, int64_t count) {
-    if (count == ONS_LANES)
-        ons_lanes_store(to, x);
-    else
-        ons_lanes_store_some(to, x, count);
-}
-
 /* Steps `first` to `last` of k. `count`: floats in each of the lanes; all ONS_LANES unless it is the last, narrow
  * column of tiles. */
 ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
@@ -36,11 +25,11 @@ ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a,
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int l = 0; l < lanes; ++l)
-            sums[r][l] = p->add ? load(c.data + r * c.stride + l * ONS_LANES, count) : (ons_lanes){0};
+            sums[r][l] = p->add ? ons_lanes_load_first(c.data + r * c.stride + l * ONS_LANES, count) : (ons_lanes){0};
     for (int64_t k = first; k < last; ++k) {
         ons_lanes row[TILE_LANES];
 #pragma GCC unroll 2
-        for (int l = 0; l < lanes; ++l) row[l] = load(b.data + k * b.stride + l * ONS_LANES, count);
+        for (int l = 0; l < lanes; ++l) row[l] = ons_lanes_load_first(b.data + k * b.stride + l * ONS_LANES, count);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -49,7 +38,7 @@ ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a,
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-        for (int l = 0; l < lanes; ++l) store(c.data + r * c.stride + l * ONS_LANES, sums[r][l], count);
+        for (int l = 0; l < lanes; ++l) ons_lanes_store_first(c.data + r * c.stride + l * ONS_LANES, sums[r][l], count);
 }
 
 /* The tile of `rows` rows from `i`; b and c begin at its columns, which are those from `j`. */

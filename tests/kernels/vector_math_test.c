@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/lanes.h"
 #include "kernels/common/trigonometry.h"
 #include "kernels/common/vector_math.h"
 
@@ -45,6 +46,17 @@ LOOP(run_asinh, ons_asinh(x))
 LOOP(run_acosh, ons_acosh(x))
 LOOP(run_atanh, ons_atanh(x))
 LOOP(run_normal, ons_normal(x, &(float){0}))
+
+/* Of as many lanes as the tests are compiled for. */
+#define LOOP_OF_LANES(NAME, FUNCTION)                                                                                  \
+    static void NAME(const float *in, float *out, int count) {                                                         \
+        for (int i = 0; i < count; i += ONS_LANES) {                                                                   \
+            int here = count - i < ONS_LANES ? count - i : ONS_LANES;                                                  \
+            ons_lanes_store_first(out + i, FUNCTION(ons_lanes_load_first(in + i, here)), here);                        \
+        }                                                                                                              \
+    }
+LOOP_OF_LANES(run_lanes_tanh, ons_lanes_tanh)
+LOOP_OF_LANES(run_lanes_sigmoid, ons_lanes_sigmoid)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
@@ -104,6 +116,8 @@ Test(vector_math, errors_are_bounded) {
         {"asinh", run_asinh, asinh, 4, INFINITY, INFINITY, false},
         {"acosh", run_acosh, acosh, 4, INFINITY, INFINITY, false},
         {"atanh", run_atanh, atanh, 4, INFINITY, INFINITY, false},
+        {"tanh of lanes", run_lanes_tanh, tanh, 1.4, INFINITY, INFINITY, false},
+        {"sigmoid of lanes", run_lanes_sigmoid, sigmoid, 2.6, 87, INFINITY, false},
         {"normal", run_normal, normal, 2.5e-7, INFINITY, INFINITY, true},
     };
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; ++i) check(&subjects[i]);
@@ -116,4 +130,13 @@ Test(vector_math, ends_come_out_as_in_libm) {
     cr_expect(ons_erf(INFINITY) == 1 && ons_erf(-INFINITY) == -1 && isnan(ons_erf(NAN)));
     cr_expect(ons_sigmoid(INFINITY) == 1 && ons_sigmoid(-INFINITY) == 0 && isnan(ons_sigmoid(NAN)));
     cr_expect(signbit(ons_tanh(-0.0f)) && signbit(ons_erf(-0.0f)));
+}
+
+Test(vector_math, ends_of_lanes) {
+    const float in[] = {INFINITY, -INFINITY, NAN, -0.0f};
+    float tanhs[4], sigmoids[4];
+    run_lanes_tanh(in, tanhs, 4);
+    run_lanes_sigmoid(in, sigmoids, 4);
+    cr_expect(tanhs[0] == 1 && tanhs[1] == -1 && isnan(tanhs[2]) && tanhs[3] == 0 && signbit(tanhs[3]));
+    cr_expect(sigmoids[0] == 1 && sigmoids[1] == 0 && isnan(sigmoids[2]) && sigmoids[3] == 0.5f);
 }
