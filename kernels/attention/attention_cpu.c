@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/common/attention.h"
+#include "kernels/common/attention_rows.h"
 #include "kernels/common/lanes.h"
 
 /* Scratch of a thread: transposed keys (size × keys), then scores (block × keys), rows of `stride` floats. */
@@ -30,10 +31,10 @@ static ons_status *attention_prepare(ons_prepare *p) {
     return NULL;
 }
 
-/* scores → e^(scale · score + mask - max) in place, 0 from `seen` to `count`. Rows have room for whole lanes. */
-static void softmax_row(float scale, float *scores, const float *mask, int64_t seen, int64_t count, float *max,
-                        float *sum) {
-    ons_lanes largest = ons_lanes_all(-INFINITY), total = {0};
+/* scores → scale · score + mask in place, -inf from `seen` to the end of the lanes; gives the largest of each lane.
+ * Rows have room for whole lanes. */
+static ons_lanes score_row(float scale, float *scores, const float *mask, int64_t seen) {
+    ons_lanes largest = ons_lanes_all(-INFINITY);
     int64_t j = 0;
     for (; j + ONS_LANES <= seen; j += ONS_LANES) {
         ons_lanes s = ons_lanes_load(scores + j) * scale;
@@ -42,19 +43,26 @@ static void softmax_row(float scale, float *scores, const float *mask, int64_t s
         largest = ons_lanes_max(largest, s);
     }
     if (j < seen) {
-        ons_lanes s = ons_lanes_load_some(scores + j, seen - j, -INFINITY) * scale;
+        ons_lanes s = ons_lanes_load(scores + j) * scale;
         if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
+        s = ons_lanes_select(ons_lanes_first(seen - j), s, ons_lanes_all(-INFINITY));
         ons_lanes_store(scores + j, s);
         largest = ons_lanes_max(largest, s);
     }
-    *max = ons_lanes_max_of(largest);
-    for (j = 0; j < seen; j += ONS_LANES) {
-        ons_lanes e = ons_lanes_exp(ons_lanes_load(scores + j) - *max);
+    return largest;
+}
+
+/* scores → e^(score - max) in place, 0 from `seen` to `count`; gives the sum of each lane. */
+static ons_lanes exponentiate_row(float max, float *scores, int64_t seen, int64_t count) {
+    ons_lanes total = {0};
+    int64_t j = 0;
+    for (; j < seen; j += ONS_LANES) {
+        ons_lanes e = ons_lanes_exp(ons_lanes_load(scores + j) - max);
         ons_lanes_store(scores + j, e);
         total += e;
     }
     for (; j < count; j += ONS_LANES) ons_lanes_store(scores + j, (ons_lanes){0});
-    *sum = ons_lanes_sum_of(total);
+    return total;
 }
 
 static void scale_row(float *y, float factor, int64_t n) {
@@ -80,6 +88,7 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
                          ons_small_matrix scores) {
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end);
     float max[ONS_ATTENTION_BLOCK], sum[ONS_ATTENTION_BLOCK];
+    ons_attention_lanes lanes;
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
     const ons_small_product from_keys = {
@@ -87,10 +96,16 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     const ons_small_product from_values = {
         .m = rows, .n = a->size, .k = seen, .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
     ons_small_multiply(&from_keys, query, h->keys, scores);
+    for (int64_t r = 0; r < rows; ++r)
+        lanes.of[r] = score_row(a->scale, scores.data + r * scores.stride,
+                                h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
+                                ons_attention_keys_seen(a, begin + r + 1));
+    ons_attention_maxima(&lanes, rows, max);
+    for (int64_t r = 0; r < rows; ++r)
+        lanes.of[r] =
+            exponentiate_row(max[r], scores.data + r * scores.stride, ons_attention_keys_seen(a, begin + r + 1), seen);
+    ons_attention_sums(&lanes, rows, sum);
     for (int64_t r = 0; r < rows; ++r) {
-        softmax_row(a->scale, scores.data + r * scores.stride,
-                    h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
-                    ons_attention_keys_seen(a, begin + r + 1), seen, &max[r], &sum[r]);
         if (a->guard && max[r] == -INFINITY) { /* no key is seen: zeros, and no gradient */
             memset(scores.data + r * scores.stride, 0, (size_t)seen * sizeof(float));
             max[r] = sum[r] = INFINITY;

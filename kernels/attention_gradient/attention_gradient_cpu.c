@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/common/attention.h"
+#include "kernels/common/attention_rows.h"
 #include "kernels/common/lanes.h"
 
 /* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
@@ -55,10 +56,9 @@ static float dot_of(const head_work *w, int64_t query) {
     return sum;
 }
 
-/* scores → P in place, and dP → dS, with Σ p dp where it is given; 0 from `seen` to `count`. Rows have room for whole
- * lanes. */
-static void gradient_row(float scale, float *scores, float *dp, const float *mask, float saved, const float *given,
-                         int64_t seen, int64_t count) {
+/* scores → P in place; gives Σ p dp of each lane. Beyond `seen`, to the end of the lanes, both become 0. Rows have room
+ * for whole lanes. */
+static ons_lanes probability_row(float scale, float *scores, float *dp, const float *mask, float saved, int64_t seen) {
     ons_lanes dots = {0};
     int64_t j = 0;
     for (; j + ONS_LANES <= seen; j += ONS_LANES) {
@@ -69,18 +69,25 @@ static void gradient_row(float scale, float *scores, float *dp, const float *mas
         dots += e * ons_lanes_load(dp + j);
     }
     if (j < seen) {
-        ons_lanes s = ons_lanes_load_some(scores + j, seen - j, -INFINITY) * scale - saved;
+        ons_lane_bits first = ons_lanes_first(seen - j);
+        ons_lanes s = ons_lanes_load(scores + j) * scale - saved, none = {0};
         if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
-        ons_lanes e = ons_lanes_exp(s);
+        ons_lanes e = ons_lanes_select(first, ons_lanes_exp(s), none);
+        ons_lanes d = ons_lanes_select(first, ons_lanes_load(dp + j), none);
         ons_lanes_store(scores + j, e);
-        dots += e * ons_lanes_load_some(dp + j, seen - j, 0);
-        ons_lanes_store(dp + j, ons_lanes_load_some(dp + j, seen - j, 0));
+        ons_lanes_store(dp + j, d);
+        dots += e * d;
     }
-    float dot = given != NULL ? *given : ons_lanes_sum_of(dots);
-    for (j = 0; j < seen; j += ONS_LANES)
-        ons_lanes_store(dp + j, ons_lanes_load(scores + j) * (ons_lanes_load(dp + j) - dot) * scale);
+    return dots;
+}
+
+/* dP → dS in place; 0 from `seen` to `count` in P and dS. */
+static void score_gradient_row(float scale, float *p, float *dp, float dot, int64_t seen, int64_t count) {
+    int64_t j = 0;
+    for (; j < seen; j += ONS_LANES)
+        ons_lanes_store(dp + j, ons_lanes_load(p + j) * (ons_lanes_load(dp + j) - dot) * scale);
     for (; j < count; j += ONS_LANES) {
-        ons_lanes_store(scores + j, (ons_lanes){0});
+        ons_lanes_store(p + j, (ons_lanes){0});
         ons_lanes_store(dp + j, (ons_lanes){0});
     }
 }
@@ -90,11 +97,39 @@ static void add_to_mask(float *dm, const float *ds, float factor, int64_t seen) 
     for (int64_t j = 0; j < seen; ++j) dm[j] += ds[j] * factor;
 }
 
-static ons_small_matrix rows_from(ons_small_matrix matrix, int64_t row) {
-    return (ons_small_matrix){matrix.data + row * matrix.stride, matrix.stride};
+static void clear(ons_small_matrix matrix, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; matrix.data != NULL && i < rows; ++i)
+        memset(matrix.data + i * matrix.stride, 0, (size_t)columns * sizeof(float));
 }
 
-static void work_block(const head_work *w, int64_t begin, int64_t end) {
+static ons_small_matrix rows_from(ons_small_matrix matrix, int64_t row) {
+    return (ons_small_matrix){matrix.data == NULL ? NULL : matrix.data + row * matrix.stride, matrix.stride};
+}
+
+/* P and dS of the queries from `begin`, from their products with keys and values. */
+static void differentiate_block(const head_work *w, int64_t begin, int64_t rows, int64_t seen) {
+    const ons_attention *a = w->attention;
+    float dots[ONS_ATTENTION_BLOCK];
+    ons_attention_lanes lanes;
+    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
+        ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
+    for (int64_t r = 0; r < rows; ++r)
+        lanes.of[r] = probability_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
+                                      w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position,
+                                      w->saved[begin + r], ons_attention_keys_seen(a, begin + r + 1));
+    ons_attention_sums(&lanes, rows, dots);
+    for (int64_t r = 0; w->result.data != NULL && r < rows; ++r) dots[r] = dot_of(w, begin + r);
+    for (int64_t r = 0; r < rows; ++r)
+        score_gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride, dots[r],
+                           ons_attention_keys_seen(a, begin + r + 1), seen);
+    for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
+        add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
+    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
+        ons_attention_drop(w->p.data + r * w->p.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
+}
+
+/* Queries [begin, end). `add`: dK and dV hold the sums of later queries. */
+static void work_block(const head_work *w, int64_t begin, int64_t end, bool add) {
     const ons_attention *a = w->attention;
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end), size = a->size;
     ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
@@ -103,35 +138,32 @@ static void work_block(const head_work *w, int64_t begin, int64_t end) {
         .m = rows, .n = seen, .k = size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
     ons_small_multiply(&pairs, query, w->keys_transposed, w->p);
     ons_small_multiply(&pairs, dy, w->values_transposed, w->ds);
-    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
-        ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
-    for (int64_t r = 0; r < rows; ++r) {
-        float dot = w->result.data == NULL ? 0 : dot_of(w, begin + r);
-        gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
-                     w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position, w->saved[begin + r],
-                     w->result.data == NULL ? NULL : &dot, ons_attention_keys_seen(a, begin + r + 1), seen);
-    }
-    for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
-        add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
-    for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
-        ons_attention_drop(w->p.data + r * w->p.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
+    differentiate_block(w, begin, rows, seen);
     const ons_small_product onto_keys = {
-        .m = seen, .n = size, .k = rows, .transpose_a = true, .add = true, .lower = left, .diagonal = begin};
+        .m = seen, .n = size, .k = rows, .transpose_a = true, .add = add, .lower = left, .diagonal = begin};
     const ons_small_product onto_queries = {.m = rows, .n = size, .k = seen, .lower = left, .diagonal = begin};
     if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
     if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
     if (w->dq.data != NULL) ons_small_multiply(&onto_queries, w->ds, w->keys, rows_from(w->dq, begin));
 }
 
+/* The last block sees every key that any query sees: it sets what the others add to. */
+static void work_blocks(const head_work *w) {
+    const ons_attention *a = w->attention;
+    int64_t blocks = (a->queries + ONS_ATTENTION_BLOCK - 1) / ONS_ATTENTION_BLOCK;
+    int64_t seen = a->queries == 0 ? 0 : ons_attention_keys_seen(a, a->queries);
+    clear(rows_from(w->dk, seen), a->keys - seen, a->size);
+    clear(rows_from(w->dv, seen), a->keys - seen, a->size);
+    for (int64_t block = blocks - 1; block >= 0; --block) {
+        int64_t begin = block * ONS_ATTENTION_BLOCK, end = begin + ONS_ATTENTION_BLOCK;
+        work_block(w, begin, end < a->queries ? end : a->queries, block < blocks - 1);
+    }
+}
+
 static ons_small_matrix output_of(const ons_launch *launch, int index, const ons_attention_steps *steps, int64_t batch,
                                   int64_t head) {
     if (launch->outputs[index] == NULL) return (ons_small_matrix){NULL, 0};
     return ons_attention_matrix(launch->outputs[index], steps, batch, head);
-}
-
-static void clear(ons_small_matrix matrix, int64_t rows, int64_t columns) {
-    for (int64_t i = 0; matrix.data != NULL && i < rows; ++i)
-        memset(matrix.data + i * matrix.stride, 0, (size_t)columns * sizeof(float));
 }
 
 /* Cleared before the first sample that adds to it. */
@@ -179,10 +211,7 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         w.keys_transposed = (ons_small_matrix){rest, stride};
         ons_small_transpose(a->keys, a->size, w.keys, w.keys_transposed);
     }
-    clear(w.dk, a->keys, a->size);
-    clear(w.dv, a->keys, a->size);
-    for (int64_t begin = 0; begin < a->queries; begin += ONS_ATTENTION_BLOCK)
-        work_block(&w, begin, begin + ONS_ATTENTION_BLOCK < a->queries ? begin + ONS_ATTENTION_BLOCK : a->queries);
+    work_blocks(&w);
     if (a->keys_transposed && dk.data != NULL) ons_small_transpose(a->keys, a->size, w.dk, dk);
 }
 

@@ -48,8 +48,13 @@ ALWAYS_INLINE void multiply_some(const ons_small_product *p, ons_small_matrix a,
     if (p->lower == ONS_RESULT_LOWER && j >= end) return;
     if (p->lower == ONS_LEFT_LOWER && transpose_a && i > p->diagonal) first = i - p->diagonal;
     if (p->lower == ONS_LEFT_LOWER && !transpose_a && end < last) last = end;
-    multiply_tile(p, (ons_small_matrix){a.data + i * (transpose_a ? 1 : a.stride), a.stride}, b,
-                  (ons_small_matrix){c.data + i * c.stride, c.stride}, first, last, rows, lanes, count, transpose_a);
+    a.data += i * (transpose_a ? 1 : a.stride);
+    c.data += i * c.stride;
+    /* Of a tile on the diagonal the first lanes may be all that is wanted. */
+    if (lanes > 1 && p->lower == ONS_RESULT_LOWER && j + ONS_LANES >= end)
+        multiply_tile(p, a, b, c, first, last, rows, 1, count, transpose_a);
+    else
+        multiply_tile(p, a, b, c, first, last, rows, lanes, count, transpose_a);
 }
 
 /* Tiles of one width down all rows of c. */

@@ -1,5 +1,7 @@
-/* Times every case that is marked as a benchmark: bench [OPERATOR] [--threads N] [--all]
- * One line a case: median seconds, arithmetic and memory rates by the operator's own cost. --all: every case. */
+/* Times every case that is marked as a benchmark: bench [OPERATOR] [--threads N] [--seconds S] [--all]
+ * [--processor-time] One line a case: median seconds, arithmetic and memory rates by the operator's own cost.
+ * --seconds: how long each is run [0.5]. --all: every case.
+ * --processor-time: seconds that all threads together computed, for machines with other work to do. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +17,15 @@ enum { RUNS_MAX = 1000 };
 typedef struct options {
     const char *operator_name; /* NULL: all */
     int threads;
+    double seconds;
     bool all;
 } options;
 
+static clockid_t clock_of_times = CLOCK_MONOTONIC;
+
 static double now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock_of_times, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -29,12 +34,12 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Runs for about half a second, at least five times. */
-static double median_time(ons_run_function *run, const ons_launch *launch) {
+/* Runs for about so many seconds, at least five times. */
+static double median_time(ons_run_function *run, const ons_launch *launch, double seconds) {
     double times[RUNS_MAX], start = now();
     int runs = 0;
     run(launch);
-    while (runs < RUNS_MAX && (runs < 5 || now() - start < 0.5)) {
+    while (runs < RUNS_MAX && (runs < 5 || now() - start < seconds)) {
         double before = now();
         run(launch);
         times[runs++] = now() - before;
@@ -80,23 +85,27 @@ static void print_result(const ons_fixture *fixture, const ons_prepare *p, doubl
            p->implementation == NULL ? "" : p->implementation);
 }
 
-static ons_status *run_case(ons_fixture *fixture, const ons_target *target, int threads) {
+static ons_status *run_case(ons_fixture *fixture, const ons_target *target, const options *chosen) {
     buffers memory = {0};
     const ons_kernel *kernel = NULL;
-    ons_prepare p = {
-        .operands = &fixture->operands, .threads = threads, .scratch_limit = INT64_MAX, .arena = fixture->arena};
-    omp_set_num_threads(threads);
+    ons_prepare p = {.operands = &fixture->operands,
+                     .threads = chosen->threads,
+                     .scratch_limit = INT64_MAX,
+                     .arena = fixture->arena};
+    omp_set_num_threads(chosen->threads);
     ons_fault fault = {0};
     ons_status *status = ons_backend_prepare(target->backend(), &p, &kernel);
     if (status == NULL) status = set_up(fixture, target, p.scratch_bytes, &memory);
     if (status == NULL)
         print_result(fixture, &p,
-                     median_time(kernel->run, &(ons_launch){.inputs = memory.input_pointers,
-                                                            .outputs = memory.output_pointers,
-                                                            .scratch = memory.scratch.data,
-                                                            .state = p.state,
-                                                            .step = &fixture->step,
-                                                            .fault = &fault}));
+                     median_time(kernel->run,
+                                 &(ons_launch){.inputs = memory.input_pointers,
+                                               .outputs = memory.output_pointers,
+                                               .scratch = memory.scratch.data,
+                                               .state = p.state,
+                                               .step = &fixture->step,
+                                               .fault = &fault},
+                                 chosen->seconds));
     for (uint32_t i = 0; i < 64; ++i) {
         ons_buffer_free(&memory.inputs[i]);
         ons_buffer_free(&memory.outputs[i]);
@@ -114,7 +123,7 @@ static bool run_operator(const ons_registry *registry, const ons_operator *op, c
             continue;
         ons_fixture fixture;
         ons_status *status = ons_fixture_init(&fixture, registry, op, example, ons_test_seed());
-        if (status == NULL) status = run_case(&fixture, &ons_target_cpu, chosen->threads);
+        if (status == NULL) status = run_case(&fixture, &ons_target_cpu, chosen);
         ons_fixture_free(&fixture);
         if (status != NULL) fprintf(stderr, "%s/%s: %s\n", op->name, example->name, ons_status_get_message(status));
         fine &= status == NULL;
@@ -124,12 +133,16 @@ static bool run_operator(const ons_registry *registry, const ons_operator *op, c
 }
 
 int main(int count, char **arguments) {
-    options chosen = {.threads = omp_get_max_threads()};
+    options chosen = {.threads = omp_get_max_threads(), .seconds = 0.5};
     for (int i = 1; i < count; ++i) {
         if (strcmp(arguments[i], "--threads") == 0 && i + 1 < count)
             chosen.threads = atoi(arguments[++i]);
+        else if (strcmp(arguments[i], "--seconds") == 0 && i + 1 < count)
+            chosen.seconds = atof(arguments[++i]);
         else if (strcmp(arguments[i], "--all") == 0)
             chosen.all = true;
+        else if (strcmp(arguments[i], "--processor-time") == 0)
+            clock_of_times = CLOCK_PROCESS_CPUTIME_ID;
         else
             chosen.operator_name = arguments[i];
     }
