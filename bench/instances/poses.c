@@ -145,8 +145,13 @@ static ons_status *write_graph(const char *folder, const char *profiles, size_t 
     work.name = GRAPHS[which].name;
     ONS_TRY(name_all(&work, arena));
     ONS_TRY(ons_cost_file_print(&work, &text));
+    /* By depth, as plans have the nodes that say nothing of their order. */
+    ons_status *status = ons_cost_file_parse(text, strlen(text), NULL, arena, &work);
+    free(text);
+    ONS_TRY(status);
+    ONS_TRY(ons_cost_file_print(&work, &text));
     const char *path = ons_arena_format(arena, "%s/graphs/%s.json", folder, work.name);
-    ons_status *status = path == NULL ? ons_status_out_of_memory() : ons_file_write_text(path, text);
+    status = path == NULL ? ons_status_out_of_memory() : ons_file_write_text(path, text);
     free(text);
     return status;
 }

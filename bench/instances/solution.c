@@ -23,24 +23,52 @@ static ons_status *take_recomputed(const instance *in, const ons_json *o, uint32
     return NULL;
 }
 
-static ons_status *take_stage(const instance *in, const ons_json *o, ons_arena *arena, solution *s) {
+static ons_status *take_node(const instance *in, uint32_t node, uint32_t number, solution *s) {
+    solution_stage *stage = &s->stages[number];
+    ONS_CHECK(s->stage_of[node] == NOBODY, ONS_INVALID_DATA, "node '%s' is there twice", in->nodes[node].name);
+    s->stage_of[node] = number;
+    s->position_of[node] = stage->nodes.count;
+    stage->nodes.items[stage->nodes.count++] = node;
+    return NULL;
+}
+
+static ons_status *take_names(const instance *in, const ons_json *o, uint32_t number, ons_arena *arena, solution *s) {
     const ons_json *names, *each;
+    ONS_TRY(ons_json_get_array(o, "names", &names));
+    ONS_NEW(s->stages[number].nodes.items, arena, (size_t)cJSON_GetArraySize(names) + 1);
+    cJSON_ArrayForEach(each, names) {
+        uint32_t node = cJSON_IsString(each) ? ons_map_get(&in->node_of, each->valuestring) : ONS_MAP_ABSENT;
+        ONS_CHECK(node != ONS_MAP_ABSENT, ONS_INVALID_DATA, "'names' has a node that is not there");
+        ONS_TRY(take_node(in, node, number, s));
+    }
+    return NULL;
+}
+
+/* As plans have it whose stages are stretches of the file's order. */
+static ons_status *take_stretch(const instance *in, const ons_json *o, uint32_t number, ons_arena *arena, solution *s) {
+    const char *name;
+    int64_t count;
+    ONS_TRY(ons_json_get_text(o, "first_node", &name));
+    ONS_TRY(ons_json_get_int(o, "nodes", &count));
+    uint32_t first = ons_map_get(&in->node_of, name);
+    ONS_CHECK(first != ONS_MAP_ABSENT && count > 0 && count <= in->node_count - first, ONS_INVALID_DATA,
+              "'first_node' and 'nodes' are no stretch of the graph's nodes");
+    ONS_NEW(s->stages[number].nodes.items, arena, (size_t)count);
+    for (uint32_t i = 0; i < count; ++i) ONS_TRY(take_node(in, first + i, number, s));
+    return NULL;
+}
+
+static ons_status *take_stage(const instance *in, const ons_json *o, ons_arena *arena, solution *s) {
     uint32_t number = s->stage_count++;
     solution_stage *stage = &s->stages[number];
     int64_t device;
     ONS_TRY(ons_json_get_int(o, "device", &device));
     ONS_CHECK(device >= 0 && device < in->devices, ONS_INVALID_DATA, "there is no device %ld", (long)device);
     stage->device = (uint32_t)device;
-    ONS_TRY(ons_json_get_array(o, "names", &names));
-    ONS_NEW(stage->nodes.items, arena, (size_t)cJSON_GetArraySize(names) + 1);
-    cJSON_ArrayForEach(each, names) {
-        uint32_t node = cJSON_IsString(each) ? ons_map_get(&in->node_of, each->valuestring) : ONS_MAP_ABSENT;
-        ONS_CHECK(node != ONS_MAP_ABSENT, ONS_INVALID_DATA, "'names' has a node that is not there");
-        ONS_CHECK(s->stage_of[node] == NOBODY, ONS_INVALID_DATA, "node '%s' is there twice", in->nodes[node].name);
-        s->stage_of[node] = number;
-        s->position_of[node] = stage->nodes.count;
-        stage->nodes.items[stage->nodes.count++] = node;
-    }
+    if (ons_json_find(o, "names") == NULL && ons_json_find(o, "first_node") != NULL)
+        ONS_TRY(take_stretch(in, o, number, arena, s));
+    else
+        ONS_TRY(take_names(in, o, number, arena, s));
     ONS_CHECK(stage->nodes.count > 0, ONS_INVALID_DATA, "a stage without nodes");
     return take_recomputed(in, o, number, s);
 }
