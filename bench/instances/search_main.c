@@ -61,7 +61,7 @@ static ons_status *print_row(const instance *in) {
     else
         printf("| ");
     printf("%s | %.6g s | %.6g s | %s | %.2f %% | %s |\n", in->objective == STEP_SECONDS ? "step" : "bottleneck",
-           in->best, in->bound, in->bound_from, 100 * (in->best / in->bound - 1), in->found_by);
+           in->best, in->bound, in->bound_from, 100 * fmax(0, in->best / in->bound - 1), in->found_by);
     return NULL;
 }
 
