@@ -50,6 +50,7 @@ static uint32_t make_cases(schedules_case *cases) {
 static ons_status *measure(schedules_page *page, ons_arena *arena) {
     static schedules_case cases[SCHEDULES_CASES];
     uint32_t count = make_cases(cases);
+    ONS_TRY(five_measure(arena, page->five, &page->five_count));
     for (uint32_t i = 0; i < count; ++i) {
         double began = schedules_now();
         ONS_TRY_AT(schedules_measure(&cases[i], arena, &page->results[page->count++]), "%s on %u devices",

@@ -26,7 +26,7 @@ static void print_head(FILE *out) {
     fprintf(out,
             "# Schedules\n\n"
             "Written by `./bazelw run //bench:schedules`. What was measured is the processor time of searches, of one "
-            "thread,\non %s on ",
+            "thread,\non a machine that others used meanwhile, on %s on ",
             date);
     print_processor(out);
     fprintf(
@@ -42,6 +42,44 @@ static void print_head(FILE *out) {
         "- **FlexPipe**: its space (planner/search/flexpipe_space.h) with limits in flight, cuts even in time; then "
         "weight gradients\n  put off into bubbles.\n"
         "- **auto**: the portfolio, with cuts, swapping and recomputation (planner/search/portfolio.h).\n\n");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- five
+ * systems
+ */
+
+static void print_five_row(FILE *out, const five_result *r, const five_row *row) {
+    fprintf(out, "| %s | %u | %u | %.1f GB | %s | ", r->model, r->devices, r->micro_batches,
+            1e-9 * (double)r->capacity_bytes, row->system);
+    if (row->why == NULL)
+        fprintf(out, "%s | %.2f ms | %.2f GB | %.1f %% | %.2f s |\n", row->choice, 1e3 * row->step_seconds,
+                1e-9 * (double)row->bytes, 100 * row->bubble_share, row->search_seconds);
+    else
+        fprintf(out, "%s | — | — | — | %.2f s |\n", row->why, row->search_seconds);
+}
+
+static void print_five(FILE *out, const schedules_page *page) {
+    fprintf(out,
+            "## Five systems side by side\n\n"
+            "Each as its paper has it, one stage or more on each device and no replicas, on the same models, devices "
+            "and caps (bench/schedules_five.c).\nMemory: of the fullest device. —: it has no plan, for the reason in "
+            "the column before. All steps are simulated alike.\n\n"
+            "- **DawnPiper**: 1F1B, its binary partition, tensors swapped or recomputed where a stage does not fit. "
+            "Schedules and branches are\n  not its subject.\n"
+            "- **FlexPipe**: the fastest schedule of its space, weight gradients put off into bubbles, cuts even in "
+            "time.\n"
+            "- **Pfeife**: schedule vectors and cuts together, up to three loops.\n"
+            "- **AutoPipe**: 1F1B, its partition by the master stage, then its Slicer; everything is recomputed in "
+            "stages that do not fit\n  otherwise (its own runs recompute always).\n"
+            "- **GraphPipe**: stages as a graph, lists by it, one size of micro-batches.\n"
+            "- **auto**: what `--pipeline auto` chooses of all that the planner knows, with swapping and recomputation "
+            "in any of it.\n\n"
+            "MMT, DLRM and CANDLE-Uno are those of bench/stage_graph_models.h.\n\n"
+            "| model | devices | m | cap | system | chose | step | memory | bubbles | search |\n"
+            "|---|---|---|---|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < page->five_count; ++i)
+        for (uint32_t k = 0; k < FIVE_SYSTEMS; ++k) print_five_row(out, &page->five[i], &page->five[i].rows[k]);
+    fprintf(out, "\n");
 }
 
 /* ----------------------------------------------------------------------------------------------------------- the table
@@ -179,6 +217,7 @@ static void print_pfeife(FILE *out, const schedules_page *page) {
 
 void schedules_page_print(FILE *out, const schedules_page *page) {
     print_head(out);
+    print_five(out, page);
     print_systems(out, page);
     print_losers(out, &page->results[1]);
     print_flexpipe(out, page);

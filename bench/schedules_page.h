@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "bench/schedules_fit.h"
+#include "bench/schedules_five.h"
 #include "bench/schedules_systems.h"
 
 enum { SCHEDULES_CASES = 16, SCHEDULES_SEARCHES = 5, SCHEDULES_BEAMS = 2 };
@@ -27,6 +28,8 @@ typedef struct schedules_beam {
 } schedules_beam;
 
 typedef struct schedules_page {
+    five_result five[FIVE_CASES];
+    uint32_t five_count;
     schedules_result results[SCHEDULES_CASES];
     uint32_t count;
     schedules_search searches[SCHEDULES_SEARCHES];

@@ -1,0 +1,214 @@
+#include "bench/instances/problem.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+
+const char *const objective_names[OBJECTIVES] = {"step_seconds", "bottleneck_seconds"};
+
+/* --------------------------------------------------------------------------------------------------------------
+ * members
+ */
+
+static ons_status *take_text(const ons_json *o, const char *name, ons_arena *arena, const char **text) {
+    ONS_TRY(ons_json_get_text(o, name, text));
+    *text = ons_arena_copy_text(arena, *text);
+    return *text == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *take_seconds(const ons_json *o, const char *name, double *seconds) {
+    *seconds = 0;
+    if (ons_json_find(o, name) == NULL) return NULL;
+    ONS_TRY(ons_json_get_double(o, name, seconds));
+    ONS_CHECK(isfinite(*seconds) && *seconds >= 0, ONS_INVALID_DATA, "'%s' is no time", name);
+    return NULL;
+}
+
+/* Sums of as many stay far below what 64 bits hold. */
+static const int64_t MOST_BYTES = (int64_t)1 << 48;
+
+static ons_status *take_bytes(const ons_json *o, const char *name, int64_t otherwise, int64_t *bytes) {
+    *bytes = otherwise;
+    if (ons_json_find(o, name) == NULL) return NULL;
+    ONS_TRY(ons_json_get_int(o, name, bytes));
+    ONS_CHECK(*bytes >= 0 && *bytes <= MOST_BYTES, ONS_INVALID_DATA, "'%s' is no size", name);
+    return NULL;
+}
+
+static ons_status *take_count(const ons_json *o, const char *name, uint32_t least, uint32_t *count) {
+    int64_t value;
+    ONS_TRY(ons_json_get_int(o, name, &value));
+    ONS_CHECK(value >= least && value <= 4096, ONS_INVALID_DATA, "'%s' is not from %u to 4096", name, least);
+    *count = (uint32_t)value;
+    return NULL;
+}
+
+static ons_status *take_nodes(const instance *in, const ons_json *o, const char *name, ons_arena *arena,
+                              number_list *list) {
+    const ons_json *array, *each;
+    *list = (number_list){0};
+    if (ons_json_find(o, name) == NULL) return NULL;
+    ONS_TRY(ons_json_get_array(o, name, &array));
+    ONS_NEW(list->items, arena, (size_t)cJSON_GetArraySize(array) + 1);
+    cJSON_ArrayForEach(each, array) {
+        uint32_t node = cJSON_IsString(each) ? ons_map_get(&in->node_of, each->valuestring) : ONS_MAP_ABSENT;
+        ONS_CHECK(node != ONS_MAP_ABSENT, ONS_INVALID_DATA, "'%s' names a node that is not there", name);
+        list->items[list->count++] = node;
+    }
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------
+ * graph
+ */
+
+static ons_status *take_node(instance *in, const ons_json *o, ons_arena *arena) {
+    graph_node *n = &in->nodes[in->node_count];
+    n->recomputable = true;
+    ONS_TRY(take_text(o, "name", arena, &n->name));
+    ONS_TRY(take_seconds(o, "forward_seconds", &n->forward));
+    ONS_TRY(take_seconds(o, "input_gradient_seconds", &n->input_gradient));
+    ONS_TRY(take_seconds(o, "weight_gradient_seconds", &n->weight_gradient));
+    ONS_TRY(take_seconds(o, "update_seconds", &n->update));
+    ONS_TRY(take_bytes(o, "forward_bytes", 0, &n->forward_bytes));
+    ONS_TRY(take_bytes(o, "backward_bytes", 0, &n->backward_bytes));
+    if (ons_json_find(o, "recomputable") != NULL) ONS_TRY(ons_json_get_bool(o, "recomputable", &n->recomputable));
+    ONS_CHECK(ons_map_get(&in->node_of, n->name) == ONS_MAP_ABSENT, ONS_INVALID_DATA, "two nodes '%s'", n->name);
+    return ons_map_set(&in->node_of, n->name, in->node_count++);
+}
+
+static ons_status *take_tensor(instance *in, const ons_json *o, ons_arena *arena) {
+    graph_tensor *t = &in->tensors[in->tensor_count];
+    const ons_json *producer = ons_json_find(o, "producer");
+    const char *name;
+    t->producer = NOBODY;
+    if (producer != NULL && !cJSON_IsNull(producer)) {
+        ONS_TRY(ons_json_get_text(o, "producer", &name));
+        t->producer = ons_map_get(&in->node_of, name);
+        ONS_CHECK(t->producer != ONS_MAP_ABSENT, ONS_INVALID_DATA, "'producer' names a node that is not there");
+    }
+    ONS_TRY(take_text(o, "name", arena, &t->name));
+    ONS_TRY(take_bytes(o, "bytes", 0, &t->bytes));
+    ONS_TRY(take_bytes(o, "gradient_bytes", t->producer == NOBODY ? 0 : t->bytes, &t->gradient_bytes));
+    ONS_TRY(take_nodes(in, o, "readers", arena, &t->readers));
+    ONS_TRY(take_nodes(in, o, "savers", arena, &t->savers));
+    if (ons_json_find(o, "savers") == NULL && t->producer != NOBODY) {
+        ONS_NEW(t->savers.items, arena, 1);
+        t->savers.items[t->savers.count++] = t->producer;
+    }
+    ONS_CHECK(ons_map_get(&in->tensor_of, t->name) == ONS_MAP_ABSENT, ONS_INVALID_DATA, "two tensors '%s'", t->name);
+    return ons_map_set(&in->tensor_of, t->name, in->tensor_count++);
+}
+
+static ons_status *take_weight(instance *in, const ons_json *o, ons_arena *arena) {
+    graph_weight *w = &in->weights[in->weight_count++];
+    int64_t state;
+    ONS_TRY(take_bytes(o, "bytes", 0, &w->bytes));
+    ONS_TRY(take_bytes(o, "gradient_bytes", w->bytes, &w->gradient_bytes));
+    ONS_TRY(take_bytes(o, "state_bytes", 0, &state));
+    w->bytes += w->gradient_bytes + state;
+    return take_nodes(in, o, "users", arena, &w->users);
+}
+
+static ons_status *take_all(instance *in, const ons_json *array, ons_arena *arena,
+                            ons_status *(*take)(instance *in, const ons_json *o, ons_arena *arena)) {
+    const ons_json *each;
+    uint32_t i = 0;
+    cJSON_ArrayForEach(each, array) ONS_TRY_AT(take(in, each, arena), "[%u]", i++);
+    return NULL;
+}
+
+static ons_status *take_graph(const ons_json *o, ons_arena *arena, instance *in) {
+    const ons_json *nodes, *tensors, *weights;
+    int64_t version;
+    ONS_TRY(ons_json_get_int(o, "onstage_cost_graph", &version));
+    ONS_CHECK(version == 1, ONS_INVALID_DATA, "'onstage_cost_graph' is not 1");
+    ONS_TRY(ons_json_get_array(o, "nodes", &nodes));
+    ONS_TRY(ons_json_get_array(o, "tensors", &tensors));
+    ONS_TRY(ons_json_get_array(o, "weights", &weights));
+    ONS_NEW(in->nodes, arena, (size_t)cJSON_GetArraySize(nodes) + 1);
+    ONS_NEW(in->tensors, arena, (size_t)cJSON_GetArraySize(tensors) + 1);
+    ONS_NEW(in->weights, arena, (size_t)cJSON_GetArraySize(weights) + 1);
+    ONS_TRY_AT(take_all(in, nodes, arena, take_node), "nodes");
+    ONS_TRY_AT(take_all(in, tensors, arena, take_tensor), "tensors");
+    ONS_TRY_AT(take_all(in, weights, arena, take_weight), "weights");
+    ONS_CHECK(in->node_count > 0, ONS_INVALID_DATA, "a graph without nodes");
+    return NULL;
+}
+
+ons_status *instance_parse_graph(const void *bytes, size_t size, ons_arena *arena, instance *in) {
+    ons_json *json;
+    ONS_TRY(ons_json_parse_names(bytes, size, &json));
+    ons_status *status = take_graph(json, arena, in);
+    ons_json_free(json);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------------------
+ * instance
+ */
+
+static ons_status *take_objective(const ons_json *o, objective *which) {
+    const char *name;
+    ONS_TRY(ons_json_get_text(o, "objective", &name));
+    for (*which = 0; *which < OBJECTIVES; ++*which)
+        if (strcmp(name, objective_names[*which]) == 0) return NULL;
+    return ons_status_new(ONS_INVALID_DATA, "'objective' is neither %s nor %s", objective_names[0], objective_names[1]);
+}
+
+static ons_status *take_instance(const ons_json *o, ons_arena *arena, instance *in) {
+    const ons_json *best, *bound;
+    int64_t version;
+    ONS_TRY(ons_json_get_int(o, "onstage_instance", &version));
+    ONS_CHECK(version == 1, ONS_INVALID_DATA, "'onstage_instance' is not 1");
+    ONS_TRY(take_text(o, "name", arena, &in->name));
+    ONS_TRY(take_text(o, "graph", arena, &in->graph));
+    ONS_TRY(take_count(o, "devices", 1, &in->devices));
+    ONS_TRY(take_count(o, "micro_batches", 1, &in->micro_batches));
+    ONS_TRY(take_count(o, "stages_of_a_device", 0, &in->stages_of_a_device));
+    ONS_TRY(take_bytes(o, "memory_bytes", 0, &in->memory_bytes));
+    ONS_TRY(take_seconds(o, "link_bandwidth", &in->link_bandwidth));
+    ONS_TRY(take_seconds(o, "link_latency", &in->link_latency));
+    ONS_TRY(take_objective(o, &in->objective));
+    if (ons_json_find(o, "best") == NULL) return NULL;
+    ONS_TRY(ons_json_get_object(o, "best", &best));
+    ONS_TRY(take_seconds(best, "value", &in->best));
+    ONS_TRY(take_text(best, "found_by", arena, &in->found_by));
+    ONS_TRY(take_text(best, "solution", arena, &in->solution));
+    ONS_TRY(ons_json_get_object(o, "bound", &bound));
+    ONS_TRY(take_seconds(bound, "value", &in->bound));
+    return take_text(bound, "from", arena, &in->bound_from);
+}
+
+ons_status *instance_parse(const void *bytes, size_t size, ons_arena *arena, instance *in) {
+    ons_json *json;
+    *in = (instance){0};
+    ONS_TRY(ons_json_parse_names(bytes, size, &json));
+    ons_status *status = take_instance(json, arena, in);
+    ons_json_free(json);
+    return status;
+}
+
+ons_status *instance_load(const char *folder, const char *name, ons_arena *arena, instance *in) {
+    ons_mapping file;
+    *in = (instance){0};
+    const char *path = ons_arena_format(arena, "%s/problems/%s.json", folder, name);
+    if (path == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_mapping_open(path, &file));
+    ons_status *status = instance_parse(file.bytes, file.size, arena, in);
+    ons_mapping_close(&file);
+    ONS_TRY_AT(status, "%s", path);
+    path = ons_arena_format(arena, "%s/%s", folder, in->graph);
+    if (path == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_mapping_open(path, &file));
+    status = instance_parse_graph(file.bytes, file.size, arena, in);
+    ons_mapping_close(&file);
+    ONS_TRY_AT(status, "%s", path);
+    return NULL;
+}
+
+void instance_free(instance *in) {
+    ons_map_free(&in->node_of);
+    ons_map_free(&in->tensor_of);
+}

@@ -1,0 +1,17 @@
+/* What the planner's strategies find for a problem of the set, each judged by the checker. */
+#ifndef ONSTAGE_BENCH_INSTANCES_TRIES_H
+#define ONSTAGE_BENCH_INSTANCES_TRIES_H
+
+#include "bench/instances/check.h"
+
+typedef struct best_try {
+    verdict verdict;
+    const char *found_by; /* NULL: nothing that is valid was found */
+    const char *solution; /* JSON */
+    uint32_t judged, valid;
+} best_try;
+
+/* Tries all strategies on the problem, whose graph is the file at `graph`. Texts in `arena`. */
+ons_status *tries_run(const instance *in, const char *graph, ons_arena *arena, best_try *best);
+
+#endif
