@@ -89,7 +89,7 @@ static ons_status *judge(trying *t, const offer *o) {
     ++t->best->judged;
     ons_arena *arena = ons_arena_new();
     ons_status *status = arena == NULL ? ons_status_out_of_memory() : print_solution(o, &json);
-    if (status == NULL) {
+    if (status == NULL && json != NULL) {
         ons_status *invalid = instance_check(t->in, json, strlen(json), arena, &v);
         if (invalid == NULL)
             status = keep(t, o, json, &v);

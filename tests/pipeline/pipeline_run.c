@@ -117,8 +117,7 @@ static ons_status *make_schedule(trial *t) {
 static void keep_loss_together(trial *t) {
     const ons_graph *graph = t->choice.graph;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id)
-        if (strncmp(ons_graph_node(graph, id)->name, "loss", 4) == 0)
-            t->choice.stage_of_node[id] = t->s->stages - 1;
+        if (strncmp(ons_graph_node(graph, id)->name, "loss", 4) == 0) t->choice.stage_of_node[id] = t->s->stages - 1;
 }
 
 /* Stages by name, as the graph for whole micro-batches has them. */
