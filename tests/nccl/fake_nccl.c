@@ -252,7 +252,10 @@ static int put_end(end *e, bool sends, void *stream) {
         put_ends(1, &e, &sends, &stream);
         return ONS_NCCL_SUCCESS;
     }
-    if (calls->count == TOGETHER_MOST) return INVALID_USAGE;
+    if (calls->count == TOGETHER_MOST) {
+        free(e);
+        return INVALID_USAGE;
+    }
     calls->ends[calls->count] = e;
     calls->sends[calls->count] = sends;
     calls->streams[calls->count++] = stream;

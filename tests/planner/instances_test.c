@@ -239,7 +239,7 @@ static void check_spoiled(const char *name) {
     text = strndup((const char *)s.file.bytes, s.file.size);
     char *action = strstr(text, "\"0F0\"");
     cr_assert_not_null(action);
-    memcpy(action, "\"0B0\"", 5);
+    action[2] = 'B';
     expect_spoiled(&s, name, text, "a backward part in the place of a forward part");
     free(text);
     unload(&s);

@@ -241,8 +241,7 @@ static void add_backward(judge *j, stage *s, uint32_t micro_batch, bool whole_ba
     free(back);
 }
 
-static void add_action(judge *j, const judged_action *a) {
-    stage *s = &j->stages[a->stage];
+static void add_action(judge *j, stage *s, const judged_action *a) {
     uint32_t *compute = &j->devices[s->device].compute;
     double weight = 0;
     for (uint32_t i = 0; i < s->backward.count; ++i) weight += s->backward.weight[i];
@@ -264,11 +263,12 @@ static bool add_lists(judge *j, const cJSON *lists) {
         cJSON_ArrayForEach(item, list) {
             judged_action a;
             if (!read_action(j, item, &a)) return false;
-            if (j->stages[a.stage].device != at) {
+            stage *s = &j->stages[a.stage];
+            if (s->device != at) {
                 snprintf(j->why, PLAN_JUDGE_TEXT, "'%s' is in the list of device %u", item->valuestring, at);
                 return false;
             }
-            add_action(j, &a);
+            add_action(j, s, &a);
         }
         ++at;
     }
