@@ -333,7 +333,7 @@ static ons_status *try_baseline(const planner_search *s, uint32_t *first, choice
     bool optimised = false;
     for (uint32_t i = 0; i < s->stages && x.planned.solutions != NULL; ++i)
         optimised |= x.planned.solutions[i].decision_count > 0;
-    bool any_kind = o->planned.problem.memory->by_tensor && optimised;
+    bool any_kind = optimised && o->planned.problem.memory->by_tensor; /* optimised: there is a strategy */
     for (size_t i = 0; any_kind && i < sizeof memories / sizeof *memories; ++i)
         ONS_TRY(try_memory(s, o, first, ons_memory_strategy_find(memories[i]), c));
     return NULL;

@@ -314,6 +314,20 @@ Test(graphpipe, the_portfolio_knows_it) {
     cr_expect(found);
 }
 
+/* Nobody decides about tensors: stages fit as they are, or do not. */
+Test(graphpipe, it_needs_no_memory_strategy) {
+    uint32_t fitted = 0;
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+        subject s;
+        ons_planned planned;
+        ons_planning_problem p = make_problem(seed, &s);
+        p.memory = NULL;
+        expect_success(ons_planner_search(&p, ons_partition_strategy_find(STRATEGY), arena, &planned));
+        fitted += planned.partition.feasible;
+    }
+    cr_expect_gt(fitted, 5);
+}
+
 Test(graphpipe, several_stages_on_a_device_are_refused) {
     subject s;
     ons_planned planned;
