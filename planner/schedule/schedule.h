@@ -52,16 +52,41 @@ uint32_t ons_pipeline_devices(const ons_pipeline *pipeline);
 /* Makes the pipeline of one stage on one device, where nothing is gained by micro-batches that wait for each other. */
 ons_pipeline ons_pipeline_of_one_stage(bool asynchronous, uint32_t micro_batches);
 
+/* How a stage takes the samples of a step, where stages differ in it (GraphPipe, sections 3 and 6). A step consists of
+ * units, which are the schedule's micro-batches; a stage's own micro-batch is `size` units in a row, computed at once.
+ * Copies of a stage take its micro-batches in turn, and lie on as many devices from device_of[stage] on. Actions count
+ * micro-batches by the copy that computes them: number j of copy c is the stage's number j · copies + c, and has the
+ * units from (j · copies + c) · size on. `size` · `copies` divides the units of a step. */
+typedef struct ons_stage_grouping {
+    uint32_t size, copies;
+} ons_stage_grouping;
+
 typedef struct ons_schedule {
     uint32_t stages, devices, micro_batches;
     bool asynchronous;
-    ons_action_list *lists; /* [device] */
-    uint32_t *device_of;    /* [stage] */
-    ons_stage_load *loads;  /* [stage] */
+    const ons_stage_grouping *groupings; /* [stage]; NULL: size and copies are 1 everywhere */
+    ons_action_list *lists;              /* [device] */
+    uint32_t *device_of;                 /* [stage]: of its first copy */
+    ons_stage_load *loads;               /* [stage] */
     /* [stage · micro_batches + micro-batch]: the tick at which forward parts, and input gradients, run in lockstep
      * (planner/schedule/lockstep.h), from 1; 0: never */
     uint32_t *forward_ticks, *backward_ticks;
 } ons_schedule;
+
+static inline ons_stage_grouping ons_schedule_grouping(const ons_schedule *schedule, uint32_t stage) {
+    return schedule->groupings == NULL ? (ons_stage_grouping){1, 1} : schedule->groupings[stage];
+}
+/* Counts the micro-batches that a copy of the stage computes in a step. */
+static inline uint32_t ons_schedule_copy_micro_batches(const ons_schedule *schedule, uint32_t stage) {
+    ons_stage_grouping g = ons_schedule_grouping(schedule, stage);
+    return schedule->micro_batches / (g.size * g.copies);
+}
+/* Gives the first unit of a copy's micro-batch. */
+static inline uint32_t ons_schedule_first_unit(const ons_schedule *schedule, uint32_t stage, uint32_t copy,
+                                               uint32_t micro_batch) {
+    ons_stage_grouping g = ons_schedule_grouping(schedule, stage);
+    return (micro_batch * g.copies + copy) * g.size;
+}
 
 /* Puts updates last: a device updates its stages together, when all their gradients are there: those of weights that
  * two stages share are. For synchronous lists; new ones in `arena`. */
