@@ -21,7 +21,9 @@ ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, c
 
 static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_dataset_graphs *dataset_graphs,
                                int64_t rows, ons_stage_graph *stage) {
+    const ons_graph *whole = dataset_graphs->graphs[ONS_WHOLE].graph;
     const ons_stage_graph_options options = {
+        .like = whole != NULL ? whole : o->like,
         .model = o->model,
         .config = o->config,
         .dataset = dataset_graphs->dataset,
@@ -73,6 +75,7 @@ ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole
                 "a micro-batch of one sample has no halves: leave --slices out, or take a larger --batch or fewer "
                 "--micro-batches");
             options.rows = half_rows(rows, half);
+            options.like = dataset_graphs->graphs[ONS_WHOLE].graph;
             ONS_TRY(ons_stage_graph_build(&options, graph));
         }
     return NULL;

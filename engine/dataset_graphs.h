@@ -25,6 +25,7 @@ typedef struct ons_dataset_graphs_options {
     const ons_config *config;
     int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
+    const ons_graph *like; /* see ons_stage_graph_options */
 } ons_dataset_graphs_options;
 /* Gives the options of training: `samples` is that of its dataset. */
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,

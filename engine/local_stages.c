@@ -549,14 +549,10 @@ const ons_local_stage_work *ons_local_stages_work(const ons_local_stages *c, uin
 ons_status *ons_local_stages_read(ons_local_stages *c, const char *name, ons_type *type, ons_host_copy *copy,
                                   const void **contents) {
     *contents = NULL;
-    for (uint32_t i = 0; i < c->o.count; ++i) {
-        ons_type found;
-        void *address = ons_device_context_find(c->stages[i].device_context, name, &found);
-        if (address == NULL) continue;
-        if (type != NULL) *type = found;
-        return ons_device_context_read(c->stages[i].device_context, address, (size_t)ons_type_dense_bytes(&found), copy,
-                                       contents);
-    }
+    ons_type found;
+    for (uint32_t i = 0; i < c->o.count && *contents == NULL; ++i)
+        ONS_TRY(ons_device_context_read_value(c->stages[i].device_context, name, &found, copy, contents));
+    if (type != NULL && *contents != NULL) *type = found;
     return NULL;
 }
 

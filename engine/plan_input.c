@@ -46,6 +46,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
     ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
     ons_stage_graph_options less = graph;
     less.rows = graph.rows - 1;
+    less.like = in->stage.graph;
     if (o->exact && o->batch % together != 0) ONS_TRY(ons_stage_graph_build(&less, &in->less));
     return ons_plan_costs_find(o->model, o->config, o->profile, &in->stage, o->one_stage && !o->accumulates, in->arena,
                                &in->costs);

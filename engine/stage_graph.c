@@ -257,8 +257,13 @@ static ons_status *fuse_elementwise(const assembly *a, ons_tracked_values *track
 }
 
 static ons_status *choose_layouts(const assembly *a, ons_tracked_values *tracked) {
-    return ons_choose_layouts(a->r->graph, a->o->model->registry,
-                              a->o->for_gpu ? ONS_LAYOUTS_FOR_CUDA : ONS_LAYOUTS_FOR_CPU, tracked);
+    const ons_layout_options options = {
+        .kernels = a->o->for_gpu ? ONS_LAYOUTS_FOR_CUDA : ONS_LAYOUTS_FOR_CPU,
+        /* A slice of a weight is one of its elements in ONNX's order. */
+        .keeps_weights = a->o->training && !a->o->for_gpu && !a->o->config->shard_optimizer,
+        .like = a->o->like,
+    };
+    return ons_choose_layouts(a->r->graph, a->o->model->registry, &options, tracked);
 }
 
 /* Over the graph as it is printed, with all attributes, and what the classes weigh. */

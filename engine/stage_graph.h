@@ -39,6 +39,7 @@ typedef struct ons_stage_graph_options {
     bool for_gpu; /* elementwise operators are joined (graph/passes/fuse_elementwise.h), and layouts are chosen for
                      CUDA's kernels, from the model and the precision alone: the same graph wherever it is made */
     ons_blockers *blockers;
+    const ons_graph *like; /* a graph that shares weights with this one, and has their layouts; NULL: there is none */
     /* Called after each pass that has run, with its name and seconds; NULL: nobody asks. */
     void (*observe)(void *context, const char *pass, double seconds, const ons_graph *graph);
     void *context;

@@ -91,6 +91,7 @@ static ons_status *build_validation(ons_trainer *t) {
         .model = t->model,
         .config = t->config,
         .rows = {[ONS_WHOLE] = rows, [ONS_REST] = t->batching.fixed ? 0 : samples % rows},
+        .like = t->training.graphs[ONS_WHOLE].graph,
     };
     return ons_dataset_graphs_build(&options, &t->validation);
 }

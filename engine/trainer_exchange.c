@@ -139,7 +139,10 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
     ONS_TRY(open_exchange(t));
     ONS_TRY(request(t, value, owner));
     *contents = t->exchange->contents;
-    if (type != NULL) *type = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->type;
+    if (type != NULL) {
+        *type = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->type;
+        type->layout = ONS_LAYOUT_ONNX;
+    }
     return NULL;
 }
 

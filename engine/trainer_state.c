@@ -71,7 +71,8 @@ static bool is_sliced(const ons_trainer *t, const kept_value *kept) {
 /* Where a stage has what a checkpoint keeps. */
 static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, const ons_local_stage *stage) {
     bool sliced = is_sliced(t, kept);
-    return (ons_state_place){kept->name, value_of(t, kept)->type, sliced ? stage->replica : 0,
+    ons_type type = value_of(t, kept)->type;
+    return (ons_state_place){kept->name, ons_type_make(type.dtype, type.shape), sliced ? stage->replica : 0,
                              sliced ? ons_config_update_owners(t->config) : 1};
 }
 
@@ -332,15 +333,30 @@ static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
     return NULL;
 }
 
+/* Contents that do not lie in ONNX's order are put together beside their place. */
+static ons_status *load_reordered(const ons_checkpoint *c, uint32_t owners, const ons_state_place *place,
+                                  const char *name, ons_device_context *device_context) {
+    void *contents = malloc((size_t)ons_type_dense_bytes(&place->type) + 1);
+    if (contents == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_state_slice_load(c, owners, place, device_context, contents);
+    if (status == NULL) status = ons_device_context_write_value(device_context, name, contents);
+    free(contents);
+    return status;
+}
+
 /* To every stage in this process that holds it. */
 static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t owners, const kept_value *kept) {
     for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
         const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
-        void *address = ons_device_context_find(stage->device_context, value_of(t, kept)->name, NULL);
+        ons_type type;
+        const char *name = value_of(t, kept)->name;
+        void *address = ons_device_context_find(stage->device_context, name, &type);
         const ons_state_place place = place_of(t, kept, stage);
         if (address == NULL) continue;
-        ONS_TRY(ons_status_at(ons_state_slice_load(c, owners, &place, stage->device_context, address), "--resume: %s",
-                              t->config->checkpoint));
+        ons_status *status = type.layout == ONS_LAYOUT_ONNX
+                                 ? ons_state_slice_load(c, owners, &place, stage->device_context, address)
+                                 : load_reordered(c, owners, &place, name, stage->device_context);
+        ONS_TRY(ons_status_at(status, "--resume: %s", t->config->checkpoint));
     }
     return NULL;
 }

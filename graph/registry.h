@@ -22,6 +22,8 @@ typedef struct ons_registry {
     /* Bytes of a type in a layout other than ONNX's; only kernels/ knows. */
     int64_t (*layout_bytes)(const ons_type *type);
     const char *(*layout_name)(ons_layout layout);
+    /* Copies a value's contents into another layout; both lie in the host's memory. */
+    ons_status *(*relayout)(const ons_type *from, ons_layout to, const void *source, void *target);
 } ons_registry;
 
 /* NULL where no operator of that domain and name takes this opset. "ai.onnx" is the domain "". */

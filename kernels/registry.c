@@ -2,6 +2,7 @@
 
 #include "kernels/common/kernel.h"
 #include "kernels/common/layouts.h"
+#include "kernels/reorder/relayout.h"
 
 #define ONS_OPERATOR(SYMBOL)            extern const ons_operator ons_op_##SYMBOL;
 #define ONS_GRAPH_OPERATOR(SYMBOL, WHY) ONS_OPERATOR(SYMBOL)
@@ -28,6 +29,7 @@ const ons_registry *ons_kernels_registry(void) {
         .unsupported = unsupported,
         .unsupported_count = sizeof unsupported / sizeof unsupported[0],
         .layout_bytes = ons_layout_bytes,
+        .relayout = ons_relayout,
         .layout_name = ons_layout_name,
     };
     return &registry;

@@ -16,7 +16,7 @@ typedef struct chooser {
     ons_graph *graph;
     const ons_registry *registry;
     const ons_operator *reorder;
-    ons_layout_kernels kernels;
+    const ons_layout_options *o;
     ONS_VECTOR(ons_node_id) order;
     ONS_VECTOR(reordered) known;
 } chooser;
@@ -84,14 +84,17 @@ static ons_layout common_layout(const ons_operands *o, const ons_shape *shape) {
     return common;
 }
 
-static bool is_other_float(ons_dtype dtype) { return dtype != ONS_FLOAT32 && ons_dtype_is_float(dtype); }
+/* A single number lies the same in every layout. */
+static bool is_other_float(const ons_type *type) {
+    return type->dtype != ONS_FLOAT32 && ons_dtype_is_float(type->dtype) && type->shape.rank > 0;
+}
 
 /* The CPU's kernels for other floats want ONNX's order. */
 static bool has_float32_alone(const ons_operands *o) {
     for (uint32_t i = 0; i < o->input_count; ++i)
-        if (is_other_float(o->inputs[i].dtype)) return false;
+        if (is_other_float(&o->inputs[i])) return false;
     for (uint32_t i = 0; i < o->output_count; ++i)
-        if (is_other_float(o->outputs[i].dtype)) return false;
+        if (is_other_float(&o->outputs[i])) return false;
     return true;
 }
 
@@ -106,7 +109,7 @@ static ons_status *as_halves(const ons_type *types, uint32_t count, ons_arena *s
 
 static ons_status *ask_rule(const chooser *c, const ons_operands *o, ons_arena *scratch, ons_layout *inputs,
                             ons_layout *outputs) {
-    if (c->kernels == ONS_LAYOUTS_FOR_CPU) return o->op->layout.choose(o, inputs, outputs);
+    if (c->o->kernels == ONS_LAYOUTS_FOR_CPU) return o->op->layout.choose(o, inputs, outputs);
     ons_operands halves = *o;
     ons_type *input_types;
     ONS_TRY(as_halves(o->inputs, o->input_count, scratch, &input_types));
@@ -115,21 +118,30 @@ static ons_status *ask_rule(const chooser *c, const ons_operands *o, ons_arena *
     return o->op->layout.choose(&halves, inputs, outputs);
 }
 
-static ons_status *ask(const chooser *c, const ons_operands *o, ons_arena *scratch, ons_layout *inputs,
-                       ons_layout *outputs) {
+/* `place`: the layout of what the node brings up to date; NULL: nothing. */
+static ons_status *ask(const chooser *c, const ons_operands *o, const ons_layout *place, ons_arena *scratch,
+                       ons_layout *inputs, ons_layout *outputs) {
     const ons_layout_rule *rule = &o->op->layout;
     const ons_type *leading = leading_output(o);
     for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
     for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
-    if (c->kernels == ONS_LAYOUTS_FOR_CPU && !has_float32_alone(o)) return NULL;
+    if (c->o->kernels == ONS_LAYOUTS_FOR_CPU && !has_float32_alone(o)) return NULL;
     if (rule->policy == ONS_LAYOUT_CHOOSES) return ask_rule(c, o, scratch, inputs, outputs);
     if (rule->policy == ONS_LAYOUT_PLAIN || leading == NULL) return NULL;
-    ons_layout common = common_layout(o, &leading->shape);
+    ons_layout common = place != NULL ? *place : common_layout(o, &leading->shape);
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i) && ons_shape_equal(&o->inputs[i].shape, &leading->shape)) inputs[i] = common;
     for (uint32_t i = 0; i < o->output_count; ++i)
         if (ons_has_output(o, i) && ons_shape_equal(&o->outputs[i].shape, &leading->shape)) outputs[i] = common;
     return NULL;
+}
+
+/* The layout of the value that persists and in whose place the node's first result lies; NULL: there is none. */
+static const ons_layout *find_place(const chooser *c, ons_node_id id) {
+    const ons_node *node = ons_graph_node(c->graph, id);
+    ons_value_id first = node->output_count == 0 ? ONS_NONE : node->outputs[0];
+    ons_value_id pair = first == ONS_NONE ? ONS_NONE : ons_graph_value(c->graph, first)->pair;
+    return pair == ONS_NONE ? NULL : &ons_graph_value(c->graph, pair)->type.layout;
 }
 
 static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
@@ -138,7 +150,7 @@ static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
     ons_layout *inputs, *outputs;
     ONS_NEW(inputs, scratch, o.input_count + 1);
     ONS_NEW(outputs, scratch, o.output_count + 1);
-    ONS_TRY(ask(c, &o, scratch, inputs, outputs));
+    ONS_TRY(ask(c, &o, find_place(c, id), scratch, inputs, outputs));
     for (uint32_t i = 0; i < o.input_count; ++i) {
         ons_node node =
             *ons_graph_node(c->graph, id); /* a copy: reorders move the array, not the ids that it points to */
@@ -151,8 +163,119 @@ static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
     return NULL;
 }
 
+/* ------------------------------------------------------------------------------------------------- what persists
+ */
+
+static bool persists(const ons_value *value) {
+    return value->producer == ONS_NONE && (value->kind == ONS_PARAMETER || value->kind == ONS_STATE);
+}
+
+/* Of the node's inputs that are as large as `like`, the first that the step makes; ONS_NONE: there is none. */
+static ons_value_id find_made(const chooser *c, const ons_node *node, const ons_shape *like) {
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        const ons_value *value = node->inputs[i] == ONS_NONE ? NULL : ons_graph_value(c->graph, node->inputs[i]);
+        if (value != NULL && value->producer != ONS_NONE && ons_shape_equal(&value->type.shape, like))
+            return node->inputs[i];
+    }
+    return ONS_NONE;
+}
+
+/* How the node's result comes, by its rule; what its operands have is not chosen yet. */
+static ons_status *ask_output(const chooser *c, ons_node_id id, ons_value_id output, ons_arena *scratch,
+                              ons_layout *layout) {
+    ons_operands o;
+    ONS_TRY(ons_operands_of(c->graph, id, scratch, &o));
+    ons_layout *inputs, *outputs;
+    ONS_NEW(inputs, scratch, o.input_count + 1);
+    ONS_NEW(outputs, scratch, o.output_count + 1);
+    ONS_TRY(ask(c, &o, NULL, scratch, inputs, outputs));
+    const ons_node *node = ons_graph_node(c->graph, id);
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        if (node->outputs[i] == output) *layout = outputs[i];
+    return NULL;
+}
+
+/* How a gradient comes from the operator that chooses its layout, behind sums and factors that follow. */
+static ons_status *find_source(const chooser *c, ons_value_id value, ons_arena *scratch, ons_layout *layout) {
+    ons_shape shape = ons_graph_value(c->graph, value)->type.shape;
+    *layout = ONS_LAYOUT_ONNX;
+    while (value != ONS_NONE) {
+        ons_node_id id = ons_graph_value(c->graph, value)->producer;
+        const ons_node *node = ons_graph_node(c->graph, id);
+        if (node->op->layout.policy == ONS_LAYOUT_CHOOSES) return ask_output(c, id, value, scratch, layout);
+        if (node->op->layout.policy == ONS_LAYOUT_PLAIN) return NULL;
+        value = find_made(c, node, &shape);
+    }
+    return NULL;
+}
+
+static void place_inputs(const chooser *c, const ons_node *node, const ons_shape *shape, ons_layout layout) {
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        ons_value *value = node->inputs[i] == ONS_NONE ? NULL : ons_graph_value(c->graph, node->inputs[i]);
+        if (value != NULL && persists(value) && ons_shape_equal(&value->type.shape, shape)) value->type.layout = layout;
+    }
+}
+
+/* Weight and states of an update, and what the gradient is added up in on its way there. */
+static ons_status *place_update(const chooser *c, const ons_node *update, ons_arena *scratch) {
+    ons_type type = ons_graph_value(c->graph, update->inputs[0])->type;
+    ons_value_id gradient = find_made(c, update, &type.shape);
+    if (gradient == ONS_NONE) return NULL;
+    ONS_TRY(find_source(c, gradient, scratch, &type.layout));
+    if (type.layout == ONS_LAYOUT_ONNX ||
+        ons_registry_type_bytes(c->registry, &type) != ons_type_dense_bytes(&type)) /* padded */
+        return NULL;
+    place_inputs(c, update, &type.shape, type.layout);
+    while (gradient != ONS_NONE) {
+        const ons_node *node = ons_graph_node(c->graph, ons_graph_value(c->graph, gradient)->producer);
+        if (node->op->layout.policy != ONS_LAYOUT_FOLLOWS) return NULL;
+        place_inputs(c, node, &type.shape, type.layout);
+        gradient = find_made(c, node, &type.shape);
+    }
+    return NULL;
+}
+
+/* Whether the node brings a weight up to date that lies in its first operand. */
+static bool is_update(const chooser *c, const ons_node *node) {
+    if (node->phase != ONS_UPDATE || node->op->layout.policy != ONS_LAYOUT_FOLLOWS) return false;
+    if (node->input_count == 0 || node->outputs[0] == ONS_NONE || node->inputs[0] == ONS_NONE) return false;
+    const ons_value *weight = ons_graph_value(c->graph, node->inputs[0]);
+    return weight->kind == ONS_PARAMETER && persists(weight) &&
+           ons_graph_value(c->graph, node->outputs[0])->pair == node->inputs[0];
+}
+
+static ons_status *place_by_gradients(const chooser *c, ons_arena *scratch) {
+    for (ons_node_id id = 0; id < c->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(c->graph, id);
+        if (is_update(c, node)) ONS_TRY(place_update(c, node, scratch));
+    }
+    return NULL;
+}
+
+/* As another graph has what is of the same name. */
+static void place_alike(const chooser *c, const ons_graph *like) {
+    for (ons_value_id id = 0; id < c->graph->values.count; ++id) {
+        ons_value *value = ons_graph_value(c->graph, id);
+        ons_value_id same = persists(value) ? ons_graph_find_value(like, value->name) : ONS_NONE;
+        if (same != ONS_NONE) value->type.layout = ons_graph_value(like, same)->type.layout;
+    }
+}
+
+static ons_status *place_persistent(const chooser *c) {
+    if (c->o->like != NULL) place_alike(c, c->o->like);
+    if (c->o->like != NULL || !c->o->keeps_weights) return NULL;
+    ons_arena *scratch = ons_arena_new();
+    ons_status *status = scratch == NULL ? ons_status_out_of_memory() : place_by_gradients(c, scratch);
+    ons_arena_free(scratch);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- all
+ */
+
 static ons_status *choose_all(chooser *c) {
     size_t nodes = c->graph->nodes.count;
+    ONS_TRY(place_persistent(c));
     for (ons_node_id id = 0; id < nodes; ++id) {
         ons_arena *scratch = ons_arena_new();
         ons_status *status = scratch == NULL ? ons_status_out_of_memory() : choose_node(c, id, scratch);
@@ -164,17 +287,16 @@ static ons_status *choose_all(chooser *c) {
     return NULL;
 }
 
-ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, ons_layout_kernels kernels,
+ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, const ons_layout_options *options,
                                ons_tracked_values *tracked) {
-    chooser c = {.graph = graph,
-                 .registry = registry,
-                 .reorder = ons_registry_role(registry, ONS_ROLE_REORDER),
-                 .kernels = kernels};
+    chooser c = {
+        .graph = graph, .registry = registry, .reorder = ons_registry_role(registry, ONS_ROLE_REORDER), .o = options};
     ons_status *status = choose_all(&c);
-    /* A tracked value (a prediction that the host reads, say) is wanted in ONNX's order. */
+    /* A tracked value (a prediction that the host reads, say) is wanted in ONNX's order, but for what persists. */
     for (size_t i = 0; status == NULL && i < ons_tracked_count(tracked); ++i) {
         ons_value_id *id = &tracked->ids[i];
-        if (*id != ONS_NONE) status = in_layout(&c, *id, ONS_LAYOUT_ONNX, NULL, id);
+        if (*id != ONS_NONE && !persists(ons_graph_value(graph, *id)))
+            status = in_layout(&c, *id, ONS_LAYOUT_ONNX, NULL, id);
     }
     if (status == NULL) status = ons_prune(graph, c.order.items, tracked);
     ons_vector_free(&c.order);

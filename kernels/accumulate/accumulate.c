@@ -21,5 +21,5 @@ static void accumulate_reference(const ons_operands *o, const ons_step *step, co
 ONS_DEFINE_OPERATOR(accumulate, "Accumulate", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(accumulate_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("it belongs to the update"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_ACCUMULATE, 0, 0), ONS_ALIASES({ONS_ALIAS_STATE, 0, 0}), ONS_PLAIN_LAYOUT,
+                    ONS_ROLES(ONS_ROLE_ACCUMULATE, 0, 0), ONS_ALIASES({ONS_ALIAS_STATE, 0, 0}), ONS_FOLLOWS_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(accumulate_reference));

@@ -23,5 +23,5 @@ ONS_DEFINE_OPERATOR(adagrad, "Adagrad", ONS_INTERNAL, ONS_ARITY(2, 4, 2, 2),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("eps", 1e-10), ONS_FLOAT_ATTRIBUTE("weight_decay", 0),
                                    ONS_OWN_RATE_ATTRIBUTE),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(adagrad_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
-                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_ADAGRAD, 0, 0), ONS_UPDATES_ONE_STATE, ONS_PLAIN_LAYOUT,
+                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_ADAGRAD, 0, 0), ONS_UPDATES_ONE_STATE, ONS_FOLLOWS_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(adagrad_reference));

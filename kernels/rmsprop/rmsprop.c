@@ -34,5 +34,5 @@ ONS_DEFINE_OPERATOR(rmsprop, "RmsProp", ONS_INTERNAL, ONS_ARITY(2, 5, 2, 3),
                                    ONS_FLOAT_ATTRIBUTE("weight_decay", 0), ONS_FLOAT_ATTRIBUTE("momentum", 0),
                                    ONS_OWN_RATE_ATTRIBUTE),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(rmsprop_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),
-                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_RMSPROP, 0, 0), ONS_UPDATES_TWO_STATES, ONS_PLAIN_LAYOUT,
+                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_ROLE_RMSPROP, 0, 0), ONS_UPDATES_TWO_STATES, ONS_FOLLOWS_LAYOUT,
                     ONS_ONE_FORM, ONS_REFERENCE(rmsprop_reference));

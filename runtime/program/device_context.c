@@ -244,8 +244,10 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
 static ons_status *load_contents(ons_device_context *c, const resident *each) {
     const ons_tensor *tensor = ons_store_get(each->store, each->data);
     if (tensor == NULL || tensor->data == NULL) return NULL;
-    return ons_device_context_copy(c, (char *)c->arena + each->offset, tensor->data,
-                                   (size_t)ons_type_dense_bytes(&tensor->type));
+    char *address = (char *)c->arena + each->offset;
+    if (each->type.layout != ONS_LAYOUT_ONNX && each->type.layout != tensor->type.layout)
+        return c->registry->relayout(&tensor->type, each->type.layout, tensor->data, address);
+    return ons_device_context_copy(c, address, tensor->data, (size_t)ons_type_dense_bytes(&tensor->type));
 }
 
 static ons_status *place_program(ons_device_context *c, ons_program *program, void *transient) {
@@ -399,18 +401,45 @@ ons_status *ons_device_context_scalar(ons_device_context *c, const ons_program *
     return ons_device_context_scalars(c, program, &value, 1, scalar);
 }
 
+static ons_status *reserve_copy(ons_host_copy *copy, size_t bytes) {
+    if (bytes <= copy->size) return NULL;
+    free(copy->data);
+    copy->data = malloc(bytes);
+    copy->size = copy->data == NULL ? 0 : bytes;
+    return copy->data == NULL ? ons_status_out_of_memory() : NULL;
+}
+
 ons_status *ons_device_context_read(ons_device_context *c, const void *address, size_t bytes, ons_host_copy *copy,
                                     const void **contents) {
     *contents = address;
     if (c->device->host_can_access) return NULL;
-    if (bytes > copy->size) {
-        free(copy->data);
-        copy->data = malloc(bytes);
-        copy->size = copy->data == NULL ? 0 : bytes;
-        if (copy->data == NULL) return ons_status_out_of_memory();
-    }
+    ONS_TRY(reserve_copy(copy, bytes));
     *contents = copy->data;
     return ons_device_context_copy(c, copy->data, address, bytes);
+}
+
+ons_status *ons_device_context_read_value(ons_device_context *c, const char *name, ons_type *type, ons_host_copy *copy,
+                                          const void **contents) {
+    *contents = NULL;
+    const void *address = ons_device_context_find(c, name, type);
+    if (address == NULL) return NULL;
+    const ons_type there = *type;
+    size_t bytes = (size_t)ons_type_dense_bytes(type);
+    type->layout = ONS_LAYOUT_ONNX;
+    if (there.layout == ONS_LAYOUT_ONNX) return ons_device_context_read(c, address, bytes, copy, contents);
+    ONS_TRY(reserve_copy(copy, bytes));
+    *contents = copy->data;
+    return c->registry->relayout(&there, ONS_LAYOUT_ONNX, address, copy->data);
+}
+
+ons_status *ons_device_context_write_value(ons_device_context *c, const char *name, const void *contents) {
+    ons_type type;
+    void *address = ons_device_context_find(c, name, &type);
+    if (address == NULL) return NULL;
+    ons_layout layout = type.layout;
+    type.layout = ONS_LAYOUT_ONNX;
+    if (layout != ONS_LAYOUT_ONNX) return c->registry->relayout(&type, layout, contents, address);
+    return ons_device_context_copy(c, address, contents, (size_t)ons_type_dense_bytes(&type));
 }
 
 void ons_host_copy_free(ons_host_copy *copy) {
