@@ -57,7 +57,7 @@ static void find_position(const ons_operands *o, const int64_t *lengths, uint32_
     position[dims] = 1;
 }
 
-static ons_status *affine_grid_expand(ons_mode_change *m) {
+static ons_status *affine_grid_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     int64_t size[ONS_INTEGERS_MAX], order[] = {0, 2, 1};
     uint32_t dims;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/kernel.h"
 
@@ -67,7 +67,7 @@ static ons_cost causal_conv_with_state_cost(const ons_operands *o) {
 }
 
 /* The state in front of the sequence. */
-static ons_value_id join(ons_mode_change *m, const sizes *s) {
+static ons_value_id join(ons_replacement *m, const sizes *s) {
     ons_builder *b = m->builder;
     ons_value_id past = ons_has_input(m->operands, PAST) ? m->inputs[PAST] : ONS_NONE;
     if (past == ONS_NONE) {
@@ -78,7 +78,7 @@ static ons_value_id join(ons_mode_change *m, const sizes *s) {
     return ons_build(b, &ons_op_concat, ONS_IN(past, m->inputs[X]), ONS_WITH(ONS_AT_INT(0, 2)));
 }
 
-static ons_status *causal_conv_with_state_expand(ons_mode_change *m) {
+static ons_status *causal_conv_with_state_expand(ons_replacement *m) {
     enum { CONV_PADS = 3, CONV_GROUP = 5 };
     const ons_operands *o = m->operands;
     ons_builder *b = m->builder;

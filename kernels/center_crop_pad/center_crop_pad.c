@@ -42,7 +42,7 @@ static ons_status *center_crop_pad_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *center_crop_pad_expand(ons_mode_change *m) {
+static ons_status *center_crop_pad_expand(ons_replacement *m) {
     const ons_shape *shape = &m->operands->inputs[X].shape;
     int64_t pads[2 * ONS_RANK_MAX];
     placing p;

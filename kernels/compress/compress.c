@@ -2,7 +2,7 @@
  * decides the shape, so the condition must be known when shapes are bound; the node then becomes a Gather. */
 #include "kernels/compress/compress.h"
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/axes.h"
 
 extern const ons_operator ons_op_gather;
@@ -83,7 +83,7 @@ static ons_value_id chosen_positions(ons_builder *builder, const ons_operands *o
     return ons_build_constant(builder, "positions", &type, positions);
 }
 
-static ons_status *compress_mode(ons_mode_change *m) {
+static ons_status *compress_decompose(ons_replacement *m) {
     view v;
     ONS_TRY(find_view(m->operands, &v));
     ons_value_id data = m->inputs[DATA];
@@ -110,4 +110,4 @@ ONS_DEFINE_OPERATOR(compress, "Compress", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(2, 
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(compress_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(compress_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_mode), ONS_REFERENCE(compress_reference));
+                    ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_decompose), ONS_REFERENCE(compress_reference));

@@ -70,7 +70,7 @@ static double weight_of(const transform *t, int64_t k) {
     return 2 * k > t->length ? 0 : k == 0 || 2 * k == t->length ? 1 : 2;
 }
 
-static ons_status *dft_expand(ons_mode_change *m) {
+static ons_status *dft_expand(ons_replacement *m) {
     transform t = {0};
     ONS_TRY(resolve(m->operands, &t));
     ons_value_id x = m->inputs[X];

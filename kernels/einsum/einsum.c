@@ -91,7 +91,7 @@ static void einsum_reference(const ons_operands *o, const ons_step *step, const 
     }
 }
 
-static ons_status *einsum_expand(ons_mode_change *m) {
+static ons_status *einsum_expand(ons_replacement *m) {
     ons_einsum e;
     ons_factor factors[ONS_EINSUM_OPERANDS];
     ONS_TRY(read_equation(m->operands, &e));

@@ -1,7 +1,7 @@
 /* MeanVarianceNormalization: less the mean and divided by the standard deviation along axes. */
 #include <math.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/axes.h"
 #include "kernels/common/checks.h"
 
@@ -34,7 +34,7 @@ static ons_status *mean_variance_normalization_infer(ons_operands *o) {
     return ons_infer_like_first(o);
 }
 
-static ons_status *mean_variance_normalization_expand(ons_mode_change *m) {
+static ons_status *mean_variance_normalization_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     ons_builder *b = m->builder;
     const int64_t *axes;

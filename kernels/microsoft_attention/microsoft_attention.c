@@ -74,7 +74,7 @@ static ons_status *microsoft_attention_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *microsoft_attention_expand(ons_mode_change *m) {
+static ons_status *microsoft_attention_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     attention a;
     ONS_TRY(resolve(o, &a));

@@ -26,7 +26,7 @@ static ons_status *microsoft_fused_conv_infer(ons_operands *o) {
 
 static ons_cost microsoft_fused_conv_cost(const ons_operands *o) { return ons_op_conv.cost(o); }
 
-static ons_status *microsoft_fused_conv_expand(ons_mode_change *m) {
+static ons_status *microsoft_fused_conv_expand(ons_replacement *m) {
     ons_activation activation;
     ONS_TRY(find_activation(m->operands, &activation));
     ons_value_id y = ONS_NONE;

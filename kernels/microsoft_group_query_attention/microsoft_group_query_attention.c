@@ -105,7 +105,7 @@ static ons_cost microsoft_group_query_attention_cost(const ons_operands *o) {
     return (ons_cost){pairs * (4 * (double)s.size + 5), ons_operand_bytes(o)};
 }
 
-static ons_status *rotate(ons_mode_change *m, const sizes *s, int64_t heads, ons_value_id *x) {
+static ons_status *rotate(ons_replacement *m, const sizes *s, int64_t heads, ons_value_id *x) {
     int64_t one = 1;
     if (!s->rotates) return NULL;
     ons_value_id places = ons_has_input(m->operands, PLACES) ? ons_expand_cast(m, m->inputs[PLACES], ONS_INT64)
@@ -115,7 +115,7 @@ static ons_status *rotate(ons_mode_change *m, const sizes *s, int64_t heads, ons
         ONS_WITH(ONS_AT_INT(0, s->interleaved), ONS_AT_INT(1, heads), ONS_AT_INT(2, 2 * s->half)), 1, x);
 }
 
-static ons_status *microsoft_group_query_attention_expand(ons_mode_change *m) {
+static ons_status *microsoft_group_query_attention_expand(ons_replacement *m) {
     sizes s;
     ONS_TRY(resolve(m->operands, &s));
     ons_value_id q = m->inputs[QUERY], k, v, made[3];

@@ -53,7 +53,7 @@ static ons_status *rotary_embedding_infer(ons_operands *o) {
 }
 
 /* A row for every position, so that it broadcasts to the heads. */
-static ons_value_id rows(ons_mode_change *m, const rotary *r, uint32_t table) {
+static ons_value_id rows(ons_replacement *m, const rotary *r, uint32_t table) {
     ons_value_id found = m->inputs[table];
     if (r->looks_up) found = ons_expand2(m, &ons_op_gather, found, m->inputs[PLACES]);
     const int64_t dims[] = {r->batch, r->heads_first ? 1 : r->positions, r->heads_first ? r->positions : 1,
@@ -61,7 +61,7 @@ static ons_value_id rows(ons_mode_change *m, const rotary *r, uint32_t table) {
     return ons_expand_reshape(m, found, 4, dims);
 }
 
-static ons_status *rotary_embedding_expand(ons_mode_change *m) {
+static ons_status *rotary_embedding_expand(ons_replacement *m) {
     rotary r;
     ONS_TRY(resolve(m->operands, &r));
     const ons_shape *shape = &m->operands->inputs[X].shape;

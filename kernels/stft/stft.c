@@ -68,7 +68,7 @@ static ons_cost stft_cost(const ons_operands *o) {
     return (ons_cost){floor(5 * elements * log2((double)f.length) + elements), ons_operand_bytes(o)};
 }
 
-static ons_status *stft_expand(ons_mode_change *m) {
+static ons_status *stft_expand(ons_replacement *m) {
     frames f;
     ONS_TRY(resolve(m->operands, &f));
     int64_t dims[] = {f.batch, f.samples, f.parts}, window_dims[] = {f.length, 1};

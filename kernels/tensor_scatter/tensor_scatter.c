@@ -61,7 +61,7 @@ static void tensor_scatter_reference(const ons_operands *o, const ons_step *step
     }
 }
 
-static ons_status *tensor_scatter_expand(ons_mode_change *m) {
+static ons_status *tensor_scatter_expand(ons_replacement *m) {
     uint32_t axis;
     bool circular;
     const ons_operands *o = m->operands;
