@@ -83,7 +83,7 @@ static ons_status *causal_conv_with_state_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     ons_builder *b = m->builder;
     sizes s;
-    ONS_TRY(find_sizes(o, &s));
+    ons_resolved(find_sizes(o, &s));
     bool state_wanted = o->output_count > PRESENT && m->outputs_used[PRESENT];
     bool joined = s.taps > 1 && (ons_has_input(o, PAST) || state_wanted);
     ons_value_id sequence = joined ? join(m, &s) : m->inputs[X];
@@ -113,7 +113,7 @@ static void causal_conv_with_state_reference(const ons_operands *o, const ons_st
                                              void *const *outputs) {
     (void)step;
     sizes s = {0};
-    ons_status_free(find_sizes(o, &s));
+    ons_resolved(find_sizes(o, &s));
     const double *x = inputs[X], *w = inputs[W], *bias = ons_has_input(o, BIAS) ? inputs[BIAS] : NULL;
     const double *past = ons_has_input(o, PAST) ? inputs[PAST] : NULL;
     double *y = outputs[Y], *present = o->output_count > PRESENT ? outputs[PRESENT] : NULL;

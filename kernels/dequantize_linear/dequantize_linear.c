@@ -39,7 +39,7 @@ static void dequantize_linear_reference(const ons_operands *o, const ons_step *s
                                         void *const *outputs) {
     (void)step;
     ons_scales s;
-    ons_status_free(find_scales(o, &s));
+    ons_resolved(find_scales(o, &s));
     bool is_float = ons_is_small_float(o->inputs[X].dtype);
     for (int64_t i = 0; i < s.elements; ++i) {
         if (is_float) { /* their zero point can only be 0 */
@@ -58,7 +58,7 @@ static ons_status *dequantize_linear_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_builder *b = g->builder;
     ons_scales s;
-    ONS_TRY(find_scales(o, &s));
+    ons_resolved(find_scales(o, &s));
     if (!g->wanted[SCALE]) return NULL;
     if (s.blocked) return ons_node_error(o, "no gradient to scales of blocks; leave them as they are");
     if (o->inputs[SCALE].dtype != o->outputs[0].dtype)

@@ -22,7 +22,7 @@ static void gather_nd_reference(const ons_operands *o, const ons_step *step, con
                                 void *const *outputs) {
     ons_nd_lookup lookup = {0};
     uint32_t tail;
-    ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
+    ons_resolved(find_lookup(o, &lookup, &tail));
     for (int64_t i = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
         int64_t from = ons_nd_lookup_reference(&lookup, step, inputs[INDICES], i);
         for (int64_t k = 0; k < lookup.slice; ++k)

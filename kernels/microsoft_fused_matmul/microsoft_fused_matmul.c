@@ -51,7 +51,7 @@ static ons_status *microsoft_fused_matmul_infer(ons_operands *o) {
 static ons_cost microsoft_fused_matmul_cost(const ons_operands *o) {
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(resolve(o, &sizes, &result));
+    ons_resolved(resolve(o, &sizes, &result));
     return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
 }
 

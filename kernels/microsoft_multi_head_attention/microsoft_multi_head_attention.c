@@ -108,7 +108,7 @@ static ons_value_id part_of(ons_replacement *m, const attention *a, int part) {
 static ons_status *microsoft_multi_head_attention_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     attention a;
-    ONS_TRY(resolve(o, &a));
+    ons_resolved(resolve(o, &a));
     ons_value_id parts[3];
     int64_t first = 0;
     for (int i = 0; i < 3; ++i) {
@@ -153,7 +153,7 @@ static void microsoft_multi_head_attention_reference(const ons_operands *o, cons
                                                      const void *const *inputs, void *const *outputs) {
     (void)step;
     attention a;
-    ons_status_free(resolve(o, &a));
+    ons_resolved(resolve(o, &a));
     double *parts[3];
     for (int i = 0; i < 3; ++i) parts[i] = gather_part(o, &a, inputs, i);
     ons_heads_words words = {parts[0],

@@ -217,7 +217,7 @@ static ons_value_id by_fused_node(expansion *e) {
 
 ons_status *ons_onnx_attention_expand(ons_replacement *m) {
     expansion e = {.m = m};
-    ONS_TRY(ons_onnx_attention_of(m->operands, &e.a));
+    ons_resolved(ons_onnx_attention_of(m->operands, &e.a));
     const ons_onnx_attention *a = &e.a;
     e.query = split_heads(&e, ONS_ONNX_QUERY, a->heads, a->queries, a->size);
     e.key = split_heads(&e, ONS_ONNX_KEY, a->key_heads, a->new_keys, a->size);
