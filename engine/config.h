@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "graph/passes/loss.h"
-#include "graph/passes/mode.h"
+#include "graph/passes/replacement.h"
 #include "graph/passes/update.h"
 #include "planner/cost/device_profile.h"
 #include "planner/schedule/schedule.h"

@@ -300,7 +300,7 @@ typedef struct ons_pattern {
 
 /* Called when a graph is bound, behind inference: may replace the node (graph/passes/replacement.h). The decomposition
  * by nodes of other operators, or nothing; the training form by one for training or for inference (BatchNormalization,
- * Dropout; graph/passes/mode.h). NULL: there is none. */
+ * Dropout). NULL: there is none. */
 typedef struct ons_replacement ons_replacement;
 typedef struct ons_mode ons_mode;
 typedef ons_status *ons_decompose_function(ons_replacement *m);

@@ -172,14 +172,12 @@ static ons_status *infer(pending *p) {
 }
 
 static ons_status *hand_through(binder *b, scope *s, pending *p) {
-    (void)b, (void)s;
     p->outputs[0] = p->inputs[0];
     return NULL;
 }
 
 /* A constant alone, and never a node: its size may come from a few numbers of a file. */
 static ons_status *fold_always(binder *b, scope *s, pending *p) {
-    (void)s;
     ONS_TRY(infer(p));
     double elements = count_elements(&p->operands);
     ONS_CHECK(
@@ -191,7 +189,7 @@ static ons_status *fold_always(binder *b, scope *s, pending *p) {
 }
 
 /* By the operator's decomposition or its form for training or inference, where it has one. */
-static ons_status *replace(binder *b, pending *p, bool *replaced) {
+static ons_status *replace(binder *b, scope *s, pending *p) {
     const ons_forms *forms = &p->node->op->forms;
     ons_replacement replacement = {
         .builder = &b->builder,
@@ -204,14 +202,8 @@ static ons_status *replace(binder *b, pending *p, bool *replaced) {
     };
     if (forms->decompose != NULL) ONS_TRY(forms->decompose(&replacement));
     if (forms->training_form != NULL) ONS_TRY(forms->training_form(&replacement, &b->options->mode));
-    *replaced = replacement.replaced;
+    p->replaced = replacement.replaced;
     return ons_builder_finish(&b->builder);
-}
-
-static ons_status *replace_sequences(binder *b, scope *s, pending *p) {
-    (void)s;
-    bool replaced;
-    return replace(b, p, &replaced);
 }
 
 static ons_status *differentiate(binder *b, scope *s, pending *p) {
@@ -222,12 +214,10 @@ static ons_status *differentiate(binder *b, scope *s, pending *p) {
 
 /* The order of preference: a constant, other nodes, the node as it is. */
 static ons_status *fold_or_place(binder *b, scope *s, pending *p) {
-    (void)s;
-    bool replaced;
     ONS_TRY(infer(p));
     if (folds(b, &p->operands)) return fold(b, p);
-    ONS_TRY(replace(b, p, &replaced));
-    if (replaced) return NULL;
+    ONS_TRY(replace(b, s, p));
+    if (p->replaced) return NULL;
     ons_inputs inputs = {p->inputs, p->node->input_count};
     ons_build_node_like(&b->builder, p->node->op, inputs, p->node->attributes, p->node->output_count, p->used,
                         p->outputs);
@@ -239,9 +229,9 @@ static const struct {
     uint32_t trait;
     ons_status *(*bind)(binder *b, scope *s, pending *p);
 } steps[] = {
-    {ONS_TRAIT_IDENTITY, hand_through},       {ONS_TRAIT_CONTROL_FLOW, ons_bind_branches},
-    {ONS_TRAIT_LOOP, ons_bind_loop},          {ONS_TRAIT_SCAN, ons_bind_scan},
-    {ONS_TRAIT_SEQUENCES, replace_sequences}, {ONS_TRAIT_GRADIENT, differentiate},
+    {ONS_TRAIT_IDENTITY, hand_through}, {ONS_TRAIT_CONTROL_FLOW, ons_bind_branches},
+    {ONS_TRAIT_LOOP, ons_bind_loop},    {ONS_TRAIT_SCAN, ons_bind_scan},
+    {ONS_TRAIT_SEQUENCES, replace},     {ONS_TRAIT_GRADIENT, differentiate},
     {ONS_TRAIT_CONSTANT, fold_always},
 };
 

@@ -5,7 +5,7 @@
 #define ONSTAGE_GRAPH_PASSES_BIND_H
 
 #include "graph/blocker.h"
-#include "graph/passes/mode.h"
+#include "graph/passes/replacement.h"
 #include "graph/registry.h"
 
 /* A dimension given by name ("--dim N=4"), or the full shape of an input ("from the arrays"). */

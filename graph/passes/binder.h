@@ -3,7 +3,6 @@
 #define ONSTAGE_GRAPH_PASSES_BINDER_H
 
 #include "graph/passes/bind.h"
-#include "graph/passes/replacement.h"
 
 typedef struct symbol_size {
     const char *name;
@@ -44,6 +43,7 @@ typedef struct pending {
     const ons_value_id *inputs; /* bound */
     ons_value_id *outputs;      /* to be set: bound */
     bool *used;                 /* whether the file names the output */
+    bool replaced;              /* by its operator's forms */
     ons_arena *scratch;         /* while it is on its way */
 } pending;
 

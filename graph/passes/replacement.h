@@ -4,6 +4,16 @@
 
 #include "graph/operator.h"
 
+/* What a graph is bound for. Operators with a training form choose theirs by it. */
+typedef enum ons_as_exported { ONS_AS_GRAPH, ONS_AS_TRAINING, ONS_AS_INFERENCE } ons_as_exported;
+struct ons_mode {
+    bool training;             /* false: every normalisation and dropout in its inference form */
+    ons_as_exported batchnorm; /* while training */
+    ons_as_exported dropout;   /* while training; ONS_AS_TRAINING uses dropout_ratio */
+    double dropout_ratio;
+    uint32_t replicas; /* that normalise their micro-batches together while training; 0: each by itself */
+};
+
 /* Build the node's replacement with `builder` from `inputs` and set every output (ONS_NONE for those that the new form
  * does not make), then set `replaced`; or leave it alone. */
 struct ons_replacement {

@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-#include "graph/passes/mode.h"
 #include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
 #include "kernels/common/batch_training.h"

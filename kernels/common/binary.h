@@ -1,8 +1,8 @@
-/* Elementwise operators of two operands that broadcast: a folder gives its
- * formulas in `a` and `b`; a macro makes inline functions of them, which the
- * loops below take, and reference, kernels for the element types, and prepare.
- * The kernel's run is ons_broadcast_run for all of them.
- */
+/* Elementwise operators of two operands that broadcast: a folder gives its formulas in `a` and `b`; a macro makes
+ * inline functions of them, which the loops below take, and reference, kernels for the element types, and prepare. The
+ * kernel's run is ons_broadcast_run for all of them.
+ *
+ *  */
 #ifndef ONSTAGE_KERNELS_COMMON_BINARY_H
 #define ONSTAGE_KERNELS_COMMON_BINARY_H
 
@@ -43,8 +43,7 @@ typedef union ons_element {
     float float32;
 } ons_element;
 
-/* Inlined, and the formula with it, where a span function names the formula;
- * `size` is that of an input's element. */
+/* Inlined, and the formula with it, where a span function names the formula; `size` is that of an input's element. */
 static inline __attribute__((always_inline)) void ons_binary_loop(const ons_span *span, size_t size,
                                                                   ons_binary_formula *formula) {
     const void *left = span->inputs[0], *right = span->inputs[1];
@@ -67,13 +66,12 @@ static inline __attribute__((always_inline)) void ons_binary_loop(const ons_span
     }
 }
 
-/* NAME: a span function. IN and OUT are element types in memory, WORK the type
- * of `a` and `b` in EXPRESSION, which may also use const float *parameters. */
+/* NAME: a span function. IN and OUT are element types in memory, WORK the type of `a` and `b` in EXPRESSION, which may
+ * also use const float *parameters. */
 #define ONS_BINARY_SPAN(NAME, IN, WORK, OUT, EXPRESSION)                                                               \
     static inline void NAME##_at(const void *left, int64_t at, const void *right, int64_t beside, void *out,           \
                                  int64_t i, const float *parameters) {                                                 \
         WORK a = (WORK)((const IN *)left)[at], b = (WORK)((const IN *)right)[beside];                                  \
-        (void)parameters;                                                                                              \
         ((OUT *)out)[i] = (OUT)(EXPRESSION);                                                                           \
     }                                                                                                                  \
     static void NAME(const ons_span *span) { ons_binary_loop(span, sizeof(IN), NAME##_at); }
@@ -83,43 +81,28 @@ typedef void ons_binary_words(const ons_operands *o, const void *left, int64_t a
                               void *out, int64_t i);
 void ons_binary_each(const ons_operands *o, const void *const *inputs, void *const *outputs, ons_binary_words *formula);
 
-/* NAME: a reference over words: IN and OUT are double or int64_t. May use `o`.
- */
-#define ONS_BINARY_REFERENCE(NAME, IN, OUT, EXPRESSION)                                                                \
-    static void NAME##_at(const ons_operands *o, const void *left, int64_t at, const void *right, int64_t beside,      \
-                          void *out, int64_t i) {                                                                      \
+/* NAME: such a formula. IN and OUT are double or int64_t. May use `o`. */
+#define ONS_BINARY_WORDS(NAME, IN, OUT, EXPRESSION)                                                                    \
+    static void NAME(const ons_operands *o, const void *left, int64_t at, const void *right, int64_t beside,           \
+                     void *out, int64_t i) {                                                                           \
         IN a = ((const IN *)left)[at], b = ((const IN *)right)[beside];                                                \
-        (void)o;                                                                                                       \
         ((OUT *)out)[i] = (OUT)(EXPRESSION);                                                                           \
-    }                                                                                                                  \
-    static void NAME(const ons_operands *o, const void *const *inputs, void *const *outputs) {                         \
-        ons_binary_each(o, inputs, outputs, NAME##_at);                                                                \
     }
 
-/* Joins a reference for floats and one for integers (and bool) to
- * SYMBOL_reference. */
-#define ONS_BINARY_REFERENCES(SYMBOL)                                                                                  \
+/* SYMBOL_reference from an expression of `IN a, b`. */
+#define ONS_BINARY_REFERENCE(SYMBOL, IN, OUT, EXPRESSION)                                                              \
+    ONS_BINARY_WORDS(SYMBOL##_words, IN, OUT, EXPRESSION)                                                              \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
-            SYMBOL##_float_reference(o, inputs, outputs);                                                              \
-        else                                                                                                           \
-            SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
+        ons_binary_each(o, inputs, outputs, SYMBOL##_words);                                                           \
     }
 
-/* The same for operators that tell large from small: SYMBOL_unsigned_reference
- * is for uint64. */
-#define ONS_ORDERED_REFERENCES(SYMBOL)                                                                                 \
+/* SYMBOL_reference from SYMBOL_floats, SYMBOL_integers (bool is one) and what uint64 takes of the two, or its own. */
+#define ONS_BINARY_REFERENCES(SYMBOL, UNSIGNED)                                                                        \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
-            SYMBOL##_float_reference(o, inputs, outputs);                                                              \
-        else if (o->inputs[0].dtype == ONS_UINT64)                                                                     \
-            SYMBOL##_unsigned_reference(o, inputs, outputs);                                                           \
-        else                                                                                                           \
-            SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
+        ons_binary_each(o, inputs, outputs,                                                                            \
+                        ONS_BY_WORDS(o->inputs[0].dtype, SYMBOL##_floats, SYMBOL##_integers, UNSIGNED));               \
     }
 
 /* Makes SYMBOL_prepare from the choices that follow. */
@@ -137,32 +120,22 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
     ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
                        {ONS_INT32, SYMBOL##_int32})
 
-/* Arithmetic, result of the operands' type: SYMBOL_reference, to go with
- * ONS_BINARY_KERNELS. REFERENCE_FLOAT sees double, REFERENCE_INTEGER int64_t
- * (it is also the kernel for int64 and int32). */
+/* Arithmetic, result of the operands' type: SYMBOL_reference, to go with ONS_BINARY_KERNELS. REFERENCE_FLOAT sees
+ * double, REFERENCE_INTEGER int64_t (it is also the kernel for int64 and int32). */
 #define ONS_BINARY_NUMBER_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER)                                        \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT)                                    \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t,                                                 \
-                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))                                        \
-    ONS_BINARY_REFERENCES(SYMBOL)
+    ONS_BINARY_WORDS(SYMBOL##_floats, double, double, REFERENCE_FLOAT)                                                 \
+    ONS_BINARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))       \
+    ONS_BINARY_REFERENCES(SYMBOL, SYMBOL##_integers)
 
-/* The same where uint64 needs a reference of its own: REFERENCE_UNSIGNED sees
- * uint64_t. */
+/* The same where uint64 needs a reference of its own: REFERENCE_UNSIGNED sees uint64_t. */
 #define ONS_BINARY_ORDERED_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER, REFERENCE_UNSIGNED)                   \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE_FLOAT)                                    \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t,                                                 \
-                         ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))                                        \
-    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, REFERENCE_UNSIGNED)                          \
-    ONS_ORDERED_REFERENCES(SYMBOL)
+    ONS_BINARY_WORDS(SYMBOL##_floats, double, double, REFERENCE_FLOAT)                                                 \
+    ONS_BINARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))       \
+    ONS_BINARY_WORDS(SYMBOL##_unsigned, uint64_t, uint64_t, REFERENCE_UNSIGNED)                                        \
+    ONS_BINARY_REFERENCES(SYMBOL, SYMBOL##_unsigned)
 
 /* Of floats alone: REFERENCE sees double, KERNEL float. */
-#define ONS_BINARY_FLOAT_REFERENCE(SYMBOL, REFERENCE)                                                                  \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                          \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
-                                   void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        SYMBOL##_float_reference(o, inputs, outputs);                                                                  \
-    }
+#define ONS_BINARY_FLOAT_REFERENCE(SYMBOL, REFERENCE) ONS_BINARY_REFERENCE(SYMBOL, double, double, REFERENCE)
 
 #define ONS_BINARY_FLOAT_KERNEL(SYMBOL, KERNEL)                                                                        \
     ONS_BINARY_SPAN(SYMBOL##_float32, float, float, float, KERNEL)                                                     \
@@ -170,10 +143,10 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
 
 /* Comparisons, result bool: one EXPRESSION for all types. */
 #define ONS_COMPARISON_REFERENCE(SYMBOL, EXPRESSION)                                                                   \
-    ONS_BINARY_REFERENCE(SYMBOL##_float_reference, double, int64_t, EXPRESSION)                                        \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION)                                     \
-    ONS_BINARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, int64_t, EXPRESSION)                                   \
-    ONS_ORDERED_REFERENCES(SYMBOL)
+    ONS_BINARY_WORDS(SYMBOL##_floats, double, int64_t, EXPRESSION)                                                     \
+    ONS_BINARY_WORDS(SYMBOL##_integers, int64_t, int64_t, EXPRESSION)                                                  \
+    ONS_BINARY_WORDS(SYMBOL##_unsigned, uint64_t, int64_t, EXPRESSION)                                                 \
+    ONS_BINARY_REFERENCES(SYMBOL, SYMBOL##_unsigned)
 
 #define ONS_COMPARISON_KERNEL(SYMBOL, EXPRESSION)                                                                      \
     ONS_BINARY_SPAN(SYMBOL##_float32, float, float, uint8_t, EXPRESSION)                                               \
@@ -185,12 +158,7 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
 
 /* Of integers, bit by bit: EXPRESSION is the same for all of them. */
 #define ONS_BITWISE_REFERENCE(SYMBOL, EXPRESSION)                                                                      \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (EXPRESSION))) \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
-                                   void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        SYMBOL##_integer_reference(o, inputs, outputs);                                                                \
-    }
+    ONS_BINARY_REFERENCE(SYMBOL, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (EXPRESSION)))
 
 #define ONS_BITWISE_KERNEL(SYMBOL, EXPRESSION)                                                                         \
     ONS_BINARY_SPAN(SYMBOL##_8, uint8_t, uint8_t, uint8_t, EXPRESSION)                                                 \
@@ -202,13 +170,7 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
                        {ONS_INT8, SYMBOL##_8}, {ONS_UINT8, SYMBOL##_8})
 
 /* Of bool alone. */
-#define ONS_LOGIC_REFERENCE(SYMBOL, EXPRESSION)                                                                        \
-    ONS_BINARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, EXPRESSION)                                     \
-    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
-                                   void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        SYMBOL##_integer_reference(o, inputs, outputs);                                                                \
-    }
+#define ONS_LOGIC_REFERENCE(SYMBOL, EXPRESSION) ONS_BINARY_REFERENCE(SYMBOL, int64_t, int64_t, EXPRESSION)
 
 #define ONS_LOGIC_KERNEL(SYMBOL, EXPRESSION)                                                                           \
     ONS_BINARY_SPAN(SYMBOL##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION)                                              \

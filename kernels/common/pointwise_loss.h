@@ -1,8 +1,6 @@
-/* What the losses that compare prediction and target element by element share.
- * A folder gives its formula twice (double for the reference, float for the
- * kernel, written so that the compiler turns the loop into vectors); the macros
- * below make inline functions of them, which the loops take. The sum is in
- * double and in fixed order. */
+/* What the losses that compare prediction and target element by element share. A folder gives its formula twice (double
+ * for the reference, float for the kernel, written so that the compiler turns the loop into vectors); the macros below
+ * make inline functions of them, which the loops take. The sum is in double and in fixed order. */
 #ifndef ONSTAGE_KERNELS_COMMON_POINTWISE_LOSS_H
 #define ONSTAGE_KERNELS_COMMON_POINTWISE_LOSS_H
 
@@ -33,7 +31,8 @@ double ons_pointwise_loss_parameter(const ons_operands *o);
 ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operator *op);
 
 /* Formulas: a loss or a slope of one element, for references and for kernels.
- */
+ *
+ *  */
 typedef double ons_pointwise_words(double x, double t, double parameter);
 typedef float ons_pointwise_formula(float x, float t, float parameter);
 
@@ -51,38 +50,29 @@ typedef void ons_pointwise_part_slopes(const float *prediction, const float *tar
 void ons_pointwise_loss_gradient_run(const ons_launch *launch, ons_pointwise_part_slopes *slopes);
 
 #define ONS_POINTWISE_FORMULA(SYMBOL, KERNEL)                                                                          \
-    static inline float SYMBOL##_at(float x, float t, float parameter) {                                               \
-        (void)parameter;                                                                                               \
-        return (KERNEL);                                                                                               \
-    }
+    static inline float SYMBOL##_at(float x, float t, float parameter) { return (KERNEL); }
 
 #define ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                    \
     static ons_cost SYMBOL##_cost(const ons_operands *o) {                                                             \
         return (ons_cost){(OPERATIONS) * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};                   \
     }
 
-/* SYMBOL_cost, SYMBOL_gradient and SYMBOL_reference from the floating-point
- * operations an element takes and the loss of one element, an expression of
- * `double x, t, parameter`. The gradient is an operator of its own,
- * SYMBOL_gradient. ONS_POINTWISE_LOSS_KERNEL makes SYMBOL_run from the same
- * expression of floats. */
+/* SYMBOL_cost, SYMBOL_gradient and SYMBOL_reference from the floating-point operations an element takes and the loss of
+ * one element, an expression of `double x, t, parameter`. The gradient is an operator of its own, SYMBOL_gradient.
+ * ONS_POINTWISE_LOSS_KERNEL makes SYMBOL_run from the same expression of floats. */
 #define ONS_POINTWISE_LOSS_RULES(SYMBOL, OPERATIONS, REFERENCE)                                                        \
     extern const ons_operator ons_op_##SYMBOL##_gradient;                                                              \
     ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
     static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \
         return ons_pointwise_loss_build_gradient(g, &ons_op_##SYMBOL##_gradient);                                      \
     }                                                                                                                  \
-    static double SYMBOL##_words(double x, double t, double parameter) {                                               \
-        (void)parameter;                                                                                               \
-        return (REFERENCE);                                                                                            \
-    }                                                                                                                  \
+    static double SYMBOL##_words(double x, double t, double parameter) { return (REFERENCE); }                         \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
         ons_pointwise_loss_sum(o, step, inputs, outputs, SYMBOL##_words);                                              \
     }
 
-/* The sum of a part's losses. Inlined, and the formula with it, where a kernel
- * names it. */
+/* The sum of a part's losses. Inlined, and the formula with it, where a kernel names it. */
 static inline __attribute__((always_inline)) double ons_pointwise_loss_part(const float *prediction,
                                                                             const float *target, float parameter,
                                                                             int64_t n, ons_pointwise_formula *formula) {
@@ -106,14 +96,10 @@ static inline __attribute__((always_inline)) double ons_pointwise_loss_part(cons
     }                                                                                                                  \
     static void SYMBOL##_run(const ons_launch *launch) { ons_pointwise_loss_run(launch, SYMBOL##_part); }
 
-/* The same for a gradient, but for a rule: the expressions give the slope at x.
- */
+/* The same for a gradient, but for a rule: the expressions give the slope at x. */
 #define ONS_POINTWISE_LOSS_GRADIENT_RULES(SYMBOL, OPERATIONS, REFERENCE)                                               \
     ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
-    static double SYMBOL##_words(double x, double t, double parameter) {                                               \
-        (void)parameter;                                                                                               \
-        return (REFERENCE);                                                                                            \
-    }                                                                                                                  \
+    static double SYMBOL##_words(double x, double t, double parameter) { return (REFERENCE); }                         \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
         ons_pointwise_loss_slopes(o, step, inputs, outputs, SYMBOL##_words);                                           \
@@ -134,8 +120,7 @@ static inline __attribute__((always_inline)) void ons_pointwise_slopes(const flo
     }                                                                                                                  \
     static void SYMBOL##_run(const ons_launch *launch) { ons_pointwise_loss_gradient_run(launch, SYMBOL##_slopes); }
 
-/* ---- cases: targets lie in [LOW, 1]; SETTING is one attribute, or
- * ONS_NO_SETTING */
+/* ---- cases: targets lie in [LOW, 1]; SETTING is one attribute, or ONS_NO_SETTING */
 /* clang-format off */
 #define ONS_NO_SETTING {.name = NULL}
 #define ONS_POINTWISE_LOSS_CASES(OPERATIONS, LOW, SETTING)                                                             \

@@ -11,10 +11,10 @@ typedef struct bend {
 } bend;
 
 /* The function NAME: VALUE in terms of v, alpha and beta, SLOPE of y as well.
- */
+ *
+ *  */
 #define BEND(NAME, VALUE, SLOPE)                                                                                       \
     static inline bend NAME(float v, float alpha, float beta) {                                                        \
-        (void)alpha, (void)beta;                                                                                       \
         float y = (VALUE);                                                                                             \
         return (bend){y, (SLOPE)};                                                                                     \
     }

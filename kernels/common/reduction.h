@@ -1,19 +1,15 @@
 /* Reductions along any axes: ReduceSum and its relatives.
  *
- * Axes are joined into groups that are kept or reduced by turns; the last group
- * decides the form:
+ * Axes are joined into groups that are kept or reduced by turns; the last group decides the form:
  *
  *     rows      it is reduced:  […, n] → […]      lanes go along each row
- *     columns   it is kept:     [n, w] → [w]      neighbouring columns are
- * lanes, and rows come one after the other
+ *     columns   it is kept:     [n, w] → [w]      neighbouring columns are lanes, and rows come one after the other
  *
- * Where there are too few results to share among threads, each is made in parts
- * whose number depends on sizes alone, and the parts are joined in order:
- * results do not depend on the number of threads.
+ * Where there are too few results to share among threads, each is made in parts whose number depends on sizes alone,
+ * and the parts are joined in order: results do not depend on the number of threads.
  *
- * Short runs are joined in float, as fast as memory brings them, and runs in
- * double: a column of ten thousand numbers of either sign would lose three
- * digits in float.
+ * Short runs are joined in float, as fast as memory brings them, and runs in double: a column of ten thousand numbers
+ * of either sign would lose three digits in float.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_REDUCTION_H
 #define ONSTAGE_KERNELS_COMMON_REDUCTION_H
@@ -28,8 +24,7 @@
 typedef struct ons_reducer {
     double identity;
     double (*row)(const float *x, int64_t n);
-    /* results[j] = results[j] ∘ x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j
-     * < width ≤ ONS_REDUCTION_WIDTH */
+    /* results[j] = results[j] ∘ x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j < width ≤ ONS_REDUCTION_WIDTH */
     void (*columns)(const float *x, int64_t rows, int64_t stride, int width, double *results);
     /* a[j] = a[j] ∘ b[j] */
     void (*join)(double *a, const double *b, int64_t n);
@@ -39,8 +34,7 @@ typedef struct ons_reducer {
 
 enum { ONS_REDUCTION_WIDTH = 64 };
 
-/* ---- descriptor parts: inputs data, axes; attributes keepdims,
- * noop_with_empty_axes */
+/* ---- descriptor parts: inputs data, axes; attributes keepdims, noop_with_empty_axes */
 enum { ONS_REDUCTION_KEEPDIMS, ONS_REDUCTION_NOOP };
 #define ONS_REDUCTION_ATTRIBUTES                                                                                       \
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("keepdims", 1), ONS_INT_ATTRIBUTE("noop_with_empty_axes", 0))
@@ -55,18 +49,15 @@ ons_cost ons_reduction_cost(const ons_operands *o);
 ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer);
 void ons_reduction_run(const ons_launch *launch);
 
-/* For gradient rules: a value of the output's shape with the reduced axes back
- * as axes of one element. */
+/* For gradient rules: a value of the output's shape with the reduced axes back as axes of one element. */
 ons_value_id ons_reduction_keep(ons_gradient *g, ons_value_id value);
 /* The same, and broadcast to the input's shape. */
 ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value);
 
-/* For references: the number of the result that element `number` of the input
- * goes into. */
+/* For references: the number of the result that element `number` of the input goes into. */
 int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LEAST(ONS_RANK_MAX)], int64_t number);
 
-/* Formulas of a reference over words: the result out[i] at first, with an
- * element taken in, and in the end. */
+/* Formulas of a reference over words: the result out[i] at first, with an element taken in, and in the end. */
 typedef struct ons_reduction_words {
     void (*start)(const ons_operands *o, void *out, int64_t i);
     void (*step)(const ons_operands *o, void *out, int64_t i, const void *in, int64_t at);
@@ -74,9 +65,8 @@ typedef struct ons_reduction_words {
 } ons_reduction_words;
 void ons_reduction_each(const ons_operands *o, const void *from, void *to, const ons_reduction_words *formulas);
 
-/* Makes SYMBOL_reference from expressions of the result so far `a` and an
- * element `x`, once for double, once for int64_t; finish expressions of `a` and
- * the double `count`. */
+/* Makes SYMBOL_reference from expressions of the result so far `a` and an element `x`, once for double, once for
+ * int64_t; finish expressions of `a` and the double `count`. */
 #define ONS_REDUCTION_REFERENCE(SYMBOL, IDENTITY, STEP, FINISH, INT_IDENTITY, INT_STEP, INT_FINISH)                    \
     ONS_REDUCTION_WORDS(SYMBOL##_floats, double, IDENTITY, STEP, FINISH)                                               \
     ONS_REDUCTION_WORDS(SYMBOL##_integers, int64_t, INT_IDENTITY, INT_STEP, INT_FINISH)                                \
@@ -86,24 +76,19 @@ void ons_reduction_each(const ons_operands *o, const void *from, void *to, const
         ons_reduction_each(o, inputs[0], outputs[0], floats ? &SYMBOL##_floats : &SYMBOL##_integers);                  \
     }
 #define ONS_REDUCTION_WORDS(NAME, TYPE, IDENTITY, STEP, FINISH)                                                        \
-    static void NAME##_start(const ons_operands *o, void *out, int64_t i) {                                            \
-        (void)o;                                                                                                       \
-        ((TYPE *)out)[i] = (IDENTITY);                                                                                 \
-    }                                                                                                                  \
+    static void NAME##_start(const ons_operands *o, void *out, int64_t i) { ((TYPE *)out)[i] = (IDENTITY); }           \
     static void NAME##_step(const ons_operands *o, void *out, int64_t i, const void *in, int64_t at) {                 \
         TYPE a = ((const TYPE *)out)[i], x = ((const TYPE *)in)[at];                                                   \
         ((TYPE *)out)[i] = (STEP);                                                                                     \
     }                                                                                                                  \
     static void NAME##_finish(void *out, int64_t i, double count) {                                                    \
         TYPE a = ((const TYPE *)out)[i];                                                                               \
-        (void)count;                                                                                                   \
         ((TYPE *)out)[i] = (FINISH);                                                                                   \
     }                                                                                                                  \
     static const ons_reduction_words NAME = {NAME##_start, NAME##_step, NAME##_finish};
 
-/* Formulas of a reducer. `run`: how many steps are taken in float before the
- * result goes into a double. `identity` is also an element that changes
- * nothing. */
+/* Formulas of a reducer. `run`: how many steps are taken in float before the result goes into a double. `identity` is
+ * also an element that changes nothing. */
 typedef struct ons_reduction_formulas {
     float identity;
     int run;
@@ -114,8 +99,7 @@ typedef struct ons_reduction_formulas {
     float (*finish)(double a, double count);
 } ons_reduction_formulas;
 
-/* ---- loops: inlined, and the formulas with them, into the functions of the
- * reducer that names them */
+/* ---- loops: inlined, and the formulas with them, into the functions of the reducer that names them */
 #define ONS_REDUCTION_INLINE static inline __attribute__((always_inline))
 
 ONS_REDUCTION_INLINE ons_wide_lanes ons_reduce_widen(ons_wide_lanes a, ons_lanes x, const ons_reduction_formulas *f) {
@@ -190,18 +174,14 @@ ONS_REDUCTION_INLINE void ons_reduce_finish(const double *from, float *results, 
     for (int64_t j = 0; j < n; ++j) results[j] = f->finish(from[j], count);
 }
 
-/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on
- * ons_lanes, JOIN(a, b) on vectors of floats and of doubles, JOIN_ONE(a, b) on
- * doubles, and FINISH, an expression of the doubles `a` and `count`. */
+/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on ons_lanes, JOIN(a, b) on vectors of
+ * floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. */
 #define ONS_DEFINE_REDUCER(SYMBOL, RUN, IDENTITY, STEP, JOIN, JOIN_ONE, FINISH)                                        \
     static inline ons_lanes SYMBOL##_step(ons_lanes a, ons_lanes x) { return STEP(a, x); }                             \
     static inline ons_lanes SYMBOL##_join_lanes(ons_lanes a, ons_lanes b) { return JOIN(a, b); }                       \
     static inline ons_half_lanes SYMBOL##_join_halves(ons_half_lanes a, ons_half_lanes b) { return JOIN(a, b); }       \
     static inline double SYMBOL##_join_one(double a, double b) { return JOIN_ONE(a, b); }                              \
-    static inline float SYMBOL##_finish_one(double a, double count) {                                                  \
-        (void)count;                                                                                                   \
-        return (float)(FINISH);                                                                                        \
-    }                                                                                                                  \
+    static inline float SYMBOL##_finish_one(double a, double count) { return (float)(FINISH); }                        \
     static const ons_reduction_formulas SYMBOL##_formulas = {                                                          \
         IDENTITY,           RUN, SYMBOL##_step, SYMBOL##_join_lanes, SYMBOL##_join_halves, SYMBOL##_join_one,          \
         SYMBOL##_finish_one};                                                                                          \
@@ -236,12 +216,10 @@ static inline ons_lanes ons_lanes_add_magnitude(ons_lanes a, ons_lanes x) {
     return a + (ons_lanes)((bits)x & INT32_MAX);
 }
 
-/* The gradient of ReduceMax and ReduceMin: elements that tie share it evenly,
- * as in PyTorch's amax and amin. */
+/* The gradient of ReduceMax and ReduceMin: elements that tie share it evenly, as in PyTorch's amax and amin. */
 ons_status *ons_reduction_extreme_gradient(ons_gradient *g);
 
-/* ---- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest
- * integer; `no_gradient` of the long ones.
+/* ---- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest integer; `no_gradient` of the long ones.
  */
 /* clang-format off */
 #define ONS_REDUCTION_CASES(INPUT, TOLERANCE, INTEGER_LOW, LONG_NO_GRADIENT)                                           \

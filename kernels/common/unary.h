@@ -1,7 +1,6 @@
-/* Elementwise operators of one operand: a folder gives its formula twice
- * (double for the reference, float for the kernel, written so that the compiler
- * turns the loop into vectors); a macro makes an inline function of it, which
- * the loops below take. */
+/* Elementwise operators of one operand: a folder gives its formula twice (double for the reference, float for the
+ * kernel, written so that the compiler turns the loop into vectors); a macro makes an inline function of it, which the
+ * loops below take. */
 #ifndef ONSTAGE_KERNELS_COMMON_UNARY_H
 #define ONSTAGE_KERNELS_COMMON_UNARY_H
 
@@ -17,12 +16,10 @@ typedef struct ons_unary_state {
     int64_t elements;
     ons_dtype dtype; /* of the input */
     uint32_t input_count;
-    float parameters[ONS_UNARY_PARAMETERS]; /* attributes of the formula, set by
-                                               the operator's own prepare */
+    float parameters[ONS_UNARY_PARAMETERS]; /* attributes of the formula, set by the operator's own prepare */
 } ons_unary_state;
 
-/* Allocates an ons_unary_state for a float32 node, counting the elements of
- * output 0; refuses other dtypes. */
+/* Allocates an ons_unary_state for a float32 node, counting the elements of output 0; refuses other dtypes. */
 ons_status *ons_unary_prepare(ons_prepare *p);
 /* The same, with the node's float attributes, in order, as parameters. */
 ons_status *ons_unary_prepare_attributes(ons_prepare *p);
@@ -30,8 +27,8 @@ ons_status *ons_unary_prepare_attributes(ons_prepare *p);
 ons_status *ons_unary_number_prepare(ons_prepare *p);
 ons_status *ons_unary_bool_prepare(ons_prepare *p);
 
-/* Shares the elements out to the threads where they are many; sizes are bytes
- * of an element. `parameters` has ONS_UNARY_PARAMETERS elements. */
+/* Shares the elements out to the threads where they are many; sizes are bytes of an element. `parameters` has
+ * ONS_UNARY_PARAMETERS elements. */
 void ons_unary_share(const void *in, void *out, int64_t count, size_t in_size, size_t out_size,
                      ons_unary_span *function, const float *parameters);
 /* The same for the node's input 0 and output 0, with an ons_unary_state. */
@@ -48,8 +45,7 @@ ons_status *ons_infer_float_unary(ons_operands *o);  /* output like the input, a
 ons_status *ons_infer_number_unary(ons_operands *o); /* output like the input, not bool */
 ons_status *ons_infer_float_test(ons_operands *o);   /* a truth value for each element of a float */
 
-/* A gradient rule for operators whose derivative is 0 wherever there is one: it
- * makes no gradient. */
+/* A gradient rule for operators whose derivative is 0 wherever there is one: it makes no gradient. */
 ons_status *ons_gradient_stops(ons_gradient *g);
 
 /* A formula, for out[i]. */
@@ -63,12 +59,11 @@ static inline __attribute__((always_inline)) void ons_unary_loop(const void *in,
     for (int64_t i = 0; i < count; ++i) formula(in, out, i, parameters);
 }
 
-/* NAME: a span function. IN and OUT are element types in memory, WORK the type
- * of `x` in EXPRESSION, which may also use const float *parameters. */
+/* NAME: a span function. IN and OUT are element types in memory, WORK the type of `x` in EXPRESSION, which may also use
+ * const float *parameters. */
 #define ONS_UNARY_SPAN(NAME, IN, WORK, OUT, EXPRESSION)                                                                \
     static inline void NAME##_at(const void *in, void *out, int64_t i, const float *parameters) {                      \
         WORK x = (WORK)((const IN *)in)[i];                                                                            \
-        (void)parameters;                                                                                              \
         ((OUT *)out)[i] = (OUT)(EXPRESSION);                                                                           \
     }                                                                                                                  \
     static void NAME(const void *in, void *out, int64_t count, const float *parameters) {                              \
@@ -79,27 +74,21 @@ static inline __attribute__((always_inline)) void ons_unary_loop(const void *in,
 typedef void ons_unary_words(const ons_operands *o, const void *in, void *out, int64_t i);
 void ons_unary_each(const ons_operands *o, const void *const *inputs, void *const *outputs, ons_unary_words *formula);
 
-/* NAME: a reference over words: IN and OUT are double or int64_t. May use `o`.
- */
-#define ONS_UNARY_REFERENCE(NAME, IN, OUT, EXPRESSION)                                                                 \
-    static void NAME##_at(const ons_operands *o, const void *in, void *out, int64_t i) {                               \
+/* NAME: such a formula. IN and OUT are double or int64_t. May use `o`. */
+#define ONS_UNARY_WORDS(NAME, IN, OUT, EXPRESSION)                                                                     \
+    static void NAME(const ons_operands *o, const void *in, void *out, int64_t i) {                                    \
         IN x = ((const IN *)in)[i];                                                                                    \
-        (void)o;                                                                                                       \
         ((OUT *)out)[i] = (OUT)(EXPRESSION);                                                                           \
-    }                                                                                                                  \
-    static void NAME(const ons_operands *o, const void *const *inputs, void *const *outputs) {                         \
-        ons_unary_each(o, inputs, outputs, NAME##_at);                                                                 \
     }
 
-/* SYMBOL_reference from an expression of `double x` and const ons_operands *o.
- */
-#define ONS_UNARY_FLOAT_REFERENCE(SYMBOL, REFERENCE)                                                                   \
-    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
+/* SYMBOL_reference from an expression of `IN x`, and the same for floats. */
+#define ONS_UNARY_REFERENCE(SYMBOL, IN, OUT, EXPRESSION)                                                               \
+    ONS_UNARY_WORDS(SYMBOL##_words, IN, OUT, EXPRESSION)                                                               \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        SYMBOL##_float_reference(o, inputs, outputs);                                                                  \
+        ons_unary_each(o, inputs, outputs, SYMBOL##_words);                                                            \
     }
+#define ONS_UNARY_FLOAT_REFERENCE(SYMBOL, REFERENCE) ONS_UNARY_REFERENCE(SYMBOL, double, double, REFERENCE)
 
 /* SYMBOL_run from an expression of `float x` and const float *parameters. */
 #define ONS_UNARY_FLOAT_KERNEL(SYMBOL, KERNEL)                                                                         \
@@ -108,22 +97,16 @@ void ons_unary_each(const ons_operands *o, const void *const *inputs, void *cons
         ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                         \
     }
 
-/* The same with integers: INTEGER (of `int64_t x`) is their reference and their
- * kernel, UNSIGNED (of `uint64_t x`) the reference of uint64, whose words it
- * would take for negative numbers. SYMBOL_run is made by the second macro. */
+/* The same with integers: INTEGER (of `int64_t x`) is their reference and their kernel, UNSIGNED (of `uint64_t x`) the
+ * reference of uint64, whose words it would take for negative numbers. SYMBOL_run is made by the second macro. */
 #define ONS_UNARY_NUMBER_REFERENCE(SYMBOL, REFERENCE, INTEGER, UNSIGNED)                                               \
-    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
-    ONS_UNARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))     \
-    ONS_UNARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, UNSIGNED)                                     \
+    ONS_UNARY_WORDS(SYMBOL##_floats, double, double, REFERENCE)                                                        \
+    ONS_UNARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))                  \
+    ONS_UNARY_WORDS(SYMBOL##_unsigned, uint64_t, uint64_t, UNSIGNED)                                                   \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
-            SYMBOL##_float_reference(o, inputs, outputs);                                                              \
-        else if (o->inputs[0].dtype == ONS_UINT64)                                                                     \
-            SYMBOL##_unsigned_reference(o, inputs, outputs);                                                           \
-        else                                                                                                           \
-            SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
+        ons_unary_each(o, inputs, outputs,                                                                             \
+                       ONS_BY_WORDS(o->inputs[0].dtype, SYMBOL##_floats, SYMBOL##_integers, SYMBOL##_unsigned));       \
     }
 
 #define ONS_UNARY_NUMBER_KERNEL(SYMBOL, INTEGER, KERNEL)                                                               \

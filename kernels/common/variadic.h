@@ -1,5 +1,4 @@
-/* Elementwise operators of any number of operands: Sum, Mean, Min, Max. A
- * folder says how two elements are joined. */
+/* Elementwise operators of any number of operands: Sum, Mean, Min, Max. A folder says how two elements are joined. */
 #ifndef ONSTAGE_KERNELS_COMMON_VARIADIC_H
 #define ONSTAGE_KERNELS_COMMON_VARIADIC_H
 
@@ -14,17 +13,15 @@ typedef union ons_variadic_totals {
     int64_t integers[ONS_VARIADIC_BLOCK];
 } ons_variadic_totals;
 
-/* Formulas: total[i] from the first operand's element, the same joined with
- * another one's, and out[i] from it. */
+/* Formulas: total[i] from the first operand's element, the same joined with another one's, and out[i] from it. */
 typedef struct ons_variadic_formulas {
     void (*start)(const void *first, int64_t at, void *total, int64_t i);
     void (*join)(const void *next, int64_t at, void *total, int64_t i);
     void (*finish)(const void *total, int64_t i, int64_t count, void *out);
 } ons_variadic_formulas;
 
-/* Inlined, and the formulas with it, where a span function names them; `size`
- * is that of an element. All operands of a block are read before it is written,
- * so the output may be any of them. */
+/* Inlined, and the formulas with it, where a span function names them; `size` is that of an element. All operands of a
+ * block are read before it is written, so the output may be any of them. */
 static inline __attribute__((always_inline)) void ons_variadic_loop(const ons_span *span, int64_t size,
                                                                     const ons_variadic_formulas *f) {
     for (int64_t begin = 0; begin < span->count; begin += ONS_VARIADIC_BLOCK) {
@@ -53,8 +50,8 @@ static inline __attribute__((always_inline)) void ons_variadic_loop(const ons_sp
     }
 }
 
-/* NAME: a span function. `a` is the result so far, `b` the next operand's
- * element, both WORK; FINISH sees the end in `a`, and `count` operands. */
+/* NAME: a span function. `a` is the result so far, `b` the next operand's element, both WORK; FINISH sees the end in
+ * `a`, and `count` operands. */
 #define ONS_VARIADIC_SPAN(NAME, TYPE, WORK, JOIN, FINISH)                                                              \
     static inline void NAME##_start(const void *first, int64_t at, void *total, int64_t i) {                           \
         ((WORK *)total)[i] = (WORK)((const TYPE *)first)[at];                                                          \
@@ -65,7 +62,6 @@ static inline __attribute__((always_inline)) void ons_variadic_loop(const ons_sp
     }                                                                                                                  \
     static inline void NAME##_finish(const void *total, int64_t i, int64_t count, void *out) {                         \
         WORK a = ((const WORK *)total)[i];                                                                             \
-        (void)count;                                                                                                   \
         ((TYPE *)out)[i] = (TYPE)(FINISH);                                                                             \
     }                                                                                                                  \
     static void NAME(const ons_span *span) {                                                                           \
@@ -73,8 +69,7 @@ static inline __attribute__((always_inline)) void ons_variadic_loop(const ons_sp
         ons_variadic_loop(span, sizeof(TYPE), &formulas);                                                              \
     }
 
-/* Formulas over words: `a` joined with b[at]; the result of an element from
- * `a`. `count`: of the operands. */
+/* Formulas over words: `a` joined with b[at]; the result of an element from `a`. `count`: of the operands. */
 typedef struct ons_variadic_words {
     void (*join)(void *a, const void *b, int64_t at);
     void (*finish)(const ons_operands *o, const void *a, int64_t count, void *out, int64_t i);
@@ -82,20 +77,24 @@ typedef struct ons_variadic_words {
 void ons_variadic_each(const ons_operands *o, const void *const *inputs, void *const *outputs,
                        const ons_variadic_words *formulas);
 
-/* NAME: a reference over words. JOIN and FINISH as above, of WORD. */
-#define ONS_VARIADIC_REFERENCE(NAME, WORD, JOIN, FINISH)                                                               \
+/* NAME: such formulas. JOIN and FINISH as above, of WORD. */
+#define ONS_VARIADIC_WORDS(NAME, WORD, JOIN, FINISH)                                                                   \
     static void NAME##_join(void *total, const void *next, int64_t at) {                                               \
         WORD a = *(const WORD *)total, b = ((const WORD *)next)[at];                                                   \
         *(WORD *)total = (JOIN);                                                                                       \
     }                                                                                                                  \
     static void NAME##_finish(const ons_operands *o, const void *total, int64_t count, void *out, int64_t i) {         \
         WORD a = *(const WORD *)total;                                                                                 \
-        (void)o, (void)count;                                                                                          \
         ((WORD *)out)[i] = (FINISH);                                                                                   \
     }                                                                                                                  \
-    static void NAME(const ons_operands *o, const void *const *inputs, void *const *outputs) {                         \
-        static const ons_variadic_words formulas = {NAME##_join, NAME##_finish};                                       \
-        ons_variadic_each(o, inputs, outputs, &formulas);                                                              \
+    static const ons_variadic_words NAME = {NAME##_join, NAME##_finish};
+
+/* SYMBOL_reference from SYMBOL_floats, and others for integers and uint64. */
+#define ONS_VARIADIC_REFERENCES(SYMBOL, INTEGERS, UNSIGNED)                                                            \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        ons_variadic_each(o, inputs, outputs,                                                                          \
+                          ONS_BY_WORDS(o->inputs[0].dtype, &SYMBOL##_floats, &INTEGERS, &UNSIGNED));                   \
     }
 
 /* Kernels: JOIN and FINISH see float or int64_t. */
@@ -106,28 +105,25 @@ void ons_variadic_each(const ons_operands *o, const void *const *inputs, void *c
     ONS_BINARY_PREPARE(SYMBOL, {ONS_FLOAT32, SYMBOL##_float32}, {ONS_INT64, SYMBOL##_int64},                           \
                        {ONS_INT32, SYMBOL##_int32})
 
-/* Floats and integers: JOIN and FINISH see double, float or int64_t; an
- * integer's result is wrapped to its dtype. */
+/* Floats and integers: JOIN and FINISH see double, float or int64_t; an integer's result is wrapped to its dtype. */
 #define ONS_VARIADIC_NUMBER_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN, FINISH)                                              \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, FINISH)                                             \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN,                                          \
-                           ons_wrap_to(o->outputs[0].dtype, (FINISH)))                                                 \
-    ONS_BINARY_REFERENCES(SYMBOL)
+    ONS_VARIADIC_WORDS(SYMBOL##_floats, double, JOIN, FINISH)                                                          \
+    ONS_VARIADIC_WORDS(SYMBOL##_integers, int64_t, INTEGER_JOIN, ons_wrap_to(o->outputs[0].dtype, (FINISH)))           \
+    ONS_VARIADIC_REFERENCES(SYMBOL, SYMBOL##_integers, SYMBOL##_integers)
 
 /* One of the operands; INTEGER_JOIN sees uint64_t too. */
 #define ONS_CHOICE_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN)                                                               \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, a)                                                  \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN, a)                                       \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, INTEGER_JOIN, a)                                     \
-    ONS_ORDERED_REFERENCES(SYMBOL)
+    ONS_VARIADIC_WORDS(SYMBOL##_floats, double, JOIN, a)                                                               \
+    ONS_VARIADIC_WORDS(SYMBOL##_integers, int64_t, INTEGER_JOIN, a)                                                    \
+    ONS_VARIADIC_WORDS(SYMBOL##_unsigned, uint64_t, INTEGER_JOIN, a)                                                   \
+    ONS_VARIADIC_REFERENCES(SYMBOL, SYMBOL##_integers, SYMBOL##_unsigned)
 
 #define ONS_CHOICE_KERNELS(SYMBOL, JOIN, INTEGER_JOIN) ONS_VARIADIC_KERNELS(SYMBOL, JOIN, INTEGER_JOIN, a)
 
 /* Every operation but the last counts: inputs - 1 for each element. */
 ons_cost ons_cost_variadic(const ons_operands *o);
 
-/* The gradient of Min and Max: the operands that are equal to the result share
- * the cotangent evenly. */
+/* The gradient of Min and Max: the operands that are equal to the result share the cotangent evenly. */
 ons_status *ons_gradient_of_chosen(ons_gradient *g);
 
 /* Cases of Min and Max. */

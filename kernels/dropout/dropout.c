@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "graph/evaluate.h"
-#include "graph/passes/mode.h"
 #include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
 #include "kernels/common/checks.h"
